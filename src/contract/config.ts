@@ -1,0 +1,49 @@
+import { z } from "zod";
+import { CallbackPatch, Permission } from "./session.ts";
+
+/** Counts that hold per tree or per node. Budgets are not among them. */
+export const Limits = z.strictObject({
+  depthMax: z.int().min(1).max(100).default(5).describe("generations below a root"),
+  childrenMax: z.int().min(1).default(8).describe("open children per session"),
+  sessionsMax: z.int().min(1).default(64).describe("open sessions per tree"),
+  spawnsPerMinuteMax: z.int().min(1).default(20).describe("spawns per tree and minute"),
+  spawnsMax: z.int().min(1).default(500).describe("spawns in a tree's life"),
+  turnsMax: z.int().min(1).default(16).describe("running turns per node; over it a child queues"),
+  processesMax: z.int().min(1).default(32).describe("agent processes per node"),
+  promptBytesMax: z.int().min(1).default(8_388_608).describe("bytes in one prompt"),
+});
+export type Limits = z.infer<typeof Limits>;
+
+export const AgentCommand = z.strictObject({
+  command: z.array(z.string().min(1)).min(1).describe("an ACP agent over stdio; never run in a shell"),
+  title: z.string().optional(),
+  model: z.string().optional(),
+  env: z.array(z.string()).default([]).describe("names of variables it may see beside the usual ones"),
+  howToInstall: z.string().optional(),
+});
+export type AgentCommand = z.infer<typeof AgentCommand>;
+
+/** `kinfold.yaml`, `KINFOLD_*` and flags, validated by this one schema. */
+export const Config = z.strictObject({
+  host: z.string().default("127.0.0.1").describe("the address to listen on"),
+  port: z.int().min(0).max(65_535).default(4680).describe("the port; 0 picks a free one"),
+  allowHosts: z.array(z.string()).default([]).describe("further Host names to answer to"),
+  allowRemote: z.boolean().default(false).describe("listen beyond loopback without TLS"),
+  tls: z.strictObject({ cert: z.string(), key: z.string() }).nullable().default(null),
+  store: z.string().default("sqlite").describe("`sqlite`, or a postgres:// address"),
+  node: z.string().default("local").describe("the name of this node"),
+  agent: z.string().default("sim").describe("the agent of a root session that names none"),
+  agents: z.record(z.string(), AgentCommand).default({}),
+  roots: z.array(z.string()).default([]).describe("folders sessions may work in; empty allows any"),
+  permission: Permission.default("workspace").describe("the mode of a root session that names none"),
+  callback: CallbackPatch.default({}),
+  onParentEnd: z.enum(["cancel", "detach"]).default("cancel"),
+  limits: Limits.prefault({}),
+  idleMs: z.int().min(0).default(60_000).describe("how long a process lives after its round closed"),
+  cancelGraceMs: z.int().min(0).default(2_000).describe("how long an agent may take to obey a cancel"),
+  startMs: z.int().min(1).default(60_000).describe("how long an agent may take to start"),
+  backgroundMs: z.int().min(0).default(600_000).describe("how long a round stays open for background work"),
+  sandbox: z.enum(["auto", "bubblewrap", "guard"]).default("auto").describe("how process trees are held"),
+  logLevel: z.enum(["debug", "info", "warn", "error"]).default("info"),
+});
+export type Config = z.infer<typeof Config>;

@@ -1,0 +1,48 @@
+import { z } from "zod";
+import { Id } from "./id.ts";
+
+export const EventType = z.enum([
+  "session.created",
+  "session.spawned",
+  "session.updated",
+  "session.ended",
+  "session.detached",
+  "round.opened",
+  "round.closed",
+  "turn.started",
+  "turn.settled",
+  "message.admitted",
+  "message.taken",
+  "message.landed",
+  "message.returned",
+  "message.void",
+  "entry.appended",
+  "trigger.opened",
+  "trigger.closed",
+  "agent.started",
+  "agent.exited",
+  "notice",
+]);
+export type EventType = z.infer<typeof EventType>;
+
+/** A fact of one tree. `(rootId, seq)` is its identity; order inside a tree is by `seq` only. */
+export const Event = z.object({
+  rootId: Id,
+  seq: z.number(),
+  sessionId: Id,
+  type: EventType,
+  text: z.string().nullable().describe("a sentence for a person, where there is one to say"),
+  data: z.record(z.string(), z.unknown()),
+  at: z.number(),
+});
+export type Event = z.infer<typeof Event>;
+
+/** A piece of text on its way. It has no number and is never stored. */
+export const Fragment = z.object({
+  rootId: Id,
+  sessionId: Id,
+  turnId: Id,
+  kind: z.enum(["text", "thought"]),
+  text: z.string(),
+});
+export type Fragment = z.infer<typeof Fragment>;

@@ -1,0 +1,18 @@
+import { z } from "zod";
+
+/** A UUIDv7. Order by sequence, never by id. */
+export const Id = z.uuid();
+export type Id = z.infer<typeof Id>;
+
+/** What a caller may write where a session is meant: an id, a short id or a name. */
+export const SessionRef = z
+  .string()
+  .trim()
+  .min(1)
+  .max(200)
+  .describe("a session's id, its short id or its name");
+
+/** The last eight characters: the part of a UUIDv7 that is random. */
+export function shortId(id: string): string {
+  return id.slice(-8);
+}

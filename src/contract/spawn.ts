@@ -1,0 +1,97 @@
+import { z } from "zod";
+import { SessionRef } from "./id.ts";
+import { CallbackPatch, Effective, OnParentEnd, Permission, Session } from "./session.ts";
+
+const Key = z.string().min(1).max(200).describe("an idempotency key");
+
+export const Name = z
+  .string()
+  .trim()
+  .min(1)
+  .max(60)
+  .regex(/^[\p{L}\p{N}][\p{L}\p{N} ._-]*$/u, "letters, digits, space, dot, dash and underscore")
+  .describe("short label; the same name again returns the same child");
+
+/** What both a root and a child are started with. */
+const start = {
+  prompt: z.string().describe("self-contained: what to do, where, what to report"),
+  name: Name.optional(),
+  title: z.string().max(200).optional(),
+  agent: z.string().max(60).optional().describe("claude, codex, gemini, …; default yours"),
+  model: z.string().max(120).optional(),
+  profile: z.string().max(60).optional(),
+  cwd: z.string().max(4096).optional(),
+  permission: Permission.optional().describe("at most yours"),
+  callback: z.union([z.boolean(), CallbackPatch]).optional(),
+  onParentEnd: OnParentEnd.optional(),
+  key: Key.optional(),
+};
+
+export const CreateInput = z.strictObject({
+  ...start,
+  scope: z.string().min(1).max(60).default("default"),
+  source: z.enum(["cli", "page", "http"]).default("http"),
+});
+export type CreateInput = z.input<typeof CreateInput>;
+
+export const SpawnInput = z.strictObject({ id: SessionRef.describe("the parent"), ...start });
+export type SpawnInput = z.input<typeof SpawnInput>;
+
+export const SpawnOutput = z.object({
+  session: Session,
+  status: z.enum(["queued", "running"]).describe("queued: it starts when a turn is free"),
+  existing: z.boolean(),
+  effective: Effective,
+  childrenOpen: z.number(),
+  childrenMax: z.number(),
+  queuedBehind: z.number(),
+});
+export type SpawnOutput = z.infer<typeof SpawnOutput>;
+
+export const PromptInput = z.strictObject({
+  id: SessionRef,
+  prompt: z.string(),
+  delivery: z.enum(["steer", "followUp"]).default("followUp"),
+  key: Key.optional(),
+});
+export const PromptOutput = z.object({
+  messageId: z.string(),
+  sessionId: z.string(),
+  position: z.number(),
+  existing: z.boolean(),
+});
+export type PromptOutput = z.infer<typeof PromptOutput>;
+
+export const TellInput = z.strictObject({
+  id: SessionRef.describe("the child"),
+  message: z.string(),
+  deliverAs: z.enum(["steer", "followUp"]).default("steer"),
+  restart: z.boolean().default(false).describe("cut the running turn where the agent takes messages only so"),
+  key: Key.optional(),
+});
+export const TellOutput = z.object({
+  messageId: z.string(),
+  sessionId: z.string(),
+  name: z.string().nullable(),
+  delivered: z.enum(["injected", "queued", "restarted"]),
+  why: z.string(),
+  existing: z.boolean(),
+});
+export type TellOutput = z.infer<typeof TellOutput>;
+
+export const CancelInput = z.strictObject({
+  id: SessionRef,
+  reason: z.string().max(400).optional(),
+  turnOnly: z.boolean().default(false),
+});
+export const CancelOutput = z.object({
+  sessionId: z.string(),
+  name: z.string().nullable(),
+  cancelled: z.boolean().describe("true if it was at work"),
+  stopped: z.number().describe("sessions stopped"),
+  stopping: z.array(z.string()).describe("sessions whose processes had not ended when this was answered"),
+  left: z.array(
+    z.object({ sessionId: z.string(), what: z.string(), pid: z.number().nullable() }),
+  ),
+});
+export type CancelOutput = z.infer<typeof CancelOutput>;

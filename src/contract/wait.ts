@@ -1,0 +1,61 @@
+import { z } from "zod";
+import { SessionRef } from "./id.ts";
+import { Receipt } from "./receipt.ts";
+import { Outcome, Usage } from "./session.ts";
+
+export const WaitInput = z.strictObject({
+  id: SessionRef,
+  timeoutMs: z.coerce.number().int().max(86_400_000).default(45_000),
+  until: z.enum(["completion", "turn"]).default("completion"),
+});
+
+/** How a session ended its last round; `outcome` is null while the round is open. */
+export const WaitOutput = z.object({
+  sessionId: z.string(),
+  name: z.string().nullable(),
+  outcome: Outcome.nullable(),
+  status: z.string(),
+  result: z.string().nullable(),
+  error: z.string().nullable(),
+  timedOut: z.boolean(),
+  receipt: Receipt.nullable(),
+  usage: Usage,
+});
+export type WaitOutput = z.infer<typeof WaitOutput>;
+
+export const WaitChildrenInput = z.strictObject({
+  ids: z.array(SessionRef).max(64).optional().describe("default: all open children"),
+  until: z.union([z.enum(["any", "all"]), z.number().int().min(1)]).default("any"),
+  timeoutMs: z.number().int().max(86_400_000).optional().describe("0: just look"),
+  cursor: z.string().max(200).optional(),
+  capMs: z.number().int().min(0).default(45_000).describe("the longest the caller's client allows"),
+  sourceForm: z.boolean().default(false).describe("one session_id, as in the source design"),
+});
+export type WaitChildrenInput = z.input<typeof WaitChildrenInput>;
+
+export const ChildEnd = z.object({
+  sessionId: z.string(),
+  shortId: z.string(),
+  name: z.string().nullable(),
+  outcome: Outcome,
+  result: z.string().nullable(),
+  error: z.string().nullable(),
+  deliveryId: z.string().nullable(),
+  delivered: z.boolean().describe("true if its callback had been given before"),
+  block: z.string().describe("the callback's text without its last line"),
+});
+export type ChildEnd = z.infer<typeof ChildEnd>;
+
+export const WaitChildrenOutput = z.object({
+  done: z.array(ChildEnd),
+  needsYou: z.array(z.object({ sessionId: z.string(), name: z.string().nullable(), what: z.string() })),
+  working: z.array(
+    z.object({ sessionId: z.string(), shortId: z.string(), name: z.string().nullable(), doing: z.string() }),
+  ),
+  timedOut: z.boolean(),
+  capped: z.boolean().describe("only the client's limit cut the wait short"),
+  waitedMs: z.number(),
+  cursor: z.string(),
+  taken: z.array(z.string()).describe("messages this reply carries; given back if it does not arrive"),
+});
+export type WaitChildrenOutput = z.infer<typeof WaitChildrenOutput>;

@@ -1,0 +1,160 @@
+import type { Agent, Permission, Usage } from "../contract/index.ts";
+
+/**
+ * Code that talks to one kind of agent: stateless translation and nothing else.
+ *
+ * An implementer must never throw or reject where a result type exists, never write to the
+ * store, never decide what a failure means for the session, and never leave a process behind
+ * once `stop` has resolved. A caller may rely on updates arriving in order, on every update of
+ * a prompt arriving before that prompt's end, and on `exited` resolving exactly once.
+ */
+export interface Driver {
+  readonly name: string;
+  /** What this agent can do here. Cheap enough to ask at every start; starts no agent session. */
+  probe(): Promise<Agent>;
+  /** Starts the agent's process and opens its session: a new one, or `load`. Never rejects. */
+  open(request: OpenRequest): Promise<OpenResult>;
+}
+
+export interface OpenRequest {
+  readonly sessionId: string;
+  /** Goes into the environment as KINFOLD_LEASE; no secret. Marks every process of this agent. */
+  readonly leaseId: string;
+  readonly cwd: string;
+  readonly model: string | null;
+  readonly permission: Permission;
+  /** Our own tools. The token travels over the protocol or the environment, never in argv. */
+  readonly mcp: { readonly url: string; readonly token: string } | null;
+  /** The agent's own session id, to be loaded and read back; null starts a new one. */
+  readonly load: string | null;
+  readonly startMs: number;
+  readonly onUpdate: (update: AgentUpdate) => void;
+  /** A request that the agent blocks on. The driver answers it with what this resolves to. */
+  readonly onRequest: (request: AgentRequest) => Promise<AgentAnswer>;
+  /** Called as soon as the process exists, before anything is sent to it. */
+  readonly onProcess: (process: ProcessIdentity) => void;
+}
+
+export type OpenResult =
+  | { readonly ok: true; readonly handle: AgentHandle }
+  | { readonly ok: false; readonly reason: OpenFailure; readonly message: string };
+
+/** `load_failed`: the process works but the old conversation could not be loaded. */
+export type OpenFailure = "not_installed" | "exited" | "timeout" | "protocol" | "not_signed_in" | "load_failed";
+
+export interface AgentHandle {
+  readonly agentSessionId: string;
+  readonly agentVersion: string | null;
+  readonly model: string | null;
+  /** What the load replayed; null after a new session. */
+  readonly replay: Replay | null;
+  /** Resolves when the agent has answered the prompt, or cannot any more. Never rejects. */
+  prompt(text: string): Promise<PromptEnd>;
+  /** Into the running turn. Says what really happened. */
+  steer(text: string): Promise<"injected" | "queued" | "restarted" | "refused">;
+  /** Asks the agent to cut its running prompt; the prompt then ends. */
+  cancel(): void;
+  /** Cancels if needed, waits at most `graceMs` for an orderly end, then ends the whole process tree. */
+  stop(graceMs: number): Promise<StopReport>;
+  /** Work that goes on outside a prompt: the agent's own signal, else a descendant begun since `since`. */
+  background(since: number): Promise<boolean>;
+  descendants(): Promise<ProcessIdentity[]>;
+  readonly exited: Promise<AgentExit>;
+}
+
+/** A process that cannot be mistaken for another one: pids are used again, start times are not. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  /** Clock ticks since boot, as in /proc/<pid>/stat; null where the system does not tell. */
+  readonly startTime: number | null;
+  readonly command: string;
+}
+
+export interface AgentExit {
+  readonly code: number | null;
+  readonly signal: string | null;
+  /** The last lines of its standard error, for the reason. */
+  readonly stderrTail: string;
+}
+
+export interface StopReport {
+  readonly left: readonly ProcessIdentity[];
+}
+
+/** What a loaded conversation held. A delivery id counts only in these. */
+export interface Replay {
+  readonly userTexts: readonly string[];
+  /** Results of our own tools. */
+  readonly toolResults: readonly string[];
+  /** The agent's last message, if the replay had one after the last user text. */
+  readonly lastText: string | null;
+}
+
+export interface PromptEnd {
+  readonly stopReason:
+    | "end_turn"
+    | "max_tokens"
+    | "max_turn_requests"
+    | "refusal"
+    | "cancelled"
+    | "error"
+    | "exited";
+  /** One line for a person; null where the stop reason says it all. */
+  readonly error: string | null;
+  readonly exit: AgentExit | null;
+  /** What this prompt used; null where the agent did not say. */
+  readonly usage: Usage | null;
+}
+
+export type AgentUpdate =
+  | { readonly kind: "fragment"; readonly what: "text" | "thought"; readonly text: string }
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "thought"; readonly text: string }
+  | {
+      readonly kind: "toolCall";
+      readonly callId: string;
+      readonly tool: string;
+      readonly title: string;
+      readonly input: unknown;
+      readonly command?: string;
+      readonly paths?: readonly string[];
+    }
+  | {
+      readonly kind: "toolResult";
+      readonly callId: string;
+      readonly tool: string;
+      readonly text: string;
+      readonly ok: boolean;
+      readonly command?: string;
+      readonly exitCode?: number | null;
+      readonly files?: readonly FileChange[];
+      /** True for a result of one of our own tools: a delivery id in it has landed. */
+      readonly ours: boolean;
+    }
+  | { readonly kind: "plan"; readonly steps: readonly { title: string; status: string }[] }
+  | { readonly kind: "usage"; readonly usage: Usage }
+  | { readonly kind: "notice"; readonly text: string };
+
+export interface FileChange {
+  readonly path: string;
+  readonly status: "added" | "changed" | "removed";
+  readonly added: number | null;
+  readonly removed: number | null;
+}
+
+export type AgentRequest =
+  | {
+      readonly kind: "permission";
+      readonly tool: string;
+      readonly title: string;
+      readonly command: string | null;
+      readonly paths: readonly string[];
+      /** True where the agent asks whether it may call one of our own tools. */
+      readonly ours: boolean;
+    }
+  | { readonly kind: "question"; readonly text: string; readonly options: readonly string[] };
+
+export type AgentAnswer =
+  | { readonly kind: "allow" }
+  | { readonly kind: "deny" }
+  | { readonly kind: "answer"; readonly text: string };

@@ -1,0 +1,49 @@
+import type { Caller, Event, Fragment, InputOf, OperationName, OutputOf } from "../contract/index.ts";
+
+/** What a surface knows about one call beside its input. */
+export interface Call {
+  /** Aborted when the caller has gone; a wait then ends and takes nothing. */
+  readonly signal: AbortSignal;
+  /** The call's own id where the protocol has one (an MCP request id): a spawn's key without a name. */
+  readonly callId: string | null;
+}
+
+/** One function per row of the operation table. Each rejects only with a `Refusal` or a bug. */
+export type Operations = {
+  readonly [N in OperationName]: (
+    caller: Caller,
+    input: InputOf<N>,
+    call: Call,
+  ) => Promise<OutputOf<N>>;
+};
+
+/** What the server needs beside the operations. */
+export interface Gate {
+  /** The caller a token stands for, or null. A session's token dies with its lease. */
+  identify(token: string): Promise<Caller | null>;
+  /** A reply that carried these messages did not arrive: they go back to their place. */
+  giveBack(caller: Caller, messageIds: readonly string[]): Promise<void>;
+  /** A reply to a spawn could not be delivered: an equal spawn within ten minutes returns that child. */
+  spawnReplyLost(caller: Caller, sessionId: string): Promise<void>;
+  unread(caller: Caller): Promise<number>;
+  /** Numbered events from a point onward, then live. */
+  feed(caller: Caller, request: FeedRequest): Feed;
+}
+
+export interface FeedRequest {
+  /** An opaque cursor as an earlier batch gave it; null starts with what comes from now on. */
+  readonly after: string | null;
+  readonly tree: string | null;
+  readonly session: string | null;
+  readonly signal: AbortSignal;
+}
+
+/** Iterates for ever; ends when the signal is aborted. Rejects with `feed_reset` on a cursor it cannot serve. */
+export type Feed = AsyncIterable<FeedBatch>;
+
+export interface FeedBatch {
+  /** Where to resume after this batch. */
+  readonly cursor: string;
+  readonly events: readonly Event[];
+  readonly fragments: readonly Fragment[];
+}
