@@ -1,0 +1,251 @@
+import type { Agent, Fragment, MessageStatus } from "../contract/index.ts";
+import type {
+  CheckpointRecord,
+  Counts,
+  EntryRecord,
+  EventRecord,
+  LeaseRecord,
+  MessageRecord,
+  NodeRecord,
+  SessionRecord,
+  TokenRecord,
+  TreeRecord,
+  TriggerRecord,
+  TurnRecord,
+} from "./record.ts";
+
+export type * from "./record.ts";
+
+/**
+ * The port to durable state.
+ *
+ * `write` names one tree and holds its lock until the commit; it resolves only after the commit
+ * is durable, and rejects with whatever the closure threw, having changed nothing. Reads that a
+ * decision needs happen on `tx`. The closure may await nothing but `tx`: an implementer revokes
+ * `tx` and rolls back where it does. Wakes and the commit listener run after the commit and are
+ * advice only: losing every one of them costs one poll.
+ */
+export interface Store {
+  readonly kind: "sqlite" | "postgres";
+  /** Minted when a store is opened after a restore or an unclean end; part of every cursor. */
+  readonly epoch: string;
+  /** This process's own life; the owner of leases on the embedded store. */
+  readonly boot: string;
+  readonly node: string;
+  readonly read: Reads;
+  readonly feed: FeedReads;
+  readonly nodes: Nodes;
+  write<T>(rootId: string, work: (tx: Tx) => Promise<T>): Promise<T>;
+  /** Tokens, beside any tree. */
+  addToken(token: TokenRecord): Promise<void>;
+  revokeToken(hash: string, at: number): Promise<boolean>;
+  onCommit(listener: (commit: Commit) => void): () => void;
+  /** Live text: reaches listeners of this store, is never kept. */
+  publish(fragment: Fragment): void;
+  onFragment(listener: (fragment: Fragment) => void): () => void;
+  /** A consistent copy in one file. Rejects with `not_available` where the store is a server. */
+  backup(path: string): Promise<{ bytes: number }>;
+  /** Ends cleanly: the epoch is kept for the next opening. */
+  close(): Promise<void>;
+}
+
+export interface Commit {
+  readonly rootIds: readonly string[];
+  /** Sessions that may be ready. */
+  readonly wakes: readonly string[];
+}
+
+export interface Reads {
+  readonly sessions: SessionReads;
+  readonly messages: MessageReads;
+  readonly turns: TurnReads;
+  readonly entries: EntryReads;
+  readonly triggers: TriggerReads;
+  readonly checkpoints: CheckpointReads;
+  readonly leases: LeaseReads;
+  readonly tokens: { byHash(hash: string): Promise<TokenRecord | null> };
+  readonly trees: { byId(rootId: string): Promise<TreeRecord | null> };
+}
+
+export interface SessionFilter {
+  parentId?: string;
+  rootId?: string;
+  origin?: string;
+  agent?: string;
+  ended?: boolean;
+  unseen?: boolean;
+  scope?: string;
+  /** Created before this session, in the order of creation (createdAt, then id). */
+  before?: { createdAt: number; id: string };
+  limit: number;
+}
+
+export interface SessionReads {
+  byId(id: string): Promise<SessionRecord | null>;
+  /** By id, short id or name; newest first; at most ten. A prefix of an id of eight characters or more counts. */
+  byRef(ref: string): Promise<SessionRecord[]>;
+  byKey(caller: string, key: string): Promise<SessionRecord | null>;
+  /** The open child of this name, if there is one. */
+  openByName(parentId: string, name: string): Promise<SessionRecord | null>;
+  /** A child of equal input whose reply was lost since then. */
+  replyLost(parentId: string, keyHash: string, since: number): Promise<SessionRecord | null>;
+  children(parentId: string): Promise<SessionRecord[]>;
+  /** Children that are managed, not detached, with callbacks on, and whose round is open. */
+  awaitedChildren(parentId: string): Promise<SessionRecord[]>;
+  openChildren(parentId: string): Promise<SessionRecord[]>;
+  /** All of a tree, by depth and then creation. */
+  tree(rootId: string): Promise<SessionRecord[]>;
+  openCount(rootId: string): Promise<number>;
+  spawnedSince(rootId: string, at: number): Promise<number>;
+  list(filter: SessionFilter): Promise<SessionRecord[]>;
+  /**
+   * Managed sessions of this node, not ended, not held, with a queued message and no running turn;
+   * longest waiting first.
+   */
+  ready(node: string, limit: number): Promise<SessionRecord[]>;
+  /** How many are ready before this one. */
+  readyBefore(node: string, sessionId: string): Promise<number>;
+  /** Sessions of this node whose round is open, without an open message, turn or lease: candidates to close. */
+  withOpenRound(node: string): Promise<SessionRecord[]>;
+  counts(): Promise<Counts>;
+  /** Tokens and cost of turns settled since then. */
+  usageSince(at: number): Promise<{ tokens: number; usd: number | null }>;
+}
+
+export interface MessageReads {
+  byId(id: string): Promise<MessageRecord | null>;
+  byKey(caller: string, key: string): Promise<MessageRecord | null>;
+  byDeliveryId(sessionId: string, deliveryId: string): Promise<MessageRecord | null>;
+  byCallbackKey(sessionId: string, callbackKey: string): Promise<MessageRecord | null>;
+  /** In the order they are worked off: answers first, then position. */
+  queued(sessionId: string, limit: number): Promise<MessageRecord[]>;
+  ofTurn(turnId: string): Promise<MessageRecord[]>;
+  ofSession(sessionId: string, statuses: readonly MessageStatus[]): Promise<MessageRecord[]>;
+  /** Queued or taken. */
+  openCount(sessionId: string): Promise<number>;
+  queuedCount(sessionId: string): Promise<number>;
+}
+
+export interface TurnReads {
+  byId(id: string): Promise<TurnRecord | null>;
+  running(sessionId: string): Promise<TurnRecord | null>;
+  /** Of the session's last round, oldest first. */
+  ofRound(sessionId: string, round: number): Promise<TurnRecord[]>;
+  last(sessionId: string): Promise<TurnRecord | null>;
+  /** Newest first. */
+  ofSession(sessionId: string, page: { beforeIndex?: number; limit: number }): Promise<TurnRecord[]>;
+  /** Running turns of a node that hold a slot. */
+  slotsHeld(node: string): Promise<number>;
+  /** Running turns of a node, of any boot. */
+  runningOn(node: string): Promise<TurnRecord[]>;
+}
+
+export interface EntryReads {
+  /** Ascending. With `before`, the last `limit` below it; with `after`, the first above it; with neither, the tail. */
+  page(sessionId: string, page: { before?: number; after?: number; limit: number }): Promise<EntryRecord[]>;
+}
+
+export interface TriggerReads {
+  byId(id: string): Promise<TriggerRecord | null>;
+  ofSession(sessionId: string): Promise<TriggerRecord[]>;
+  openCount(sessionId: string): Promise<number>;
+}
+
+export interface CheckpointReads {
+  ofSession(sessionId: string): Promise<CheckpointRecord[]>;
+}
+
+export interface LeaseReads {
+  bySession(sessionId: string): Promise<LeaseRecord | null>;
+  ofNode(node: string): Promise<LeaseRecord[]>;
+}
+
+export interface Tx extends Reads {
+  readonly rootId: string;
+  /** The tree's row; made by the first write that names it. */
+  readonly tree: TreeWrites;
+  readonly sessions: SessionReads & SessionWrites;
+  readonly messages: MessageReads & MessageWrites;
+  readonly turns: TurnReads & TurnWrites;
+  readonly entries: EntryReads & EntryWrites;
+  readonly triggers: TriggerReads & TriggerWrites;
+  readonly checkpoints: CheckpointReads & { add(record: CheckpointRecord): Promise<void> };
+  readonly leases: LeaseReads & LeaseWrites;
+  readonly tokens: {
+    byHash(hash: string): Promise<TokenRecord | null>;
+    add(token: TokenRecord): Promise<void>;
+    revokeOfSession(sessionId: string, at: number): Promise<void>;
+  };
+  /** Kept until the closure has ended, then numbered and written as the last statement. */
+  append(event: NewEvent): void;
+  /** After the commit this session is looked at. */
+  wake(sessionId: string): void;
+}
+
+export type NewEvent = Omit<EventRecord, "rootId" | "seq" | "xid">;
+export type NewMessage = Omit<MessageRecord, "rootId" | "position">;
+export type NewEntry = Omit<EntryRecord, "rootId" | "sessionId" | "index">;
+
+export interface TreeWrites {
+  byId(rootId: string): Promise<TreeRecord | null>;
+  countSpawn(): Promise<number>;
+}
+
+export interface SessionWrites {
+  add(record: SessionRecord): Promise<void>;
+  patch(id: string, patch: Partial<SessionRecord>): Promise<void>;
+}
+
+export interface MessageWrites {
+  /** Gives it the next position of its session. Raises the session's `messageCount` too. */
+  add(message: NewMessage): Promise<MessageRecord>;
+  /** Guarded: false unless its status was one of `from`. */
+  move(id: string, from: readonly MessageStatus[], patch: Partial<MessageRecord>): Promise<boolean>;
+}
+
+export interface TurnWrites {
+  /** Gives it the session's next index. */
+  add(turn: Omit<TurnRecord, "rootId" | "index">): Promise<TurnRecord>;
+  /** Guarded by the fence and by `running`: false where either does not hold. */
+  patchRunning(id: string, fence: number, patch: Partial<TurnRecord>): Promise<boolean>;
+}
+
+export interface EntryWrites {
+  /** Gives each the session's next index; returns the first. */
+  append(sessionId: string, entries: readonly NewEntry[]): Promise<EntryRecord[]>;
+}
+
+export interface TriggerWrites {
+  add(trigger: Omit<TriggerRecord, "rootId">): Promise<void>;
+  /** Compare and set: false unless it was open. */
+  close(id: string, patch: Partial<TriggerRecord>): Promise<boolean>;
+}
+
+export interface LeaseWrites {
+  /** Takes the place of an older lease of the session. */
+  put(lease: Omit<LeaseRecord, "rootId">): Promise<void>;
+  /** False unless the fence is the lease's own. */
+  patch(sessionId: string, fence: number, patch: Partial<LeaseRecord>): Promise<boolean>;
+  remove(sessionId: string, fence: number): Promise<boolean>;
+}
+
+export interface FeedReads {
+  /** A point such that everything committed later has `xid >= xmin`. */
+  point(): Promise<{ xmin: number }>;
+  /** Trees in which something may have happened since the point. */
+  treesSince(xmin: number): Promise<{ rootId: string; seq: number }[]>;
+  /** By seq. */
+  ofTree(rootId: string, after: number, limit: number): Promise<EventRecord[]>;
+  /** The first event of a tree with `xid >= xmin`: its seq, or null. */
+  firstSince(rootId: string, xmin: number): Promise<number | null>;
+}
+
+/** Nodes and their leases on life. On the embedded store a lease has no clock and is void at the next boot. */
+export interface Nodes {
+  /** Claims the node's row for this boot and publishes what its agents can do. */
+  register(agents: readonly Agent[]): Promise<{ previousBoot: string | null }>;
+  publish(agents: readonly Agent[]): Promise<void>;
+  /** False when another boot has taken the row, or it lapsed: this node's agents must end. */
+  renew(): Promise<boolean>;
+  byName(node: string): Promise<NodeRecord | null>;
+}

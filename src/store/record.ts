@@ -1,0 +1,242 @@
+import type {
+  Agent,
+  CallbackConfig,
+  Carrier,
+  Delivery,
+  Effective,
+  EntryAuthor,
+  EntryBody,
+  EntryKind,
+  Evidence,
+  EventType,
+  MessageKind,
+  MessageStatus,
+  Outcome,
+  Receipt,
+  TriggerStatus,
+  TurnKind,
+  TurnStatus,
+  Usage,
+} from "../contract/index.ts";
+
+/** What the tables hold. Times are milliseconds since the epoch; a status is never stored, it is derived. */
+export interface SessionRecord {
+  id: string;
+  rootId: string;
+  parentId: string | null;
+  shortId: string;
+  name: string | null;
+  depth: number;
+  detachedAt: number | null;
+  spawnTurnId: string | null;
+  spawnEntryIndex: number | null;
+  spawnConfig: Record<string, unknown>;
+  effective: Effective;
+  title: string | null;
+  agent: string;
+  profile: string;
+  model: string | null;
+  cwd: string;
+  node: string;
+  origin: "managed" | "attached" | "imported";
+  source: "cli" | "page" | "http" | "mcp" | "subsession" | "hook" | "import";
+  scope: string;
+  callback: CallbackConfig;
+  onParentEnd: "cancel" | "detach";
+  /** The number of the round that is open, or of the last one; 0 before the first. */
+  round: number;
+  roundOpen: boolean;
+  roundOpenedAt: number | null;
+  roundClosedAt: number | null;
+  /** How the last closed round ended, and why. */
+  outcome: Outcome | null;
+  outcomeReason: string | null;
+  /** Why queued messages are not worked off: the last round failed, or a person stopped it. */
+  held: "failed" | "stopped" | null;
+  /** Until when background work that the driver reported keeps the round open. */
+  backgroundUntil: number | null;
+  evidence: Evidence;
+  agentSessionId: string | null;
+  /** Raised with every new lease; a writer with an older one loses. */
+  fence: number;
+  messageCount: number;
+  toolUseCount: number;
+  usage: Usage;
+  /** How many entries, messages and turns there have been: the next index of each. */
+  entryCount: number;
+  positionCount: number;
+  turnCount: number;
+  seen: boolean;
+  createdAt: number;
+  updatedAt: number;
+  lastActivityAt: number;
+  endedAt: number | null;
+  endReason: "cancelled" | "acked" | "removed" | "gone" | null;
+  endBy: string | null;
+  endNote: string | null;
+  key: string | null;
+  keyCaller: string | null;
+  keyHash: string | null;
+  /** When the reply to its spawn could not be delivered. */
+  replyLostAt: number | null;
+}
+
+export interface TurnRecord {
+  id: string;
+  rootId: string;
+  sessionId: string;
+  index: number;
+  round: number;
+  kind: TurnKind;
+  status: TurnStatus;
+  node: string;
+  boot: string;
+  fence: number;
+  /** 1 at first, one more for every resume. */
+  attempt: number;
+  description: string;
+  startedAt: number;
+  settledAt: number | null;
+  error: string | null;
+  stopReason: string | null;
+  lastAssistantMessage: string | null;
+  entryFrom: number;
+  entryTo: number | null;
+  toolUseCount: number;
+  usage: Usage;
+  receipt: Receipt | null;
+  /** How many blocking Kinfold calls it is inside of: above 0 it holds no slot. */
+  blocked: number;
+  /** A stop was asked for; by whom stands in the session's row or in `stopBy`. */
+  stopBy: string | null;
+  stopNote: string | null;
+}
+
+export interface MessageRecord {
+  id: string;
+  rootId: string;
+  sessionId: string;
+  position: number;
+  kind: MessageKind;
+  senderKind: "person" | "session" | "daemon" | "outside";
+  senderId: string | null;
+  delivery: Delivery;
+  status: MessageStatus;
+  carrier: Carrier | null;
+  deliveryId: string;
+  key: string | null;
+  keyCaller: string | null;
+  keyHash: string | null;
+  /** Unique per session: child and round of a callback. */
+  callbackKey: string | null;
+  turnId: string | null;
+  /** Null for a callback until it is rendered. */
+  body: string | null;
+  /** What a callback is rendered from. */
+  data: Record<string, unknown> | null;
+  metadata: Record<string, unknown>;
+  /** It may have been seen already: said so when it is sent. */
+  repeated: boolean;
+  voidReason: string | null;
+  admittedAt: number;
+  takenAt: number | null;
+  landedAt: number | null;
+}
+
+export interface EntryRecord {
+  rootId: string;
+  sessionId: string;
+  index: number;
+  turnId: string | null;
+  author: EntryAuthor;
+  kind: EntryKind;
+  body: EntryBody;
+  isSubagent: boolean;
+  at: number;
+}
+
+export interface TriggerRecord {
+  id: string;
+  rootId: string;
+  sessionId: string;
+  toId: string | null;
+  type: string;
+  payload: Record<string, unknown>;
+  status: TriggerStatus;
+  round: number;
+  createdAt: number;
+  closedAt: number | null;
+}
+
+export interface CheckpointRecord {
+  id: string;
+  rootId: string;
+  sessionId: string;
+  turnId: string | null;
+  kind: "explicit" | "compaction" | "automatic";
+  summary: string;
+  entities: string[];
+  constraints: Record<string, string>;
+  entryIndex: number;
+  at: number;
+}
+
+/** A runner's right to a session: one agent process. Its id is the marker in the environment. */
+export interface LeaseRecord {
+  id: string;
+  sessionId: string;
+  rootId: string;
+  node: string;
+  boot: string;
+  fence: number;
+  pid: number | null;
+  startTime: number | null;
+  descendants: { pid: number; startTime: number | null; command: string }[];
+  openedAt: number;
+}
+
+export interface TokenRecord {
+  hash: string;
+  kind: "person" | "session" | "outside";
+  sessionId: string | null;
+  rootId: string | null;
+  fence: number | null;
+  name: string;
+  createdAt: number;
+  expiresAt: number | null;
+  revokedAt: number | null;
+}
+
+export interface EventRecord {
+  rootId: string;
+  seq: number;
+  xid: number;
+  sessionId: string;
+  type: EventType;
+  text: string | null;
+  data: Record<string, unknown>;
+  at: number;
+}
+
+export interface NodeRecord {
+  node: string;
+  boot: string;
+  aliveUntil: number | null;
+  agents: Agent[];
+}
+
+export interface TreeRecord {
+  rootId: string;
+  seq: number;
+  xid: number;
+  spawnCount: number;
+}
+
+export interface Counts {
+  running: number;
+  waiting: number;
+  open: number;
+  unseen: number;
+  sessions: number;
+  families: number;
+}
