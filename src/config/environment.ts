@@ -1,0 +1,70 @@
+import { parse } from "yaml";
+import type { Given, ReadFile } from "./file.ts";
+import { nearest } from "./nearest.ts";
+import type { ConfigProblem } from "./problem.ts";
+import { SETTINGS, type Setting } from "./setting.ts";
+
+/** Variables that carry something else than a setting. */
+const RESERVED = new Set([
+  "KINFOLD_HOME",
+  "KINFOLD_TOKEN",
+  "KINFOLD_URL",
+  "KINFOLD_LEASE",
+  "KINFOLD_SESSION",
+]);
+
+/** The settings in `KINFOLD_*`. An empty variable counts as not set, as shells are used to. */
+export function readEnvironment(env: Readonly<Record<string, string | undefined>>): ReadFile {
+  const given: Given[] = [];
+  for (const setting of SETTINGS) {
+    const text = env[setting.env];
+    if (text === undefined || text.trim() === "") continue;
+    given.push({ key: setting.key, value: fromText(setting, text), where: setting.env, line: null });
+  }
+  return { given, problems: misspelt(env) };
+}
+
+/** A word on a command line or in the environment, as the kind of value its setting wants. */
+export function fromText(setting: Setting, text: string): unknown {
+  const word = text.trim();
+  switch (setting.kind) {
+    case "string":
+      return setting.key === "callback.template" ? text : word;
+    case "number":
+      return /^-?[\d_]+(\.\d+)?$/.test(word) ? Number(word.replaceAll("_", "")) : text;
+    case "boolean":
+      return truth(word) ?? text;
+    case "list":
+      return word.startsWith("[") ? yaml(word) : word.split(",").flatMap((item) => item.trim() || []);
+    case "other":
+      return yaml(word);
+  }
+}
+
+function truth(word: string): boolean | undefined {
+  if (/^(1|true|yes|on)$/i.test(word)) return true;
+  return /^(0|false|no|off)$/i.test(word) ? false : undefined;
+}
+
+/** Text that is no YAML is kept as it is; the setting's own check then says what is wrong with it. */
+function yaml(text: string): unknown {
+  try {
+    return parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function misspelt(env: Readonly<Record<string, string | undefined>>): ConfigProblem[] {
+  const names = SETTINGS.map((setting) => setting.env);
+  const known = new Set(names);
+  return Object.keys(env).flatMap((name) => {
+    if (!name.startsWith("KINFOLD_") || known.has(name) || RESERVED.has(name)) return [];
+    const close = nearest(
+      name.slice(8),
+      names.map((known) => known.slice(8)),
+    );
+    if (close === null) return [];
+    return [{ where: name, line: null, key: null, text: `is not a setting; did you mean KINFOLD_${close}?` }];
+  });
+}

@@ -1,0 +1,161 @@
+import { existsSync, realpathSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { Config, Permission } from "../contract/index.ts";
+import { fromText, readEnvironment } from "./environment.ts";
+import { readConfigFile, unknownSetting, type Given } from "./file.ts";
+import { ConfigError, type ConfigProblem } from "./problem.ts";
+import { SETTINGS, settingOf, type Setting } from "./setting.ts";
+
+export interface LoadRequest {
+  readonly home: string;
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** By key, as in `limits.childrenMax`; words are read like the environment's. Undefined is not given. */
+  readonly flags: Readonly<Record<string, unknown>>;
+}
+
+export type From = "default" | "home file" | "project file" | "environment" | "flag";
+
+export interface Source {
+  readonly value: unknown;
+  readonly from: From;
+  /** `file:line`, the variable or the flag; null for a default. */
+  readonly where: string | null;
+}
+
+export interface Loaded {
+  readonly config: Config;
+  readonly sources: Readonly<Record<string, Source>>;
+  /** What was not applied and why: shown to the person, never fatal. */
+  readonly problems: readonly ConfigProblem[];
+}
+
+/**
+ * The configuration as it holds here. Later wins: defaults, the home's file, the project's file
+ * (only what a project may say), the environment, flags. Throws one `ConfigError` with every problem.
+ */
+export function loadConfig(request: LoadRequest): Loaded {
+  const state: State = { applied: new Map(), errors: [], problems: [] };
+  const homeFile = join(request.home, "kinfold.yaml");
+  const projectFile = resolve(request.cwd, "kinfold.yaml");
+
+  const home = readConfigFile(homeFile);
+  state.errors.push(...home.problems);
+  for (const given of home.given) apply(state, "home file", given);
+
+  if (!sameFile(homeFile, projectFile)) {
+    const project = readConfigFile(projectFile);
+    state.errors.push(...project.problems);
+    for (const given of project.given) if (mayProject(state, given)) apply(state, "project file", given);
+  }
+
+  const environment = readEnvironment(request.env);
+  state.problems.push(...environment.problems);
+  for (const given of environment.given) apply(state, "environment", given);
+  for (const given of readFlags(state, request.flags)) apply(state, "flag", given);
+
+  const config = assemble(state);
+  return { config, sources: sourcesOf(state, config), problems: state.problems };
+}
+
+interface State {
+  readonly applied: Map<string, Given & { readonly from: From }>;
+  readonly errors: ConfigProblem[];
+  readonly problems: ConfigProblem[];
+}
+
+function apply(state: State, from: From, given: Given): void {
+  const text = settingOf(given.key)?.check(given.value) ?? null;
+  if (text === null) state.applied.set(given.key, { ...given, from });
+  else state.errors.push({ where: given.where, line: given.line, key: given.key, text });
+}
+
+function mayProject(state: State, given: Given): boolean {
+  const setting = settingOf(given.key);
+  if (setting === undefined || setting.check(given.value) !== null) return true;
+  const reason = projectRefusal(state, setting, given.value);
+  if (reason !== null)
+    state.problems.push({ where: given.where, line: given.line, key: given.key, text: reason });
+  return reason === null;
+}
+
+function projectRefusal(state: State, setting: Setting, value: unknown): string | null {
+  if (setting.project === "free") return null;
+  if (setting.project === "none") {
+    return "was not applied: a project's file may not set it, only your own home's";
+  }
+  const before = state.applied.get(setting.key)?.value ?? setting.fallback;
+  if (looseness(value) <= looseness(before)) return null;
+  return `was not applied: a project's file may only narrow it, and ${String(value)} is looser than ${String(before)}`;
+}
+
+/** Numbers compare as they are; permissions from strict to loose, in the order of the contract. */
+function looseness(value: unknown): number {
+  return typeof value === "number" ? value : Permission.options.findIndex((mode) => mode === value);
+}
+
+function readFlags(state: State, flags: LoadRequest["flags"]): Given[] {
+  return Object.entries(flags).flatMap(([key, value]) => {
+    if (value === undefined) return [];
+    const where = `--${key.replaceAll(/[A-Z]/g, "-$&").toLowerCase()}`;
+    const setting = settingOf(key);
+    if (setting === undefined) {
+      state.errors.push({ where, line: null, key: null, text: unknownSetting(key) });
+      return [];
+    }
+    return [{ key, value: typeof value === "string" ? fromText(setting, value) : value, where, line: null }];
+  });
+}
+
+function assemble(state: State): Config {
+  if (state.errors.length > 0) throw new ConfigError(state.errors);
+  const tree: Record<string, unknown> = {};
+  for (const [key, { value }] of state.applied) {
+    const [section, name] = key.split(".") as [string, string | undefined];
+    if (name === undefined) tree[section] = value;
+    else tree[section] = { ...(tree[section] as object | undefined), [name]: value };
+  }
+  const parsed = Config.safeParse(tree);
+  if (parsed.success) return parsed.data;
+  throw new ConfigError(
+    parsed.error.issues.map((issue) => together(state, issue.path.join("."), issue.message)),
+  );
+}
+
+/** What only shows when all is put together, such as a certificate without its key. */
+function together(state: State, key: string, message: string): ConfigProblem {
+  const section = key.split(".")[0] ?? key;
+  const near =
+    state.applied.get(key) ??
+    [...state.applied.values()].find((given) => given.key.startsWith(`${section}.`));
+  return {
+    where: near?.where ?? "the configuration",
+    line: near?.line ?? null,
+    key,
+    text: `is not valid: ${message}`,
+  };
+}
+
+function sourcesOf(state: State, config: Config): Record<string, Source> {
+  return Object.fromEntries(
+    SETTINGS.map(({ key }): [string, Source] => {
+      const given = state.applied.get(key);
+      const value = valueAt(config, key);
+      if (given === undefined) return [key, { value, from: "default", where: null }];
+      const where = given.line === null ? given.where : `${given.where}:${given.line}`;
+      return [key, { value, from: given.from, where }];
+    }),
+  );
+}
+
+function valueAt(config: Config, key: string): unknown {
+  let value: unknown = config;
+  for (const part of key.split(".")) value = (value as Record<string, unknown> | null)?.[part] ?? null;
+  return value;
+}
+
+/** A daemon started in its own home reads that file once, as the home's. */
+function sameFile(a: string, b: string): boolean {
+  if (a === b) return true;
+  return existsSync(a) && existsSync(b) && realpathSync(a) === realpathSync(b);
+}

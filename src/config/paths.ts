@@ -1,0 +1,64 @@
+import { mkdirSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { ConfigError } from "./problem.ts";
+
+/** Where one Kinfold keeps everything it owns. Two homes are two Kinfolds that know nothing of each other. */
+export interface Paths {
+  readonly home: string;
+  readonly configFile: string;
+  readonly database: string;
+  readonly lock: string;
+  readonly token: string;
+  readonly daemonFile: string;
+  readonly logs: string;
+  readonly daemonLog: string;
+  readonly rollouts: string;
+  readonly profiles: string;
+  readonly sim: string;
+}
+
+export function pathsIn(home: string): Paths {
+  const logs = join(home, "logs");
+  return {
+    home,
+    configFile: join(home, "kinfold.yaml"),
+    database: join(home, "kinfold.db"),
+    lock: join(home, "kinfold.lock"),
+    token: join(home, "token"),
+    daemonFile: join(home, "daemon.json"),
+    logs,
+    daemonLog: join(logs, "daemon.log"),
+    rollouts: join(home, "rollouts"),
+    profiles: join(home, "profiles"),
+    sim: join(home, "sim"),
+  };
+}
+
+/** `KINFOLD_HOME`, else `.kinfold` in the person's home. Always absolute. */
+export function kinfoldHome(env: Readonly<Record<string, string | undefined>>): string {
+  const named = env.KINFOLD_HOME?.trim();
+  return named ? resolve(named) : join(homedir(), ".kinfold");
+}
+
+/**
+ * Makes the home and its folders, readable by their owner only. A home that belongs to another
+ * user is refused: whoever owns it could have planted the token.
+ */
+export function prepareHome(paths: Paths): void {
+  for (const folder of [paths.home, paths.logs, paths.rollouts, paths.profiles, paths.sim]) {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  }
+  const uid = process.getuid?.();
+  const owner = statSync(paths.home).uid;
+  if (uid !== undefined && uid !== 0 && owner !== uid) {
+    throw new ConfigError([
+      {
+        where: paths.home,
+        line: null,
+        key: null,
+        text: `belongs to another user (uid ${owner}); set KINFOLD_HOME to a folder of your own`,
+      },
+    ]);
+  }
+}

@@ -1,0 +1,24 @@
+/** One thing wrong with the configuration, and where it stands. */
+export interface ConfigProblem {
+  /** A file, `KINFOLD_PORT` or `--port`. */
+  readonly where: string;
+  readonly line: number | null;
+  readonly key: string | null;
+  readonly text: string;
+}
+
+/** The configuration cannot be used. Its message lists every problem, so that one look is enough. */
+export class ConfigError extends Error {
+  readonly problems: readonly ConfigProblem[];
+
+  constructor(problems: readonly ConfigProblem[]) {
+    super(["The configuration cannot be used:", ...problems.map((p) => `  ${problemLine(p)}`)].join("\n"));
+    this.name = "ConfigError";
+    this.problems = problems;
+  }
+}
+
+export function problemLine(problem: ConfigProblem): string {
+  const place = problem.line === null ? problem.where : `${problem.where}:${problem.line}`;
+  return problem.key === null ? `${place}: ${problem.text}` : `${place}: ${problem.key} ${problem.text}`;
+}

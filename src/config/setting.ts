@@ -1,0 +1,100 @@
+import { Config } from "../contract/index.ts";
+
+/** How far a project's file may go: freely, only towards the stricter, or not at all. */
+export type ProjectRight = "free" | "narrow" | "none";
+
+/** One leaf of the configuration, with its name on every way in. */
+export interface Setting {
+  readonly key: string;
+  readonly env: string;
+  readonly kind: "string" | "number" | "boolean" | "list" | "other";
+  readonly description: string;
+  readonly fallback: unknown;
+  readonly project: ProjectRight;
+  /** What is wrong with a value, or null. */
+  check(value: unknown): string | null;
+}
+
+/** What the walk needs to know of a schema. The layer imports the contract, not its schema library. */
+interface Schema {
+  readonly def: { readonly type: string; readonly innerType?: Schema; readonly defaultValue?: unknown };
+  readonly shape?: Readonly<Record<string, Schema>>;
+  readonly description?: string | undefined;
+  safeParse(value: unknown): {
+    readonly success: boolean;
+    readonly error?: {
+      readonly issues: readonly { readonly path: PropertyKey[]; readonly message: string }[];
+    };
+  };
+}
+
+/** Every setting there is, in the order of the schema. */
+export const SETTINGS: readonly Setting[] = leaves(Config as unknown as Schema, "");
+
+const byKey = new Map(SETTINGS.map((setting) => [setting.key, setting]));
+const sections = new Set(
+  SETTINGS.flatMap(({ key }) => (key.includes(".") ? [key.slice(0, key.indexOf("."))] : [])),
+);
+
+export function settingOf(key: string): Setting | undefined {
+  return byKey.get(key);
+}
+
+/** Whether a key stands for a group of settings (`limits`) and not for one. */
+export function isSection(key: string): boolean {
+  return sections.has(key);
+}
+
+function leaves(schema: Schema, prefix: string): Setting[] {
+  return Object.entries(bare(schema).shape ?? {}).flatMap(([name, child]) => {
+    const key = prefix + name;
+    return bare(child).def.type === "object" ? leaves(child, `${key}.`) : [leaf(key, child)];
+  });
+}
+
+function leaf(key: string, schema: Schema): Setting {
+  return {
+    key,
+    env: `KINFOLD_${key.replaceAll(".", "_").replaceAll(/[A-Z]/g, "_$&").toUpperCase()}`,
+    kind: kindOf(bare(schema).def.type),
+    description: schema.description ?? "",
+    fallback: schema.def.type === "default" ? schema.def.defaultValue : null,
+    project: projectRight(key),
+    check: (value) => complaint(schema, value),
+  };
+}
+
+/**
+ * A project's file comes with a clone, from whoever wrote it. It may say how work in this folder is
+ * reported and may ask for less; it may never name a program, an address, a file or a folder.
+ */
+function projectRight(key: string): ProjectRight {
+  if (key === "agent" || key.startsWith("callback.")) return "free";
+  return key === "permission" || key.startsWith("limits.") ? "narrow" : "none";
+}
+
+function complaint(schema: Schema, value: unknown): string | null {
+  if (value === null && !schema.safeParse(null).success) return "is empty";
+  const issues = schema.safeParse(value).error?.issues ?? [];
+  if (issues.length === 0) return null;
+  return `is not valid: ${issues.map(({ path, message }) => [path.join("."), message].filter(Boolean).join(": ")).join("; ")}`;
+}
+
+function bare(schema: Schema): Schema {
+  return schema.def.innerType === undefined ? schema : bare(schema.def.innerType);
+}
+
+function kindOf(type: string): Setting["kind"] {
+  switch (type) {
+    case "string":
+    case "enum":
+      return "string";
+    case "number":
+    case "boolean":
+      return type;
+    case "array":
+      return "list";
+    default:
+      return "other";
+  }
+}
