@@ -1,0 +1,163 @@
+import type { Event, Fragment } from "../contract/index.ts";
+import { Refusal } from "../contract/index.ts";
+import { pause } from "./pause.ts";
+import { Unreachable, queryOf, send } from "./request.ts";
+import type { Link } from "./request.ts";
+import { SseReader } from "./sse.ts";
+import type { SseMessage } from "./sse.ts";
+import { isPassing } from "./wait-for.ts";
+
+export interface EventsOptions {
+  /** A cursor of an earlier item; without one the feed starts with what comes from now on. */
+  readonly after?: string;
+  readonly tree?: string;
+  readonly session?: string;
+  readonly signal?: AbortSignal;
+}
+
+export type FeedItem =
+  /** The feed is connected: a snapshot taken from here on misses nothing. */
+  | { readonly type: "open"; readonly cursor: string | null }
+  | { readonly type: "event"; readonly event: Event; readonly cursor: string | null }
+  | { readonly type: "fragment"; readonly fragment: Fragment; readonly cursor: string | null }
+  /** What was known is void; take a snapshot after the `open` that follows. */
+  | { readonly type: "reset"; readonly message: string };
+
+const RETRY_FIRST_MS = 100;
+const RETRY_MAX_MS = 5_000;
+/** The daemon sends a sign of life every 15 s; after three missing ones the connection is dead. */
+const SILENCE_MAX_MS = 45_000;
+
+/** Ends only when the signal is aborted or the daemon refuses; a lost connection is resumed. */
+export async function* events(link: Link, options: EventsOptions): AsyncGenerator<FeedItem, void> {
+  const state: State = { cursor: options.after ?? null, seen: new Map(), retryMs: RETRY_FIRST_MS };
+  while (!isAborted(options.signal)) {
+    try {
+      yield* connection(link, options, state);
+    } catch (error) {
+      if (isAborted(options.signal)) return;
+      if (!isPassing(error) && !isAbort(error)) throw error;
+    }
+    await pause(state.retryMs, options.signal);
+    state.retryMs = Math.min(state.retryMs * 2, RETRY_MAX_MS);
+  }
+}
+
+function isAborted(signal: AbortSignal | undefined): boolean {
+  return signal?.aborted === true;
+}
+
+/** The watch gave up on a silent connection. */
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === "AbortError";
+}
+
+interface State {
+  cursor: string | null;
+  /** The highest number seen per tree: within a tree, numbers only grow. */
+  seen: Map<string, number>;
+  retryMs: number;
+}
+
+async function* connection(link: Link, options: EventsOptions, state: State): AsyncGenerator<FeedItem, void> {
+  const watch = new Watch(options.signal);
+  try {
+    watch.restart();
+    const response = await send(link, `/api/events${queryOf({ tree: options.tree, session: options.session })}`, {
+      headers: {
+        accept: "text/event-stream",
+        ...(state.cursor === null ? {} : { "last-event-id": state.cursor }),
+      },
+      signal: watch.signal,
+    });
+    watch.hold();
+    yield { type: "open", cursor: state.cursor };
+    for await (const message of messagesOf(response, watch, link.url)) {
+      state.retryMs = RETRY_FIRST_MS;
+      const item = read(message, state);
+      if (item !== null) yield item;
+      if (item?.type === "reset") return;
+    }
+  } finally {
+    watch.end();
+  }
+}
+
+function read(message: SseMessage, state: State): FeedItem | null {
+  if (message.event === "reset") {
+    state.cursor = null;
+    state.seen.clear();
+    return { type: "reset", message: message.data };
+  }
+  if (message.event === "refusal") throw refusalIn(message.data);
+  if (message.lastEventId !== "") state.cursor = message.lastEventId;
+  if (message.data === "") return null;
+  if (message.event === "fragment") {
+    return { type: "fragment", fragment: JSON.parse(message.data) as Fragment, cursor: state.cursor };
+  }
+  if (message.event !== "event") return null;
+  const event = JSON.parse(message.data) as Event;
+  if (event.seq <= (state.seen.get(event.rootId) ?? -1)) return null;
+  state.seen.set(event.rootId, event.seq);
+  return { type: "event", event, cursor: state.cursor };
+}
+
+function refusalIn(data: string): Refusal {
+  const { error } = JSON.parse(data) as { error: Pick<Refusal, "code" | "message" | "details"> };
+  return new Refusal(error.code, error.message, error.details);
+}
+
+async function* messagesOf(response: Response, watch: Watch, url: string): AsyncGenerator<SseMessage, void> {
+  if (response.body === null) return;
+  const reader = response.body.getReader();
+  const decoder = new TextDecoder();
+  const sse = new SseReader();
+  try {
+    for (;;) {
+      watch.restart();
+      const { done, value } = await reader.read().catch((error: unknown) => {
+        throw new Unreachable(url, error);
+      });
+      if (done) return;
+      // A reader that takes its time is not silence of the daemon.
+      watch.hold();
+      yield* sse.push(decoder.decode(value, { stream: true }));
+    }
+  } finally {
+    // The body may be broken already; cancelling it only frees the connection.
+    await reader.cancel().catch((error: unknown) => error);
+  }
+}
+
+/** Aborts a connection that has been silent for too long, or whose reader has gone. */
+class Watch {
+  readonly #controller = new AbortController();
+  readonly #outer: AbortSignal | undefined;
+  readonly #onOuter = (): void => this.#controller.abort();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(outer: AbortSignal | undefined) {
+    this.#outer = outer;
+    if (outer?.aborted === true) this.#controller.abort();
+    outer?.addEventListener("abort", this.#onOuter, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  restart(): void {
+    this.hold();
+    this.#timer = setTimeout(() => this.#controller.abort(), SILENCE_MAX_MS);
+  }
+
+  hold(): void {
+    clearTimeout(this.#timer);
+  }
+
+  end(): void {
+    this.hold();
+    this.#outer?.removeEventListener("abort", this.#onOuter);
+    this.#controller.abort();
+  }
+}

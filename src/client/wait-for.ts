@@ -1,0 +1,46 @@
+import { Refusal } from "../contract/index.ts";
+import type { WaitOutput } from "../contract/index.ts";
+import { pause } from "./pause.ts";
+import { Unreachable, ask } from "./request.ts";
+import type { Link } from "./request.ts";
+
+export interface WaitForOptions {
+  /** How long in all; without it there is no limit. */
+  readonly timeoutMs?: number;
+  readonly until?: "completion" | "turn";
+  readonly signal?: AbortSignal;
+}
+
+/** One request waits this long at most: many HTTP clients give up on headers after five minutes. */
+const SLICE_MS = 45_000;
+const RETRY_FIRST_MS = 100;
+const RETRY_MAX_MS = 2_000;
+
+/**
+ * Waits until the session's round has ended, or the time is over (`timedOut`). A daemon that is
+ * away or restarting is waited for as well; every other refusal is thrown.
+ */
+export async function waitFor(link: Link, id: string, options: WaitForOptions): Promise<WaitOutput> {
+  const endsAt = options.timeoutMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + options.timeoutMs;
+  let retryMs = RETRY_FIRST_MS;
+  for (;;) {
+    options.signal?.throwIfAborted();
+    const leftMs = Math.max(0, endsAt - performance.now());
+    try {
+      const input = { id, until: options.until, timeoutMs: Math.ceil(Math.min(leftMs, SLICE_MS)) };
+      const end = (await ask(link, "wait", { input, signal: options.signal })) as WaitOutput;
+      if (!end.timedOut || performance.now() >= endsAt) return end;
+      retryMs = RETRY_FIRST_MS;
+    } catch (error) {
+      if (!isPassing(error) || performance.now() + retryMs >= endsAt) throw error;
+      await pause(retryMs, options.signal);
+      retryMs = Math.min(retryMs * 2, RETRY_MAX_MS);
+    }
+  }
+}
+
+/** True for what a restart of the daemon looks like from outside. */
+export function isPassing(error: unknown): boolean {
+  if (error instanceof Unreachable) return true;
+  return error instanceof Refusal && (error.code === "shutting_down" || error.code === "store_busy");
+}
