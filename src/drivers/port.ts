@@ -31,7 +31,7 @@ export interface OpenRequest {
   readonly onUpdate: (update: AgentUpdate) => void;
   /** A request that the agent blocks on. The driver answers it with what this resolves to. */
   readonly onRequest: (request: AgentRequest) => Promise<AgentAnswer>;
-  /** Called as soon as the process exists, before anything is sent to it. */
+  /** Called as soon as the process exists, before anything is sent to it; never by a driver without one. */
   readonly onProcess: (process: ProcessIdentity) => void;
 }
 
@@ -40,7 +40,13 @@ export type OpenResult =
   | { readonly ok: false; readonly reason: OpenFailure; readonly message: string };
 
 /** `load_failed`: the process works but the old conversation could not be loaded. */
-export type OpenFailure = "not_installed" | "exited" | "timeout" | "protocol" | "not_signed_in" | "load_failed";
+export type OpenFailure =
+  | "not_installed"
+  | "exited"
+  | "timeout"
+  | "protocol"
+  | "not_signed_in"
+  | "load_failed";
 
 export interface AgentHandle {
   readonly agentSessionId: string;
@@ -68,6 +74,16 @@ export interface ProcessIdentity {
   /** Clock ticks since boot, as in /proc/<pid>/stat; null where the system does not tell. */
   readonly startTime: number | null;
   readonly command: string;
+}
+
+/** Ends what a dead daemon left behind. Never kills a process that does not carry one of the markers. */
+export interface Reaper {
+  reap(leaseIds: readonly string[]): Promise<ReapReport>;
+}
+
+export interface ReapReport {
+  readonly killed: readonly ProcessIdentity[];
+  readonly left: readonly ProcessIdentity[];
 }
 
 export interface AgentExit {
@@ -104,6 +120,8 @@ export interface PromptEnd {
   readonly exit: AgentExit | null;
   /** What this prompt used; null where the agent did not say. */
   readonly usage: Usage | null;
+  /** When the vendor's usage limit is over, in milliseconds since 1970; only with `error`. */
+  readonly limitedUntil?: number | null;
 }
 
 export type AgentUpdate =
@@ -132,6 +150,7 @@ export type AgentUpdate =
       readonly ours: boolean;
     }
   | { readonly kind: "plan"; readonly steps: readonly { title: string; status: string }[] }
+  /** What the running prompt has used so far; the prompt's end says it again, with the rest. */
   | { readonly kind: "usage"; readonly usage: Usage }
   | { readonly kind: "notice"; readonly text: string };
 

@@ -1,0 +1,61 @@
+import { accessSync, constants, statSync } from "node:fs";
+import { delimiter, isAbsolute, join, resolve } from "node:path";
+
+export const MARKER = "KINFOLD_LEASE";
+
+export interface AgentEnvironment {
+  readonly leaseId: string;
+  /** Names that the agent's configuration lets through beside the usual ones. */
+  readonly names: readonly string[];
+  /** What Kinfold itself tells this agent. */
+  readonly extra?: Readonly<Record<string, string>>;
+}
+
+/**
+ * What an agent may see of our environment: a short list, never all of it. Our own variables
+ * stay behind whatever the configuration names, because they may hold a person's token.
+ */
+export function agentEnvironment(
+  source: NodeJS.ProcessEnv,
+  request: AgentEnvironment,
+): Record<string, string> {
+  const allowed = new Set(request.names);
+  const environment: Record<string, string> = {};
+  for (const [name, value] of Object.entries(source)) {
+    if (value === undefined || name.startsWith("KINFOLD_")) continue;
+    if (isUsual(name) || allowed.has(name)) environment[name] = value;
+  }
+  return { ...environment, ...request.extra, [MARKER]: request.leaseId };
+}
+
+/** The absolute path that `command` names on this `PATH`, or null where there is none to execute. */
+export function findCommand(
+  command: string,
+  options: { path: string | undefined; cwd: string },
+): string | null {
+  if (command.includes("/")) {
+    const path = isAbsolute(command) ? command : resolve(options.cwd, command);
+    return isExecutable(path) ? path : null;
+  }
+  for (const folder of (options.path ?? "").split(delimiter)) {
+    if (!isAbsolute(folder)) continue;
+    const path = join(folder, command);
+    if (isExecutable(path)) return path;
+  }
+  return null;
+}
+
+const USUAL = new Set(["PATH", "HOME", "USER", "LOGNAME", "LANG", "TERM", "TMPDIR", "SHELL", "TZ"]);
+
+function isUsual(name: string): boolean {
+  return USUAL.has(name) || name.startsWith("LC_") || name.startsWith("XDG_");
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}

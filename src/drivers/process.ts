@@ -1,0 +1,196 @@
+import { spawn } from "node:child_process";
+import type { ChildProcessByStdio } from "node:child_process";
+import { statSync } from "node:fs";
+import { Socket } from "node:net";
+import { constants as osConstants } from "node:os";
+import type { Readable, Writable } from "node:stream";
+import { setTimeout as pause } from "node:timers/promises";
+import type { Log } from "../log.ts";
+import { agentEnvironment, findCommand } from "./environment.ts";
+import { createGuard } from "./guard.ts";
+import type { Guard } from "./guard.ts";
+import type { AgentExit, OpenFailure, ProcessIdentity, StopReport } from "./port.ts";
+import { identify, listPids, readProcess } from "./process-table.ts";
+import { descendantsOf, hasBegun, stopTree } from "./process-tree.ts";
+import type { ProcessTree } from "./process-tree.ts";
+import { chooseHold, insideBubblewrap } from "./sandbox.ts";
+import type { Hold, SandboxMode } from "./sandbox.ts";
+
+export interface ProcessSpec {
+  readonly command: readonly string[];
+  readonly cwd: string;
+  readonly leaseId: string;
+  readonly env: readonly string[];
+  readonly extraEnv?: Readonly<Record<string, string>>;
+}
+
+export type StartResult =
+  | { readonly ok: true; readonly process: AgentProcess }
+  | { readonly ok: false; readonly reason: OpenFailure; readonly message: string };
+
+/** Starts agent processes in such a way that none of them, nor what they start, outlives us. */
+export interface ProcessHost {
+  start(spec: ProcessSpec): Promise<StartResult>;
+}
+
+export interface AgentProcess {
+  readonly identity: ProcessIdentity;
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  /** Resolves once, when the process has ended; what it left below it is being ended by then. */
+  readonly exited: Promise<AgentExit>;
+  descendants(): Promise<ProcessIdentity[]>;
+  /** Remembers what runs now, so that the agent's own helpers never count as background work. */
+  noteBaseline(): void;
+  background(since: number): Promise<boolean>;
+  /** Asks for an orderly end where the hold lets the signal through to the agent itself. */
+  terminate(): void;
+  /** Ends the whole tree, at once. */
+  stop(): Promise<StopReport>;
+}
+
+export function createProcessHost(options: { sandbox: SandboxMode; log: Log }): ProcessHost {
+  const guard = createGuard(options.log);
+  return {
+    async start(spec) {
+      const hold = await chooseHold(options.sandbox);
+      if (hold.kind === "none") return { ok: false, reason: "not_installed", message: hold.problem };
+      return startProcess(spec, hold, guard);
+    },
+  };
+}
+
+type Child = ChildProcessByStdio<Writable, Readable, Readable>;
+
+const STDERR_BYTES = 4_096;
+const DRAIN_MS = 200;
+
+async function startProcess(spec: ProcessSpec, hold: Hold, guard: Guard): Promise<StartResult> {
+  const problem = folderProblem(spec.cwd);
+  if (problem !== null) return { ok: false, reason: "exited", message: problem };
+  const env = agentEnvironment(process.env, { leaseId: spec.leaseId, names: spec.env, extra: spec.extraEnv });
+  const name = spec.command[0] ?? "";
+  const program = findCommand(name, { path: env["PATH"], cwd: spec.cwd });
+  if (program === null) return { ok: false, reason: "not_installed", message: `${name} is not installed` };
+  const command = [program, ...spec.command.slice(1)];
+  const held = hold.kind === "bubblewrap" ? insideBubblewrap(hold.path, command) : command;
+
+  if (hold.kind === "guard") guard.hold(spec.leaseId);
+  const child = spawn(held[0] as string, held.slice(1), {
+    cwd: spec.cwd,
+    env,
+    detached: true,
+    shell: false,
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  const failure = await startFailure(child);
+  if (failure !== null) {
+    guard.release(spec.leaseId);
+    return { ok: false, reason: "exited", message: `${name} could not be started: ${failure}` };
+  }
+  return { ok: true, process: holdChild(child, { spec, hold, guard }) };
+}
+
+function folderProblem(cwd: string): string | null {
+  try {
+    return statSync(cwd).isDirectory() ? null : `${cwd} is not a folder`;
+  } catch {
+    return `the folder ${cwd} does not exist`;
+  }
+}
+
+function startFailure(child: Child): Promise<string | null> {
+  return new Promise((resolve) => {
+    child.once("spawn", () => resolve(null));
+    child.once("error", (error) => resolve(error.message));
+  });
+}
+
+interface Held {
+  readonly spec: ProcessSpec;
+  readonly hold: Hold;
+  readonly guard: Guard;
+}
+
+function holdChild(child: Child, { spec, hold, guard }: Held): AgentProcess {
+  const pid = child.pid as number;
+  const row = readProcess(pid);
+  const identity = row ? identify(row) : { pid, startTime: null, command: spec.command[0] ?? "" };
+  const tree: ProcessTree = { leaseId: spec.leaseId, root: identity, seen: new Map() };
+  let baseline: ReadonlySet<number> | null = null;
+  let ending: Promise<StopReport> | null = null;
+
+  // A write to an agent that has just ended fails; its exit is what we act on.
+  child.stdin.on("error", () => child.stdin.destroy());
+  child.on("error", () => child.stdin.destroy());
+  const exited = watchExit(child, hold);
+
+  const stop = (): Promise<StopReport> => {
+    ending ??= stopTree(tree).then(async (left) => {
+      if (left.length === 0) guard.release(spec.leaseId);
+      if (!left.some((one) => one.pid === pid)) await exited;
+      return { left };
+    });
+    return ending;
+  };
+  void exited.then(stop);
+
+  return {
+    identity,
+    stdin: child.stdin,
+    stdout: child.stdout,
+    exited,
+    stop,
+    descendants: () => descendantsOf(tree),
+    noteBaseline() {
+      baseline ??= new Set(listPids());
+    },
+    background: (since) => hasBegun(tree, since, baseline ?? new Set()),
+    terminate() {
+      if (hold.kind === "guard") child.kill("SIGTERM");
+    },
+  };
+}
+
+/** Ends with the process and not with its pipes: something it started may hold those open for ever. */
+async function watchExit(child: Child, hold: Hold): Promise<AgentExit> {
+  const tail = keepTail(child.stderr);
+  const closed = new Promise((resolve) => child.once("close", () => resolve(true)));
+  const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve) => {
+    child.once("exit", (exitCode, exitSignal) => resolve([exitCode, exitSignal]));
+  });
+  for (
+    let read = -1;
+    !(await Promise.race([closed, pause(DRAIN_MS, false)]));
+    read = bytesRead(child.stdout)
+  ) {
+    if (child.stdout.readableLength === 0 && bytesRead(child.stdout) === read) break;
+  }
+  child.stdout.destroy();
+  child.stderr.destroy();
+  return { ...throughBubblewrap(hold, code, signal), stderrTail: tail() };
+}
+
+function bytesRead(stream: Readable): number {
+  return stream instanceof Socket ? stream.bytesRead : 0;
+}
+
+/** Bubblewrap reports an agent killed by a signal as a shell does: 128 and the signal's number. */
+function throughBubblewrap(
+  hold: Hold,
+  code: number | null,
+  signal: string | null,
+): Omit<AgentExit, "stderrTail"> {
+  if (hold.kind !== "bubblewrap" || code === null || code <= 128) return { code, signal };
+  const name = Object.entries(osConstants.signals).find(([, number]) => number === code - 128)?.[0];
+  return name === undefined ? { code, signal } : { code: null, signal: name };
+}
+
+function keepTail(stream: Readable): () => string {
+  let tail = Buffer.alloc(0);
+  stream.on("data", (chunk: Buffer) => {
+    tail = Buffer.concat([tail, chunk]).subarray(-STDERR_BYTES);
+  });
+  stream.on("error", () => stream.destroy());
+  return () => tail.toString("utf8").trim();
+}
