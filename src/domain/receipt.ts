@@ -1,0 +1,248 @@
+import type { Receipt, Usage } from "../contract/index.ts";
+import { count, duration, oneLine, tokens, visible } from "./text.ts";
+
+export interface FileChangeLike {
+  readonly path: string;
+  readonly status: "added" | "changed" | "removed";
+  readonly added: number | null;
+  readonly removed: number | null;
+}
+
+/** What the fold needs of a driver's updates; the port's own type is assignable to it. */
+export type AgentUpdateLike =
+  | {
+      readonly kind: "toolCall";
+      readonly callId: string;
+      readonly tool: string;
+      readonly title: string;
+      readonly command?: string;
+    }
+  | {
+      readonly kind: "toolResult";
+      readonly callId: string;
+      readonly tool: string;
+      readonly ok: boolean;
+      readonly command?: string;
+      readonly exitCode?: number | null;
+      readonly files?: readonly FileChangeLike[];
+    }
+  | { readonly kind: "fragment" | "text" | "thought" | "plan" | "usage" | "notice" };
+
+/** What a turn has been seen to do so far. Denied requests are added by whoever denies them. */
+export interface Seen {
+  toolCalls: { name: string; ok: boolean }[];
+  commands: { command: string; exitCode: number | null }[];
+  files: FileChangeLike[];
+  denied: string[];
+  /** What the last call was about, for people: its title, else the tool's name. */
+  lastTool: string | null;
+  lastToolHasResult: boolean;
+  /** Where each call stands in the lists above, by the agent's own id for it. */
+  places: Map<string, { call: number; command: number | null }>;
+  lastCallId: string | null;
+}
+
+export function emptySeen(): Seen {
+  return {
+    toolCalls: [],
+    commands: [],
+    files: [],
+    denied: [],
+    lastTool: null,
+    lastToolHasResult: false,
+    places: new Map(),
+    lastCallId: null,
+  };
+}
+
+/**
+ * Folds one update in. It changes `seen` in place and returns it: a turn may report thousands of calls.
+ * A call counts once, however often it is announced, and is not `ok` until a result says so.
+ */
+export function observe(seen: Seen, update: AgentUpdateLike): Seen {
+  if (update.kind === "toolCall") {
+    const place = placeOf(seen, update);
+    noteCommand(seen, place, { command: update.command });
+    seen.lastTool = clipped(update.title.trim() === "" ? update.tool : update.title, nameMax);
+    if (seen.lastCallId !== update.callId) seen.lastToolHasResult = false;
+    seen.lastCallId = update.callId;
+  }
+  if (update.kind === "toolResult") {
+    const place = placeOf(seen, update);
+    const call = seen.toolCalls[place.call];
+    if (call !== undefined) call.ok = update.ok;
+    noteCommand(seen, place, update);
+    if (update.files !== undefined && update.files.length > 0)
+      seen.files = mergeFiles(seen.files, update.files);
+    if (seen.lastCallId === update.callId) seen.lastToolHasResult = true;
+  }
+  return seen;
+}
+
+export function receiptOf(
+  seen: Seen,
+  more: { turns: number; durationMs: number; usage: Usage; stopReason: string | null },
+): Receipt {
+  return {
+    turns: more.turns,
+    toolCalls: groupCalls(seen.toolCalls.map((call) => ({ ...call, count: 1 }))),
+    commands: bounded(seen.commands.map((command) => ({ ...command }))),
+    filesChanged: seen.files.map((file) => ({ ...file })),
+    denied: groupDenied(seen.denied.map((tool) => ({ tool: clipped(tool, nameMax), count: 1 }))),
+    durationMs: more.durationMs,
+    usage: more.usage,
+    stopReason: more.stopReason,
+  };
+}
+
+/** The receipt of a round over several turns, given in their order. */
+export function mergeReceipts(receipts: readonly Receipt[]): Receipt {
+  return {
+    turns: receipts.reduce((sum, receipt) => sum + receipt.turns, 0),
+    toolCalls: groupCalls(receipts.flatMap((receipt) => receipt.toolCalls)),
+    commands: bounded(receipts.flatMap((receipt) => receipt.commands)),
+    filesChanged: receipts.reduce<FileChangeLike[]>(
+      (files, receipt) => mergeFiles(files, receipt.filesChanged),
+      [],
+    ),
+    denied: groupDenied(receipts.flatMap((receipt) => receipt.denied)),
+    durationMs: receipts.reduce((sum, receipt) => sum + receipt.durationMs, 0),
+    usage: receipts.reduce<Usage>((sum, receipt) => addUsage(sum, receipt.usage), noUsage),
+    stopReason: receipts.at(-1)?.stopReason ?? null,
+  };
+}
+
+/** An unknown cost plus a known one is the known one: at least that much was spent. */
+export function addUsage(a: Usage, b: Usage): Usage {
+  return {
+    inputTokens: a.inputTokens + b.inputTokens,
+    cachedTokens: a.cachedTokens + b.cachedTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    usd: a.usd === null ? b.usd : b.usd === null ? a.usd : a.usd + b.usd,
+  };
+}
+
+/** "14 tool calls, 9 commands (last: npm test, exit 0), 41k tokens" */
+export function receiptLine(receipt: Receipt): string {
+  const calls = toolCallCount(receipt);
+  const parts = [calls === 0 ? "no tool call" : count(calls, "tool call")];
+  const last = receipt.commands.at(-1);
+  if (last !== undefined) {
+    const exit = last.exitCode === null ? "" : `, exit ${last.exitCode}`;
+    parts.push(`${count(receipt.commands.length, "command")} (last: ${oneLine(last.command)}${exit})`);
+  }
+  const used = receipt.usage.inputTokens + receipt.usage.outputTokens;
+  if (used > 0) parts.push(`${tokens(used)} tokens`);
+  return parts.join(", ");
+}
+
+/** What a receipt without any tool call or change is worth. */
+export function unprovenLine(durationMs: number): string {
+  return `It called no tool at all in ${duration(durationMs)}; treat its report as unproven.`;
+}
+
+/** "Denied on the way: 2 requests (git push, npm publish)."; null if nothing was. */
+export function deniedLine(receipt: Receipt): string | null {
+  const requests = receipt.denied.reduce((sum, denied) => sum + denied.count, 0);
+  if (requests === 0) return null;
+  const names = receipt.denied.slice(0, deniedShown).map((denied) => oneLine(denied.tool, 60));
+  if (receipt.denied.length > deniedShown) names.push("…");
+  return `Denied on the way: ${count(requests, "request")} (${names.join(", ")}).`;
+}
+
+export function toolCallCount(receipt: Receipt): number {
+  return receipt.toolCalls.reduce((sum, call) => sum + call.count, 0);
+}
+
+function placeOf(
+  seen: Seen,
+  update: { callId: string; tool: string },
+): { call: number; command: number | null } {
+  const known = seen.places.get(update.callId);
+  if (known !== undefined) return known;
+  const place = { call: seen.toolCalls.length, command: null };
+  seen.toolCalls.push({ name: clipped(update.tool, nameMax), ok: false });
+  seen.places.set(update.callId, place);
+  return place;
+}
+
+function noteCommand(
+  seen: Seen,
+  place: { command: number | null },
+  update: { command?: string; exitCode?: number | null },
+): void {
+  if (place.command === null) {
+    if (update.command === undefined) return;
+    place.command = seen.commands.length;
+    seen.commands.push({ command: "", exitCode: null });
+  }
+  const noted = seen.commands[place.command];
+  if (noted === undefined) return;
+  if (update.command !== undefined) noted.command = clipped(update.command, commandMax);
+  if (update.exitCode !== undefined) noted.exitCode = update.exitCode;
+}
+
+function groupCalls(calls: Receipt["toolCalls"]): Receipt["toolCalls"] {
+  const groups = new Map<string, Receipt["toolCalls"][number]>();
+  for (const call of calls) {
+    const key = `${call.ok} ${call.name}`;
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, { ...call });
+    else group.count += call.count;
+  }
+  return [...groups.values()];
+}
+
+function groupDenied(denied: Receipt["denied"]): Receipt["denied"] {
+  const groups = new Map<string, number>();
+  for (const { tool, count: times } of denied) groups.set(tool, (groups.get(tool) ?? 0) + times);
+  return [...groups].map(([tool, times]) => ({ tool, count: times }));
+}
+
+/** One line per file, as it stands after both; a file that came and went has left no change. */
+function mergeFiles(before: readonly FileChangeLike[], after: readonly FileChangeLike[]): FileChangeLike[] {
+  const files = new Map(before.map((file) => [file.path, file]));
+  for (const file of after) {
+    const known = files.get(file.path);
+    if (known?.status === "added" && file.status === "removed") files.delete(file.path);
+    else if (known === undefined) files.set(file.path, file);
+    else files.set(file.path, mergeFile(known, file));
+  }
+  return [...files.values()];
+}
+
+function mergeFile(known: FileChangeLike, next: FileChangeLike): FileChangeLike {
+  const stays = known.status === "added" && next.status !== "removed";
+  const returns = known.status === "removed" && next.status === "added";
+  return {
+    path: known.path,
+    status: stays ? "added" : returns ? "changed" : next.status,
+    added: sum(known.added, next.added),
+    removed: sum(known.removed, next.removed),
+  };
+}
+
+function sum(a: number | null, b: number | null): number | null {
+  return a === null ? b : b === null ? a : a + b;
+}
+
+/** A receipt is kept in a row; of a flood of commands it keeps the first ones and the very last. */
+function bounded<T>(commands: T[]): T[] {
+  return commands.length <= commandsMax
+    ? commands
+    : [...commands.slice(0, commandsMax - 1), ...commands.slice(-1)];
+}
+
+function clipped(text: string, max: number): string {
+  const line = visible(text.slice(0, max * 8))
+    .replace(/\s+/g, " ")
+    .trim();
+  const points = Array.from(line);
+  return points.length <= max ? line : `${points.slice(0, max - 1).join("")}…`;
+}
+
+const noUsage: Usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null };
+const nameMax = 120;
+const commandMax = 300;
+const commandsMax = 1000;
+const deniedShown = 5;

@@ -1,0 +1,197 @@
+import { createRequire } from "node:module";
+import type Handlebars from "handlebars";
+import { byteLength, count, oneLine } from "./text.ts";
+
+/** What a template may name. `check` and `changes` are empty as long as nothing fills them. */
+export interface TemplateContext {
+  readonly childSessionId: string;
+  readonly childSessionFullId: string;
+  readonly childTaskId: string;
+  readonly childTaskFullId: string;
+  readonly parentSessionId: string;
+  readonly spawnPrompt: string;
+  readonly status: string;
+  readonly completedAt: string;
+  readonly messageCount: number;
+  readonly toolUseCount: number;
+  /** Already fenced and escaped, with its heading: no template can take it out of its fence. */
+  readonly lastAssistantMessage: string;
+  readonly childName: string;
+  readonly agent: string;
+  readonly duration: string;
+  readonly reason: string;
+  readonly by: string;
+  /** `line` is the bare list; `sentence` the whole line with it; `notes` further lines, or nothing. */
+  readonly receipt: { readonly line: string; readonly sentence: string; readonly notes: string };
+  readonly check: null;
+  readonly changes: null;
+  readonly next: string;
+}
+
+export type Rendered =
+  | { readonly ok: true; readonly text: string }
+  | { readonly ok: false; readonly problem: string };
+
+/** Never throws, never logs, and ends: there is nothing in a template that could repeat itself. */
+export function renderTemplate(template: string, context: TemplateContext): Rendered {
+  const compiled = compiledOf(template);
+  if (!compiled.ok) return compiled;
+  try {
+    const text = compiled.run(context);
+    if (byteLength(text) <= outputBytesMax) return { ok: true, text };
+    return { ok: false, problem: `it renders more than ${outputBytesMax / 1024} KB` };
+  } catch (error) {
+    return { ok: false, problem: explained(error) };
+  }
+}
+
+/** What is wrong with a template, or null. */
+export function templateProblem(template: string): string | null {
+  const compiled = compiledOf(template);
+  return compiled.ok ? null : compiled.problem;
+}
+
+type Compiled =
+  | { readonly ok: true; readonly run: (context: TemplateContext) => string }
+  | { readonly ok: false; readonly problem: string };
+
+/** A template is compiled once; the oldest gives way. This changes what a call costs, never what it returns. */
+const cache = new Map<string, Compiled>();
+
+function compiledOf(template: string): Compiled {
+  const known = cache.get(template);
+  if (known !== undefined) return known;
+  const compiled = compile(template);
+  if (cache.size >= cacheMax) {
+    const oldest = cache.keys().next();
+    if (oldest.done === false) cache.delete(oldest.value);
+  }
+  cache.set(template, compiled);
+  return compiled;
+}
+
+function compile(template: unknown): Compiled {
+  // A syntax tree in place of a string would be compiled to code as it is.
+  if (typeof template !== "string") return { ok: false, problem: "it is not a string" };
+  if (template.length > templateMax)
+    return { ok: false, problem: `it is longer than ${templateMax} characters` };
+  if (template.split(/\{\{|\(/).length > tagsMax)
+    return { ok: false, problem: `it has more than ${tagsMax} tags and brackets` };
+  try {
+    const environment = handlebars();
+    const problem = forbidden(environment.parse(template));
+    if (problem !== null) return { ok: false, problem };
+    const run = environment.compile<TemplateContext>(template, compileOptions);
+    // The code is made at the first run; a template that only then turns out broken is broken here.
+    run(emptyContext, runtimeOptions);
+    return { ok: true, run: (context) => run(context, runtimeOptions) };
+  } catch (error) {
+    return { ok: false, problem: explained(error) };
+  }
+}
+
+/**
+ * Only conditions, fields and `eq` are allowed: no loops, so that the output is no longer than the template
+ * allows. Deep nesting is refused, because it makes compiling it take seconds.
+ */
+function forbidden(program: hbs.AST.Program): string | null {
+  const nodes: { node: object; depth: number }[] = [{ node: program, depth: 0 }];
+  for (let next = nodes.pop(); next !== undefined; next = nodes.pop()) {
+    const { node, depth } = next;
+    if (depth > depthMax) return "it is nested too deep";
+    const problem = forbiddenNode(node as Partial<hbs.AST.BlockStatement>);
+    if (problem !== null) return problem;
+    for (const [key, value] of Object.entries(node)) {
+      if (key !== "loc" && typeof value === "object" && value !== null)
+        nodes.push({ node: value, depth: depth + 1 });
+    }
+  }
+  return null;
+}
+
+function forbiddenNode(node: Partial<hbs.AST.BlockStatement>): string | null {
+  const type = node.type as string | undefined;
+  if (type?.startsWith("Partial")) return "partials are not allowed";
+  if (type?.startsWith("Decorator")) return "decorators and inline partials are not allowed";
+  if (type === "Program" && (node as Partial<hbs.AST.Program>).blockParams !== undefined)
+    return "block parameters are not allowed";
+  if (type === "PathExpression" && ((node as Partial<hbs.AST.PathExpression>).parts?.length ?? 0) > pathMax)
+    return "a path in it is too long";
+  if (type !== "MustacheStatement" && type !== "SubExpression" && type !== "BlockStatement") return null;
+  const name = String(node.path?.original);
+  const given = node.params?.length ?? 0;
+  const wanted = (type === "BlockStatement" ? blocks : helpers).get(name);
+  if (wanted !== undefined) return given === wanted ? null : `"${name}" takes ${count(wanted, "value")}`;
+  const isField = given === 0 && (node.hash?.pairs.length ?? 0) === 0 && type !== "SubExpression";
+  if (isField && !builtIn.has(name)) return null;
+  const what = type === "BlockStatement" ? "block" : "helper";
+  return `the ${what} "${oneLine(name, 40)}" is not known (only if, unless and eq are)`;
+}
+
+/** Loaded at the first template, not with the daemon: it costs more than the rest of the domain together. */
+let environment: typeof Handlebars | null = null;
+
+function handlebars(): typeof Handlebars {
+  if (environment !== null) return environment;
+  const load = createRequire(import.meta.url);
+  const made = (load("handlebars/dist/handlebars.min.js") as typeof Handlebars).create();
+  for (const name of unused) made.unregisterHelper(name);
+  made.registerHelper("eq", (...operands: unknown[]) => operands.length === 3 && operands[0] === operands[1]);
+  environment = made;
+  return made;
+}
+
+/** Handlebars explains a parse error in several lines: where it is, a picture of it, what it met. */
+function explained(error: unknown): string {
+  const lines = (error instanceof Error ? error.message : String(error)).split("\n");
+  const met = /got '\w+'$/.exec(lines.at(-1) ?? "")?.[0];
+  const first = (lines[0] ?? "").replace(/:$/, "");
+  return oneLine(lines.length > 1 && met !== undefined ? `${first}, ${met}` : first, 160);
+}
+
+const templateMax = 20_000;
+const tagsMax = 500;
+const depthMax = 100;
+const pathMax = 8;
+const outputBytesMax = 32 * 1024;
+const cacheMax = 32;
+const blocks = new Map([
+  ["if", 1],
+  ["unless", 1],
+]);
+const helpers = new Map([["eq", 2]]);
+const unused = ["each", "with", "lookup", "log"];
+const builtIn = new Set([...unused, "if", "unless", "eq", "helperMissing", "blockHelperMissing"]);
+
+const compileOptions = {
+  noEscape: true,
+  knownHelpersOnly: true,
+  knownHelpers: { eq: true, each: false, with: false, lookup: false, log: false },
+  data: false,
+};
+
+/** Said outright, because an undecided access to a prototype is refused too, but with a line on the console. */
+const runtimeOptions = { allowProtoPropertiesByDefault: false, allowProtoMethodsByDefault: false };
+
+const emptyContext: TemplateContext = {
+  childSessionId: "",
+  childSessionFullId: "",
+  childTaskId: "",
+  childTaskFullId: "",
+  parentSessionId: "",
+  spawnPrompt: "",
+  status: "completed",
+  completedAt: "",
+  messageCount: 0,
+  toolUseCount: 0,
+  lastAssistantMessage: "",
+  childName: "",
+  agent: "",
+  duration: "",
+  reason: "",
+  by: "",
+  receipt: { line: "", sentence: "", notes: "" },
+  check: null,
+  changes: null,
+  next: "",
+};

@@ -1,0 +1,84 @@
+import type { Entry } from "../contract/index.ts";
+import { oneLine, visible } from "./text.ts";
+
+/** A transcript for people. Nothing in an entry can pass for the heading of another one. */
+export function transcriptText(
+  entries: readonly Entry[],
+  format: "text" | "markdown",
+  head: { title: string; agent: string },
+): string {
+  const write = format === "text" ? textEntry : markdownEntry;
+  const title = oneLine(head.title, 200);
+  const agent = oneLine(head.agent);
+  const first = format === "text" ? `${title}\n${agent}` : `# ${title}\n\nAgent: ${agent}`;
+  return `${[first, ...entries.map((entry) => write(entry, agent))].join("\n\n")}\n`;
+}
+
+/** Every line of an entry is indented; only headings stand at the margin. */
+function textEntry(entry: Entry, agent: string): string {
+  const body = [bodyOf(entry), ...stepsOf(entry)].filter((part) => part !== "").join("\n");
+  const indented = body.replace(/^(?=.)/gm, "  ");
+  return indented === "" ? heading(entry, agent) : `${heading(entry, agent)}\n${indented}`;
+}
+
+/** What tools were given and returned is quoted as it is; a line of prose that looks like our heading is not one. */
+function markdownEntry(entry: Entry, agent: string): string {
+  const body = bodyOf(entry);
+  const quoted = entry.kind === "toolCall" || entry.kind === "toolResult";
+  const prose = entry.kind === "thought" ? body.replace(/^/gm, "> ") : body.replace(/^(?=## \d+ · )/gm, "\\");
+  const parts = [
+    `## ${heading(entry, agent)}`,
+    body === "" ? "" : quoted ? codeBlock(body) : prose,
+    stepsOf(entry)
+      .map((step) => `- ${step}`)
+      .join("\n"),
+  ];
+  return parts.filter((part) => part !== "").join("\n\n");
+}
+
+/** "12 · codex · calls bash · 2026-11-15 14:02:03 UTC" */
+function heading(entry: Entry, agent: string): string {
+  const who = entry.author === "agent" || entry.author === "tool" ? agent : authors[entry.author];
+  const what = whatOf(entry);
+  return [
+    String(entry.index),
+    entry.isSubagent ? `${who} (sub-agent)` : who,
+    ...(what === "" ? [] : [what]),
+    timeOf(entry.at),
+  ].join(" · ");
+}
+
+function whatOf(entry: Entry): string {
+  const { kind, body } = entry;
+  if (kind === "text") return "";
+  const tool = oneLine(body.tool ?? "a tool", 60);
+  if (kind === "toolCall") return `calls ${tool}`;
+  if (kind !== "toolResult") return kind;
+  const exit = typeof body.exitCode === "number" ? `, exit ${body.exitCode}` : "";
+  return `result of ${tool}${body.ok === false ? ", failed" : ""}${exit}`;
+}
+
+function bodyOf(entry: Entry): string {
+  const text = visible(entry.body.text);
+  const command = visible(entry.body.command ?? "");
+  const commandIsNew = entry.kind === "toolCall" && command !== "" && !text.includes(command);
+  return (commandIsNew ? `${text}\n$ ${command}` : text).replace(/^\n+/, "").trimEnd();
+}
+
+function stepsOf(entry: Entry): string[] {
+  return (entry.body.steps ?? []).map((step) => `[${oneLine(step.status, 30)}] ${oneLine(step.title, 200)}`);
+}
+
+function codeBlock(text: string): string {
+  const longest = Math.max(2, ...Array.from(text.matchAll(/`{3,}/g), (run) => run[0].length));
+  const ticks = "`".repeat(longest + 1);
+  return `${ticks}text\n${text}\n${ticks}`;
+}
+
+function timeOf(at: number): string {
+  const time = new Date(at);
+  if (Number.isNaN(time.getTime())) return "unknown time";
+  return `${time.toISOString().slice(0, 19).replace("T", " ")} UTC`;
+}
+
+const authors = { person: "person", session: "another session", daemon: "kinfold" } as const;
