@@ -1,0 +1,370 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, describe, it } from "node:test";
+import { TABLE_END, TABLE_START, tidy, withTable } from "./tidy.ts";
+import { layerTable } from "./tidy/layers.ts";
+
+const made: string[] = [];
+after(() => made.forEach((root) => rmSync(root, { recursive: true, force: true })));
+
+function plant(files: Record<string, string>): string {
+  const root = mkdtempSync(join(tmpdir(), "kinfold-tidy-"));
+  made.push(root);
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  }
+  return root;
+}
+
+function found(files: Record<string, string>): string[] {
+  return tidy(plant(files)).map(({ path, line, text }) => `${path}:${line}: ${text}`);
+}
+
+/** Planted violations by file name and text, each with what must be said about it. */
+type Cases = Record<string, readonly [path: string, text: string, says: RegExp]>;
+
+function refuses(cases: Cases): void {
+  for (const [name, [path, text, says]] of Object.entries(cases)) {
+    it(`refuses ${name}`, () => {
+      const findings = found({ [path]: text });
+      assert.equal(findings.length, 1, findings.join("\n"));
+      assert.match(findings[0] ?? "", says);
+    });
+  }
+}
+
+function accepts(cases: Record<string, readonly [path: string, text: string]>): void {
+  for (const [name, [path, text]] of Object.entries(cases)) {
+    it(`accepts ${name}`, () => assert.deepEqual(found({ [path]: text }), []));
+  }
+}
+
+describe("imports point one way", () => {
+  refuses({
+    "domain → store": [
+      "src/domain/a.ts",
+      'import { s } from "../store/port.ts";\ns();\n',
+      /a\.ts:1: domain may not import store\/port\.ts/,
+    ],
+    "drivers → store": [
+      "src/drivers/a.ts",
+      'import type { S } from "../store/port.ts";\nexport type T = S;\n',
+      /drivers may not import store/,
+    ],
+    "operations → engine": [
+      "src/operations/a.ts",
+      'import { t } from "../engine/turn.ts";\nt();\n',
+      /operations may not import engine/,
+    ],
+    "engine → operations": [
+      "src/engine/a.ts",
+      'import { s } from "../operations/spawn.ts";\ns();\n',
+      /engine may not import operations/,
+    ],
+    "operations → a store behind the port": [
+      "src/operations/a.ts",
+      'import { o } from "../store/sqlite/open.ts";\no();\n',
+      /may not import store\/sqlite/,
+    ],
+    "server → store": [
+      "src/server/a.ts",
+      'import type { S } from "../store/port.ts";\nexport type T = S;\n',
+      /server may not import store/,
+    ],
+    "client → operations": [
+      "src/client/a.ts",
+      'import { s } from "../operations/spawn.ts";\ns();\n',
+      /client may not import operations/,
+    ],
+    "cli → operations": [
+      "src/cli/a.ts",
+      'import { s } from "../operations/spawn.ts";\ns();\n',
+      /cli may not import operations/,
+    ],
+    "config → cli": [
+      "src/config/a.ts",
+      'import { s } from "../cli/text.ts";\ns();\n',
+      /config may not import cli/,
+    ],
+    "a layer → the composition root": [
+      "src/server/a.ts",
+      'import { d } from "../daemon.ts";\nd();\n',
+      /server may not import daemon\.ts/,
+    ],
+    "a dynamic import": [
+      "src/engine/a.ts",
+      'export const o = await import("../operations/spawn.ts");\n',
+      /engine may not import operations/,
+    ],
+    "an import in a type": [
+      "src/engine/a.ts",
+      'export type O = import("../operations/spawn.ts").O;\n',
+      /engine may not import operations/,
+    ],
+    "a re-export": [
+      "src/contract/a.ts",
+      'export * from "../domain/session.ts";\n',
+      /contract may not import domain/,
+    ],
+    "a value where only types may pass": [
+      "src/store/a.ts",
+      'import { d } from "../domain/session.ts";\nd();\n',
+      /store may not import domain/,
+    ],
+    "a package the layer has no need of": [
+      "src/contract/a.ts",
+      'import { p } from "pino";\np();\n',
+      /contract may not import the package pino/,
+    ],
+    "handlebars outside the template": [
+      "src/domain/a.ts",
+      'import { c } from "handlebars";\nc();\n',
+      /may not import the package handlebars/,
+    ],
+    "Node in what a browser runs": [
+      "src/client/a.ts",
+      'import { f } from "node:fs";\nf();\n',
+      /client may not import node:fs/,
+    ],
+    "a test's tools in code": [
+      "src/server/a.ts",
+      'import { f } from "../../test/daemon.ts";\nf();\n',
+      /outside src/,
+    ],
+    "a folder that is no layer": [
+      "src/services/a.ts",
+      "export const a = 1;\n",
+      /src\/services is not a layer/,
+    ],
+  });
+  accepts({
+    "types of the domain in the store": [
+      "src/store/a.ts",
+      'import type { S } from "../domain/session.ts";\nexport type T = S;\n',
+    ],
+    "the store's port in operations": [
+      "src/operations/a.ts",
+      'import type { S } from "../store/port.ts";\nexport type T = S;\n',
+    ],
+    "a path into an allowed package": [
+      "src/drivers/acp/a.ts",
+      'import { s } from "@agentclientprotocol/sdk/unstable";\ns();\n',
+    ],
+    "handlebars in the template": ["src/domain/template.ts", 'import { c } from "handlebars";\nc();\n'],
+    "everything in the composition root": [
+      "src/daemon.ts",
+      'import { s } from "./store/sqlite/open.ts";\nimport { p } from "pino";\np(s);\n',
+    ],
+    "a test that looks from anywhere": [
+      "src/domain/a.test.ts",
+      'import { s } from "../store/port.ts";\ns();\n',
+    ],
+  });
+});
+
+describe("size", () => {
+  const lines = (count: number): string => "const a = 1;\n".repeat(count);
+  const body = (count: number): string => "  a();\n".repeat(count);
+  refuses({
+    "a file of 401 lines": ["src/server/a.ts", lines(401), /401 lines; at most 400/],
+    "a test file of 601 lines": ["src/server/a.test.ts", lines(601), /601 lines; at most 600/],
+    "a function of 71 lines": [
+      "src/server/a.ts",
+      `export function f() {\n${body(69)}}\n`,
+      /:1: a function of 71 lines; at most 70/,
+    ],
+    "an arrow function of 71 lines": [
+      "src/server/a.ts",
+      `\nexport const f = () => {\n${body(69)}};\n`,
+      /:2: a function of 71 lines/,
+    ],
+    "a method of 71 lines": [
+      "src/server/a.ts",
+      `export class C {\n  m() {\n${body(69)}  }\n}\n`,
+      /:2: a function of 71 lines/,
+    ],
+    "a test of 71 lines": [
+      "src/server/a.test.ts",
+      `it("x", () => {\n${body(69)}});\n`,
+      /a function of 71 lines/,
+    ],
+  });
+  accepts({
+    "a function of 70 lines under a long comment": [
+      "src/server/a.ts",
+      `/**\n${" *\n".repeat(20)} */\nexport function f() {\n${body(68)}}\n`,
+    ],
+    "a suite of many small tests": [
+      "src/server/a.test.ts",
+      `describe("x", () => {\n${'  it("y", () => a());\n'.repeat(90)}});\n`,
+    ],
+  });
+});
+
+describe("syntax", () => {
+  const silence = ["try {\n  a();\n} catch ", "\n"].join("{}");
+  refuses({
+    "a default export": ["src/server/a.ts", "const a = 1;\nexport default a;\n", /:2: a default export/],
+    "a default function": ["src/server/a.ts", "export default function a() {}\n", /a default export/],
+    any: ["src/server/a.ts", "export const a = 1 as any;\n", /`any`/],
+    "an enum": ["src/server/a.ts", "enum A {}\nexport type B = A;\n", /an enum/],
+    "a namespace": ["src/server/a.ts", "namespace A {}\n", /a namespace/],
+    "an empty catch": ["src/server/a.ts", silence, /:3: an empty catch/],
+    "a catch with nothing but a comment": [
+      "src/server/a.ts",
+      "try {\n  a();\n} catch {\n  // fine\n}\n",
+      /an empty catch/,
+    ],
+    "an empty handler": ["src/server/a.ts", "a().catch(() => {});\n", /an empty catch/],
+    "console in daemon code": ["src/engine/a.ts", 'console.log("x");\n', /console is for/],
+    "console in a test": ["src/engine/a.test.ts", 'console.log("x");\n', /console is for/],
+    "a focused test": ["src/engine/a.test.ts", 'it.only("x", () => {});\n', /silences every other/],
+    "a focused suite by option": [
+      "src/engine/a.test.ts",
+      'describe("x", { only: true }, () => {});\n',
+      /silences every other/,
+    ],
+    "a skipped test": ["src/engine/a.test.ts", 'it.skip("x", () => {});\n', /has no reason/],
+    "a test skipped by option": [
+      "src/engine/a.test.ts",
+      'it("x", { skip: true }, () => {});\n',
+      /carries its reason/,
+    ],
+    "a test that skips itself": ["src/engine/a.test.ts", 'it("x", (t) => t.skip());\n', /carries its reason/],
+    "a clock in the domain": ["src/domain/a.ts", "export const now = () => Date.now();\n", /no await, clock/],
+    "today in the domain": ["src/domain/a.ts", "export const now = () => new Date();\n", /no await, clock/],
+    "randomness in the domain": [
+      "src/domain/a.ts",
+      "export const dice = () => Math.random();\n",
+      /no await, clock/,
+    ],
+    "waiting in the domain": ["src/domain/a.ts", "export async function f() {}\n", /no await, clock/],
+  });
+  accepts({
+    "a word that only looks like any": ["src/server/a.ts", 'export const any = "any"; // any\n'],
+    "a catch that answers": [
+      "src/server/a.ts",
+      "export function f() {\n  try {\n    return a();\n  } catch {\n    return null;\n  }\n}\n",
+    ],
+    "console in the CLI, scripts and bench": ["scripts/a.ts", 'console.log("x");\n'],
+    "a skipped test with its reason": [
+      "src/engine/a.test.ts",
+      'it("x", { skip: "needs bubblewrap" }, (t) => t.skip("why"));\n',
+    ],
+    "a date made from what is given": [
+      "src/domain/a.ts",
+      "export const at = (ms: number) => new Date(ms);\n",
+    ],
+  });
+});
+
+describe("names", () => {
+  const words =
+    "| Word | Meaning | Not |\n|---|---|---|\n| **Inbox** | x | queue*, mailbox |\n| **Scope** | x | agent_id |\n";
+  const withWords = (path: string, text = "export const a = 1;\n"): string[] =>
+    found({ "VOCABULARY.md": words, [path]: text });
+  refuses({
+    "a camelCase file": ["src/server/myFile.ts", "export const a = 1;\n", /"myFile\.ts" is not kebab-case/],
+    "a snake_case file": ["src/store/sqlite/0001_first.sql", "select 1;\n", /not kebab-case/],
+    "a drawer for everything": ["src/server/utils/a.ts", "export const a = 1;\n", /"utils" says nothing/],
+    "a manager": ["src/engine/session-manager.ts", "export const a = 1;\n", /"manager" says nothing/],
+    "a type that manages": [
+      "src/engine/a.ts",
+      "export class SessionManager {}\n",
+      /type SessionManager: "manager" says nothing/,
+    ],
+    "a second version": ["src/engine/a.ts", "export interface TurnV2 {}\n", /type TurnV2: "v2"/],
+  });
+
+  it("a word of the column Not is refused for files, tables and exported types, and the right one is named", () => {
+    assert.match(
+      withWords("src/store/mailbox.ts").join(),
+      /"mailbox" is not our word; VOCABULARY\.md says inbox/,
+    );
+    assert.match(
+      withWords("src/store/a.sql", "select 1;\ncreate table mailboxes (id int);\n").join(),
+      /a\.sql:2: table mailboxes/,
+    );
+    assert.match(withWords("src/store/a.ts", "export type MailboxRow = 1;\n").join(), /type MailboxRow/);
+    assert.match(
+      withWords("src/store/a.ts", "export type AgentId = 1;\n").join(),
+      /VOCABULARY\.md says scope/,
+    );
+  });
+
+  it("a marked word, a private type and prose are left alone", () => {
+    assert.deepEqual(withWords("src/store/queue.ts"), []);
+    assert.deepEqual(
+      withWords("src/store/a.ts", "type Mailbox = 1;\nexport const mailbox: Mailbox = 1;\n"),
+      [],
+    );
+    assert.deepEqual(withWords("docs/mailbox.md", "A mailbox.\n"), []);
+  });
+});
+
+describe("text", () => {
+  const pieces = (...parts: string[]): string => parts.join("");
+  refuses({
+    "unfinished work": ["src/server/a.ts", pieces("// TO", "DO: later\n"), /unfinished work/],
+    "a promise to come back": ["docs/a.md", pieces("Good enough for", " now.\n"), /either it is meant/],
+    "a path of a person's machine": [
+      "docs/a.md",
+      pieces("See `/ho", "me/alex/x`.\n"),
+      /a path of one machine/,
+    ],
+    "a path of a build machine": ["docs/a.md", pieces("See /wo", "rk/x.\n"), /a path of one machine/],
+    "a registry's address": [
+      ".npmrc",
+      pieces("registry=https://regis", "try.example.test/\n"),
+      /a registry's address/,
+    ],
+    "a credential": [".npmrc", pieces("//x/:_auth", "Token=y\n"), /a credential's name/],
+  });
+  accepts({
+    "paths that only look like it": [
+      "docs/a.md",
+      pieces("src/ho", "me/x, $PWD/wo", "rk/x, ~/wo", "rk/y, https://a.test/ho", "me/x\n"),
+    ],
+  });
+});
+
+describe("the import table people read", () => {
+  it("is refused when it is not the one the machine keeps, and mended by withTable", () => {
+    const stale = `# A\n\n${TABLE_START}\n\n| old |\n\n${TABLE_END}\n\nrest\n`;
+    assert.match(found({ "ARCHITECTURE.md": stale }).join(), /run `npm run docs`/);
+    assert.match(found({ "ARCHITECTURE.md": "# A\n" }).join(), /run `npm run docs`/);
+    const fresh = withTable(stale);
+    assert.ok(fresh.includes(layerTable()) && fresh.endsWith("rest\n"));
+    assert.equal(withTable(fresh), fresh);
+    assert.deepEqual(found({ "ARCHITECTURE.md": fresh }), []);
+  });
+});
+
+it("what git ignores and what is installed is not looked at", () => {
+  const bad = "export default 1;\n";
+  const root = plant({
+    ".gitignore": "out/\n",
+    "out/a.ts": bad,
+    "node_modules/x/a.ts": bad,
+    "src/server/a.ts": bad,
+  });
+  const paths = (): string[] => tidy(root).map(({ path }) => path);
+  rmSync(join(root, "out"), { recursive: true });
+  assert.deepEqual(paths(), ["src/server/a.ts"]);
+  assert.equal(spawnSync("git", ["init", "-q"], { cwd: root }).status, 0);
+  writeFileSync(join(root, ".gitignore"), "out/\nnode_modules/\n");
+  mkdirSync(join(root, "out"));
+  writeFileSync(join(root, "out/a.ts"), bad);
+  assert.deepEqual(paths(), ["src/server/a.ts"]);
+});
+
+it("a file that is not text is not read as text", () => {
+  const root = plant({});
+  writeFileSync(join(root, "a.png"), Buffer.from([0x89, 0, 1, 2]));
+  assert.deepEqual(tidy(root), []);
+  assert.equal(readFileSync(join(root, "a.png")).length, 4);
+});

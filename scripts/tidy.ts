@@ -1,0 +1,44 @@
+import { fileURLToPath } from "node:url";
+import { checkImports, layerTable } from "./tidy/layers.ts";
+import { checkNames } from "./tidy/names.ts";
+import { checkSizes } from "./tidy/sizes.ts";
+import { checkSyntax } from "./tidy/syntax.ts";
+import { checkText } from "./tidy/text.ts";
+import { type Finding, readTree, type Tree } from "./tidy/tree.ts";
+
+/** Everything in a tree that a machine can see is not as CONTRIBUTING.md says. */
+export function tidy(root: string): Finding[] {
+  const tree = readTree(root);
+  return [
+    ...tree.code.flatMap((file) => [...checkImports(file), ...checkSizes(file), ...checkSyntax(file)]),
+    ...tree.files.flatMap(checkText),
+    ...checkNames(tree),
+    ...checkPrintedTable(tree),
+  ].toSorted((a, b) => (a.path === b.path ? a.line - b.line : a.path < b.path ? -1 : 1));
+}
+
+export const TABLE_START = "<!-- import table: npm run docs -->";
+export const TABLE_END = "<!-- end of import table -->";
+
+/** A text with the import table between its marks brought up to date. */
+export function withTable(text: string): string {
+  const [start, end] = [text.indexOf(TABLE_START), text.indexOf(TABLE_END)];
+  if (start < 0 || end < start) return text;
+  return `${text.slice(0, start)}${TABLE_START}\n\n${layerTable()}\n\n${text.slice(end)}`;
+}
+
+/** The table people read is the table the machine keeps. */
+function checkPrintedTable(tree: Tree): Finding[] {
+  const page = tree.files.find(({ path }) => path === "ARCHITECTURE.md");
+  if (page === undefined) return [];
+  const printed = page.text.includes(TABLE_START) && withTable(page.text) === page.text;
+  const text = "its import table is not the one in scripts/tidy/layers.ts; run `npm run docs`";
+  return printed ? [] : [{ path: page.path, line: 1, text }];
+}
+
+if (import.meta.main) {
+  const findings = tidy(fileURLToPath(new URL("..", import.meta.url)));
+  for (const { path, line, text } of findings) console.log(`${path}:${line}: ${text}`);
+  if (findings.length > 0) console.error(`${findings.length} not tidy.`);
+  process.exitCode = findings.length === 0 ? 0 : 1;
+}

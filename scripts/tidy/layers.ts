@@ -1,0 +1,164 @@
+import { posix } from "node:path";
+import { type Node, SyntaxKind } from "typescript/unstable/ast";
+import {
+  isCallExpression,
+  isExportDeclaration,
+  isImportDeclaration,
+  isImportTypeNode,
+  isLiteralTypeNode,
+  isStringLiteral,
+} from "typescript/unstable/ast/is";
+import { type CodeFile, type Finding, finding, isTest, nodesOf } from "./tree.ts";
+
+/** What the files of one folder may import. Names are folders below `src`, or files in them. */
+interface Layer {
+  readonly may: readonly string[];
+  /** Folders of which only types may be imported. */
+  readonly types?: readonly string[];
+  readonly packages: readonly string[];
+  /** What one file alone may import. */
+  readonly only?: Readonly<Record<string, readonly string[]>>;
+  /** Whether it runs in a browser as well, or is pure: nothing of Node's. */
+  readonly noNode?: true;
+}
+
+/** The import table. `ARCHITECTURE.md` prints it; a folder without a row is not a layer. */
+export const LAYERS: Readonly<Record<string, Layer>> = {
+  contract: { may: [], packages: ["zod"], noNode: true },
+  domain: {
+    may: ["contract"],
+    packages: [],
+    only: { "template.ts": ["handlebars", "node:module"] },
+    noNode: true,
+  },
+  store: { may: ["contract", "log.ts"], types: ["domain"], packages: ["pg"] },
+  drivers: { may: ["contract", "log.ts"], types: ["domain"], packages: ["@agentclientprotocol/sdk"] },
+  history: { may: ["contract", "log.ts"], types: ["domain"], packages: [] },
+  workspace: { may: ["contract", "log.ts"], packages: [] },
+  attach: { may: ["contract"], packages: [] },
+  kernel: { may: ["contract", "domain", "store/port.ts", "log.ts"], packages: ["uuidv7"] },
+  operations: {
+    may: ["contract", "domain", "kernel", "store/port.ts", "history/port.ts", "workspace/port.ts", "log.ts"],
+    packages: [],
+  },
+  engine: {
+    may: [
+      "contract",
+      "domain",
+      "kernel",
+      "workspace",
+      "store/port.ts",
+      "drivers/port.ts",
+      "history/port.ts",
+      "log.ts",
+    ],
+    packages: [],
+  },
+  server: {
+    may: ["contract", "operations", "log.ts"],
+    packages: ["hono", "@hono/node-server", "@modelcontextprotocol/server", "zod"],
+  },
+  client: { may: ["contract"], packages: [], noNode: true },
+  config: { may: ["contract"], packages: ["yaml"] },
+  cli: { may: ["client", "contract", "config", "attach"], packages: ["commander", "yaml"] },
+  "log.ts": { may: [], packages: ["pino"] },
+};
+
+/** The composition root sees everything. */
+const ROOT = "daemon.ts";
+
+export function layerTable(): string {
+  const rows = Object.entries(LAYERS).map(([name, layer]) => {
+    const types = (layer.types ?? []).map((folder) => `${folder} (types only)`);
+    const only = Object.entries(layer.only ?? {}).map(
+      ([file, names]) => `${names.join(", ")} (${file} only)`,
+    );
+    const from = [...layer.may, ...types].join(", ") || "–";
+    const packages = [...layer.packages, ...only].join(", ") || "–";
+    return `| ${name} | ${from} | ${packages} | ${layer.noNode ? "no" : "yes"} |`;
+  });
+  const head = ["| Folder | may import | packages | Node's own modules |", "|---|---|---|---|"];
+  return [...head, ...rows, "| daemon.ts | everything | everything | yes |"].join("\n");
+}
+
+/** Imports point one way. Tests may look from anywhere; everything else keeps to the table. */
+export function checkImports(file: CodeFile): Finding[] {
+  const name = layerOf(file.path);
+  if (name === null || name === ROOT || isTest(file.path)) return [];
+  const layer = LAYERS[name];
+  if (layer === undefined) {
+    const text = `src/${name} is not a layer: it has no row in the import table of scripts/tidy/layers.ts`;
+    return [{ path: file.path, line: 1, text }];
+  }
+  return importsOf(file).flatMap(({ node, specifier, typeOnly }) => {
+    const text = complaint(file.path, { name, layer, specifier, typeOnly });
+    return text === null ? [] : [finding(file, node, text)];
+  });
+}
+
+interface Asked {
+  readonly name: string;
+  readonly layer: Layer;
+  readonly specifier: string;
+  readonly typeOnly: boolean;
+}
+
+function complaint(path: string, { name, layer, specifier, typeOnly }: Asked): string | null {
+  if (!specifier.startsWith(".")) return outsideComplaint(path, { name, layer, specifier, typeOnly });
+  const target = posix.join(posix.dirname(path), specifier);
+  const to = layerOf(target);
+  if (to === name) return null;
+  if (to === null) return `${name} may not import ${target}: it is outside src`;
+  const inSrc = target.slice("src/".length);
+  if (layer.may.includes(to) || layer.may.includes(inSrc)) return null;
+  if (typeOnly && layer.types?.includes(to)) return null;
+  return `${name} may not import ${inSrc}; it may import ${allowed(layer)}`;
+}
+
+function outsideComplaint(path: string, { name, layer, specifier }: Asked): string | null {
+  const ofNode = specifier.startsWith("node:");
+  const scoped = specifier.startsWith("@");
+  const wanted = ofNode ? specifier : specifier.split("/", scoped ? 2 : 1).join("/");
+  if (layer.only?.[path.slice(`src/${name}/`.length)]?.includes(wanted)) return null;
+  if (!ofNode) return layer.packages.includes(wanted) ? null : `${name} may not import the package ${wanted}`;
+  return layer.noNode ? `${name} may not import ${wanted}: it runs where there is no Node` : null;
+}
+
+function allowed(layer: Layer): string {
+  return [...layer.may, ...(layer.types ?? []).map((folder) => `types of ${folder}`)].join(", ") || "nothing";
+}
+
+/** The folder below `src` a path lies in, or the file that stands there alone. */
+function layerOf(path: string): string | null {
+  return path.startsWith("src/") ? (path.split("/")[1] ?? null) : null;
+}
+
+interface Import {
+  readonly node: Node;
+  readonly specifier: string;
+  readonly typeOnly: boolean;
+}
+
+function importsOf(file: CodeFile): Import[] {
+  return [...nodesOf(file.source)].flatMap((node) => {
+    const specifier = specifierOf(node);
+    return specifier === null ? [] : [{ node, specifier, typeOnly: isTypeOnly(node) }];
+  });
+}
+
+function specifierOf(node: Node): string | null {
+  if (isImportDeclaration(node) || isExportDeclaration(node)) return literal(node.moduleSpecifier);
+  if (isImportTypeNode(node)) return isLiteralTypeNode(node.argument) ? literal(node.argument.literal) : null;
+  if (!isCallExpression(node) || node.expression.kind !== SyntaxKind.ImportKeyword) return null;
+  return literal(node.arguments[0]);
+}
+
+function literal(node: Node | undefined): string | null {
+  return node !== undefined && isStringLiteral(node) ? node.text : null;
+}
+
+function isTypeOnly(node: Node): boolean {
+  if (isExportDeclaration(node)) return node.isTypeOnly;
+  if (isImportDeclaration(node)) return node.importClause?.phaseModifier === SyntaxKind.TypeKeyword;
+  return isImportTypeNode(node);
+}

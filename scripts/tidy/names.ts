@@ -1,0 +1,100 @@
+import type { Node } from "typescript/unstable/ast";
+import {
+  isClassDeclaration,
+  isInterfaceDeclaration,
+  isTypeAliasDeclaration,
+} from "typescript/unstable/ast/is";
+import { type CodeFile, type Finding, finding, isExported, type Tree, type TreeFile } from "./tree.ts";
+
+/** Names that say nothing about what is inside. */
+const EMPTY_WORDS = new Set(["util", "utils", "common", "helper", "helpers", "manager", "v2", "misc"]);
+
+/** Names of files, tables and exported types: the right shape, saying something, in the words of the project. */
+export function checkNames(tree: Tree): Finding[] {
+  const banned = bannedWords(tree);
+  const say = (name: string): string | null => complaint(name, banned);
+  return [
+    ...tree.files.flatMap((file) => checkFileName(file, say)),
+    ...tree.files.flatMap((file) => checkTables(file, say)),
+    ...tree.code.flatMap((file) => checkTypes(file, say)),
+  ];
+}
+
+/** The words of the vocabulary's "Not" column with the word to use instead; those marked * have another honest use. */
+export function bannedWords(tree: Pick<Tree, "files">): Map<string, string> {
+  const vocabulary = tree.files.find(({ path }) => path === "VOCABULARY.md")?.text ?? "";
+  const rows = vocabulary.split("\n").filter((line) => line.startsWith("| **"));
+  return new Map(
+    rows.flatMap((row) => {
+      const [, word = "", , not = ""] = row.split("|").map((cell) => cell.trim());
+      const names = not.split(",").map((name) => name.trim());
+      return names
+        .filter((name) => /^[a-z_]+$/.test(name))
+        .map((name): [string, string] => [name.replaceAll("_", ""), word.replaceAll("*", "").toLowerCase()]);
+    }),
+  );
+}
+
+function complaint(name: string, banned: ReadonlyMap<string, string>): string | null {
+  const parts = wordsOf(name);
+  for (const part of [...parts, parts.join("")]) {
+    if (EMPTY_WORDS.has(part)) return `"${part}" says nothing about what is inside`;
+    const better = [part, part.replace(/s$/, ""), part.replace(/es$/, "")]
+      .map((form) => banned.get(form))
+      .find(Boolean);
+    if (better !== undefined) return `"${part}" is not our word; VOCABULARY.md says ${better}`;
+  }
+  return null;
+}
+
+function wordsOf(name: string): string[] {
+  const spaced = name.replaceAll(/([a-z0-9])([A-Z])/g, "$1 $2").replaceAll(/([A-Z]+)([A-Z][a-z])/g, "$1 $2");
+  return spaced
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .filter(Boolean);
+}
+
+function checkFileName({ path }: TreeFile, say: (name: string) => string | null): Finding[] {
+  if (!/^(?:src|scripts|test|bench|bin|docs|web)\//.test(path)) return [];
+  const parts = path.split("/");
+  const findings: Finding[] = [];
+  for (const part of parts) {
+    if (!/^[a-z0-9]+(?:-[a-z0-9]+)*(?:\.[a-z0-9]+(?:-[a-z0-9]+)*)*$/.test(part)) {
+      findings.push({ path, line: 1, text: `"${part}" is not kebab-case` });
+    }
+  }
+  // A documented decision may name what was decided against.
+  const text = path.startsWith("docs/")
+    ? null
+    : say(
+        parts
+          .slice(1)
+          .join("/")
+          .replace(/\.[a-z]+$/, ""),
+      );
+  if (text !== null) findings.push({ path, line: 1, text });
+  return findings;
+}
+
+function checkTables({ path, text }: TreeFile, say: (name: string) => string | null): Finding[] {
+  if (!path.startsWith("src/")) return [];
+  return [...text.matchAll(/\bcreate\s+(?:virtual\s+)?table\s+(?:if\s+not\s+exists\s+)?"?(\w+)/gi)].flatMap(
+    (match) => {
+      const complaint = say(match[1] ?? "");
+      const line = text.slice(0, match.index).split("\n").length;
+      return complaint === null ? [] : [{ path, line, text: `table ${match[1]}: ${complaint}` }];
+    },
+  );
+}
+
+function checkTypes(file: CodeFile, say: (name: string) => string | null): Finding[] {
+  return file.source.statements.flatMap((node: Node) => {
+    if (!isInterfaceDeclaration(node) && !isTypeAliasDeclaration(node) && !isClassDeclaration(node))
+      return [];
+    if (!isExported(node)) return [];
+    const name = node.name?.text ?? "";
+    const text = say(name);
+    return text === null ? [] : [finding(file, node, `type ${name}: ${text}`)];
+  });
+}

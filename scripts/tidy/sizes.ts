@@ -1,0 +1,58 @@
+import type { Node } from "typescript/unstable/ast";
+import {
+  isArrowFunction,
+  isCallExpression,
+  isConstructorDeclaration,
+  isFunctionDeclaration,
+  isFunctionExpression,
+  isGetAccessorDeclaration,
+  isIdentifier,
+  isMethodDeclaration,
+  isSetAccessorDeclaration,
+} from "typescript/unstable/ast/is";
+import { type CodeFile, type Finding, finding, isTest, lineOf, nodesOf } from "./tree.ts";
+
+const FILE_LINES_MAX = 400;
+const TEST_FILE_LINES_MAX = 600;
+const FUNCTION_LINES_MAX = 70;
+
+/** Taste shows in the tail: both files and functions have a ceiling, or one grows at the other's expense. */
+export function checkSizes(file: CodeFile): Finding[] {
+  const linesMax = isTest(file.path) ? TEST_FILE_LINES_MAX : FILE_LINES_MAX;
+  const lines = file.text.split("\n").length - 1;
+  const long =
+    lines > linesMax ? [{ path: file.path, line: lines, text: `${lines} lines; at most ${linesMax}` }] : [];
+  return [...long, ...[...nodesOf(file.source)].flatMap((node) => checkFunction(file, node))];
+}
+
+function checkFunction(file: CodeFile, node: Node): Finding[] {
+  if (!isFunction(node)) return [];
+  const lines = lineOf(file, node.getEnd()) - lineOf(file, node.getStart(file.source)) + 1;
+  if (lines <= FUNCTION_LINES_MAX || (isTest(file.path) && holdsTests(node))) return [];
+  return [finding(file, node, `a function of ${lines} lines; at most ${FUNCTION_LINES_MAX}`)];
+}
+
+function isFunction(node: Node): boolean {
+  return (
+    isFunctionDeclaration(node) ||
+    isFunctionExpression(node) ||
+    isArrowFunction(node) ||
+    isMethodDeclaration(node) ||
+    isConstructorDeclaration(node) ||
+    isGetAccessorDeclaration(node) ||
+    isSetAccessorDeclaration(node)
+  );
+}
+
+/** A suite is a list of tests and not a piece of work; each test in it has its own ceiling. */
+function holdsTests(node: Node): boolean {
+  return (
+    callsOne(node.parent, ["describe", "suite"]) || [...nodesOf(node)].some((child) => callsOne(child, TESTS))
+  );
+}
+
+const TESTS = ["describe", "it", "suite", "test"];
+
+function callsOne(node: Node, names: readonly string[]): boolean {
+  return isCallExpression(node) && isIdentifier(node.expression) && names.includes(node.expression.text);
+}

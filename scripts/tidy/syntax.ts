@@ -1,0 +1,121 @@
+import { type CallExpression, type Node, SyntaxKind } from "typescript/unstable/ast";
+import {
+  isArrowFunction,
+  isBlock,
+  isCallExpression,
+  isCatchClause,
+  isEnumDeclaration,
+  isExportAssignment,
+  isIdentifier,
+  isModuleDeclaration,
+  isNewExpression,
+  isObjectLiteralExpression,
+  isPropertyAccessExpression,
+  isPropertyAssignment,
+} from "typescript/unstable/ast/is";
+import { type CodeFile, type Finding, finding, isTest, nodesOf } from "./tree.ts";
+
+type Rule = (node: Node, file: CodeFile) => string | null;
+
+/** What may not stand in any file, and what may not stand in a pure one. */
+export function checkSyntax(file: CodeFile): Finding[] {
+  const rules = [defaultExport, looseType, runtimeType, emptyCatch, consoleUse, focusedTest, impureDomain];
+  return [...nodesOf(file.source)].flatMap((node) =>
+    rules.flatMap((rule) => {
+      const text = rule(node, file);
+      return text === null ? [] : [finding(file, node, text)];
+    }),
+  );
+}
+
+const defaultExport: Rule = (node) => {
+  const assigned = isExportAssignment(node);
+  return assigned || node.kind === SyntaxKind.DefaultKeyword
+    ? "a default export has no name of its own; export it by name"
+    : null;
+};
+
+const looseType: Rule = (node) =>
+  node.kind === SyntaxKind.AnyKeyword ? "`any` switches the compiler off; use `unknown` and look" : null;
+
+const runtimeType: Rule = (node) => {
+  if (isEnumDeclaration(node)) return "an enum cannot be stripped; use a union or a zod enum";
+  return isModuleDeclaration(node) ? "a namespace cannot be stripped; use a module" : null;
+};
+
+const emptyCatch: Rule = (node) => {
+  const text =
+    "an empty catch hides what went wrong; handle it, or return with a comment that says why it is safe";
+  if (isCatchClause(node)) return node.block.statements.length === 0 ? text : null;
+  if (!isCallExpression(node) || !isPropertyAccessExpression(node.expression)) return null;
+  if (node.expression.name.text !== "catch") return null;
+  const handler = node.arguments[0];
+  if (handler === undefined || !isArrowFunction(handler) || !isBlock(handler.body)) return null;
+  return handler.body.statements.length === 0 ? text : null;
+};
+
+const consoleUse: Rule = (node, { path }) => {
+  if (path === "src/log.ts" || /^(?:src\/cli|scripts|bench)\//.test(path)) return null;
+  return isPropertyAccessExpression(node) &&
+    isIdentifier(node.expression) &&
+    node.expression.text === "console"
+    ? "console is for scripts, bench and the CLI; daemon code writes to its log"
+    : null;
+};
+
+const TESTS = new Set(["describe", "it", "suite", "test"]);
+
+const focusedTest: Rule = (node, { path }) => {
+  if (!isTest(path) || !isCallExpression(node)) return null;
+  const callee = node.expression;
+  if (isPropertyAccessExpression(callee)) {
+    const verb = callee.name.text;
+    const ofTests = isIdentifier(callee.expression) && TESTS.has(callee.expression.text);
+    if (ofTests && verb === "only") return "`.only` silences every other test";
+    if (ofTests && (verb === "skip" || verb === "todo"))
+      return `\`.${verb}\` has no reason; use { skip: "why" }`;
+    const byContext = isIdentifier(callee.expression) && verb === "skip" && node.arguments.length === 0;
+    return byContext ? "a skipped test carries its reason" : null;
+  }
+  return isIdentifier(callee) && TESTS.has(callee.text) ? focusedOption(node) : null;
+};
+
+function focusedOption(call: CallExpression): string | null {
+  for (const argument of call.arguments) {
+    if (!isObjectLiteralExpression(argument)) continue;
+    for (const property of argument.properties) {
+      if (!isPropertyAssignment(property) || !isIdentifier(property.name)) continue;
+      if (property.initializer.kind !== SyntaxKind.TrueKeyword) continue;
+      if (property.name.text === "only") return "`only` silences every other test";
+      if (["skip", "todo"].includes(property.name.text)) return "a skipped test carries its reason";
+    }
+  }
+  return null;
+}
+
+const AMBIENT = new Set([
+  "process",
+  "fetch",
+  "crypto",
+  "performance",
+  "setTimeout",
+  "setInterval",
+  "setImmediate",
+  "queueMicrotask",
+]);
+
+/** The domain decides from what it is given: the same input gives the same answer, now and in a test. */
+const impureDomain: Rule = (node, { path }) => {
+  if (!path.startsWith("src/domain/") || isTest(path)) return null;
+  const text = "the domain has no await, clock, randomness or I/O; take it as an argument";
+  if (node.kind === SyntaxKind.AwaitExpression || node.kind === SyntaxKind.AsyncKeyword) return text;
+  if (isNewExpression(node) && isIdentifier(node.expression) && node.expression.text === "Date") {
+    return (node.arguments?.length ?? 0) === 0 ? text : null;
+  }
+  if (isCallExpression(node) && isIdentifier(node.expression))
+    return AMBIENT.has(node.expression.text) ? text : null;
+  if (!isPropertyAccessExpression(node) || !isIdentifier(node.expression)) return null;
+  const [object, name] = [node.expression.text, node.name.text];
+  const asked = `${object}.${name}`;
+  return AMBIENT.has(object) || asked === "Date.now" || asked === "Math.random" ? text : null;
+};

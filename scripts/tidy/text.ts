@@ -1,0 +1,25 @@
+import type { Finding, TreeFile } from "./tree.ts";
+
+// Put together from pieces, so that this file does not find itself.
+const RULES: readonly (readonly [RegExp, string])[] = [
+  [new RegExp(["\\bTO", "DO\\b|\\bFIX", "ME\\b|\\bXX", "X\\b"].join("")), "unfinished work is not committed"],
+  [new RegExp(["\\bfor", "now\\b"].join(" "), "i"), "either it is meant or it is not committed"],
+  [/(?<![\w.~$}\])-])\/(?:work|root)\/[\w.-]/, "a path of one machine"],
+  [/(?<![\w.~$}\])-])\/(?:home|Users)\/[\w.-]/, "a path of one machine"],
+  [/\b[a-z]:\\users\\/i, "a path of one machine"],
+  [
+    new RegExp(["https?:\\/\\/[\\w.-]*(?:regis", "try|artifac", "tory|nexus|npm-)[\\w.-]*"].join(""), "i"),
+    "a registry's address",
+  ],
+  [new RegExp(["_auth", "Token\\b"].join("")), "a credential's name"],
+];
+
+/** What may not stand in any tracked file, in whatever language. */
+export function checkText({ path, text }: TreeFile): Finding[] {
+  return text.split("\n").flatMap((line, index) =>
+    RULES.flatMap(([pattern, why]) => {
+      const found = pattern.exec(line);
+      return found === null ? [] : [{ path, line: index + 1, text: `"${found[0].trim()}": ${why}` }];
+    }),
+  );
+}

@@ -1,0 +1,126 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { API } from "typescript/unstable/sync";
+import { type Node, type SourceFile, SyntaxKind } from "typescript/unstable/ast";
+
+/** One file as the rules see it: its path from the root with forward slashes, and its text. */
+export interface TreeFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** A file the compiler has read. */
+export interface CodeFile extends TreeFile {
+  readonly source: SourceFile;
+}
+
+export interface Tree {
+  readonly root: string;
+  readonly files: readonly TreeFile[];
+  readonly code: readonly CodeFile[];
+}
+
+export interface Finding {
+  readonly path: string;
+  readonly line: number;
+  readonly text: string;
+}
+
+/** Everything git tracks or would track; in a folder without git, everything but what is installed. */
+export function readTree(root: string): Tree {
+  const files = listed(root)
+    .filter((path) => statSync(join(root, path), { throwIfNoEntry: false })?.isFile())
+    .map((path) => ({ path, bytes: readFileSync(join(root, path)) }))
+    .filter(({ bytes }) => !bytes.subarray(0, 8000).includes(0))
+    .map(({ path, bytes }) => ({ path, text: bytes.toString("utf8") }));
+  return { root, files, code: parsed(files.filter(({ path }) => isCode(path))) };
+}
+
+export function isCode(path: string): boolean {
+  return /\.(?:[cm]?[jt]s|tsx)$/.test(path);
+}
+
+export function isTest(path: string): boolean {
+  return /\.(?:test|spec)\.[cm]?tsx?$/.test(path) || path.startsWith("test/");
+}
+
+export function finding(file: CodeFile, node: Node, text: string): Finding {
+  return { path: file.path, line: lineOf(file, node.getStart(file.source)), text };
+}
+
+export function lineOf(file: CodeFile, position: number): number {
+  return file.source.getLineAndCharacterOfPosition(position).line + 1;
+}
+
+/** Every node below a node, parents before children. */
+export function* nodesOf(node: Node): Generator<Node> {
+  yield node;
+  const children: Node[] = [];
+  node.forEachChild((child) => void children.push(child));
+  for (const child of children) yield* nodesOf(child);
+}
+
+export function isExported(node: Node): boolean {
+  const { modifiers } = node as { modifiers?: readonly Node[] };
+  return modifiers?.some((modifier) => modifier.kind === SyntaxKind.ExportKeyword) ?? false;
+}
+
+function listed(root: string): string[] {
+  const inGit = existsSync(join(root, ".git"));
+  if (inGit) {
+    const args = ["ls-files", "--cached", "--others", "--exclude-standard", "-z"];
+    const git = spawnSync("git", args, { cwd: root, encoding: "utf8", maxBuffer: 64 * 1024 * 1024 });
+    if (git.status === 0) return [...new Set(git.stdout.split("\0").filter(Boolean))].toSorted();
+  }
+  return readdirSync(root, { recursive: true, encoding: "utf8" })
+    .map((path) => path.replaceAll("\\", "/"))
+    .filter((path) => !/(?:^|\/)(?:node_modules|\.git)(?:\/|$)/.test(path))
+    .toSorted();
+}
+
+const texts = new Map<string, string>();
+let compiler: API | undefined;
+let projects = 0;
+
+/** One compiler for the life of this process: starting it takes longer than all its work. */
+function theCompiler(): API {
+  compiler ??= new API({
+    cwd: "/",
+    fs: {
+      readFile: (path) => texts.get(path) ?? null,
+      fileExists: (path) => texts.has(path),
+      directoryExists: () => true,
+      getAccessibleEntries: () => ({ files: [], directories: [] }),
+      realpath: (path) => path,
+    },
+  });
+  return compiler;
+}
+
+/**
+ * Syntax only: the compiler sees a project without libraries and resolves nothing, so that this
+ * takes milliseconds and works on any tree, whole or not.
+ */
+function parsed(files: readonly TreeFile[]): CodeFile[] {
+  const place = `/tidy-${projects++}/`;
+  const config = `${place}tsconfig.json`;
+  const compilerOptions = {
+    noLib: true,
+    noResolve: true,
+    types: [],
+    allowJs: true,
+    noEmit: true,
+    jsx: "preserve",
+  };
+  for (const { path, text } of files) texts.set(place + path, text);
+  texts.set(config, JSON.stringify({ compilerOptions, files: files.map(({ path }) => place + path) }));
+  const project = theCompiler()
+    .updateSnapshot({ openProjects: [config] })
+    .getProject(config);
+  return files.map((file) => {
+    const source = project?.program.getSourceFile(place + file.path);
+    if (source === undefined) throw new Error(`The compiler did not read ${file.path}.`);
+    return { ...file, source };
+  });
+}
