@@ -228,7 +228,6 @@ export const OPERATIONS = {
     refusals: [
       ...found,
       "wait_on_ancestor",
-      "wait_cycle",
       "not_a_child",
       "did_not_complete",
       "child_failed",

@@ -29,7 +29,6 @@ export const REFUSALS = {
   key_reused: [409, "The key was used before with another input."],
   bad_template: [400, "The callback template cannot be read."],
   wait_on_ancestor: [409, "A session may not wait for itself or one above it."],
-  wait_cycle: [409, "These sessions would wait for each other for ever."],
   not_a_child: [403, "The session is not below the caller."],
   waits_on_trigger: [409, "The session waits for an answer; answer its question instead."],
   did_not_complete: [408, "The session did not complete within the time the caller gave."],

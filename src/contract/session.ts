@@ -105,6 +105,8 @@ export const Session = z.object({
   waiting: Waiting.nullable(),
   round: z.number(),
   outcome: Outcome.nullable().describe("how the last closed round ended"),
+  outcomeReason: z.string().nullable(),
+  endedBy: z.string().nullable().describe("who ended it, in words"),
   ready: z.boolean(),
   evidence: Evidence,
   seen: z.boolean(),

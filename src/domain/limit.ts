@@ -1,0 +1,67 @@
+import type { Limits, RefusalCode } from "../contract/index.ts";
+import { count, oneLine } from "./text.ts";
+
+/** What the tree looks like under its lock, at the moment of a spawn. */
+export interface SpawnFacts {
+  readonly parentDepth: number;
+  readonly openChildren: readonly { name: string }[];
+  readonly openSessions: number;
+  readonly spawnsLastMinute: number;
+  readonly spawnsEver: number;
+}
+
+export interface LimitRefusal {
+  readonly code: RefusalCode;
+  readonly message: string;
+  readonly details: Record<string, unknown>;
+}
+
+/** The limit that stands against one more child, with its holders and the next step; null when none does. */
+export function spawnLimit(facts: SpawnFacts, limits: Limits): LimitRefusal | null {
+  if (facts.parentDepth + 1 > limits.depthMax) {
+    return refusal("limit_depth", limits.depthMax, facts.parentDepth, {
+      what: `this session is ${count(facts.parentDepth, "generation")} below its root and ${limits.depthMax} is the most.`,
+      next: "Do this part yourself, or report to your parent what should be delegated.",
+    });
+  }
+  const { length } = facts.openChildren;
+  if (length >= limits.childrenMax) {
+    return refusal("limit_children", limits.childrenMax, length, {
+      what: `${length} of ${limits.childrenMax} children are at work (${holders(facts.openChildren)}). Finished children do not count.`,
+      next: "Wait for one with wait_session, cancel one, or do this part yourself.",
+    });
+  }
+  if (facts.openSessions >= limits.sessionsMax) {
+    return refusal("limit_sessions", limits.sessionsMax, facts.openSessions, {
+      what: `${facts.openSessions} of ${limits.sessionsMax} sessions of this family are at work. Finished ones do not count.`,
+      next: "Wait for one to finish, cancel one, or do this part yourself.",
+    });
+  }
+  if (facts.spawnsLastMinute >= limits.spawnsPerMinuteMax) {
+    return refusal("limit_rate", limits.spawnsPerMinuteMax, facts.spawnsLastMinute, {
+      what: `this family has spawned ${facts.spawnsLastMinute} sessions in the last minute and ${limits.spawnsPerMinuteMax} is the most.`,
+      next: "Go on with other work and spawn again in a minute; one larger task is better than many small ones.",
+    });
+  }
+  if (facts.spawnsEver >= limits.spawnsMax) {
+    return refusal("limit_spawns", limits.spawnsMax, facts.spawnsEver, {
+      what: `this family has spawned ${facts.spawnsEver} sessions in its life and ${limits.spawnsMax} is the most.`,
+      next: "Use tell_child to give more work to a child that has finished, or tell the user.",
+    });
+  }
+  return null;
+}
+
+function refusal(
+  code: RefusalCode,
+  limit: number,
+  used: number,
+  words: { what: string; next: string },
+): LimitRefusal {
+  return { code, message: `${words.what} ${words.next}`, details: { limit, used } };
+}
+
+function holders(children: readonly { name: string }[]): string {
+  const names = children.slice(0, 3).map((child) => oneLine(child.name, 40));
+  return children.length > 3 ? `${names.join(", ")}, …` : names.join(", ");
+}

@@ -1,0 +1,251 @@
+import type { EntryAuthor, EntryKind } from "../contract/index.ts";
+import {
+  type CallbackData,
+  renderBatch,
+  renderCallback,
+  withMessageLine,
+} from "../domain/callback.ts";
+import { hashOf, newId, newSecret } from "../kernel/id.ts";
+import type {
+  LeaseRecord,
+  MessageRecord,
+  NewEntry,
+  SessionRecord,
+  Tx,
+  TurnRecord,
+} from "../store/port.ts";
+import type { EngineDeps } from "./deps.ts";
+
+const BATCH_MAX = 16;
+const BATCH_BYTES_MAX = 16_384;
+
+/** A right to a session's agent: what a process is started with. */
+export interface Hold {
+  readonly leaseId: string;
+  readonly fence: number;
+  /** The token of this process; null where the process runs already. */
+  readonly token: string | null;
+}
+
+export interface Claim {
+  readonly session: SessionRecord;
+  readonly turn: TurnRecord;
+  readonly hold: Hold;
+  readonly text: string;
+}
+
+/** Takes the head of a session's inbox into a new turn: one guarded transaction, before a byte is sent. */
+export async function claim(
+  deps: EngineDeps,
+  candidate: SessionRecord,
+  held: Hold | null,
+): Promise<Claim | null> {
+  return deps.store.write(candidate.rootId, async (tx) => {
+    const session = await tx.sessions.byId(candidate.id);
+    if (session === null || session.endedAt !== null || session.held !== null) return null;
+    if ((await tx.turns.running(session.id)) !== null) return null;
+    const queued = await tx.messages.queued(session.id, BATCH_MAX);
+    const messages = session.callback.batch ? callbackRun(queued) : queued.slice(0, 1);
+    if (messages.length === 0) return null;
+    const hold = held ?? (await newHold(deps, tx, session));
+    const { text, bodies } = await render(tx, session, messages);
+    const turn = await addTurn(deps, tx, { session, hold, text, messages });
+    await takeAll(deps, tx, turn, bodies);
+    return { session, turn, hold, text };
+  });
+}
+
+/** A new lease with the next fence and a token of its own; everything older loses. */
+export async function newHold(deps: EngineDeps, tx: Tx, session: SessionRecord): Promise<Hold> {
+  const now = deps.now();
+  const fence = session.fence + 1;
+  const hold = { leaseId: newId(), fence, token: newSecret("kfs") };
+  session.fence = fence;
+  await tx.sessions.patch(session.id, { fence });
+  await tx.tokens.revokeOfSession(session.id, now);
+  const lease: Omit<LeaseRecord, "rootId"> = {
+    id: hold.leaseId,
+    sessionId: session.id,
+    node: deps.store.node,
+    boot: deps.store.boot,
+    fence,
+    pid: null,
+    startTime: null,
+    descendants: [],
+    openedAt: now,
+  };
+  await tx.leases.put(lease);
+  await tx.tokens.add({
+    hash: hashOf(hold.token),
+    kind: "session",
+    sessionId: session.id,
+    rootId: session.rootId,
+    fence,
+    name: session.name ?? session.shortId,
+    createdAt: now,
+    expiresAt: null,
+    revokedAt: null,
+  });
+  return hold;
+}
+
+/** The text of these messages as it is sent, and each one's own part. */
+export async function render(
+  tx: Tx,
+  session: SessionRecord,
+  messages: readonly MessageRecord[],
+): Promise<{ text: string; bodies: { message: MessageRecord; body: string }[] }> {
+  const awaited = await tx.sessions.awaitedChildren(session.id);
+  const context = {
+    stillAtWork: awaited.map((child) => child.name ?? child.shortId),
+    wakeable: true,
+  };
+  if (messages.length > 1 && messages.every((message) => message.kind === "callback")) {
+    const items = messages.map((message) => ({
+      data: message.data as unknown as CallbackData,
+      deliveryId: message.deliveryId,
+      repeated: message.repeated,
+    }));
+    const { text } = renderBatch(items, context);
+    return { text, bodies: messages.map((message) => ({ message, body: text })) };
+  }
+  const bodies = messages.map((message) => ({ message, body: bodyOf(message, context) }));
+  return { text: bodies.map((each) => each.body).join("\n\n"), bodies };
+}
+
+function bodyOf(
+  message: MessageRecord,
+  context: { stillAtWork: readonly string[]; wakeable: boolean },
+): string {
+  if (message.kind === "callback" && message.data !== null) {
+    const { deliveryId, repeated } = message;
+    const data = message.data as unknown as CallbackData;
+    return renderCallback(data, { ...context, deliveryId, repeated }).text;
+  }
+  const marked = message.repeated ? `[Kinfold] You may have seen this already.\n${message.body}` : message.body;
+  return withMessageLine(marked ?? "", message.deliveryId);
+}
+
+function callbackRun(queued: readonly MessageRecord[]): MessageRecord[] {
+  const run: MessageRecord[] = [];
+  let bytes = 0;
+  for (const message of queued) {
+    const size = JSON.stringify(message.data ?? message.body ?? "").length;
+    const isNext = run.length === 0 || (message.kind === "callback" && bytes + size <= BATCH_BYTES_MAX);
+    if (!isNext || run.length === BATCH_MAX) break;
+    run.push(message);
+    bytes += size;
+    if (message.kind !== "callback") break;
+  }
+  return run;
+}
+
+async function addTurn(
+  deps: EngineDeps,
+  tx: Tx,
+  order: { session: SessionRecord; hold: Hold; text: string; messages: readonly MessageRecord[] },
+): Promise<TurnRecord> {
+  const { session, hold, messages } = order;
+  const now = deps.now();
+  const turn = await tx.turns.add({
+    id: newId(),
+    sessionId: session.id,
+    round: session.round,
+    kind: "prompt",
+    status: "running",
+    node: deps.store.node,
+    boot: deps.store.boot,
+    fence: hold.fence,
+    attempt: 1,
+    description: [...(messages[0]?.body ?? order.text)].slice(0, 120).join(""),
+    startedAt: now,
+    settledAt: null,
+    error: null,
+    stopReason: null,
+    lastAssistantMessage: null,
+    entryFrom: session.entryCount,
+    entryTo: null,
+    toolUseCount: 0,
+    usage: { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null },
+    receipt: null,
+    blocked: 0,
+    stopBy: null,
+    stopNote: null,
+  });
+  const evidence = { state: "working", reason: "starting its turn", confidence: "certain", at: now } as const;
+  await tx.sessions.patch(session.id, { lastActivityAt: now, updatedAt: now, evidence, backgroundUntil: null });
+  tx.append({
+    sessionId: session.id,
+    type: "turn.started",
+    text: null,
+    data: { turnId: turn.id, index: turn.index, round: turn.round, messages: messages.length },
+    at: now,
+  });
+  return turn;
+}
+
+async function takeAll(
+  deps: EngineDeps,
+  tx: Tx,
+  turn: TurnRecord,
+  bodies: readonly { message: MessageRecord; body: string }[],
+): Promise<void> {
+  const now = deps.now();
+  const entries: NewEntry[] = [];
+  for (const { message, body } of bodies) {
+    const patch = { status: "taken", carrier: "prompt", turnId: turn.id, takenAt: now } as const;
+    await tx.messages.move(message.id, ["queued"], message.kind === "callback" ? { ...patch, body } : patch);
+    entries.push(entryOf(message, body, { turnId: turn.id, at: now }));
+    tx.append({
+      sessionId: turn.sessionId,
+      type: "message.taken",
+      text: null,
+      data: { messageId: message.id, carrier: "prompt", turnId: turn.id },
+      at: now,
+    });
+  }
+  await appendEntries(tx, turn.sessionId, entries);
+}
+
+export function entryOf(
+  message: MessageRecord,
+  body: string,
+  at: { turnId: string; at: number },
+): NewEntry {
+  const text = message.kind === "callback" ? body : (message.body ?? body);
+  return {
+    turnId: at.turnId,
+    author: authorOf(message),
+    kind: kindOf(message),
+    body: { text, messageId: message.id },
+    isSubagent: false,
+    at: at.at,
+  };
+}
+
+/** Entries and the events that refer to them, in one transaction. */
+export async function appendEntries(
+  tx: Tx,
+  sessionId: string,
+  entries: readonly NewEntry[],
+): Promise<void> {
+  if (entries.length === 0) return;
+  for (const entry of await tx.entries.append(sessionId, entries)) {
+    tx.append({
+      sessionId,
+      type: "entry.appended",
+      text: null,
+      data: { index: entry.index, kind: entry.kind, author: entry.author, turnId: entry.turnId },
+      at: entry.at,
+    });
+  }
+}
+
+function authorOf(message: MessageRecord): EntryAuthor {
+  return message.senderKind === "outside" ? "person" : message.senderKind;
+}
+
+function kindOf(message: MessageRecord): EntryKind {
+  if (message.kind === "callback" || message.kind === "trigger") return message.kind;
+  return message.kind === "notice" ? "notice" : "text";
+}

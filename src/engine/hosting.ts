@@ -1,0 +1,140 @@
+import type {
+  AgentAnswer,
+  AgentHandle,
+  AgentRequest,
+  AgentUpdate,
+  OpenResult,
+  ProcessIdentity,
+} from "../drivers/port.ts";
+import type { SessionRecord } from "../store/port.ts";
+import type { Hold } from "./claim.ts";
+import type { EngineDeps } from "./deps.ts";
+
+/** One agent process that we run, and what the engine knows about it. */
+export interface LiveAgent {
+  readonly session: SessionRecord;
+  readonly hold: Hold;
+  readonly handle: AgentHandle;
+  hasExited: boolean;
+}
+
+export interface AgentListener {
+  onUpdate(update: AgentUpdate): void;
+  onRequest(request: AgentRequest): Promise<AgentAnswer>;
+}
+
+export type Hosted =
+  | { readonly ok: true; readonly agent: LiveAgent }
+  | { readonly ok: false; readonly isLoadFailure: boolean; readonly reason: string };
+
+/**
+ * Starts an agent under a lease: a new session of its own, or `load`. Its process is in the
+ * lease's row as soon as it exists, and its own session id in the session's row before the
+ * first prompt.
+ */
+export async function host(
+  deps: EngineDeps,
+  session: SessionRecord,
+  hold: Hold,
+  listener: AgentListener & { load: string | null },
+): Promise<Hosted> {
+  const driver = deps.drivers.get(session.agent);
+  if (driver === undefined) {
+    return failed(`the agent "${session.agent}" is not known on this machine any more`);
+  }
+  const url = deps.toolsUrl();
+  const noted: Promise<void>[] = [];
+  const result = await driver.open({
+    sessionId: session.id,
+    leaseId: hold.leaseId,
+    cwd: session.cwd,
+    model: session.model,
+    permission: session.effective.permission,
+    mcp: url === null || hold.token === null ? null : { url, token: hold.token },
+    load: listener.load,
+    startMs: deps.config.startMs,
+    onUpdate: (update) => listener.onUpdate(update),
+    onRequest: (request) => listener.onRequest(request),
+    onProcess: (process) => noted.push(noteProcess(deps, session, hold, process)),
+  });
+  await Promise.all(noted);
+  if (!result.ok) return { ok: false, ...failureOf(deps, session, result) };
+  deps.reached("agent.started");
+  const isOurs = await noteAgent(deps, session, hold, result.handle);
+  if (!isOurs) {
+    await result.handle.stop(0);
+    return failed("its lease was taken while it started");
+  }
+  deps.reached("agent.identified");
+  const agent: LiveAgent = { session, hold, handle: result.handle, hasExited: false };
+  return { ok: true, agent };
+}
+
+function failed(reason: string): Hosted {
+  return { ok: false, isLoadFailure: false, reason };
+}
+
+function failureOf(
+  deps: EngineDeps,
+  session: SessionRecord,
+  result: OpenResult & { ok: false },
+): { isLoadFailure: boolean; reason: string } {
+  deps.log.warn({ sessionId: session.id, reason: result.reason, message: result.message }, "agent did not start");
+  if (result.reason === "not_signed_in") {
+    return { isLoadFailure: false, reason: `not logged in to ${session.agent}; only the user can fix this` };
+  }
+  return { isLoadFailure: result.reason === "load_failed", reason: result.message };
+}
+
+async function noteProcess(
+  deps: EngineDeps,
+  session: SessionRecord,
+  hold: Hold,
+  process: ProcessIdentity,
+): Promise<void> {
+  await deps.store.write(session.rootId, async (tx) => {
+    const { pid, startTime } = process;
+    await tx.leases.patch(session.id, hold.fence, { pid, startTime });
+    const data = { pid, leaseId: hold.leaseId };
+    tx.append({ sessionId: session.id, type: "agent.started", text: null, data, at: deps.now() });
+  });
+}
+
+async function noteAgent(
+  deps: EngineDeps,
+  session: SessionRecord,
+  hold: Hold,
+  handle: AgentHandle,
+): Promise<boolean> {
+  return deps.store.write(session.rootId, async (tx) => {
+    const fresh = await tx.sessions.byId(session.id);
+    if (fresh === null || fresh.fence !== hold.fence) return false;
+    const model = session.model ?? handle.model;
+    const { agentSessionId } = handle;
+    session.agentSessionId = agentSessionId;
+    session.model = model;
+    const effective = { ...fresh.effective, model, agentVersion: handle.agentVersion ?? fresh.effective.agentVersion };
+    await tx.sessions.patch(session.id, { agentSessionId, model, effective });
+    return true;
+  });
+}
+
+/** Ends an agent's whole process tree and its lease. What could not be stopped keeps the lease, by name. */
+export async function unhost(
+  deps: EngineDeps,
+  agent: LiveAgent,
+  graceMs: number,
+): Promise<readonly ProcessIdentity[]> {
+  const { session, hold } = agent;
+  const { left } = await agent.handle.stop(graceMs);
+  agent.hasExited = true;
+  await deps.store.write(session.rootId, async (tx) => {
+    const at = deps.now();
+    if (left.length === 0) await tx.leases.remove(session.id, hold.fence);
+    else await tx.leases.patch(session.id, hold.fence, { pid: null, descendants: left.map((each) => ({ ...each })) });
+    const data = { left: left.map((each) => ({ pid: each.pid, command: each.command })) };
+    const text = left.length === 0 ? null : `${left.length} processes could not be stopped`;
+    tx.append({ sessionId: session.id, type: "agent.exited", text, data, at });
+  });
+  return left;
+}

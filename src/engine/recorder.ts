@@ -1,0 +1,173 @@
+import type { Usage } from "../contract/index.ts";
+import { deliveryIdsIn } from "../domain/callback.ts";
+import { emptySeen, observe, type Seen } from "../domain/receipt.ts";
+import { oneLine } from "../domain/text.ts";
+import type { AgentUpdate } from "../drivers/port.ts";
+import { land } from "../kernel/admit.ts";
+import type { NewEntry, Tx, TurnRecord } from "../store/port.ts";
+import { appendEntries } from "./claim.ts";
+import type { EngineDeps } from "./deps.ts";
+
+const FLUSH_MS = 50;
+const FLUSH_ENTRIES = 64;
+const RETRY_MS = 1_000;
+
+export interface Batch {
+  readonly entries: readonly NewEntry[];
+  /** Delivery ids seen in results of our own tools. */
+  readonly landed: readonly string[];
+}
+
+/**
+ * What a turn does, on its way into the store: updates become entries in batches, fragments go
+ * live over the feed only. When the turn is no longer ours, `onLost` is called once and nothing
+ * more is written.
+ */
+export class Recorder {
+  readonly turn: TurnRecord;
+  readonly seen: Seen = emptySeen();
+  usage: Usage | null = null;
+  lastText: string | null = null;
+  toolUseCount = 0;
+  #entries: NewEntry[] = [];
+  #landed: string[] = [];
+  #doing = "thinking";
+  #timer: NodeJS.Timeout | null = null;
+  #writing: Promise<void> = Promise.resolve();
+  #isLost = false;
+  readonly #deps: EngineDeps;
+  readonly #onLost: () => void;
+
+  constructor(deps: EngineDeps, turn: TurnRecord, onLost: () => void) {
+    this.#deps = deps;
+    this.turn = turn;
+    this.#onLost = onLost;
+  }
+
+  record(update: AgentUpdate): void {
+    if (update.kind === "fragment") {
+      const { rootId, sessionId, id: turnId } = this.turn;
+      this.#deps.store.publish({ rootId, sessionId, turnId, kind: update.what, text: update.text });
+      return;
+    }
+    observe(this.seen, update);
+    if (update.kind === "usage") {
+      this.usage = update.usage;
+      return;
+    }
+    if (update.kind === "text") this.lastText = update.text;
+    if (update.kind === "toolCall") this.toolUseCount += 1;
+    if (update.kind === "toolResult" && update.ours) this.#landed.push(...deliveryIdsIn(update.text));
+    this.#doing = doing(update) ?? this.#doing;
+    this.#entries.push(entryOfUpdate(update, this.turn.id, this.#deps.now()));
+    if (this.#entries.length >= FLUSH_ENTRIES) this.#flushSoon(0);
+    else this.#flushSoon(FLUSH_MS);
+  }
+
+  notice(text: string): void {
+    this.record({ kind: "notice", text });
+  }
+
+  /** Stops the timer and waits for what is being written; what is left goes into the settle. */
+  async finish(): Promise<void> {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    await this.#writing;
+  }
+
+  /** What has gathered so far. It stays until `drop`, so that a failed write loses nothing. */
+  pending(): Batch {
+    return { entries: [...this.#entries], landed: [...this.#landed] };
+  }
+
+  drop(batch: Batch): void {
+    this.#entries.splice(0, batch.entries.length);
+    this.#landed.splice(0, batch.landed.length);
+  }
+
+  #flushSoon(waitMs: number): void {
+    if (this.#isLost || (this.#timer !== null && waitMs > 0)) return;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.#timer = null;
+      this.#writing = this.#writing.then(() => this.#flush());
+    }, waitMs);
+  }
+
+  async #flush(): Promise<void> {
+    if (this.#entries.length === 0 || this.#isLost) return;
+    const { rootId, sessionId, id, fence } = this.turn;
+    const batch = this.pending();
+    try {
+      const isOurs = await this.#deps.store.write(rootId, async (tx) => {
+        const now = this.#deps.now();
+        if (!(await tx.turns.patchRunning(id, fence, { toolUseCount: this.toolUseCount }))) return false;
+        await writeBatch(tx, this.turn, batch, now);
+        const evidence = { state: "working", reason: this.#doing, confidence: "certain", at: now } as const;
+        await tx.sessions.patch(sessionId, { lastActivityAt: now, evidence });
+        return true;
+      });
+      this.drop(batch);
+      this.#deps.reached("entries.appended");
+      if (!isOurs) this.#lose();
+    } catch (error) {
+      this.#deps.log.error({ err: error, sessionId }, "entries could not be written; kept for the next try");
+      this.#flushSoon(RETRY_MS);
+    }
+  }
+
+  #lose(): void {
+    if (this.#isLost) return;
+    this.#isLost = true;
+    this.#onLost();
+  }
+}
+
+/** Part of the flush and of the settle. */
+export async function writeBatch(tx: Tx, turn: TurnRecord, batch: Batch, now: number): Promise<void> {
+  await appendEntries(tx, turn.sessionId, batch.entries);
+  for (const id of batch.landed) {
+    const message = await tx.messages.byDeliveryId(turn.sessionId, id);
+    if (message !== null && message.status === "taken") await land(tx, message, now);
+  }
+}
+
+function entryOfUpdate(update: AgentUpdate, turnId: string, at: number): NewEntry {
+  const base = { turnId, isSubagent: false, at };
+  switch (update.kind) {
+    case "text":
+    case "thought":
+      return { ...base, author: "agent", kind: update.kind, body: { text: update.text } };
+    case "toolCall": {
+      const { callId, tool, input, command, paths } = update;
+      const body = { text: update.title, tool, callId, input, command, paths: paths && [...paths] };
+      return { ...base, author: "agent", kind: "toolCall", body };
+    }
+    case "toolResult": {
+      const { callId, tool, ok, exitCode, command, text } = update;
+      return { ...base, author: "tool", kind: "toolResult", body: { text, tool, callId, ok, exitCode, command } };
+    }
+    case "plan": {
+      const steps = update.steps.map((step) => ({ ...step }));
+      const text = steps.map((step) => `- ${step.title}`).join("\n");
+      return { ...base, author: "agent", kind: "plan", body: { text, steps } };
+    }
+    default: {
+      const text = update.kind === "notice" ? update.text : "";
+      return { ...base, author: "daemon", kind: "notice", body: { text } };
+    }
+  }
+}
+
+function doing(update: AgentUpdate): string | null {
+  switch (update.kind) {
+    case "thought":
+      return "thinking";
+    case "text":
+      return "writing";
+    case "toolCall":
+      return oneLine(update.command ?? update.title, 80);
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,229 @@
+import type { Outcome, Receipt, Usage } from "../contract/index.ts";
+import type { CallbackData } from "../domain/callback.ts";
+import { addUsage, receiptOf } from "../domain/receipt.ts";
+import { isWork } from "../domain/recovery.ts";
+import { outcomeOf } from "../domain/session.ts";
+import type { PromptEnd } from "../drivers/port.ts";
+import { giveBack, land, makeVoid } from "../kernel/admit.ts";
+import { callBack, callbackData, callbackKey } from "../kernel/callback.ts";
+import { newId } from "../kernel/id.ts";
+import { closeIfOver, closeRound, type RoundEnd } from "../kernel/round.ts";
+import type { MessageRecord, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
+import type { EngineDeps } from "./deps.ts";
+import { type Batch, type Recorder, writeBatch } from "./recorder.ts";
+
+/** How a turn came to its end, as the engine saw it. */
+export interface TurnEnd {
+  readonly stopReason: PromptEnd["stopReason"] | "not_started" | "unknowable";
+  /** One line of the closed list of reasons; null where it completed. */
+  readonly reason: string | null;
+  readonly usage: Usage | null;
+  /** Work that goes on outside the prompt. */
+  readonly background: boolean;
+  /** The outcome where the stop reason does not give it. */
+  readonly outcome?: Outcome;
+  /** Processes that could not be stopped. */
+  readonly left?: readonly { pid: number; command: string }[];
+}
+
+/**
+ * The one transaction that records an outcome and all that follows from it, guarded by the
+ * fence. False when the turn was no longer ours to settle.
+ */
+export async function settle(deps: EngineDeps, recorder: Recorder, end: TurnEnd): Promise<boolean> {
+  await recorder.finish();
+  const { turn } = recorder;
+  const batch = recorder.pending();
+  deps.reached("outcome.received");
+  const isSettled = await deps.store.write(turn.rootId, (tx) =>
+    settleIn(deps, tx, { turn, end, batch, recorder }),
+  );
+  if (isSettled) recorder.drop(batch);
+  deps.reached("settle.committed");
+  return isSettled;
+}
+
+interface Settling {
+  readonly turn: TurnRecord;
+  readonly end: TurnEnd;
+  readonly batch: Batch;
+  readonly recorder: Pick<Recorder, "seen" | "usage" | "lastText" | "toolUseCount">;
+}
+
+async function settleIn(deps: EngineDeps, tx: Tx, settling: Settling): Promise<boolean> {
+  const { turn, end, recorder } = settling;
+  const now = deps.now();
+  const row = await tx.turns.byId(turn.id);
+  const session = await tx.sessions.byId(turn.sessionId);
+  if (row === null || session === null) return false;
+  if (row.status !== "running" || row.fence !== turn.fence) return false;
+  await writeBatch(tx, turn, settling.batch, now);
+  const outcome = outcomeOfTurn(session, row, end);
+  const usage = end.usage ?? recorder.usage ?? row.usage;
+  const settled: Partial<TurnRecord> = {
+    status: outcome,
+    settledAt: now,
+    error: outcome === "completed" ? null : (end.reason ?? row.stopNote),
+    stopReason: end.stopReason,
+    lastAssistantMessage: recorder.lastText ?? row.lastAssistantMessage,
+    entryTo: (await tx.sessions.byId(session.id))!.entryCount,
+    toolUseCount: recorder.toolUseCount,
+    usage,
+    receipt: receiptOfTurn(settling, row, { now, usage }),
+  };
+  await tx.turns.patchRunning(turn.id, turn.fence, settled);
+  const after: TurnRecord = { ...row, ...settled };
+  await tx.sessions.patch(session.id, {
+    usage: addUsage(session.usage, usage),
+    toolUseCount: session.toolUseCount + recorder.toolUseCount,
+    lastActivityAt: now,
+    updatedAt: now,
+    evidence: { state: outcome, reason: evidenceOf(outcome, after), confidence: "certain", at: now },
+    backgroundUntil: end.background ? now + deps.config.backgroundMs : null,
+  });
+  const data = { turnId: turn.id, index: row.index, outcome, stopReason: end.stopReason, error: after.error };
+  tx.append({ sessionId: session.id, type: "turn.settled", text: null, data, at: now });
+  const unlanded = await settleMessages(tx, after, { end, ended: session.endedAt !== null, now });
+  await settleRound(tx, { sessionId: session.id, turn: after, outcome, end, unlanded, now });
+  tx.wake(session.id);
+  return true;
+}
+
+function outcomeOfTurn(session: SessionRecord, turn: TurnRecord, end: TurnEnd): Outcome {
+  if (session.endedAt !== null) return "cancelled";
+  if (end.outcome !== undefined) return end.outcome;
+  return outcomeOf(end.stopReason, turn.stopBy !== null);
+}
+
+function receiptOfTurn(
+  settling: Settling,
+  row: TurnRecord,
+  at: { now: number; usage: Usage },
+): Receipt {
+  return receiptOf(settling.recorder.seen, {
+    turns: 1,
+    durationMs: Math.max(0, at.now - row.startedAt),
+    usage: at.usage,
+    stopReason: settling.end.stopReason,
+  });
+}
+
+function evidenceOf(outcome: Outcome, turn: TurnRecord): string {
+  if (outcome === "completed") return "its last turn ended by itself";
+  return turn.error ?? outcome;
+}
+
+/**
+ * Landed where the agent has answered. Given back where there is no evidence; work that a dead
+ * process had already is not repeated. Returns the first prompt of which nothing is known.
+ */
+async function settleMessages(
+  tx: Tx,
+  turn: TurnRecord,
+  at: { end: TurnEnd; ended: boolean; now: number },
+): Promise<string | null> {
+  let unlanded: string | null = null;
+  for (const message of await tx.messages.ofTurn(turn.id)) {
+    if (message.status !== "taken") continue;
+    const fate = at.ended ? "void" : fateOf(message, at.end.stopReason);
+    if (fate === "land") await land(tx, message, at.now);
+    else if (fate === "void") await makeVoid(tx, message, voidReason(at.ended), at.now);
+    else await giveBack(tx, message, fate === "repeat", at.now);
+    if (fate === "void" && isWork(message.kind)) unlanded ??= message.body;
+  }
+  return unlanded;
+}
+
+function fateOf(
+  message: MessageRecord,
+  stopReason: TurnEnd["stopReason"],
+): "land" | "void" | "return" | "repeat" {
+  if (stopReason === "not_started") return "return";
+  if (message.carrier === "tool") return "repeat";
+  if (stopReason === "unknowable") return isWork(message.kind) ? "void" : "repeat";
+  const isAnswered = stopReason !== "exited";
+  if (message.carrier === "steer") return stopReason === "end_turn" ? "land" : "return";
+  return isAnswered || isWork(message.kind) ? "land" : "repeat";
+}
+
+function voidReason(ended: boolean): string {
+  return ended
+    ? "the session was cancelled"
+    : "it is not known whether the agent had it, and work is not repeated";
+}
+
+async function settleRound(
+  tx: Tx,
+  at: {
+    sessionId: string;
+    turn: TurnRecord;
+    outcome: Outcome;
+    end: TurnEnd;
+    unlanded: string | null;
+    now: number;
+  },
+): Promise<void> {
+  const session = await tx.sessions.byId(at.sessionId);
+  if (session === null) return;
+  if (session.endedAt !== null) {
+    await completeCancelled(tx, session, at);
+    return;
+  }
+  const end: RoundEnd = {
+    outcome: at.outcome,
+    reason: at.turn.error,
+    by: at.turn.stopBy,
+    now: at.now,
+    unlanded: at.unlanded,
+  };
+  if (session.callback.when === "turn") await callBack(tx, session, end, at.turn);
+  if (at.outcome === "completed") {
+    await closeIfOver(tx, session.id, at.now);
+    return;
+  }
+  if (at.outcome === "failed") await raiseError(tx, session, at.turn, at.now);
+  await closeRound(tx, session, end);
+}
+
+/** A failed child's error goes up as a trigger row and an event; its one message is the callback. */
+async function raiseError(tx: Tx, session: SessionRecord, turn: TurnRecord, now: number): Promise<void> {
+  const payload = { error: turn.error ?? "unknown", kind: errorKind(turn), model: session.model };
+  await tx.triggers.add({
+    id: newId(),
+    sessionId: session.id,
+    toId: session.parentId,
+    type: "session_error",
+    payload,
+    status: "open",
+    round: session.round,
+    createdAt: now,
+    closedAt: null,
+  });
+  tx.append({ sessionId: session.id, type: "trigger.opened", text: null, data: { type: "session_error", ...payload }, at: now });
+}
+
+function errorKind(turn: TurnRecord): string {
+  if (turn.stopReason === "exited" || turn.stopReason === "not_started") return "crash";
+  return turn.stopReason === "error" ? "provider" : "other";
+}
+
+/** The tombstone closed the round before its turn had settled: a callback still waiting gets the facts. */
+async function completeCancelled(
+  tx: Tx,
+  session: SessionRecord,
+  at: { end: TurnEnd; now: number },
+): Promise<void> {
+  if (session.parentId === null) return;
+  const message = await tx.messages.byCallbackKey(session.parentId, callbackKey(session, null));
+  if (message === null || message.status !== "queued" || message.data === null) return;
+  const before = message.data as unknown as CallbackData;
+  const fresh = await callbackData(tx, session, {
+    outcome: "cancelled",
+    reason: before.reason,
+    by: before.by,
+    now: before.completedAt,
+    stoppedBelow: before.stoppedBelow,
+  });
+  const left = (at.end.left ?? []).map((each) => ({ pid: each.pid, what: each.command }));
+  await tx.messages.move(message.id, ["queued"], { data: { ...fresh, left } });
+}

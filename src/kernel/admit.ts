@@ -1,0 +1,129 @@
+import { releases } from "../domain/session.ts";
+import type { MessageRecord, NewMessage, SessionRecord, Tx } from "../store/port.ts";
+import { newDeliveryId, newId } from "./id.ts";
+import { openRound } from "./round.ts";
+
+export type Admission = Pick<NewMessage, "kind" | "senderKind" | "senderId" | "delivery" | "body"> &
+  Partial<
+    Pick<
+      NewMessage,
+      "key" | "keyCaller" | "keyHash" | "callbackKey" | "data" | "metadata" | "deliveryId"
+    >
+  >;
+
+/**
+ * Puts a message into a session's inbox. It opens a round where none is open, unless the inbox
+ * is held and this sender may not release it.
+ */
+export async function admit(
+  tx: Tx,
+  session: SessionRecord,
+  admission: Admission,
+  now: number,
+): Promise<MessageRecord> {
+  const message = await tx.messages.add({
+    id: newId(),
+    sessionId: session.id,
+    status: "queued",
+    carrier: null,
+    deliveryId: newDeliveryId(),
+    key: null,
+    keyCaller: null,
+    keyHash: null,
+    callbackKey: null,
+    turnId: null,
+    data: null,
+    metadata: {},
+    repeated: false,
+    voidReason: null,
+    admittedAt: now,
+    takenAt: null,
+    landedAt: null,
+    ...admission,
+  });
+  tx.append({
+    sessionId: session.id,
+    type: "message.admitted",
+    text: null,
+    data: {
+      messageId: message.id,
+      kind: message.kind,
+      position: message.position,
+      from: message.senderId,
+      ...admission.metadata,
+    },
+    at: now,
+  });
+  const sender = { kind: message.senderKind, id: message.senderId };
+  if (releases(session.held, sender, session.parentId)) {
+    if (session.held !== null) await tx.sessions.patch(session.id, { held: null });
+    session.held = null;
+    await openRound(tx, session, now);
+  }
+  tx.wake(session.id);
+  return message;
+}
+
+/** A message that will never be delivered, with the reason. */
+export async function makeVoid(
+  tx: Tx,
+  message: MessageRecord,
+  reason: string,
+  now: number,
+): Promise<boolean> {
+  const moved = await tx.messages.move(message.id, ["queued", "taken"], {
+    status: "void",
+    voidReason: reason,
+  });
+  if (moved) {
+    tx.append({
+      sessionId: message.sessionId,
+      type: "message.void",
+      text: null,
+      data: { messageId: message.id, reason },
+      at: now,
+    });
+  }
+  return moved;
+}
+
+/** Back to its old place in the order. `repeated`: it may have been seen already. */
+export async function giveBack(
+  tx: Tx,
+  message: MessageRecord,
+  repeated: boolean,
+  now: number,
+): Promise<boolean> {
+  const moved = await tx.messages.move(message.id, ["taken"], {
+    status: "queued",
+    carrier: null,
+    turnId: null,
+    takenAt: null,
+    repeated: message.repeated || repeated,
+  });
+  if (moved) {
+    tx.append({
+      sessionId: message.sessionId,
+      type: "message.returned",
+      text: null,
+      data: { messageId: message.id, repeated },
+      at: now,
+    });
+    tx.wake(message.sessionId);
+  }
+  return moved;
+}
+
+export async function land(tx: Tx, message: MessageRecord, now: number): Promise<boolean> {
+  const moved = await tx.messages.move(message.id, ["taken"], { status: "landed", landedAt: now });
+  if (moved) {
+    tx.append({
+      sessionId: message.sessionId,
+      type: "message.landed",
+      text: null,
+      data: { messageId: message.id, carrier: message.carrier },
+      at: now,
+    });
+  }
+  return moved;
+}

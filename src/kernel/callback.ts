@@ -1,0 +1,148 @@
+import { mergeReceipts } from "../domain/receipt.ts";
+import type { CallbackData } from "../domain/callback.ts";
+import type { SessionRecord, Tx, TurnRecord } from "../store/port.ts";
+import { type Admission, admit } from "./admit.ts";
+import { newDeliveryId, newId } from "./id.ts";
+import type { RoundEnd } from "./round.ts";
+
+/**
+ * The child's end becomes a message in its parent's inbox, in the transaction that made it true.
+ * One per child and round; with `callback.when: "turn"` one per turn.
+ */
+export async function callBack(
+  tx: Tx,
+  child: SessionRecord,
+  end: RoundEnd,
+  turn: TurnRecord | null = null,
+): Promise<void> {
+  if (child.parentId === null || child.detachedAt !== null || !child.callback.enabled) return;
+  const parent = await tx.sessions.byId(child.parentId);
+  if (parent === null) return;
+  const key = callbackKey(child, turn);
+  if ((await tx.messages.byCallbackKey(parent.id, key)) !== null) return;
+  const data = await callbackData(tx, child, end, turn);
+  const triggerId = newId();
+  const metadata = {
+    isCallback: true,
+    source: "kinfold",
+    childSessionId: child.id,
+    childTurnId: data.turnId,
+    triggerId,
+    outcome: end.outcome,
+  };
+  await tx.triggers.add({
+    id: triggerId,
+    sessionId: child.id,
+    toId: parent.id,
+    type: "session_complete",
+    payload: { exitReason: exitReason(end.outcome), result: data.lastMessage, round: child.round },
+    status: "open",
+    round: child.round,
+    createdAt: end.now,
+    closedAt: null,
+  });
+  const admission = {
+    kind: "callback",
+    senderKind: "session",
+    senderId: child.id,
+    delivery: "followUp",
+    body: null,
+    data: { ...data },
+    callbackKey: key,
+    metadata,
+  } as const;
+  const voidReason = end.silent ?? (parent.endedAt === null ? null : "its parent has ended");
+  if (voidReason === null) await admit(tx, parent, admission, end.now);
+  else await undeliverable(tx, parent, { ...admission, voidReason }, end.now);
+}
+
+export function callbackKey(child: SessionRecord, turn: TurnRecord | null): string {
+  return turn === null ? `${child.id}:${child.round}` : `${child.id}:${child.round}:${turn.index}`;
+}
+
+export async function callbackData(
+  tx: Pick<Tx, "turns">,
+  child: SessionRecord,
+  end: RoundEnd,
+  turn: TurnRecord | null = null,
+): Promise<CallbackData> {
+  const turns = turn === null ? await tx.turns.ofRound(child.id, child.round) : [turn];
+  const last = turns.at(-1) ?? null;
+  const receipts = turns.flatMap((each) => (each.receipt === null ? [] : [each.receipt]));
+  const started = turn?.startedAt ?? child.roundOpenedAt ?? child.createdAt;
+  return {
+    childId: child.id,
+    childShortId: child.shortId,
+    childName: child.name ?? child.title ?? child.shortId,
+    agent: child.agent,
+    model: child.model,
+    turnId: last?.id ?? null,
+    round: child.round,
+    outcome: end.outcome,
+    reason: end.reason,
+    by: end.by,
+    durationMs: Math.max(0, end.now - started),
+    completedAt: end.now,
+    receipt: mergeReceipts(receipts),
+    lastMessage: lastMessageOf(turns),
+    prompt: promptOf(child),
+    messageCount: child.messageCount,
+    toolUseCount: child.toolUseCount,
+    stoppedBelow: end.stoppedBelow ?? 0,
+    left: [],
+    lastTool: null,
+    includeLastMessage: child.callback.includeLastMessage,
+    includeOriginalPrompt: child.callback.includeOriginalPrompt,
+    template: child.callback.template,
+    parentId: child.parentId ?? "",
+    unlanded: end.unlanded ?? null,
+  };
+}
+
+export function lastMessageOf(turns: readonly TurnRecord[]): string | null {
+  return turns.findLast((turn) => turn.lastAssistantMessage !== null)?.lastAssistantMessage ?? null;
+}
+
+function promptOf(child: SessionRecord): string {
+  const { prompt } = child.spawnConfig;
+  return typeof prompt === "string" ? prompt.slice(0, 400) : "";
+}
+
+function exitReason(outcome: RoundEnd["outcome"]): string {
+  return outcome === "failed" ? "error" : outcome;
+}
+
+/** Kept where it would have gone, with the reason, so that a person can see it. */
+async function undeliverable(
+  tx: Tx,
+  parent: SessionRecord,
+  admission: Admission & { voidReason: string },
+  now: number,
+): Promise<void> {
+  const message = await tx.messages.add({
+    id: newId(),
+    sessionId: parent.id,
+    status: "void",
+    carrier: null,
+    deliveryId: newDeliveryId(),
+    key: null,
+    keyCaller: null,
+    keyHash: null,
+    turnId: null,
+    repeated: false,
+    admittedAt: now,
+    takenAt: null,
+    landedAt: null,
+    data: null,
+    metadata: {},
+    callbackKey: null,
+    ...admission,
+  });
+  tx.append({
+    sessionId: parent.id,
+    type: "message.void",
+    text: null,
+    data: { messageId: message.id, reason: admission.voidReason },
+    at: now,
+  });
+}

@@ -1,0 +1,110 @@
+import type { SessionRecord, Tx } from "../store/port.ts";
+import { makeVoid } from "./admit.ts";
+import { closeRound } from "./round.ts";
+
+export interface CancelOrder {
+  /** In words, for the callback: "the user", "its parent". */
+  readonly by: string;
+  readonly reason: string | null;
+  readonly now: number;
+}
+
+export interface Cancelled {
+  /** Sessions marked by this transaction, the one named first. */
+  readonly marked: readonly SessionRecord[];
+  /** Of these, those whose round was open. */
+  readonly wereOpen: number;
+  readonly wasOpen: boolean;
+  readonly notOurs: readonly SessionRecord[];
+}
+
+/**
+ * The tombstone: from this commit on, anything from these sessions is refused by their own rows.
+ * Children that asked for it are detached instead and go on.
+ */
+export async function cancelSubtree(
+  tx: Tx,
+  session: SessionRecord,
+  order: CancelOrder,
+): Promise<Cancelled> {
+  const { subtree, detached } = await collect(tx, session);
+  for (const child of detached) await detach(tx, child, order.now);
+  const ours = subtree.filter((each) => each.origin === "managed" && each.endedAt === null);
+  const open = ours.filter((each) => each.roundOpen);
+  for (const each of ours) await bury(tx, each, order);
+  // From the leaves up, so that no round closes as completed because those below it have ended.
+  for (const each of open.toReversed()) {
+    const isNamed = each.id === session.id;
+    await closeRound(tx, each, {
+      outcome: "cancelled",
+      reason: order.reason,
+      by: order.by,
+      now: order.now,
+      stoppedBelow: isNamed ? open.length - 1 : 0,
+      ...(isNamed ? {} : { silent: "its parent was cancelled with it" }),
+    });
+  }
+  return {
+    marked: ours,
+    wereOpen: open.length,
+    wasOpen: open.some((each) => each.id === session.id),
+    notOurs: subtree.filter((each) => each.origin !== "managed"),
+  };
+}
+
+export async function detach(tx: Tx, session: SessionRecord, now: number): Promise<void> {
+  session.detachedAt = now;
+  await tx.sessions.patch(session.id, { detachedAt: now, updatedAt: now });
+  tx.append({
+    sessionId: session.id,
+    type: "session.detached",
+    text: `session ${session.id} goes on without its parent`,
+    data: { parentId: session.parentId },
+    at: now,
+  });
+}
+
+async function collect(
+  tx: Tx,
+  session: SessionRecord,
+): Promise<{ subtree: SessionRecord[]; detached: SessionRecord[] }> {
+  const tree = await tx.sessions.tree(session.rootId);
+  const subtree = [session];
+  const detached: SessionRecord[] = [];
+  for (let at = 0; at < subtree.length; at++) {
+    for (const child of tree) {
+      if (child.parentId !== subtree[at]!.id || child.detachedAt !== null) continue;
+      if (child.onParentEnd === "detach" && child.endedAt === null) detached.push(child);
+      else subtree.push(child);
+    }
+  }
+  return { subtree, detached };
+}
+
+async function bury(tx: Tx, session: SessionRecord, order: CancelOrder): Promise<void> {
+  const patch = {
+    endedAt: order.now,
+    endReason: "cancelled",
+    endBy: order.by,
+    endNote: order.reason,
+    updatedAt: order.now,
+  } as const;
+  Object.assign(session, patch);
+  await tx.sessions.patch(session.id, patch);
+  await tx.tokens.revokeOfSession(session.id, order.now);
+  for (const message of await tx.messages.ofSession(session.id, ["queued"])) {
+    await makeVoid(tx, message, "the session was cancelled", order.now);
+  }
+  for (const trigger of await tx.triggers.ofSession(session.id)) {
+    if (trigger.status === "open" && trigger.type !== "session_complete")
+      await tx.triggers.close(trigger.id, { status: "withdrawn", closedAt: order.now });
+  }
+  tx.append({
+    sessionId: session.id,
+    type: "session.ended",
+    text: session.parentId === null ? null : `child session ${session.id} cancelled`,
+    data: { reason: "cancelled", by: order.by, note: order.reason },
+    at: order.now,
+  });
+  tx.wake(session.id);
+}

@@ -1,0 +1,101 @@
+import type { Outcome } from "../contract/index.ts";
+import { roundHasCompleted, type RoundFacts } from "../domain/session.ts";
+import type { Reads, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
+import { callBack } from "./callback.ts";
+
+/** How a round ends, and what its callback says about it. */
+export interface RoundEnd {
+  readonly outcome: Outcome;
+  readonly reason: string | null;
+  /** Who stopped it, in words; null where nobody did. */
+  readonly by: string | null;
+  readonly now: number;
+  /** What else was stopped with it. */
+  readonly stoppedBelow?: number;
+  /** The message that carries it is made void at once: the caller knows already, or is gone. */
+  readonly silent?: string;
+  /** Interrupted: the prompt that was not repeated. */
+  readonly unlanded?: string | null;
+}
+
+/** Opens a round where none is open; in the transaction that admits the message. */
+export async function openRound(tx: Tx, session: SessionRecord, now: number): Promise<void> {
+  if (session.roundOpen) return;
+  const patch = { round: session.round + 1, roundOpen: true, roundOpenedAt: now, held: null };
+  Object.assign(session, patch);
+  await tx.sessions.patch(session.id, { ...patch, seen: false, updatedAt: now });
+  tx.append({
+    sessionId: session.id,
+    type: "round.opened",
+    text: null,
+    data: { round: session.round },
+    at: now,
+  });
+}
+
+/** Closes an open round once, tells the parent in the same transaction, and looks upward. */
+export async function closeRound(tx: Tx, session: SessionRecord, end: RoundEnd): Promise<void> {
+  if (!session.roundOpen) return;
+  const patch = {
+    roundOpen: false,
+    roundClosedAt: end.now,
+    outcome: end.outcome,
+    outcomeReason: end.reason,
+    backgroundUntil: null,
+    held: holdAfter(end.outcome),
+    seen: false,
+    updatedAt: end.now,
+  };
+  Object.assign(session, patch);
+  await tx.sessions.patch(session.id, patch);
+  tx.append({
+    sessionId: session.id,
+    type: "round.closed",
+    text: session.parentId === null ? null : `child session ${session.id} ${end.outcome}`,
+    data: { round: session.round, outcome: end.outcome, reason: end.reason, by: end.by },
+    at: end.now,
+  });
+  if (session.callback.when === "completion") await callBack(tx, session, end);
+  await closeParentIfOver(tx, session, end.now);
+}
+
+/** Evaluates the one rule for this session, and upward when its round closes. */
+export async function closeIfOver(tx: Tx, sessionId: string, now: number): Promise<void> {
+  const session = await tx.sessions.byId(sessionId);
+  if (session === null || !session.roundOpen || session.endedAt !== null) return;
+  if (!roundHasCompleted(await roundFacts(tx, session))) return;
+  await closeRound(tx, session, { outcome: "completed", reason: null, by: null, now });
+}
+
+export async function roundFacts(
+  tx: Pick<Reads, "turns" | "messages" | "triggers" | "sessions">,
+  session: SessionRecord,
+): Promise<RoundFacts> {
+  const running = await tx.turns.running(session.id);
+  const last: TurnRecord | null = running ?? (await tx.turns.last(session.id));
+  const triggers = await tx.triggers.openCount(session.id);
+  return {
+    ended: session.endedAt !== null,
+    roundOpen: session.roundOpen,
+    roundOpenedAt: session.roundOpenedAt,
+    held: session.held !== null,
+    turnRunning: running !== null,
+    lastTurn: last === null || last.status === "running" ? null : last.status,
+    openMessages: await tx.messages.openCount(session.id),
+    openTriggers: triggers,
+    openTriggerId: null,
+    backgroundUntil: session.backgroundUntil,
+    awaitedChildren: (await tx.sessions.awaitedChildren(session.id)).length,
+    updatedAt: session.updatedAt,
+  };
+}
+
+async function closeParentIfOver(tx: Tx, session: SessionRecord, now: number): Promise<void> {
+  if (session.parentId === null || session.detachedAt !== null) return;
+  await closeIfOver(tx, session.parentId, now);
+}
+
+function holdAfter(outcome: Outcome): "failed" | "stopped" | null {
+  if (outcome === "failed") return "failed";
+  return outcome === "cancelled" ? "stopped" : null;
+}

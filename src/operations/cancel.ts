@@ -1,0 +1,170 @@
+import { type Caller, type CancelOutput, type InputOf, Refusal } from "../contract/index.ts";
+import { cancelSubtree, detach as detachSession } from "../kernel/cancel.ts";
+import { callbackKey } from "../kernel/callback.ts";
+import { closeIfOver } from "../kernel/round.ts";
+import type { SessionRecord, Tx } from "../store/port.ts";
+import type { OperationDeps } from "./deps.ts";
+import { describe, requireBelow, resolve } from "./resolve.ts";
+import { until } from "./until.ts";
+import { viewOne } from "./view.ts";
+
+/** How long the reply waits for processes to end. */
+const STOP_MS = 5_000;
+
+export async function cancel(
+  deps: OperationDeps,
+  caller: Caller,
+  input: InputOf<"cancel">,
+): Promise<CancelOutput> {
+  const session = await resolve(deps, caller, input.id);
+  await requireBelow(deps, caller, session);
+  return input.turnOnly
+    ? cancelTurn(deps, caller, session, input.reason ?? null)
+    : cancelAll(deps, caller, session, input.reason ?? null);
+}
+
+/** Lineage is kept; the child neither calls back nor is cancelled with its parent any more. */
+export async function detach(
+  deps: OperationDeps,
+  caller: Caller,
+  input: InputOf<"detach">,
+): Promise<{ session: Awaited<ReturnType<typeof viewOne>> }> {
+  const session = await resolve(deps, caller, input.id);
+  const row = await deps.store.write(session.rootId, async (tx) => {
+    const fresh = await tx.sessions.byId(session.id);
+    if (fresh === null || fresh.endedAt !== null) {
+      throw new Refusal("session_ended", `${describe(session)} has ended already.`);
+    }
+    if (fresh.parentId === null || fresh.detachedAt !== null) return fresh;
+    const now = deps.now();
+    await detachSession(tx, fresh, now);
+    await closeIfOver(tx, fresh.parentId, now);
+    return fresh;
+  });
+  return { session: await viewOne(deps, row) };
+}
+
+async function cancelAll(
+  deps: OperationDeps,
+  caller: Caller,
+  session: SessionRecord,
+  reason: string | null,
+): Promise<CancelOutput> {
+  const result = await deps.store.write(session.rootId, async (tx) => {
+    const fresh = (await tx.sessions.byId(session.id)) ?? session;
+    const order = { by: byWhom(caller, fresh), reason, now: deps.now() };
+    const cancelled = await cancelSubtree(tx, fresh, order);
+    const taken = await takeOwnCallback(tx, caller, fresh, order.now);
+    return { cancelled, taken };
+  });
+  deps.reached("cancel.committed");
+  const { marked, notOurs, wasOpen } = result.cancelled;
+  const ends = await stopped(deps, session.rootId, marked);
+  return {
+    sessionId: session.id,
+    name: session.name,
+    cancelled: wasOpen,
+    stopped: marked.length,
+    stopping: ends.stopping,
+    taken: result.taken === null ? [] : [result.taken.id],
+    deliveryId: result.taken?.deliveryId ?? null,
+    left: [
+      ...ends.left,
+      ...notOurs.map((each) => ({
+        sessionId: each.id,
+        what: `${describe(each)} is ${each.origin}: Kinfold does not run its process`,
+        pid: null,
+      })),
+    ],
+  };
+}
+
+/** The parent that asked knows by this reply: it carries the callback. */
+async function takeOwnCallback(
+  tx: Tx,
+  caller: Caller,
+  session: SessionRecord,
+  now: number,
+): Promise<{ id: string; deliveryId: string } | null> {
+  if (caller.kind !== "session" || session.parentId !== caller.id) return null;
+  const message = await tx.messages.byCallbackKey(caller.id, callbackKey(session, null));
+  const turn = await tx.turns.running(caller.id);
+  if (message === null || turn === null || turn.fence !== caller.fence) return null;
+  const patch = { status: "taken", carrier: "tool", turnId: turn.id, takenAt: now } as const;
+  const moved = await tx.messages.move(message.id, ["queued"], patch);
+  return moved ? message : null;
+}
+
+async function cancelTurn(
+  deps: OperationDeps,
+  caller: Caller,
+  session: SessionRecord,
+  reason: string | null,
+): Promise<CancelOutput> {
+  const turn = await deps.store.write(session.rootId, async (tx) => {
+    const running = await tx.turns.running(session.id);
+    if (running === null) return null;
+    const order = { stopBy: byWhom(caller, session), stopNote: reason };
+    await tx.turns.patchRunning(running.id, running.fence, order);
+    tx.append({
+      sessionId: session.id,
+      type: "notice",
+      text: `turn ${running.index} of session ${session.id} is being stopped`,
+      data: { turnId: running.id, by: order.stopBy },
+      at: deps.now(),
+    });
+    tx.wake(session.id);
+    return running;
+  });
+  const settled =
+    turn === null
+      ? null
+      : await until(deps, session.rootId, STOP_MS, async () => {
+          const now = await deps.store.read.turns.byId(turn.id);
+          return now?.status === "running" ? null : now;
+        });
+  return {
+    sessionId: session.id,
+    name: session.name,
+    cancelled: turn !== null,
+    stopped: settled === null ? 0 : 1,
+    stopping: turn !== null && settled === null ? [session.id] : [],
+    left: [],
+    taken: [],
+    deliveryId: null,
+  };
+}
+
+/** Waits for the leases of these sessions to go; a lease without a process names what could not be stopped. */
+async function stopped(
+  deps: OperationDeps,
+  rootId: string,
+  sessions: readonly SessionRecord[],
+): Promise<Pick<CancelOutput, "stopping" | "left">> {
+  const look = async (): Promise<Pick<CancelOutput, "stopping" | "left">> => {
+    const ends: Pick<CancelOutput, "stopping" | "left"> = { stopping: [], left: [] };
+    for (const session of sessions) {
+      const lease = await deps.store.read.leases.bySession(session.id);
+      if (lease === null) {
+        const turn = await deps.store.read.turns.running(session.id);
+        if (turn !== null) ends.stopping.push(session.id);
+      } else if (lease.pid !== null || lease.descendants.length === 0) ends.stopping.push(session.id);
+      else {
+        for (const each of lease.descendants)
+          ends.left.push({ sessionId: session.id, what: each.command, pid: each.pid });
+      }
+    }
+    return ends;
+  };
+  const done = await until(deps, rootId, STOP_MS, async () => {
+    const ends = await look();
+    return ends.stopping.length === 0 ? ends : null;
+  });
+  return done ?? look();
+}
+
+function byWhom(caller: Caller, session: SessionRecord): string {
+  if (caller.kind === "person") return "the user";
+  if (caller.kind === "outside") return caller.name;
+  return caller.id === session.parentId ? "its parent" : "a session above it";
+}

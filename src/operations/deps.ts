@@ -1,0 +1,11 @@
+import type { Deps } from "../kernel/deps.ts";
+
+export interface OperationDeps extends Deps {
+  /** Where a person reaches this daemon, for the addresses in replies. */
+  readonly address: () => string;
+  /** Folders no session may work in: the daemon's own home. */
+  readonly privateFolders: readonly string[];
+  readonly rolloutPath: (session: { id: string; createdAt: number }) => string;
+  readonly version: string;
+  readonly startedAt: number;
+}

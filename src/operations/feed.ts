@@ -1,0 +1,210 @@
+import { type Caller, type Event, type Fragment, Refusal } from "../contract/index.ts";
+import type { EventRecord } from "../store/port.ts";
+import type { OperationDeps } from "./deps.ts";
+import type { Feed, FeedBatch, FeedRequest } from "./port.ts";
+import { callerSession, resolve } from "./resolve.ts";
+
+const BATCH_MS = 20;
+const FLOOR_MS = 2_000;
+const PAGE = 1_000;
+
+/**
+ * Numbered events from a point onward, then live.
+ *
+ * Over one tree the cursor is `epoch.root.seq` and exact. Over all trees it is `epoch.xmin`:
+ * everything below that transaction number has been sent, some above it may be sent again after
+ * a resume, and the client drops what it has by tree and seq.
+ */
+export async function* feed(deps: OperationDeps, caller: Caller, request: FeedRequest): Feed {
+  const inbox = new Live(deps, request.signal);
+  try {
+    const follow = await Follow.open(deps, caller, request);
+    while (!request.signal.aborted) {
+      const seen = inbox.count;
+      const batch = await follow.next(inbox.takeFragments());
+      if (batch !== null) yield batch;
+      await inbox.wait(seen, batch === null ? FLOOR_MS : BATCH_MS);
+    }
+  } finally {
+    inbox.close();
+  }
+}
+
+class Follow {
+  readonly #deps: OperationDeps;
+  readonly #sent = new Map<string, number>();
+  readonly #visible = new Map<string, boolean>();
+  readonly #scope: string | null;
+  readonly #sessionId: string | null;
+  #rootId: string | null = null;
+  #from = 0;
+  #xmin = 0;
+
+  private constructor(deps: OperationDeps, scope: string | null, sessionId: string | null) {
+    this.#deps = deps;
+    this.#scope = scope;
+    this.#sessionId = sessionId;
+  }
+
+  static async open(deps: OperationDeps, caller: Caller, request: FeedRequest): Promise<Follow> {
+    const self = await callerSession(deps.store.read, caller);
+    const session = request.session === null ? null : await resolve(deps, caller, request.session);
+    const tree = request.tree === null ? session : await resolve(deps, caller, request.tree);
+    const follow = new Follow(deps, self?.scope ?? null, session?.id ?? null);
+    follow.#rootId = tree?.rootId ?? null;
+    await follow.#start(request.after);
+    return follow;
+  }
+
+  async #start(after: string | null): Promise<void> {
+    const { feed: reads, read } = this.#deps.store;
+    if (after === null) {
+      const { xmin } = await reads.point();
+      this.#from = this.#xmin = xmin;
+      const row = this.#rootId === null ? null : await read.trees.byId(this.#rootId);
+      if (this.#rootId !== null) this.#sent.set(this.#rootId, row?.seq ?? 0);
+      return;
+    }
+    const [epoch, first, second] = after.split(".");
+    if (epoch !== this.#deps.store.epoch) throw reset("of another life of the store");
+    if (second !== undefined && this.#rootId !== null) {
+      if (first !== this.#rootId) throw reset("of another tree");
+      this.#sent.set(this.#rootId, numberOf(second));
+    } else {
+      this.#from = this.#xmin = numberOf(first ?? "");
+    }
+  }
+
+  /** What has happened since the last call; null when nothing has. */
+  async next(fragments: Fragment[]): Promise<FeedBatch | null> {
+    const before = this.#xmin;
+    const { xmin } = await this.#deps.store.feed.point();
+    const events: Event[] = [];
+    for (const rootId of await this.#trees(before)) {
+      for (const event of await this.#eventsOf(rootId)) events.push(viewEvent(event));
+    }
+    this.#xmin = xmin;
+    const live = fragments.filter((each) => this.#wants(each));
+    const moved = events.length > 0 || live.length > 0;
+    return moved ? { cursor: this.#cursor(), events, fragments: live } : null;
+  }
+
+  async #trees(since: number): Promise<string[]> {
+    if (this.#rootId !== null) return [this.#rootId];
+    const trees = await this.#deps.store.feed.treesSince(since);
+    const seen: string[] = [];
+    for (const tree of trees) {
+      if (this.#sent.get(tree.rootId) === tree.seq) continue;
+      if (await this.#maySee(tree.rootId)) seen.push(tree.rootId);
+    }
+    return seen;
+  }
+
+  async #eventsOf(rootId: string): Promise<EventRecord[]> {
+    const { feed: reads } = this.#deps.store;
+    let after = this.#sent.get(rootId);
+    if (after === undefined) {
+      const first = await reads.firstSince(rootId, this.#from);
+      if (first === null) return [];
+      after = first - 1;
+    }
+    const all: EventRecord[] = [];
+    for (;;) {
+      const page = await reads.ofTree(rootId, after, PAGE);
+      if (page.length > 0 && page[0]!.seq !== after + 1) throw reset("older than what is kept");
+      all.push(...page);
+      after = page.at(-1)?.seq ?? after;
+      if (page.length < PAGE) break;
+    }
+    this.#sent.set(rootId, after);
+    return this.#sessionId === null ? all : all.filter((each) => each.sessionId === this.#sessionId);
+  }
+
+  async #maySee(rootId: string): Promise<boolean> {
+    if (this.#scope === null) return true;
+    const known = this.#visible.get(rootId);
+    if (known !== undefined) return known;
+    const root = await this.#deps.store.read.sessions.byId(rootId);
+    const visible = root?.scope === this.#scope;
+    this.#visible.set(rootId, visible);
+    return visible;
+  }
+
+  #wants(fragment: Fragment): boolean {
+    if (this.#sessionId !== null) return fragment.sessionId === this.#sessionId;
+    if (this.#rootId !== null) return fragment.rootId === this.#rootId;
+    return this.#scope === null || this.#visible.get(fragment.rootId) === true;
+  }
+
+  #cursor(): string {
+    const { epoch } = this.#deps.store;
+    if (this.#rootId === null) return `${epoch}.${this.#xmin}`;
+    return `${epoch}.${this.#rootId}.${this.#sent.get(this.#rootId) ?? 0}`;
+  }
+}
+
+/** Commits and fragments as they come. */
+class Live {
+  count = 0;
+  #fragments: Fragment[] = [];
+  #wake: (() => void) | null = null;
+  readonly #signal: AbortSignal;
+  readonly #offs: (() => void)[];
+
+  constructor(deps: OperationDeps, signal: AbortSignal) {
+    this.#signal = signal;
+    this.#offs = [
+      deps.store.onCommit(() => this.#poke()),
+      deps.store.onFragment((fragment) => {
+        this.#fragments.push(fragment);
+        this.#poke();
+      }),
+    ];
+  }
+
+  takeFragments(): Fragment[] {
+    return this.#fragments.splice(0);
+  }
+
+  /** After a batch it waits its length in any case, so that a busy store is read in batches. */
+  wait(seen: number, waitMs: number): Promise<void> {
+    if (waitMs !== BATCH_MS && this.count !== seen) return Promise.resolve();
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        this.#signal.removeEventListener("abort", done);
+        this.#wake = null;
+        resolve();
+      };
+      const timer = setTimeout(done, waitMs);
+      this.#signal.addEventListener("abort", done, { once: true });
+      if (waitMs !== BATCH_MS) this.#wake = done;
+    });
+  }
+
+  close(): void {
+    for (const off of this.#offs) off();
+  }
+
+  #poke(): void {
+    this.count += 1;
+    this.#wake?.();
+  }
+}
+
+function viewEvent({ xid: _, ...event }: EventRecord): Event {
+  return event;
+}
+
+function numberOf(text: string): number {
+  const value = Number(text);
+  if (text === "" || !Number.isSafeInteger(value) || value < 0) throw reset("not one this feed gave");
+  return value;
+}
+
+function reset(why: string): Refusal {
+  return new Refusal(
+    "feed_reset",
+    `This cursor is ${why}. Take a snapshot of what you need, then follow the feed without a cursor.`,
+  );
+}

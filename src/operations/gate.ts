@@ -1,0 +1,53 @@
+import type { Caller } from "../contract/index.ts";
+import { giveBack as giveMessageBack } from "../kernel/admit.ts";
+import { hashOf } from "../kernel/id.ts";
+import type { OperationDeps } from "./deps.ts";
+import { feed } from "./feed.ts";
+import type { Gate } from "./port.ts";
+
+export function createGate(deps: OperationDeps): Gate {
+  return {
+    identify: (token) => identify(deps, token),
+    giveBack: (caller, messageIds) => giveBack(deps, caller, messageIds),
+    spawnReplyLost: (caller, sessionId) => spawnReplyLost(deps, caller, sessionId),
+    unread: async (caller) =>
+      caller.kind === "session" ? deps.store.read.messages.queuedCount(caller.id) : 0,
+    feed: (caller, request) => feed(deps, caller, request),
+  };
+}
+
+/** Only what is stored counts: a token says nothing about itself. */
+async function identify(deps: OperationDeps, token: string): Promise<Caller | null> {
+  const row = await deps.store.read.tokens.byHash(hashOf(token));
+  if (row === null || row.revokedAt !== null) return null;
+  if (row.expiresAt !== null && row.expiresAt <= deps.now()) return null;
+  if (row.kind !== "session") return { kind: row.kind, id: row.hash.slice(0, 16), name: row.name };
+  if (row.sessionId === null || row.rootId === null || row.fence === null) return null;
+  const lease = await deps.store.read.leases.bySession(row.sessionId);
+  if (lease === null || lease.fence !== row.fence) return null;
+  return { kind: "session", id: row.sessionId, rootId: row.rootId, fence: row.fence };
+}
+
+async function giveBack(
+  deps: OperationDeps,
+  caller: Caller,
+  messageIds: readonly string[],
+): Promise<void> {
+  if (caller.kind !== "session" || messageIds.length === 0) return;
+  await deps.store.write(caller.rootId, async (tx) => {
+    for (const id of messageIds) {
+      const message = await tx.messages.byId(id);
+      if (message !== null && message.sessionId === caller.id && message.carrier === "tool")
+        await giveMessageBack(tx, message, false, deps.now());
+    }
+  });
+  deps.reached("message.returned");
+}
+
+async function spawnReplyLost(deps: OperationDeps, caller: Caller, sessionId: string): Promise<void> {
+  if (caller.kind !== "session") return;
+  await deps.store.write(caller.rootId, async (tx) => {
+    const child = await tx.sessions.byId(sessionId);
+    if (child?.parentId === caller.id) await tx.sessions.patch(sessionId, { replyLostAt: deps.now() });
+  });
+}

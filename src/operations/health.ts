@@ -1,0 +1,25 @@
+import { CONTRACT_VERSION, type Health, type OutputOf } from "../contract/index.ts";
+import type { OperationDeps } from "./deps.ts";
+
+export async function health(deps: OperationDeps): Promise<Health> {
+  const { store } = deps;
+  const midnight = new Date(deps.now()).setHours(0, 0, 0, 0);
+  return {
+    ok: true,
+    version: deps.version,
+    contract: CONTRACT_VERSION,
+    pid: process.pid,
+    node: store.node,
+    boot: store.boot,
+    epoch: store.epoch,
+    store: store.kind,
+    startedAt: deps.startedAt,
+    counts: await store.read.sessions.counts(),
+    usageToday: await store.read.sessions.usageSince(midnight),
+  };
+}
+
+export async function agents(deps: OperationDeps): Promise<OutputOf<"agents">> {
+  const node = await deps.store.nodes.byName(deps.config.node);
+  return { agents: node?.agents ?? [] };
+}

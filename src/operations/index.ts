@@ -1,0 +1,45 @@
+import { agents, health } from "./health.ts";
+import { cancel, detach } from "./cancel.ts";
+import type { OperationDeps } from "./deps.ts";
+import type { Operations } from "./port.ts";
+import { prompt, tell } from "./prompt.ts";
+import * as read from "./read.ts";
+import { create, spawn } from "./spawn.ts";
+import { update } from "./update.ts";
+import { wait } from "./wait.ts";
+import { waitChildren } from "./wait-children.ts";
+
+export { createGate } from "./gate.ts";
+export type { OperationDeps } from "./deps.ts";
+export type * from "./port.ts";
+
+/** One function per row of the operation table; each can only commit and wake. */
+export function createOperations(deps: OperationDeps): Operations {
+  return {
+    health: () => health(deps),
+    agents: () => agents(deps),
+    create: (caller, input) => create(deps, caller, input),
+    list: (caller, input) => read.list(deps, caller, input),
+    get: (caller, input) => read.get(deps, caller, input),
+    update: (caller, input) => update(deps, caller, input),
+    prompt: (caller, input) => prompt(deps, caller, input),
+    spawn: (caller, input, call) => spawn(deps, caller, input, call),
+    tell: (caller, input) => tell(deps, caller, input),
+    cancel: (caller, input) => cancel(deps, caller, input),
+    detach: (caller, input) => detach(deps, caller, input),
+    wait: (caller, input, call) => wait(deps, caller, input, call),
+    waitChildren: (caller, input, call) => waitChildren(deps, caller, input, call),
+    family: (caller, input) => read.family(deps, caller, input),
+    tree: (caller, input) => read.tree(deps, caller, input),
+    children: (caller, input) => read.children(deps, caller, input),
+    turns: (caller, input) => read.turns(deps, caller, input),
+    turn: (caller, input) => read.turn(deps, caller, input),
+    entries: (caller, input) => read.entries(deps, caller, input),
+    transcript: (caller, input) => read.transcript(deps, caller, input),
+    inbox: (caller, input) => read.inbox(deps, caller, input),
+    triggers: (caller, input) => read.triggers(deps, caller, input),
+    receipt: (caller, input) => read.receipt(deps, caller, input),
+    rollout: (caller, input) => read.rollout(deps, caller, input),
+    backup: (caller, input) => read.backup(deps, caller, input),
+  };
+}

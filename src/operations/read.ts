@@ -1,0 +1,187 @@
+import { stat } from "node:fs/promises";
+import path from "node:path";
+import { type Caller, type InputOf, type OperationName, type OutputOf, Refusal } from "../contract/index.ts";
+import { mergeReceipts } from "../domain/receipt.ts";
+import { transcriptText } from "../domain/transcript.ts";
+import type { EntryRecord, SessionRecord } from "../store/port.ts";
+import type { OperationDeps } from "./deps.ts";
+import { callerSession, resolve } from "./resolve.ts";
+import { viewEntry, viewMessage, viewOne, viewSessions, viewTurn } from "./view.ts";
+
+type Read<N extends OperationName> = (
+  deps: OperationDeps,
+  caller: Caller,
+  input: InputOf<N>,
+) => Promise<OutputOf<N>>;
+
+export const get: Read<"get"> = async (deps, caller, input) => ({
+  session: await viewOne(deps, await resolve(deps, caller, input.id)),
+});
+
+export const tree: Read<"tree"> = async (deps, caller, input) => {
+  const session = await resolve(deps, caller, input.id);
+  const rows = await deps.store.read.sessions.tree(session.rootId);
+  return { sessions: await viewSessions(deps, inTreeOrder(rows)) };
+};
+
+export const children: Read<"children"> = async (deps, caller, input) => {
+  const session = await resolve(deps, caller, input.id);
+  const rows = await deps.store.read.sessions.children(session.id);
+  return { sessions: await viewSessions(deps, rows) };
+};
+
+export const turns: Read<"turns"> = async (deps, caller, input) => {
+  const session = await resolve(deps, caller, input.id);
+  const beforeIndex = input.cursor === undefined ? {} : { beforeIndex: cursorNumber(input.cursor) };
+  const rows = await deps.store.read.turns.ofSession(session.id, { ...beforeIndex, limit: input.limit });
+  const views = await Promise.all(rows.map((row) => viewTurn(deps.store.read, row)));
+  const last = rows.at(-1);
+  const isMore = rows.length === input.limit && last !== undefined && last.index > 0;
+  return { turns: views, cursor: isMore ? String(last.index) : null };
+};
+
+export const turn: Read<"turn"> = async (deps, caller, input) => {
+  const row = await deps.store.read.turns.byId(input.id);
+  if (row === null) {
+    throw new Refusal("not_found", `No turn "${input.id.slice(0, 80)}". A session's turns have their ids.`);
+  }
+  await resolve(deps, caller, row.sessionId);
+  return { turn: await viewTurn(deps.store.read, row) };
+};
+
+export const entries: Read<"entries"> = async (deps, caller, input) => {
+  const session = await resolve(deps, caller, input.id);
+  const { before, after, limit } = input;
+  const page = { limit, ...(before === undefined ? {} : { before }), ...(after === undefined ? {} : { after }) };
+  const rows = await deps.store.read.entries.page(session.id, page);
+  return {
+    entries: rows.map(viewEntry),
+    first: rows[0]?.index ?? 0,
+    last: rows.at(-1)?.index ?? -1,
+    total: session.entryCount,
+  };
+};
+
+export const transcript: Read<"transcript"> = async (deps, caller, input) => {
+  const session = await resolve(deps, caller, input.id);
+  const rows: EntryRecord[] = [];
+  for (let after = -1; ; ) {
+    const page = await deps.store.read.entries.page(session.id, { after, limit: 1000 });
+    rows.push(...page);
+    if (page.length < 1000) break;
+    after = page.at(-1)!.index;
+  }
+  const title = session.name ?? session.title ?? session.shortId;
+  return { text: transcriptText(rows.map(viewEntry), input.format, { title, agent: session.agent }) };
+};
+
+export const inbox: Read<"inbox"> = async (deps, caller, input) => {
+  const session = await resolve(deps, caller, input.id);
+  const statuses = input.all ? (["queued", "taken", "landed", "void"] as const) : (["queued"] as const);
+  const rows = await deps.store.read.messages.ofSession(session.id, statuses);
+  return { messages: rows.map(viewMessage) };
+};
+
+export const triggers: Read<"triggers"> = async (deps, caller, input) => {
+  const session = await resolve(deps, caller, input.id);
+  const rows = await deps.store.read.triggers.ofSession(session.id);
+  return {
+    triggers: rows.map(({ rootId: _, ...trigger }) => trigger),
+  };
+};
+
+export const receipt: Read<"receipt"> = async (deps, caller, input) => {
+  const session = await resolve(deps, caller, input.id);
+  const rows = await deps.store.read.turns.ofRound(session.id, session.round);
+  return { receipt: mergeReceipts(rows.flatMap((row) => (row.receipt === null ? [] : [row.receipt]))) };
+};
+
+export const rollout: Read<"rollout"> = async (deps, caller, input) => {
+  const session = await resolve(deps, caller, input.id);
+  const file = deps.rolloutPath(session);
+  return { path: file, exists: await stat(file).then(() => true, () => false) };
+};
+
+export async function list(
+  deps: OperationDeps,
+  caller: Caller,
+  input: InputOf<"list">,
+): Promise<OutputOf<"list">> {
+  const self = await callerSession(deps.store.read, caller);
+  const before = input.cursor === undefined ? null : listCursor(input.cursor);
+  const rows = await deps.store.read.sessions.list({
+    limit: input.limit,
+    ...(input.parent === undefined ? {} : { parentId: (await resolve(deps, caller, input.parent)).id }),
+    ...(input.root === undefined ? {} : { rootId: (await resolve(deps, caller, input.root)).rootId }),
+    ...(input.origin === undefined ? {} : { origin: input.origin }),
+    ...(input.agent === undefined ? {} : { agent: input.agent }),
+    ...(input.unseen === undefined ? {} : { unseen: input.unseen }),
+    ...(input.status === undefined ? {} : { ended: input.status === "ended" }),
+    ...(self === null ? {} : { scope: self.scope }),
+    ...(before === null ? {} : { before }),
+  });
+  const views = await viewSessions(deps, rows);
+  const wanted = views.filter((view) => input.status === undefined || view.status === input.status);
+  const last = rows.at(-1);
+  const isMore = rows.length === input.limit && last !== undefined;
+  return { sessions: wanted, cursor: isMore ? `${last.createdAt}.${last.id}` : null };
+}
+
+/** The caller's family: its parent, itself and everyone below, in tree order. */
+export async function family(
+  deps: OperationDeps,
+  caller: Caller,
+  input: InputOf<"family">,
+): Promise<OutputOf<"family">> {
+  const self = await callerSession(deps.store.read, caller);
+  if (self === null) {
+    throw new Refusal("not_found", "Only a session has a family of its own; a person uses GET …/tree.");
+  }
+  const rows = inTreeOrder(await deps.store.read.sessions.tree(self.rootId));
+  const below = new Set([self.id]);
+  for (const row of rows) if (row.parentId !== null && below.has(row.parentId)) below.add(row.id);
+  const mine = rows.filter((row) => below.has(row.id) || row.id === self.parentId);
+  const wanted = mine.filter((row) => fits(row, input.status) || row.id === self.id);
+  return {
+    you: self.id,
+    open: mine.filter((row) => row.roundOpen && row.id !== self.id && row.id !== self.parentId).length,
+    unread: await deps.store.read.messages.queuedCount(self.id),
+    sessions: await viewSessions(deps, wanted),
+  };
+}
+
+export async function backup(
+  deps: OperationDeps,
+  _caller: Caller,
+  input: InputOf<"backup">,
+): Promise<OutputOf<"backup">> {
+  const target = path.resolve(input.path);
+  if (await stat(target).then(() => true, () => false)) {
+    throw new Refusal("invalid_input", `${target} exists already. Name a file that does not.`);
+  }
+  const { bytes } = await deps.store.backup(target);
+  return { path: target, bytes };
+}
+
+function fits(row: SessionRecord, status: "open" | "ended" | "all"): boolean {
+  if (status === "all") return true;
+  return status === "open" ? row.roundOpen : !row.roundOpen;
+}
+
+function inTreeOrder(rows: readonly SessionRecord[]): SessionRecord[] {
+  const below = Map.groupBy(rows, (row) => row.parentId);
+  const walk = (row: SessionRecord): SessionRecord[] => [row, ...(below.get(row.id) ?? []).flatMap(walk)];
+  return (below.get(null) ?? []).flatMap(walk);
+}
+
+function cursorNumber(cursor: string): number {
+  const value = Number(cursor);
+  if (Number.isSafeInteger(value)) return value;
+  throw new Refusal("invalid_input", `"${cursor}" is not a cursor that this list gave.`);
+}
+
+function listCursor(cursor: string): { createdAt: number; id: string } {
+  const [createdAt, id] = cursor.split(".");
+  if (id === undefined) throw new Refusal("invalid_input", `"${cursor}" is not a cursor that this list gave.`);
+  return { createdAt: cursorNumber(createdAt ?? ""), id };
+}

@@ -1,0 +1,97 @@
+import { type Caller, Refusal } from "../contract/index.ts";
+import type { Reads, SessionRecord } from "../store/port.ts";
+import type { OperationDeps } from "./deps.ts";
+
+/** The session that a caller means by an id, a short id or a name, within what it may see. */
+export async function resolve(
+  deps: OperationDeps,
+  caller: Caller,
+  ref: string,
+): Promise<SessionRecord> {
+  const self = await callerSession(deps.store.read, caller);
+  const all = await deps.store.read.sessions.byRef(ref);
+  const visible = all.filter((session) => maySee(self, session));
+  const exact = visible.find((session) => session.id === ref);
+  if (exact !== undefined) return exact;
+  const byName = visible.filter((session) => session.name === ref);
+  const named =
+    byName.find((session) => session.parentId === self?.id) ??
+    byName.find((session) => session.rootId === self?.rootId) ??
+    byName[0];
+  if (named !== undefined) return named;
+  if (visible.length === 1) return visible[0]!;
+  if (visible.length > 1) {
+    const ids = visible.map((session) => session.id);
+    throw new Refusal(
+      "ambiguous_reference",
+      `"${ref}" fits ${visible.length} sessions. Use a whole id: ${ids.join(", ")}.`,
+      { ids },
+    );
+  }
+  throw await unknown(deps, self, ref);
+}
+
+/** The caller's own session; null for a person. A session that has ended may ask nothing. */
+export async function callerSession(reads: Reads, caller: Caller): Promise<SessionRecord | null> {
+  if (caller.kind !== "session") return null;
+  const session = await reads.sessions.byId(caller.id);
+  if (session === null || session.endedAt !== null) {
+    throw new Refusal("session_ended", "This session has ended: nothing more can be done from it.");
+  }
+  return session;
+}
+
+/** Whether `session` stands below `ancestorId`. Detached ones have left the family. */
+export async function isBelow(
+  reads: Reads,
+  session: SessionRecord,
+  ancestorId: string,
+): Promise<boolean> {
+  let at: SessionRecord | null = session;
+  while (at !== null && at.parentId !== null && at.detachedAt === null) {
+    if (at.parentId === ancestorId) return true;
+    at = await reads.sessions.byId(at.parentId);
+  }
+  return false;
+}
+
+/** A session acts only among its descendants; a person anywhere. */
+export async function requireBelow(
+  deps: OperationDeps,
+  caller: Caller,
+  session: SessionRecord,
+): Promise<void> {
+  if (caller.kind !== "session") return;
+  if (await isBelow(deps.store.read, session, caller.id)) return;
+  throw new Refusal(
+    "not_a_child",
+    `${describe(session)} is not below you. You may act on your own children and those below them; list_sessions shows them.`,
+    { sessionId: session.id },
+  );
+}
+
+export function describe(session: SessionRecord): string {
+  return session.name === null ? `session ${session.shortId}` : `"${session.name}" (${session.shortId})`;
+}
+
+function maySee(self: SessionRecord | null, session: SessionRecord): boolean {
+  return self === null || self.scope === session.scope;
+}
+
+async function unknown(
+  deps: OperationDeps,
+  self: SessionRecord | null,
+  ref: string,
+): Promise<Refusal> {
+  const near =
+    self === null
+      ? await deps.store.read.sessions.list({ limit: 5 })
+      : await deps.store.read.sessions.children(self.id);
+  const names = near.slice(-5).map((session) => session.name ?? session.shortId);
+  const known = names.length === 0 ? "There are none yet." : `Known: ${names.join(", ")}.`;
+  const next = self === null ? "kinfold ls --all shows all." : "list_sessions shows your family.";
+  return new Refusal("not_found", `No session "${ref.slice(0, 80)}". ${known} ${next}`, {
+    ref,
+    known: names,
+  });
+}

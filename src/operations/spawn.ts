@@ -1,0 +1,228 @@
+import { type Caller, type InputOf, Refusal, type SpawnOutput } from "../contract/index.ts";
+import { spawnLimit } from "../domain/limit.ts";
+import { admit } from "../kernel/admit.ts";
+import { newId } from "../kernel/id.ts";
+import type { Reads, SessionRecord, Tx } from "../store/port.ts";
+import type { OperationDeps } from "./deps.ts";
+import type { Call } from "./port.ts";
+import { describe, isBelow, resolve } from "./resolve.ts";
+import { decideStart, keyOwner, newSession, refuseReusedKey, type Start } from "./start.ts";
+import { viewOne } from "./view.ts";
+
+const REPLY_LOST_MS = 10 * 60_000;
+
+/** One transaction under the tree's lock: limits checked, child, first message, event; then a wake. */
+export async function spawn(
+  deps: OperationDeps,
+  caller: Caller,
+  input: InputOf<"spawn">,
+  call: Call,
+): Promise<SpawnOutput> {
+  deps.reached("spawn.parsed");
+  const parent = await resolve(deps, caller, input.id);
+  await requireSpawner(deps, caller, parent);
+  const start = await decideStart(deps, input, parent);
+  deps.reached("spawn.decided");
+  const key = input.key ?? (input.name === undefined ? call.callId : null);
+  const { child, existing } = await deps.store.write(parent.rootId, (tx) =>
+    addChild(deps, tx, { caller, input, start, parentId: parent.id, key }),
+  );
+  deps.reached("spawn.committed");
+  return spawnReply(deps, child, existing);
+}
+
+export async function create(
+  deps: OperationDeps,
+  caller: Caller,
+  input: InputOf<"create">,
+): Promise<SpawnOutput> {
+  const start = await decideStart(deps, input, null);
+  const owner = keyOwner(caller);
+  const found = input.key === undefined ? null : await byKey(deps.store.read, owner, input.key, start);
+  if (found !== null) return spawnReply(deps, found, true);
+  const id = newId();
+  const now = deps.now();
+  const row = newSession(id, input, {
+    start,
+    parent: null,
+    source: input.source,
+    scope: input.scope,
+    onParentEnd: input.onParentEnd ?? deps.config.onParentEnd,
+    keys: keysOf(owner, input.key ?? null, start),
+    now,
+  });
+  try {
+    await deps.store.write(id, (tx) => addRow(tx, row, { caller, prompt: input.prompt, now }));
+  } catch (error) {
+    // Two equal requests at once: the unique key let only one of them in.
+    const winner = input.key === undefined ? null : await byKey(deps.store.read, owner, input.key, start);
+    if (winner === null) throw error;
+    return spawnReply(deps, winner, true);
+  }
+  return spawnReply(deps, row, false);
+}
+
+interface ChildOrder {
+  readonly caller: Caller;
+  readonly input: InputOf<"spawn">;
+  readonly start: Start;
+  readonly parentId: string;
+  readonly key: string | null;
+}
+
+async function addChild(
+  deps: OperationDeps,
+  tx: Tx,
+  order: ChildOrder,
+): Promise<{ child: SessionRecord; existing: boolean }> {
+  const { caller, input, start } = order;
+  const now = deps.now();
+  const parent = await tx.sessions.byId(order.parentId);
+  if (parent === null || parent.endedAt !== null) throw parentEnded();
+  refuseZombie(caller, parent);
+  const owner = keyOwner(caller);
+  const earlier = await findExisting(tx, { ...order, owner, now });
+  if (earlier !== null) return { child: earlier, existing: true };
+  await refuseLimit(deps, tx, parent, now);
+  const child = newSession(newId(), input, {
+    start,
+    parent,
+    source: "subsession",
+    scope: parent.scope,
+    onParentEnd: input.onParentEnd ?? deps.config.onParentEnd,
+    keys: keysOf(owner, order.key, start),
+    now,
+  });
+  const turn = await tx.turns.running(parent.id);
+  child.spawnTurnId = turn?.id ?? null;
+  child.spawnEntryIndex = turn === null ? null : parent.entryCount - 1;
+  await tx.tree.countSpawn();
+  await addRow(tx, child, { caller, prompt: input.prompt, now });
+  return { child, existing: false };
+}
+
+async function addRow(
+  tx: Tx,
+  session: SessionRecord,
+  first: { caller: Caller; prompt: string; now: number },
+): Promise<void> {
+  const { caller, now } = first;
+  await tx.sessions.add(session);
+  const data = {
+    name: session.name,
+    parentId: session.parentId,
+    agent: session.agent,
+    model: session.model,
+    depth: session.depth,
+  };
+  tx.append({ sessionId: session.id, type: "session.created", text: null, data, at: now });
+  if (session.parentId !== null) {
+    const text = `spawned child session ${session.id} with model ${session.model ?? "default"}`;
+    const childId = session.id;
+    tx.append({ sessionId: session.parentId, type: "session.spawned", text, data: { ...data, childId }, at: now });
+  }
+  const sender = { senderKind: caller.kind, senderId: caller.id };
+  await admit(tx, session, { kind: "prompt", delivery: "followUp", body: first.prompt, ...sender }, now);
+}
+
+async function findExisting(
+  tx: Tx,
+  order: ChildOrder & { owner: string; now: number },
+): Promise<SessionRecord | null> {
+  const { input, start, key, owner } = order;
+  if (key !== null) {
+    const found = await byKey(tx, owner, key, start);
+    if (found !== null) return found;
+  }
+  if (input.name !== undefined) return tx.sessions.openByName(order.parentId, input.name);
+  return tx.sessions.replyLost(order.parentId, start.inputHash, order.now - REPLY_LOST_MS);
+}
+
+async function byKey(
+  reads: Pick<Reads, "sessions">,
+  owner: string,
+  key: string,
+  start: Start,
+): Promise<SessionRecord | null> {
+  const found = await reads.sessions.byKey(owner, key);
+  if (found !== null && found.keyHash !== start.inputHash) refuseReusedKey(key);
+  return found;
+}
+
+function keysOf(
+  owner: string,
+  key: string | null,
+  start: Start,
+): Pick<SessionRecord, "key" | "keyCaller" | "keyHash"> {
+  return { key, keyCaller: key === null ? null : owner, keyHash: start.inputHash };
+}
+
+async function refuseLimit(
+  deps: OperationDeps,
+  tx: Tx,
+  parent: SessionRecord,
+  now: number,
+): Promise<void> {
+  const children = await tx.sessions.openChildren(parent.id);
+  const refusal = spawnLimit(
+    {
+      parentDepth: parent.depth,
+      openChildren: children.map((child) => ({ name: child.name ?? child.shortId })),
+      openSessions: await tx.sessions.openCount(parent.rootId),
+      spawnsLastMinute: await tx.sessions.spawnedSince(parent.rootId, now - 60_000),
+      spawnsEver: (await tx.tree.byId(parent.rootId))?.spawnCount ?? 0,
+    },
+    deps.config.limits,
+  );
+  if (refusal !== null) throw new Refusal(refusal.code, refusal.message, refusal.details);
+}
+
+async function requireSpawner(
+  deps: OperationDeps,
+  caller: Caller,
+  parent: SessionRecord,
+): Promise<void> {
+  if (parent.endedAt !== null) throw parentEnded();
+  if (caller.kind !== "session" || caller.id === parent.id) return;
+  if (await isBelow(deps.store.read, parent, caller.id)) return;
+  throw new Refusal(
+    "not_a_child",
+    `You may spawn under yourself or those below you, and ${describe(parent)} is neither.`,
+  );
+}
+
+function refuseZombie(caller: Caller, parent: SessionRecord): void {
+  if (caller.kind !== "session" || caller.id !== parent.id || caller.fence === parent.fence) return;
+  throw new Refusal("unauthorized", "This process has been replaced: its token is no longer valid.");
+}
+
+function parentEnded(): Refusal {
+  return new Refusal(
+    "parent_ended",
+    "The session that would be the parent has ended; it can have no more children.",
+  );
+}
+
+export async function spawnReply(
+  deps: OperationDeps,
+  session: SessionRecord,
+  existing: boolean,
+): Promise<SpawnOutput> {
+  const { read } = deps.store;
+  const fresh = (await read.sessions.byId(session.id)) ?? session;
+  const running = await read.turns.slotsHeld(deps.config.node);
+  const before = await read.sessions.readyBefore(deps.config.node, session.id);
+  const turn = await read.turns.running(session.id);
+  const isQueued = turn === null && fresh.roundOpen && running + before >= deps.config.limits.turnsMax;
+  const siblings =
+    session.parentId === null ? [] : await read.sessions.openChildren(session.parentId);
+  return {
+    session: await viewOne(deps, fresh),
+    status: isQueued ? "queued" : "running",
+    existing,
+    effective: session.effective,
+    childrenOpen: siblings.length,
+    childrenMax: deps.config.limits.childrenMax,
+    queuedBehind: isQueued ? before : 0,
+  };
+}

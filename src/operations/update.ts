@@ -1,0 +1,31 @@
+import type { Caller, InputOf, OutputOf } from "../contract/index.ts";
+import { closeIfOver } from "../kernel/round.ts";
+import type { SessionRecord } from "../store/port.ts";
+import type { OperationDeps } from "./deps.ts";
+import { resolve } from "./resolve.ts";
+import { refuseTemplate } from "./start.ts";
+import { viewOne } from "./view.ts";
+
+export async function update(
+  deps: OperationDeps,
+  caller: Caller,
+  input: InputOf<"update">,
+): Promise<OutputOf<"update">> {
+  const session = await resolve(deps, caller, input.id);
+  refuseTemplate(input.callback?.template ?? null);
+  const row = await deps.store.write(session.rootId, async (tx) => {
+    const fresh = (await tx.sessions.byId(session.id)) ?? session;
+    const now = deps.now();
+    const patch: Partial<SessionRecord> = { updatedAt: now };
+    if (input.title !== undefined) patch.title = input.title;
+    if (input.seen !== undefined) patch.seen = input.seen;
+    if (input.callback !== undefined) patch.callback = { ...fresh.callback, ...input.callback };
+    await tx.sessions.patch(session.id, patch);
+    const { id: _, ...changed } = input;
+    tx.append({ sessionId: session.id, type: "session.updated", text: null, data: changed, at: now });
+    // A child that no longer calls back no longer keeps its parent's round open.
+    if (input.callback !== undefined && fresh.parentId !== null) await closeIfOver(tx, fresh.parentId, now);
+    return { ...fresh, ...patch };
+  });
+  return { session: await viewOne(deps, row) };
+}

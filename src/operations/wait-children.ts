@@ -1,0 +1,241 @@
+import {
+  type Caller,
+  type ChildEnd,
+  type InputOf,
+  Refusal,
+  type WaitChildrenOutput,
+} from "../contract/index.ts";
+import { type CallbackData, renderBlock, triggerLine } from "../domain/callback.ts";
+import { callbackData, callbackKey } from "../kernel/callback.ts";
+import { newDeliveryId } from "../kernel/id.ts";
+import type { SessionRecord, Tx, TurnRecord } from "../store/port.ts";
+import type { OperationDeps } from "./deps.ts";
+import type { Call } from "./port.ts";
+import { callerSession, describe, isBelow, resolve } from "./resolve.ts";
+import { until } from "./until.ts";
+import { decodeCursor, encodeCursor, waitTimeMs } from "./wait-cursor.ts";
+
+/**
+ * Waits for children. The reply that carries a child's end takes that callback, for the parent
+ * it is addressed to; everyone else reads.
+ */
+export async function waitChildren(
+  deps: OperationDeps,
+  caller: Caller,
+  input: InputOf<"waitChildren">,
+  call: Call,
+): Promise<WaitChildrenOutput> {
+  const self = await callerSession(deps.store.read, caller);
+  if (self === null || caller.kind !== "session") {
+    throw new Refusal("forbidden", "Only a session waits for its children; a person uses GET …/wait.");
+  }
+  const cursor = decodeCursor(input.cursor);
+  const ids = await targets(deps, caller, self, { ...input, cursor });
+  const timeMs = waitTimeMs(input, cursor.misses);
+  const started = performance.now();
+  const look = async (): Promise<SessionRecord[] | null> => {
+    const sessions = await byIds(deps, ids);
+    const done = sessions.filter(isOver);
+    return enough(input.until, done.length, sessions.length) ? sessions : null;
+  };
+  const found = await blocking(deps, self, look, { timeMs, signal: call.signal });
+  const sessions = found ?? (await byIds(deps, ids));
+  if (call.signal.aborted) throw new Refusal("shutting_down", "The caller has gone.");
+  const done = await take(deps, caller, self, sessions.filter(isOver));
+  const working = sessions.filter((session) => !isOver(session));
+  deps.reached("wait.taken");
+  const timedOut = found === null;
+  if (input.sourceForm) refuseSourceForm(done, sessions, input, timedOut);
+  const misses = done.length === 0 ? cursor.misses + 1 : 0;
+  return {
+    done,
+    needsYou: [],
+    working: await Promise.all(working.map((session) => describeWork(deps, session))),
+    timedOut,
+    capped: timedOut && timeMs < (input.timeoutMs ?? timeMs + 1),
+    waitedMs: Math.round(performance.now() - started),
+    cursor: encodeCursor({ ids: working.map((each) => each.id), misses }),
+    taken: done.flatMap((each) => each.takenId ?? []),
+  };
+}
+
+async function targets(
+  deps: OperationDeps,
+  caller: Caller,
+  self: SessionRecord,
+  input: { ids?: string[] | undefined; cursor: { ids: string[] } },
+): Promise<string[]> {
+  const refs = input.ids ?? (input.cursor.ids.length > 0 ? input.cursor.ids : null);
+  if (refs !== null) {
+    const found = await Promise.all(refs.map((ref) => resolve(deps, caller, ref)));
+    for (const session of found) await requireWaitable(deps, self, session);
+    return [...new Set(found.map((session) => session.id))];
+  }
+  const children = await deps.store.read.sessions.children(self.id);
+  const unread = await deps.store.read.messages.ofSession(self.id, ["queued"]);
+  const ended = new Set(unread.map((message) => message.metadata["childSessionId"]));
+  const wanted = children.filter((child) => child.roundOpen || ended.has(child.id));
+  return wanted.map((child) => child.id);
+}
+
+async function requireWaitable(
+  deps: OperationDeps,
+  self: SessionRecord,
+  session: SessionRecord,
+): Promise<void> {
+  const { read } = deps.store;
+  if (session.id === self.id || (await isBelow(read, self, session.id))) {
+    const who = session.id === self.id ? "yourself" : "your own parent or one above it";
+    throw new Refusal(
+      "wait_on_ancestor",
+      `You cannot wait for ${who}: ${describe(session)} may be waiting for you, and neither would ever end. End your turn instead.`,
+      { sessionId: session.id },
+    );
+  }
+  if (await isBelow(read, session, self.id)) return;
+  throw new Refusal(
+    "not_a_child",
+    `${describe(session)} is not below you. You may wait for your children and those below them; list_sessions shows them.`,
+  );
+}
+
+/** A turn inside a blocking call holds no slot, so that its children can run. */
+async function blocking<T>(
+  deps: OperationDeps,
+  self: SessionRecord,
+  look: () => Promise<T | null>,
+  limit: { timeMs: number; signal: AbortSignal },
+): Promise<T | null> {
+  const at = await look();
+  if (at !== null || limit.timeMs <= 0) return at;
+  const turn = await changeBlocked(deps, self, null, 1);
+  try {
+    return await until(deps, self.rootId, limit.timeMs, look, limit.signal);
+  } finally {
+    await changeBlocked(deps, self, turn, -1);
+  }
+}
+
+async function changeBlocked(
+  deps: OperationDeps,
+  self: SessionRecord,
+  of: TurnRecord | null,
+  by: 1 | -1,
+): Promise<TurnRecord | null> {
+  return deps.store.write(self.rootId, async (tx) => {
+    const turn = await tx.turns.running(self.id);
+    if (turn === null || (of !== null && (turn.id !== of.id || turn.attempt !== of.attempt))) return null;
+    await tx.turns.patchRunning(turn.id, turn.fence, { blocked: Math.max(0, turn.blocked + by) });
+    // Any session of the node may be waiting for this slot; its own wake makes the runner look.
+    tx.wake(self.id);
+    return turn;
+  });
+}
+
+type TakenEnd = ChildEnd & { takenId: string | null };
+
+async function take(
+  deps: OperationDeps,
+  caller: Caller & { kind: "session" },
+  self: SessionRecord,
+  ended: readonly SessionRecord[],
+): Promise<TakenEnd[]> {
+  if (ended.length === 0) return [];
+  return deps.store.write(self.rootId, async (tx) => {
+    const turn = await tx.turns.running(self.id);
+    const mayTake = turn !== null && turn.fence === caller.fence;
+    const ends: TakenEnd[] = [];
+    for (const child of ended) {
+      ends.push(await takeOne(tx, self, child, { turn: mayTake ? turn : null, now: deps.now() }));
+    }
+    return ends;
+  });
+}
+
+async function takeOne(
+  tx: Tx,
+  self: SessionRecord,
+  child: SessionRecord,
+  at: { turn: TurnRecord | null; now: number },
+): Promise<TakenEnd> {
+  const message =
+    child.parentId === self.id
+      ? await tx.messages.byCallbackKey(self.id, callbackKey(child, null))
+      : null;
+  const patch = { status: "taken", carrier: "tool", turnId: at.turn?.id ?? null, takenAt: at.now } as const;
+  const wasTaken =
+    message !== null && at.turn !== null && (await tx.messages.move(message.id, ["queued"], patch));
+  if (wasTaken) {
+    const data = { messageId: message.id, carrier: "tool", turnId: patch.turnId };
+    tx.append({ sessionId: self.id, type: "message.taken", text: null, data, at: at.now });
+  }
+  const data =
+    (message?.data as unknown as CallbackData | null | undefined) ??
+    (await callbackData(tx, child, {
+      outcome: child.outcome ?? "cancelled",
+      reason: child.outcomeReason,
+      by: child.endBy,
+      now: child.roundClosedAt ?? at.now,
+    }));
+  const deliveryId = message?.deliveryId ?? newDeliveryId();
+  return {
+    sessionId: child.id,
+    shortId: child.shortId,
+    name: child.name,
+    outcome: data.outcome,
+    result: data.lastMessage,
+    error: data.outcome === "completed" ? null : (data.reason ?? data.outcome),
+    deliveryId,
+    delivered: message !== null && !wasTaken,
+    block: renderBlock(data, { deliveryId, stillAtWork: [], wakeable: true, repeated: false }),
+    takenId: wasTaken ? message.id : null,
+  };
+}
+
+function refuseSourceForm(
+  done: readonly ChildEnd[],
+  sessions: readonly SessionRecord[],
+  input: InputOf<"waitChildren">,
+  timedOut: boolean,
+): void {
+  const [end] = done;
+  const [session] = sessions;
+  if (end !== undefined && end.outcome !== "completed") {
+    // The error carries the end, so it carries the delivery id as well.
+    const line = end.deliveryId === null ? "" : `\n${triggerLine(end.deliveryId)}`;
+    throw new Refusal("child_failed", `${end.error ?? end.outcome}${line}`, {
+      sessionId: end.sessionId,
+      outcome: end.outcome,
+    });
+  }
+  const asked = input.timeoutMs;
+  if (!timedOut || session === undefined || asked === undefined || asked > input.capMs) return;
+  throw new Refusal(
+    "did_not_complete",
+    `session ${session.id} did not complete within ${asked}ms`,
+    { sessionId: session.id, timeoutMs: asked },
+  );
+}
+
+async function describeWork(
+  deps: OperationDeps,
+  session: SessionRecord,
+): Promise<WaitChildrenOutput["working"][number]> {
+  const { id: sessionId, shortId, name, evidence } = session;
+  const agoS = Math.max(0, Math.round((deps.now() - evidence.at) / 1000));
+  return { sessionId, shortId, name, doing: `${evidence.reason}, ${agoS} s ago` };
+}
+
+async function byIds(deps: OperationDeps, ids: readonly string[]): Promise<SessionRecord[]> {
+  const rows = await Promise.all(ids.map((id) => deps.store.read.sessions.byId(id)));
+  return rows.filter((row) => row !== null);
+}
+
+function isOver(session: SessionRecord): boolean {
+  return session.endedAt !== null || (!session.roundOpen && session.round > 0);
+}
+
+function enough(until: "any" | "all" | number, done: number, all: number): boolean {
+  if (done === all) return true;
+  return until === "all" ? false : done >= (until === "any" ? 1 : until);
+}

@@ -1,0 +1,55 @@
+import type { Caller, InputOf, WaitOutput } from "../contract/index.ts";
+import { mergeReceipts } from "../domain/receipt.ts";
+import { lastMessageOf } from "../kernel/callback.ts";
+import type { SessionRecord } from "../store/port.ts";
+import type { OperationDeps } from "./deps.ts";
+import type { Call } from "./port.ts";
+import { requireBelow, resolve } from "./resolve.ts";
+import { until } from "./until.ts";
+
+/** Reads until the session's round is closed, and takes nothing: a callback stays the parent's. */
+export async function wait(
+  deps: OperationDeps,
+  caller: Caller,
+  input: InputOf<"wait">,
+  call: Call,
+): Promise<WaitOutput> {
+  const session = await resolve(deps, caller, input.id);
+  await requireBelow(deps, caller, session);
+  const turnsBefore = session.turnCount;
+  const done = await until(
+    deps,
+    session.rootId,
+    Math.max(0, input.timeoutMs),
+    async () => {
+      const now = await deps.store.read.sessions.byId(session.id);
+      if (now === null || now.endedAt !== null || !now.roundOpen) return now;
+      if (input.until !== "turn") return null;
+      const last = await deps.store.read.turns.last(session.id);
+      return last !== null && last.status !== "running" && last.index >= turnsBefore - 1 ? now : null;
+    },
+    call.signal,
+  );
+  return endOf(deps, done ?? session, done === null);
+}
+
+async function endOf(
+  deps: OperationDeps,
+  session: SessionRecord,
+  timedOut: boolean,
+): Promise<WaitOutput> {
+  const turns = await deps.store.read.turns.ofRound(session.id, session.round);
+  const receipts = turns.flatMap((turn) => (turn.receipt === null ? [] : [turn.receipt]));
+  const isOver = !session.roundOpen;
+  return {
+    sessionId: session.id,
+    name: session.name,
+    outcome: isOver ? session.outcome : null,
+    status: session.endedAt !== null ? "ended" : isOver ? "idle" : "working",
+    result: lastMessageOf(turns),
+    error: isOver && session.outcome !== "completed" ? session.outcomeReason : null,
+    timedOut,
+    receipt: receipts.length === 0 ? null : mergeReceipts(receipts),
+    usage: session.usage,
+  };
+}
