@@ -1,0 +1,118 @@
+import type {
+  ClientConnection,
+  InitializeResponse,
+  RequestPermissionRequest,
+  SessionNotification,
+} from "@agentclientprotocol/sdk/unstable";
+import type { AgentAnswer, AgentExit, AgentRequest, AgentUpdate, Replay } from "../port.ts";
+import type { AgentProcess } from "../process.ts";
+import { answerElicitation, answerPermission } from "./requests.ts";
+import type { Asking } from "./requests.ts";
+import { boundedStream } from "./stream.ts";
+import { Updates } from "./updates.ts";
+
+export interface ConnectOptions {
+  readonly process: AgentProcess;
+  readonly onUpdate: (update: AgentUpdate) => void;
+  readonly onRequest: (request: AgentRequest) => Promise<AgentAnswer>;
+}
+
+/** What is known of a prompt at the instant its answer arrived. */
+export interface PromptSeen {
+  readonly systemError: string | null;
+  readonly usd: number | null;
+}
+
+/** One agent process that speaks ACP: its connection, its updates, and what went wrong with it. */
+export interface AgentConnection {
+  readonly process: AgentProcess;
+  readonly updates: Updates;
+  readonly rpc: ClientConnection;
+  /** Why we ended the agent ourselves, if we did. */
+  readonly problem: () => string | null;
+  readonly replay: () => Replay | null;
+  readonly seen: () => PromptSeen;
+  /** Answers every open request of the agent as cancelled. */
+  readonly cancelRequests: () => void;
+  /** The end of the process, forced if its pipe has closed and it lingers. */
+  readonly ended: () => Promise<AgentExit>;
+}
+
+/** The SDK is loaded with the first agent and not before, because a daemon must start at once. */
+export async function connect(options: ConnectOptions): Promise<AgentConnection> {
+  const { client } = await import("@agentclientprotocol/sdk/unstable");
+  const { process } = options;
+  const updates = new Updates(options.onUpdate);
+  let problem: string | null = null;
+  let replay: Replay | null = null;
+  let seen: PromptSeen = { systemError: null, usd: null };
+  let cancelling = Promise.withResolvers<void>();
+
+  const stream = boundedStream({
+    input: process.stdout,
+    output: process.stdin,
+    onNotification(message) {
+      if (message.method !== "session/update") return;
+      const { update } = message.params as SessionNotification;
+      if (update) updates.take(update);
+    },
+    onAnswer(method) {
+      if (method === "session/prompt") seen = updates.endPrompt();
+      if (method === "session/load") replay = updates.endReplay();
+    },
+    onTooLong(message) {
+      problem = message;
+      void process.stop();
+    },
+  });
+  const asking = (): Asking => {
+    updates.endMessage();
+    return { calls: updates.calls, onRequest: options.onRequest, cancelled: cancelling.promise };
+  };
+  const rpc = client({ name: "kinfold" })
+    .onRequest("session/request_permission", asIs<RequestPermissionRequest>, ({ params }) =>
+      answerPermission(asking(), params),
+    )
+    .onRequest("elicitation/create", ({ params }) => answerElicitation(asking(), params))
+    .connect(stream);
+  void process.exited.then(() => updates.end());
+
+  return {
+    process,
+    updates,
+    rpc,
+    problem: () => problem,
+    replay: () => replay,
+    seen: () => seen,
+    cancelRequests() {
+      cancelling.resolve();
+      cancelling = Promise.withResolvers<void>();
+    },
+    async ended() {
+      const exit = await Promise.race([process.exited, late()]);
+      if (exit !== null) return exit;
+      problem ??= "it closed its output and went on";
+      await process.stop();
+      return process.exited;
+    },
+  };
+}
+
+/** Whether an agent says that a message may be put into its running turn. */
+export function canSteer(answer: InitializeResponse): boolean {
+  const steering = answer["_meta"]?.["steering"] as { supported?: boolean } | undefined;
+  return steering?.supported === true;
+}
+
+const LATE_MS = 2_000;
+
+/** Agents take liberties with this request; we read only what we need of it. */
+function asIs<T>(params: unknown): T {
+  return params as T;
+}
+
+function late(): Promise<null> {
+  return new Promise((resolve) => {
+    setTimeout(() => resolve(null), LATE_MS).unref();
+  });
+}

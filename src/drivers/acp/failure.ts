@@ -1,0 +1,48 @@
+import type { AgentExit, OpenFailure } from "../port.ts";
+import { isFields } from "./tool-call.ts";
+
+/** One line for a person, from whatever an agent or the SDK threw. */
+export function describeError(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  const data = isFields(error) ? error["data"] : null;
+  const details = isFields(data) ? (data["details"] ?? data["message"]) : data;
+  const text = typeof details === "string" && !message.includes(details) ? `${message}: ${details}` : message;
+  return oneLine(text);
+}
+
+export function describeExit(exit: AgentExit): string {
+  const how = exit.signal === null ? `with code ${exit.code}` : `by ${exit.signal}`;
+  const last = exit.stderrTail.split("\n").at(-1) ?? "";
+  return oneLine(last === "" ? `the agent exited ${how}` : `the agent exited ${how}: ${last}`);
+}
+
+/** When a vendor's usage limit is over, where its error says so. */
+export function limitedUntil(error: unknown): number | null {
+  const data = isFields(error) ? error["data"] : null;
+  const until = isFields(data) ? data["resetsAt"] : null;
+  return typeof until === "number" ? until : null;
+}
+
+export function openFailure(error: unknown, otherwise: OpenFailure): OpenFailure {
+  return isFields(error) && error["code"] === AUTH_REQUIRED ? "not_signed_in" : otherwise;
+}
+
+/** Whether the promise settled in time; the timer does not outlive it. */
+export async function within(promise: Promise<unknown>, ms: number): Promise<boolean> {
+  const limit = Promise.withResolvers<boolean>();
+  const timer = setTimeout(() => limit.resolve(false), ms);
+  const settled = promise.then(
+    () => true,
+    () => true,
+  );
+  const inTime = await Promise.race([settled, limit.promise]);
+  clearTimeout(timer);
+  return inTime;
+}
+
+const AUTH_REQUIRED = -32000;
+const LINE_LENGTH = 500;
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, " ").trim().slice(0, LINE_LENGTH);
+}

@@ -1,0 +1,144 @@
+import type { PromptResponse } from "@agentclientprotocol/sdk/unstable";
+import type { AgentHandle, PromptEnd, Replay, StopReport } from "../port.ts";
+import type { AgentConnection } from "./agent-connection.ts";
+import { describeError, limitedUntil, within } from "./failure.ts";
+import { usageOf } from "./usage.ts";
+
+export interface HandleOptions {
+  readonly connection: AgentConnection;
+  readonly agentSessionId: string;
+  readonly agentVersion: string | null;
+  readonly model: string | null;
+  readonly replay: Replay | null;
+  readonly steers: boolean;
+}
+
+/** An open agent session. Its methods never reject: whatever happens is part of their answer. */
+export class AcpHandle implements AgentHandle {
+  readonly agentSessionId: string;
+  readonly agentVersion: string | null;
+  readonly model: string | null;
+  readonly replay: Replay | null;
+  readonly exited: AgentHandle["exited"];
+  readonly #connection: AgentConnection;
+  readonly #steers: boolean;
+  #prompting: Promise<PromptEnd> | null = null;
+
+  constructor(options: HandleOptions) {
+    this.agentSessionId = options.agentSessionId;
+    this.agentVersion = options.agentVersion;
+    this.model = options.model;
+    this.replay = options.replay;
+    this.exited = options.connection.process.exited;
+    this.#connection = options.connection;
+    this.#steers = options.steers;
+  }
+
+  prompt(text: string): Promise<PromptEnd> {
+    if (this.#prompting !== null) return Promise.resolve(failed("a prompt is already running"));
+    this.#prompting = this.#prompt(text).finally(() => {
+      this.#prompting = null;
+    });
+    return this.#prompting;
+  }
+
+  async steer(text: string): Promise<"injected" | "queued" | "restarted" | "refused"> {
+    if (!this.#steers || this.#prompting === null) return "refused";
+    try {
+      const answer = await this.#connection.rpc.agent.request<{ outcome?: string }>("_session/steering", {
+        sessionId: this.agentSessionId,
+        prompt: [{ type: "text", text }],
+        _meta: { steering: { idleBehavior: "promptRequired" } },
+      });
+      if (answer.outcome === "injected") return "injected";
+      return answer.outcome === "startedNewTurn" ? "queued" : "refused";
+    } catch {
+      return "refused";
+    }
+  }
+
+  cancel(): void {
+    this.#connection.cancelRequests();
+    const params = { sessionId: this.agentSessionId };
+    // A connection that has closed cannot be told; the prompt ends by that itself.
+    this.#connection.rpc.agent.notify("session/cancel", params).catch(() => this.#connection.rpc.close());
+  }
+
+  async stop(graceMs: number): Promise<StopReport> {
+    const { process } = this.#connection;
+    if (graceMs > 0) await this.#endOrderly(graceMs);
+    const report = await process.stop();
+    this.#connection.rpc.close();
+    return report;
+  }
+
+  background(since: number): Promise<boolean> {
+    return this.#connection.process.background(since);
+  }
+
+  descendants(): ReturnType<AgentHandle["descendants"]> {
+    return this.#connection.process.descendants();
+  }
+
+  /** First the prompt, then its input, then a signal: each for its share of the grace. */
+  async #endOrderly(graceMs: number): Promise<void> {
+    const { process } = this.#connection;
+    if (this.#prompting !== null) {
+      this.cancel();
+      await within(this.#prompting, graceMs / 2);
+    }
+    process.stdin.end();
+    if (await within(process.exited, graceMs / 4)) return;
+    process.terminate();
+    await within(process.exited, graceMs / 4);
+  }
+
+  async #prompt(text: string): Promise<PromptEnd> {
+    const { process, rpc, updates } = this.#connection;
+    process.noteBaseline();
+    updates.startPrompt();
+    try {
+      const response = await rpc.agent.request("session/prompt", {
+        sessionId: this.agentSessionId,
+        prompt: [{ type: "text", text }],
+      });
+      return this.#answered(response);
+    } catch (error) {
+      if (!rpc.signal.aborted) {
+        return { ...failed(describeError(error)), limitedUntil: limitedUntil(error) };
+      }
+      return this.#lost();
+    }
+  }
+
+  #answered(response: PromptResponse): PromptEnd {
+    const { systemError, usd } = this.#connection.seen();
+    const usage = usageOf(response, usd);
+    if (systemError !== null && response.stopReason === "end_turn") return { ...failed(systemError), usage };
+    const stopReason = STOP_REASONS.has(response.stopReason) ? response.stopReason : "error";
+    const error = stopReason === "error" ? `unknown stop reason ${String(response.stopReason)}` : null;
+    return { stopReason, error, exit: null, usage };
+  }
+
+  async #lost(): Promise<PromptEnd> {
+    const exit = await this.#connection.ended();
+    const { usd } = this.#connection.updates.endPrompt();
+    const usage = usd === null ? null : { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd };
+    const problem = this.#connection.problem();
+    if (problem !== null)
+      return { stopReason: "error", error: `the agent was ended: ${problem}`, exit, usage };
+    return { stopReason: "exited", error: null, exit, usage };
+  }
+}
+
+const STOP_REASONS: ReadonlySet<string> = new Set([
+  "end_turn",
+  "max_tokens",
+  "max_turn_requests",
+  "refusal",
+  "cancelled",
+]);
+
+function failed(error: string): PromptEnd {
+  return { stopReason: "error", error, exit: null, usage: null };
+}

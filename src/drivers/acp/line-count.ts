@@ -1,0 +1,43 @@
+/** How many lines a change added and removed, as a diff would count them. */
+export function countLines(before: string, after: string): { added: number; removed: number } {
+  const old = linesOf(before);
+  const now = linesOf(after);
+  let head = 0;
+  while (head < old.length && head < now.length && old[head] === now[head]) head += 1;
+  let tail = 0;
+  while (
+    tail < old.length - head &&
+    tail < now.length - head &&
+    old[old.length - 1 - tail] === now[now.length - 1 - tail]
+  ) {
+    tail += 1;
+  }
+  const oldMiddle = old.slice(head, old.length - tail);
+  const newMiddle = now.slice(head, now.length - tail);
+  const common = oldMiddle.length * newMiddle.length <= CELLS_MAX ? commonLines(oldMiddle, newMiddle) : 0;
+  return { added: newMiddle.length - common, removed: oldMiddle.length - common };
+}
+
+/** Beyond this a rewritten file counts as rewritten: an exact count would hold up the event loop. */
+const CELLS_MAX = 1_000_000;
+
+function linesOf(text: string): string[] {
+  if (text === "") return [];
+  return (text.endsWith("\n") ? text.slice(0, -1) : text).split("\n");
+}
+
+/** The length of the longest common subsequence. */
+function commonLines(a: readonly string[], b: readonly string[]): number {
+  let row = new Uint32Array(b.length + 1);
+  for (const line of a) {
+    const next = new Uint32Array(b.length + 1);
+    for (let index = 1; index <= b.length; index += 1) {
+      next[index] =
+        line === b[index - 1]
+          ? (row[index - 1] as number) + 1
+          : Math.max(row[index] as number, next[index - 1] as number);
+    }
+    row = next;
+  }
+  return row[b.length] as number;
+}

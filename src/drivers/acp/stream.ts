@@ -1,0 +1,148 @@
+import type { AnyMessage, AnyNotification, Stream } from "@agentclientprotocol/sdk/unstable";
+import type { Readable, Writable } from "node:stream";
+
+export interface StreamOptions {
+  readonly input: Readable;
+  readonly output: Writable;
+  /**
+   * Gets every notification at once, in the order of arrival, before any later answer is seen.
+   * The SDK would run these beside its answers, and a prompt could end before its last update.
+   */
+  readonly onNotification: (message: AnyNotification) => void;
+  /** Gets the method of every request as its answer arrives, at that place of the order. */
+  readonly onAnswer: (method: string) => void;
+  /** The agent wrote a line that no agent may write; the stream has ended. */
+  readonly onTooLong: (message: string) => void;
+  readonly lineBytesMax?: number;
+}
+
+export interface BoundedStream extends Stream {
+  /** Lines that were no messages. */
+  readonly noise: () => number;
+}
+
+/**
+ * JSON-RPC lines over an agent's pipes, for the SDK, that survive any agent: noise is skipped and
+ * counted, half a line at the end is dropped, a line without end is given up at a limit, and
+ * nothing is read ahead of what is being handled.
+ */
+export function boundedStream(options: StreamOptions): BoundedStream {
+  const asked = new Map<unknown, string>();
+  let noise = 0;
+  const accept = (line: Buffer): AnyMessage | null => {
+    const message = parseMessage(line);
+    if (message === null) {
+      noise += 1;
+      return null;
+    }
+    if ("method" in message && !("id" in message)) {
+      options.onNotification(message);
+      return null;
+    }
+    if ("method" in message) return message;
+    const method = asked.get(message.id);
+    if (method === undefined) {
+      // An answer that nobody waits for would make the SDK write to the console.
+      noise += 1;
+      return null;
+    }
+    asked.delete(message.id);
+    options.onAnswer(method);
+    return message;
+  };
+  const messages = readMessages(options, accept);
+  return {
+    noise: () => noise,
+    readable: new ReadableStream<AnyMessage>(
+      {
+        async pull(controller) {
+          const { value, done } = await messages.next();
+          if (done) controller.close();
+          else controller.enqueue(value);
+        },
+        async cancel() {
+          await messages.return(undefined);
+        },
+      },
+      { highWaterMark: 0 },
+    ),
+    writable: new WritableStream<AnyMessage>({
+      write(message) {
+        if ("method" in message && "id" in message) asked.set(message.id, message.method);
+        return writeLine(options.output, message);
+      },
+    }),
+  };
+}
+
+const LINE_BYTES_MAX = 64 * 1024 * 1024;
+const NEWLINE = 10;
+const OPEN_BRACE = 123;
+
+async function* readMessages(
+  options: StreamOptions,
+  accept: (line: Buffer) => AnyMessage | null,
+): AsyncGenerator<AnyMessage, undefined> {
+  const lineBytesMax = options.lineBytesMax ?? LINE_BYTES_MAX;
+  const line = new Line();
+  try {
+    for await (const chunk of options.input as AsyncIterable<Buffer>) {
+      for (let from = 0; from < chunk.length;) {
+        const end = chunk.indexOf(NEWLINE, from);
+        line.add(chunk.subarray(from, end < 0 ? chunk.length : end));
+        if (line.bytes > lineBytesMax) {
+          options.onTooLong(`it wrote a line of more than ${Math.floor(lineBytesMax / 1024 / 1024)} MB`);
+          return undefined;
+        }
+        if (end < 0) break;
+        const message = line.bytes === 0 ? null : accept(line.take());
+        if (message !== null) yield message;
+        from = end + 1;
+      }
+    }
+  } catch (error) {
+    // The pipe broke or was destroyed after the agent's end: that end is what is reported.
+    if (!options.input.destroyed) throw error;
+  }
+  const last = line.bytes === 0 ? null : accept(line.take());
+  if (last !== null) yield last;
+  return undefined;
+}
+
+/** Collects one line. What does not begin as a JSON object is counted and not kept. */
+class Line {
+  bytes = 0;
+  #parts: Buffer[] = [];
+  #isNoise = false;
+
+  add(part: Buffer): void {
+    if (part.length === 0) return;
+    if (this.bytes === 0) this.#isNoise = part[0] !== OPEN_BRACE;
+    this.bytes += part.length;
+    if (!this.#isNoise) this.#parts.push(part);
+  }
+
+  take(): Buffer {
+    const whole = this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts);
+    this.bytes = 0;
+    this.#parts = [];
+    return whole;
+  }
+}
+
+function parseMessage(line: Buffer): AnyMessage | null {
+  if (line.length === 0) return null;
+  try {
+    const value = JSON.parse(line.toString("utf8")) as AnyMessage & { jsonrpc?: string };
+    const isMessage = typeof ("method" in value ? value.method : "id" in value && "") === "string";
+    return isMessage && value.jsonrpc === "2.0" ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function writeLine(output: Writable, message: AnyMessage): Promise<void> {
+  return new Promise((resolve, reject) => {
+    output.write(`${JSON.stringify(message)}\n`, (error) => (error ? reject(error) : resolve()));
+  });
+}

@@ -1,0 +1,176 @@
+import type { ContentBlock, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
+import type { AgentUpdate, Replay } from "../port.ts";
+import { ToolCalls, isFields } from "./tool-call.ts";
+import type { Fields } from "./tool-call.ts";
+
+/**
+ * Turns an agent's session updates into ours. It is in one of three modes: `replay` while a
+ * session is being loaded (updates are collected), `prompt`, and `between`, where an agent may
+ * work by itself: there a message has no end that could be seen, so it ends when it is quiet.
+ */
+export class Updates {
+  readonly calls: ToolCalls;
+  readonly #pass: (update: AgentUpdate) => void;
+  #mode: "replay" | "prompt" | "between" = "between";
+  #open: { what: "text" | "thought"; text: string; messageId: string | null } | null = null;
+  #quiet: NodeJS.Timeout | null = null;
+  #collected: Collected = { userTexts: [], toolResults: [], lastText: null, userOpen: null };
+  #systemError = false;
+  #lastText = "";
+  #costTotal = 0;
+  #costBefore = 0;
+
+  constructor(pass: (update: AgentUpdate) => void) {
+    this.#pass = pass;
+    this.calls = new ToolCalls((update) => this.#emit(update));
+  }
+
+  startReplay(): void {
+    this.#mode = "replay";
+  }
+
+  endReplay(): Replay {
+    this.endMessage();
+    this.calls.clear();
+    this.#mode = "between";
+    const { userTexts, toolResults, lastText } = this.#collected;
+    return { userTexts, toolResults, lastText };
+  }
+
+  startPrompt(): void {
+    this.endMessage();
+    this.#mode = "prompt";
+    this.#systemError = false;
+    this.#lastText = "";
+    this.#costBefore = this.#costTotal;
+  }
+
+  /** Codex reports an error of its model as a normal end; this says what it was. */
+  endPrompt(): { systemError: string | null; usd: number | null } {
+    this.endMessage();
+    this.calls.clear();
+    this.#mode = "between";
+    const usd = this.#costTotal > 0 ? this.#costTotal - this.#costBefore : null;
+    return { systemError: this.#systemError ? this.#lastText || "the agent reported an error" : null, usd };
+  }
+
+  /** The process is gone: nothing more will come. */
+  end(): void {
+    this.endMessage();
+    this.calls.clear();
+  }
+
+  take(update: SessionUpdate): void {
+    switch (update.sessionUpdate) {
+      case "agent_message_chunk":
+        return this.#chunk("text", textOf(update.content), update.messageId);
+      case "agent_thought_chunk":
+        return this.#chunk("thought", textOf(update.content), update.messageId);
+      case "user_message_chunk":
+        return this.#userChunk(textOf(update.content), update.messageId);
+      case "tool_call":
+      case "tool_call_update":
+        this.endMessage();
+        return this.calls.take(update);
+      case "plan":
+        this.endMessage();
+        return this.#emit({
+          kind: "plan",
+          steps: update.entries.map((entry) => ({ title: entry.content, status: entry.status })),
+        });
+      case "usage_update":
+        return this.#usage(update.cost);
+      case "session_info_update":
+        return this.#info(update["_meta"]);
+      default:
+        // Commands, modes, titles: nothing of the transcript.
+        return undefined;
+    }
+  }
+
+  notice(text: string): void {
+    this.endMessage();
+    this.#emit({ kind: "notice", text });
+  }
+
+  #chunk(what: "text" | "thought", text: string, messageId: string | null | undefined): void {
+    const id = messageId ?? null;
+    if (this.#open && (this.#open.what !== what || this.#open.messageId !== id)) this.endMessage();
+    if (this.#open === null) this.calls.flush();
+    this.#open ??= { what, text: "", messageId: id };
+    this.#open.text += text;
+    this.#emit({ kind: "fragment", what, text });
+    if (this.#mode === "between") this.#endWhenQuiet();
+  }
+
+  #userChunk(text: string, messageId: string | null | undefined): void {
+    if (this.#mode !== "replay") return;
+    this.endMessage();
+    const open = this.#collected.userOpen;
+    const last = this.#collected.userTexts.length - 1;
+    if (open !== null && open.messageId === (messageId ?? null)) this.#collected.userTexts[last] += text;
+    else this.#collected.userTexts.push(text);
+    this.#collected.userOpen = { messageId: messageId ?? null };
+    this.#collected.lastText = null;
+  }
+
+  #usage(cost: { amount: number; currency: string } | null | undefined): void {
+    if (cost?.currency !== "USD") return;
+    this.#costTotal = cost.amount;
+    if (this.#mode === "replay") this.#costBefore = cost.amount;
+    const usd = this.#costTotal - this.#costBefore;
+    this.#emit({ kind: "usage", usage: { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd } });
+  }
+
+  #info(meta: Fields | null | undefined): void {
+    const codex = meta?.["codex"];
+    const status = isFields(codex) ? codex["threadStatus"] : null;
+    if (isFields(status) && status["type"] === "systemError") this.#systemError = true;
+  }
+
+  #endWhenQuiet(): void {
+    if (this.#quiet) clearTimeout(this.#quiet);
+    this.#quiet = setTimeout(() => this.endMessage(), QUIET_MS).unref();
+  }
+
+  /** Something else is about to be seen: the message before it is finished. */
+  endMessage(): void {
+    if (this.#quiet) clearTimeout(this.#quiet);
+    const open = this.#open;
+    this.#open = null;
+    if (open === null || open.text === "") return;
+    if (open.what === "text") this.#lastText = open.text;
+    this.#emit({ kind: open.what, text: open.text });
+  }
+
+  #emit(update: AgentUpdate): void {
+    if (this.#mode === "replay") collect(this.#collected, update);
+    else this.#pass(update);
+  }
+}
+
+interface Collected {
+  readonly userTexts: string[];
+  readonly toolResults: string[];
+  lastText: string | null;
+  userOpen: { readonly messageId: string | null } | null;
+}
+
+const QUIET_MS = 1_000;
+
+function collect(into: Collected, update: AgentUpdate): void {
+  into.userOpen = null;
+  if (update.kind === "text") into.lastText = update.text;
+  if (update.kind === "toolResult" && update.ours) into.toolResults.push(update.text);
+}
+
+function textOf(content: ContentBlock): string {
+  switch (content.type) {
+    case "text":
+      return content.text;
+    case "resource_link":
+      return content.uri;
+    default:
+      return `[${content.type}]`;
+  }
+}

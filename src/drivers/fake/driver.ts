@@ -1,0 +1,298 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { Agent } from "../../contract/index.ts";
+import type {
+  AgentExit,
+  AgentHandle,
+  AgentUpdate,
+  Driver,
+  OpenRequest,
+  OpenResult,
+  PromptEnd,
+  Replay,
+} from "../port.ts";
+import { Steered, play } from "../sim/play.ts";
+import type { PlayEnd, Stage } from "../sim/play.ts";
+
+export interface FakeOptions {
+  readonly name?: string;
+  /** What the script's `tool` does. Without it every tool fails. */
+  readonly tool?: (call: FakeToolCall) => Promise<{ readonly text: string; readonly ok: boolean }>;
+  /** Held up for a test: awaited before a session is opened, and before a prompt begins and ends. */
+  readonly gate?: (point: FakePoint) => Promise<void> | void;
+}
+
+export interface FakeToolCall {
+  readonly sessionId: string;
+  readonly mcp: OpenRequest["mcp"];
+  readonly name: string;
+  readonly input: unknown;
+  readonly signal: AbortSignal;
+}
+
+export interface FakePoint {
+  readonly at: "open" | "begin" | "end";
+  readonly sessionId: string;
+  readonly text: string | null;
+}
+
+/**
+ * An agent inside this process that obeys the sim agent's scripts: for unit tests and large
+ * benchmarks. Its conversations live as long as the driver, so that they can be loaded.
+ */
+export function createFakeDriver(options: FakeOptions = {}): Driver {
+  const conversations = new Map<string, Conversation>();
+  const name = options.name ?? "fake";
+  let lastId = 0;
+  return {
+    name,
+    probe: async () => describeAgent(name),
+    async open(request): Promise<OpenResult> {
+      await options.gate?.({ at: "open", sessionId: request.sessionId, text: null });
+      if (request.load !== null && !conversations.has(request.load)) {
+        return { ok: false, reason: "load_failed", message: `there is no fake session ${request.load}` };
+      }
+      lastId += 1;
+      const id = request.load ?? `${name}-${lastId}`;
+      const conversation = conversations.get(id) ?? { userTexts: [], toolResults: [], lastText: null };
+      conversations.set(id, conversation);
+      return { ok: true, handle: new FakeHandle({ id, request, options, conversation }) };
+    },
+  };
+}
+
+interface Conversation {
+  readonly userTexts: string[];
+  readonly toolResults: string[];
+  lastText: string | null;
+}
+
+interface Opened {
+  readonly id: string;
+  readonly request: OpenRequest;
+  readonly options: FakeOptions;
+  readonly conversation: Conversation;
+}
+
+class FakeHandle implements AgentHandle {
+  readonly agentSessionId: string;
+  readonly agentVersion = "1.0.0";
+  readonly model: string;
+  readonly replay: Replay | null;
+  readonly exited: Promise<AgentExit>;
+  readonly #opened: Opened;
+  readonly #exit = Promise.withResolvers<AgentExit>();
+  #isOver = false;
+  #isDeaf = false;
+  #turn: { readonly abort: AbortController; readonly steered: Steered } | null = null;
+
+  constructor(opened: Opened) {
+    const { conversation, request } = opened;
+    this.#opened = opened;
+    this.agentSessionId = opened.id;
+    this.model = request.model ?? "fake-1";
+    this.exited = this.#exit.promise;
+    this.replay =
+      request.load === null
+        ? null
+        : {
+            userTexts: [...conversation.userTexts],
+            toolResults: [...conversation.toolResults],
+            lastText: conversation.lastText,
+          };
+  }
+
+  async prompt(text: string): Promise<PromptEnd> {
+    if (this.#isOver) return exited(await this.exited);
+    if (this.#turn !== null)
+      return { ...EMPTY_END, stopReason: "error", error: "a prompt is already running" };
+    const turn = { abort: new AbortController(), steered: new Steered() };
+    this.#turn = turn;
+    const over = this.exited.then(exited);
+    const played = this.#play(text, turn);
+    const end = await Promise.race([over, played]);
+    this.#turn = null;
+    return end;
+  }
+
+  async steer(text: string): Promise<"injected" | "refused"> {
+    if (this.#turn === null) return "refused";
+    this.#opened.conversation.userTexts.push(text);
+    this.#turn.steered.add(text);
+    return "injected";
+  }
+
+  cancel(): void {
+    if (!this.#isDeaf) this.#turn?.abort.abort();
+  }
+
+  async stop(): Promise<{ left: [] }> {
+    this.#end({ code: null, signal: "SIGKILL", stderrTail: "" });
+    return { left: [] };
+  }
+
+  async background(): Promise<boolean> {
+    return false;
+  }
+
+  async descendants(): Promise<[]> {
+    return [];
+  }
+
+  async #play(text: string, turn: { abort: AbortController; steered: Steered }): Promise<PromptEnd> {
+    const { conversation, request, options } = this.#opened;
+    conversation.userTexts.push(text);
+    conversation.lastText = null;
+    await options.gate?.({ at: "begin", sessionId: request.sessionId, text });
+    const stage = new FakeStage(this.#opened, {
+      emit: (update) => this.#emit(update),
+      end: (exit) => this.#end(exit),
+      turnDeaf: () => {
+        this.#isDeaf = true;
+      },
+    });
+    const end = await play({ text, stage, signal: turn.abort.signal, steered: turn.steered });
+    await options.gate?.({ at: "end", sessionId: request.sessionId, text });
+    return promptEnd(end);
+  }
+
+  /** A process that is gone says nothing more. */
+  #emit(update: AgentUpdate): void {
+    if (this.#isOver) return;
+    if (update.kind === "text") this.#opened.conversation.lastText = update.text;
+    this.#opened.request.onUpdate(update);
+  }
+
+  #end(exit: AgentExit): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#exit.resolve(exit);
+    this.#turn?.abort.abort();
+  }
+}
+
+interface Effects {
+  readonly emit: (update: AgentUpdate) => void;
+  readonly end: (exit: AgentExit) => void;
+  readonly turnDeaf: () => void;
+}
+
+class FakeStage implements Stage {
+  readonly #opened: Opened;
+  readonly #effects: Effects;
+  #lastCall = 0;
+
+  constructor(opened: Opened, effects: Effects) {
+    this.#opened = opened;
+    this.#effects = effects;
+  }
+
+  say(text: string): void {
+    this.#effects.emit({ kind: "fragment", what: "text", text });
+    this.#effects.emit({ kind: "text", text });
+  }
+
+  think(text: string): void {
+    this.#effects.emit({ kind: "fragment", what: "thought", text });
+    this.#effects.emit({ kind: "thought", text });
+  }
+
+  plan(titles: readonly string[]): void {
+    this.#effects.emit({ kind: "plan", steps: titles.map((title) => ({ title, status: "pending" })) });
+  }
+
+  async sleep(ms: number, signal: AbortSignal): Promise<void> {
+    await pause(ms, undefined, { signal });
+  }
+
+  background(): void {
+    this.#effects.emit({ kind: "notice", text: "the fake agent starts nothing" });
+  }
+
+  /** Nothing is run: the command is reported as one that succeeded. */
+  async run(command: string): Promise<void> {
+    const callId = this.#call("shell", { command }, { command });
+    const result = { text: "", ok: true, ours: false, command, exitCode: 0 };
+    this.#effects.emit({ kind: "toolResult", callId, tool: "shell", ...result });
+  }
+
+  /** Nothing is written: the change is reported as if it had been. */
+  async write(path: string, text: string): Promise<void> {
+    const callId = this.#call("write", { path, text }, { paths: [path] });
+    const files = [{ path, status: "added" as const, added: 1, removed: 0 }];
+    const result = { text: "", ok: true, ours: false, files };
+    this.#effects.emit({ kind: "toolResult", callId, tool: "write", ...result });
+  }
+
+  async tool(name: string, input: unknown, signal: AbortSignal): Promise<{ text: string; ok: boolean }> {
+    const { request, options, conversation } = this.#opened;
+    const callId = this.#call(name, input, {});
+    const { sessionId, mcp } = request;
+    const reply = options.tool
+      ? await options.tool({ sessionId, mcp, name, input, signal })
+      : { text: `tool ${name} failed: no tools were given`, ok: false };
+    conversation.toolResults.push(reply.text);
+    this.#effects.emit({ kind: "toolResult", callId, tool: name, ...reply, ours: true });
+    return reply;
+  }
+
+  async ask(text: string, options: readonly string[]): Promise<string | null> {
+    const answer = await this.#opened.request.onRequest({ kind: "question", text, options });
+    return answer.kind === "answer" ? answer.text : null;
+  }
+
+  async permit(text: string): Promise<boolean> {
+    const request = { tool: "shell", title: text, command: text, paths: [], ours: false };
+    const answer = await this.#opened.request.onRequest({ kind: "permission", ...request });
+    return answer.kind === "allow";
+  }
+
+  async misbehave(step: Parameters<Stage["misbehave"]>[0]): Promise<void> {
+    if (step.word === "deaf") return this.#effects.turnDeaf();
+    const code = step.word === "half" ? 0 : 1;
+    this.#effects.end({ code, signal: null, stderrTail: `fake: ${step.word} as told` });
+    return new Promise(() => {});
+  }
+
+  #call(tool: string, input: unknown, more: { command?: string; paths?: string[] }): string {
+    this.#lastCall += 1;
+    const callId = `call-${this.#lastCall}`;
+    this.#effects.emit({ kind: "toolCall", callId, tool, title: tool, input, ...more });
+    return callId;
+  }
+}
+
+const EMPTY_END = { error: null, exit: null, usage: null };
+
+function exited(exit: AgentExit): PromptEnd {
+  return { ...EMPTY_END, stopReason: "exited", exit };
+}
+
+function promptEnd(end: PlayEnd): PromptEnd {
+  const { input, output, usd } = end.usage;
+  return {
+    stopReason: end.stopReason,
+    error: end.error,
+    exit: null,
+    usage: { inputTokens: input, cachedTokens: 0, outputTokens: output, usd },
+    limitedUntil: end.limitSeconds === null ? null : Date.now() + end.limitSeconds * 1000,
+  };
+}
+
+function describeAgent(name: string): Agent {
+  return {
+    name,
+    title: "Fake",
+    installed: true,
+    version: "1.0.0",
+    signedIn: true,
+    problem: null,
+    howToInstall: null,
+    steer: "inject",
+    load: true,
+    fork: false,
+    cost: "usd",
+    questions: true,
+    models: ["fake-1"],
+    defaultModel: "fake-1",
+  };
+}

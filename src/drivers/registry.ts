@@ -1,0 +1,74 @@
+import { extname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Config } from "../contract/index.ts";
+import type { Log } from "../log.ts";
+import { createAcpDriver } from "./acp/driver.ts";
+import { createFakeDriver } from "./fake/driver.ts";
+import type { FakeOptions } from "./fake/driver.ts";
+import type { Driver } from "./port.ts";
+import { createProcessHost } from "./process.ts";
+import type { ProcessHost } from "./process.ts";
+import type { SandboxMode } from "./sandbox.ts";
+
+export interface DriversOptions {
+  readonly config: Pick<Config, "agents">;
+  /** Where the sim agent keeps its sessions. */
+  readonly simDir: string;
+  readonly sandbox: SandboxMode;
+  readonly log: Log;
+  /** The agent inside this process, for tests and benchmarks. */
+  readonly fake?: boolean | FakeOptions;
+}
+
+/** Every agent that this daemon can run, by name. */
+export function createDrivers(options: DriversOptions): Map<string, Driver> {
+  const { log, config } = options;
+  const host = createProcessHost({ sandbox: options.sandbox, log });
+  const drivers = new Map<string, Driver>();
+  for (const [name, agent] of Object.entries(config.agents)) {
+    drivers.set(
+      name,
+      createAcpDriver({
+        name,
+        title: agent.title ?? name,
+        command: agent.command,
+        env: agent.env,
+        model: agent.model ?? null,
+        howToInstall: agent.howToInstall ?? null,
+        host,
+        log,
+      }),
+    );
+  }
+  if (drivers.has("sim")) log.warn({}, "the configuration replaces the built-in agent sim");
+  else drivers.set("sim", createSimDriver({ host, simDir: options.simDir, log }));
+  if (options.fake) drivers.set("fake", createFakeDriver(options.fake === true ? {} : options.fake));
+  return drivers;
+}
+
+/** The agent that ships with Kinfold: driven like every other, over ACP, in its own process. */
+export function createSimDriver(options: { host: ProcessHost; simDir: string; log: Log }): Driver {
+  const path = fileURLToPath(new URL(`./sim/agent${extname(import.meta.url)}`, import.meta.url));
+  return createAcpDriver({
+    name: "sim",
+    title: "Sim",
+    command: [process.execPath, path],
+    env: [],
+    extraEnv: {
+      KINFOLD_SIM_DIR: options.simDir,
+      // Without its cache Node strips the types at every start, which takes four times as long.
+      NODE_COMPILE_CACHE: join(options.simDir, "compile-cache"),
+    },
+    known: {
+      version: "1.0.0",
+      signedIn: true,
+      steer: "inject",
+      load: true,
+      cost: "usd",
+      models: ["sim-1"],
+      defaultModel: "sim-1",
+    },
+    host: options.host,
+    log: options.log,
+  });
+}

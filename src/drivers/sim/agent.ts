@@ -1,0 +1,154 @@
+import { Journal } from "./journal.ts";
+import type { Record } from "./journal.ts";
+import { McpClient } from "./mcp-client.ts";
+import type { McpServer } from "./mcp-client.ts";
+import { Steered, play } from "./play.ts";
+import { AcpStage } from "./stage.ts";
+import { Wire, WireError } from "./wire.ts";
+import type { Params } from "./wire.ts";
+
+/**
+ * The sim agent: a real ACP agent in its own process that needs no model and no key. It obeys
+ * scripts (`script.ts`), keeps its sessions on disk and can be loaded, steered and cancelled.
+ */
+interface Session {
+  readonly id: string;
+  readonly cwd: string;
+  readonly journal: Journal;
+  readonly mcp: McpClient | null;
+  model: string;
+  turn: { readonly abort: AbortController; readonly steered: Steered } | null;
+}
+
+const MODEL = "sim-1";
+const UNKNOWN_SESSION = -32002;
+const LIMIT_REACHED = -32050;
+
+let isDeaf = false;
+const sessions = new Map<string, Session>();
+
+const wire = new Wire({
+  initialize: () => ({
+    protocolVersion: 1,
+    agentInfo: { name: "sim", title: "Sim", version: "1.0.0" },
+    agentCapabilities: { loadSession: true, mcpCapabilities: { http: true, sse: false } },
+    authMethods: [],
+    _meta: { steering: { supported: true } },
+  }),
+  "session/new": (params) => {
+    const id = `sim-${crypto.randomUUID()}`;
+    const session = openSession(id, params, Journal.create(id));
+    return { sessionId: id, configOptions: configOptions(session) };
+  },
+  "session/load": (params) => {
+    const id = String(params["sessionId"]);
+    const loaded = Journal.load(id);
+    if (loaded === null) throw new WireError(UNKNOWN_SESSION, `there is no sim session ${id}`);
+    for (const record of loaded.records) replay(id, record);
+    return { configOptions: configOptions(openSession(id, params, loaded.journal)) };
+  },
+  "session/set_config_option": (params) => {
+    const session = sessionOf(params);
+    if (params["configId"] === "model") session.model = String(params["value"]);
+    return { configOptions: configOptions(session) };
+  },
+  "session/prompt": (params) => prompt(sessionOf(params), textOf(params)),
+  "session/cancel": (params) => {
+    if (!isDeaf) sessionOf(params).turn?.abort.abort();
+  },
+  "_session/steering": (params) => {
+    const session = sessionOf(params);
+    if (session.turn === null) return { outcome: "promptRequired", reason: "noRunningTurn" };
+    const text = textOf(params);
+    session.journal.appendDurably({ kind: "user", text });
+    session.turn.steered.add(text);
+    return { outcome: "injected" };
+  },
+});
+
+// An orderly client ends us by closing our input, and a client that died does so too.
+process.stdin.on("end", () => isDeaf || process.exit(0));
+wire.listen(process.stdin);
+
+function openSession(id: string, params: Params, journal: Journal): Session {
+  const servers = (params["mcpServers"] ?? []) as (McpServer & { type?: string })[];
+  const server = servers.find((one) => one.type === "http");
+  const mcp = server ? new McpClient(server) : null;
+  const session: Session = { id, cwd: String(params["cwd"] ?? "."), journal, mcp, model: MODEL, turn: null };
+  sessions.get(id)?.journal.close();
+  sessions.set(id, session);
+  return session;
+}
+
+/** The user's message is on disk before any work on it begins: then a load tells that it landed. */
+async function prompt(session: Session, text: string): Promise<object> {
+  if (session.turn !== null) throw new WireError(-32600, "a prompt is already running");
+  const turn = { abort: new AbortController(), steered: new Steered() };
+  session.turn = turn;
+  try {
+    session.journal.appendDurably({ kind: "user", text });
+    const stage = new AcpStage({ ...session, sessionId: session.id, wire, onDeaf });
+    const end = await play({ text, stage, signal: turn.abort.signal, steered: turn.steered });
+    if (end.stopReason === "error") throw turnError(end.error ?? "failed", end.limitSeconds);
+    const { input, output, usd } = end.usage;
+    return {
+      stopReason: end.stopReason,
+      usage: { inputTokens: input, outputTokens: output, totalTokens: input + output },
+      _meta: { cost: { amount: usd, currency: "USD" } },
+    };
+  } finally {
+    session.turn = null;
+  }
+}
+
+function onDeaf(): void {
+  isDeaf = true;
+  process.on("SIGTERM", () => process.stderr.write("sim: heard nothing\n"));
+  setInterval(() => {}, 60_000);
+}
+
+function turnError(message: string, limitSeconds: number | null): WireError {
+  if (limitSeconds === null) return new WireError(-32603, message);
+  return new WireError(LIMIT_REACHED, message, { resetsAt: Date.now() + limitSeconds * 1000 });
+}
+
+function replay(sessionId: string, record: Record): void {
+  const send = (update: object): void => wire.notify("session/update", { sessionId, update });
+  if (record.kind !== "tool") {
+    const kinds = {
+      user: "user_message_chunk",
+      agent: "agent_message_chunk",
+      thought: "agent_thought_chunk",
+    };
+    const messageId = crypto.randomUUID();
+    send({ sessionUpdate: kinds[record.kind], messageId, content: { type: "text", text: record.text } });
+    return;
+  }
+  send({
+    sessionUpdate: "tool_call",
+    toolCallId: record.callId,
+    title: record.name,
+    name: record.name,
+    rawInput: record.input,
+    status: record.ok ? "completed" : "failed",
+    rawOutput: record.text,
+    content: [{ type: "content", content: { type: "text", text: record.text } }],
+  });
+}
+
+function configOptions(session: Session): object[] {
+  const options = [...new Set([MODEL, session.model])].map((value) => ({ value, name: value }));
+  const currentValue = session.model;
+  return [{ id: "model", name: "Model", category: "model", type: "select", currentValue, options }];
+}
+
+function sessionOf(params: Params): Session {
+  const session = sessions.get(String(params["sessionId"]));
+  if (session === undefined) throw new WireError(UNKNOWN_SESSION, "there is no such session");
+  return session;
+}
+
+function textOf(params: Params): string {
+  const blocks = (params["prompt"] ?? []) as { type: string; text?: string }[];
+  return blocks.map((block) => block.text ?? "").join("\n");
+}

@@ -1,0 +1,98 @@
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readSync,
+  writeSync,
+} from "node:fs";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
+
+/** What a sim session keeps, so that it can be loaded after any kind of death. */
+export type Record =
+  | { readonly kind: "user" | "agent" | "thought"; readonly text: string }
+  | {
+      readonly kind: "tool";
+      readonly callId: string;
+      readonly name: string;
+      readonly input: unknown;
+      readonly text: string;
+      readonly ok: boolean;
+    };
+
+/** One append-only file of JSON lines for each session. */
+export class Journal {
+  readonly #file: number;
+
+  private constructor(file: number) {
+    this.#file = file;
+  }
+
+  static create(sessionId: string): Journal {
+    return new Journal(openSync(pathOf(sessionId), "ax", 0o600));
+  }
+
+  /** Null where there is no such session. A last line cut by a kill is given up. */
+  static load(sessionId: string): { journal: Journal; records: Record[] } | null {
+    if (!SESSION_ID.test(sessionId) || !existsSync(pathOf(sessionId))) return null;
+    const records = readFileSync(pathOf(sessionId), "utf8").split("\n").flatMap(parseLine);
+    const file = openSync(pathOf(sessionId), "a+");
+    if (!endsWithNewline(file)) writeSync(file, "\n");
+    return { journal: new Journal(file), records };
+  }
+
+  append(record: Record): void {
+    writeAll(this.#file, Buffer.from(`${JSON.stringify(record)}\n`));
+  }
+
+  /** For what must be there whatever happens next. */
+  appendDurably(record: Record): void {
+    this.append(record);
+    fsyncSync(this.#file);
+  }
+
+  close(): void {
+    closeSync(this.#file);
+  }
+}
+
+const SESSION_ID = /^sim-[0-9a-f-]{36}$/;
+
+function pathOf(sessionId: string): string {
+  return join(folder(), `${sessionId}.jsonl`);
+}
+
+let made: string | null = null;
+
+function folder(): string {
+  if (made === null) {
+    made = process.env["KINFOLD_SIM_DIR"] ?? join(tmpdir(), `kinfold-sim-${userInfo().uid}`);
+    mkdirSync(made, { recursive: true, mode: 0o700 });
+  }
+  return made;
+}
+
+function parseLine(line: string): Record[] {
+  if (line === "") return [];
+  try {
+    return [JSON.parse(line) as Record];
+  } catch {
+    return [];
+  }
+}
+
+function endsWithNewline(file: number): boolean {
+  const { size } = fstatSync(file);
+  if (size === 0) return true;
+  const last = Buffer.alloc(1);
+  readSync(file, last, 0, 1, size - 1);
+  return last[0] === 10;
+}
+
+function writeAll(file: number, bytes: Buffer): void {
+  for (let at = 0; at < bytes.length;) at += writeSync(file, bytes, at);
+}

@@ -1,0 +1,172 @@
+import { fillIn, fillInValue, readPrompt, replyValue } from "./script.ts";
+import type { Step } from "./script.ts";
+
+/** Where a script is played: the sim process speaks ACP, the fake driver calls its caller. */
+export interface Stage {
+  say(text: string): void;
+  think(text: string): void;
+  plan(titles: readonly string[]): void;
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+  background(ms: number): void;
+  run(command: string, signal: AbortSignal): Promise<void>;
+  write(path: string, text: string): Promise<void>;
+  tool(name: string, input: unknown, signal: AbortSignal): Promise<{ text: string; ok: boolean }>;
+  /** Resolves to the answer, or null when it was declined. */
+  ask(text: string, options: readonly string[]): Promise<string | null>;
+  permit(text: string): Promise<boolean>;
+  /** What only a real, badly behaved process can do. */
+  misbehave(step: Extract<Step, { word: "crash" | "deaf" | "half" | "flood" }>): Promise<void>;
+}
+
+export interface Play {
+  readonly text: string;
+  readonly stage: Stage;
+  readonly signal: AbortSignal;
+  /** Messages steered into this turn; each is answered before the next step. */
+  readonly steered: Steered;
+}
+
+export interface PlayEnd {
+  readonly stopReason: "end_turn" | "cancelled" | "error";
+  readonly error: string | null;
+  readonly limitSeconds: number | null;
+  readonly usage: { readonly input: number; readonly output: number; readonly usd: number };
+}
+
+/** A queue that a hanging turn can wait on. */
+export class Steered {
+  readonly #texts: string[] = [];
+  #wake: (() => void) | null = null;
+
+  add(text: string): void {
+    this.#texts.push(text);
+    this.#wake?.();
+  }
+
+  take(): string | undefined {
+    return this.#texts.shift();
+  }
+
+  arrival(): Promise<void> {
+    if (this.#texts.length > 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+}
+
+/** Plays one prompt to its end. Never rejects: what goes wrong on the stage is the prompt's error. */
+export async function play(request: Play): Promise<PlayEnd> {
+  const state: State = { ...request, bound: new Map(), used: { input: 0, output: 0, usd: 0 }, stopped: null };
+  try {
+    await playText(state, request.text);
+    await playSteered(state);
+  } catch (error) {
+    if (!request.signal.aborted) state.stopped ??= { error: messageOf(error), limitSeconds: null };
+  }
+  const ended = { usage: state.used, error: null, limitSeconds: null };
+  if (request.signal.aborted) return { ...ended, stopReason: "cancelled" };
+  return state.stopped === null
+    ? { ...ended, stopReason: "end_turn" }
+    : { ...ended, ...state.stopped, stopReason: "error" };
+}
+
+interface State extends Play {
+  readonly bound: Map<string, unknown>;
+  readonly used: { input: number; output: number; usd: number };
+  stopped: { error: string; limitSeconds: number | null } | null;
+}
+
+async function playText(state: State, text: string): Promise<void> {
+  for (const step of readPrompt(text)) {
+    if (state.signal.aborted || state.stopped !== null) return;
+    await playStep(state, step);
+    await playSteered(state);
+  }
+}
+
+async function playSteered(state: State): Promise<void> {
+  for (let text = state.steered.take(); text !== undefined; text = state.steered.take()) {
+    await playText(state, text);
+  }
+}
+
+async function playStep(state: State, step: Step): Promise<void> {
+  const { stage, signal } = state;
+  const filled = (text: string): string => fillIn(text, state.bound);
+  switch (step.word) {
+    case "say":
+      return stage.say(filled(step.text));
+    case "think":
+      return stage.think(filled(step.text));
+    case "plan":
+      return stage.plan(step.titles.map(filled));
+    case "sleep":
+      return stage.sleep(step.ms, signal);
+    case "background":
+      return stage.background(step.ms);
+    case "run":
+      return stage.run(filled(step.text), signal);
+    case "write":
+      return stage.write(filled(step.path), filled(step.text));
+    case "tool":
+      return playTool(state, step);
+    case "ask": {
+      const answer = await stage.ask(filled(step.text), step.options.map(filled));
+      return stage.say(answer === null ? "sim: no answer" : `sim: answered ${answer}`);
+    }
+    case "permit":
+      return stage.say((await stage.permit(filled(step.text))) ? "sim: allowed" : "sim: denied");
+    case "hang":
+      return hang(state);
+    default:
+      return playEnding(state, step);
+  }
+}
+
+async function playEnding(state: State, step: Step): Promise<void> {
+  switch (step.word) {
+    case "usage":
+      state.used.input += step.input;
+      state.used.output += step.output;
+      state.used.usd += step.usd;
+      return;
+    case "limit":
+      state.stopped = { error: `usage limit, over in ${step.seconds} s`, limitSeconds: step.seconds };
+      return;
+    case "fail":
+      state.stopped = { error: fillIn(step.text, state.bound), limitSeconds: null };
+      return;
+    case "unknown":
+      state.stopped = { error: step.problem, limitSeconds: null };
+      return;
+    case "crash":
+    case "deaf":
+    case "half":
+    case "flood":
+      return state.stage.misbehave(step);
+    default:
+      throw new Error(`no such step: ${step.word}`);
+  }
+}
+
+async function playTool(state: State, step: Extract<Step, { word: "tool" }>): Promise<void> {
+  const reply = await state.stage.tool(step.name, fillInValue(step.input, state.bound), state.signal);
+  if (step.as !== null) state.bound.set(step.as, replyValue(reply.text));
+  state.stage.say(reply.text);
+}
+
+/** Answers what is steered into it, and otherwise waits to be cancelled. */
+async function hang(state: State): Promise<void> {
+  const cancelled = new Promise<void>((resolve) => {
+    state.signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+  while (!state.signal.aborted && state.stopped === null) {
+    await Promise.race([cancelled, state.steered.arrival()]);
+    if (!state.signal.aborted) await playSteered(state);
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,177 @@
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { readFile, writeFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import type { Journal } from "./journal.ts";
+import type { McpClient } from "./mcp-client.ts";
+import type { Stage } from "./play.ts";
+import type { Wire } from "./wire.ts";
+
+export interface StageOptions {
+  readonly sessionId: string;
+  readonly cwd: string;
+  readonly journal: Journal;
+  readonly mcp: McpClient | null;
+  readonly wire: Wire;
+  /** From now on cancels are not heard, and nothing but a kill ends this process. */
+  readonly onDeaf: () => void;
+}
+
+/** Plays scripts as a real agent would: ACP updates and requests, real files, real processes. */
+export class AcpStage implements Stage {
+  readonly #options: StageOptions;
+
+  constructor(options: StageOptions) {
+    this.#options = options;
+  }
+
+  say(text: string): void {
+    this.#options.journal.append({ kind: "agent", text });
+    this.#chunk("agent_message_chunk", text);
+  }
+
+  think(text: string): void {
+    this.#options.journal.append({ kind: "thought", text });
+    this.#chunk("agent_thought_chunk", text);
+  }
+
+  plan(titles: readonly string[]): void {
+    const entries = titles.map((content) => ({ content, priority: "medium", status: "pending" }));
+    this.#update({ sessionUpdate: "plan", entries });
+  }
+
+  /** In a session of its own, as every vendor runs its shell commands. */
+  async sleep(ms: number, signal: AbortSignal): Promise<void> {
+    await finish(spawn("sleep", [String(ms / 1000)], { detached: true, stdio: "ignore" }), signal);
+  }
+
+  background(ms: number): void {
+    spawn("sleep", [String(ms / 1000)], { detached: true, stdio: "ignore" }).unref();
+  }
+
+  async run(command: string, signal: AbortSignal): Promise<void> {
+    const toolCallId = crypto.randomUUID();
+    const rawInput = { command };
+    const call = { title: command, name: "shell", kind: "execute", status: "in_progress", rawInput };
+    this.#update({ sessionUpdate: "tool_call", toolCallId, ...call });
+    const child = spawn("/bin/sh", ["-c", command], {
+      cwd: this.#options.cwd,
+      detached: true,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let output = "";
+    for (const stream of [child.stdout, child.stderr]) {
+      stream
+        .setEncoding("utf8")
+        .on("data", (text: string) => (output = (output + text).slice(-OUTPUT_LENGTH)));
+    }
+    const exit = await finish(child, signal);
+    this.#result(toolCallId, { ok: exit === 0, text: output, rawOutput: { output, metadata: { exit } } });
+  }
+
+  async write(path: string, text: string): Promise<void> {
+    const toolCallId = crypto.randomUUID();
+    const target = resolve(this.#options.cwd, path);
+    const call = { title: `Write ${path}`, name: "write", kind: "edit", status: "in_progress" };
+    const locations = [{ path: target }];
+    this.#update({ sessionUpdate: "tool_call", toolCallId, ...call, locations, rawInput: { path, text } });
+    const oldText = await readFile(target, "utf8").catch(() => null);
+    const newText = `${text}\n`;
+    await writeFile(target, newText);
+    const content = [{ type: "diff", path: target, oldText, newText }];
+    this.#update({ sessionUpdate: "tool_call_update", toolCallId, status: "completed", content });
+  }
+
+  async tool(name: string, input: unknown, signal: AbortSignal): Promise<{ text: string; ok: boolean }> {
+    const callId = crypto.randomUUID();
+    const title = `mcp__kinfold__${name}`;
+    const call = { title, name: title, kind: "other", status: "in_progress", rawInput: input };
+    this.#update({ sessionUpdate: "tool_call", toolCallId: callId, ...call });
+    const reply = this.#options.mcp
+      ? await this.#options.mcp.call(name, input, signal)
+      : { text: `tool ${name} failed: no server was given`, ok: false };
+    this.#options.journal.append({ kind: "tool", callId, name: title, input, ...reply });
+    this.#result(callId, { ...reply, rawOutput: reply.text });
+    return reply;
+  }
+
+  async ask(text: string, options: readonly string[]): Promise<string | null> {
+    const answer = { type: "string", ...(options.length > 0 ? { enum: options } : {}) };
+    const reply = (await this.#options.wire.request("elicitation/create", {
+      mode: "form",
+      sessionId: this.#options.sessionId,
+      message: text,
+      requestedSchema: { type: "object", properties: { answer }, required: ["answer"] },
+    })) as { action: string; content?: { answer?: unknown } };
+    return reply.action === "accept" ? String(reply.content?.answer ?? "") : null;
+  }
+
+  async permit(text: string): Promise<boolean> {
+    const toolCallId = crypto.randomUUID();
+    const toolCall = { toolCallId, title: text, name: "shell", kind: "execute", rawInput: { command: text } };
+    const options = [
+      { optionId: "yes", name: "Allow", kind: "allow_once" },
+      { optionId: "no", name: "Reject", kind: "reject_once" },
+    ];
+    const params = { sessionId: this.#options.sessionId, toolCall, options };
+    const reply = (await this.#options.wire.request("session/request_permission", params)) as {
+      outcome: { outcome: string; optionId?: string };
+    };
+    return reply.outcome.optionId === "yes";
+  }
+
+  async misbehave(step: Parameters<Stage["misbehave"]>[0]): Promise<void> {
+    switch (step.word) {
+      case "crash":
+        process.stderr.write("sim: crashed as told\n");
+        process.exit(1);
+      case "half":
+        process.stdout.write('{"jsonrpc":"2.0","method":"session/upd', () => process.exit(0));
+        return new Promise(() => {});
+      case "flood":
+        return flood(step.megabytes);
+      default:
+        return this.#options.onDeaf();
+    }
+  }
+
+  #chunk(sessionUpdate: string, text: string): void {
+    this.#update({ sessionUpdate, messageId: crypto.randomUUID(), content: { type: "text", text } });
+  }
+
+  #result(toolCallId: string, result: { ok: boolean; text: string; rawOutput: unknown }): void {
+    const content = [{ type: "content", content: { type: "text", text: result.text } }];
+    const status = result.ok ? "completed" : "failed";
+    const { rawOutput } = result;
+    this.#update({ sessionUpdate: "tool_call_update", toolCallId, status, content, rawOutput });
+  }
+
+  #update(update: object): void {
+    this.#options.wire.notify("session/update", { sessionId: this.#options.sessionId, update });
+  }
+}
+
+const OUTPUT_LENGTH = 65_536;
+
+/** The exit code, or null after a signal. A cancel ends the child's whole group. */
+async function finish(child: ChildProcess, signal: AbortSignal): Promise<number | null> {
+  const cut = (): void => {
+    if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+  };
+  signal.addEventListener("abort", cut, { once: true });
+  const code = await new Promise<number | null>((done, fail) => {
+    child.once("exit", done);
+    child.once("error", fail);
+  });
+  signal.removeEventListener("abort", cut);
+  return code;
+}
+
+/** One line of noise, written no faster than it is read. */
+async function flood(megabytes: number): Promise<void> {
+  const piece = "x".repeat(1024 * 1024);
+  for (let count = 0; count < megabytes; count += 1) {
+    await new Promise((done) => process.stdout.write(piece, done));
+  }
+  await new Promise((done) => process.stdout.write("\n", done));
+}
