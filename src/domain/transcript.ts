@@ -70,7 +70,8 @@ function stepsOf(entry: Entry): string[] {
 }
 
 function codeBlock(text: string): string {
-  const longest = Math.max(2, ...Array.from(text.matchAll(/`{3,}/g), (run) => run[0].length));
+  let longest = 2;
+  for (const [run] of text.matchAll(/`{3,}/g)) longest = Math.max(longest, run.length);
   const ticks = "`".repeat(longest + 1);
   return `${ticks}text\n${text}\n${ticks}`;
 }
