@@ -1,0 +1,58 @@
+import type { EntryReads, EntryWrites } from "./port.ts";
+import type { EntryRecord } from "./record.ts";
+import { sql, type Query, type Sql } from "./sql.ts";
+import { table } from "./table.ts";
+
+export const entries = table<EntryRecord>(
+  "entries",
+  {
+    rootId: "plain",
+    sessionId: "plain",
+    index: "plain",
+    turnId: "plain",
+    author: "plain",
+    kind: "plain",
+    body: "json",
+    isSubagent: "bool",
+    at: "plain",
+  },
+  { named: { index: "idx" } },
+);
+
+export function entryReads(q: Query): EntryReads {
+  const { columns } = entries;
+  const many = async (statement: Sql) => (await q.all(statement)).map(entries.record);
+  return {
+    async page(sessionId, { before, after, limit }) {
+      if (after !== undefined) {
+        const upTo = before === undefined ? sql`` : sql` AND idx < ${before}`;
+        return many(sql`SELECT ${columns} FROM entries
+          WHERE session_id = ${sessionId} AND idx > ${after}${upTo} ORDER BY idx LIMIT ${limit}`);
+      }
+      const below = before === undefined ? sql`` : sql` AND idx < ${before}`;
+      const tail = await many(sql`SELECT ${columns} FROM entries
+        WHERE session_id = ${sessionId}${below} ORDER BY idx DESC LIMIT ${limit}`);
+      return tail.reverse();
+    },
+  };
+}
+
+/** Rows in one statement: few enough for its text to be kept and its parameters to be allowed. */
+const ROWS_MAX = 32;
+
+export function entryWrites(q: Query, rootId: string): EntryWrites {
+  return {
+    async append(sessionId, added) {
+      if (added.length === 0) return [];
+      const counted = await q.get(sql`UPDATE sessions SET entry_count = entry_count + ${added.length}
+        WHERE id = ${sessionId} AND root_id = ${rootId} RETURNING entry_count`);
+      if (counted === null) throw new Error(`there is no session ${sessionId} in tree ${rootId}`);
+      const first = (counted[0] as number) - added.length;
+      const records = added.map((entry, i) => ({ ...entry, rootId, sessionId, index: first + i }));
+      for (let at = 0; at < records.length; at += ROWS_MAX) {
+        await q.run(entries.insert(records.slice(at, at + ROWS_MAX)));
+      }
+      return records;
+    },
+  };
+}

@@ -1,0 +1,90 @@
+import type { MessageReads, MessageWrites } from "./port.ts";
+import type { MessageRecord } from "./record.ts";
+import { list, sql, type Query, type Sql } from "./sql.ts";
+import { table } from "./table.ts";
+
+export const messages = table<MessageRecord>(
+  "messages",
+  {
+    id: "plain",
+    rootId: "plain",
+    sessionId: "plain",
+    position: "plain",
+    kind: "plain",
+    senderKind: "plain",
+    senderId: "plain",
+    delivery: "plain",
+    status: "plain",
+    carrier: "plain",
+    deliveryId: "plain",
+    key: "plain",
+    keyCaller: "plain",
+    keyHash: "plain",
+    callbackKey: "plain",
+    turnId: "plain",
+    body: "plain",
+    data: "json",
+    metadata: "json",
+    repeated: "bool",
+    voidReason: "plain",
+    admittedAt: "plain",
+    takenAt: "plain",
+    landedAt: "plain",
+  },
+  { fixed: ["id", "rootId", "sessionId", "position"] },
+);
+
+export function messageReads(q: Query): MessageReads {
+  const { columns } = messages;
+  const one = async (statement: Sql) => {
+    const row = await q.get(statement);
+    return row === null ? null : messages.record(row);
+  };
+  const many = async (statement: Sql) => (await q.all(statement)).map(messages.record);
+  const count = async (statement: Sql) => (await q.get(statement))?.[0] as number;
+  return {
+    byId: (id) => one(sql`SELECT ${columns} FROM messages WHERE id = ${id}`),
+    byKey: (caller, key) =>
+      one(sql`SELECT ${columns} FROM messages WHERE key_caller = ${caller} AND key = ${key}`),
+    byDeliveryId: (sessionId, deliveryId) =>
+      one(sql`SELECT ${columns} FROM messages
+        WHERE session_id = ${sessionId} AND delivery_id = ${deliveryId} ORDER BY position LIMIT 1`),
+    byCallbackKey: (sessionId, callbackKey) =>
+      one(sql`SELECT ${columns} FROM messages
+        WHERE session_id = ${sessionId} AND callback_key = ${callbackKey}`),
+    queued: (sessionId, limit) =>
+      many(sql`SELECT ${columns} FROM messages WHERE session_id = ${sessionId} AND status = 'queued'
+        ORDER BY CASE WHEN kind = 'answer' THEN 0 ELSE 1 END, position LIMIT ${limit}`),
+    ofTurn: (turnId) =>
+      many(sql`SELECT ${columns} FROM messages WHERE turn_id = ${turnId} ORDER BY position`),
+    ofSession: (sessionId, statuses) =>
+      many(sql`SELECT ${columns} FROM messages
+        WHERE session_id = ${sessionId} AND status IN ${list(statuses)} ORDER BY position`),
+    openCount: (sessionId) =>
+      count(sql`SELECT count(*) FROM messages
+        WHERE session_id = ${sessionId} AND status IN ('queued', 'taken')`),
+    queuedCount: (sessionId) =>
+      count(sql`SELECT count(*) FROM messages WHERE session_id = ${sessionId} AND status = 'queued'`),
+  };
+}
+
+export function messageWrites(q: Query, rootId: string): MessageWrites {
+  return {
+    async add(message) {
+      const counted = await q.get(sql`UPDATE sessions
+        SET position_count = position_count + 1, message_count = message_count + 1
+        WHERE id = ${message.sessionId} AND root_id = ${rootId} RETURNING position_count`);
+      if (counted === null) throw new Error(`there is no session ${message.sessionId} in tree ${rootId}`);
+      const record = { ...message, rootId, position: (counted[0] as number) - 1 };
+      await q.run(messages.insert([record]));
+      return record;
+    },
+    async move(id, from, patch) {
+      const set = messages.set(patch);
+      if (set === null) throw new Error(`message ${id} is moved without saying where to`);
+      const changed = await q.run(sql`UPDATE messages SET ${set}
+        WHERE id = ${id} AND root_id = ${rootId} AND status IN ${list(from)}`);
+      return changed === 1;
+    },
+  };
+}

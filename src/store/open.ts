@@ -1,0 +1,31 @@
+import { dirname, join } from "node:path";
+import type { Config } from "../contract/index.ts";
+import type { Log } from "../log.ts";
+import type { Store } from "./port.ts";
+import { openSqlite } from "./sqlite/open.ts";
+
+export interface OpenOptions {
+  readonly config: Pick<Config, "store" | "node">;
+  /** Where the embedded store is: its database and its lock. */
+  readonly paths: { readonly database: string; readonly lock?: string };
+  readonly boot: string;
+  readonly log: Log;
+  /** PostgreSQL: how long to wait for a node of the same name that may still live. */
+  readonly waitMs?: number;
+}
+
+/** The one place that knows there are two stores. */
+export async function openStore(options: OpenOptions): Promise<Store> {
+  const { config, paths, boot, log } = options;
+  if (/^postgres(ql)?:\/\//.test(config.store)) {
+    const { openPostgres } = await import("./postgres/open.ts");
+    return openPostgres({ url: config.store, node: config.node, boot, log, waitMs: options.waitMs ?? 0 });
+  }
+  return openSqlite({
+    path: paths.database,
+    lock: paths.lock ?? join(dirname(paths.database), "kinfold.lock"),
+    node: config.node,
+    boot,
+    log,
+  });
+}

@@ -1,0 +1,58 @@
+/** The store cannot be opened, or cannot go on. Its message says what to do. */
+export class StoreProblem extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = new.target.name;
+  }
+}
+
+export interface Holder {
+  readonly pid: number | null;
+  /** Milliseconds since the epoch. */
+  readonly since: number | null;
+  readonly host: string | null;
+  readonly boot: string | null;
+}
+
+/** Another daemon has this store, or this node's place in it. */
+export class StoreLocked extends StoreProblem {
+  readonly holder: Holder;
+
+  constructor(where: string, holder: Holder) {
+    const who = holder.pid === null ? "another Kinfold" : `another Kinfold (process ${holder.pid})`;
+    const host = holder.host === null ? "" : ` on ${holder.host}`;
+    const since = holder.since === null ? "" : ` since ${new Date(holder.since).toISOString()}`;
+    super(
+      `${where} is in use by ${who}${host}${since}. ` +
+        "Stop that one first (kinfold down), or use another KINFOLD_HOME or node name.",
+    );
+    this.holder = holder;
+  }
+}
+
+/** The database file is damaged. It has been left as it was found. */
+export class StoreCorrupt extends StoreProblem {
+  readonly path: string;
+
+  constructor(path: string, found: string, options?: ErrorOptions) {
+    super(
+      `The database ${path} is damaged (${found}). It has been left untouched. ` +
+        "Put a backup in its place (made by kinfold backup), or move it away to start with an empty store.",
+      options,
+    );
+    this.path = path;
+  }
+}
+
+/** The schema was made by a newer Kinfold. */
+export class StoreTooNew extends StoreProblem {
+  constructor(where: string, found: number, known: number) {
+    super(
+      `${where} was made by a newer Kinfold (schema ${found}; this one knows up to ${known}). ` +
+        "Start that version, or restore a backup made before the upgrade.",
+    );
+  }
+}
+
+/** The folder, the disk or the server does not allow the store to be opened. */
+export class StoreUnusable extends StoreProblem {}

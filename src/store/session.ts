@@ -1,0 +1,225 @@
+import type { SessionFilter, SessionReads, SessionWrites } from "./port.ts";
+import type { Counts, SessionRecord } from "./record.ts";
+import { and, raw, sql, type Query, type Row, type Sql } from "./sql.ts";
+import { table } from "./table.ts";
+
+export const sessions = table<SessionRecord>(
+  "sessions",
+  {
+    id: "plain",
+    rootId: "plain",
+    parentId: "plain",
+    shortId: "plain",
+    name: "plain",
+    depth: "plain",
+    detachedAt: "plain",
+    spawnTurnId: "plain",
+    spawnEntryIndex: "plain",
+    spawnConfig: "json",
+    effective: "json",
+    title: "plain",
+    agent: "plain",
+    profile: "plain",
+    model: "plain",
+    cwd: "plain",
+    node: "plain",
+    origin: "plain",
+    source: "plain",
+    scope: "plain",
+    callback: "json",
+    onParentEnd: "plain",
+    round: "plain",
+    roundOpen: "bool",
+    roundOpenedAt: "plain",
+    roundClosedAt: "plain",
+    outcome: "plain",
+    outcomeReason: "plain",
+    held: "plain",
+    backgroundUntil: "plain",
+    evidence: "json",
+    agentSessionId: "plain",
+    fence: "plain",
+    messageCount: "plain",
+    toolUseCount: "plain",
+    usage: "json",
+    entryCount: "plain",
+    positionCount: "plain",
+    turnCount: "plain",
+    seen: "bool",
+    createdAt: "plain",
+    updatedAt: "plain",
+    lastActivityAt: "plain",
+    endedAt: "plain",
+    endReason: "plain",
+    endBy: "plain",
+    endNote: "plain",
+    key: "plain",
+    keyCaller: "plain",
+    keyHash: "plain",
+    replyLostAt: "plain",
+  },
+  {
+    fixed: ["id", "rootId", "createdAt", "entryCount", "positionCount", "turnCount"],
+    derived: [
+      { column: "callback_on", from: "callback", value: (record) => (record.callback?.enabled ? 1 : 0) },
+    ],
+  },
+);
+
+export function sessionReads(q: Query): SessionReads {
+  const one = async (statement: Sql) => recordOrNull(await q.get(statement));
+  const many = async (statement: Sql) => (await q.all(statement)).map(sessions.record);
+  const { columns } = sessions;
+  return {
+    byId: (id) => one(sql`SELECT ${columns} FROM sessions WHERE id = ${id}`),
+    byRef: (ref) => many(byRef(ref)),
+    byKey: (caller, key) =>
+      one(sql`SELECT ${columns} FROM sessions WHERE key_caller = ${caller} AND key = ${key}`),
+    openByName: (parentId, name) =>
+      one(sql`SELECT ${columns} FROM sessions
+        WHERE parent_id = ${parentId} AND name = ${name} AND round_open = 1 AND ended_at IS NULL
+        ORDER BY created_at DESC, id DESC LIMIT 1`),
+    replyLost: (parentId, keyHash, since) =>
+      one(sql`SELECT ${columns} FROM sessions
+        WHERE parent_id = ${parentId} AND key_hash = ${keyHash} AND reply_lost_at >= ${since}
+        ORDER BY reply_lost_at DESC, id DESC LIMIT 1`),
+    children: (parentId) =>
+      many(sql`SELECT ${columns} FROM sessions WHERE parent_id = ${parentId} ORDER BY created_at, id`),
+    awaitedChildren: (parentId) =>
+      many(sql`SELECT ${columns} FROM sessions
+        WHERE parent_id = ${parentId} AND round_open = 1 AND ended_at IS NULL
+          AND origin = 'managed' AND detached_at IS NULL AND callback_on = 1
+        ORDER BY created_at, id`),
+    openChildren: (parentId) =>
+      many(sql`SELECT ${columns} FROM sessions
+        WHERE parent_id = ${parentId} AND round_open = 1 AND ended_at IS NULL
+          AND origin = 'managed' AND detached_at IS NULL
+        ORDER BY created_at, id`),
+    tree: (rootId) =>
+      many(sql`SELECT ${columns} FROM sessions WHERE root_id = ${rootId} ORDER BY depth, created_at, id`),
+    openCount: (rootId) =>
+      count(
+        q,
+        sql`SELECT count(*) FROM sessions
+        WHERE root_id = ${rootId} AND round_open = 1 AND ended_at IS NULL AND origin = 'managed'`,
+      ),
+    spawnedSince: (rootId, at) =>
+      count(
+        q,
+        sql`SELECT count(*) FROM sessions
+        WHERE root_id = ${rootId} AND created_at >= ${at} AND parent_id IS NOT NULL`,
+      ),
+    list: (filter) => many(listed(filter)),
+    ready: (node, limit) =>
+      many(sql`SELECT ${sessions.columnsOf("s")} FROM sessions s JOIN ${FIRST_QUEUED} q ON q.session_id = s.id
+        WHERE ${isReady(node)} ORDER BY q.since, s.id LIMIT ${limit}`),
+    readyBefore: (node, sessionId) =>
+      count(
+        q,
+        sql`SELECT count(*) FROM sessions s JOIN ${FIRST_QUEUED} q ON q.session_id = s.id
+        JOIN (SELECT min(admitted_at) AS since FROM messages
+          WHERE session_id = ${sessionId} AND status = 'queued') own
+        ON q.since < own.since OR (q.since = own.since AND s.id < ${sessionId})
+        WHERE ${isReady(node)}`,
+      ),
+    withOpenRound: (node) =>
+      many(sql`SELECT ${columns} FROM sessions
+        WHERE node = ${node} AND round_open = 1 AND ended_at IS NULL AND origin = 'managed'
+        ORDER BY created_at, id`),
+    counts: () => counts(q),
+    usageSince: (at) => usageSince(q, at),
+  };
+}
+
+export function sessionWrites(q: Query, rootId: string): SessionWrites {
+  return {
+    async add(record) {
+      if (record.rootId !== rootId) {
+        throw new Error(`session ${record.id} is of tree ${record.rootId}, but ${rootId} is locked`);
+      }
+      await q.run(sessions.insert([record]));
+    },
+    async patch(id, patch) {
+      const set = sessions.set(patch);
+      if (set === null) return;
+      const changed = await q.run(sql`UPDATE sessions SET ${set} WHERE id = ${id} AND root_id = ${rootId}`);
+      if (changed !== 1) throw new Error(`there is no session ${id} in tree ${rootId}`);
+    },
+  };
+}
+
+const NOTHING = raw("");
+
+/** The messages that wait longest, one per session. */
+const FIRST_QUEUED = raw(
+  "(SELECT session_id, min(admitted_at) AS since FROM messages WHERE status = 'queued' GROUP BY session_id)",
+);
+
+function isReady(node: string): Sql {
+  return sql`s.node = ${node} AND s.origin = 'managed' AND s.ended_at IS NULL AND s.held IS NULL
+    AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.session_id = s.id AND t.status = 'running')`;
+}
+
+/** Ids are lower-case hexadecimal and dashes, so `g` is above every continuation of a prefix. */
+function byRef(ref: string): Sql {
+  const prefix = ref.toLowerCase();
+  const asPrefix = /^[0-9a-f-]{8,36}$/.test(prefix)
+    ? sql` OR (id >= ${prefix} AND id < ${`${prefix}g`}) OR short_id = ${prefix}`
+    : NOTHING;
+  return sql`SELECT ${sessions.columns} FROM sessions WHERE name = ${ref}${asPrefix}
+    ORDER BY created_at DESC, id DESC LIMIT 10`;
+}
+
+function listed(filter: SessionFilter): Sql {
+  const conditions: Sql[] = [raw("1 = 1")];
+  if (filter.parentId !== undefined) conditions.push(sql`parent_id = ${filter.parentId}`);
+  if (filter.rootId !== undefined) conditions.push(sql`root_id = ${filter.rootId}`);
+  if (filter.origin !== undefined) conditions.push(sql`origin = ${filter.origin}`);
+  if (filter.agent !== undefined) conditions.push(sql`agent = ${filter.agent}`);
+  if (filter.scope !== undefined) conditions.push(sql`scope = ${filter.scope}`);
+  if (filter.unseen !== undefined) conditions.push(sql`seen = ${filter.unseen ? 0 : 1}`);
+  if (filter.ended !== undefined) {
+    conditions.push(raw(filter.ended ? "ended_at IS NOT NULL" : "ended_at IS NULL"));
+  }
+  if (filter.before !== undefined) {
+    const { createdAt, id } = filter.before;
+    conditions.push(sql`(created_at < ${createdAt} OR (created_at = ${createdAt} AND id < ${id}))`);
+  }
+  return sql`SELECT ${sessions.columns} FROM sessions WHERE ${and(conditions)}
+    ORDER BY created_at DESC, id DESC LIMIT ${filter.limit}`;
+}
+
+async function counts(q: Query): Promise<Counts> {
+  const row = await q.get(sql`SELECT
+    (SELECT count(DISTINCT session_id) FROM turns WHERE status = 'running'),
+    (SELECT count(*) FROM sessions s WHERE round_open = 1 AND ended_at IS NULL AND NOT EXISTS
+      (SELECT 1 FROM turns t WHERE t.session_id = s.id AND t.status = 'running')),
+    (SELECT count(*) FROM sessions WHERE round_open = 1 AND ended_at IS NULL),
+    (SELECT count(*) FROM sessions WHERE seen = 0),
+    (SELECT count(*) FROM sessions),
+    (SELECT count(DISTINCT root_id) FROM sessions WHERE round_open = 1 AND ended_at IS NULL)`);
+  const [running, waiting, open, unseen, all, families] = (row ?? []) as number[];
+  return {
+    running: running ?? 0,
+    waiting: waiting ?? 0,
+    open: open ?? 0,
+    unseen: unseen ?? 0,
+    sessions: all ?? 0,
+    families: families ?? 0,
+  };
+}
+
+async function usageSince(q: Query, at: number): Promise<{ tokens: number; usd: number | null }> {
+  const row = await q.get(
+    sql`SELECT coalesce(sum(tokens), 0), sum(usd) FROM turns WHERE settled_at >= ${at}`,
+  );
+  return { tokens: (row?.[0] as number | undefined) ?? 0, usd: (row?.[1] as number | null) ?? null };
+}
+
+function recordOrNull(row: Row | null): SessionRecord | null {
+  return row === null ? null : sessions.record(row);
+}
+
+async function count(q: Query, statement: Sql): Promise<number> {
+  return ((await q.get(statement))?.[0] as number | undefined) ?? 0;
+}

@@ -1,0 +1,124 @@
+/** A value both databases can bind. Booleans are 0 and 1, JSON is text, times are integers. */
+export type Param = string | number | null;
+export type Row = readonly unknown[];
+
+/** A statement, or a piece of one: text between parameters. */
+export interface Sql {
+  readonly text: string;
+  readonly params: readonly Param[];
+}
+
+/**
+ * The smallest thing a query file needs. Rows come as arrays in the order of the columns asked
+ * for; `run` answers how many rows it changed.
+ */
+export interface Query {
+  all(statement: Sql): Promise<Row[]>;
+  get(statement: Sql): Promise<Row | null>;
+  run(statement: Sql): Promise<number>;
+}
+
+/**
+ * Parameters become `?`; nested pieces become part of the text. The text of a call site is built
+ * once for as long as the same pieces are nested, so that statement caches meet the same string.
+ */
+export function sql(strings: TemplateStringsArray, ...values: readonly (Param | Sql)[]): Sql {
+  const known = built.get(strings);
+  if (known !== undefined && samePieces(known.pieces, values)) {
+    return { text: known.text, params: known.flat ? (values as Param[]) : paramsOf(values) };
+  }
+  let text = strings[0] ?? "";
+  for (const [i, value] of values.entries()) {
+    text += (isSql(value) ? value.text : "?") + (strings[i + 1] ?? "");
+  }
+  const pieces = values.map((value) => (isSql(value) ? value.text : null));
+  const flat = pieces.every((piece) => piece === null);
+  built.set(strings, { text, pieces, flat });
+  return { text, params: flat ? (values as Param[]) : paramsOf(values) };
+}
+
+/** Text that stands in the statement as it is. Never from outside. */
+export function raw(text: string): Sql {
+  return { text, params: [] };
+}
+
+/** `(?, ?, ?)` for `IN`; an empty list matches nothing. */
+export function list(values: readonly Param[]): Sql {
+  return values.length === 0 ? NOTHING : { text: placeholders(values.length), params: values };
+}
+
+export function and(conditions: readonly Sql[]): Sql {
+  return {
+    text: conditions.map((condition) => condition.text).join(" AND "),
+    params: conditions.flatMap((condition) => condition.params),
+  };
+}
+
+/** `(?, ?, …)` for one row; the same string for the same width. */
+export function placeholders(width: number): string {
+  let text = widths.get(width);
+  if (text === undefined) {
+    text = `(${Array.from({ length: width }, () => "?").join(", ")})`;
+    widths.set(width, text);
+  }
+  return text;
+}
+
+/** PostgreSQL numbers its parameters. Query texts hold no literal question mark. */
+export function numbered(text: string): string {
+  let n = 0;
+  return text.replaceAll("?", () => `$${++n}`);
+}
+
+/** A map that forgets what was used least recently, for prepared statements. */
+export class StatementCache<T> {
+  readonly #max: number;
+  readonly #make: (text: string) => T;
+  readonly #kept = new Map<string, T>();
+
+  constructor(max: number, make: (text: string) => T) {
+    this.#max = max;
+    this.#make = make;
+  }
+
+  get(text: string): T {
+    const found = this.#kept.get(text);
+    if (found !== undefined) return found;
+    if (this.#kept.size >= this.#max) {
+      const [oldest] = this.#kept.keys();
+      if (oldest !== undefined) this.#kept.delete(oldest);
+    }
+    const made = this.#make(text);
+    this.#kept.set(text, made);
+    return made;
+  }
+}
+
+const NOTHING: Sql = { text: "(NULL)", params: [] };
+const widths = new Map<number, string>();
+const built = new WeakMap<
+  TemplateStringsArray,
+  { text: string; pieces: readonly (string | null)[]; flat: boolean }
+>();
+
+function isSql(value: Param | Sql): value is Sql {
+  return typeof value === "object" && value !== null;
+}
+
+function samePieces(pieces: readonly (string | null)[], values: readonly (Param | Sql)[]): boolean {
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i];
+    const piece = value !== undefined && isSql(value) ? value.text : null;
+    if (piece !== pieces[i]) return false;
+  }
+  return true;
+}
+
+function paramsOf(values: readonly (Param | Sql)[]): Param[] {
+  const params: Param[] = [];
+  for (const value of values) {
+    if (isSql(value)) params.push(...value.params);
+    else params.push(value);
+  }
+  return params;
+}

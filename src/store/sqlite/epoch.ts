@@ -1,0 +1,73 @@
+import { readFileSync, statSync } from "node:fs";
+import { uptime } from "node:os";
+import type { DatabaseSync } from "node:sqlite";
+
+export interface Opening {
+  readonly epoch: string;
+  readonly uncleanEnd: boolean;
+  /** The last transaction number that was committed. */
+  readonly xid: number;
+}
+
+/**
+ * Says which epoch this life of the store has, and marks the file as in use.
+ *
+ * A cursor of the feed is good for as long as nothing it has seen can have gone. Commits are
+ * synced before any reader sees them, so a process killed at any instant loses nothing shown and
+ * the epoch stays: clients resume without a gap. A new epoch is minted for a new file; for a
+ * backup, which carries a mark; for a file that is not the one closed last (another inode, or
+ * older than the lock's note says), because somebody put it there; and after an unclean end that
+ * the whole machine shared, because disks do lie about having written.
+ */
+export function openEpoch(
+  db: DatabaseSync,
+  options: { path: string; closedXid: number | null; mint: () => string },
+): Opening {
+  const meta = new Map(
+    db
+      .prepare("SELECT key, value FROM meta")
+      .all()
+      .map((row) => [String(row.key), String(row.value)]),
+  );
+  const xid = Number(db.prepare("SELECT coalesce(max(xid), 0) AS xid FROM trees").get()?.xid ?? 0);
+  const machine = machineBoot();
+  const file = String(statSync(options.path).ino);
+  const uncleanEnd = meta.get("clean") === "0";
+  const keeps =
+    meta.get("restored") !== "1" &&
+    meta.get("file") === file &&
+    (options.closedXid === null || options.closedXid <= xid) &&
+    (!uncleanEnd || meta.get("machine") === machine);
+  const epoch = (keeps ? meta.get("epoch") : undefined) ?? options.mint();
+  putMeta(db, { epoch, machine, file, restored: "0", clean: "0" });
+  return { epoch, uncleanEnd, xid };
+}
+
+/** The next opening keeps the epoch. */
+export function markClean(db: DatabaseSync): void {
+  putMeta(db, { clean: "1" });
+}
+
+/** Whoever opens this copy mints a new epoch: cursors given out since it was made are not of it. */
+export function markRestored(db: DatabaseSync): void {
+  putMeta(db, { restored: "1" });
+}
+
+function putMeta(db: DatabaseSync, values: Readonly<Record<string, string>>): void {
+  const put = db.prepare(
+    "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+  );
+  db.exec("BEGIN IMMEDIATE");
+  for (const [key, value] of Object.entries(values)) put.run(key, value);
+  db.exec("COMMIT");
+}
+
+/** Changes when the machine starts anew. Where the system has no name for it, when it started, to ten minutes. */
+function machineBoot(): string {
+  try {
+    return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+  } catch {
+    // Not Linux. A rounding that falls the other way next time costs clients one snapshot.
+    return String(Math.round((Date.now() - uptime() * 1_000) / 600_000));
+  }
+}

@@ -1,0 +1,47 @@
+import { Refusal } from "../../contract/index.ts";
+import { StoreCorrupt } from "../problem.ts";
+
+/** SQLite's primary result codes that mean something to a person. */
+export const BUSY = 5;
+export const CANTOPEN = 14;
+export const CORRUPT = 11;
+export const FULL = 13;
+export const IOERR = 10;
+export const LOCKED = 6;
+export const NOTADB = 26;
+export const PERM = 3;
+export const READONLY = 8;
+
+/** The primary result code of an error that SQLite gave, or null for any other error. */
+export function codeOf(error: unknown): number | null {
+  if (!(error instanceof Error) || !("errcode" in error) || typeof error.errcode !== "number") return null;
+  return error.errcode & 0xff;
+}
+
+/** What a caller is told: trouble of the disk is a refusal, anything else stays what it was. */
+export function translated(error: unknown, path: string): unknown {
+  switch (codeOf(error)) {
+    case FULL:
+      return new Refusal(
+        "disk_full",
+        "The disk that holds the store is full; nothing was changed. Free some space and try again.",
+      );
+    case BUSY:
+    case LOCKED:
+      return new Refusal(
+        "store_busy",
+        "Another program holds the database; nothing was changed. Try again in a moment.",
+      );
+    case IOERR:
+    case READONLY:
+      return new Refusal(
+        "store_busy",
+        `The database cannot be written (${(error as Error).message}); nothing was changed.`,
+      );
+    case CORRUPT:
+    case NOTADB:
+      return new StoreCorrupt(path, (error as Error).message, { cause: error });
+    default:
+      return error;
+  }
+}

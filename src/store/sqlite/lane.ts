@@ -1,0 +1,210 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { Refusal } from "../../contract/index.ts";
+import { BUSY, codeOf, translated } from "./failure.ts";
+
+/** One write on its way: `start` runs it under a savepoint, `revoke` takes its transaction away. */
+export interface Job<T> {
+  start(): Promise<T>;
+  revoke(reason: string): void;
+}
+
+interface Waiting {
+  readonly job: Job<unknown>;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+  value?: unknown;
+}
+
+/** A group ends when it has taken this long, so that the event loop is never held for long. */
+const GROUP_MS = 4;
+const GROUP_MAX = 256;
+/** How long another program's lock is waited for, and how often it is tried, without blocking. */
+const BUSY_MS = 5_000;
+const BUSY_RETRY_MS = 10;
+
+const FOREIGN_AWAIT =
+  "A write awaited something other than its own transaction. It was rolled back; this is a bug.";
+
+/**
+ * The one way to write. Jobs run one after another under savepoints and share one COMMIT; each is
+ * answered after it. A job that throws takes back its own savepoint and nothing else.
+ *
+ * Everything a job may await is already settled, so a job ends within the microtasks of the task
+ * it began in. When those have run dry and a job has not ended, it awaits something foreign: it
+ * is rolled back and revoked, for it would hold every other writer.
+ */
+export class Lane {
+  readonly #db: DatabaseSync;
+  readonly #path: string;
+  readonly #afterCommit: (jobs: readonly Job<unknown>[]) => void;
+  readonly #queue: Waiting[] = [];
+  readonly #statement: Record<"begin" | "commit" | "savepoint" | "release" | "undo", StatementSync>;
+  #draining = false;
+  #watched = false;
+  #stuck: (() => void) | null = null;
+  #closed = false;
+  #idle: (() => void) | null = null;
+
+  constructor(
+    db: DatabaseSync,
+    options: { path: string; afterCommit: (jobs: readonly Job<unknown>[]) => void },
+  ) {
+    this.#db = db;
+    this.#path = options.path;
+    this.#afterCommit = options.afterCommit;
+    this.#statement = {
+      begin: db.prepare("BEGIN IMMEDIATE"),
+      commit: db.prepare("COMMIT"),
+      savepoint: db.prepare("SAVEPOINT job"),
+      release: db.prepare("RELEASE job"),
+      undo: db.prepare("ROLLBACK TO job"),
+    };
+  }
+
+  run<T>(job: Job<T>): Promise<T> {
+    if (this.#closed) {
+      return Promise.reject(new Refusal("shutting_down", "The store is being closed; nothing was changed."));
+    }
+    return new Promise<T>((resolve, reject) => {
+      this.#queue.push({ job, resolve: resolve as (value: unknown) => void, reject });
+      this.#schedule();
+    });
+  }
+
+  /** Takes nothing new, and resolves when all that was taken is answered. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (!this.#draining) return;
+    await new Promise<void>((resolve) => {
+      this.#idle = resolve;
+    });
+  }
+
+  /** Whoever asks within this turn of the event loop shares the commit. */
+  #schedule(): void {
+    if (this.#draining) return;
+    this.#draining = true;
+    setImmediate(() => void this.#drain());
+  }
+
+  async #drain(): Promise<void> {
+    // Jobs must start in a microtask: a tick asked for there comes when the microtasks have run dry.
+    await null;
+    if (await this.#begin()) await this.#group();
+    if (this.#queue.length > 0) {
+      setImmediate(() => void this.#drain());
+      return;
+    }
+    this.#draining = false;
+    this.#idle?.();
+  }
+
+  /** False when the database stayed locked: then all that waited have been refused. */
+  async #begin(): Promise<boolean> {
+    const deadline = performance.now() + BUSY_MS;
+    for (;;) {
+      try {
+        this.#statement.begin.run();
+        return true;
+      } catch (error) {
+        if (codeOf(error) !== BUSY || performance.now() > deadline) {
+          for (const waiting of this.#queue.splice(0)) waiting.reject(translated(error, this.#path));
+          return false;
+        }
+      }
+      await new Promise((resolve) => setTimeout(resolve, BUSY_RETRY_MS));
+    }
+  }
+
+  async #group(): Promise<void> {
+    const until = performance.now() + GROUP_MS;
+    const done: Waiting[] = [];
+    do {
+      const waiting = this.#queue.shift();
+      if (waiting === undefined) break;
+      const failure = await this.#one(waiting);
+      if (failure === null) done.push(waiting);
+      else waiting.reject(translated(failure.error, this.#path));
+      if (!this.#db.isTransaction) {
+        // Some failures, a full disk among them, make SQLite take back the whole transaction.
+        this.#refuse(done, failure?.error);
+        return;
+      }
+    } while (done.length < GROUP_MAX && performance.now() < until);
+    this.#commit(done);
+  }
+
+  async #one(waiting: Waiting): Promise<{ error: unknown } | null> {
+    try {
+      this.#statement.savepoint.run();
+      waiting.value = await this.#watch(waiting.job);
+      this.#statement.release.run();
+      return null;
+    } catch (error) {
+      this.#undo();
+      return { error };
+    }
+  }
+
+  #undo(): void {
+    if (!this.#db.isTransaction) return;
+    try {
+      this.#statement.undo.run();
+      this.#statement.release.run();
+    } catch {
+      // The savepoint cannot be taken back alone; the group sees that its transaction is gone.
+      if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
+    }
+  }
+
+  #watch(job: Job<unknown>): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const stuck = () => {
+        job.revoke(FOREIGN_AWAIT);
+        reject(new Error(FOREIGN_AWAIT));
+      };
+      this.#stuck = stuck;
+      const ended = () => {
+        if (this.#stuck === stuck) this.#stuck = null;
+      };
+      job.start().then(
+        (value) => {
+          ended();
+          resolve(value);
+        },
+        (error: unknown) => {
+          ended();
+          reject(error);
+        },
+      );
+      this.#watchMicrotasks();
+    });
+  }
+
+  #watchMicrotasks(): void {
+    if (this.#watched) return;
+    this.#watched = true;
+    process.nextTick(() => {
+      this.#watched = false;
+      const stuck = this.#stuck;
+      this.#stuck = null;
+      stuck?.();
+    });
+  }
+
+  #commit(done: readonly Waiting[]): void {
+    try {
+      this.#statement.commit.run();
+    } catch (error) {
+      this.#refuse(done, error);
+      return;
+    }
+    this.#afterCommit(done.map((waiting) => waiting.job));
+    for (const waiting of done) waiting.resolve(waiting.value);
+  }
+
+  #refuse(done: readonly Waiting[], error: unknown): void {
+    if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
+    for (const waiting of done) waiting.reject(translated(error, this.#path));
+  }
+}

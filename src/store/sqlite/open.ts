@@ -1,0 +1,231 @@
+import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { uuidv7 } from "uuidv7";
+import type { Agent } from "../../contract/index.ts";
+import type { Log } from "../../log.ts";
+import { eventReads, writeEvents } from "../event.ts";
+import { Listeners } from "../listener.ts";
+import { nodeReads, nodeWrites } from "../node.ts";
+import type { Nodes, Store, Tx } from "../port.ts";
+import { StoreCorrupt, StoreProblem, StoreUnusable } from "../problem.ts";
+import { sql } from "../sql.ts";
+import { tokenWrites } from "../token.ts";
+import { GuardedQuery, OpenTx, readsOver } from "../tx.ts";
+import { backUp } from "./backup.ts";
+import { Checkpointer } from "./checkpointer.ts";
+import { Connection } from "./connection.ts";
+import { markClean, openEpoch } from "./epoch.ts";
+import { codeOf, CORRUPT, FULL, NOTADB } from "./failure.ts";
+import { Lane, type Job } from "./lane.ts";
+import { takeLock, type Lock } from "./lock.ts";
+import { migrate } from "./migrate.ts";
+
+export interface SqliteOptions {
+  readonly path: string;
+  readonly lock: string;
+  readonly node: string;
+  readonly boot: string;
+  readonly log: Log;
+}
+
+const WRITER_CACHE_KB = 16_000;
+const READER_CACHE_KB = 8_000;
+/** Up to this size the file is looked over at every opening; after an unclean end a larger one too. */
+const CHECK_BYTES = 8 * 1024 * 1024;
+const CHECK_UNCLEAN_BYTES = 256 * 1024 * 1024;
+
+/** Opens the file, alone, at the newest schema. Every way this can fail has its own readable error. */
+export async function openSqlite(options: SqliteOptions): Promise<Store> {
+  const { path } = options;
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    const lock = await takeLock(options.lock, options.boot);
+    try {
+      return openHeld(options, lock);
+    } catch (error) {
+      lock.release(null);
+      throw error;
+    }
+  } catch (error) {
+    throw readable(error, path);
+  }
+}
+
+function openHeld(options: SqliteOptions, lock: Lock): Store {
+  const { path, log } = options;
+  lookOver(path, lock.before?.pid != null);
+  closeSync(openSync(path, "a", 0o600));
+  chmodSync(path, 0o600);
+  const writer = new Connection(path, { readOnly: false, cacheKb: WRITER_CACHE_KB, busyMs: 100 });
+  writer.db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON;
+    PRAGMA wal_autocheckpoint = 0; PRAGMA foreign_keys = ON`);
+  migrate(writer.db, path);
+  const opening = openEpoch(writer.db, { path, closedXid: lock.before?.closedXid ?? null, mint: uuidv7 });
+  if (opening.uncleanEnd) log.warn({ path }, "the store was not closed cleanly; nothing committed is lost");
+  const reader = new Connection(path, { readOnly: true, cacheKb: READER_CACHE_KB, busyMs: 1_000 });
+  return storeOver(options, { lock, writer, reader, epoch: opening.epoch, xid: opening.xid });
+}
+
+interface Parts {
+  readonly lock: Lock;
+  readonly writer: Connection;
+  readonly reader: Connection;
+  readonly epoch: string;
+  readonly xid: number;
+}
+
+/** A write with what it leaves behind once it is committed. */
+interface TreeJob<T> extends Job<T> {
+  readonly tx: OpenTx;
+}
+
+function storeOver(options: SqliteOptions, parts: Parts): Store {
+  const { path, node, boot, log } = options;
+  const { reader, writer, lock, epoch } = parts;
+  const xids = { issued: parts.xid, committed: parts.xid };
+  const listeners = new Listeners(log);
+  const checkpointer = new Checkpointer(path, log);
+  const lane = new Lane(writer.db, {
+    path,
+    afterCommit(jobs) {
+      xids.committed = xids.issued;
+      checkpointer.grown();
+      announce(listeners, jobs);
+    },
+  });
+  const plain = <T>(work: (q: GuardedQuery) => Promise<T>) => lane.run(plainJob(writer, work));
+  let closing: Promise<void> | null = null;
+  return {
+    kind: "sqlite",
+    epoch,
+    boot,
+    node,
+    read: readsOver(reader),
+    feed: eventReads(reader, async () => ({ xmin: xids.committed + 1 })),
+    nodes: nodesOver({ node, boot, reader, plain }),
+    write: (rootId, work) => lane.run(treeJob({ rootId, writer, nextXid: () => ++xids.issued }, work)),
+    addToken: (token) => plain((q) => tokenWrites(q).add(token)),
+    revokeToken: (hash, at) => plain((q) => tokenWrites(q).revoke(hash, at)),
+    onCommit: (listener) => listeners.onCommit(listener),
+    publish: (fragment) => listeners.published(fragment),
+    onFragment: (listener) => listeners.onFragment(listener),
+    backup: (target) => backUp(path, target),
+    close: () => (closing ??= close()),
+  };
+
+  async function close(): Promise<void> {
+    await lane.close();
+    await checkpointer.close();
+    reader.db.close();
+    markClean(writer.db);
+    writer.db.close();
+    lock.release(xids.committed);
+  }
+}
+
+function treeJob<T>(
+  at: { rootId: string; writer: Connection; nextXid: () => number },
+  work: (tx: Tx) => Promise<T>,
+): TreeJob<T> {
+  const { rootId } = at;
+  const q = new GuardedQuery(at.writer);
+  const tx = new OpenTx(q, rootId);
+  return {
+    tx,
+    async start() {
+      await q.run(sql`INSERT INTO trees (root_id) VALUES (${rootId}) ON CONFLICT DO NOTHING`);
+      const value = await work(tx);
+      tx.close();
+      if (q.failure !== null) throw q.failure;
+      if (tx.events.length > 0) await writeEvents(q, { rootId, xid: at.nextXid() }, tx.events);
+      q.revoke(ENDED);
+      return value;
+    },
+    revoke(reason) {
+      tx.close();
+      q.revoke(reason);
+    },
+  };
+}
+
+const ENDED = "The write has ended; its transaction can no longer be used.";
+
+function plainJob<T>(writer: Connection, work: (q: GuardedQuery) => Promise<T>): Job<T> {
+  const q = new GuardedQuery(writer);
+  return { start: () => work(q), revoke: (reason) => q.revoke(reason) };
+}
+
+function announce(listeners: Listeners, jobs: readonly Job<unknown>[]): void {
+  const rootIds = new Set<string>();
+  const wakes = new Set<string>();
+  for (const job of jobs) {
+    if (!("tx" in job)) continue;
+    const { tx } = job as TreeJob<unknown>;
+    if (tx.events.length > 0 || tx.wakes.size > 0) rootIds.add(tx.rootId);
+    for (const sessionId of tx.wakes) wakes.add(sessionId);
+  }
+  if (rootIds.size > 0) listeners.committed({ rootIds: [...rootIds], wakes: [...wakes] });
+}
+
+/** The lock on the file is the lease: whoever has the file is the node, for as long as it lives. */
+function nodesOver(at: {
+  node: string;
+  boot: string;
+  reader: Connection;
+  plain: <T>(work: (q: GuardedQuery) => Promise<T>) => Promise<T>;
+}): Nodes {
+  const { node, boot, reader, plain } = at;
+  return {
+    ...nodeReads(reader),
+    register: (agents) =>
+      plain(async (q) => {
+        await nodeWrites(q).make(node);
+        const row = await q.get(sql`SELECT boot FROM nodes WHERE node = ${node}`);
+        const previous = row?.[0] as string;
+        await q.run(sql`UPDATE nodes SET boot = ${boot}, agents = ${JSON.stringify(agents)}, alive_until = NULL
+          WHERE node = ${node}`);
+        return { previousBoot: previous === "" || previous === boot ? null : previous };
+      }),
+    publish: async (agents: readonly Agent[]) => {
+      await plain((q) => nodeWrites(q).publish({ node, boot }, agents));
+    },
+    renew: async () => true,
+  };
+}
+
+/** Reads the file before anything may write to it, so that a damaged one stays as it was found. */
+function lookOver(path: string, uncleanEnd: boolean): void {
+  const bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  if (bytes === 0 || bytes > (uncleanEnd ? CHECK_UNCLEAN_BYTES : CHECK_BYTES)) return;
+  const db = new DatabaseSync(path, { readOnly: true, timeout: 1_000 });
+  try {
+    const found = db.prepare("PRAGMA quick_check(1)").get()?.quick_check;
+    if (found !== "ok") throw new StoreCorrupt(path, String(found));
+  } finally {
+    db.close();
+  }
+}
+
+function readable(error: unknown, path: string): unknown {
+  if (error instanceof StoreProblem) return error;
+  const folder = dirname(path);
+  const code = codeOf(error);
+  if (code === CORRUPT || code === NOTADB) {
+    return new StoreCorrupt(path, (error as Error).message, { cause: error });
+  }
+  const system = (error as NodeJS.ErrnoException).code;
+  if (code === FULL || system === "ENOSPC") {
+    return new StoreUnusable(`The disk that holds ${folder} is full. Free some space and start again.`, {
+      cause: error,
+    });
+  }
+  if (code !== null || system !== undefined) {
+    return new StoreUnusable(
+      `The store in ${folder} cannot be opened (${(error as Error).message}). ` +
+        "Kinfold must be able to write to that folder; KINFOLD_HOME names another.",
+      { cause: error },
+    );
+  }
+  return error;
+}

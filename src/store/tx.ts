@@ -1,0 +1,139 @@
+import { checkpointReads, checkpointWrites } from "./checkpoint.ts";
+import { entryReads, entryWrites } from "./entry.ts";
+import { leaseReads, leaseWrites } from "./lease.ts";
+import { messageReads, messageWrites } from "./message.ts";
+import type { NewEvent, Reads, Tx } from "./port.ts";
+import { sessionReads, sessionWrites } from "./session.ts";
+import type { Query, Row, Sql } from "./sql.ts";
+import { tokenReads, tokenWrites } from "./token.ts";
+import { treeReads, treeWrites } from "./tree.ts";
+import { triggerReads, triggerWrites } from "./trigger.ts";
+import { turnReads, turnWrites } from "./turn.ts";
+
+export function readsOver(q: Query): Reads {
+  return {
+    sessions: sessionReads(q),
+    messages: messageReads(q),
+    turns: turnReads(q),
+    entries: entryReads(q),
+    triggers: triggerReads(q),
+    checkpoints: checkpointReads(q),
+    leases: leaseReads(q),
+    tokens: tokenReads(q),
+    trees: treeReads(q),
+  };
+}
+
+/**
+ * A query that can be taken away, and that remembers its first failure: PostgreSQL aborts the
+ * transaction then, so a closure that swallowed the error must fail on SQLite too.
+ */
+export class GuardedQuery implements Query {
+  failure: Error | null = null;
+  readonly #base: Query;
+  #revoked: string | null = null;
+
+  constructor(base: Query) {
+    this.#base = base;
+  }
+
+  revoke(reason: string): void {
+    this.#revoked = reason;
+  }
+
+  all(statement: Sql): Promise<Row[]> {
+    return this.#guard((base) => base.all(statement));
+  }
+
+  get(statement: Sql): Promise<Row | null> {
+    return this.#guard((base) => base.get(statement));
+  }
+
+  run(statement: Sql): Promise<number> {
+    return this.#guard((base) => base.run(statement));
+  }
+
+  async #guard<T>(ask: (base: Query) => Promise<T>): Promise<T> {
+    if (this.#revoked !== null) throw new Error(this.#revoked);
+    try {
+      return await ask(this.#base);
+    } catch (error) {
+      this.failure ??= error as Error;
+      throw error;
+    }
+  }
+}
+
+/** What a closure works on. Each noun is made when it is first used: most closures use three. */
+export class OpenTx implements Tx {
+  readonly rootId: string;
+  readonly events: NewEvent[] = [];
+  readonly wakes = new Set<string>();
+  readonly #q: Query;
+  #sessions: Tx["sessions"] | undefined;
+  #messages: Tx["messages"] | undefined;
+  #turns: Tx["turns"] | undefined;
+  #entries: Tx["entries"] | undefined;
+  #triggers: Tx["triggers"] | undefined;
+  #leases: Tx["leases"] | undefined;
+  #closed = false;
+
+  constructor(q: Query, rootId: string) {
+    this.#q = q;
+    this.rootId = rootId;
+  }
+
+  get tree(): Tx["tree"] {
+    return treeWrites(this.#q, this.rootId);
+  }
+
+  get trees(): Tx["trees"] {
+    return treeReads(this.#q);
+  }
+
+  get sessions(): Tx["sessions"] {
+    return (this.#sessions ??= { ...sessionReads(this.#q), ...sessionWrites(this.#q, this.rootId) });
+  }
+
+  get messages(): Tx["messages"] {
+    return (this.#messages ??= { ...messageReads(this.#q), ...messageWrites(this.#q, this.rootId) });
+  }
+
+  get turns(): Tx["turns"] {
+    return (this.#turns ??= { ...turnReads(this.#q), ...turnWrites(this.#q, this.rootId) });
+  }
+
+  get entries(): Tx["entries"] {
+    return (this.#entries ??= { ...entryReads(this.#q), ...entryWrites(this.#q, this.rootId) });
+  }
+
+  get triggers(): Tx["triggers"] {
+    return (this.#triggers ??= { ...triggerReads(this.#q), ...triggerWrites(this.#q, this.rootId) });
+  }
+
+  get checkpoints(): Tx["checkpoints"] {
+    return { ...checkpointReads(this.#q), ...checkpointWrites(this.#q, this.rootId) };
+  }
+
+  get leases(): Tx["leases"] {
+    return (this.#leases ??= { ...leaseReads(this.#q), ...leaseWrites(this.#q, this.rootId) });
+  }
+
+  get tokens(): Tx["tokens"] {
+    return { ...tokenReads(this.#q), ...tokenWrites(this.#q) };
+  }
+
+  append(event: NewEvent): void {
+    if (this.#closed) throw new Error("an event came after the write had ended");
+    this.events.push(event);
+  }
+
+  wake(sessionId: string): void {
+    if (this.#closed) throw new Error("a wake came after the write had ended");
+    this.wakes.add(sessionId);
+  }
+
+  close(): void {
+    this.#closed = true;
+  }
+}
