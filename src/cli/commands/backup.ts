@@ -1,0 +1,26 @@
+import { existsSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import type { Call } from "../call.ts";
+import { openConnection } from "../connection.ts";
+import { Failure } from "../failure.ts";
+import { bytes } from "../text.ts";
+
+export async function run(call: Call): Promise<void> {
+  const path = resolve(call.args[0] ?? "");
+  if (existsSync(path)) {
+    throw new Failure("refused", `${path} exists already; a backup never overwrites.`, {
+      code: "file_exists",
+      next: ["Choose another name: kinfold backup kinfold-$(date +%F-%H%M).db"],
+    });
+  }
+  if (!existsSync(dirname(path))) {
+    throw new Failure("refused", `The folder ${dirname(path)} does not exist.`, {
+      code: "folder_not_found",
+      next: [`Make it: mkdir -p ${dirname(path)}`],
+    });
+  }
+  const { client } = await openConnection(call);
+  const done = await client.backup({ path });
+  if (call.io.json) call.io.answer(done);
+  else call.io.line(`${call.io.paint("green", "✓")} ${bytes(done.bytes)} in ${done.path}`);
+}

@@ -1,0 +1,93 @@
+import { spawn } from "node:child_process";
+import { existsSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { type Loaded, loadConfig, prepareHome, problemLine, SETTINGS } from "../../config/index.ts";
+import type { Call } from "../call.ts";
+import { Failure } from "../failure.ts";
+import { gridLines } from "../grid.ts";
+import { homeOf } from "../home.ts";
+import { oneLine } from "../text.ts";
+
+export async function run(call: Call): Promise<number | void> {
+  const { configFile } = homeOf(call);
+  if (call.args[0] === "path") {
+    if (call.io.json) call.io.answer({ path: configFile, exists: existsSync(configFile) });
+    else call.io.line(configFile);
+    return;
+  }
+  if (call.args[0] === "edit") return await edit(call);
+  const loaded = load(call);
+  if (call.io.json) {
+    call.io.answer({ settings: loaded.sources, problems: loaded.problems });
+    return;
+  }
+  for (const line of settingLines(loaded, call)) call.io.line(line);
+  for (const problem of loaded.problems) call.io.note(problemLine(problem));
+}
+
+function load(call: Call): Loaded {
+  return loadConfig({ home: homeOf(call).home, cwd: process.cwd(), env: call.env, flags: {} });
+}
+
+function settingLines(loaded: Loaded, call: Call): string[] {
+  const rows = SETTINGS.map(({ key }) => {
+    const source = loaded.sources[key];
+    const isDefault = source?.from === "default" || source === undefined;
+    return [
+      { text: key, colour: isDefault ? null : ("bold" as const) },
+      { text: shown(key, source?.value) },
+      { text: isDefault ? "default" : `${source.from}: ${source.where ?? ""}`, colour: "soft" as const },
+    ];
+  });
+  const columns = [{ title: "SETTING" }, { title: "VALUE", flexible: true }, { title: "FROM", dropped: 1 }];
+  return gridLines(columns, rows, { columns: call.io.columns(), paint: call.io.paint });
+}
+
+/** A store's address may hold a password, and a screen is no place for it. */
+function shown(key: string, value: unknown): string {
+  if (key === "store" && typeof value === "string") return value.replace(/(:\/\/[^:/@]+):[^@]*@/, "$1:…@");
+  return typeof value === "string" ? oneLine(value) : JSON.stringify(value ?? null);
+}
+
+async function edit(call: Call): Promise<number> {
+  const paths = homeOf(call);
+  const editor = call.env["VISUAL"] || call.env["EDITOR"] || "vi";
+  prepareHome(paths);
+  if (!existsSync(paths.configFile)) writeFileSync(paths.configFile, template(), { mode: 0o600 });
+  const child = spawn(`${editor} "$KINFOLD_EDITED"`, {
+    shell: true,
+    stdio: "inherit",
+    env: { ...call.env, KINFOLD_EDITED: paths.configFile },
+  });
+  const [code] = (await once(child, "exit")) as [number | null];
+  if (code !== 0) {
+    throw new Failure(
+      "failed",
+      `The editor (${editor}) ended with ${code === null ? "a signal" : `code ${code}`}.`,
+      {
+        next: [`Choose another: EDITOR=nano kinfold config edit`, `The file: ${paths.configFile}`],
+      },
+    );
+  }
+  load(call);
+  call.io.line(
+    "The configuration is valid. It holds from the daemon's next start: kinfold down && kinfold up",
+  );
+  return 0;
+}
+
+/** Every setting as a comment, so that the file teaches what there is. */
+function template(): string {
+  const lines = ["# Kinfold's settings. Uncomment what you change; kinfold config shows what holds."];
+  let section = "";
+  for (const { key, description, fallback } of SETTINGS) {
+    const [first = "", name] = key.split(".");
+    if (name !== undefined && first !== section) lines.push(`# ${first}:`);
+    section = first;
+    const indent = name === undefined ? "" : "  ";
+    lines.push(
+      `# ${indent}${name ?? first}: ${JSON.stringify(fallback ?? null)}${description ? `   # ${description}` : ""}`,
+    );
+  }
+  return `${lines.join("\n")}\n`;
+}

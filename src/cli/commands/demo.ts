@@ -1,0 +1,193 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connect } from "../../client/index.ts";
+import type { DaemonFile } from "../../config/daemon-file.ts";
+import { type Paths, pathsIn } from "../../config/paths.ts";
+import type { Session } from "../../contract/index.ts";
+import type { Call } from "../call.ts";
+import type { Client } from "../connection.ts";
+import { DEMO_ROOT, type DemoFacts, demoFacts, demoLines, demoLosses } from "../demo-family.ts";
+import { Failure } from "../failure.ts";
+import { readToken } from "../home.ts";
+import { followSessions } from "../live.ts";
+import { waitUntilGone } from "../process-identity.ts";
+import { inlineBlock } from "../screen.ts";
+import { startDaemon } from "../start-daemon.ts";
+import { count } from "../text.ts";
+
+export async function run(call: Call): Promise<number> {
+  const stage = await setUp(call);
+  const stop = () => void strike(stage, call).then(() => process.exit(130));
+  process.once("SIGINT", stop);
+  try {
+    return await perform(stage, call);
+  } finally {
+    process.off("SIGINT", stop);
+    await strike(stage, call);
+  }
+}
+
+/** A home and a daemon of the demo's own; nothing of the person's is touched. */
+interface Stage {
+  readonly paths: Paths;
+  readonly port: number;
+  readonly env: NodeJS.ProcessEnv;
+  daemon: DaemonFile;
+  isStruck: boolean;
+}
+
+async function setUp(call: Call): Promise<Stage> {
+  const paths = pathsIn(await mkdtemp(join(tmpdir(), "kinfold-demo-")));
+  const env = Object.fromEntries(Object.entries(call.env).filter(([name]) => !name.startsWith("KINFOLD_")));
+  const port = await freePort();
+  try {
+    return {
+      paths,
+      port,
+      env,
+      daemon: await startDaemon(paths, { port, store: "sqlite" }, env),
+      isStruck: false,
+    };
+  } catch (error) {
+    await rm(paths.home, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+async function perform(stage: Stage, call: Call): Promise<number> {
+  const client = connect({ url: stage.daemon.url, token: readToken(stage.paths, {}) ?? "" });
+  const begunAt = Date.now();
+  const { session: root } = await client.create({
+    ...DEMO_ROOT,
+    agent: "sim",
+    cwd: stage.paths.home,
+    source: "cli",
+  });
+  const end = new AbortController();
+  const deep = Promise.withResolvers<void>();
+  const drawing = draw(client, call, { root, signal: end.signal, onDeep: deep.resolve });
+  const finished = client.waitFor(root.id, { timeoutMs: FAMILY_MS });
+  await Promise.race([deep.promise, finished]);
+  await new Promise((resolve) => setTimeout(resolve, KILL_AFTER_MS));
+  const killedMs = Date.now() - begunAt;
+  await killAndRestart(stage);
+  await finished;
+  const facts = await demoFacts(client, root.id);
+  end.abort();
+  await drawing(facts);
+  return sum(facts, call, { stage, killedMs, tookMs: Date.now() - begunAt });
+}
+
+/** Only the demo's own daemon, by the pid of the process that this very command started. */
+async function killAndRestart(stage: Stage): Promise<void> {
+  process.kill(stage.daemon.pid, "SIGKILL");
+  await waitUntilGone(stage.daemon.pid, 5_000);
+  stage.daemon = await startDaemon(stage.paths, { port: stage.port, store: "sqlite" }, stage.env);
+}
+
+interface DrawRequest {
+  readonly root: Session;
+  readonly signal: AbortSignal;
+  /** Called once three generations are at work. */
+  readonly onDeep: () => void;
+}
+
+/** Draws until the signal; the returned function draws the last frame. In a pipe only that one is printed. */
+function draw(client: Client, call: Call, request: DrawRequest): (last: DemoFacts) => Promise<void> {
+  const isLive = call.io.tty;
+  const block = isLive ? inlineBlock(call.io.stdout) : null;
+  let facts: DemoFacts = { sessions: [request.root], callbacks: [] };
+  const lines = () => demoLines(facts, { columns: call.io.columns(), paint: call.io.paint, now: Date.now() });
+  block?.draw(lines());
+  const onChange = async (sessions: readonly Session[]): Promise<void> => {
+    if (sessions.some((session) => session.depth >= 2 && session.status === "running")) request.onDeep();
+    if (!isLive || sessions.length === 0) return;
+    facts = await demoFacts(client, request.root.id).catch(() => ({ ...facts, sessions }));
+    if (!request.signal.aborted) block?.draw(lines());
+  };
+  const following = followSessions(client, {
+    tree: request.root.id,
+    signal: request.signal,
+    onChange: (view) => void onChange(view.sessions),
+  });
+  return async (last) => {
+    await following;
+    facts = last;
+    if (block !== null) block.draw(lines());
+    else if (!call.io.json) for (const line of lines()) call.io.line(line);
+    block?.end();
+  };
+}
+
+interface Seen {
+  readonly stage: Stage;
+  readonly killedMs: number;
+  readonly tookMs: number;
+}
+
+function sum(facts: DemoFacts, call: Call, seen: Seen): number {
+  const losses = demoLosses(facts);
+  const landed = facts.callbacks.filter((message) => message.status === "landed").length;
+  const generations = Math.max(...facts.sessions.map((session) => session.depth)) + 1;
+  if (call.io.json) {
+    call.io.answer({
+      sessions: facts.sessions.length,
+      generations,
+      callbacks: landed,
+      killedMs: seen.killedMs,
+      tookMs: seen.tookMs,
+      losses,
+    });
+    return losses.length === 0 ? 0 : 1;
+  }
+  if (losses.length > 0)
+    throw new Failure("failed", "The demo did not go as it must:", { code: "demo_failed", next: losses });
+  const { paint } = call.io;
+  const at = (seen.killedMs / 1000).toFixed(1);
+  call.io.line(
+    `${paint("green", "✓")} ${count(facts.sessions.length, "session")}, ${count(landed, "callback")}, nothing lost (I killed the daemon once at ${at} s; did you notice?)`,
+  );
+  for (const line of lessons(call, seen)) call.io.line(line);
+  return 0;
+}
+
+function lessons(call: Call, seen: Seen): string[] {
+  const { paint } = call.io;
+  const own = [
+    '  Now your own:  kinfold spawn "…"   then  kinfold watch',
+    paint(
+      "soft",
+      '  With your own agent: kinfold spawn --agent claude "…"   (which there are: kinfold doctor)',
+    ),
+  ];
+  if (!call.flags.on("keep")) return own;
+  const home = seen.stage.paths.home;
+  return [`  Kept: kinfold tree --home ${home}   ·   end it: kinfold down --home ${home}`, ...own];
+}
+
+/** Ends the demo's daemon and removes its home, unless it was asked to stay. Once. */
+async function strike(stage: Stage, call: Call): Promise<void> {
+  if (stage.isStruck || call.flags.on("keep")) return;
+  stage.isStruck = true;
+  try {
+    process.kill(stage.daemon.pid, "SIGTERM");
+    if (!(await waitUntilGone(stage.daemon.pid, 8_000))) process.kill(stage.daemon.pid, "SIGKILL");
+    await waitUntilGone(stage.daemon.pid, 2_000);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+  await rm(stage.paths.home, { recursive: true, force: true, maxRetries: 3 });
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+const FAMILY_MS = 60_000;
+const KILL_AFTER_MS = 700;

@@ -1,0 +1,35 @@
+import type { Call } from "../call.ts";
+import { checkAgents, checkDaemon } from "../check-daemon.ts";
+import { checkMachine } from "../check-machine.ts";
+
+/** One thing that was looked at. `advice` says what to do where it is not well. */
+export interface Check {
+  readonly name: string;
+  readonly ok: boolean;
+  /** Not needed for work: told, but no failure. */
+  readonly optional?: boolean;
+  readonly text: string;
+  readonly advice: string | null;
+}
+
+export async function run(call: Call): Promise<number> {
+  const machine = await checkMachine(call);
+  const { checks, connection } = await checkDaemon(call);
+  const agents = await checkAgents(connection);
+  const all = [...machine, ...checks, ...agents];
+  const isWell = all.every((check) => check.ok || check.optional);
+  if (call.io.json) {
+    call.io.answer({ ok: isWell, checks: all });
+    return isWell ? 0 : 1;
+  }
+  for (const check of all) call.io.line(drawn(check, call));
+  call.io.line();
+  call.io.line(isWell ? "All is well." : "What is marked ✗ needs you; the arrow says what to do.");
+  return isWell ? 0 : 1;
+}
+
+function drawn(check: Check, call: Call): string {
+  const { paint } = call.io;
+  const mark = check.ok ? paint("green", "✓") : check.optional ? paint("soft", "–") : paint("red", "✗");
+  return `${mark} ${check.name}: ${check.text}${check.advice === null ? "" : ` ${paint("soft", "→")} ${check.advice}`}`;
+}

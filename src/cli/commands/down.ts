@@ -1,0 +1,65 @@
+import { type DaemonFile, readDaemonFile } from "../../config/daemon-file.ts";
+import type { Health } from "../../contract/index.ts";
+import type { Call } from "../call.ts";
+import { tryConnection } from "../connection.ts";
+import { Failure } from "../failure.ts";
+import { homeOf } from "../home.ts";
+import { commandOf, isAlive, looksLikeDaemon, waitUntilGone } from "../process-identity.ts";
+import { count } from "../text.ts";
+
+export async function run(call: Call): Promise<void> {
+  const daemon = readDaemonFile(homeOf(call).daemonFile);
+  if (daemon === null || !isAlive(daemon.pid))
+    return say(call, { stopped: false }, "The daemon is not running.");
+  const open = await identify(call, daemon);
+  process.kill(daemon.pid, "SIGTERM");
+  let isGone = await waitUntilGone(daemon.pid, call.flags.on("force") ? FORCE_MS : STOP_MS);
+  if (!isGone && call.flags.on("force")) {
+    process.kill(daemon.pid, "SIGKILL");
+    isGone = await waitUntilGone(daemon.pid, FORCE_MS);
+  }
+  if (!isGone) {
+    throw new Failure("failed", `The daemon (pid ${daemon.pid}) has not ended yet.`, {
+      code: "still_running",
+      next: ["End it by force; nothing is lost: kinfold down --force", "Its log: kinfold logs"],
+    });
+  }
+  const later = open > 0 ? ` ${count(open, "session")} had work open; it goes on at the next start.` : "";
+  say(
+    call,
+    { stopped: true, pid: daemon.pid, open },
+    `${call.io.paint("green", "✓")} Daemon stopped (pid ${daemon.pid}).${later}`,
+  );
+}
+
+/**
+ * The recorded pid may belong to another program by now. The daemon says its pid itself; one that
+ * does not answer must at least look like a daemon. Returns how many sessions are open.
+ */
+async function identify(call: Call, daemon: DaemonFile): Promise<number> {
+  const { KINFOLD_URL: _elsewhere, ...env } = call.env;
+  let health: Health | null = null;
+  try {
+    health = (await tryConnection({ ...call, env }))?.health ?? null;
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+  }
+  if (health?.pid === daemon.pid) return health.counts.open;
+  if (looksLikeDaemon(await commandOf(daemon.pid))) return 0;
+  throw new Failure(
+    "failed",
+    `Process ${daemon.pid} is not the daemon that was recorded; it is left alone.`,
+    {
+      code: "not_a_daemon",
+      next: [`If no daemon runs, remove the record: rm ${homeOf(call).daemonFile}`],
+    },
+  );
+}
+
+function say(call: Call, value: object, text: string): void {
+  if (call.io.json) call.io.answer(value);
+  else call.io.line(text);
+}
+
+const STOP_MS = 30_000;
+const FORCE_MS = 10_000;

@@ -1,0 +1,86 @@
+import type { Session, SessionStatus } from "../../contract/index.ts";
+import type { Call } from "../call.ts";
+import { openConnection } from "../connection.ts";
+import { gridLines } from "../grid.ts";
+import { labelOf, listSessions } from "../sessions.ts";
+import { oneLine } from "../text.ts";
+import { ageOf, markedWords, stateWords, surroundings } from "../words.ts";
+
+export async function run(call: Call): Promise<void> {
+  const { client } = await openConnection(call);
+  const open = [
+    ...(await listSessions(client, { status: "running" })),
+    ...(await listSessions(client, { status: "waiting" })),
+  ];
+  const sessions = newestFirst(await asked(call, open, (filter) => listSessions(client, filter)));
+  if (call.io.json) {
+    call.io.answer({ sessions });
+    return;
+  }
+  if (sessions.length === 0) {
+    call.io.line(nothing(call));
+    return;
+  }
+  for (const line of tableOf(sessions, open, call)) call.io.line(line);
+}
+
+type List = (filter: { status?: SessionStatus; unseen?: boolean }) => Promise<Session[]>;
+
+async function asked(call: Call, open: readonly Session[], list: List): Promise<readonly Session[]> {
+  const status = call.flags.text("status") as SessionStatus | undefined;
+  if (call.flags.on("unseen")) {
+    const unseen = (await list({ unseen: true })).filter(isFinished);
+    return status === undefined ? unseen : unseen.filter((session) => session.status === status);
+  }
+  if (status !== undefined) return await list({ status });
+  if (call.flags.on("all")) return await list({});
+  return [...open, ...(await list({ unseen: true })).filter(isFinished)];
+}
+
+function tableOf(sessions: readonly Session[], open: readonly Session[], call: Call): string[] {
+  const now = Date.now();
+  const around = surroundings([
+    ...open,
+    ...sessions.filter((session) => !open.some((other) => other.id === session.id)),
+  ]);
+  const names = new Map(sessions.map((session) => [session.id, labelOf(session)]));
+  const columns = [
+    { title: "NAME" },
+    { title: "ID" },
+    { title: "AGENT", dropped: 1 },
+    { title: "STATE", flexible: true },
+    { title: "AGE" },
+    { title: "PARENT", dropped: 2 },
+  ];
+  const rows = sessions.map((session) => {
+    const state = stateWords(session, around(session), now);
+    const parent =
+      session.parentId === null ? "" : (names.get(session.parentId) ?? session.parentId.slice(-8));
+    return [
+      { text: labelOf(session), colour: !session.seen && isFinished(session) ? ("bold" as const) : null },
+      { text: session.shortId, colour: "soft" as const },
+      { text: oneLine(session.agent) },
+      { text: markedWords(state), colour: state.colour },
+      { text: ageOf(session, now), colour: "soft" as const },
+      { text: parent, colour: "soft" as const },
+    ];
+  });
+  return gridLines(columns, rows, { columns: call.io.columns(), paint: call.io.paint });
+}
+
+function nothing(call: Call): string {
+  if (call.flags.on("unseen")) return "Nothing new has finished since you looked.";
+  if (call.flags.text("status") !== undefined) return `No session is ${call.flags.text("status")}.`;
+  if (call.flags.on("all")) return 'No sessions yet. Start one: kinfold spawn "…"   Look first: kinfold demo';
+  return 'Nothing is open. Start something: kinfold spawn "…"   Earlier ones: kinfold ls --all';
+}
+
+function isFinished(session: Session): boolean {
+  return session.status === "ended" || (session.status === "idle" && session.outcome !== null);
+}
+
+/** Each once, although a session may have changed its status between two questions. */
+function newestFirst(sessions: readonly Session[]): Session[] {
+  const once = new Map(sessions.map((session) => [session.id, session]));
+  return [...once.values()].toSorted((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1));
+}

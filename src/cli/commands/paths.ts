@@ -1,0 +1,27 @@
+import { existsSync } from "node:fs";
+import type { Call } from "../call.ts";
+import { homeOf } from "../home.ts";
+
+export async function run(call: Call): Promise<void> {
+  const { home, configFile, database, lock, token, daemonFile, daemonLog, rollouts, profiles } = homeOf(call);
+  const paths = {
+    home,
+    config: configFile,
+    database,
+    lock,
+    token,
+    daemon: daemonFile,
+    log: daemonLog,
+    rollouts,
+    profiles,
+  };
+  if (call.io.json) {
+    call.io.answer(paths);
+    return;
+  }
+  for (const [name, path] of Object.entries(paths)) {
+    call.io.line(
+      `${name.padEnd(10)}${path}${existsSync(path) ? "" : call.io.paint("soft", "  (not there yet)")}`,
+    );
+  }
+}

@@ -1,0 +1,122 @@
+import type { Entry, Receipt, Session, Turn } from "../../contract/index.ts";
+import type { Call } from "../call.ts";
+import { type Client, openConnection } from "../connection.ts";
+import { receiptLines } from "../receipt.ts";
+import { markSeen } from "../round-end.ts";
+import { findSession, labelOf } from "../sessions.ts";
+import { ago, clock, harmless, oneLine } from "../text.ts";
+import { entryLines } from "../transcript.ts";
+import { isOpen, stateWords, surroundings } from "../words.ts";
+
+export async function run(call: Call): Promise<void> {
+  const { client } = await openConnection(call);
+  const session = await findSession(client, call.args[0] ?? "");
+  if (call.flags.on("transcript")) return await showTranscript(client, call, session);
+  const facts = await factsOf(client, session);
+  if (call.io.json) {
+    call.io.answer(facts);
+    return;
+  }
+  for (const line of lines(facts, call)) call.io.line(line);
+  if (!session.seen && !isOpen(session)) await markSeen(client, session.id);
+}
+
+interface Facts {
+  readonly session: Session;
+  readonly family: readonly Session[];
+  readonly receipt: Receipt;
+  readonly turns: readonly Turn[];
+  readonly entries: readonly Entry[];
+}
+
+async function factsOf(client: Client, session: Session): Promise<Facts> {
+  const { id } = session;
+  const [tree, receipt, turns, entries] = await Promise.all([
+    client.tree({ id }),
+    client.receipt({ id }),
+    client.turns({ id, limit: 5 }),
+    client.entries({ id, limit: 12 }),
+  ]);
+  return {
+    session,
+    family: tree.sessions,
+    receipt: receipt.receipt,
+    turns: turns.turns,
+    entries: entries.entries,
+  };
+}
+
+function lines(facts: Facts, call: Call): string[] {
+  const { session } = facts;
+  const { paint } = call.io;
+  const now = Date.now();
+  const state = stateWords(session, surroundings(facts.family)(session), now);
+  const row = (title: string, text: string) => `  ${paint("soft", title.padEnd(10))} ${text}`;
+  const agent = [session.agent, session.effective.agentVersion, session.model]
+    .filter((word) => word !== null)
+    .join(" ");
+  const head =
+    session.name === null ? session.shortId : `${labelOf(session)}  ${paint("soft", session.shortId)}`;
+  const out = [
+    `${paint("bold", head)}  ${paint(state.colour, `${state.glyph} ${state.words}`)}`,
+    row("agent", `${oneLine(agent)}, permission ${session.effective.permission}`),
+    row("folder", oneLine(session.cwd)),
+    row("family", place(facts)),
+    row(
+      "evidence",
+      `${oneLine(session.evidence.state)}: ${oneLine(session.evidence.reason)} (${session.evidence.confidence}, ${ago(now - session.evidence.at)})`,
+    ),
+    row(
+      "started",
+      `${new Date(session.createdAt).toLocaleDateString("sv")} ${clock(session.createdAt)}, round ${session.round}${session.unread > 0 ? `, ${session.unread} unread in its inbox` : ""}`,
+    ),
+    ...receiptLines(facts.receipt).map((line, i) => row(i === 0 ? "receipt" : "", line)),
+  ];
+  const failed = facts.turns[0];
+  if (failed?.error) out.push(row("error", oneLine(failed.error)));
+  return [...out, "", ...lastMessages(facts, call)];
+}
+
+function place(facts: Facts): string {
+  const { session, family } = facts;
+  const parent = family.find((other) => other.id === session.parentId);
+  const children = family.filter((other) => other.parentId === session.id);
+  const above = parent === undefined ? "root" : `child of ${labelOf(parent)}`;
+  const detached = session.detachedAt === null ? "" : ", detached";
+  return children.length === 0
+    ? above + detached
+    : `${above}${detached}; children: ${children.map(labelOf).join(", ")}`;
+}
+
+function lastMessages(facts: Facts, call: Call): string[] {
+  const look = { columns: call.io.columns(), paint: call.io.paint };
+  if (facts.entries.length === 0) return [call.io.paint("soft", "No message yet.")];
+  const rest = facts.entries[0]?.index ?? 0;
+  const more =
+    rest > 0
+      ? [call.io.paint("soft", `… ${rest} earlier; all: kinfold show ${facts.session.shortId} --transcript`)]
+      : [];
+  return [...more, ...entryLines(facts.entries, look)];
+}
+
+async function showTranscript(client: Client, call: Call, session: Session): Promise<void> {
+  if (!call.io.json) {
+    const { text } = await client.transcript({ id: session.id, format: "text" });
+    call.io.line(harmless(text).trimEnd());
+    return;
+  }
+  call.io.answer({ session, entries: await allEntries(client, session.id) });
+}
+
+/** The whole transcript, oldest first. */
+export async function allEntries(client: Client, id: string): Promise<Entry[]> {
+  const entries: Entry[] = [];
+  let after = -1;
+  for (;;) {
+    const page = await client.entries({ id, after, limit: 1000 });
+    entries.push(...page.entries);
+    const last = page.entries.at(-1);
+    if (last === undefined || last.index >= page.last) return entries;
+    after = last.index;
+  }
+}

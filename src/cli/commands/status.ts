@@ -1,0 +1,125 @@
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import type { Agent, Health } from "../../contract/index.ts";
+import type { Call } from "../call.ts";
+import { type Connection, tryConnection } from "../connection.ts";
+import { homeOf } from "../home.ts";
+import type { Paint } from "../paint.ts";
+import { columnsOf, count, duration, oneLine, padTo, tokens, usd } from "../text.ts";
+
+/** Bare `kinfold`: the screen that teaches the rest. */
+export async function run(call: Call): Promise<void> {
+  const connection = await tryConnection(call);
+  if (connection === null) return await whenDown(call);
+  const { agents } = await connection.client.agents({});
+  if (call.io.json) {
+    call.io.answer({ running: true, url: connection.url, health: connection.health, agents });
+    return;
+  }
+  for (const line of screen(connection, agents, call)) call.io.line(line);
+}
+
+async function whenDown(call: Call): Promise<void> {
+  const isFirst = !existsSync(homeOf(call).database);
+  if (call.io.json) {
+    call.io.answer({ running: false });
+    return;
+  }
+  call.io.line(`${call.io.paint("bold", `kinfold ${await ownVersion()}`)}   daemon not running`);
+  call.io.line();
+  if (isFirst) call.io.line("  Look first: kinfold demo   (a family of four at work; no model, no key)");
+  call.io.line(`  Start it: kinfold up${isFirst ? "" : "   (what was at work goes on)"}`);
+  call.io.line(`  Or just: kinfold spawn "…"   (starts it by itself)`);
+  call.io.line();
+  for (const line of hints(call)) call.io.line(line);
+}
+
+function screen(connection: Connection, agents: readonly Agent[], call: Call): string[] {
+  const { health, url } = connection;
+  const { paint } = call.io;
+  const up = duration(Date.now() - health.startedAt)
+    .split(" ")
+    .slice(0, 2)
+    .join(" ");
+  const isFirst = health.counts.sessions === 0;
+  const atWork = health.counts.running + health.counts.waiting;
+  const lines = [
+    ...packed(
+      [`${paint("bold", `kinfold ${health.version}`)}   daemon running ${up} (pid ${health.pid})`, url],
+      call.io.columns(),
+      "",
+    ),
+    "",
+    row(
+      "Working",
+      atWork,
+      atWork === 0 ? "" : `in ${count(health.counts.families, "family", "families")}`,
+      paint,
+    ),
+    withHint(
+      row("Finished", health.counts.unseen, health.counts.unseen === 0 ? "" : "not looked at yet", paint),
+      health.counts.unseen > 0 ? "kinfold ls --unseen" : "",
+      call,
+    ),
+    ...packed(
+      [
+        `  ${padTo("Agents", 14)}${agentWords(agents[0], paint)}`,
+        ...agents.slice(1).map((agent) => agentWords(agent, paint)),
+      ],
+      call.io.columns(),
+      " ".repeat(16),
+    ),
+    `  ${padTo("Used today", 14)}${used(health)}`,
+    "",
+  ];
+  if (isFirst) lines.push("  No session yet. Look first: kinfold demo", "");
+  return [...lines, ...hints(call)];
+}
+
+function row(title: string, number: number, words: string, paint: Paint): string {
+  return `  ${padTo(title, 14)}${paint(number > 0 ? "bold" : null, String(number))}${words ? `   ${words}` : ""}`;
+}
+
+/** The command that shows more, at the right where there is room, else behind. */
+function withHint(line: string, hint: string, call: Call): string {
+  if (hint === "") return line;
+  const room = call.io.columns() - columnsOf(line) - hint.length;
+  return `${line}${" ".repeat(Math.max(3, Math.min(room, 71 - columnsOf(line))))}${call.io.paint("soft", hint)}`;
+}
+
+function agentWords(agent: Agent | undefined, paint: Paint): string {
+  if (agent === undefined) return "none";
+  const name = oneLine(agent.name);
+  if (!agent.installed) return `${name}: not installed`;
+  const version = agent.version === null ? name : `${name} ${oneLine(agent.version)}`;
+  if (agent.signedIn === false) return `${name}: not logged in (run: ${name})`;
+  if (agent.problem !== null) return `${version}: ${oneLine(agent.problem)}`;
+  return `${version} ${paint("green", "✓")}`;
+}
+
+function used(health: Health): string {
+  const { tokens: number, usd: cost } = health.usageToday;
+  if (number === 0 && cost === null) return "nothing";
+  return `${tokens(number)} tokens${cost === null ? "" : `; ≈ ${usd(cost)} at API prices`}`;
+}
+
+/** Words beside each other with three spaces, on as many lines as the width asks for. */
+function packed(words: readonly string[], columns: number, indent: string): string[] {
+  const lines: string[] = [];
+  for (const word of words) {
+    const last = lines.at(-1);
+    if (last !== undefined && columnsOf(last) + 3 + columnsOf(word) <= columns)
+      lines[lines.length - 1] = `${last}   ${word}`;
+    else lines.push(last === undefined ? word : indent + word);
+  }
+  return lines;
+}
+
+function hints(call: Call): string[] {
+  return [call.io.paint("soft", '  kinfold spawn "…" · run "…" · watch · ls · doctor · help')];
+}
+
+async function ownVersion(): Promise<string> {
+  const text = await readFile(new URL("../../../package.json", import.meta.url), "utf8");
+  return String((JSON.parse(text) as { version?: unknown }).version ?? "");
+}

@@ -1,0 +1,28 @@
+import type { Call } from "../call.ts";
+import { openConnection } from "../connection.ts";
+import { promptOf } from "../prompt.ts";
+import { findSession, labelOf } from "../sessions.ts";
+import { oneLine } from "../text.ts";
+
+export async function run(call: Call): Promise<void> {
+  const [ref = "", ...words] = call.args;
+  const message = await promptOf(call, words, `kinfold tell ${ref} "Use the small dataset"`);
+  const { client } = await openConnection(call);
+  const session = await findSession(client, ref);
+  const key = call.flags.text("key");
+  const told = await client.tell({
+    id: session.id,
+    message,
+    deliverAs: call.flags.on("followUp") ? "followUp" : "steer",
+    restart: call.flags.on("restart"),
+    ...(key === undefined ? {} : { key }),
+  });
+  if (call.io.json) {
+    call.io.answer(told);
+    return;
+  }
+  const mark = call.io.paint("green", "✓");
+  call.io.line(
+    `${mark} ${told.existing ? "already sent" : told.delivered} to ${labelOf(session)}${told.why ? `: ${oneLine(told.why)}` : ""}`,
+  );
+}

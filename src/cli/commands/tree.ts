@@ -1,0 +1,32 @@
+import type { Session } from "../../contract/index.ts";
+import type { Call } from "../call.ts";
+import { type Client, openConnection } from "../connection.ts";
+import { familyLines } from "../family.ts";
+import { findSession, listSessions } from "../sessions.ts";
+
+export async function run(call: Call): Promise<void> {
+  const { client } = await openConnection(call);
+  const sessions = await sessionsOf(client, call.args[0]);
+  if (call.io.json) {
+    call.io.answer({ sessions });
+    return;
+  }
+  if (sessions.length === 0) {
+    call.io.line('Nothing is open. Start something: kinfold spawn "…"   Earlier ones: kinfold ls --all');
+    return;
+  }
+  const drawing = { columns: call.io.columns(), paint: call.io.paint, now: Date.now() };
+  for (const line of familyLines(sessions, drawing)) call.io.line(line);
+}
+
+async function sessionsOf(client: Client, ref: string | undefined): Promise<Session[]> {
+  if (ref !== undefined) {
+    const { id } = await findSession(client, ref);
+    return (await client.tree({ id })).sessions;
+  }
+  const running = await listSessions(client, { status: "running" });
+  const waiting = await listSessions(client, { status: "waiting" });
+  const roots = new Set([...running, ...waiting].map((session) => session.rootId));
+  const families = await Promise.all([...roots].map((id) => client.tree({ id })));
+  return families.flatMap((family) => family.sessions);
+}

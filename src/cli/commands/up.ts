@@ -1,0 +1,73 @@
+import { readDaemonFile } from "../../config/daemon-file.ts";
+import type { Paths } from "../../config/paths.ts";
+import type { Call } from "../call.ts";
+import { tryConnection } from "../connection.ts";
+import { Failure } from "../failure.ts";
+import { homeOf } from "../home.ts";
+import { answers, daemonEnv, type DaemonSettings, startDaemon } from "../start-daemon.ts";
+import { duration } from "../text.ts";
+
+export async function run(call: Call): Promise<number | void> {
+  const paths = homeOf(call);
+  const settings = settingsOf(call);
+  const { KINFOLD_URL: _elsewhere, ...env } = call.env;
+  const running = await tryConnection({ ...call, env });
+  if (running !== null) {
+    const { pid, startedAt } = running.health;
+    if (call.flags.on("foreground")) {
+      throw new Failure(
+        "refused",
+        `The daemon already runs in the background (pid ${pid}) at ${running.url}.`,
+        {
+          code: "already_running",
+          next: ["Stop it first: kinfold down"],
+        },
+      );
+    }
+    if (call.io.json) call.io.answer({ pid, url: running.url, startedAt, started: false });
+    else
+      call.io.line(
+        `The daemon already runs for ${duration(Date.now() - startedAt)} (pid ${pid}) at ${running.url}`,
+      );
+    return;
+  }
+  if (call.flags.on("foreground")) return await inForeground(call, paths, settings);
+  const daemon = await startDaemon(paths, settings, call.env);
+  if (call.io.json) call.io.answer({ ...daemon, started: true });
+  else
+    call.io.line(
+      `${call.io.paint("green", "✓")} Daemon started (pid ${daemon.pid}) at ${daemon.url}. Stop it: kinfold down`,
+    );
+}
+
+function settingsOf(call: Call): DaemonSettings {
+  const port = call.flags.number("port");
+  if (port !== undefined && port > 65_535) {
+    throw new Failure("refused", `There is no port ${port}.`, {
+      code: "wrong_use",
+      next: ["A port is a number from 0 to 65535; 0 picks a free one."],
+    });
+  }
+  return { port, host: call.flags.text("host"), store: call.flags.text("store") };
+}
+
+/** The daemon takes over this process; its own signal handlers end it. */
+async function inForeground(call: Call, paths: Paths, settings: DaemonSettings): Promise<never> {
+  Object.assign(process.env, daemonEnv(paths, settings, call.env), { KINFOLD_FOREGROUND: "1" });
+  void announce(call, paths);
+  const path: string = "../../daemon.ts";
+  await import(path);
+  return await new Promise<never>(() => {});
+}
+
+async function announce(call: Call, paths: Paths): Promise<void> {
+  for (;;) {
+    const daemon = readDaemonFile(paths.daemonFile);
+    if (daemon?.pid === process.pid && (await answers(daemon.url))) {
+      if (call.io.json) call.io.answer({ ...daemon, started: true });
+      else call.io.line(`kinfold at ${daemon.url} (pid ${daemon.pid}). Ctrl-C stops it.`);
+      return;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}

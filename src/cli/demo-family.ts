@@ -1,0 +1,102 @@
+import type { Message, Session } from "../contract/index.ts";
+import type { Client } from "./connection.ts";
+import type { Paint } from "./paint.ts";
+import { placed } from "./family.ts";
+import { labelOf } from "./sessions.ts";
+import { clip, columnsOf, duration, padTo } from "./text.ts";
+import { isOpen, stateWords, surroundings } from "./words.ts";
+
+/** The demo's root: four sessions in three generations, played by sim. */
+export const DEMO_ROOT = {
+  name: "plan a release",
+  prompt: script([
+    "plan Give the tests away; Give the changelog away; Release",
+    spawnStep("tests", [
+      "think Something here is flaky",
+      "sleep 500",
+      spawnStep("fix flaky test", [
+        "sleep 2600",
+        "say Waited for the port instead of sleeping; 200 runs, no failure.",
+      ]),
+      "sleep 700",
+      "say The rest is green; one flaky test is being fixed.",
+    ]),
+    spawnStep("changelog", ["sleep 3200", "say Wrote 14 lines for version 2.4."]),
+    "sleep 400",
+    "say Both are at work; each reports by itself.",
+  ]),
+};
+
+/** What the store holds about the demo, read afresh. */
+export interface DemoFacts {
+  readonly sessions: readonly Session[];
+  /** Every callback that any of them has been sent. */
+  readonly callbacks: readonly Message[];
+}
+
+export async function demoFacts(client: Client, rootId: string): Promise<DemoFacts> {
+  const { sessions } = await client.tree({ id: rootId });
+  const inboxes = await Promise.all(sessions.map((session) => client.inbox({ id: session.id, all: true })));
+  const callbacks = inboxes
+    .flatMap((inbox) => inbox.messages)
+    .filter((message) => message.kind === "callback");
+  return { sessions, callbacks };
+}
+
+/** `├─ "tests"   sim  completed 1.2 s   → told root`. */
+export function demoLines(facts: DemoFacts, look: { columns: number; paint: Paint; now: number }): string[] {
+  const around = surroundings(facts.sessions);
+  const rows = placed(facts.sessions).map(({ session, branch }) => ({
+    session,
+    head: branch === "" ? `root  "${labelOf(session)}"` : `${branch}"${labelOf(session)}"`,
+    state: stateWords(session, around(session), look.now),
+    told: toldTo(session, facts),
+  }));
+  const width = Math.max(...rows.map((row) => columnsOf(row.head)));
+  return rows.map(({ session, head, state, told }) => {
+    const isDone = state.words === "done";
+    const words = isDone ? `completed ${duration(session.lastActivityAt - session.createdAt)}` : state.words;
+    const line = `${words}${told === null ? "" : `   → told ${told}`}`;
+    const room = look.columns - width - columnsOf(session.agent) - 6;
+    return `  ${padTo(head, width)}  ${session.agent}  ${look.paint(isDone ? "green" : state.colour, clip(line, room))}`;
+  });
+}
+
+/** What went wrong with the promise that nothing is lost and nothing comes twice; empty if nothing did. */
+export function demoLosses(facts: DemoFacts): string[] {
+  const losses: string[] = [];
+  for (const session of facts.sessions) {
+    if (isOpen(session) || session.outcome !== "completed")
+      losses.push(`"${labelOf(session)}" did not complete`);
+    if (session.parentId === null) continue;
+    const told = callbacksOf(session, facts);
+    if (told.length !== session.round)
+      losses.push(`"${labelOf(session)}" called back ${told.length} times for ${session.round} rounds`);
+    for (const callback of told)
+      if (callback.status !== "landed")
+        losses.push(`a callback of "${labelOf(session)}" is ${callback.status}`);
+  }
+  return losses;
+}
+
+function toldTo(session: Session, facts: DemoFacts): string | null {
+  if (
+    !callbacksOf(session, facts).some((message) => message.status === "landed" || message.status === "taken")
+  )
+    return null;
+  const parent = facts.sessions.find((other) => other.id === session.parentId);
+  if (parent === undefined) return null;
+  return parent.parentId === null ? "root" : labelOf(parent);
+}
+
+function callbacksOf(session: Session, facts: DemoFacts): Message[] {
+  return facts.callbacks.filter((message) => message.metadata["childSessionId"] === session.id);
+}
+
+function spawnStep(name: string, steps: readonly string[]): string {
+  return `tool spawn_session ${JSON.stringify({ name, prompt: script(steps) })}`;
+}
+
+function script(steps: readonly string[]): string {
+  return steps.map((step) => `sim> ${step}`).join("\n");
+}

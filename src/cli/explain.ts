@@ -1,0 +1,80 @@
+import { ConfigError } from "../config/problem.ts";
+import { Refusal } from "../contract/index.ts";
+import { causeOf } from "./connection.ts";
+import { Failure } from "./failure.ts";
+
+/** Whatever a command threw, as something a person can act on. */
+export function explain(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  if (error instanceof Refusal) return fromRefusal(error);
+  if (error instanceof ConfigError) {
+    return new Failure("refused", error.message, {
+      code: "bad_config",
+      next: ["Correct it: kinfold config edit"],
+    });
+  }
+  if (isNetworkTrouble(error)) {
+    return new Failure("noDaemon", `The connection to the daemon was lost: ${causeOf(error)}.`, {
+      code: "daemon_unreachable",
+      next: ["Nothing that was accepted is lost. Look: kinfold", "Start it if it is not running: kinfold up"],
+    });
+  }
+  if (isSystemTrouble(error))
+    return new Failure("failed", systemSentence(error), { code: error.code ?? "failed" });
+  const text = error instanceof Error ? error.message : String(error);
+  return new Failure("failed", `This is a bug in Kinfold: ${text}`, {
+    code: "internal",
+    next: ["Please report it with the output of: KINFOLD_DEBUG=1 kinfold …"],
+  });
+}
+
+function fromRefusal(refusal: Refusal): Failure {
+  return new Failure("refused", refusal.message, {
+    code: refusal.code,
+    details: refusal.details,
+    next: NEXT[refusal.code] ?? [],
+  });
+}
+
+function isNetworkTrouble(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return /ECONNREFUSED|ECONNRESET|EPIPE|UND_ERR|fetch failed|socket hang up|terminated/.test(
+    `${error.message} ${causeOf(error)}`,
+  );
+}
+
+function isSystemTrouble(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && typeof (error as NodeJS.ErrnoException).syscall === "string";
+}
+
+function systemSentence(error: NodeJS.ErrnoException): string {
+  const what = SYSTEM[error.code ?? ""] ?? error.message;
+  return error.path === undefined ? what : `${error.path}: ${what}`;
+}
+
+const SYSTEM: Record<string, string> = {
+  ENOENT: "there is no such file or folder.",
+  EACCES: "you may not read or write this.",
+  EPERM: "you may not do this.",
+  ENOSPC: "the disk is full.",
+  EROFS: "this file system is read-only.",
+  EISDIR: "this is a folder.",
+  ENOTDIR: "a part of this path is not a folder.",
+  EEXIST: "this exists already.",
+};
+
+/** What to do next, where a refusal's own message cannot know the CLI. */
+const NEXT: Partial<Record<Refusal["code"], readonly string[]>> = {
+  unknown_agent: ["The agents of this machine: kinfold doctor"],
+  agent_not_installed: ["The agents of this machine: kinfold doctor"],
+  empty_prompt: ['Example: kinfold spawn "Review src/auth for bugs"'],
+  session_ended: ['Start a new one: kinfold spawn "…"'],
+  parent_ended: ["What is open: kinfold ls"],
+  limit_children: ["What is open: kinfold tree", "The limits: kinfold config"],
+  limit_sessions: ["What is open: kinfold tree", "The limits: kinfold config"],
+  limit_depth: ["The limits: kinfold config"],
+  key_reused: ["Use another --key, or leave it out."],
+  store_busy: ["Try again in a moment."],
+  disk_full: ["Make room; nothing was changed. Sizes: kinfold doctor"],
+  internal: ["The daemon's log has the details: kinfold logs"],
+};

@@ -1,0 +1,35 @@
+/** What the CLI's exit codes mean. Help and the reference are made from this. */
+export const EXITS = {
+  done: [0, "done; for run and wait: completed"],
+  failed: [1, "failed"],
+  refused: [2, "refused, or the command was used in a wrong way"],
+  cancelled: [3, "cancelled"],
+  interrupted: [4, "interrupted"],
+  outOfTime: [5, "out of time"],
+  noDaemon: [6, "the daemon is not running or cannot be reached"],
+} as const satisfies Record<string, readonly [number, string]>;
+
+export type ExitName = keyof typeof EXITS;
+
+/** A person's mistake or an expected trouble: what is wrong, and what to do next. Never a stack trace. */
+export class Failure extends Error {
+  readonly exit: number;
+  readonly code: string;
+  readonly next: readonly string[];
+  readonly details: Record<string, unknown>;
+
+  constructor(exit: ExitName, message: string, more: FailureMore = {}) {
+    super(message);
+    this.name = "Failure";
+    this.exit = EXITS[exit][0];
+    this.code = more.code ?? exit;
+    this.next = more.next ?? [];
+    this.details = more.details ?? {};
+  }
+}
+
+export interface FailureMore {
+  readonly code?: string;
+  readonly next?: readonly string[];
+  readonly details?: Record<string, unknown>;
+}

@@ -1,0 +1,47 @@
+import { readFile } from "node:fs/promises";
+import type { Io } from "./call.ts";
+import { Failure } from "./failure.ts";
+import { endQuietlyOnBrokenPipe, flushed, processIo } from "./io.ts";
+import { readCommandLine } from "./program.ts";
+
+/** The process's whole life: read the command line, do it, say what went wrong, give the exit code. */
+async function main(argv: readonly string[]): Promise<number> {
+  const env = process.env;
+  const io = processIo({ json: argv.includes("--json"), env });
+  try {
+    const asked = await readCommandLine(argv, await ownVersion());
+    if (asked.kind === "text") {
+      io.stdout.write(asked.text);
+      return 0;
+    }
+    const command = await asked.row.load();
+    return (await command.run({ args: asked.args, flags: asked.flags, io, env })) ?? 0;
+  } catch (error) {
+    return await complain(error, io);
+  }
+}
+
+/** Refusals and configuration errors are explained by files that most commands never need. */
+async function complain(error: unknown, io: Io): Promise<number> {
+  const { explain } = await import("./explain.ts");
+  const failure = error instanceof Failure ? error : explain(error);
+  if (io.json) {
+    const { code, message, next, details } = failure;
+    io.answer({ error: { code, message, next, details } });
+    return failure.exit;
+  }
+  io.note(failure.message);
+  for (const line of failure.next) io.note(`  ${line}`);
+  if (process.env["KINFOLD_DEBUG"] && error instanceof Error) io.note(error.stack ?? "");
+  return failure.exit;
+}
+
+async function ownVersion(): Promise<string> {
+  const text = await readFile(new URL("../../package.json", import.meta.url), "utf8");
+  return String((JSON.parse(text) as { version?: unknown }).version ?? "unknown");
+}
+
+endQuietlyOnBrokenPipe();
+const exit = await main(process.argv.slice(2));
+await flushed();
+process.exit(exit);

@@ -1,0 +1,136 @@
+import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { Flags } from "./call.ts";
+import { EXITS, type ExitName, Failure } from "./failure.ts";
+import { nearest } from "./nearest.ts";
+import { COMMANDS, type CommandRow, GLOBAL_OPTIONS, GROUPS, type OptionRow, STATUS } from "./table.ts";
+import { parseDuration, parseInteger } from "./value.ts";
+
+/** What was asked: a row of the table with its words, or text that answers by itself (help, version). */
+export type Asked =
+  | {
+      readonly kind: "run";
+      readonly row: CommandRow;
+      readonly args: readonly string[];
+      readonly flags: Flags;
+    }
+  | { readonly kind: "text"; readonly text: string };
+
+/** Reads a command line. Rejects only with a `Failure` that says what to do next. */
+export async function readCommandLine(argv: readonly string[], version: string): Promise<Asked> {
+  let asked: Asked | null = null;
+  let said = "";
+  const program = buildProgram(version, (row, args, flags) => {
+    asked = { kind: "run", row, args, flags };
+  });
+  for (const command of [program, ...program.commands]) {
+    command.exitOverride();
+    command.configureOutput({ writeOut: (text) => void (said += text), writeErr: () => {} });
+  }
+  try {
+    await program.parseAsync([...argv], { from: "user" });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode !== 0) throw wrongUse(error, argv);
+    return { kind: "text", text: said };
+  }
+  return asked ?? { kind: "text", text: said };
+}
+
+type OnAsked = (row: CommandRow, args: readonly string[], flags: Flags) => void;
+
+function buildProgram(version: string, onAsked: OnAsked): Command {
+  const program = new Command("kinfold")
+    .description(
+      "Any coding agent can raise a family of other agents, and nothing a child does is ever lost.",
+    )
+    .usage("[command] [options]")
+    .version(version, "-V, --version", "print the version")
+    .helpOption("-h, --help", "print help")
+    .helpCommand("help [command]", "Print help for a command.")
+    .allowUnknownOption()
+    .allowExcessArguments();
+  for (const option of GLOBAL_OPTIONS) program.addOption(toOption(option));
+  program.action((_options: unknown, command: Command) => {
+    const [word] = command.args;
+    if (word !== undefined) throw unknownWord(word);
+    onAsked(STATUS, [], new Flags(command.opts()));
+  });
+  for (const group of GROUPS) {
+    for (const row of group.rows) program.addCommand(toCommand(row, onAsked).helpGroup(`${group.title}:`));
+  }
+  program.addHelpText(
+    "after",
+    `\nBare kinfold prints what is going on.\n\n${exitText(Object.keys(EXITS) as ExitName[])}`,
+  );
+  return program;
+}
+
+function toCommand(row: CommandRow, onAsked: OnAsked): Command {
+  const command = new Command(row.name).summary(row.summary).helpOption("-h, --help", "print help");
+  command.description(row.about === undefined ? row.summary : `${row.summary}\n\n${row.about}`);
+  for (const arg of row.args) {
+    const name = arg.many ? `${arg.name}...` : arg.name;
+    const argument = new Argument(arg.required ? `<${name}>` : `[${name}]`, arg.summary);
+    if (arg.choices) argument.choices([...arg.choices]);
+    command.addArgument(argument);
+  }
+  for (const option of [...row.options, ...GLOBAL_OPTIONS]) command.addOption(toOption(option));
+  command.addHelpText("after", `${exampleText(row)}\n${exitText(row.exits)}`);
+  return command.action(() => onAsked(row, command.args, new Flags(command.optsWithGlobals())));
+}
+
+function toOption(row: OptionRow): Option {
+  const option = new Option(row.flags, row.summary);
+  if (row.choices) option.choices([...row.choices]);
+  if (row.kind) option.argParser((text: string) => parsed(row, text));
+  return option;
+}
+
+function parsed(row: OptionRow, text: string): number {
+  const value = row.kind === "duration" ? parseDuration(text) : parseInteger(text);
+  if (value !== null) return value;
+  const wants = row.kind === "duration" ? "Write a time as 90s, 30m or 2h." : "Write a whole number.";
+  throw new InvalidArgumentError(wants);
+}
+
+function exampleText(row: CommandRow): string {
+  if (row.examples.length === 0) return "";
+  const lines = row.examples.map(([line, what]) => (what ? `  ${line}\n      ${what}` : `  ${line}`));
+  return `\nExamples:\n${lines.join("\n")}\n`;
+}
+
+function exitText(names: readonly ExitName[]): string {
+  return `Exit codes:\n${names.map((name) => `  ${EXITS[name][0]}  ${EXITS[name][1]}`).join("\n")}`;
+}
+
+function unknownWord(word: string): Failure {
+  if (word.startsWith("-")) {
+    return new Failure("refused", `There is no option ${word}.`, {
+      code: "wrong_use",
+      next: ["All of them: kinfold --help"],
+    });
+  }
+  const close = nearest(
+    word,
+    COMMANDS.map((row) => row.name),
+  );
+  const next = close.map((name) => `Did you mean: kinfold ${name}`);
+  return new Failure("refused", `There is no command "${word}".`, {
+    code: "unknown_command",
+    next: [...next.slice(0, 1), "All commands: kinfold help"],
+  });
+}
+
+/** Commander's own sentences are good; they get an end, and the way to the help. */
+function wrongUse(error: CommanderError, argv: readonly string[]): Failure {
+  const [first = "", ...rest] = error.message.replace(/^error: /, "").split("\n");
+  const row = COMMANDS.find((candidate) => argv.includes(candidate.name));
+  const sentence = first.charAt(0).toUpperCase() + first.slice(1).replace(/\.?$/, ".");
+  const hints = rest.map((line) => line.replace(/^\((.*)\)$/, "$1")).filter((line) => line !== "");
+  const examples = row?.examples.slice(0, 1).map(([line]) => `Example: ${line}`) ?? [];
+  const help = row === undefined ? "kinfold --help" : `kinfold ${row.name} --help`;
+  return new Failure("refused", sentence, {
+    code: "wrong_use",
+    next: [...hints, ...examples, `Help: ${help}`],
+  });
+}

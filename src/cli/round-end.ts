@@ -1,0 +1,46 @@
+import type { WaitOutput } from "../contract/index.ts";
+import type { Call } from "./call.ts";
+import type { Client } from "./connection.ts";
+import { EXITS, type ExitName } from "./failure.ts";
+import { duration, harmless, oneLine } from "./text.ts";
+
+/** Says how a round ended and gives the exit code: the result to standard output, the rest beside it. */
+export async function sayEnd(client: Client, call: Call, end: WaitOutput): Promise<number> {
+  const exit = EXITS[exitNameOf(end)][0];
+  if (call.io.json) {
+    call.io.answer({ ...end, exit });
+    return exit;
+  }
+  const label = end.name === null ? end.sessionId.slice(-8) : oneLine(end.name);
+  if (end.result) call.io.line(harmless(end.result));
+  if (end.timedOut || end.outcome === null) {
+    call.io.note(
+      `"${label}" is still at work; it goes on. Wait again: kinfold wait '${label}'   Stop it: kinfold cancel '${label}'`,
+    );
+    return exit;
+  }
+  await markSeen(client, end.sessionId);
+  if (end.outcome !== "completed") call.io.note(`"${label}" ${sentence(end)}`);
+  else if (!end.result) call.io.note(`"${label}" completed without saying anything.`);
+  return exit;
+}
+
+/** A person has looked. Who may not say so (an agent's token) has not lost anything. */
+export async function markSeen(client: Client, id: string): Promise<void> {
+  try {
+    await client.update({ id, seen: true });
+  } catch (error) {
+    if (!(error instanceof Error) || error.name !== "Refusal") throw error;
+  }
+}
+
+function sentence(end: WaitOutput): string {
+  const word = end.outcome === "failed" ? "failed" : `was ${end.outcome}`;
+  const took = end.receipt === null ? "" : ` after ${duration(end.receipt.durationMs)}`;
+  return `${word}${took}${end.error ? `: ${oneLine(end.error)}` : "."}`;
+}
+
+function exitNameOf(end: WaitOutput): ExitName {
+  if (end.timedOut || end.outcome === null) return "outOfTime";
+  return end.outcome === "completed" ? "done" : end.outcome;
+}

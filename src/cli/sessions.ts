@@ -1,0 +1,75 @@
+import { Refusal, type Session, type SessionStatus } from "../contract/index.ts";
+import type { Client } from "./connection.ts";
+import { Failure } from "./failure.ts";
+import { nearest } from "./nearest.ts";
+import { oneLine } from "./text.ts";
+
+/** The session a person means by an id, a short id or a name; else what they may have meant. */
+export async function findSession(client: Client, ref: string): Promise<Session> {
+  try {
+    return (await client.get({ id: ref })).session;
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    if (error.code === "not_found") throw await unknownSession(client, ref);
+    if (error.code === "ambiguous_reference") throw await ambiguous(client, ref, error);
+    throw error;
+  }
+}
+
+/** Every session that fits, page by page. */
+export async function listSessions(
+  client: Client,
+  filter: { status?: SessionStatus; unseen?: boolean; root?: string } = {},
+): Promise<Session[]> {
+  const sessions: Session[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await client.list({ ...filter, limit: 500, ...(cursor === undefined ? {} : { cursor }) });
+    sessions.push(...page.sessions);
+    cursor = page.cursor ?? undefined;
+  } while (cursor !== undefined);
+  return sessions;
+}
+
+/** What a person calls it: its name, else its short id. */
+export function labelOf(session: Pick<Session, "name" | "shortId">): string {
+  return session.name === null ? session.shortId : oneLine(session.name);
+}
+
+async function unknownSession(client: Client, ref: string): Promise<Failure> {
+  const { sessions } = await client.list({ limit: 500 });
+  const names = sessions.flatMap((session) => (session.name === null ? [] : [session.name]));
+  const close = [
+    ...nearest(ref, names),
+    ...nearest(
+      ref,
+      sessions.map((session) => session.shortId),
+      1,
+    ),
+  ];
+  const next =
+    sessions.length === 0
+      ? ['There are none yet. Start one: kinfold spawn "…"']
+      : ["All of them: kinfold ls --all"];
+  return new Failure("refused", `There is no session "${oneLine(ref)}".`, {
+    code: "not_found",
+    details: { close },
+    next: close.length === 0 ? next : [`Did you mean: ${close.map(oneLine).join(", ")}`, ...next],
+  });
+}
+
+async function ambiguous(client: Client, ref: string, refusal: Refusal): Promise<Failure> {
+  const { sessions } = await client.list({ limit: 500 });
+  const fits = sessions.filter(
+    (session) => session.name === ref || session.shortId.startsWith(ref) || session.id.startsWith(ref),
+  );
+  return new Failure("refused", refusal.message, {
+    code: refusal.code,
+    details: refusal.details,
+    next: fits
+      .slice(0, 8)
+      .map(
+        (session) => `${session.shortId}  ${labelOf(session)}  ${session.agent}  in ${oneLine(session.cwd)}`,
+      ),
+  });
+}

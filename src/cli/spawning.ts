@@ -1,0 +1,50 @@
+import { resolve } from "node:path";
+import type { Permission, SpawnOutput } from "../contract/index.ts";
+import type { Call } from "./call.ts";
+import type { Client } from "./connection.ts";
+import { findSession, labelOf } from "./sessions.ts";
+import { oneLine } from "./text.ts";
+
+/** Starts a root, or with `--parent` a child, as the flags of `spawn` and `run` say. */
+export async function spawnAsAsked(client: Client, call: Call, prompt: string): Promise<SpawnOutput> {
+  const { flags } = call;
+  const cwd = flags.text("cwd");
+  const start = given({
+    prompt,
+    name: flags.text("name"),
+    agent: flags.text("agent"),
+    model: flags.text("model"),
+    permission: flags.text("permission") as Permission | undefined,
+    key: flags.text("key"),
+    callback: flags.off("callback") ? false : undefined,
+  });
+  const parent = flags.text("parent");
+  if (parent === undefined) return await client.create({ ...start, cwd: resolve(cwd ?? "."), source: "cli" });
+  const { id } = await findSession(client, parent);
+  return await client.spawn({ ...start, id, ...(cwd === undefined ? {} : { cwd: resolve(cwd) }) });
+}
+
+/** `release  3d91ab55  claude opus, /src/shop, permission workspace`. */
+export function spawnLine(spawned: SpawnOutput): string {
+  const { session, effective } = spawned;
+  const agent = [effective.agent, effective.model]
+    .filter(Boolean)
+    .map((word) => oneLine(String(word)))
+    .join(" ");
+  const facts = [agent, oneLine(effective.cwd), `permission ${effective.permission}`];
+  if (session.parentId !== null)
+    facts.push(`${spawned.childrenOpen} of ${spawned.childrenMax} children at work`);
+  if (spawned.existing) facts.push("no second one was started: this is the one that has this name or key");
+  else if (spawned.status === "queued") facts.push(queued(spawned));
+  return `${labelOf(session)}  ${session.name === null ? "" : `${session.shortId}  `}${facts.join(", ")}`;
+}
+
+function queued(spawned: SpawnOutput): string {
+  const ahead = spawned.queuedBehind > 0 ? `queued, ${spawned.queuedBehind} ahead` : "queued";
+  return `${ahead}; it starts by itself`;
+}
+
+/** Without the fields that were not given: the contract refuses none but takes no undefined over the wire. */
+function given<T extends object>(fields: T): T {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
+}

@@ -1,0 +1,76 @@
+import type { SessionStatus } from "../contract/index.ts";
+import type { ArgumentRow, CommandRow } from "./table.ts";
+
+const STATUSES = ["idle", "running", "waiting", "ended"] as const satisfies readonly SessionStatus[];
+
+const SESSION: ArgumentRow = {
+  name: "session",
+  summary: "id, short id or name",
+  required: true,
+  completes: "session",
+};
+const MAYBE: ArgumentRow = { ...SESSION, required: false };
+
+/** Commands that only read. */
+export const OBSERVE: readonly CommandRow[] = [
+  {
+    name: "ls",
+    summary: "List sessions: families with something open or not looked at.",
+    args: [],
+    options: [
+      { flags: "-a, --all", summary: "every session, also those finished and looked at" },
+      { flags: "--unseen", summary: "only what has finished and was not looked at" },
+      { flags: "--status <status>", summary: "only sessions of this status", choices: STATUSES },
+    ],
+    examples: [
+      ["kinfold ls --unseen", "what came in since you looked"],
+      ["kinfold ls --all --json | jq -r '.sessions[].shortId'", "for scripts"],
+    ],
+    exits: ["done", "refused", "noDaemon"],
+    load: () => import("./commands/ls.ts"),
+  },
+  {
+    name: "tree",
+    summary: "A family as a tree: of one session, or all open ones.",
+    args: [MAYBE],
+    options: [],
+    examples: [["kinfold tree release", ""]],
+    exits: ["done", "refused", "noDaemon"],
+    load: () => import("./commands/tree.ts"),
+  },
+  {
+    name: "show",
+    summary: "One session: state, evidence, receipt, last messages. Marks it as looked at.",
+    args: [SESSION],
+    options: [{ flags: "--transcript", summary: "the whole transcript" }],
+    examples: [["kinfold show tests --transcript | less", ""]],
+    exits: ["done", "refused", "noDaemon"],
+    load: () => import("./commands/show.ts"),
+  },
+  {
+    name: "watch",
+    summary: "A live tree on a terminal; event lines in a pipe.",
+    about: "q quits; arrow keys scroll. It stays correct when the daemon restarts.",
+    args: [MAYBE],
+    options: [{ flags: "-a, --all", summary: "also families that have finished" }],
+    examples: [
+      ["kinfold watch", "all open families"],
+      ["kinfold watch release | tee release.log", "one line per event"],
+    ],
+    exits: ["done", "refused", "noDaemon"],
+    load: () => import("./commands/watch.ts"),
+  },
+  {
+    name: "export",
+    summary: "Write a transcript to standard output or a file.",
+    args: [SESSION],
+    options: [
+      { flags: "--format <format>", summary: "default: markdown", choices: ["markdown", "text", "json"] },
+      { flags: "--tree", summary: "the whole tree it belongs to" },
+      { flags: "-o, --output <file>", summary: "a file instead of standard output", completes: "file" },
+    ],
+    examples: [["kinfold export release --tree -o release.md", ""]],
+    exits: ["done", "failed", "refused", "noDaemon"],
+    load: () => import("./commands/export.ts"),
+  },
+];

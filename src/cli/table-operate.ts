@@ -1,0 +1,101 @@
+import type { CommandRow } from "./table.ts";
+
+/** Commands about the daemon and this machine. */
+export const OPERATE: readonly CommandRow[] = [
+  {
+    name: "up",
+    summary: "Start the daemon in the background.",
+    about: "If it already runs, says so and changes nothing.",
+    args: [],
+    options: [
+      { flags: "--foreground", summary: "stay in this terminal; Ctrl-C stops it" },
+      { flags: "--port <port>", summary: "the port (default: 4680; 0 picks a free one)", kind: "int" },
+      { flags: "--host <host>", summary: "the address to listen on (default: 127.0.0.1)" },
+      { flags: "--store <store>", summary: "sqlite, or a postgres:// address" },
+    ],
+    examples: [
+      ["kinfold up", ""],
+      ["kinfold up --store postgres://localhost/kinfold", "on PostgreSQL"],
+    ],
+    exits: ["done", "failed", "refused"],
+    load: () => import("./commands/up.ts"),
+  },
+  {
+    name: "down",
+    summary: "Stop the daemon. Nothing is lost: what was at work goes on when it starts again.",
+    args: [],
+    options: [{ flags: "--force", summary: "end it with SIGKILL if it has not stopped within ten seconds" }],
+    examples: [["kinfold down && kinfold up", "after an upgrade"]],
+    exits: ["done", "failed"],
+    load: () => import("./commands/down.ts"),
+  },
+  {
+    name: "config",
+    summary: "Every setting, its value and where it comes from.",
+    args: [
+      {
+        name: "action",
+        summary: "path: where the file is; edit: open it in your editor",
+        required: false,
+        choices: ["path", "edit"],
+      },
+    ],
+    options: [],
+    examples: [["kinfold config edit", "opens $EDITOR, then checks the file"]],
+    exits: ["done", "failed", "refused"],
+    load: () => import("./commands/config.ts"),
+  },
+  {
+    name: "paths",
+    summary: "Where everything is: database, token, log, rollouts.",
+    args: [],
+    options: [],
+    examples: [],
+    exits: ["done"],
+    load: () => import("./commands/paths.ts"),
+  },
+  {
+    name: "logs",
+    summary: "The daemon's log.",
+    args: [],
+    options: [
+      { flags: "-f, --follow", summary: "go on as it grows; Ctrl-C ends" },
+      { flags: "-n, --lines <count>", summary: "how many lines from the end (default: 50)", kind: "int" },
+    ],
+    examples: [["kinfold logs -f", ""]],
+    exits: ["done", "failed"],
+    load: () => import("./commands/logs.ts"),
+  },
+  {
+    name: "backup",
+    summary: "Write a consistent copy of the embedded store, while it runs.",
+    args: [
+      { name: "file", summary: "the file to write; it may not exist yet", required: true, completes: "file" },
+    ],
+    options: [],
+    examples: [["kinfold backup ~/kinfold-$(date +%F).db", ""]],
+    exits: ["done", "refused", "noDaemon"],
+    load: () => import("./commands/backup.ts"),
+  },
+  {
+    name: "doctor",
+    summary: "Check this machine: what works, and what to do about what does not.",
+    args: [],
+    options: [],
+    examples: [],
+    exits: ["done", "failed"],
+    load: () => import("./commands/doctor.ts"),
+  },
+  {
+    name: "completion",
+    summary: "A completion script for your shell.",
+    args: [{ name: "shell", summary: "bash, zsh or fish", required: true, choices: ["bash", "zsh", "fish"] }],
+    options: [],
+    examples: [
+      ["source <(kinfold completion bash)", "in ~/.bashrc"],
+      ["kinfold completion fish > ~/.config/fish/completions/kinfold.fish", ""],
+    ],
+    exits: ["done", "refused"],
+    load: () => import("./commands/completion.ts"),
+  },
+];
