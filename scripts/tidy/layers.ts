@@ -31,7 +31,7 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
     only: { "template.ts": ["handlebars", "node:module"] },
     noNode: true,
   },
-  store: { may: ["contract", "log.ts"], types: ["domain"], packages: ["pg"] },
+  store: { may: ["contract", "log.ts"], types: ["domain"], packages: ["pg", "uuidv7"] },
   drivers: { may: ["contract", "log.ts"], types: ["domain"], packages: ["@agentclientprotocol/sdk"] },
   history: { may: ["contract", "log.ts"], types: ["domain"], packages: [] },
   workspace: { may: ["contract", "log.ts"], packages: [] },

@@ -8,6 +8,8 @@ export interface Setting {
   readonly key: string;
   readonly env: string;
   readonly kind: "string" | "number" | "boolean" | "list" | "other";
+  /** The words it may be, where there are only a few. */
+  readonly choices: readonly string[] | null;
   readonly description: string;
   readonly fallback: unknown;
   readonly project: ProjectRight;
@@ -19,6 +21,7 @@ export interface Setting {
 interface Schema {
   readonly def: { readonly type: string; readonly innerType?: Schema; readonly defaultValue?: unknown };
   readonly shape?: Readonly<Record<string, Schema>>;
+  readonly options?: readonly string[];
   readonly description?: string | undefined;
   safeParse(value: unknown): {
     readonly success: boolean;
@@ -57,6 +60,7 @@ function leaf(key: string, schema: Schema): Setting {
     key,
     env: `KINFOLD_${key.replaceAll(".", "_").replaceAll(/[A-Z]/g, "_$&").toUpperCase()}`,
     kind: kindOf(bare(schema).def.type),
+    choices: bare(schema).def.type === "enum" ? (bare(schema).options ?? null) : null,
     description: schema.description ?? "",
     fallback: schema.def.type === "default" ? schema.def.defaultValue : null,
     project: projectRight(key),
