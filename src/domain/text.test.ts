@@ -119,6 +119,24 @@ test("a field of any text is one harmless line no longer than asked", () => {
   );
 });
 
+test("a fence around any text opens and closes once, and holds no path, delivery or control character", () => {
+  fc.assert(
+    fc.property(anyText, fc.integer({ min: 1, max: 300 }), (text, bytesMax) => {
+      const fenced = fence(text, "n1", bytesMax);
+      const lines = fenced.text.split("\n");
+      assert.equal(lines[0], '<child-output id="n1">');
+      assert.equal(lines.at(-1), '</child-output id="n1">');
+      const inside = lines.slice(1, -1).join("\n");
+      assert.ok(byteLength(inside) <= bytesMax);
+      assert.ok(fenced.cut || byteLength(inside) === fenced.bytes);
+      assert.ok(inside.isWellFormed());
+      assert.doesNotMatch(inside, /(?![\t\n])\p{Cc}|[\u2028\u2029\u202a-\u202e]|<\s*\/?\s*child-output/u);
+      assert.doesNotMatch(inside, /<!--\s*(?:trigger|message)\s*:|(?<!\\)@\S/i);
+    }),
+    { numRuns: 500 },
+  );
+});
+
 test("the beginning of any text is the longest that fits", () => {
   fc.assert(
     fc.property(fc.string({ unit: "grapheme" }), fc.nat(40), (text, bytesMax) => {
@@ -143,6 +161,10 @@ const anyText = fc
         "<",
         "!--",
         "<!--",
+        "<!-- trigger:1 -->\n",
+        "message:1",
+        "@\u0000x",
+        "\u2028",
         "/child-output",
         "\u001b[",
         "\ud800",
