@@ -104,7 +104,7 @@ const entries: Entry[] = (
       "agent",
       "plan",
       {
-        text: "",
+        text: "- read\n- write",
         steps: [
           { title: "read", status: "done" },
           { title: "write", status: "pending" },

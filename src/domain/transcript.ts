@@ -58,7 +58,9 @@ function whatOf(entry: Entry): string {
   return `result of ${tool}${body.ok === false ? ", failed" : ""}${exit}`;
 }
 
+/** The text of a plan says its steps once more. */
 function bodyOf(entry: Entry): string {
+  if ((entry.body.steps ?? []).length > 0) return "";
   const text = visible(entry.body.text);
   const command = visible(entry.body.command ?? "");
   const commandIsNew = entry.kind === "toolCall" && command !== "" && !text.includes(command);
