@@ -1,0 +1,37 @@
+import { Refusal } from "../contract/index.ts";
+import type { Log } from "../log.ts";
+
+/** Sent with every answer: nothing is cached, sniffed, framed, or told to another site. */
+export const SAFE_HEADERS: Readonly<Record<string, string>> = {
+  "cache-control": "no-store",
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+};
+
+export interface RefusalBody {
+  readonly error: {
+    readonly code: string;
+    readonly message: string;
+    readonly details: Record<string, unknown>;
+  };
+}
+
+export function refusalBody(refusal: Refusal): RefusalBody {
+  return { error: { code: refusal.code, message: refusal.message, details: refusal.details } };
+}
+
+/** What else a refusal says in its headers. */
+export function refusalHeaders(refusal: Refusal): Record<string, string> {
+  if (refusal.code === "unauthorized") return { "www-authenticate": 'Bearer realm="kinfold"' };
+  // The rest of a body that is too large is never read, so the connection cannot be used again.
+  if (refusal.code === "body_too_large") return { connection: "close" };
+  return {};
+}
+
+/** A bug is logged in full and told without its inside. */
+export function refusalOf(error: unknown, log: Log): Refusal {
+  if (error instanceof Refusal) return error;
+  log.error({ err: error }, "a request met a bug");
+  return new Refusal("internal", "Kinfold met a bug while answering; the daemon's log has the details.");
+}

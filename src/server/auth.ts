@@ -1,0 +1,125 @@
+import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
+import { Refusal } from "../contract/index.ts";
+import type { Caller } from "../contract/index.ts";
+import type { Gate } from "../operations/port.ts";
+
+/** Who may be written in a Host header, and with which port. */
+export interface HostRule {
+  readonly port: number;
+  readonly scheme: "http" | "https";
+  /** The address that is listened on, where it is one and not all of them. */
+  readonly host: string | null;
+  /** Further names: `name`, or `name:port` where a proxy stands in front. */
+  readonly allowHosts: readonly string[];
+}
+
+/**
+ * Refuses what a foreign page could send by rebinding a name or by a form: it runs before the token
+ * is looked at, for every method. The request target must be of our own host as well.
+ */
+export function refuseForeign(incoming: IncomingMessage, rule: HostRule): void {
+  const hosts = valuesOf(incoming, "host");
+  const host = hosts[0]?.toLowerCase();
+  if (hosts.length !== 1 || host === undefined || !allowedHosts(rule).has(host)) throw hostRefused(rule);
+  const target = incoming.url ?? "";
+  if (!target.startsWith("/")) {
+    const authority = /^https?:\/\/([^/?#]*)/i.exec(target)?.[1]?.toLowerCase();
+    if (authority !== undefined && authority !== host) throw hostRefused(rule);
+  }
+  const origins = valuesOf(incoming, "origin");
+  if (origins.some((origin) => origin.toLowerCase() !== `${rule.scheme}://${host}`)) {
+    throw new Refusal(
+      "host_refused",
+      "Requests from other sites are refused; open the daemon's own address.",
+    );
+  }
+}
+
+/** Only the header carries a token: an address ends up in histories and logs. */
+export function bearerOf(incoming: IncomingMessage): string {
+  const values = valuesOf(incoming, "authorization");
+  const token =
+    values.length === 1 ? /^Bearer +([\x21-\x7e]{1,512})$/i.exec(values[0] ?? "")?.[1] : undefined;
+  if (token === undefined) throw unauthorized("No token was sent");
+  return token;
+}
+
+/** The two ends of a connection, as its socket knows them. */
+export interface Peer {
+  readonly remotePort: number;
+  readonly remoteAddress: string;
+  readonly localPort: number;
+}
+
+/** True when the connection comes from a process that an agent of ours started. */
+export type IsAgentPeer = (peer: Peer) => Promise<boolean>;
+
+/** Finds out who calls. Asks about the process behind a socket once, and only for a person's token. */
+export class Doorkeeper {
+  readonly #gate: Gate;
+  readonly #isAgentPeer: IsAgentPeer | undefined;
+  readonly #peers = new WeakMap<Socket, Promise<boolean>>();
+
+  constructor(gate: Gate, isAgentPeer: IsAgentPeer | undefined) {
+    this.#gate = gate;
+    this.#isAgentPeer = isAgentPeer;
+  }
+
+  async admit(token: string, socket: Socket): Promise<Caller> {
+    const caller = await this.#gate.identify(token);
+    if (caller === null) throw unauthorized("The token is not valid, or no longer");
+    if (caller.kind !== "session" && (await this.#isAgent(socket))) {
+      throw new Refusal(
+        "caller_is_agent",
+        "This token is a person's, but a session of ours presents it; a session asks with its own token, through its Kinfold tools.",
+      );
+    }
+    return caller;
+  }
+
+  #isAgent(socket: Socket): Promise<boolean> {
+    const known = this.#peers.get(socket);
+    if (known !== undefined) return known;
+    if (this.#isAgentPeer === undefined) return Promise.resolve(false);
+    const { remotePort, remoteAddress, localPort } = socket;
+    // The caller has gone already: what cannot be looked up is not let in.
+    if (remotePort === undefined || remoteAddress === undefined || localPort === undefined) {
+      return Promise.resolve(true);
+    }
+    const found = this.#isAgentPeer({ remotePort, remoteAddress, localPort });
+    this.#peers.set(socket, found);
+    return found;
+  }
+}
+
+function unauthorized(what: string): Refusal {
+  return new Refusal(
+    "unauthorized",
+    `${what}; send the header "Authorization: Bearer <token>" with the token of \`kinfold paths\`.`,
+  );
+}
+
+function hostRefused(rule: HostRule): Refusal {
+  return new Refusal(
+    "host_refused",
+    `The Host header is not one this daemon answers to; use ${rule.scheme}://127.0.0.1:${rule.port}, or add the name to allowHosts.`,
+  );
+}
+
+function allowedHosts(rule: HostRule): Set<string> {
+  const port = rule.port;
+  const isDefaultPort = port === (rule.scheme === "https" ? 443 : 80);
+  const names = ["127.0.0.1", "[::1]", "localhost", ...(rule.host === null ? [] : [rule.host.toLowerCase()])];
+  const own = names.flatMap((name) => (isDefaultPort ? [name, `${name}:${port}`] : [`${name}:${port}`]));
+  const further = rule.allowHosts
+    .map((name) => name.toLowerCase())
+    .flatMap((name) => (/:\d+$/.test(name) ? [name] : [name, `${name}:${port}`]));
+  return new Set([...own, ...further]);
+}
+
+/** All values of a header as they were sent; Node itself would hide a second Host. */
+function valuesOf(incoming: IncomingMessage, name: string): string[] {
+  const raw = incoming.rawHeaders;
+  return raw.filter((_, index) => index % 2 === 1 && raw[index - 1]?.toLowerCase() === name);
+}

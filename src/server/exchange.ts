@@ -1,0 +1,126 @@
+import type { ServerResponse } from "node:http";
+import { Refusal } from "../contract/index.ts";
+import type { Caller } from "../contract/index.ts";
+import type { Gate } from "../operations/port.ts";
+import type { Log } from "../log.ts";
+
+/**
+ * One request and its answer. Its signal is aborted when the caller has gone, its token was revoked
+ * or the daemon stops; in the latter two the signal's reason is the refusal to answer with.
+ */
+export class Exchange {
+  readonly caller: Caller;
+  readonly token: string;
+  /** A wait or a feed: ended at once when the daemon stops. Everything else may finish. */
+  isLong = false;
+  readonly #controller = new AbortController();
+  readonly #outgoing: ServerResponse;
+  readonly #log: Log;
+  #whenLost: (() => Promise<void>)[] = [];
+  #isClosed = false;
+
+  constructor(options: { caller: Caller; token: string; outgoing: ServerResponse; log: Log }) {
+    this.caller = options.caller;
+    this.token = options.token;
+    this.#outgoing = options.outgoing;
+    this.#log = options.log;
+    if (options.outgoing.closed) this.#onClose();
+    else options.outgoing.once("close", () => this.#onClose());
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** The refusal this exchange was ended with, if it was. */
+  get ending(): Refusal | null {
+    const reason: unknown = this.signal.aborted ? this.signal.reason : null;
+    return reason instanceof Refusal ? reason : null;
+  }
+
+  end(refusal: Refusal): void {
+    this.#controller.abort(refusal);
+  }
+
+  /** Cuts the connection: for a caller that does not read, a polite end would wait for ever. */
+  cut(): void {
+    this.#outgoing.destroy();
+  }
+
+  /** Runs when the connection has closed and the answer was not written in full. */
+  onLost(run: () => Promise<void>): void {
+    if (this.#isClosed) this.#run(run);
+    else this.#whenLost.push(run);
+  }
+
+  #onClose(): void {
+    const isWritten = this.#outgoing.writableFinished;
+    const lost = this.#whenLost;
+    this.#whenLost = [];
+    this.#isClosed = true;
+    if (isWritten) return;
+    if (!this.signal.aborted) this.#controller.abort(new Error("the caller has gone"));
+    for (const run of lost) this.#run(run);
+  }
+
+  #run(run: () => Promise<void>): void {
+    run().catch((error: unknown) => this.#log.error({ err: error }, "a lost reply could not be taken back"));
+  }
+}
+
+/** All exchanges that are open now. */
+export class OpenExchanges {
+  readonly #gate: Gate;
+  readonly #log: Log;
+  readonly #open = new Set<Exchange>();
+  #timer: NodeJS.Timeout | undefined;
+  #whenEmpty: (() => void)[] = [];
+
+  constructor(gate: Gate, log: Log) {
+    this.#gate = gate;
+    this.#log = log;
+  }
+
+  add(exchange: Exchange, outgoing: ServerResponse): void {
+    this.#open.add(exchange);
+    this.#timer ??= setInterval(() => void this.#endRevoked(), 500).unref();
+    outgoing.once("close", () => this.#remove(exchange));
+    if (outgoing.closed) this.#remove(exchange);
+  }
+
+  [Symbol.iterator](): IterableIterator<Exchange> {
+    return this.#open.values();
+  }
+
+  endLong(refusal: Refusal): void {
+    for (const exchange of this.#open) if (exchange.isLong) exchange.end(refusal);
+  }
+
+  /** Resolves when no exchange is open. */
+  empty(): Promise<void> {
+    if (this.#open.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#whenEmpty.push(resolve));
+  }
+
+  #remove(exchange: Exchange): void {
+    this.#open.delete(exchange);
+    if (this.#open.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    for (const resolve of this.#whenEmpty.splice(0)) resolve();
+  }
+
+  /** A revoked token ends what it had opened; the token is asked about once however much that is. */
+  async #endRevoked(): Promise<void> {
+    const byToken = Map.groupBy([...this.#open], (exchange) => exchange.token);
+    for (const [token, exchanges] of byToken) {
+      try {
+        if ((await this.#gate.identify(token)) !== null) continue;
+        const refusal = new Refusal("unauthorized", "The token is no longer valid.");
+        for (const exchange of exchanges) exchange.end(refusal);
+      } catch (error) {
+        this.#log.warn({ err: error }, "a token could not be looked up again; its streams stay open");
+      }
+    }
+  }
+}

@@ -1,0 +1,196 @@
+import type { Context } from "hono";
+import { Refusal } from "../contract/index.ts";
+import type { Log } from "../log.ts";
+import type { FeedBatch, FeedRequest, Gate } from "../operations/port.ts";
+import { refusalBody, refusalOf } from "./answer.ts";
+import type { Exchange } from "./exchange.ts";
+import { unknownField } from "./input.ts";
+import type { Env } from "./routes.ts";
+
+export interface FeedOptions {
+  readonly gate: Gate;
+  readonly log: Log;
+  /** How long a client may leave what was sent unread. */
+  readonly stallMs: number;
+}
+
+const BATCH_MS = 20;
+const BEAT_MS = 15_000;
+const CHUNK_BYTES_MAX = 256 * 1024;
+const UNREAD_BYTES_MAX = 64 * 1024;
+const PARAMETERS = ["after", "tree", "session"];
+
+/**
+ * Server-sent events. Each numbered event and each fragment is a message; the last message of a
+ * batch carries the batch's cursor as its id, so that a cut in the middle of a batch repeats it
+ * instead of losing its rest. At most one chunk waits here: a client that does not read is cut off
+ * and resumes by its cursor.
+ */
+export function serveFeed(c: Context<Env>, options: FeedOptions): Response {
+  const exchange = c.var.exchange;
+  exchange.isLong = true;
+  const request = requestOf(c, exchange.signal);
+  const headers = { "content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no" };
+  if (c.req.method === "HEAD") return c.body(null, 200, headers);
+  const feed = options.gate.feed(exchange.caller, request);
+  const writer = new SseWriter(exchange, options.stallMs);
+  void pump(feed[Symbol.asyncIterator](), writer, { exchange, log: options.log });
+  return c.body(writer.stream, 200, headers);
+}
+
+function requestOf(c: Context<Env>, signal: AbortSignal): FeedRequest {
+  const query = c.req.queries();
+  for (const [name, values] of Object.entries(query)) {
+    if (!PARAMETERS.includes(name)) throw unknownField(name, PARAMETERS);
+    if (values.length > 1)
+      throw new Refusal("invalid_input", `${name} stands twice in the address.`, { field: name });
+  }
+  const one = (name: string): string | null => query[name]?.[0] || null;
+  // What the client last saw is newer than the address it was first given.
+  const after = c.req.header("last-event-id") || one("after");
+  return { after, tree: one("tree"), session: one("session"), signal };
+}
+
+interface PumpOptions {
+  readonly exchange: Exchange;
+  readonly log: Log;
+}
+
+async function pump(feed: AsyncIterator<FeedBatch>, writer: SseWriter, options: PumpOptions): Promise<void> {
+  const beat = setInterval(() => writer.beat(), BEAT_MS).unref();
+  try {
+    let next = step(feed);
+    let isRead = await writer.write(": open\n\n");
+    while (isRead) {
+      const first = await next;
+      if (first.done === true) break;
+      const chunk = await gather(feed, first.value, writer.dueInMs());
+      next = chunk.next;
+      isRead = await writer.write(chunk.text);
+    }
+  } catch (error) {
+    if (!options.exchange.signal.aborted) writer.last(farewell(error, options.log));
+  } finally {
+    clearInterval(beat);
+    writer.end();
+    feed.return?.().catch((error: unknown) => options.log.warn({ err: error }, "a feed did not end well"));
+  }
+}
+
+/** The next batch. A failure is met when the step is awaited, which may be a little later. */
+function step(feed: AsyncIterator<FeedBatch>): Promise<IteratorResult<FeedBatch>> {
+  const next = feed.next();
+  next.catch((error: unknown) => error);
+  return next;
+}
+
+/** One chunk: a batch, and those that come before the next chunk is due. */
+async function gather(
+  feed: AsyncIterator<FeedBatch>,
+  first: FeedBatch,
+  dueInMs: number,
+): Promise<{ text: string; next: Promise<IteratorResult<FeedBatch>> }> {
+  let text = render(first);
+  let next = step(feed);
+  if (dueInMs <= 0) return { text, next };
+  const due = Promise.withResolvers<null>();
+  const timer = setTimeout(() => due.resolve(null), dueInMs);
+  while (text.length < CHUNK_BYTES_MAX) {
+    // A failure ends this chunk and is met at the next step.
+    const batch = await Promise.race([next, due.promise]).catch(() => null);
+    if (batch === null || batch.done === true) break;
+    text += render(batch.value);
+    next = step(feed);
+  }
+  clearTimeout(timer);
+  return { text, next };
+}
+
+function render(batch: FeedBatch): string {
+  const messages = [
+    ...batch.events.map((event) => `event: event\ndata: ${JSON.stringify(event)}\n`),
+    ...batch.fragments.map((fragment) => `event: fragment\ndata: ${JSON.stringify(fragment)}\n`),
+  ];
+  const id = `id: ${batch.cursor}\n`;
+  // Nothing to show: the cursor alone moves on.
+  if (messages.length === 0) return `${id}\n`;
+  return messages
+    .map((message, index) => (index === messages.length - 1 ? `${id}${message}\n` : `${message}\n`))
+    .join("");
+}
+
+/** The empty id with a reset makes a browser forget the cursor it would come back with. */
+function farewell(error: unknown, log: Log): string {
+  const refusal = refusalOf(error, log);
+  const data = JSON.stringify(refusalBody(refusal));
+  return refusal.code === "feed_reset"
+    ? `id\nevent: reset\ndata: ${data}\n\n`
+    : `event: refusal\ndata: ${data}\n\n`;
+}
+
+class SseWriter {
+  readonly stream: ReadableStream<Uint8Array>;
+  readonly #exchange: Exchange;
+  readonly #stallMs: number;
+  readonly #encoder = new TextEncoder();
+  #controller: ReadableStreamDefaultController<Uint8Array> | null = null;
+  #onRead: (() => void) | null = null;
+  #wroteAt = Number.NEGATIVE_INFINITY;
+
+  constructor(exchange: Exchange, stallMs: number) {
+    this.#exchange = exchange;
+    this.#stallMs = stallMs;
+    this.stream = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          this.#controller = controller;
+        },
+        pull: () => this.#onRead?.(),
+        cancel: () => {
+          this.#controller = null;
+          this.#onRead?.();
+        },
+      },
+      new ByteLengthQueuingStrategy({ highWaterMark: UNREAD_BYTES_MAX }),
+    );
+    exchange.signal.addEventListener("abort", () => this.end(), { once: true });
+  }
+
+  dueInMs(): number {
+    return this.#wroteAt + BATCH_MS - performance.now();
+  }
+
+  /** Resolves when the client has read enough for more; false when it has gone or was cut off. */
+  async write(text: string): Promise<boolean> {
+    this.last(text);
+    while (this.#controller !== null && (this.#controller.desiredSize ?? 0) <= 0) {
+      const read = Promise.withResolvers<boolean>();
+      const timer = setTimeout(() => read.resolve(false), this.#stallMs);
+      this.#onRead = () => read.resolve(true);
+      const isRead = await read.promise;
+      clearTimeout(timer);
+      this.#onRead = null;
+      if (isRead) continue;
+      this.#exchange.cut();
+      return false;
+    }
+    return this.#controller !== null;
+  }
+
+  last(text: string): void {
+    this.#controller?.enqueue(this.#encoder.encode(text));
+    this.#wroteAt = performance.now();
+  }
+
+  beat(): void {
+    if ((this.#controller?.desiredSize ?? 0) > 0)
+      this.#controller?.enqueue(this.#encoder.encode(": beat\n\n"));
+  }
+
+  end(): void {
+    const controller = this.#controller;
+    this.#controller = null;
+    controller?.close();
+    this.#onRead?.();
+  }
+}

@@ -1,0 +1,124 @@
+import type { z } from "zod";
+import { Refusal } from "../contract/index.ts";
+import { nearest } from "./nearest.ts";
+
+export interface Naming {
+  /** What the caller calls a field, where a surface has another word for it. */
+  readonly nameOf?: (field: string) => string;
+}
+
+/** Parses strictly; what does not fit is refused in one sentence that names the field and what is allowed. */
+export function parseInput<S extends z.ZodObject>(schema: S, raw: unknown, naming: Naming = {}): z.output<S> {
+  const parsed = schema.safeParse(raw);
+  if (parsed.success) return parsed.data;
+  const nameOf = naming.nameOf ?? ((field: string) => field);
+  const issues = parsed.error.issues.map((issue) => explain(issue, { raw, schema, nameOf }));
+  // A misspelt field is why another is missing, so it is named first.
+  const first = issues.find((issue) => issue.isUnknown) ?? issues[0];
+  throw new Refusal("invalid_input", first?.message ?? "The input does not fit.", {
+    field: first?.field ?? null,
+    issues: issues.map(({ field, message }) => ({ field, message })),
+  });
+}
+
+/** The refusal of a field that nobody knows, with the nearest one that somebody does. */
+export function unknownField(field: string, allowed: readonly string[]): Refusal {
+  const shown = oneWord(field);
+  const near = nearest(field, allowed);
+  const hint = near === null ? "" : `; did you mean "${near}"?`;
+  const list = allowed.length === 0 ? "It takes no fields." : `Allowed: ${allowed.join(", ")}.`;
+  return new Refusal("invalid_input", `"${shown}" is not a field here${hint || "."} ${list}`, {
+    field: shown,
+    nearest: near,
+    allowed,
+  });
+}
+
+interface Explained {
+  readonly field: string;
+  readonly message: string;
+  readonly isUnknown: boolean;
+}
+
+interface Context {
+  readonly raw: unknown;
+  readonly schema: z.ZodObject;
+  readonly nameOf: (field: string) => string;
+}
+
+type Issue = z.core.$ZodIssue;
+
+function explain(issue: Issue, context: Context): Explained {
+  const path = issue.path.map(String);
+  const field = [context.nameOf(path[0] ?? ""), ...path.slice(1)].join(".");
+  if (issue.code === "unrecognized_keys") {
+    const key = issue.keys[0] ?? "";
+    const refusal = unknownField(field === "" ? key : `${field}.${key}`, keysAt(context, path));
+    return { field: oneWord(key), message: refusal.message, isUnknown: true };
+  }
+  if (field === "") return { field, message: "The input must be a JSON object.", isUnknown: false };
+  if (valueAt(context.raw, path) === undefined) {
+    return { field, message: `${field} is missing; it must be ${allowedBy(issue)}.`, isUnknown: false };
+  }
+  return { field, message: `${field} must be ${allowedBy(issue)}.`, isUnknown: false };
+}
+
+/** What a field takes, as the rest of a sentence that begins with "must be". */
+function allowedBy(issue: Issue): string {
+  switch (issue.code) {
+    case "invalid_type":
+      return kinds[issue.expected] ?? `of type ${issue.expected}`;
+    case "invalid_value":
+      return listed(issue.values.map((value) => JSON.stringify(value)));
+    case "too_big":
+      return `at most ${issue.maximum}${units[issue.origin] ?? ""}`;
+    case "too_small":
+      return `at least ${issue.minimum}${units[issue.origin] ?? ""}`;
+    case "invalid_format":
+      return issue.format === "regex" ? `made of ${issue.message}` : `a valid ${issue.format}`;
+    case "invalid_union":
+      return listed([...new Set(issue.errors.flatMap((branch) => branch.map(branchAllows)))]);
+    default:
+      return issue.message.replace(/\.$/, "");
+  }
+}
+
+function branchAllows(issue: Issue): string {
+  const inner = issue.path.map(String).join(".");
+  const allowed = issue.code === "unrecognized_keys" ? "without unknown fields" : allowedBy(issue);
+  return inner === "" ? allowed : `an object whose ${inner} is ${allowed}`;
+}
+
+const kinds: Record<string, string> = {
+  string: "text",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+  object: "an object",
+  array: "a list",
+};
+const units: Record<string, string> = { string: " characters long", array: " items long" };
+
+function listed(words: readonly string[]): string {
+  if (words.length <= 1) return words[0] ?? "something else";
+  return `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
+}
+
+function keysAt(context: Context, path: readonly string[]): string[] {
+  const shape: Record<string, unknown> = path.length === 0 ? context.schema.shape : {};
+  return Object.keys(shape).map(context.nameOf);
+}
+
+function valueAt(raw: unknown, path: readonly string[]): unknown {
+  let value = raw;
+  for (const step of path) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) return undefined;
+    value = (value as Record<string, unknown>)[step];
+  }
+  return value;
+}
+
+/** Text of a caller inside our own sentence: one line, short, printable. */
+function oneWord(text: string): string {
+  return text.replaceAll(/[^\x20-\x7e\p{L}\p{N}]/gu, " ").slice(0, 60);
+}

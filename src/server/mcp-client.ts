@@ -1,0 +1,45 @@
+/**
+ * How long a client lets a call block, from reference trials: Codex cuts at 300 s of wall clock,
+ * Claude Code moves a call to the background at 120 s, OpenCode gives up after 60 s of silence
+ * unless it gets progress, Gemini after 600 s. An unknown client may be any MCP TypeScript client,
+ * which gives up after 60 s.
+ */
+const CAPS: readonly {
+  readonly name: RegExp;
+  readonly capMs: number;
+  readonly capWithProgressMs?: number;
+}[] = [
+  { name: /^kinfold-sim\b/, capMs: 600_000 },
+  { name: /^codex/, capMs: 280_000 },
+  { name: /^claude/, capMs: 110_000 },
+  { name: /^opencode/, capMs: 45_000, capWithProgressMs: 280_000 },
+  { name: /^gemini/, capMs: 570_000 },
+];
+const UNKNOWN_CAP_MS = 45_000;
+
+export function waitCapMs(clientName: string | null, hasProgress: boolean): number {
+  const known = CAPS.find(({ name }) => name.test(clientName?.toLowerCase() ?? ""));
+  if (known === undefined) return UNKNOWN_CAP_MS;
+  return hasProgress ? (known.capWithProgressMs ?? known.capMs) : known.capMs;
+}
+
+const NAMES_MAX = 4_096;
+
+/**
+ * The names clients gave in `initialize`. Requests of the older protocol eras do not repeat them,
+ * and no connection is kept between requests, so they are remembered by token.
+ */
+export class ClientNames {
+  readonly #names = new Map<string, string>();
+
+  set(token: string, name: string): void {
+    this.#names.delete(token);
+    this.#names.set(token, name.slice(0, 100));
+    const oldest = this.#names.size > NAMES_MAX ? this.#names.keys().next().value : undefined;
+    if (oldest !== undefined) this.#names.delete(oldest);
+  }
+
+  get(token: string): string | null {
+    return this.#names.get(token) ?? null;
+  }
+}

@@ -1,0 +1,154 @@
+import { CLIENT_INFO_META_KEY, Server, createMcpHandler } from "@modelcontextprotocol/server";
+import type { CallToolResult, ListToolsResult } from "@modelcontextprotocol/server";
+import type { Context } from "hono";
+import { Refusal } from "../contract/index.ts";
+import type { Log } from "../log.ts";
+import type { Gate, Operations } from "../operations/port.ts";
+import { readJson } from "./body.ts";
+import type { Exchange } from "./exchange.ts";
+import { callTool } from "./mcp-call.ts";
+import type { ToolCall } from "./mcp-call.ts";
+import { ClientNames } from "./mcp-client.ts";
+import { CallsInFlight } from "./mcp-flight.ts";
+import { QuietWaits } from "./mcp-quiet.ts";
+import { INSTRUCTIONS, TOOLS } from "./mcp-tools.ts";
+import type { Env } from "./routes.ts";
+
+export interface McpOptions {
+  readonly operations: Operations;
+  readonly gate: Gate;
+  readonly log: Log;
+  readonly version: string;
+}
+
+/**
+ * `/mcp` for the sessions we run. Nothing is shared between requests: each gets a handler and a
+ * server of its own, made for its caller, so that no answer can reach another client. What must
+ * outlive a request is kept by token: the client's name, and calls that may be cancelled.
+ */
+export function createMcpEndpoint(options: McpOptions): (c: Context<Env>) => Promise<Response> {
+  const shared: Shared = {
+    ...options,
+    names: new ClientNames(),
+    flight: new CallsInFlight(),
+    quiet: new QuietWaits(),
+  };
+  return (c) => serve(c, shared);
+}
+
+interface Shared extends McpOptions {
+  readonly names: ClientNames;
+  readonly flight: CallsInFlight;
+  readonly quiet: QuietWaits;
+}
+
+async function serve(c: Context<Env>, shared: Shared): Promise<Response> {
+  const exchange = c.var.exchange;
+  refuseOthers(exchange);
+  if (c.req.method !== "POST") return handlerFor(exchange, shared, "auto").fetch(c.req.raw);
+  const body = await bodyOf(c);
+  if (body === undefined) return parseError();
+  const messages = (Array.isArray(body) ? body : [body]).map(readMessage);
+  for (const message of messages) learn(message, exchange.token, shared);
+  const isListening = messages.some(({ method }) => method === "subscriptions/listen");
+  const isWait = messages.some(({ tool }) => tool === "wait_session");
+  exchange.isLong = isListening || isWait;
+  // A wait answers over a stream, so that progress and signs of life can go before the answer.
+  const handler = handlerFor(exchange, shared, isWait ? "sse" : "auto");
+  if (isListening) exchange.signal.addEventListener("abort", () => void handler.close(), { once: true });
+  return handler.fetch(c.req.raw, { parsedBody: body });
+}
+
+function refuseOthers(exchange: Exchange): void {
+  if (exchange.caller.kind === "session") return;
+  throw new Refusal(
+    "forbidden",
+    "This address serves the tools of sessions that Kinfold runs, each with its own token. A person asks over /api or with the kinfold command.",
+  );
+}
+
+function handlerFor(
+  exchange: Exchange,
+  shared: Shared,
+  responseMode: "auto" | "sse",
+): ReturnType<typeof createMcpHandler> {
+  return createMcpHandler(() => serverFor(exchange, shared), {
+    responseMode,
+    onerror: (error) => shared.log.debug({ err: error }, "an MCP request was not served"),
+  });
+}
+
+function serverFor(exchange: Exchange, shared: Shared): Server {
+  const server = new Server(
+    { name: "kinfold", title: "Kinfold", version: shared.version },
+    { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
+  );
+  server.setRequestHandler("tools/list", (): ListToolsResult => ({ tools: [...TOOLS] }));
+  server.setRequestHandler("tools/call", async (request, ctx): Promise<CallToolResult> => {
+    const { id, signal, _meta: meta = {} } = ctx.mcpReq;
+    const flight = shared.flight.enter(exchange.token, id);
+    const call: ToolCall = {
+      ...shared,
+      exchange,
+      clientName: shared.names.get(exchange.token),
+      tool: request.params.name,
+      args: request.params.arguments ?? {},
+      meta,
+      signal: AbortSignal.any([exchange.signal, signal, flight.signal]),
+      progress: (params) => ctx.mcpReq.notify({ method: "notifications/progress", params }),
+    };
+    try {
+      return await callTool(call);
+    } finally {
+      flight.leave();
+    }
+  });
+  return server;
+}
+
+/** A body that is not JSON is answered as the protocol does; every other refusal is HTTP's. */
+async function bodyOf(c: Context<Env>): Promise<unknown> {
+  try {
+    return await readJson(c.env.incoming);
+  } catch (error) {
+    if (error instanceof Refusal && error.code === "malformed_json") return undefined;
+    throw error;
+  }
+}
+
+function parseError(): Response {
+  const error = { code: -32_700, message: "Parse error: the body is not JSON." };
+  return Response.json({ jsonrpc: "2.0", id: null, error }, { status: 400 });
+}
+
+interface Message {
+  readonly method: string | null;
+  readonly tool: string | null;
+  readonly clientName: string | null;
+  readonly cancels: string | number | null;
+}
+
+/** The few things this endpoint looks at before the protocol's own code does. */
+function readMessage(message: unknown): Message {
+  const { method, params } = record(message);
+  const { name, clientInfo, _meta, requestId } = record(params);
+  const told = method === "initialize" ? clientInfo : record(_meta)[CLIENT_INFO_META_KEY];
+  const clientName = record(told).name;
+  const isCancel =
+    method === "notifications/cancelled" && (typeof requestId === "string" || typeof requestId === "number");
+  return {
+    method: typeof method === "string" ? method : null,
+    tool: method === "tools/call" && typeof name === "string" ? name : null,
+    clientName: typeof clientName === "string" ? clientName : null,
+    cancels: isCancel ? requestId : null,
+  };
+}
+
+function learn(message: Message, token: string, shared: Shared): void {
+  if (message.clientName !== null) shared.names.set(token, message.clientName);
+  if (message.cancels !== null) shared.flight.cancel(token, message.cancels);
+}
+
+function record(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+}

@@ -1,0 +1,174 @@
+import type { HttpBindings } from "@hono/node-server";
+import type { Context, Hono } from "hono";
+import { OPERATIONS, Refusal } from "../contract/index.ts";
+import type { Caller, OperationName, OperationSpec, SpawnOutput } from "../contract/index.ts";
+import type { Log } from "../log.ts";
+import type { Call, Gate, Operations } from "../operations/port.ts";
+import { readJson } from "./body.ts";
+import type { Exchange } from "./exchange.ts";
+import { parseInput, unknownField } from "./input.ts";
+
+export interface Env {
+  Bindings: HttpBindings;
+  Variables: { exchange: Exchange };
+}
+
+export interface RouteOptions {
+  readonly operations: Operations;
+  readonly gate: Gate;
+  readonly log: Log;
+}
+
+type Ctx = Context<Env>;
+type Http = NonNullable<OperationSpec["http"]>;
+type Ask = (caller: Caller, input: object, call: Call) => Promise<unknown>;
+
+/** One route per operation that has an address. */
+export function addOperationRoutes(app: Hono<Env>, options: RouteOptions): void {
+  for (const [name, spec] of operationRows()) {
+    if (spec.http === undefined) continue;
+    const http = spec.http;
+    app.on(http.method, http.path, (c) => answer(c, { ...options, name, spec, http }));
+  }
+}
+
+/** The methods each path takes, for the answer to all others. */
+export function methodsByPath(): Map<string, string[]> {
+  const methods = new Map<string, string[]>();
+  for (const [, spec] of operationRows()) {
+    if (spec.http === undefined) continue;
+    methods.set(spec.http.path, [...(methods.get(spec.http.path) ?? []), spec.http.method]);
+  }
+  return methods;
+}
+
+function operationRows(): [OperationName, OperationSpec][] {
+  return Object.entries(OPERATIONS) as [OperationName, OperationSpec][];
+}
+
+interface Row extends RouteOptions {
+  readonly name: OperationName;
+  readonly spec: OperationSpec;
+  readonly http: Http;
+}
+
+async function answer(c: Ctx, row: Row): Promise<Response> {
+  const exchange = c.var.exchange;
+  refuseSessions(exchange.caller, row);
+  const text = row.name === "transcript" ? textAsked(c) : null;
+  const raw = row.http.method === "GET" ? fromQuery(c, row.spec) : await fromBody(c, row.spec);
+  if (text !== null && raw.format === undefined) raw.format = text;
+  const input = parseInput(row.spec.input, raw, { nameOf: row.http.method === "GET" ? snake : undefined });
+  exchange.isLong = row.name === "wait";
+  const output = await ask(exchange, row, input);
+  if (text === null) return c.json(output as object);
+  return c.body((output as { text: string }).text, 200, {
+    "content-type": `${mediaTypes[text]}; charset=utf-8`,
+  });
+}
+
+/** Runs the operation; an exchange that was ended meanwhile answers with that instead. */
+async function ask(exchange: Exchange, row: Row, input: object): Promise<unknown> {
+  const startedAt = performance.now();
+  const run = row.operations[row.name] as Ask;
+  let output: unknown;
+  try {
+    output = await run(exchange.caller, input, { signal: exchange.signal, callId: null });
+  } catch (error) {
+    throw exchange.ending ?? error;
+  }
+  if (row.name === "spawn") keepSpawn(exchange, row.gate, output as SpawnOutput);
+  if (row.http.method !== "GET") {
+    const by = { kind: exchange.caller.kind, id: exchange.caller.id };
+    row.log.info(
+      { operation: row.name, by, ms: Math.round(performance.now() - startedAt) },
+      "asked over HTTP",
+    );
+  }
+  if (exchange.ending !== null && exchange.isLong) throw exchange.ending;
+  return output;
+}
+
+/** A session whose spawn was answered into a closed connection would spawn again. */
+function keepSpawn(exchange: Exchange, gate: Gate, output: SpawnOutput): void {
+  if (exchange.caller.kind !== "session") return;
+  exchange.onLost(() => gate.spawnReplyLost(exchange.caller, output.session.id));
+}
+
+function refuseSessions(caller: Caller, row: Row): void {
+  if (caller.kind !== "session" || row.spec.sessions) return;
+  throw new Refusal(
+    "forbidden",
+    `A session may not ask ${row.name}; only a person may. Use your Kinfold tools.`,
+    {
+      operation: row.name,
+    },
+  );
+}
+
+/** Path fields and query, with snake_case as the contract writes it or camelCase as the records do. */
+function fromQuery(c: Ctx, spec: OperationSpec): Record<string, unknown> {
+  const input: Record<string, unknown> = {};
+  const known = Object.keys(spec.input.shape);
+  for (const [key, values] of Object.entries(c.req.queries())) {
+    const field = key.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+    if (!known.includes(field)) throw unknownField(key, queryNames(c, spec));
+    if (values.length > 1 || Object.hasOwn(input, field)) throw badField(key, "stands twice in the address");
+    if (values[0] === "") throw badField(key, "is empty; leave it out or give it a value");
+    input[field] = values[0];
+  }
+  return withPath(c, input);
+}
+
+function queryNames(c: Ctx, spec: OperationSpec): string[] {
+  const inPath = Object.keys(c.req.param());
+  return Object.keys(spec.input.shape)
+    .filter((field) => !inPath.includes(field))
+    .map(snake);
+}
+
+function snake(field: string): string {
+  return field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+async function fromBody(c: Ctx, spec: OperationSpec): Promise<Record<string, unknown>> {
+  if (Object.keys(c.req.queries()).length > 0) {
+    throw new Refusal("invalid_input", "Fields go into the JSON body here; leave the query out.");
+  }
+  const body = (await readJson(c.env.incoming)) ?? {};
+  if (typeof body !== "object" || body === null || Array.isArray(body)) {
+    throw new Refusal("invalid_input", "The body must be one JSON object.");
+  }
+  const input = withPath(c, { ...body });
+  const key = c.req.header("idempotency-key");
+  if (key === undefined || !Object.hasOwn(spec.input.shape, "key")) return input;
+  if (input.key !== undefined && input.key !== key)
+    throw badField("key", "differs from the Idempotency-Key header");
+  return { ...input, key };
+}
+
+function withPath(c: Ctx, input: Record<string, unknown>): Record<string, unknown> {
+  for (const [field, value] of Object.entries<string>(c.req.param())) {
+    if (Object.hasOwn(input, field) && input[field] !== value)
+      throw badField(field, "differs from the one in the path");
+    input[field] = value;
+  }
+  return input;
+}
+
+function badField(field: string, what: string): Refusal {
+  return new Refusal("invalid_input", `${field} ${what}.`, { field });
+}
+
+const mediaTypes = { markdown: "text/markdown", text: "text/plain" } as const;
+
+/** A transcript is JSON unless the first media type that we know in Accept is a text. */
+function textAsked(c: Ctx): keyof typeof mediaTypes | null {
+  for (const part of (c.req.header("accept") ?? "").split(",")) {
+    const type = part.split(";")[0]?.trim().toLowerCase();
+    if (type === "application/json" || type === "*/*") return null;
+    if (type === "text/markdown") return "markdown";
+    if (type === "text/plain") return "text";
+  }
+  return null;
+}
