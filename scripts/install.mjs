@@ -85,7 +85,7 @@ function bundledNode(root) {
 }
 
 async function npmCi(root) {
-  const args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund"];
+  const args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
   const { npm_execpath: npm, npm_node_execpath: node } = process.env;
   // The npm that started us, under the Node that runs it; never the one inside the folder that is about to go.
   const own = npm !== undefined && /^npm(-cli)?\.c?js$/.test(basename(npm)) && existsSync(npm);
