@@ -95,7 +95,7 @@ function parsed(row: OptionRow, text: string): number {
 
 function exampleText(row: CommandRow): string {
   if (row.examples.length === 0) return "";
-  const lines = row.examples.map(([line, what]) => (what ? `  ${line}\n      ${what}` : `  ${line}`));
+  const lines = row.examples.map(([line, what]) => `  ${line}\n      ${what}`);
   return `\nExamples:\n${lines.join("\n")}\n`;
 }
 

@@ -108,26 +108,29 @@ function atRest(session: Session): StateWords {
     case "completed":
       return { glyph: "✓", words: "done", colour: session.seen ? null : "green" };
     case "failed":
-      return { glyph: "✕", words: withReason("failed", ": ", session), colour: session.seen ? null : "red" };
+      return { glyph: "✕", words: withReason("failed", session), colour: session.seen ? null : "red" };
     case "cancelled":
-      return { glyph: "⊘", words: withReason("cancelled", " ", session), colour: null };
+      return { glyph: "⊘", words: withReason(`cancelled${byWhom(session)}`, session), colour: null };
     case "interrupted":
-      return { glyph: "↯", words: withReason("interrupted", ": ", session), colour: "amber" };
+      return { glyph: "↯", words: withReason("interrupted", session), colour: "amber" };
     case null:
       return { glyph: "○", words: "idle", colour: null };
   }
 }
 
-/** The evidence's reason, which may or may not begin with the outcome's own word. */
-function withReason(word: string, joint: string, session: Session): string {
-  const reason = oneLine(session.evidence.reason);
-  if (reason === "" || reason.toLowerCase() === word) return word;
-  if (reason.toLowerCase().startsWith(`${word}:`) || reason.toLowerCase().startsWith(`${word} `)) {
-    return word + reason.slice(word.length);
-  }
-  if (word === "cancelled")
-    return reason.startsWith("by ") ? `${word}${joint}${reason}` : `${word}: ${reason}`;
-  return `${word}${joint}${reason}`;
+function withReason(word: string, session: Session): string {
+  const reason = oneLine(session.outcomeReason ?? "").replace(
+    /^the agent process exited with code (\d+)/,
+    "exit $1",
+  );
+  return reason === "" ? word : `${word}: ${reason}`;
+}
+
+/** Who reads this is the user. */
+function byWhom(session: Session): string {
+  const who = oneLine(session.endedBy ?? "");
+  if (who === "") return "";
+  return ` by ${who === "the user" ? "you" : who}`;
 }
 
 function isAwaited(session: Session): session is Session & { parentId: string } {

@@ -1,0 +1,215 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+
+const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
+const home = mkdtempSync(join(tmpdir(), "kinfold-cli-"));
+const compiled = mkdtempSync(join(tmpdir(), "kinfold-compiled-"));
+after(() => [home, compiled].forEach((folder) => rmSync(folder, { recursive: true, force: true })));
+
+interface Ran {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+async function kinfold(
+  args: readonly string[],
+  options: { env?: NodeJS.ProcessEnv; input?: string } = {},
+): Promise<Ran> {
+  const { KINFOLD_URL: _url, KINFOLD_TOKEN: _token, ...env } = process.env;
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    env: { ...env, KINFOLD_HOME: home, NODE_COMPILE_CACHE: compiled, ...options.env },
+  });
+  child.stdin.end(options.input ?? "");
+  const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
+  const [out, err, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
+  assert.doesNotMatch(err + out, /^\s+at .*:\d+:\d+\)?$/m, "never a stack trace");
+  return { code, out, err };
+}
+
+describe("a person's mistakes are answered by what to do next", () => {
+  it("an unknown command names the nearest", async () => {
+    const { code, err } = await kinfold(["spwan", "hello"]);
+    assert.equal(code, 2);
+    assert.match(err, /There is no command "spwan"\.\n {2}Did you mean: kinfold spawn\n/);
+  });
+  it("an unknown option names the nearest and the help", async () => {
+    const { code, err } = await kinfold(["ls", "--unsen"]);
+    assert.equal(code, 2);
+    assert.match(err, /--unseen/);
+    assert.match(err, /kinfold ls --help/);
+  });
+  it("an unknown option of bare kinfold is refused, not ignored", async () => {
+    const { code, err } = await kinfold(["--jsn"]);
+    assert.equal(code, 2);
+    assert.match(err, /There is no option --jsn/);
+  });
+  it("a missing prompt gets an example", async () => {
+    const { code, err } = await kinfold(["spawn", "--name", "x", "-"]);
+    assert.equal(code, 2);
+    assert.match(err, /Example: kinfold spawn/);
+  });
+  it("a missing session gets an example", async () => {
+    const { code, err } = await kinfold(["show"]);
+    assert.equal(code, 2);
+    assert.match(err, /Missing required argument 'session'.*\n {2}Example: kinfold show/);
+  });
+  it("a bad value says how to write it", async () => {
+    assert.match((await kinfold(["wait", "x", "--timeout", "soon"])).err, /90s, 30m or 2h/);
+    assert.match((await kinfold(["up", "--port", "http"])).err, /whole number/);
+    assert.match((await kinfold(["up", "--port", "99999"])).err, /from 0 to 65535/);
+    assert.match(
+      (await kinfold(["spawn", "--permission", "all", "x"])).err,
+      /read-only, ask, workspace, full/,
+    );
+    assert.match((await kinfold(["completion", "csh"])).err, /bash, zsh, fish/);
+  });
+  it("no daemon: says how to start it, with its own exit code", async () => {
+    for (const args of [
+      ["ls"],
+      ["tree"],
+      ["show", "x"],
+      ["watch"],
+      ["cancel", "x"],
+      ["tell", "x", "hi"],
+      ["backup", join(home, "b.db")],
+    ]) {
+      const { code, err } = await kinfold(args);
+      assert.equal(code, 6, args.join(" "));
+      assert.equal(err, "The daemon is not running. Start it: kinfold up\n");
+    }
+  });
+  it("with --json a mistake is JSON on standard output", async () => {
+    const { code, out, err } = await kinfold(["ls", "--json"]);
+    assert.equal(code, 6);
+    assert.equal(err, "");
+    assert.equal((JSON.parse(out) as { error: { code: string } }).error.code, "daemon_not_running");
+  });
+  it("a backup never overwrites", async () => {
+    const file = join(home, "taken.db");
+    writeFileSync(file, "");
+    const { code, err } = await kinfold(["backup", file]);
+    assert.equal(code, 2);
+    assert.match(err, /exists already; a backup never overwrites/);
+  });
+  it("a bad configuration names file and line", async () => {
+    const bad = mkdtempSync(join(tmpdir(), "kinfold-bad-"));
+    writeFileSync(join(bad, "kinfold.yaml"), "host: 127.0.0.1\nport: many\n");
+    const { code, err } = await kinfold(["config"], { env: { KINFOLD_HOME: bad } });
+    rmSync(bad, { recursive: true });
+    assert.equal(code, 2);
+    assert.match(err, /kinfold\.yaml:2: port/);
+    assert.match(err, /kinfold config edit/);
+  });
+});
+
+describe("what answers at the address", () => {
+  it("must be a Kinfold daemon", async () => {
+    const server = createServer((_, response) => response.end("<html>hello</html>"));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as { port: number };
+    const { code, err } = await kinfold(["ls"], {
+      env: { KINFOLD_URL: `http://127.0.0.1:${port}`, KINFOLD_TOKEN: "x" },
+    });
+    server.close();
+    assert.equal(code, 6);
+    assert.match(err, /is not a Kinfold daemon/);
+  });
+  it("must speak our contract, else a restart is advised", async () => {
+    const health = {
+      ok: true,
+      version: "0.0.1",
+      contract: "0.9.0",
+      boot: "b",
+      pid: 1,
+      startedAt: 0,
+      counts: {},
+    };
+    const server = createServer((_, response) =>
+      response.setHeader("content-type", "application/json").end(JSON.stringify(health)),
+    );
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as { port: number };
+    const { code, err } = await kinfold(["ls"], {
+      env: { KINFOLD_URL: `http://127.0.0.1:${port}`, KINFOLD_TOKEN: "x" },
+    });
+    server.close();
+    assert.equal(code, 2);
+    assert.match(err, /version 0\.0\.1 \(contract 0\.9\.0\)/);
+    assert.match(err, /kinfold down && kinfold up/);
+  });
+  it("may be nobody: the address is named", async () => {
+    const { code, err } = await kinfold(["ls"], {
+      env: { KINFOLD_URL: "http://127.0.0.1:9", KINFOLD_TOKEN: "x" },
+    });
+    assert.equal(code, 6);
+    assert.match(err, /Nothing answers at http:\/\/127\.0\.0\.1:9 \(KINFOLD_URL\)/);
+  });
+  it("a record of a daemon that has died counts as not running", async () => {
+    writeFileSync(
+      join(home, "daemon.json"),
+      JSON.stringify({ pid: 2 ** 22 - 3, url: "http://127.0.0.1:9", startedAt: 0, boot: "b" }),
+    );
+    writeFileSync(join(home, "token"), "x", { mode: 0o600 });
+    assert.match((await kinfold(["ls"])).err, /^The daemon is not running/);
+    assert.match((await kinfold(["down"])).out, /^The daemon is not running/);
+    rmSync(join(home, "daemon.json"));
+  });
+  it("down leaves a foreign process alone although its pid is recorded", async () => {
+    const other = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" });
+    writeFileSync(
+      join(home, "daemon.json"),
+      JSON.stringify({ pid: other.pid, url: "http://127.0.0.1:9", startedAt: 0, boot: "b" }),
+    );
+    const { code, err } = await kinfold(["down"]);
+    assert.equal(code, 1);
+    assert.match(err, /is left alone/);
+    assert.equal(other.exitCode, null);
+    const gone = new Promise((resolve) => other.once("exit", resolve));
+    other.kill();
+    await gone;
+    rmSync(join(home, "daemon.json"));
+  });
+});
+
+describe("output", () => {
+  it("has no escape sequences in a pipe", async () => {
+    for (const args of [[], ["--help"], ["doctor"], ["config"], ["paths"]]) {
+      // oxlint-disable-next-line no-control-regex -- Escape sequences are what this looks for.
+      assert.doesNotMatch((await kinfold(args)).out, /\u001b/, args.join(" "));
+    }
+  });
+  it("ends quietly when its reader goes away", async () => {
+    const child = spawn(
+      "bash",
+      ["-c", `"$0" "$1" config | head -1; echo "\${PIPESTATUS[0]}"`, process.execPath, MAIN],
+      {
+        env: { ...process.env, KINFOLD_HOME: home },
+      },
+    );
+    const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
+    assert.equal(err, "");
+    assert.match(out, /^SETTING.*\n0\n$/);
+  });
+  it("bare kinfold without a daemon teaches the first steps", async () => {
+    const { code, out } = await kinfold([]);
+    assert.equal(code, 0);
+    assert.match(out, /^kinfold \d+\.\d+\.\d+ {3}daemon not running\n/);
+    assert.match(out, /Look first: kinfold demo/);
+  });
+  it("help documents the exit codes", async () => {
+    const { code, out } = await kinfold(["run", "--help"]);
+    assert.equal(code, 0);
+    assert.match(
+      out,
+      /Exit codes:\n {2}0 {2}done.*\n {2}1 {2}failed\n {2}2 {2}refused.*\n {2}3 {2}cancelled\n {2}4 {2}interrupted\n {2}5 {2}out of time/,
+    );
+  });
+});
