@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync, statSync } from "node:fs";
+import { getCompileCacheDir } from "node:module";
 import { connect } from "node:net";
 import { fileURLToPath } from "node:url";
 import { type DaemonFile, readDaemonFile } from "../config/daemon-file.ts";
@@ -22,8 +23,10 @@ export const DAEMON = fileURLToPath(new URL("../daemon.ts", import.meta.url));
  */
 export function daemonEnv(paths: Paths, settings: DaemonSettings, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const { KINFOLD_TOKEN: _token, KINFOLD_URL: _url, ...rest } = env;
+  const compiled = getCompileCacheDir();
   return {
     ...rest,
+    ...(compiled === undefined ? {} : { NODE_COMPILE_CACHE: compiled }),
     KINFOLD_HOME: paths.home,
     ...(settings.port === undefined ? {} : { KINFOLD_PORT: String(settings.port) }),
     ...(settings.host === undefined ? {} : { KINFOLD_HOST: settings.host }),
