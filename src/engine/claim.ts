@@ -1,23 +1,17 @@
 import type { EntryAuthor, EntryKind } from "../contract/index.ts";
 import {
+  type BatchItem,
+  batchLength,
   type CallbackData,
   renderBatch,
   renderCallback,
   withMessageLine,
 } from "../domain/callback.ts";
 import { hashOf, newId, newSecret } from "../kernel/id.ts";
-import type {
-  LeaseRecord,
-  MessageRecord,
-  NewEntry,
-  SessionRecord,
-  Tx,
-  TurnRecord,
-} from "../store/port.ts";
+import type { LeaseRecord, MessageRecord, NewEntry, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
 import type { EngineDeps } from "./deps.ts";
 
 const BATCH_MAX = 16;
-const BATCH_BYTES_MAX = 16_384;
 
 /** A right to a session's agent: what a process is started with. */
 export interface Hold {
@@ -48,9 +42,10 @@ export async function claim(
     const messages = session.callback.batch ? callbackRun(queued) : queued.slice(0, 1);
     if (messages.length === 0) return null;
     const hold = held ?? (await newHold(deps, tx, session));
-    const { text, bodies } = await render(tx, session, messages);
+    const rendered = await render(tx, session, messages);
+    const { text } = rendered;
     const turn = await addTurn(deps, tx, { session, hold, text, messages });
-    await takeAll(deps, tx, turn, bodies);
+    await takeAll(deps, tx, turn, rendered);
     return { session, turn, hold, text };
   });
 }
@@ -89,55 +84,61 @@ export async function newHold(deps: EngineDeps, tx: Tx, session: SessionRecord):
   return hold;
 }
 
-/** The text of these messages as it is sent, and each one's own part. */
+export interface Rendered {
+  readonly text: string;
+  /** Each message's own part. */
+  readonly bodies: readonly { message: MessageRecord; body: string }[];
+  /** Templates that were replaced by the default. */
+  readonly notices: readonly string[];
+}
+
+/** The text of these messages as it is sent. */
 export async function render(
   tx: Tx,
   session: SessionRecord,
   messages: readonly MessageRecord[],
-): Promise<{ text: string; bodies: { message: MessageRecord; body: string }[] }> {
+): Promise<Rendered> {
   const awaited = await tx.sessions.awaitedChildren(session.id);
-  const context = {
-    stillAtWork: awaited.map((child) => child.name ?? child.shortId),
-    wakeable: true,
-  };
-  if (messages.length > 1 && messages.every((message) => message.kind === "callback")) {
-    const items = messages.map((message) => ({
-      data: message.data as unknown as CallbackData,
-      deliveryId: message.deliveryId,
-      repeated: message.repeated,
-    }));
-    const { text } = renderBatch(items, context);
-    return { text, bodies: messages.map((message) => ({ message, body: text })) };
-  }
-  const bodies = messages.map((message) => ({ message, body: bodyOf(message, context) }));
-  return { text: bodies.map((each) => each.body).join("\n\n"), bodies };
+  const stillAtWork = awaited.map((child) => child.name ?? child.shortId);
+  const context = { stillAtWork, wakeable: true };
+  const notices: string[] = [];
+  const bodies = messages.map((message) => {
+    const { body, notice } = bodyOf(message, context);
+    if (notice !== null) notices.push(notice);
+    return { message, body };
+  });
+  const isBatch = messages.length > 1 && messages.every((message) => message.kind === "callback");
+  const text = isBatch
+    ? renderBatch(messages.map(batchItem), context).text
+    : bodies.map((each) => each.body).join("\n\n");
+  return { text, bodies, notices };
 }
 
 function bodyOf(
   message: MessageRecord,
   context: { stillAtWork: readonly string[]; wakeable: boolean },
-): string {
+): { body: string; notice: string | null } {
   if (message.kind === "callback" && message.data !== null) {
-    const { deliveryId, repeated } = message;
-    const data = message.data as unknown as CallbackData;
-    return renderCallback(data, { ...context, deliveryId, repeated }).text;
+    const { data, deliveryId, repeated } = batchItem(message);
+    const { text, notice } = renderCallback(data, { ...context, deliveryId, repeated });
+    return { body: text, notice };
   }
-  const marked = message.repeated ? `[Kinfold] You may have seen this already.\n${message.body}` : message.body;
-  return withMessageLine(marked ?? "", message.deliveryId);
+  const marked = message.repeated
+    ? `[Kinfold] You may have seen this already.\n${message.body}`
+    : message.body;
+  return { body: withMessageLine(marked ?? "", message.deliveryId), notice: null };
 }
 
+function batchItem(message: MessageRecord): BatchItem {
+  const { deliveryId, repeated } = message;
+  return { data: message.data as unknown as CallbackData, deliveryId, repeated };
+}
+
+/** The head, and the unbroken run of callbacks behind it that fits into one turn. */
 function callbackRun(queued: readonly MessageRecord[]): MessageRecord[] {
-  const run: MessageRecord[] = [];
-  let bytes = 0;
-  for (const message of queued) {
-    const size = JSON.stringify(message.data ?? message.body ?? "").length;
-    const isNext = run.length === 0 || (message.kind === "callback" && bytes + size <= BATCH_BYTES_MAX);
-    if (!isNext || run.length === BATCH_MAX) break;
-    run.push(message);
-    bytes += size;
-    if (message.kind !== "callback") break;
-  }
-  return run;
+  const first = queued.findIndex((message) => message.kind !== "callback");
+  const run = first === -1 ? [...queued] : queued.slice(0, first);
+  return run.length === 0 ? queued.slice(0, 1) : run.slice(0, batchLength(run.map(batchItem)));
 }
 
 async function addTurn(
@@ -173,7 +174,12 @@ async function addTurn(
     stopNote: null,
   });
   const evidence = { state: "working", reason: "starting its turn", confidence: "certain", at: now } as const;
-  await tx.sessions.patch(session.id, { lastActivityAt: now, updatedAt: now, evidence, backgroundUntil: null });
+  await tx.sessions.patch(session.id, {
+    lastActivityAt: now,
+    updatedAt: now,
+    evidence,
+    backgroundUntil: null,
+  });
   tx.append({
     sessionId: session.id,
     type: "turn.started",
@@ -184,15 +190,17 @@ async function addTurn(
   return turn;
 }
 
-async function takeAll(
-  deps: EngineDeps,
-  tx: Tx,
-  turn: TurnRecord,
-  bodies: readonly { message: MessageRecord; body: string }[],
-): Promise<void> {
+async function takeAll(deps: EngineDeps, tx: Tx, turn: TurnRecord, rendered: Rendered): Promise<void> {
   const now = deps.now();
-  const entries: NewEntry[] = [];
-  for (const { message, body } of bodies) {
+  const entries: NewEntry[] = rendered.notices.map((text) => ({
+    turnId: turn.id,
+    author: "daemon",
+    kind: "notice",
+    body: { text },
+    isSubagent: false,
+    at: now,
+  }));
+  for (const { message, body } of rendered.bodies) {
     const patch = { status: "taken", carrier: "prompt", turnId: turn.id, takenAt: now } as const;
     await tx.messages.move(message.id, ["queued"], message.kind === "callback" ? { ...patch, body } : patch);
     entries.push(entryOf(message, body, { turnId: turn.id, at: now }));
@@ -207,11 +215,7 @@ async function takeAll(
   await appendEntries(tx, turn.sessionId, entries);
 }
 
-export function entryOf(
-  message: MessageRecord,
-  body: string,
-  at: { turnId: string; at: number },
-): NewEntry {
+export function entryOf(message: MessageRecord, body: string, at: { turnId: string; at: number }): NewEntry {
   const text = message.kind === "callback" ? body : (message.body ?? body);
   return {
     turnId: at.turnId,
@@ -224,11 +228,7 @@ export function entryOf(
 }
 
 /** Entries and the events that refer to them, in one transaction. */
-export async function appendEntries(
-  tx: Tx,
-  sessionId: string,
-  entries: readonly NewEntry[],
-): Promise<void> {
+export async function appendEntries(tx: Tx, sessionId: string, entries: readonly NewEntry[]): Promise<void> {
   if (entries.length === 0) return;
   for (const entry of await tx.entries.append(sessionId, entries)) {
     tx.append({

@@ -79,7 +79,10 @@ function failureOf(
   session: SessionRecord,
   result: OpenResult & { ok: false },
 ): { isLoadFailure: boolean; reason: string } {
-  deps.log.warn({ sessionId: session.id, reason: result.reason, message: result.message }, "agent did not start");
+  deps.log.warn(
+    { sessionId: session.id, reason: result.reason, message: result.message },
+    "agent did not start",
+  );
   if (result.reason === "not_signed_in") {
     return { isLoadFailure: false, reason: `not logged in to ${session.agent}; only the user can fix this` };
   }
@@ -113,7 +116,11 @@ async function noteAgent(
     const { agentSessionId } = handle;
     session.agentSessionId = agentSessionId;
     session.model = model;
-    const effective = { ...fresh.effective, model, agentVersion: handle.agentVersion ?? fresh.effective.agentVersion };
+    const effective = {
+      ...fresh.effective,
+      model,
+      agentVersion: handle.agentVersion ?? fresh.effective.agentVersion,
+    };
     await tx.sessions.patch(session.id, { agentSessionId, model, effective });
     return true;
   });
@@ -131,7 +138,11 @@ export async function unhost(
   await deps.store.write(session.rootId, async (tx) => {
     const at = deps.now();
     if (left.length === 0) await tx.leases.remove(session.id, hold.fence);
-    else await tx.leases.patch(session.id, hold.fence, { pid: null, descendants: left.map((each) => ({ ...each })) });
+    else
+      await tx.leases.patch(session.id, hold.fence, {
+        pid: null,
+        descendants: left.map((each) => ({ ...each })),
+      });
     const data = { left: left.map((each) => ({ pid: each.pid, command: each.command })) };
     const text = left.length === 0 ? null : `${left.length} processes could not be stopped`;
     tx.append({ sessionId: session.id, type: "agent.exited", text, data, at });

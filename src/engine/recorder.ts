@@ -29,8 +29,11 @@ export class Recorder {
   usage: Usage | null = null;
   lastText: string | null = null;
   toolUseCount = 0;
+  /** How many updates there have been. */
+  recorded = 0;
   #entries: NewEntry[] = [];
   #landed: string[] = [];
+  readonly #calls = new Set<string>();
   #doing = "thinking";
   #timer: NodeJS.Timeout | null = null;
   #writing: Promise<void> = Promise.resolve();
@@ -45,6 +48,7 @@ export class Recorder {
   }
 
   record(update: AgentUpdate): void {
+    this.recorded += 1;
     if (update.kind === "fragment") {
       const { rootId, sessionId, id: turnId } = this.turn;
       this.#deps.store.publish({ rootId, sessionId, turnId, kind: update.what, text: update.text });
@@ -56,7 +60,10 @@ export class Recorder {
       return;
     }
     if (update.kind === "text") this.lastText = update.text;
-    if (update.kind === "toolCall") this.toolUseCount += 1;
+    if (update.kind === "toolCall" && !this.#calls.has(update.callId)) {
+      this.#calls.add(update.callId);
+      this.toolUseCount += 1;
+    }
     if (update.kind === "toolResult" && update.ours) this.#landed.push(...deliveryIdsIn(update.text));
     this.#doing = doing(update) ?? this.#doing;
     this.#entries.push(entryOfUpdate(update, this.turn.id, this.#deps.now()));
@@ -145,7 +152,12 @@ function entryOfUpdate(update: AgentUpdate, turnId: string, at: number): NewEntr
     }
     case "toolResult": {
       const { callId, tool, ok, exitCode, command, text } = update;
-      return { ...base, author: "tool", kind: "toolResult", body: { text, tool, callId, ok, exitCode, command } };
+      return {
+        ...base,
+        author: "tool",
+        kind: "toolResult",
+        body: { text, tool, callId, ok, exitCode, command },
+      };
     }
     case "plan": {
       const steps = update.steps.map((step) => ({ ...step }));

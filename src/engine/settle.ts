@@ -84,7 +84,8 @@ async function settleIn(deps: EngineDeps, tx: Tx, settling: Settling): Promise<b
   const data = { turnId: turn.id, index: row.index, outcome, stopReason: end.stopReason, error: after.error };
   tx.append({ sessionId: session.id, type: "turn.settled", text: null, data, at: now });
   const unlanded = await settleMessages(tx, after, { end, ended: session.endedAt !== null, now });
-  await settleRound(tx, { sessionId: session.id, turn: after, outcome, end, unlanded, now });
+  const lastTool = recorder.seen.lastToolHasResult ? null : recorder.seen.lastTool;
+  await settleRound(tx, { sessionId: session.id, turn: after, outcome, end, unlanded, lastTool, now });
   tx.wake(session.id);
   return true;
 }
@@ -95,11 +96,7 @@ function outcomeOfTurn(session: SessionRecord, turn: TurnRecord, end: TurnEnd): 
   return outcomeOf(end.stopReason, turn.stopBy !== null);
 }
 
-function receiptOfTurn(
-  settling: Settling,
-  row: TurnRecord,
-  at: { now: number; usage: Usage },
-): Receipt {
+function receiptOfTurn(settling: Settling, row: TurnRecord, at: { now: number; usage: Usage }): Receipt {
   return receiptOf(settling.recorder.seen, {
     turns: 1,
     durationMs: Math.max(0, at.now - row.startedAt),
@@ -160,6 +157,7 @@ async function settleRound(
     outcome: Outcome;
     end: TurnEnd;
     unlanded: string | null;
+    lastTool: string | null;
     now: number;
   },
 ): Promise<void> {
@@ -175,6 +173,8 @@ async function settleRound(
     by: at.turn.stopBy,
     now: at.now,
     unlanded: at.unlanded,
+    lastTool: at.lastTool,
+    left: leftOf(at.end),
   };
   if (session.callback.when === "turn") await callBack(tx, session, end, at.turn);
   if (at.outcome === "completed") {
@@ -199,7 +199,13 @@ async function raiseError(tx: Tx, session: SessionRecord, turn: TurnRecord, now:
     createdAt: now,
     closedAt: null,
   });
-  tx.append({ sessionId: session.id, type: "trigger.opened", text: null, data: { type: "session_error", ...payload }, at: now });
+  tx.append({
+    sessionId: session.id,
+    type: "trigger.opened",
+    text: null,
+    data: { type: "session_error", ...payload },
+    at: now,
+  });
 }
 
 function errorKind(turn: TurnRecord): string {
@@ -224,6 +230,10 @@ async function completeCancelled(
     now: before.completedAt,
     stoppedBelow: before.stoppedBelow,
   });
-  const left = (at.end.left ?? []).map((each) => ({ pid: each.pid, what: each.command }));
+  const left = leftOf(at.end);
   await tx.messages.move(message.id, ["queued"], { data: { ...fresh, left } });
+}
+
+function leftOf(end: TurnEnd): { pid: number; what: string }[] {
+  return (end.left ?? []).map((each) => ({ pid: each.pid, what: each.command }));
 }

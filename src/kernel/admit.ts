@@ -5,10 +5,7 @@ import { openRound } from "./round.ts";
 
 export type Admission = Pick<NewMessage, "kind" | "senderKind" | "senderId" | "delivery" | "body"> &
   Partial<
-    Pick<
-      NewMessage,
-      "key" | "keyCaller" | "keyHash" | "callbackKey" | "data" | "metadata" | "deliveryId"
-    >
+    Pick<NewMessage, "key" | "keyCaller" | "keyHash" | "callbackKey" | "data" | "metadata" | "deliveryId">
   >;
 
 /**

@@ -22,11 +22,7 @@ export interface Cancelled {
  * The tombstone: from this commit on, anything from these sessions is refused by their own rows.
  * Children that asked for it are detached instead and go on.
  */
-export async function cancelSubtree(
-  tx: Tx,
-  session: SessionRecord,
-  order: CancelOrder,
-): Promise<Cancelled> {
+export async function cancelSubtree(tx: Tx, session: SessionRecord, order: CancelOrder): Promise<Cancelled> {
   const { subtree, detached } = await collect(tx, session);
   for (const child of detached) await detach(tx, child, order.now);
   const ours = subtree.filter((each) => each.origin === "managed" && each.endedAt === null);

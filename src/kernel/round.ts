@@ -16,6 +16,10 @@ export interface RoundEnd {
   readonly silent?: string;
   /** Interrupted: the prompt that was not repeated. */
   readonly unlanded?: string | null;
+  /** The last tool it called, where no result was seen. */
+  readonly lastTool?: string | null;
+  /** Processes that could not be stopped. */
+  readonly left?: readonly { pid: number | null; what: string }[];
 }
 
 /** Opens a round where none is open; in the transaction that admits the message. */

@@ -28,11 +28,7 @@ async function identify(deps: OperationDeps, token: string): Promise<Caller | nu
   return { kind: "session", id: row.sessionId, rootId: row.rootId, fence: row.fence };
 }
 
-async function giveBack(
-  deps: OperationDeps,
-  caller: Caller,
-  messageIds: readonly string[],
-): Promise<void> {
+async function giveBack(deps: OperationDeps, caller: Caller, messageIds: readonly string[]): Promise<void> {
   if (caller.kind !== "session" || messageIds.length === 0) return;
   await deps.store.write(caller.rootId, async (tx) => {
     for (const id of messageIds) {

@@ -10,11 +10,7 @@ export interface Call {
 
 /** One function per row of the operation table. Each rejects only with a `Refusal` or a bug. */
 export type Operations = {
-  readonly [N in OperationName]: (
-    caller: Caller,
-    input: InputOf<N>,
-    call: Call,
-  ) => Promise<OutputOf<N>>;
+  readonly [N in OperationName]: (caller: Caller, input: InputOf<N>, call: Call) => Promise<OutputOf<N>>;
 };
 
 /** What the server needs beside the operations. */

@@ -1,10 +1,4 @@
-import {
-  type Caller,
-  type InputOf,
-  type PromptOutput,
-  Refusal,
-  type TellOutput,
-} from "../contract/index.ts";
+import { type Caller, type InputOf, type PromptOutput, Refusal, type TellOutput } from "../contract/index.ts";
 import { admit } from "../kernel/admit.ts";
 import { hashOf } from "../kernel/id.ts";
 import type { MessageRecord, SessionRecord } from "../store/port.ts";
@@ -34,11 +28,7 @@ export async function prompt(
 }
 
 /** A message to a child. The reply says what became of it: injected, queued or restarted. */
-export async function tell(
-  deps: OperationDeps,
-  caller: Caller,
-  input: InputOf<"tell">,
-): Promise<TellOutput> {
+export async function tell(deps: OperationDeps, caller: Caller, input: InputOf<"tell">): Promise<TellOutput> {
   const session = await resolve(deps, caller, input.id);
   await requireBelow(deps, caller, session);
   refusePrompt(deps, input.message);

@@ -52,7 +52,11 @@ export const turn: Read<"turn"> = async (deps, caller, input) => {
 export const entries: Read<"entries"> = async (deps, caller, input) => {
   const session = await resolve(deps, caller, input.id);
   const { before, after, limit } = input;
-  const page = { limit, ...(before === undefined ? {} : { before }), ...(after === undefined ? {} : { after }) };
+  const page = {
+    limit,
+    ...(before === undefined ? {} : { before }),
+    ...(after === undefined ? {} : { after }),
+  };
   const rows = await deps.store.read.entries.page(session.id, page);
   return {
     entries: rows.map(viewEntry),
@@ -65,7 +69,7 @@ export const entries: Read<"entries"> = async (deps, caller, input) => {
 export const transcript: Read<"transcript"> = async (deps, caller, input) => {
   const session = await resolve(deps, caller, input.id);
   const rows: EntryRecord[] = [];
-  for (let after = -1; ; ) {
+  for (let after = -1; ;) {
     const page = await deps.store.read.entries.page(session.id, { after, limit: 1000 });
     rows.push(...page);
     if (page.length < 1000) break;
@@ -99,7 +103,13 @@ export const receipt: Read<"receipt"> = async (deps, caller, input) => {
 export const rollout: Read<"rollout"> = async (deps, caller, input) => {
   const session = await resolve(deps, caller, input.id);
   const file = deps.rolloutPath(session);
-  return { path: file, exists: await stat(file).then(() => true, () => false) };
+  return {
+    path: file,
+    exists: await stat(file).then(
+      () => true,
+      () => false,
+    ),
+  };
 };
 
 export async function list(
@@ -156,7 +166,12 @@ export async function backup(
   input: InputOf<"backup">,
 ): Promise<OutputOf<"backup">> {
   const target = path.resolve(input.path);
-  if (await stat(target).then(() => true, () => false)) {
+  if (
+    await stat(target).then(
+      () => true,
+      () => false,
+    )
+  ) {
     throw new Refusal("invalid_input", `${target} exists already. Name a file that does not.`);
   }
   const { bytes } = await deps.store.backup(target);
@@ -182,6 +197,7 @@ function cursorNumber(cursor: string): number {
 
 function listCursor(cursor: string): { createdAt: number; id: string } {
   const [createdAt, id] = cursor.split(".");
-  if (id === undefined) throw new Refusal("invalid_input", `"${cursor}" is not a cursor that this list gave.`);
+  if (id === undefined)
+    throw new Refusal("invalid_input", `"${cursor}" is not a cursor that this list gave.`);
   return { createdAt: cursorNumber(createdAt ?? ""), id };
 }

@@ -3,11 +3,7 @@ import type { Reads, SessionRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 
 /** The session that a caller means by an id, a short id or a name, within what it may see. */
-export async function resolve(
-  deps: OperationDeps,
-  caller: Caller,
-  ref: string,
-): Promise<SessionRecord> {
+export async function resolve(deps: OperationDeps, caller: Caller, ref: string): Promise<SessionRecord> {
   const self = await callerSession(deps.store.read, caller);
   const all = await deps.store.read.sessions.byRef(ref);
   const visible = all.filter((session) => maySee(self, session));
@@ -42,11 +38,7 @@ export async function callerSession(reads: Reads, caller: Caller): Promise<Sessi
 }
 
 /** Whether `session` stands below `ancestorId`. Detached ones have left the family. */
-export async function isBelow(
-  reads: Reads,
-  session: SessionRecord,
-  ancestorId: string,
-): Promise<boolean> {
+export async function isBelow(reads: Reads, session: SessionRecord, ancestorId: string): Promise<boolean> {
   let at: SessionRecord | null = session;
   while (at !== null && at.parentId !== null && at.detachedAt === null) {
     if (at.parentId === ancestorId) return true;
@@ -78,11 +70,7 @@ function maySee(self: SessionRecord | null, session: SessionRecord): boolean {
   return self === null || self.scope === session.scope;
 }
 
-async function unknown(
-  deps: OperationDeps,
-  self: SessionRecord | null,
-  ref: string,
-): Promise<Refusal> {
+async function unknown(deps: OperationDeps, self: SessionRecord | null, ref: string): Promise<Refusal> {
   const near =
     self === null
       ? await deps.store.read.sessions.list({ limit: 5 })

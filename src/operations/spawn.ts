@@ -119,7 +119,13 @@ async function addRow(
   if (session.parentId !== null) {
     const text = `spawned child session ${session.id} with model ${session.model ?? "default"}`;
     const childId = session.id;
-    tx.append({ sessionId: session.parentId, type: "session.spawned", text, data: { ...data, childId }, at: now });
+    tx.append({
+      sessionId: session.parentId,
+      type: "session.spawned",
+      text,
+      data: { ...data, childId },
+      at: now,
+    });
   }
   const sender = { senderKind: caller.kind, senderId: caller.id };
   await admit(tx, session, { kind: "prompt", delivery: "followUp", body: first.prompt, ...sender }, now);
@@ -157,12 +163,7 @@ function keysOf(
   return { key, keyCaller: key === null ? null : owner, keyHash: start.inputHash };
 }
 
-async function refuseLimit(
-  deps: OperationDeps,
-  tx: Tx,
-  parent: SessionRecord,
-  now: number,
-): Promise<void> {
+async function refuseLimit(deps: OperationDeps, tx: Tx, parent: SessionRecord, now: number): Promise<void> {
   const children = await tx.sessions.openChildren(parent.id);
   const refusal = spawnLimit(
     {
@@ -177,11 +178,7 @@ async function refuseLimit(
   if (refusal !== null) throw new Refusal(refusal.code, refusal.message, refusal.details);
 }
 
-async function requireSpawner(
-  deps: OperationDeps,
-  caller: Caller,
-  parent: SessionRecord,
-): Promise<void> {
+async function requireSpawner(deps: OperationDeps, caller: Caller, parent: SessionRecord): Promise<void> {
   if (parent.endedAt !== null) throw parentEnded();
   if (caller.kind !== "session" || caller.id === parent.id) return;
   if (await isBelow(deps.store.read, parent, caller.id)) return;
@@ -214,8 +211,7 @@ export async function spawnReply(
   const before = await read.sessions.readyBefore(deps.config.node, session.id);
   const turn = await read.turns.running(session.id);
   const isQueued = turn === null && fresh.roundOpen && running + before >= deps.config.limits.turnsMax;
-  const siblings =
-    session.parentId === null ? [] : await read.sessions.openChildren(session.parentId);
+  const siblings = session.parentId === null ? [] : await read.sessions.openChildren(session.parentId);
   return {
     session: await viewOne(deps, fresh),
     status: isQueued ? "queued" : "running",

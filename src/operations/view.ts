@@ -2,13 +2,7 @@ import type { Entry, Message, Session, Turn, Usage } from "../contract/index.ts"
 import { addUsage } from "../domain/receipt.ts";
 import { statusOf } from "../domain/session.ts";
 import { roundFacts } from "../kernel/round.ts";
-import type {
-  EntryRecord,
-  MessageRecord,
-  Reads,
-  SessionRecord,
-  TurnRecord,
-} from "../store/port.ts";
+import type { EntryRecord, MessageRecord, Reads, SessionRecord, TurnRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 
 /** Sessions as the contract has them: status, readiness and usage derived from the rows of this moment. */

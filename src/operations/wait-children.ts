@@ -15,6 +15,9 @@ import { callerSession, describe, isBelow, resolve } from "./resolve.ts";
 import { until } from "./until.ts";
 import { decodeCursor, encodeCursor, waitTimeMs } from "./wait-cursor.ts";
 
+/** What the reports of one reply may take together. */
+const REPLY_BYTES = 20_480;
+
 /**
  * Waits for children. The reply that carries a child's end takes that callback, for the parent
  * it is addressed to; everyone else reads.
@@ -146,7 +149,8 @@ async function take(
     const mayTake = turn !== null && turn.fence === caller.fence;
     const ends: TakenEnd[] = [];
     for (const child of ended) {
-      ends.push(await takeOne(tx, self, child, { turn: mayTake ? turn : null, now: deps.now() }));
+      const share = Math.min(4_096, Math.floor(REPLY_BYTES / ended.length));
+      ends.push(await takeOne(tx, self, child, { turn: mayTake ? turn : null, now: deps.now(), share }));
     }
     return ends;
   });
@@ -156,12 +160,10 @@ async function takeOne(
   tx: Tx,
   self: SessionRecord,
   child: SessionRecord,
-  at: { turn: TurnRecord | null; now: number },
+  at: { turn: TurnRecord | null; now: number; share: number },
 ): Promise<TakenEnd> {
   const message =
-    child.parentId === self.id
-      ? await tx.messages.byCallbackKey(self.id, callbackKey(child, null))
-      : null;
+    child.parentId === self.id ? await tx.messages.byCallbackKey(self.id, callbackKey(child, null)) : null;
   const patch = { status: "taken", carrier: "tool", turnId: at.turn?.id ?? null, takenAt: at.now } as const;
   const wasTaken =
     message !== null && at.turn !== null && (await tx.messages.move(message.id, ["queued"], patch));
@@ -187,7 +189,7 @@ async function takeOne(
     error: data.outcome === "completed" ? null : (data.reason ?? data.outcome),
     deliveryId,
     delivered: message !== null && !wasTaken,
-    block: renderBlock(data, { deliveryId, stillAtWork: [], wakeable: true, repeated: false }),
+    block: renderBlock(data, { deliveryId, stillAtWork: [], wakeable: true, repeated: false }, at.share),
     takenId: wasTaken ? message.id : null,
   };
 }
@@ -210,11 +212,10 @@ function refuseSourceForm(
   }
   const asked = input.timeoutMs;
   if (!timedOut || session === undefined || asked === undefined || asked > input.capMs) return;
-  throw new Refusal(
-    "did_not_complete",
-    `session ${session.id} did not complete within ${asked}ms`,
-    { sessionId: session.id, timeoutMs: asked },
-  );
+  throw new Refusal("did_not_complete", `session ${session.id} did not complete within ${asked}ms`, {
+    sessionId: session.id,
+    timeoutMs: asked,
+  });
 }
 
 async function describeWork(

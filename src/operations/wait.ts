@@ -33,11 +33,7 @@ export async function wait(
   return endOf(deps, done ?? session, done === null);
 }
 
-async function endOf(
-  deps: OperationDeps,
-  session: SessionRecord,
-  timedOut: boolean,
-): Promise<WaitOutput> {
+async function endOf(deps: OperationDeps, session: SessionRecord, timedOut: boolean): Promise<WaitOutput> {
   const turns = await deps.store.read.turns.ofRound(session.id, session.round);
   const receipts = turns.flatMap((turn) => (turn.receipt === null ? [] : [turn.receipt]));
   const isOver = !session.roundOpen;

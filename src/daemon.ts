@@ -1,0 +1,197 @@
+import { randomUUID } from "node:crypto";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import {
+  kinfoldHome,
+  loadConfig,
+  type Paths,
+  pathsIn,
+  prepareHome,
+  problemLine,
+  removeDaemonFile,
+  writeDaemonFile,
+} from "./config/index.ts";
+import { type Config, shortId } from "./contract/index.ts";
+import type { Driver } from "./drivers/port.ts";
+import { reaper } from "./drivers/process-tree.ts";
+import { createDrivers } from "./drivers/registry.ts";
+import type { EngineDeps, Service } from "./engine/deps.ts";
+import { Keeper } from "./engine/keeper.ts";
+import { Rollout } from "./engine/rollout.ts";
+import { Runner } from "./engine/runner.ts";
+import type { Deps, Moment } from "./kernel/deps.ts";
+import { hashOf, newSecret } from "./kernel/id.ts";
+import { type Log, openLog } from "./log.ts";
+import { createGate, createOperations, type OperationDeps } from "./operations/index.ts";
+import { createServer } from "./server/http.ts";
+import { agentPeerCheck } from "./server/peer.ts";
+import { openStore } from "./store/open.ts";
+import type { Store } from "./store/port.ts";
+
+export interface DaemonOptions {
+  readonly paths: Paths;
+  readonly config: Config;
+  readonly log: Log;
+  /** Further drivers, for tests and benchmarks. */
+  readonly drivers?: ReadonlyMap<string, Driver>;
+  readonly reached?: (moment: Moment) => void;
+}
+
+export interface Daemon {
+  readonly url: string;
+  readonly token: string;
+  readonly store: Store;
+  stop(): Promise<void>;
+}
+
+/** Constructs everything and starts a list of services. Nothing here knows a rule. */
+export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
+  const { paths, config, log } = options;
+  const boot = randomUUID();
+  prepareHome(paths);
+  const store = await openStore({ config, paths, boot, log, waitMs: 45_000 });
+  const stops: (() => Promise<void>)[] = [() => store.close()];
+  const stop = async (): Promise<void> => {
+    for (const each of stops.splice(0).toReversed()) await each();
+  };
+  try {
+    return await compose({ ...options, boot, store, stops, stop });
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+interface Parts extends DaemonOptions {
+  readonly boot: string;
+  readonly store: Store;
+  /** What to undo, in the order it was done. */
+  readonly stops: (() => Promise<void>)[];
+  readonly stop: () => Promise<void>;
+}
+
+async function compose(parts: Parts): Promise<Daemon> {
+  const { paths, config, log, store, boot, stops, stop } = parts;
+  const token = await personToken(paths, store);
+  const drivers = new Map([
+    ...createDrivers({ config, simDir: paths.sim, sandbox: config.sandbox, log }),
+    ...(parts.drivers ?? []),
+  ]);
+  const agents = await Promise.all([...drivers.values()].map((driver) => driver.probe()));
+  await store.nodes.register(agents);
+  let url = "";
+  const startedAt = Date.now();
+  const deps: Deps = { store, config, log, now: Date.now, reached: parts.reached ?? (() => undefined) };
+  const rolloutPath = (session: { id: string; createdAt: number }): string =>
+    rolloutFile(paths.rollouts, session);
+  const operationDeps: OperationDeps = {
+    ...deps,
+    address: () => url,
+    privateFolders: [paths.home],
+    rolloutPath,
+    version: VERSION,
+    startedAt,
+  };
+  const server = createServer({
+    operations: createOperations(operationDeps),
+    gate: createGate(operationDeps),
+    log,
+    config,
+    version: VERSION,
+    isAgentPeer: agentPeerCheck(),
+  });
+  ({ url } = await server.listen());
+  stops.push(() => server.close());
+  const toolsUrl = (): string => `${url}/mcp`;
+  const engineDeps: EngineDeps = {
+    ...deps,
+    drivers,
+    reaper,
+    toolsUrl,
+    rolloutPath,
+    rolloutFolder: paths.rollouts,
+  };
+  const runner = new Runner(engineDeps, agents);
+  const services: Service[] = [new Rollout(engineDeps), runner, new Keeper(engineDeps, runner)];
+  for (const service of services) {
+    await service.run();
+    stops.push(() => service.stop());
+  }
+  writeDaemonFile(paths.daemonFile, { pid: process.pid, url, startedAt, boot });
+  stops.push(async () => removeDaemonFile(paths.daemonFile, boot));
+  log.info({ url, pid: process.pid, store: store.kind, node: store.node }, "kinfold is up");
+  return { url, token, store, stop };
+}
+
+/** Minted at the first start; the file is the person's, the store knows only its hash. */
+async function personToken(paths: Paths, store: Store): Promise<string> {
+  if (!existsSync(paths.token)) {
+    writeFileSync(paths.token, `${newSecret("kfp")}\n`, { mode: 0o600, flag: "wx" });
+  }
+  const token = readFileSync(paths.token, "utf8").trim();
+  const hash = hashOf(token);
+  if ((await store.read.tokens.byHash(hash)) === null) {
+    await store.addToken({
+      hash,
+      kind: "person",
+      sessionId: null,
+      rootId: null,
+      fence: null,
+      name: "you",
+      createdAt: Date.now(),
+      expiresAt: null,
+      revokedAt: null,
+    });
+  }
+  return token;
+}
+
+function rolloutFile(folder: string, session: { id: string; createdAt: number }): string {
+  const time = new Date(session.createdAt).toISOString().replaceAll(":", "-").slice(0, 19);
+  const [year = "", month = "", day = ""] = time.slice(0, 10).split("-");
+  return path.join(folder, year, month, day, `rollout-${time}-${session.id}.jsonl`);
+}
+
+const PACKAGE = new URL("../package.json", import.meta.url);
+const VERSION = (JSON.parse(readFileSync(PACKAGE, "utf8")) as { version: string }).version;
+
+/** `kinfold up`: the configuration comes from the home, the environment and nothing else. */
+async function main(): Promise<void> {
+  const paths = pathsIn(kinfoldHome(process.env));
+  const isForeground = process.env["KINFOLD_FOREGROUND"] === "1";
+  try {
+    const { config, problems } = loadConfig({
+      home: paths.home,
+      cwd: paths.home,
+      env: process.env,
+      flags: {},
+    });
+    const log = openLog({ level: config.logLevel, path: isForeground ? paths.daemonLog : null });
+    for (const problem of problems) log.warn({ problem: problemLine(problem) }, "a setting was not applied");
+    const daemon = await startDaemon({ paths, config, log });
+    endOnSignal(daemon, log);
+  } catch (error) {
+    process.stderr.write(`kinfold cannot start: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.exit(1);
+  }
+}
+
+function endOnSignal(daemon: Daemon, log: Log): void {
+  let isEnding = false;
+  const end = (signal: string): void => {
+    if (isEnding) process.exit(1);
+    isEnding = true;
+    log.info({ signal, node: shortId(daemon.store.boot) }, "kinfold goes down");
+    daemon.stop().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        log.error({ err: error }, "kinfold did not go down in order");
+        process.exit(1);
+      },
+    );
+  };
+  process.on("SIGTERM", () => end("SIGTERM"));
+  process.on("SIGINT", () => end("SIGINT"));
+}
+
+if (import.meta.main || process.env["KINFOLD_FOREGROUND"] === "1") await main();

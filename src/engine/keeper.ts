@@ -1,0 +1,120 @@
+import type { EngineDeps, Service } from "./deps.ts";
+import { recover } from "./recovery.ts";
+import type { Runner } from "./runner.ts";
+import { closeIfOver } from "../kernel/round.ts";
+
+const TICK_MS = 1_000;
+const RENEW_MS = 5_000;
+/** A node that has not renewed for so long ends its agents, before others may act for it. */
+const LOST_MS = 20_000;
+/** A tick so late, or a clock so far off, means that the machine or the daemon slept. */
+const SLEPT_MS = 10_000;
+
+/**
+ * Time as this node lives it: notices sleep and moves open deadlines by it, renews the node's
+ * lease, and ends background work that has stopped or lasted too long.
+ */
+export class Keeper implements Service {
+  readonly name = "keeper";
+  readonly #deps: EngineDeps;
+  readonly #runner: Runner;
+  #timer: NodeJS.Timeout | null = null;
+  #busy: Promise<void> | null = null;
+  #ticked = { wall: 0, monotonic: 0 };
+  #renewed = 0;
+
+  constructor(deps: EngineDeps, runner: Runner) {
+    this.#deps = deps;
+    this.#runner = runner;
+  }
+
+  async run(): Promise<void> {
+    this.#ticked = { wall: this.#deps.now(), monotonic: performance.now() };
+    this.#renewed = performance.now();
+    this.#timer = setInterval(() => this.#tickSoon(), TICK_MS);
+  }
+
+  async stop(): Promise<void> {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    await this.#busy;
+  }
+
+  #tickSoon(): void {
+    if (this.#busy !== null) return;
+    this.#busy = this.#tick()
+      .catch((error: unknown) =>
+        this.#deps.log.error({ err: error }, "a tick failed; the next one tries again"),
+      )
+      .finally(() => {
+        this.#busy = null;
+      });
+  }
+
+  async #tick(): Promise<void> {
+    const before = this.#ticked;
+    this.#ticked = { wall: this.#deps.now(), monotonic: performance.now() };
+    const lateMs = this.#ticked.monotonic - before.monotonic - TICK_MS;
+    const jumpMs = this.#ticked.wall - before.wall - (this.#ticked.monotonic - before.monotonic);
+    const sleptMs = Math.max(lateMs, jumpMs);
+    if (sleptMs > SLEPT_MS) await this.#afterSleep(Math.round(sleptMs));
+    await this.#renew();
+    await this.#watchBackground();
+  }
+
+  async #afterSleep(sleptMs: number): Promise<void> {
+    const { store, log } = this.#deps;
+    log.warn({ sleptMs }, "the machine or the daemon slept; open deadlines are moved by as much");
+    const open = await store.read.sessions.withOpenRound(store.node);
+    for (const [rootId, sessions] of Map.groupBy(open, (session) => session.rootId)) {
+      await store.write(rootId, async (tx) => {
+        for (const { id } of sessions) {
+          const session = await tx.sessions.byId(id);
+          if (session?.backgroundUntil == null) continue;
+          await tx.sessions.patch(id, { backgroundUntil: session.backgroundUntil + sleptMs });
+        }
+        const text = `slept ${Math.round(sleptMs / 1000)} s; no deadline passed meanwhile`;
+        tx.append({ sessionId: rootId, type: "notice", text, data: { sleptMs }, at: this.#deps.now() });
+      });
+    }
+  }
+
+  /** The embedded store's lease has no clock; a server's does, and a node that lost it starts over. */
+  async #renew(): Promise<void> {
+    const { store, log } = this.#deps;
+    if (store.kind === "sqlite") return;
+    const sinceMs = performance.now() - this.#renewed;
+    if (sinceMs < RENEW_MS) return;
+    const isLost = sinceMs > LOST_MS;
+    if (isLost) {
+      log.warn({ sinceMs: Math.round(sinceMs) }, "the node's lease was not renewed in time; its agents end");
+      await this.#runner.releaseAll();
+    }
+    const sent = performance.now();
+    const isOurs = await store.nodes.renew();
+    if (isOurs && !isLost) {
+      this.#renewed = sent;
+      return;
+    }
+    if (!isLost) await this.#runner.releaseAll();
+    await store.nodes.register([...this.#runner.runtime.agents.values()]);
+    this.#renewed = performance.now();
+    await recover(this.#runner.runtime);
+    this.#runner.runtime.fill();
+  }
+
+  async #watchBackground(): Promise<void> {
+    const { store } = this.#deps;
+    for (const session of await store.read.sessions.withOpenRound(store.node)) {
+      if (session.backgroundUntil === null) continue;
+      const place = this.#runner.runtime.places.get(session.id);
+      const isOver = this.#deps.now() >= session.backgroundUntil;
+      const since = session.roundOpenedAt ?? 0;
+      const isBusy = !isOver && place?.agent != null && (await place.agent.handle.background(since));
+      if (isBusy || place?.recorder != null) continue;
+      await store.write(session.rootId, async (tx) => {
+        await tx.sessions.patch(session.id, { backgroundUntil: null });
+        await closeIfOver(tx, session.id, this.#deps.now());
+      });
+    }
+  }
+}

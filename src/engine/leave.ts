@@ -1,0 +1,87 @@
+import { unhost } from "./hosting.ts";
+import type { Place, Runtime } from "./place.ts";
+
+const CUT_MS = 250;
+
+/** The process stays a while after its round, in case more work comes. */
+export function goIdle(runtime: Runtime, place: Place): void {
+  place.idleSince = performance.now();
+  if (place.idleTimer !== null) clearTimeout(place.idleTimer);
+  place.idleTimer = setTimeout(() => {
+    if (place.recorder === null) void endPlace(runtime, place);
+  }, runtime.deps.config.idleMs);
+  place.idleTimer.unref();
+}
+
+export function leaveIdle(place: Place): void {
+  place.idleSince = null;
+  if (place.idleTimer !== null) clearTimeout(place.idleTimer);
+  place.idleTimer = null;
+}
+
+/**
+ * Ends the process of a place, in order: asked, given a grace, killed with everything below it.
+ * The turn in it, if there is one, settles by itself when its prompt ends.
+ */
+export function endPlace(runtime: Runtime, place: Place): Promise<void> {
+  place.isEnding = true;
+  place.ending ??= end(runtime, place);
+  return place.ending;
+}
+
+async function end(runtime: Runtime, place: Place): Promise<void> {
+  leaveIdle(place);
+  await cutStart(runtime, place);
+  const { agent, session } = place;
+  if (agent !== null) {
+    const graceMs = agent.hasExited ? 0 : runtime.deps.config.cancelGraceMs;
+    place.left = await unhost(runtime.deps, agent, graceMs);
+    place.agent = null;
+  } else {
+    await dropLease(runtime, place);
+  }
+  if (runtime.places.get(session.id) === place) runtime.places.delete(session.id);
+  runtime.fill();
+}
+
+/** An agent that is still starting cannot be asked: its process is ended by its marker. */
+async function cutStart(runtime: Runtime, place: Place): Promise<void> {
+  const { starting } = place;
+  if (starting === null) return;
+  let isDone = false;
+  const done = starting.then(() => (isDone = true));
+  while (!isDone) {
+    await runtime.deps.reaper.reap([place.hold.leaseId]);
+    await Promise.race([done, new Promise((resolve) => setTimeout(resolve, CUT_MS))]);
+  }
+}
+
+/** A place whose agent never came up has only its lease to give back. */
+async function dropLease(runtime: Runtime, place: Place): Promise<void> {
+  const { session, hold } = place;
+  await runtime.deps.store.write(session.rootId, async (tx) => {
+    await tx.leases.remove(session.id, hold.fence);
+  });
+}
+
+/** A turn that a caller wants stopped: asked first, and after the grace its process ends. */
+export async function stopTurn(runtime: Runtime, place: Place): Promise<void> {
+  const { agent, recorder } = place;
+  if (place.isStopping || agent === null || recorder === null) return;
+  place.isStopping = true;
+  agent.handle.cancel();
+  const timer = setTimeout(() => {
+    if (place.recorder === recorder && place.isStopping) void endPlace(runtime, place);
+  }, runtime.deps.config.cancelGraceMs);
+  await place.task;
+  clearTimeout(timer);
+}
+
+/** A turn that breaks in our own code is a bug: it is said, the place ends, and recovery takes the turn up. */
+export function follow(runtime: Runtime, place: Place, task: Promise<void>): void {
+  place.task = task.catch(async (error: unknown) => {
+    runtime.deps.log.error({ err: error, sessionId: place.session.id }, "a turn broke");
+    place.recorder = null;
+    await endPlace(runtime, place);
+  });
+}

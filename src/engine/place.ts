@@ -1,0 +1,63 @@
+import type { Agent } from "../contract/index.ts";
+import type { ProcessIdentity } from "../drivers/port.ts";
+import type { SessionRecord } from "../store/port.ts";
+import type { Hold } from "./claim.ts";
+import type { EngineDeps } from "./deps.ts";
+import type { LiveAgent } from "./hosting.ts";
+import type { Recorder } from "./recorder.ts";
+
+/**
+ * A session's place on this node: its agent process, and the turn that process is in.
+ *
+ * Starting (no agent yet) → prompting (agent and recorder) → idle (agent only) → prompting …
+ * → ending. A place is removed when its process has ended; the session stays.
+ */
+export interface Place {
+  readonly session: SessionRecord;
+  readonly hold: Hold;
+  agent: LiveAgent | null;
+  recorder: Recorder | null;
+  /** The turn under way, for whoever must wait for it. */
+  task: Promise<void> | null;
+  /** The start under way. */
+  starting: Promise<unknown> | null;
+  /** Its end under way, or done; asked for twice, it happens once. */
+  ending: Promise<void> | null;
+  /** The session was ended, or the daemon stops: nothing new starts here. */
+  isEnding: boolean;
+  /** The running turn is being stopped. */
+  isStopping: boolean;
+  isSteering: boolean;
+  idleSince: number | null;
+  idleTimer: NodeJS.Timeout | null;
+  left: readonly ProcessIdentity[];
+}
+
+/** What the parts of the runner share. Everything durable is in the store; this is only who is here. */
+export interface Runtime {
+  readonly deps: EngineDeps;
+  readonly places: Map<string, Place>;
+  /** What each agent can do, as it was found at start. */
+  readonly agents: ReadonlyMap<string, Agent>;
+  /** Looks for sessions that may start. */
+  readonly fill: () => void;
+  isStopping: boolean;
+}
+
+export function newPlace(session: SessionRecord, hold: Hold): Place {
+  return {
+    session,
+    hold,
+    agent: null,
+    recorder: null,
+    task: null,
+    starting: null,
+    ending: null,
+    isEnding: false,
+    isStopping: false,
+    isSteering: false,
+    idleSince: null,
+    idleTimer: null,
+    left: [],
+  };
+}

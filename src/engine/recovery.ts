@@ -1,0 +1,184 @@
+import { deliveryIdsIn } from "../domain/callback.ts";
+import { recoveryOf } from "../domain/recovery.ts";
+import { land } from "../kernel/admit.ts";
+import { closeIfOver } from "../kernel/round.ts";
+import type { LeaseRecord, MessageRecord, SessionRecord, TurnRecord } from "../store/port.ts";
+import { newHold, render } from "./claim.ts";
+import { continuation } from "./continuation.ts";
+import { host } from "./hosting.ts";
+import { follow } from "./leave.ts";
+import { newPlace, type Place, type Runtime } from "./place.ts";
+import { Recorder } from "./recorder.ts";
+import { replaySeen } from "./replay-seen.ts";
+import type { TurnEnd } from "./settle.ts";
+import { converse, ensureAgent, finishTurn, listener, settleIn } from "./turn.ts";
+
+/**
+ * After a start: what a dead daemon left behind is ended, and every turn it was in is settled,
+ * started afresh, or resumed in the agent's own session.
+ */
+export async function recover(runtime: Runtime): Promise<void> {
+  const { store } = runtime.deps;
+  await reapLeases(runtime);
+  const turns = await store.read.turns.runningOn(store.node);
+  for (const turn of turns) {
+    if (runtime.places.has(turn.sessionId)) continue;
+    await recoverTurn(runtime, turn);
+  }
+  for (const session of await store.read.sessions.withOpenRound(store.node)) {
+    if (runtime.places.has(session.id) || session.backgroundUntil === null) continue;
+    await dropBackground(runtime, session);
+  }
+}
+
+async function reapLeases(runtime: Runtime): Promise<void> {
+  const { store, reaper, log } = runtime.deps;
+  const leases = await store.read.leases.ofNode(store.node);
+  const dead = leases.filter((lease) => !runtime.places.has(lease.sessionId));
+  if (dead.length === 0) return;
+  const { killed, left } = await reaper.reap(dead.map((lease) => lease.id));
+  if (killed.length > 0) log.info({ killed: killed.length }, "ended processes of an earlier daemon");
+  if (left.length > 0) log.warn({ left }, "processes of an earlier daemon could not be ended");
+  for (const lease of dead) {
+    // Where something is left, each lease is asked for once more, to know whose it is.
+    const own = left.length === 0 ? left : (await reaper.reap([lease.id])).left;
+    await dropLease(runtime, lease, own);
+  }
+}
+
+async function dropLease(
+  runtime: Runtime,
+  lease: LeaseRecord,
+  left: readonly { pid: number; startTime: number | null; command: string }[],
+): Promise<void> {
+  await runtime.deps.store.write(lease.rootId, async (tx) => {
+    if (left.length === 0) await tx.leases.remove(lease.sessionId, lease.fence);
+    else
+      await tx.leases.patch(lease.sessionId, lease.fence, {
+        pid: null,
+        descendants: left.map((each) => ({ ...each })),
+      });
+  });
+}
+
+/** Background work lived in a process that is gone. */
+async function dropBackground(runtime: Runtime, session: SessionRecord): Promise<void> {
+  const { store, now } = runtime.deps;
+  await store.write(session.rootId, async (tx) => {
+    await tx.sessions.patch(session.id, { backgroundUntil: null });
+    await closeIfOver(tx, session.id, now());
+  });
+}
+
+async function recoverTurn(runtime: Runtime, turn: TurnRecord): Promise<void> {
+  const session = await runtime.deps.store.read.sessions.byId(turn.sessionId);
+  if (session === null) return;
+  const agent = runtime.agents.get(session.agent);
+  const recovery = recoveryOf({
+    sessionEnded: session.endedAt !== null,
+    stopAsked: turn.stopBy !== null,
+    agentSessionId: session.agentSessionId,
+    canLoad: agent?.load === true && agent.installed,
+    attempt: turn.attempt,
+    kind: turn.kind,
+  });
+  runtime.deps.log.info({ sessionId: session.id, turnId: turn.id, recovery }, "recovering a turn");
+  const place = await takeOver(runtime, session, turn);
+  if (place === null) return;
+  await replaySeen(runtime.deps, place.recorder!);
+  runtime.deps.reached("resume.claimed");
+  const task =
+    recovery === "restart" || recovery === "load"
+      ? resume(runtime, place, recovery)
+      : finishTurn(runtime, place, place.recorder!, endWithout(recovery, turn));
+  follow(runtime, place, task);
+}
+
+/** The same turn under a new fence, so that whatever is left of the old process loses. */
+async function takeOver(runtime: Runtime, session: SessionRecord, turn: TurnRecord): Promise<Place | null> {
+  const { deps } = runtime;
+  const hold = await deps.store.write(session.rootId, async (tx) => {
+    const fresh = await tx.sessions.byId(session.id);
+    if (fresh === null) return null;
+    const next = await newHold(deps, tx, fresh);
+    const patch = { fence: next.fence, boot: deps.store.boot, attempt: turn.attempt + 1, blocked: 0 };
+    return (await tx.turns.patchRunning(turn.id, turn.fence, patch)) ? next : null;
+  });
+  if (hold === null) return null;
+  const place = newPlace(session, hold);
+  const held: TurnRecord = { ...turn, fence: hold.fence, attempt: turn.attempt + 1, boot: deps.store.boot };
+  place.recorder = new Recorder(deps, held, () => undefined);
+  runtime.places.set(session.id, place);
+  return place;
+}
+
+async function resume(runtime: Runtime, place: Place, how: "restart" | "load"): Promise<void> {
+  const recorder = place.recorder!;
+  const start = how === "load" ? loadAgent(runtime, place) : ensureAgent(runtime, place);
+  place.starting = start;
+  const hosted = await start;
+  place.starting = null;
+  if (!hosted.ok) {
+    const end = how === "load" ? unknowable(recorder.turn) : notStarted(hosted.reason);
+    await finishTurn(runtime, place, recorder, end);
+    return;
+  }
+  runtime.deps.reached("resume.loaded");
+  const text = await readBack(runtime, place);
+  await finishTurn(runtime, place, recorder, await converse(runtime, place, text));
+}
+
+async function loadAgent(runtime: Runtime, place: Place): ReturnType<typeof ensureAgent> {
+  const { session, hold } = place;
+  const silent = { ...listener(runtime, place), load: session.agentSessionId };
+  const hosted = await host(runtime.deps, session, hold, silent);
+  if (hosted.ok) settleIn(runtime, place, hosted);
+  return hosted;
+}
+
+/** What the replay holds has landed; the rest is sent again, behind the words that continue the turn. */
+async function readBack(runtime: Runtime, place: Place): Promise<string> {
+  const { deps } = runtime;
+  const { turn } = place.recorder!;
+  const replay = place.agent?.handle.replay ?? null;
+  const texts = replay === null ? [] : [...replay.userTexts, ...replay.toolResults];
+  const found = new Set(texts.flatMap((text) => deliveryIdsIn(text)));
+  return deps.store.write(turn.rootId, async (tx) => {
+    const session = (await tx.sessions.byId(turn.sessionId))!;
+    const messages = await tx.messages.ofTurn(turn.id);
+    const missing: MessageRecord[] = [];
+    for (const message of messages) {
+      if (message.status === "landed") continue;
+      if (found.has(message.deliveryId)) await land(tx, message, deps.now());
+      else if (message.status === "taken" && message.carrier !== "tool") missing.push(message);
+    }
+    const { text } = missing.length === 0 ? { text: "" } : await render(tx, session, missing);
+    const hasBegun = messages.length > missing.length;
+    if (!hasBegun) return text;
+    const children = await tx.sessions.children(session.id);
+    return continuation({ cutAt: turn.startedAt, now: deps.now(), children, missing: text });
+  });
+}
+
+function endWithout(recovery: "settle" | "interrupt", turn: TurnRecord): TurnEnd {
+  if (recovery === "settle") {
+    return {
+      stopReason: "cancelled",
+      outcome: "cancelled",
+      reason: turn.stopNote,
+      usage: null,
+      background: false,
+    };
+  }
+  return unknowable(turn);
+}
+
+function unknowable(turn: TurnRecord): TurnEnd {
+  const tries = turn.attempt > 3 ? "it was resumed twice already" : "this agent cannot be resumed by itself";
+  const reason = `the computer or the daemon stopped and ${tries}`;
+  return { stopReason: "unknowable", outcome: "interrupted", reason, usage: null, background: false };
+}
+
+function notStarted(reason: string): TurnEnd {
+  return { stopReason: "not_started", outcome: "failed", reason, usage: null, background: false };
+}

@@ -1,0 +1,134 @@
+import type { AgentAnswer, AgentRequest, AgentUpdate, PromptEnd } from "../drivers/port.ts";
+import { oneLine } from "../domain/text.ts";
+import type { TurnRecord } from "../store/port.ts";
+import { autonomous } from "./autonomous.ts";
+import { host, type Hosted } from "./hosting.ts";
+import { endPlace, goIdle } from "./leave.ts";
+import type { Place, Runtime } from "./place.ts";
+import { Recorder } from "./recorder.ts";
+import { settle, type TurnEnd } from "./settle.ts";
+import { steerQueued } from "./steer.ts";
+
+/** From a claimed turn to its settled outcome. Whatever happens on the way, it settles. */
+export async function runTurn(
+  runtime: Runtime,
+  place: Place,
+  order: { turn: TurnRecord; text: string },
+): Promise<void> {
+  const recorder = new Recorder(runtime.deps, order.turn, () => void endPlace(runtime, place));
+  place.recorder = recorder;
+  const hosted = await ensureAgent(runtime, place);
+  const end = hosted.ok ? await converse(runtime, place, order.text) : notStarted(hosted.reason);
+  await finishTurn(runtime, place, recorder, end);
+}
+
+/** Settles and leaves the place as the outcome wants it: idle, or ended with its process. */
+export async function finishTurn(
+  runtime: Runtime,
+  place: Place,
+  recorder: Recorder,
+  end: TurnEnd,
+): Promise<void> {
+  const isGone = place.agent === null || place.agent.hasExited || place.isEnding;
+  // Where the agent is gone, its process tree ends before the outcome is written.
+  if (isGone) await endPlace(runtime, place);
+  await settle(runtime.deps, recorder, { ...end, left: place.left });
+  place.recorder = null;
+  place.isStopping = false;
+  if (!isGone) goIdle(runtime, place);
+  runtime.fill();
+}
+
+export async function ensureAgent(runtime: Runtime, place: Place): Promise<Hosted> {
+  if (place.agent !== null) return { ok: true, agent: place.agent };
+  const starting = startAgent(runtime, place);
+  place.starting = starting;
+  const hosted = await starting;
+  place.starting = null;
+  return hosted;
+}
+
+async function startAgent(runtime: Runtime, place: Place): Promise<Hosted> {
+  const { deps } = runtime;
+  const canLoad = runtime.agents.get(place.session.agent)?.load === true;
+  const load = canLoad ? place.session.agentSessionId : null;
+  let hosted = await host(deps, place.session, place.hold, { ...listener(runtime, place), load });
+  if (!hosted.ok && hosted.isLoadFailure && !place.isEnding) {
+    place.recorder?.notice(
+      `the earlier conversation could not be loaded (${oneLine(hosted.reason)}); it starts anew`,
+    );
+    hosted = await host(deps, place.session, place.hold, { ...listener(runtime, place), load: null });
+  }
+  if (hosted.ok) settleIn(runtime, place, hosted);
+  return hosted;
+}
+
+export function settleIn(runtime: Runtime, place: Place, hosted: Hosted & { ok: true }): void {
+  place.agent = hosted.agent;
+  void hosted.agent.handle.exited.then(() => {
+    hosted.agent.hasExited = true;
+    if (place.recorder === null && !place.isEnding) void endPlace(runtime, place);
+  });
+}
+
+export function listener(
+  runtime: Runtime,
+  place: Place,
+): { onUpdate(update: AgentUpdate): void; onRequest(request: AgentRequest): Promise<AgentAnswer> } {
+  return {
+    onUpdate(update) {
+      if (place.recorder !== null) place.recorder.record(update);
+      else if (place.agent !== null && !place.isEnding) autonomous(runtime, place, update);
+    },
+    async onRequest(request) {
+      return answer(place, request);
+    },
+  };
+}
+
+/** Sends the prompt and waits for its end; a stop that came while the agent started is kept. */
+export async function converse(runtime: Runtime, place: Place, text: string): Promise<TurnEnd> {
+  const { agent, recorder } = place;
+  if (agent === null || recorder === null) return notStarted("the agent is gone");
+  if (place.isEnding) return { ...notStarted("it was stopped before it began"), outcome: "cancelled" };
+  const prompting = agent.handle.prompt(text);
+  runtime.deps.reached("prompt.sent");
+  void steerQueued(runtime, place);
+  const end = await prompting;
+  if (end.stopReason === "exited") agent.hasExited = true;
+  if (place.isEnding || agent.hasExited) await endPlace(runtime, place);
+  const isOver = end.stopReason !== "end_turn" || place.isEnding;
+  const background = isOver ? false : await agent.handle.background(recorder.turn.startedAt);
+  return { stopReason: end.stopReason, reason: reasonOf(end), usage: end.usage, background };
+}
+
+/** Until questions and permissions go upward, an agent's request is denied and noted in the receipt. */
+function answer(place: Place, request: AgentRequest): AgentAnswer {
+  if (request.kind === "permission" && request.ours) return { kind: "allow" };
+  const what = request.kind === "permission" ? (request.command ?? request.title) : request.text;
+  const tool = request.kind === "permission" ? request.tool : "question";
+  place.recorder?.seen.denied.push(tool);
+  place.recorder?.notice(`denied: ${oneLine(what)}`);
+  return { kind: "deny" };
+}
+
+function notStarted(reason: string): TurnEnd {
+  return { stopReason: "not_started", outcome: "failed", reason, usage: null, background: false };
+}
+
+/** One of a closed list, for the callback. */
+function reasonOf(end: PromptEnd): string | null {
+  switch (end.stopReason) {
+    case "end_turn":
+    case "cancelled":
+      return null;
+    case "exited": {
+      const signal = end.exit?.signal ? ` (signal ${end.exit.signal})` : "";
+      return `the agent process exited with code ${end.exit?.code ?? "unknown"}${signal}`;
+    }
+    case "error":
+      return `the agent reported: "${oneLine(end.error ?? "an error")}"`;
+    default:
+      return `the agent stopped: ${end.stopReason.replaceAll("_", " ")}`;
+  }
+}
