@@ -1,6 +1,6 @@
 import type { MessageReads, MessageWrites } from "./port.ts";
 import type { MessageRecord } from "./record.ts";
-import { list, sql, type Query, type Sql } from "./sql.ts";
+import { list, raw, sql, type Query, type Sql } from "./sql.ts";
 import { table } from "./table.ts";
 
 export const messages = table<MessageRecord>(
@@ -34,6 +34,9 @@ export const messages = table<MessageRecord>(
   { fixed: ["id", "rootId", "sessionId", "position"] },
 );
 
+/** Names the index's own condition too: SQLite does not conclude one from the other. */
+export const QUEUED = raw("status IN ('queued', 'taken') AND status = 'queued'");
+
 export function messageReads(q: Query): MessageReads {
   const { columns } = messages;
   const one = async (statement: Sql) => {
@@ -53,7 +56,7 @@ export function messageReads(q: Query): MessageReads {
       one(sql`SELECT ${columns} FROM messages
         WHERE session_id = ${sessionId} AND callback_key = ${callbackKey}`),
     queued: (sessionId, limit) =>
-      many(sql`SELECT ${columns} FROM messages WHERE session_id = ${sessionId} AND status = 'queued'
+      many(sql`SELECT ${columns} FROM messages WHERE session_id = ${sessionId} AND ${QUEUED}
         ORDER BY CASE WHEN kind = 'answer' THEN 0 ELSE 1 END, position LIMIT ${limit}`),
     ofTurn: (turnId) =>
       many(sql`SELECT ${columns} FROM messages WHERE turn_id = ${turnId} ORDER BY position`),
@@ -64,7 +67,7 @@ export function messageReads(q: Query): MessageReads {
       count(sql`SELECT count(*) FROM messages
         WHERE session_id = ${sessionId} AND status IN ('queued', 'taken')`),
     queuedCount: (sessionId) =>
-      count(sql`SELECT count(*) FROM messages WHERE session_id = ${sessionId} AND status = 'queued'`),
+      count(sql`SELECT count(*) FROM messages WHERE session_id = ${sessionId} AND ${QUEUED}`),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { SessionFilter, SessionReads, SessionWrites } from "./port.ts";
 import type { Counts, SessionRecord } from "./record.ts";
 import { and, raw, sql, type Query, type Row, type Sql } from "./sql.ts";
+import { QUEUED } from "./message.ts";
 import { table } from "./table.ts";
 
 export const sessions = table<SessionRecord>(
@@ -118,7 +119,7 @@ export function sessionReads(q: Query): SessionReads {
         q,
         sql`SELECT count(*) FROM sessions s JOIN ${FIRST_QUEUED} q ON q.session_id = s.id
         JOIN (SELECT min(admitted_at) AS since FROM messages
-          WHERE session_id = ${sessionId} AND status = 'queued') own
+          WHERE session_id = ${sessionId} AND ${QUEUED}) own
         ON q.since < own.since OR (q.since = own.since AND s.id < ${sessionId})
         WHERE ${isReady(node)}`,
       ),
@@ -152,7 +153,7 @@ const NOTHING = raw("");
 
 /** The messages that wait longest, one per session. */
 const FIRST_QUEUED = raw(
-  "(SELECT session_id, min(admitted_at) AS since FROM messages WHERE status = 'queued' GROUP BY session_id)",
+  `(SELECT session_id, min(admitted_at) AS since FROM messages WHERE ${QUEUED.text} GROUP BY session_id)`,
 );
 
 function isReady(node: string): Sql {

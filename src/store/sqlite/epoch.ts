@@ -1,6 +1,6 @@
-import { readFileSync, statSync } from "node:fs";
-import { uptime } from "node:os";
+import { statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
+import { machineBoot } from "../host.ts";
 
 export interface Opening {
   readonly epoch: string;
@@ -60,14 +60,4 @@ function putMeta(db: DatabaseSync, values: Readonly<Record<string, string>>): vo
   db.exec("BEGIN IMMEDIATE");
   for (const [key, value] of Object.entries(values)) put.run(key, value);
   db.exec("COMMIT");
-}
-
-/** Changes when the machine starts anew. Where the system has no name for it, when it started, to ten minutes. */
-function machineBoot(): string {
-  try {
-    return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
-  } catch {
-    // Not Linux. A rounding that falls the other way next time costs clients one snapshot.
-    return String(Math.round((Date.now() - uptime() * 1_000) / 600_000));
-  }
 }

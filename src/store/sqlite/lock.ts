@@ -1,6 +1,7 @@
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { DatabaseSync } from "node:sqlite";
+import { isAlive } from "../host.ts";
 import { StoreLocked, type Holder } from "../problem.ts";
 import { BUSY, codeOf } from "./failure.ts";
 
@@ -74,13 +75,4 @@ function readNote(path: string): Note | null {
 function writeNote(path: string, note: Note): void {
   writeFileSync(`${path}.new`, JSON.stringify(note), { mode: 0o600 });
   renameSync(`${path}.new`, path);
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
 }

@@ -2,17 +2,16 @@ import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { uuidv7 } from "uuidv7";
-import type { Agent } from "../../contract/index.ts";
 import type { Log } from "../../log.ts";
 import { eventReads, writeEvents } from "../event.ts";
 import { Listeners } from "../listener.ts";
-import { nodeReads, nodeWrites } from "../node.ts";
-import type { Nodes, Store, Tx } from "../port.ts";
+import type { Store, Tx } from "../port.ts";
 import { StoreCorrupt, StoreProblem, StoreUnusable } from "../problem.ts";
 import { sql } from "../sql.ts";
 import { tokenWrites } from "../token.ts";
 import { GuardedQuery, OpenTx, readsOver } from "../tx.ts";
 import { backUp } from "./backup.ts";
+import { nodesOver } from "./claim.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import { Connection } from "./connection.ts";
 import { markClean, openEpoch } from "./epoch.ts";
@@ -166,32 +165,6 @@ function announce(listeners: Listeners, jobs: readonly Job<unknown>[]): void {
     for (const sessionId of tx.wakes) wakes.add(sessionId);
   }
   if (rootIds.size > 0) listeners.committed({ rootIds: [...rootIds], wakes: [...wakes] });
-}
-
-/** The lock on the file is the lease: whoever has the file is the node, for as long as it lives. */
-function nodesOver(at: {
-  node: string;
-  boot: string;
-  reader: Connection;
-  plain: <T>(work: (q: GuardedQuery) => Promise<T>) => Promise<T>;
-}): Nodes {
-  const { node, boot, reader, plain } = at;
-  return {
-    ...nodeReads(reader),
-    register: (agents) =>
-      plain(async (q) => {
-        await nodeWrites(q).make(node);
-        const row = await q.get(sql`SELECT boot FROM nodes WHERE node = ${node}`);
-        const previous = row?.[0] as string;
-        await q.run(sql`UPDATE nodes SET boot = ${boot}, agents = ${JSON.stringify(agents)}, alive_until = NULL
-          WHERE node = ${node}`);
-        return { previousBoot: previous === "" || previous === boot ? null : previous };
-      }),
-    publish: async (agents: readonly Agent[]) => {
-      await plain((q) => nodeWrites(q).publish({ node, boot }, agents));
-    },
-    renew: async () => true,
-  };
 }
 
 /** Reads the file before anything may write to it, so that a damaged one stays as it was found. */

@@ -72,9 +72,7 @@ CREATE INDEX sessions_name ON sessions (name) WHERE name IS NOT NULL;
 CREATE INDEX sessions_created ON sessions (created_at, id);
 CREATE UNIQUE INDEX sessions_key ON sessions (key_caller, key) WHERE key IS NOT NULL;
 CREATE INDEX sessions_reply_lost ON sessions (parent_id, key_hash) WHERE reply_lost_at IS NOT NULL;
-CREATE INDEX sessions_open_node ON sessions (node) WHERE round_open = 1 AND ended_at IS NULL;
-CREATE INDEX sessions_open_root ON sessions (root_id) WHERE round_open = 1 AND ended_at IS NULL;
-CREATE INDEX sessions_open_parent ON sessions (parent_id) WHERE round_open = 1 AND ended_at IS NULL;
+CREATE INDEX sessions_open ON sessions (root_id, node) WHERE round_open = 1 AND ended_at IS NULL;
 CREATE INDEX sessions_unseen ON sessions (id) WHERE seen = 0;
 
 CREATE TABLE turns (
@@ -146,8 +144,7 @@ CREATE TABLE messages (
   body TEXT
 ) STRICT;
 CREATE UNIQUE INDEX messages_session ON messages (session_id, position);
-CREATE INDEX messages_queued ON messages (session_id, admitted_at) WHERE status = 'queued';
-CREATE INDEX messages_open ON messages (session_id) WHERE status IN ('queued', 'taken');
+CREATE INDEX messages_open ON messages (session_id, status, admitted_at) WHERE status IN ('queued', 'taken');
 CREATE UNIQUE INDEX messages_key ON messages (key_caller, key) WHERE key IS NOT NULL;
 CREATE UNIQUE INDEX messages_callback ON messages (session_id, callback_key) WHERE callback_key IS NOT NULL;
 CREATE INDEX messages_delivery ON messages (session_id, delivery_id);

@@ -1,0 +1,95 @@
+import type pg from "pg";
+import type { Agent } from "../../contract/index.ts";
+import { isGone, ownMark, type ProcessMark } from "../host.ts";
+import { nodeReads, nodeWrites } from "../node.ts";
+import type { Nodes } from "../port.ts";
+import { StoreLocked } from "../problem.ts";
+import { raw, sql, type Query } from "../sql.ts";
+import { PostgresQuery } from "./connection.ts";
+
+/** A renewal is good for this long by the server's clock. */
+const LIFE_MS = 30_000;
+/** Others act this long after a node's time has run out. */
+const GRACE_MS = 10_000;
+const LOOK_MS = 250;
+const NOW = raw("(extract(epoch FROM clock_timestamp()) * 1000)::bigint");
+
+interface Claim {
+  readonly pool: pg.Pool;
+  readonly q: Query;
+  readonly node: string;
+  readonly boot: string;
+  readonly waitMs: number;
+}
+
+/**
+ * One row per node says which boot may act in its name and until when. A boot that still may is
+ * refused or waited for; one whose process is certainly dead on this very machine is not, so that
+ * a daemon started again after a crash has its node at once.
+ */
+export function nodesOver(claim: Claim): Nodes & { release(): Promise<void> } {
+  const { q, node, boot } = claim;
+  return {
+    ...nodeReads(q),
+    async register(agents) {
+      const deadline = performance.now() + claim.waitMs;
+      for (;;) {
+        const tried = await tryClaim(claim, agents);
+        if (tried.holder === null) return { previousBoot: tried.previousBoot };
+        if (performance.now() >= deadline) throw tried.holder;
+        await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      }
+    },
+    async publish(agents) {
+      await nodeWrites(q).publish({ node, boot }, agents);
+    },
+    async renew() {
+      const changed = await q.run(sql`UPDATE nodes SET alive_until = ${NOW} + ${LIFE_MS}
+        WHERE node = ${node} AND boot = ${boot} AND alive_until > ${NOW}`);
+      return changed === 1;
+    },
+    async release() {
+      await q.run(sql`UPDATE nodes SET alive_until = 0 WHERE node = ${node} AND boot = ${boot}`);
+    },
+  };
+}
+
+async function tryClaim(
+  claim: Claim,
+  agents: readonly Agent[],
+): Promise<{ holder: StoreLocked | null; previousBoot: string | null }> {
+  const { node, boot } = claim;
+  const client = await claim.pool.connect();
+  let failure: Error | undefined;
+  try {
+    const q = new PostgresQuery(client);
+    await client.query("BEGIN");
+    await nodeWrites(q).make(node);
+    const row = await q.get(sql`SELECT boot, coalesce(alive_until, 0) + ${GRACE_MS} > ${NOW}, holder
+      FROM nodes WHERE node = ${node} FOR UPDATE`);
+    const [before, alive, holder] = row as [string, boolean, string | null];
+    const mark = holder === null ? null : (JSON.parse(holder) as ProcessMark);
+    if (before !== "" && before !== boot && alive && (mark === null || !isGone(mark))) {
+      await client.query("ROLLBACK");
+      return { holder: heldBy(node, before, mark), previousBoot: null };
+    }
+    await q.run(sql`UPDATE nodes SET boot = ${boot}, alive_until = ${NOW} + ${LIFE_MS},
+      agents = ${JSON.stringify(agents)}, holder = ${JSON.stringify(ownMark())} WHERE node = ${node}`);
+    await client.query("COMMIT");
+    return { holder: null, previousBoot: before === "" || before === boot ? null : before };
+  } catch (error) {
+    failure = error as Error;
+    throw error;
+  } finally {
+    client.release(failure);
+  }
+}
+
+function heldBy(node: string, boot: string, mark: ProcessMark | null): StoreLocked {
+  return new StoreLocked(`The node "${node}"`, {
+    pid: mark?.pid ?? null,
+    since: mark?.since ?? null,
+    host: mark?.host ?? null,
+    boot,
+  });
+}

@@ -1,0 +1,138 @@
+import pg from "pg";
+import type { Log } from "../../log.ts";
+import { StoreUnusable } from "../problem.ts";
+import { numbered, type Query, type Row, type Sql } from "../sql.ts";
+import { isConnectionLoss, translated } from "./failure.ts";
+
+export interface Address {
+  /** For the driver; holds the password. */
+  readonly url: string;
+  readonly schema: string;
+  /** For people: no password. */
+  readonly shown: string;
+}
+
+const POOL_MAX = 16;
+const CONNECT_MS = 10_000;
+const IDLE_MS = 30_000;
+/** Longer than any honest statement; they free the tree's lock when something hangs. */
+const SETTINGS = [
+  "-c synchronous_commit=on",
+  "-c lock_timeout=10000",
+  "-c statement_timeout=30000",
+  "-c idle_in_transaction_session_timeout=10000",
+];
+
+/** `?schema=` names where the tables are, so that one database can hold several stores. */
+export function addressOf(store: string): Address {
+  const url = new URL(store);
+  const schema = url.searchParams.get("schema") ?? "kinfold";
+  if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema)) {
+    throw new StoreUnusable(
+      `"${schema}" cannot be a schema: use lower-case letters, digits and underscores.`,
+    );
+  }
+  url.searchParams.delete("schema");
+  const given = url.searchParams.get("options");
+  const options = [`-c search_path=${schema}`, ...SETTINGS, ...(given === null ? [] : [given])].join(" ");
+  url.searchParams.set("options", options);
+  return { url: url.href, schema, shown: `${url.host}${url.pathname} (schema ${schema})` };
+}
+
+export function openPool(address: Address, log: Log): pg.Pool {
+  const pool = new pg.Pool({ ...clientOptions(address), max: POOL_MAX, idleTimeoutMillis: IDLE_MS });
+  pool.on("error", (error) =>
+    log.warn({ error: error.message }, "an idle connection to PostgreSQL was lost"),
+  );
+  return pool;
+}
+
+export function clientOptions(address: Address): pg.ClientConfig {
+  return {
+    connectionString: address.url,
+    application_name: "kinfold",
+    connectionTimeoutMillis: CONNECT_MS,
+    keepAlive: true,
+    types: { getTypeParser: parserFor as typeof pg.types.getTypeParser },
+  };
+}
+
+/** Times, counts and sums are numbers in both databases. */
+function parserFor(oid: number, format?: string): unknown {
+  if (oid === pg.types.builtins.INT8 || oid === pg.types.builtins.NUMERIC) return Number;
+  return pg.types.getTypeParser(oid, format as "text");
+}
+
+/** The least a connection must offer: a client of the pool, or the pool itself. */
+interface Asks {
+  query(config: pg.QueryArrayConfig<unknown[]>): Promise<pg.QueryArrayResult<unknown[][]>>;
+}
+
+/** Statements that occur often get a name, and are parsed once per connection. */
+const NAMED_MAX = 400;
+const prepared = new Map<string, { text: string; name?: string }>();
+
+export class PostgresQuery implements Query {
+  readonly #asks: Asks;
+
+  constructor(asks: Asks) {
+    this.#asks = asks;
+  }
+
+  async all(statement: Sql): Promise<Row[]> {
+    return (await this.#ask(statement)).rows;
+  }
+
+  async get(statement: Sql): Promise<Row | null> {
+    return (await this.#ask(statement)).rows[0] ?? null;
+  }
+
+  async run(statement: Sql): Promise<number> {
+    return (await this.#ask(statement)).rowCount ?? 0;
+  }
+
+  #ask(statement: Sql): Promise<pg.QueryArrayResult<unknown[][]>> {
+    const { text, name } = preparedFor(statement.text);
+    const values = statement.params.map((value) => (typeof value === "string" ? storable(value) : value));
+    return this.#asks.query({ text, values, rowMode: "array", ...(name === undefined ? {} : { name }) });
+  }
+}
+
+/** Reads outside a write: asked again once where the connection was lost on the way. */
+export class PoolQuery extends PostgresQuery {
+  override all(statement: Sql): Promise<Row[]> {
+    return twice(() => super.all(statement));
+  }
+
+  override get(statement: Sql): Promise<Row | null> {
+    return twice(() => super.get(statement));
+  }
+}
+
+async function twice<T>(ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (!isConnectionLoss(error)) throw translated(error);
+  }
+  try {
+    return await ask();
+  } catch (error) {
+    throw translated(error);
+  }
+}
+
+function preparedFor(text: string): { text: string; name?: string } {
+  const known = prepared.get(text);
+  if (known !== undefined) return known;
+  const rendered = numbered(text);
+  if (prepared.size >= NAMED_MAX) return { text: rendered };
+  const made = { text: rendered, name: `kinfold_${prepared.size}` };
+  prepared.set(text, made);
+  return made;
+}
+
+/** PostgreSQL's text cannot hold NUL; its picture can stand for it. */
+function storable(value: string): string {
+  return value.includes("\u0000") ? value.replaceAll("\u0000", "\u2400") : value;
+}

@@ -1,0 +1,31 @@
+import type pg from "pg";
+
+/**
+ * The epoch belongs to this schema of this database on this timeline. PostgreSQL makes a commit
+ * durable before it is seen, so its crashes lose nothing shown; but a dump that was loaded, or a
+ * server taken back to an earlier time, is another history, whose transaction numbers mean
+ * nothing to older cursors.
+ */
+export async function openEpoch(client: pg.ClientBase, mint: () => string): Promise<string> {
+  const { rows } = await client.query<{ place: string }>(`
+    SELECT (SELECT system_identifier FROM pg_control_system())::text || '/' ||
+      (SELECT timeline_id FROM pg_control_checkpoint())::text || '/' ||
+      (SELECT oid FROM pg_database WHERE datname = current_database())::text || '/' ||
+      (SELECT oid FROM pg_namespace WHERE nspname = current_schema())::text AS place`);
+  const place = rows[0]?.place ?? "";
+  await client.query("BEGIN");
+  await client.query("LOCK TABLE meta IN SHARE ROW EXCLUSIVE MODE");
+  const kept = await client.query<{ key: string; value: string }>("SELECT key, value FROM meta");
+  const meta = new Map(kept.rows.map(({ key, value }) => [key, value]));
+  const known = meta.get("place") === place ? meta.get("epoch") : undefined;
+  const epoch = known ?? mint();
+  if (known === undefined) {
+    await client.query(
+      `INSERT INTO meta (key, value) VALUES ('place', $1), ('epoch', $2)
+       ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
+      [place, epoch],
+    );
+  }
+  await client.query("COMMIT");
+  return epoch;
+}

@@ -1,0 +1,65 @@
+import { Refusal } from "../../contract/index.ts";
+
+/** What can be done about an error: try the whole write again, or tell the caller. */
+export type Remedy = "again" | "reconnect" | "tell";
+
+const AGAIN = new Set([
+  "40001", // serialization_failure
+  "40P01", // deadlock_detected
+  "23505", // unique_violation: another tree took the key a moment ago; now it will be found
+]);
+const GONE = new Set([
+  "57P01",
+  "57P02",
+  "57P03",
+  "53300",
+  "ECONNRESET",
+  "ECONNREFUSED",
+  "EPIPE",
+  "ETIMEDOUT",
+]);
+
+/** The server ended the connection because a write sat there without asking it anything. */
+export const IDLE_IN_TRANSACTION = "25P03";
+
+export function codeOf(error: unknown): string {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === "string" ? code : "";
+}
+
+export function remedyFor(error: unknown): Remedy {
+  const code = codeOf(error);
+  if (AGAIN.has(code)) return "again";
+  return isConnectionLoss(error) ? "reconnect" : "tell";
+}
+
+export function isConnectionLoss(error: unknown): boolean {
+  const code = codeOf(error);
+  if (GONE.has(code) || code.startsWith("08")) return true;
+  // The driver gives these two no code.
+  return (
+    error instanceof Error &&
+    /^(Connection terminated|timeout exceeded when trying to connect|Client )/.test(error.message)
+  );
+}
+
+/** What a caller is told: trouble of the server is a refusal, anything else stays what it was. */
+export function translated(error: unknown): unknown {
+  const code = codeOf(error);
+  if (code === "53100") {
+    return new Refusal("disk_full", "The disk of the PostgreSQL server is full; nothing was changed.");
+  }
+  if (code === "55P03" || code === "57014" || code === "53200") {
+    return new Refusal(
+      "store_busy",
+      "PostgreSQL could not take the write in time; nothing was changed. Try again.",
+    );
+  }
+  if (isConnectionLoss(error)) {
+    return new Refusal(
+      "store_busy",
+      "PostgreSQL does not answer; nothing was changed. Try again in a moment.",
+    );
+  }
+  return error;
+}

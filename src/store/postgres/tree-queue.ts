@@ -1,0 +1,23 @@
+/**
+ * Writes of one tree wait for each other here rather than in the server, where each would hold a
+ * connection of the pool while it waits for the tree's row.
+ */
+export class TreeQueue {
+  readonly #last = new Map<string, Promise<unknown>>();
+
+  run<T>(rootId: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#last.get(rootId);
+    const own = before === undefined ? work() : before.then(work, work);
+    this.#last.set(rootId, own);
+    const forget = () => {
+      if (this.#last.get(rootId) === own) this.#last.delete(rootId);
+    };
+    own.then(forget, forget);
+    return own;
+  }
+
+  /** Resolves when everything that was taken has ended. */
+  async idle(): Promise<void> {
+    while (this.#last.size > 0) await Promise.allSettled(this.#last.values());
+  }
+}

