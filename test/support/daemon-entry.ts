@@ -1,0 +1,27 @@
+// The daemon as `kinfold up` runs it, with one difference: it can be told to die at a named moment.
+import { kinfoldHome, loadConfig, pathsIn } from "../../src/config/index.ts";
+import { startDaemon } from "../../src/daemon.ts";
+import { openLog } from "../../src/log.ts";
+
+const paths = pathsIn(kinfoldHome(process.env));
+const { config } = loadConfig({ home: paths.home, cwd: paths.home, env: withoutTest(process.env), flags: {} });
+const [moment, count = "1"] = (process.env["KINFOLD_TEST_CRASH"] ?? "").split(":");
+let left = Number(count);
+
+const daemon = await startDaemon({
+  paths,
+  config,
+  log: openLog({ level: config.logLevel, path: null }),
+  reached: (reached) => {
+    if (reached !== moment) return;
+    left -= 1;
+    if (left === 0) process.kill(process.pid, "SIGKILL");
+  },
+});
+process.on("SIGTERM", () => {
+  void daemon.stop().then(() => process.exit(0));
+});
+
+function withoutTest(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith("KINFOLD_TEST_")));
+}

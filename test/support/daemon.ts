@@ -1,0 +1,169 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { connect } from "../../src/client/index.ts";
+import { readDaemonFile } from "../../src/config/daemon-file.ts";
+import type { Moment } from "../../src/kernel/deps.ts";
+
+const ENTRY = fileURLToPath(new URL("./daemon-entry.ts", import.meta.url));
+
+export type Client = ReturnType<typeof connect>;
+
+export interface DaemonSetup {
+  /** `sqlite`, or a postgres:// address. */
+  readonly store?: string;
+  /** Flat settings, as in the environment: `{ KINFOLD_LIMITS_CHILDREN_MAX: "100" }`. */
+  readonly env?: Record<string, string>;
+  /** The whole of kinfold.yaml. */
+  readonly yaml?: string;
+}
+
+/** A home of its own with daemons started and killed in it: real processes on a real file. */
+export class TestHome {
+  readonly home: string;
+  readonly work: string;
+  readonly #setup: DaemonSetup;
+  readonly #processes: ChildProcess[] = [];
+  #current: ChildProcess | null = null;
+
+  constructor(setup: DaemonSetup = {}) {
+    this.#setup = setup;
+    this.home = mkdtempSync(path.join(tmpdir(), "kinfold-test-"));
+    this.work = mkdtempSync(path.join(tmpdir(), "kinfold-work-"));
+    if (setup.yaml !== undefined) writeFileSync(path.join(this.home, "kinfold.yaml"), setup.yaml);
+  }
+
+  get pid(): number {
+    return this.#current?.pid ?? 0;
+  }
+
+  get token(): string {
+    return readFileSync(path.join(this.home, "token"), "utf8").trim();
+  }
+
+  get url(): string {
+    return readDaemonFile(path.join(this.home, "daemon.json"))?.url ?? "";
+  }
+
+  /** `crashAt`: the daemon kills itself with SIGKILL when it reaches that moment for the n-th time. */
+  async start(options: { crashAt?: { moment: Moment; count?: number }; env?: Record<string, string> } = {}): Promise<Client> {
+    const { crashAt } = options;
+    const child = spawn(process.execPath, [ENTRY], {
+      stdio: ["ignore", "inherit", "inherit"],
+      env: {
+        PATH: process.env["PATH"] ?? "",
+        HOME: this.work,
+        KINFOLD_HOME: this.home,
+        KINFOLD_PORT: "0",
+        KINFOLD_STORE: this.#setup.store ?? "sqlite",
+        KINFOLD_LOG_LEVEL: process.env["KINFOLD_TEST_LOG"] ?? "error",
+        ...this.#setup.env,
+        ...options.env,
+        ...(crashAt === undefined ? {} : { KINFOLD_TEST_CRASH: `${crashAt.moment}:${crashAt.count ?? 1}` }),
+      },
+    });
+    this.#processes.push(child);
+    this.#current = child;
+    const file = path.join(this.home, "daemon.json");
+    for (;;) {
+      const daemon = existsSync(file) ? readDaemonFile(file) : null;
+      if (daemon?.pid === child.pid) return this.client();
+      if (child.exitCode !== null || child.signalCode !== null) {
+        throw new Error(`the daemon ended while it started: ${child.exitCode ?? child.signalCode}`);
+      }
+      await pause(10);
+    }
+  }
+
+  client(): Client {
+    return connect({ url: this.url, token: this.token });
+  }
+
+  /** Resolves when the running daemon has ended, however it does. */
+  async ended(): Promise<void> {
+    const child = this.#current;
+    if (child !== null && child.exitCode === null && child.signalCode === null) await once(child, "exit");
+  }
+
+  async kill(): Promise<void> {
+    this.#current?.kill("SIGKILL");
+    await this.ended();
+  }
+
+  async stop(): Promise<void> {
+    this.#current?.kill("SIGTERM");
+    await this.ended();
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#current?.kill(signal);
+  }
+
+  /** Ends everything and fails if a process with a marker of ours is left. */
+  async close(): Promise<void> {
+    const leases = markers(this.home);
+    await this.stop();
+    for (const child of this.#processes) child.kill("SIGKILL");
+    const left = await gone(() => markers(this.home).length === 0 || leases.length === 0, 5_000)
+      ? []
+      : markers(this.home);
+    rmSync(this.home, { recursive: true, force: true });
+    rmSync(this.work, { recursive: true, force: true });
+    if (left.length > 0) throw new Error(`processes left behind: ${JSON.stringify(left)}`);
+  }
+
+  /** Live processes of agents that daemons of this home have started. */
+  agents(): { pid: number; lease: string; command: string }[] {
+    return markers(this.home);
+  }
+}
+
+/** Every process whose environment carries a lease and the folder of this home's sim agents. */
+function markers(home: string): { pid: number; lease: string; command: string }[] {
+  const found: { pid: number; lease: string; command: string }[] = [];
+  for (const name of readdirSync("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    try {
+      const environ = readFileSync(`/proc/${name}/environ`, "utf8");
+      const lease = /(?:^|\0)KINFOLD_LEASE=([^\0]*)/.exec(environ)?.[1];
+      if (lease === undefined || !environ.includes(home)) continue;
+      const state = /\) (\S)/.exec(readFileSync(`/proc/${name}/stat`, "utf8"))?.[1];
+      if (state === "Z") continue;
+      const command = readFileSync(`/proc/${name}/cmdline`, "utf8").replaceAll("\0", " ");
+      found.push({ pid: Number(name), lease, command });
+    } catch {
+      // The process ended while it was being read, or is not ours to read: it is not one of these.
+      continue;
+    }
+  }
+  return found;
+}
+
+/** Asks until it is so; false when it never was. */
+export async function gone(ask: () => boolean, timeoutMs: number): Promise<boolean> {
+  const deadline = performance.now() + timeoutMs;
+  while (!ask()) {
+    if (performance.now() > deadline) return false;
+    await pause(20);
+  }
+  return true;
+}
+
+/** Asks until there is an answer; fails with what it last saw. */
+export async function eventually<T>(
+  what: string,
+  ask: () => Promise<T | null | false | undefined>,
+  timeoutMs = 20_000,
+): Promise<T> {
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    const answer = await ask();
+    if (answer !== null && answer !== undefined && answer !== false) return answer;
+    if (performance.now() > deadline) throw new Error(`never came true: ${what}`);
+    await pause(25);
+  }
+}

@@ -1,0 +1,52 @@
+import type { Client } from "./daemon.ts";
+import { eventually } from "./daemon.ts";
+
+type Tree = Awaited<ReturnType<Client["tree"]>>["sessions"];
+
+/** Resolves to the whole tree once every round in it is closed. */
+export async function allQuiet(client: Client, id: string, timeoutMs = 60_000): Promise<Tree> {
+  return eventually(
+    `everyone in the family of ${id} is quiet`,
+    async () => {
+      const { sessions } = await client.tree({ id });
+      const isQuiet = sessions.every((each) => each.status === "idle" || each.status === "ended");
+      return isQuiet ? sessions : null;
+    },
+    timeoutMs,
+  );
+}
+
+/** The callbacks in a session's transcript, in order: whose, and what each said first. */
+export async function callbacksTo(client: Client, id: string): Promise<{ index: number; text: string }[]> {
+  const { entries } = await client.entries({ id, limit: 1000 });
+  return entries
+    .filter((entry) => entry.kind === "callback")
+    .map((entry) => ({ index: entry.index, text: entry.body.text }));
+}
+
+/**
+ * The invariants that hold after every run: each child's closed round told its parent exactly
+ * once, or says why not; nothing stays taken without a running turn.
+ */
+export async function checkInvariants(client: Client, rootId: string): Promise<void> {
+  const { sessions } = await client.tree({ id: rootId });
+  for (const session of sessions) {
+    const { messages } = await client.inbox({ id: session.id, all: true });
+    const callbacks = messages.filter((message) => message.kind === "callback");
+    const keys = callbacks.map((message) => message.metadata["triggerId"]);
+    if (new Set(keys).size !== keys.length) throw new Error(`a callback stands twice at ${session.id}`);
+    const { entries } = await client.entries({ id: session.id, limit: 1000 });
+    for (const message of callbacks) {
+      const carried = entries.filter((entry) => entry.body.messageId === message.id).length;
+      if (carried > 1) throw new Error(`a callback was delivered ${carried} times at ${session.id}`);
+      if (message.status === "taken" && session.status !== "running") {
+        throw new Error(`a callback stays taken at ${session.id}`);
+      }
+    }
+    for (const child of sessions.filter((each) => each.parentId === session.id)) {
+      const own = callbacks.filter((message) => message.metadata["childSessionId"] === child.id);
+      const isOwed = child.callback.enabled && child.detachedAt === null && child.outcome !== null;
+      if (isOwed && own.length === 0) throw new Error(`no callback for ${child.id} at ${session.id}`);
+    }
+  }
+}
