@@ -135,8 +135,10 @@ function stillRunning(pid) {
   }
 }
 
+/** Children find the same Node first, and keep what they have stripped and compiled: a start takes half as long. */
 function environment(node) {
-  return { ...process.env, PATH: [dirname(node), bin, process.env.PATH].join(delimiter) };
+  const NODE_COMPILE_CACHE = join(root, "node_modules", ".cache", "kinfold");
+  return { NODE_COMPILE_CACHE, ...process.env, PATH: [dirname(node), bin, process.env.PATH].join(delimiter) };
 }
 
 /** The script behind a command in `.bin`: the link itself where there are links, the shim's target on Windows. */

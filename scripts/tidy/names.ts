@@ -60,6 +60,7 @@ function checkFileName({ path }: TreeFile, say: (name: string) => string | null)
   const parts = path.split("/");
   const findings: Finding[] = [];
   for (const part of parts) {
+    if (part === "README.md") continue;
     if (!/^[a-z0-9]+(?:-[a-z0-9]+)*(?:\.[a-z0-9]+(?:-[a-z0-9]+)*)*$/.test(part)) {
       findings.push({ path, line: 1, text: `"${part}" is not kebab-case` });
     }
