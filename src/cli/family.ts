@@ -1,6 +1,6 @@
 import type { Session } from "../contract/index.ts";
 import type { Paint } from "./paint.ts";
-import { labelOf } from "./sessions.ts";
+import { nameOf } from "./sessions.ts";
 import { clip, columnsOf, oneLine, padTo, tokens, usd } from "./text.ts";
 import { ageOf, markedWords, type StateWords, stateWords, surroundings } from "./words.ts";
 
@@ -22,7 +22,7 @@ export function familyLines(sessions: readonly Session[], drawing: Drawing): str
   const rows = placed(sessions).map(({ session, branch }) => ({
     branch,
     session,
-    label: labelOf(session),
+    label: session.name === null ? `${session.shortId} ${nameOf(session)}` : nameOf(session),
     agent: oneLine(session.agent),
     state: stateWords(session, around(session), drawing.now),
     age: ageOf(session, drawing.now),

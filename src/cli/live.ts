@@ -74,7 +74,7 @@ class View implements LiveView {
   /** A quiet feed looks like a dead one; asking tells them apart. */
   async check(): Promise<void> {
     try {
-      await this.#client.health({});
+      await this.#client.health({}, { signal: AbortSignal.timeout(SILENT_MS) });
       if (this.offlineSince !== null) this.#isWhole = true;
       if (this.#isWhole) this.#schedule();
     } catch (error) {
@@ -159,3 +159,4 @@ function isPassing(error: Error & { code?: string }): boolean {
 
 const READ_MS = 80;
 const CHECK_MS = 2_000;
+const SILENT_MS = 3_000;

@@ -2,7 +2,7 @@ import { Refusal, type Session, type SessionStatus } from "../contract/index.ts"
 import type { Client } from "./connection.ts";
 import { Failure } from "./failure.ts";
 import { nearest } from "./nearest.ts";
-import { oneLine } from "./text.ts";
+import { clip, oneLine } from "./text.ts";
 
 /** The session a person means by an id, a short id or a name; else what they may have meant. */
 export async function findSession(client: Client, ref: string): Promise<Session> {
@@ -34,6 +34,12 @@ export async function listSessions(
 /** What a person calls it: its name, else its short id. */
 export function labelOf(session: Pick<Session, "name" | "shortId">): string {
   return session.name === null ? session.shortId : oneLine(session.name);
+}
+
+/** Its name in a list; without one the beginning of what it was asked. */
+export function nameOf(session: Pick<Session, "name" | "shortId" | "title">): string {
+  if (session.name !== null) return oneLine(session.name);
+  return session.title === null ? session.shortId : `"${clip(oneLine(session.title), TITLE_MAX)}"`;
 }
 
 async function unknownSession(client: Client, ref: string): Promise<Failure> {
@@ -73,3 +79,5 @@ async function ambiguous(client: Client, ref: string, refusal: Refusal): Promise
       ),
   });
 }
+
+const TITLE_MAX = 24;

@@ -119,4 +119,4 @@ function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-const START_MS = 30_000;
+const START_MS = 60_000;

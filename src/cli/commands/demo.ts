@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -31,6 +31,9 @@ export async function run(call: Call): Promise<number> {
 
 /** A home and a daemon of the demo's own; nothing of the person's is touched. */
 interface Stage {
+  readonly folder: string;
+  /** Where its sessions work. */
+  readonly cwd: string;
   readonly paths: Paths;
   readonly port: number;
   readonly env: NodeJS.ProcessEnv;
@@ -39,11 +42,16 @@ interface Stage {
 }
 
 async function setUp(call: Call): Promise<Stage> {
-  const paths = pathsIn(await mkdtemp(join(tmpdir(), "kinfold-demo-")));
+  const folder = await mkdtemp(join(tmpdir(), "kinfold-demo-"));
+  const cwd = join(folder, "work");
+  await mkdir(cwd);
+  const paths = pathsIn(join(folder, "home"));
   const env = Object.fromEntries(Object.entries(call.env).filter(([name]) => !name.startsWith("KINFOLD_")));
   const port = await freePort();
   try {
     return {
+      folder,
+      cwd,
       paths,
       port,
       env,
@@ -51,7 +59,7 @@ async function setUp(call: Call): Promise<Stage> {
       isStruck: false,
     };
   } catch (error) {
-    await rm(paths.home, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true });
     throw error;
   }
 }
@@ -62,7 +70,7 @@ async function perform(stage: Stage, call: Call): Promise<number> {
   const { session: root } = await client.create({
     ...DEMO_ROOT,
     agent: "sim",
-    cwd: stage.paths.home,
+    cwd: stage.cwd,
     source: "cli",
   });
   const end = new AbortController();
@@ -178,7 +186,7 @@ async function strike(stage: Stage, call: Call): Promise<void> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
   }
-  await rm(stage.paths.home, { recursive: true, force: true, maxRetries: 3 });
+  await rm(stage.folder, { recursive: true, force: true, maxRetries: 3 });
 }
 
 async function freePort(): Promise<number> {

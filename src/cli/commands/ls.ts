@@ -2,7 +2,7 @@ import type { Session, SessionStatus } from "../../contract/index.ts";
 import type { Call } from "../call.ts";
 import { openConnection } from "../connection.ts";
 import { gridLines } from "../grid.ts";
-import { labelOf, listSessions } from "../sessions.ts";
+import { labelOf, listSessions, nameOf } from "../sessions.ts";
 import { oneLine } from "../text.ts";
 import { ageOf, markedWords, stateWords, surroundings } from "../words.ts";
 
@@ -57,7 +57,7 @@ function tableOf(sessions: readonly Session[], open: readonly Session[], call: C
     const parent =
       session.parentId === null ? "" : (names.get(session.parentId) ?? session.parentId.slice(-8));
     return [
-      { text: labelOf(session), colour: !session.seen && isFinished(session) ? ("bold" as const) : null },
+      { text: nameOf(session), colour: !session.seen && isFinished(session) ? ("bold" as const) : null },
       { text: session.shortId, colour: "soft" as const },
       { text: oneLine(session.agent) },
       { text: markedWords(state), colour: state.colour },

@@ -1,10 +1,11 @@
+import { pathToFileURL } from "node:url";
 import { readDaemonFile } from "../../config/daemon-file.ts";
 import type { Paths } from "../../config/paths.ts";
 import type { Call } from "../call.ts";
 import { tryConnection } from "../connection.ts";
 import { Failure } from "../failure.ts";
 import { homeOf } from "../home.ts";
-import { answers, daemonEnv, type DaemonSettings, startDaemon } from "../start-daemon.ts";
+import { answers, DAEMON, daemonEnv, type DaemonSettings, startDaemon } from "../start-daemon.ts";
 import { duration } from "../text.ts";
 
 export async function run(call: Call): Promise<number | void> {
@@ -55,8 +56,7 @@ function settingsOf(call: Call): DaemonSettings {
 async function inForeground(call: Call, paths: Paths, settings: DaemonSettings): Promise<never> {
   Object.assign(process.env, daemonEnv(paths, settings, call.env), { KINFOLD_FOREGROUND: "1" });
   void announce(call, paths);
-  const path: string = "../../daemon.ts";
-  await import(path);
+  await import(pathToFileURL(DAEMON).href);
   return await new Promise<never>(() => {});
 }
 
