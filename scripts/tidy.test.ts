@@ -155,6 +155,10 @@ describe("imports point one way", () => {
       'import { s } from "@agentclientprotocol/sdk/unstable";\ns();\n',
     ],
     "handlebars in the template": ["src/domain/template.ts", 'import { c } from "handlebars";\nc();\n'],
+    "the daemon in the command that starts it": [
+      "src/cli/commands/up.ts",
+      'await import("../../daemon.ts");\n',
+    ],
     "everything in the composition root": [
       "src/daemon.ts",
       'import { s } from "./store/sqlite/open.ts";\nimport { p } from "pino";\np(s);\n',
