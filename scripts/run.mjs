@@ -103,18 +103,36 @@ async function check(node) {
 function run(node, args, { limitMs, cwd = root } = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(node, args, { cwd, stdio: "inherit", env: environment(node) });
-    // A terminal sends its interrupt to the whole group: handed on, it would arrive twice.
-    const forward = (signal) => (signal === "SIGINT" && process.stdin.isTTY) || child.kill(signal);
+    let told = false;
+    const forward = (signal) => {
+      told = true;
+      // A terminal sends its interrupt to the whole group: handed on, it would arrive twice.
+      if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal);
+    };
     const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
     for (const signal of signals) process.on(signal, forward);
+    const watch = whenStarterGoes(() => told || child.kill("SIGTERM"));
     const limit = limitMs === undefined ? undefined : setTimeout(() => giveUp(child, limitMs), limitMs);
     child.on("error", reject);
     child.on("exit", (code, signal) => {
       clearTimeout(limit);
+      clearInterval(watch);
       for (const name of signals) process.off(name, forward);
       resolve(code ?? (signal === "SIGINT" ? 130 : signal === "SIGTERM" ? 143 : 1));
     });
   });
+}
+
+/** npm starts us through a shell, which takes a signal and dies without handing it on. */
+function whenStarterGoes(act) {
+  if (process.env.npm_lifecycle_event === undefined) return undefined;
+  const starter = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === starter) return;
+    clearInterval(watch);
+    act();
+  }, 250);
+  return watch;
 }
 
 function giveUp(child, limitMs) {
