@@ -55,8 +55,7 @@ async function attemptOnce<T>(
   const q = new GuardedQuery(new PostgresQuery(client));
   const tx = new OpenTx(q, rootId);
   try {
-    await client.query("BEGIN ISOLATION LEVEL READ COMMITTED");
-    const xid = await lockTree(q, rootId);
+    const xid = await lockTree(client, q, rootId);
     const value = await work(tx);
     tx.close();
     if (q.failure !== null) throw q.failure;
@@ -80,15 +79,18 @@ async function attemptOnce<T>(
   }
 }
 
-/** Makes the row where this is the first write to name the tree. Answers the transaction's number. */
-async function lockTree(q: GuardedQuery, rootId: string): Promise<number> {
-  const lock = sql`SELECT pg_current_xact_id()::text::bigint FROM trees WHERE root_id = ${rootId} FOR UPDATE`;
-  const found = await q.get(lock);
-  if (found !== null) return found[0] as number;
+/** Begins with the tree's row, made where this is the first write to name it. Answers the transaction's number. */
+async function lockTree(client: pg.PoolClient, q: GuardedQuery, rootId: string): Promise<number> {
+  const lock = `SELECT pg_current_xact_id()::text::bigint AS xid FROM trees
+    WHERE root_id = ${client.escapeLiteral(rootId)} FOR UPDATE`;
+  // Two statements in one text are one journey; the driver's types know one result only.
+  const both: unknown = await client.query(`BEGIN ISOLATION LEVEL READ COMMITTED; ${lock}`);
+  const [, found] = both as [unknown, pg.QueryResult<{ xid: number }>];
+  if (found.rows[0] !== undefined) return found.rows[0].xid;
   await q.run(sql`INSERT INTO trees (root_id) VALUES (${rootId}) ON CONFLICT DO NOTHING`);
-  const made = await q.get(lock);
-  if (made === null) throw new Error(`tree ${rootId} could not be made`);
-  return made[0] as number;
+  const { rows } = await client.query<{ xid: number }>(lock);
+  if (rows[0] === undefined) throw new Error(`tree ${rootId} could not be made`);
+  return rows[0].xid;
 }
 
 async function commit(pool: pg.Pool, client: pg.PoolClient, xid: number): Promise<void> {

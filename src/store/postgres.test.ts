@@ -1,0 +1,26 @@
+import { after } from "node:test";
+import { uuidv7 } from "uuidv7";
+import { silentLog } from "../log.ts";
+import { openStore } from "./open.ts";
+import { storeSuite } from "./store.spec.ts";
+import { testPostgres } from "./test-postgres.ts";
+
+const server = await testPostgres();
+after(() => server.stop());
+
+storeSuite({
+  name: "PostgreSQL",
+  async place() {
+    const url = await server.url();
+    return {
+      open: () =>
+        openStore({
+          config: { store: url, node: "local" },
+          paths: { database: "" },
+          boot: uuidv7(),
+          log: silentLog,
+        }),
+      remove: async () => undefined,
+    };
+  },
+});

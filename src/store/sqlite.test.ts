@@ -1,0 +1,24 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { uuidv7 } from "uuidv7";
+import { silentLog } from "../log.ts";
+import { openStore } from "./open.ts";
+import { storeSuite } from "./store.spec.ts";
+
+storeSuite({
+  name: "embedded",
+  async place() {
+    const folder = mkdtempSync(join(tmpdir(), "kinfold-store-"));
+    return {
+      open: () =>
+        openStore({
+          config: { store: "sqlite", node: "local" },
+          paths: { database: join(folder, "kinfold.db") },
+          boot: uuidv7(),
+          log: silentLog,
+        }),
+      remove: async () => rmSync(folder, { recursive: true }),
+    };
+  },
+});
