@@ -1,8 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Agent } from "../../contract/index.ts";
 import type {
+  AgentAnswer,
   AgentExit,
   AgentHandle,
+  AgentRequest,
   AgentUpdate,
   Driver,
   OpenRequest,
@@ -235,15 +237,14 @@ class FakeStage implements Stage {
     return reply;
   }
 
-  async ask(text: string, options: readonly string[]): Promise<string | null> {
-    const answer = await this.#opened.request.onRequest({ kind: "question", text, options });
+  async ask(text: string, options: readonly string[], signal: AbortSignal): Promise<string | null> {
+    const answer = await this.#request({ kind: "question", text, options }, signal);
     return answer.kind === "answer" ? answer.text : null;
   }
 
-  async permit(text: string): Promise<boolean> {
+  async permit(text: string, signal: AbortSignal): Promise<boolean> {
     const request = { tool: "shell", title: text, command: text, paths: [], ours: false };
-    const answer = await this.#opened.request.onRequest({ kind: "permission", ...request });
-    return answer.kind === "allow";
+    return (await this.#request({ kind: "permission", ...request }, signal)).kind === "allow";
   }
 
   async misbehave(step: Parameters<Stage["misbehave"]>[0]): Promise<void> {
@@ -251,6 +252,13 @@ class FakeStage implements Stage {
     const code = step.word === "half" ? 0 : 1;
     this.#effects.end({ code, signal: null, stderrTail: `fake: ${step.word} as told` });
     return new Promise(() => {});
+  }
+
+  /** A cancel takes the question back. */
+  #request(request: AgentRequest, signal: AbortSignal): Promise<AgentAnswer> {
+    const cancelled = Promise.withResolvers<AgentAnswer>();
+    signal.addEventListener("abort", () => cancelled.reject(signal.reason), { once: true });
+    return Promise.race([this.#opened.request.onRequest(request), cancelled.promise]);
   }
 
   #call(tool: string, input: unknown, more: { command?: string; paths?: string[] }): string {

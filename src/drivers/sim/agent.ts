@@ -1,8 +1,10 @@
+import { asksToGoOn, broughtAlong, type Cut, cutOf } from "./cut.ts";
 import { Journal } from "./journal.ts";
 import type { Record } from "./journal.ts";
 import { McpClient } from "./mcp-client.ts";
 import type { McpServer } from "./mcp-client.ts";
 import { Steered, play } from "./play.ts";
+import { readPrompt } from "./script.ts";
 import { AcpStage } from "./stage.ts";
 import { Wire, WireError } from "./wire.ts";
 import type { Params } from "./wire.ts";
@@ -17,6 +19,8 @@ interface Session {
   readonly journal: Journal;
   readonly mcp: McpClient | null;
   model: string;
+  /** What a load found unfinished. */
+  cut: Cut | null;
   turn: { readonly abort: AbortController; readonly steered: Steered } | null;
 }
 
@@ -45,7 +49,9 @@ const wire = new Wire({
     const loaded = Journal.load(id);
     if (loaded === null) throw new WireError(UNKNOWN_SESSION, `there is no sim session ${id}`);
     for (const record of loaded.records) replay(id, record);
-    return { configOptions: configOptions(openSession(id, params, loaded.journal)) };
+    const session = openSession(id, params, loaded.journal);
+    session.cut = cutOf(loaded.records);
+    return { configOptions: configOptions(session) };
   },
   "session/set_config_option": (params) => {
     const session = sessionOf(params);
@@ -60,7 +66,7 @@ const wire = new Wire({
     const session = sessionOf(params);
     if (session.turn === null) return { outcome: "promptRequired", reason: "noRunningTurn" };
     const text = textOf(params);
-    session.journal.appendDurably({ kind: "user", text });
+    session.journal.appendDurably({ kind: "user", text, steered: true });
     session.turn.steered.add(text);
     return { outcome: "injected" };
   },
@@ -74,7 +80,15 @@ function openSession(id: string, params: Params, journal: Journal): Session {
   const servers = (params["mcpServers"] ?? []) as (McpServer & { type?: string })[];
   const server = servers.find((one) => one.type === "http");
   const mcp = server ? new McpClient(server) : null;
-  const session: Session = { id, cwd: String(params["cwd"] ?? "."), journal, mcp, model: MODEL, turn: null };
+  const session: Session = {
+    id,
+    cwd: String(params["cwd"] ?? "."),
+    journal,
+    mcp,
+    model: MODEL,
+    cut: null,
+    turn: null,
+  };
   sessions.get(id)?.journal.close();
   sessions.set(id, session);
   return session;
@@ -88,7 +102,17 @@ async function prompt(session: Session, text: string): Promise<object> {
   try {
     session.journal.appendDurably({ kind: "user", text });
     const stage = new AcpStage({ ...session, sessionId: session.id, wire, onDeaf });
-    const end = await play({ text, stage, signal: turn.abort.signal, steered: turn.steered });
+    const cut = asksToGoOn(text) ? session.cut : null;
+    const more = cut === null ? null : broughtAlong(text);
+    if (more !== null) turn.steered.add(more);
+    const end = await play({
+      ...(cut ?? { text }),
+      stage,
+      signal: turn.abort.signal,
+      steered: turn.steered,
+      onStep: (done, bound) => session.journal.append({ kind: "step", done, ...bound }),
+    });
+    if (cut !== null && cut.done >= readPrompt(cut.text).length && cut.said !== null) stage.say(cut.said);
     if (end.stopReason === "error") throw turnError(end.error ?? "failed", end.limitSeconds);
     const { input, output, usd } = end.usage;
     return {
@@ -114,6 +138,7 @@ function turnError(message: string, limitSeconds: number | null): WireError {
 
 function replay(sessionId: string, record: Record): void {
   const send = (update: object): void => wire.notify("session/update", { sessionId, update });
+  if (record.kind === "step") return;
   if (record.kind !== "tool") {
     const kinds = {
       user: "user_message_chunk",

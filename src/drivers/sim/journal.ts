@@ -14,7 +14,10 @@ import { join } from "node:path";
 
 /** What a sim session keeps, so that it can be loaded after any kind of death. */
 export type Record =
-  | { readonly kind: "user" | "agent" | "thought"; readonly text: string }
+  | { readonly kind: "user"; readonly text: string; readonly steered?: boolean }
+  | { readonly kind: "agent" | "thought"; readonly text: string }
+  /** So many steps of the prompt are done; what the last one bound. */
+  | { readonly kind: "step"; readonly done: number; readonly as: string | null; readonly value: unknown }
   | {
       readonly kind: "tool";
       readonly callId: string;

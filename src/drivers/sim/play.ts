@@ -12,8 +12,8 @@ export interface Stage {
   write(path: string, text: string): Promise<void>;
   tool(name: string, input: unknown, signal: AbortSignal): Promise<{ text: string; ok: boolean }>;
   /** Resolves to the answer, or null when it was declined. */
-  ask(text: string, options: readonly string[]): Promise<string | null>;
-  permit(text: string): Promise<boolean>;
+  ask(text: string, options: readonly string[], signal: AbortSignal): Promise<string | null>;
+  permit(text: string, signal: AbortSignal): Promise<boolean>;
   /** What only a real, badly behaved process can do. */
   misbehave(step: Extract<Step, { word: "crash" | "deaf" | "half" | "flood" }>): Promise<void>;
 }
@@ -24,6 +24,11 @@ export interface Play {
   readonly signal: AbortSignal;
   /** Messages steered into this turn; each is answered before the next step. */
   readonly steered: Steered;
+  /** Steps that an earlier life has done, and what they bound. */
+  readonly done?: number;
+  readonly bound?: Map<string, unknown>;
+  /** After each step of the prompt itself. */
+  readonly onStep?: (done: number, bound: { as: string | null; value: unknown }) => void;
 }
 
 export interface PlayEnd {
@@ -57,9 +62,14 @@ export class Steered {
 
 /** Plays one prompt to its end. Never rejects: what goes wrong on the stage is the prompt's error. */
 export async function play(request: Play): Promise<PlayEnd> {
-  const state: State = { ...request, bound: new Map(), used: { input: 0, output: 0, usd: 0 }, stopped: null };
+  const state: State = {
+    ...request,
+    bound: request.bound ?? new Map(),
+    used: { input: 0, output: 0, usd: 0 },
+    stopped: null,
+  };
   try {
-    await playText(state, request.text);
+    await playPrompt(state);
     await playSteered(state);
   } catch (error) {
     if (!request.signal.aborted) state.stopped ??= { error: messageOf(error), limitSeconds: null };
@@ -75,6 +85,19 @@ interface State extends Play {
   readonly bound: Map<string, unknown>;
   readonly used: { input: number; output: number; usd: number };
   stopped: { error: string; limitSeconds: number | null } | null;
+}
+
+async function playPrompt(state: State): Promise<void> {
+  const steps = readPrompt(state.text);
+  for (let at = state.done ?? 0; at < steps.length; at += 1) {
+    if (state.signal.aborted || state.stopped !== null) return;
+    const step = steps[at]!;
+    await playStep(state, step);
+    if (state.signal.aborted || state.stopped !== null) return;
+    const as = step.word === "tool" ? step.as : null;
+    state.onStep?.(at + 1, { as, value: as === null ? null : state.bound.get(as) });
+    await playSteered(state);
+  }
 }
 
 async function playText(state: State, text: string): Promise<void> {
@@ -112,11 +135,11 @@ async function playStep(state: State, step: Step): Promise<void> {
     case "tool":
       return playTool(state, step);
     case "ask": {
-      const answer = await stage.ask(filled(step.text), step.options.map(filled));
+      const answer = await stage.ask(filled(step.text), step.options.map(filled), signal);
       return stage.say(answer === null ? "sim: no answer" : `sim: answered ${answer}`);
     }
     case "permit":
-      return stage.say((await stage.permit(filled(step.text))) ? "sim: allowed" : "sim: denied");
+      return stage.say((await stage.permit(filled(step.text), signal)) ? "sim: allowed" : "sim: denied");
     case "hang":
       return hang(state);
     default:

@@ -1,0 +1,30 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { silentLog } from "../log.ts";
+import { driverSuite } from "./driver.spec.ts";
+import type { DriverUnderTest } from "./driver.spec.ts";
+import { createFakeDriver } from "./fake/driver.ts";
+import type { Driver } from "./port.ts";
+import { createProcessHost } from "./process.ts";
+import { createSimDriver } from "./registry.ts";
+import type { SandboxMode } from "./sandbox.ts";
+
+driverSuite("fake", () => inFolder("the fake agent has no process", () => createFakeDriver()));
+
+for (const sandbox of ["auto", "guard"] as const) {
+  driverSuite(`acp (sim, ${sandbox})`, () => inFolder(false, (folder) => simDriver(folder, sandbox)));
+}
+
+function simDriver(folder: string, sandbox: SandboxMode): Driver {
+  const host = createProcessHost({ sandbox, log: silentLog });
+  return createSimDriver({ host, simDir: join(folder, "sim"), log: silentLog });
+}
+
+async function inFolder(
+  noProcesses: string | false,
+  make: (folder: string) => Driver,
+): Promise<DriverUnderTest> {
+  const cwd = await mkdtemp(join(tmpdir(), "kinfold-driver-"));
+  return { driver: make(cwd), cwd, noProcesses, end: () => rm(cwd, { recursive: true, force: true }) };
+}

@@ -1,0 +1,43 @@
+import type { Record } from "./journal.ts";
+
+/** A prompt whose work was cut by a death, and how far it had come. */
+export interface Cut {
+  readonly text: string;
+  readonly done: number;
+  readonly bound: Map<string, unknown>;
+  /** What was said last; said again where nothing is left to do. */
+  readonly said: string | null;
+}
+
+const CUT_MARK = "[Kinfold] Your turn was cut";
+const MISSING_MARK = "These messages had not reached you:\n\n";
+
+/** Whether a prompt asks to go on with a turn that was cut, as a model would read it. */
+export function asksToGoOn(text: string): boolean {
+  return text.startsWith(CUT_MARK);
+}
+
+/** The messages that such a prompt brings along. */
+export function broughtAlong(text: string): string | null {
+  const at = text.indexOf(MISSING_MARK);
+  return at === -1 ? null : text.slice(at + MISSING_MARK.length);
+}
+
+/** The last prompt of a loaded session with what was done of it; null where there was none. */
+export function cutOf(records: readonly Record[]): Cut | null {
+  const at = records.findLastIndex(
+    (record) => record.kind === "user" && record.steered !== true && !asksToGoOn(record.text),
+  );
+  const prompt = records[at];
+  if (prompt === undefined || prompt.kind !== "user") return null;
+  const bound = new Map<string, unknown>();
+  let done = 0;
+  let said: string | null = null;
+  for (const record of records.slice(at + 1)) {
+    if (record.kind === "agent") said = record.text;
+    if (record.kind !== "step") continue;
+    done = record.done;
+    if (record.as !== null) bound.set(record.as, record.value);
+  }
+  return { text: prompt.text, done, bound, said };
+}
