@@ -64,6 +64,7 @@ export function feedRules(fresh: () => Promise<Store>): void {
   it("a reader that resumes from points again and again misses nothing while others write", async () => {
     const store = await fresh();
     const roots = await someTrees(store, 6);
+    let { xmin } = await store.feed.point();
     let writing = true;
     const writers = roots.flatMap((root) =>
       [0, 1, 2].map(async (writer) => {
@@ -80,7 +81,6 @@ export function feedRules(fresh: () => Promise<Store>): void {
     );
     const all = Promise.all(writers).finally(() => (writing = false));
     const seen = new Map<string, Set<number>>(roots.map((root) => [root.id, new Set()]));
-    let { xmin } = await store.feed.point();
     for (let last = false; ; last = !writing) {
       const next = await store.feed.point();
       for (const { rootId } of await store.feed.treesSince(xmin)) {

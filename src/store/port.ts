@@ -27,7 +27,10 @@ export type * from "./record.ts";
  */
 export interface Store {
   readonly kind: "sqlite" | "postgres";
-  /** Minted when a store is opened after a restore or an unclean end; part of every cursor. */
+  /**
+   * Part of every cursor of the feed. Minted when something a cursor has seen may be gone: for a new
+   * or restored store, or where the machine itself ended uncleanly; a killed daemon keeps it.
+   */
   readonly epoch: string;
   /** This process's own life; the owner of leases on the embedded store. */
   readonly boot: string;
@@ -92,9 +95,11 @@ export interface SessionReads {
   children(parentId: string): Promise<SessionRecord[]>;
   /** Children that are managed, not detached, with callbacks on, and whose round is open. */
   awaitedChildren(parentId: string): Promise<SessionRecord[]>;
+  /** Children that count for limits: managed, not detached, not ended, with an open round. */
   openChildren(parentId: string): Promise<SessionRecord[]>;
   /** All of a tree, by depth and then creation. */
   tree(rootId: string): Promise<SessionRecord[]>;
+  /** Managed sessions of the tree, not ended, whose round is open. */
   openCount(rootId: string): Promise<number>;
   spawnedSince(rootId: string, at: number): Promise<number>;
   list(filter: SessionFilter): Promise<SessionRecord[]>;
@@ -105,7 +110,7 @@ export interface SessionReads {
   ready(node: string, limit: number): Promise<SessionRecord[]>;
   /** How many are ready before this one. */
   readyBefore(node: string, sessionId: string): Promise<number>;
-  /** Sessions of this node whose round is open, without an open message, turn or lease: candidates to close. */
+  /** Managed sessions of this node, not ended, whose round is open. */
   withOpenRound(node: string): Promise<SessionRecord[]>;
   counts(): Promise<Counts>;
   /** Tokens and cost of turns settled since then. */
@@ -193,6 +198,11 @@ export interface TreeWrites {
 
 export interface SessionWrites {
   add(record: SessionRecord): Promise<void>;
+  /**
+   * Fields that never change (`id`, `rootId`, `createdAt`) and those the store itself counts
+   * (`entryCount`, `positionCount`, `turnCount`) are left as they are. Rejects where the tree has
+   * no such session.
+   */
   patch(id: string, patch: Partial<SessionRecord>): Promise<void>;
 }
 
@@ -211,7 +221,7 @@ export interface TurnWrites {
 }
 
 export interface EntryWrites {
-  /** Gives each the session's next index; returns the first. */
+  /** Gives each the session's next index. */
   append(sessionId: string, entries: readonly NewEntry[]): Promise<EntryRecord[]>;
 }
 

@@ -233,10 +233,14 @@ export interface TreeRecord {
 }
 
 export interface Counts {
+  /** Sessions with a running turn. */
   running: number;
+  /** Sessions with an open round and no running turn. */
   waiting: number;
+  /** Sessions with an open round. */
   open: number;
   unseen: number;
   sessions: number;
+  /** Trees with an open round in them. */
   families: number;
 }

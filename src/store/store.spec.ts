@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, describe, it } from "node:test";
+import { afterEach, describe, it } from "node:test";
 import { uuidv7 } from "uuidv7";
 import { Refusal } from "../contract/index.ts";
 import { feedRules } from "./feed.spec.ts";
@@ -28,8 +28,8 @@ export function storeSuite(suite: Suite): void {
       opened.push({ store, place });
       return store;
     };
-    after(async () => {
-      for (const { store, place } of opened) {
+    afterEach(async () => {
+      for (const { store, place } of opened.splice(0)) {
         await store.close();
         await place.remove();
       }

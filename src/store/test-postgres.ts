@@ -135,6 +135,7 @@ const SETTINGS = [
   "fsync=off",
   "full_page_writes=off",
   "listen_addresses=127.0.0.1",
+  "max_connections=200",
   "unix_socket_directories=",
 ];
 

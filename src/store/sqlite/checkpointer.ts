@@ -56,7 +56,9 @@ export class Checkpointer {
   }
 
   #start(): Worker {
-    const worker = new Worker(new URL("./checkpoint-worker.ts", import.meta.url), {
+    // The published package is compiled, and only imports have their extension changed for it.
+    const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+    const worker = new Worker(new URL(`./checkpoint-worker.${extension}`, import.meta.url), {
       workerData: { path: this.#path },
       resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 },
     });
