@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { agentEnvironment, findCommand } from "./environment.ts";
+
+const source = {
+  PATH: "/bin",
+  HOME: "/home/a",
+  LC_ALL: "C",
+  XDG_CACHE_HOME: "/c",
+  HTTPS_PROXY: "http://proxy",
+  AWS_SECRET_ACCESS_KEY: "s",
+  OPENAI_API_KEY: "k",
+  NODE_OPTIONS: "--inspect",
+  KINFOLD_TOKEN: "t",
+  KINFOLD_HOME: "/k",
+  KINFOLD_LEASE: "someone else's",
+};
+
+describe("an agent's environment", () => {
+  it("has the usual names, those its configuration lists, and nothing else", () => {
+    const environment = agentEnvironment(source, { leaseId: "l", names: ["OPENAI_API_KEY"] });
+    assert.deepEqual(environment, {
+      PATH: "/bin",
+      HOME: "/home/a",
+      LC_ALL: "C",
+      XDG_CACHE_HOME: "/c",
+      OPENAI_API_KEY: "k",
+      KINFOLD_LEASE: "l",
+    });
+  });
+
+  it("never has the daemon's own variables, even if the configuration lists them", () => {
+    const names = ["KINFOLD_TOKEN", "KINFOLD_HOME"];
+    const environment = agentEnvironment(source, { leaseId: "l", names });
+    assert.equal(environment["KINFOLD_TOKEN"], undefined);
+    assert.equal(environment["KINFOLD_HOME"], undefined);
+  });
+});
+
+describe("a command", () => {
+  it("is found on the path, or by its own path, and only if it can be executed", () => {
+    assert.equal(findCommand("sh", { path: "/nowhere:/bin", cwd: "/" }), "/bin/sh");
+    assert.equal(findCommand("/bin/sh", { path: "", cwd: "/" }), "/bin/sh");
+    assert.equal(findCommand("./sh", { path: "", cwd: "/bin" }), "/bin/sh");
+    assert.equal(findCommand("passwd", { path: "/etc", cwd: "/" }), null);
+    assert.equal(findCommand("sh", { path: "bin", cwd: "/" }), null, "a relative folder is not searched");
+  });
+});
