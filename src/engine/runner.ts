@@ -113,7 +113,7 @@ export class Runner implements Service {
   async #start(session: SessionRecord): Promise<boolean> {
     const place = this.runtime.places.get(session.id) ?? null;
     if (place !== null && (place.recorder !== null || place.isEnding || place.agent === null)) return false;
-    if (place === null && !makeRoom(this.runtime)) return false;
+    if (place === null && !(await makeRoom(this.runtime))) return false;
     const claimed = await claim(this.#deps, session, place?.hold ?? null);
     if (claimed === null) return false;
     this.#deps.reached("turn.claimed");
@@ -146,10 +146,18 @@ async function look(runtime: Runtime, sessionId: string): Promise<void> {
   else await steerQueued(runtime, place);
 }
 
-/** Whether one more process may start; the one that has been idle longest makes way. */
-function makeRoom(runtime: Runtime): boolean {
+/**
+ * Whether one more process may start; the one that has been idle longest makes way. A process
+ * whose turn is inside a blocking call of ours does not count, or those it waits for could never
+ * start.
+ */
+async function makeRoom(runtime: Runtime): Promise<boolean> {
   const { places, deps } = runtime;
-  if (places.size < deps.config.limits.processesMax) return true;
+  const { processesMax } = deps.config.limits;
+  if (places.size < processesMax) return true;
+  const turns = await deps.store.read.turns.runningOn(deps.store.node);
+  const blocked = turns.filter((turn) => turn.blocked > 0 && places.has(turn.sessionId));
+  if (places.size - blocked.length < processesMax) return true;
   const idle = [...places.values()].filter((place) => place.idleSince !== null && !place.isEnding);
   idle.sort((a, b) => (a.idleSince ?? 0) - (b.idleSince ?? 0));
   const [oldest] = idle;
