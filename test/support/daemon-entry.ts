@@ -4,7 +4,12 @@ import { startDaemon } from "../../src/daemon.ts";
 import { openLog } from "../../src/log.ts";
 
 const paths = pathsIn(kinfoldHome(process.env));
-const { config } = loadConfig({ home: paths.home, cwd: paths.home, env: withoutTest(process.env), flags: {} });
+const { config } = loadConfig({
+  home: paths.home,
+  cwd: paths.home,
+  env: withoutTest(process.env),
+  flags: {},
+});
 const [moment, count = "1"] = (process.env["KINFOLD_TEST_CRASH"] ?? "").split(":");
 let left = Number(count);
 

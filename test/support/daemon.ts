@@ -50,7 +50,9 @@ export class TestHome {
   }
 
   /** `crashAt`: the daemon kills itself with SIGKILL when it reaches that moment for the n-th time. */
-  async start(options: { crashAt?: { moment: Moment; count?: number }; env?: Record<string, string> } = {}): Promise<Client> {
+  async start(
+    options: { crashAt?: { moment: Moment; count?: number }; env?: Record<string, string> } = {},
+  ): Promise<Client> {
     const { crashAt } = options;
     const child = spawn(process.execPath, [ENTRY], {
       stdio: ["ignore", "inherit", "inherit"],
@@ -105,12 +107,12 @@ export class TestHome {
 
   /** Ends everything and fails if a process with a marker of ours is left. */
   async close(): Promise<void> {
-    const leases = markers(this.home);
+    const leases = this.agents();
     await this.stop();
     for (const child of this.#processes) child.kill("SIGKILL");
-    const left = await gone(() => markers(this.home).length === 0 || leases.length === 0, 5_000)
+    const left = (await gone(() => this.agents().length === 0 || leases.length === 0, 5_000))
       ? []
-      : markers(this.home);
+      : this.agents();
     rmSync(this.home, { recursive: true, force: true });
     rmSync(this.work, { recursive: true, force: true });
     if (left.length > 0) throw new Error(`processes left behind: ${JSON.stringify(left)}`);
@@ -118,19 +120,19 @@ export class TestHome {
 
   /** Live processes of agents that daemons of this home have started. */
   agents(): { pid: number; lease: string; command: string }[] {
-    return markers(this.home);
+    return markers([this.home, this.work]);
   }
 }
 
-/** Every process whose environment carries a lease and the folder of this home's sim agents. */
-function markers(home: string): { pid: number; lease: string; command: string }[] {
+/** Every process whose environment carries a lease and one of these folders: each agent's HOME is our work folder. */
+function markers(folders: readonly string[]): { pid: number; lease: string; command: string }[] {
   const found: { pid: number; lease: string; command: string }[] = [];
   for (const name of readdirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue;
     try {
       const environ = readFileSync(`/proc/${name}/environ`, "utf8");
       const lease = /(?:^|\0)KINFOLD_LEASE=([^\0]*)/.exec(environ)?.[1];
-      if (lease === undefined || !environ.includes(home)) continue;
+      if (lease === undefined || !folders.some((folder) => environ.includes(folder))) continue;
       const state = /\) (\S)/.exec(readFileSync(`/proc/${name}/stat`, "utf8"))?.[1];
       if (state === "Z") continue;
       const command = readFileSync(`/proc/${name}/cmdline`, "utf8").replaceAll("\0", " ");

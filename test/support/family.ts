@@ -1,5 +1,7 @@
+import type { Session } from "../../src/contract/index.ts";
 import type { Client } from "./daemon.ts";
 import { eventually } from "./daemon.ts";
+import { replyOf, type ToolReply } from "./spy.ts";
 
 type Tree = Awaited<ReturnType<Client["tree"]>>["sessions"];
 
@@ -49,4 +51,34 @@ export async function checkInvariants(client: Client, rootId: string): Promise<v
       if (isOwed && own.length === 0) throw new Error(`no callback for ${child.id} at ${session.id}`);
     }
   }
+}
+
+/** What our tools answered to a session, in order. */
+export async function toolReplies(client: Client, id: string, tool: string): Promise<ToolReply[]> {
+  const { entries } = await client.entries({ id, limit: 1000 });
+  return entries
+    .filter((entry) => entry.kind === "toolResult" && entry.body.tool?.endsWith(tool))
+    .map((entry) => replyOf(entry.body.text, entry.body.ok === false));
+}
+
+/** Resolves to the session once its round is closed. */
+export async function quiet(client: Client, id: string): Promise<Session> {
+  return eventually(`${id} is quiet`, async () => {
+    const { session } = await client.get({ id });
+    return session.status === "idle" || session.status === "ended" ? session : null;
+  });
+}
+
+export async function running(client: Client, id: string): Promise<Session> {
+  return eventually(`${id} is in a turn`, async () => {
+    const { session } = await client.get({ id });
+    return session.status === "running" ? session : null;
+  });
+}
+
+export async function childNamed(client: Client, parentId: string, name: string): Promise<Session> {
+  return eventually(`${parentId} has a child ${name}`, async () => {
+    const { sessions } = await client.children({ id: parentId });
+    return sessions.find((each) => each.name === name) ?? null;
+  });
 }

@@ -1,0 +1,31 @@
+// The sim agent with one habit more: it leaves what it was told about our tools in its folder,
+// so that a test can call them as this session, over a connection of its own.
+import { spawn } from "node:child_process";
+import { renameSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+const SIM = fileURLToPath(new URL("../../src/drivers/sim/agent.ts", import.meta.url));
+const simDir = path.join(process.env["HOME"] ?? "", ".sim");
+
+const sim = spawn(process.execPath, [SIM], {
+  stdio: ["pipe", "inherit", "inherit"],
+  env: { ...process.env, KINFOLD_SIM_DIR: simDir, NODE_COMPILE_CACHE: path.join(simDir, "compile-cache") },
+});
+sim.on("exit", (code) => process.exit(code ?? 1));
+const lines = createInterface({ input: process.stdin, crlfDelay: Infinity });
+lines.on("line", (line) => {
+  const { method, params } = JSON.parse(line) as { method?: string; params?: Record<string, unknown> };
+  if (method === "session/new" || method === "session/load") leave(params ?? {});
+  sim.stdin.write(`${line}\n`);
+});
+lines.on("close", () => sim.stdin.end());
+
+function leave(params: Record<string, unknown>): void {
+  const file = path.join(String(params["cwd"]), SPY_FILE);
+  writeFileSync(`${file}.new`, JSON.stringify(params["mcpServers"]));
+  renameSync(`${file}.new`, file);
+}
+
+const SPY_FILE = ".tools.json";
