@@ -75,6 +75,13 @@ export class MemoryFeed {
   readonly #wakes = new Set<() => void>();
   /** How many readers are open. */
   readers = 0;
+  readonly #whenUnread: (() => void)[] = [];
+
+  /** Resolves when nobody reads. */
+  unread(): Promise<void> {
+    if (this.readers === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#whenUnread.push(resolve));
+  }
 
   push(events: readonly Event[], fragments: readonly Fragment[] = []): void {
     this.#batches.push({ cursor: `${this.epoch}.${this.#batches.length + 1}`, events, fragments });
@@ -96,6 +103,7 @@ export class MemoryFeed {
       }
     } finally {
       this.readers -= 1;
+      if (this.readers === 0) for (const resolve of this.#whenUnread.splice(0)) resolve();
     }
   }
 

@@ -8,7 +8,6 @@ import type { Exchange } from "./exchange.ts";
 import { parseInput } from "./input.ts";
 import { readArguments } from "./mcp-arguments.ts";
 import { waitCapMs } from "./mcp-client.ts";
-import type { QuietWaits } from "./mcp-quiet.ts";
 import { cancelReply, familyReply, refusalLine, spawnReply, tellReply } from "./mcp-reply.ts";
 import { TOOLS, operationOf, parametersOf } from "./mcp-tools.ts";
 import type { ToolOperation } from "./mcp-tools.ts";
@@ -20,7 +19,6 @@ export interface ToolCall {
   readonly operations: Operations;
   readonly gate: Gate;
   readonly log: Log;
-  readonly quiet: QuietWaits;
   readonly exchange: Exchange;
   readonly clientName: string | null;
   readonly tool: string;
@@ -52,7 +50,6 @@ interface Ran {
 
 function run(call: ToolCall, operation: ToolOperation): Promise<Ran> {
   const fields = readArguments(operation, call.args);
-  if (operation !== "waitChildren") call.quiet.clear(call.exchange.caller.id);
   switch (operation) {
     case "spawn":
       return spawn(call, parse("spawn", { ...fields, id: call.exchange.caller.id }));
@@ -86,6 +83,7 @@ async function spawn(call: ToolCall, input: InputOf<"spawn">): Promise<Ran> {
 
 async function cancel(call: ToolCall, input: InputOf<"cancel">): Promise<Ran> {
   const output = await call.operations.cancel(call.exchange.caller, input, asked(call));
+  await keep(call, output.taken);
   noteDone(call);
   return { output, text: cancelReply(output, await unread(call, call.exchange.caller), input.turnOnly) };
 }
@@ -104,11 +102,11 @@ async function family(call: ToolCall, input: InputOf<"family">): Promise<Ran> {
 /** A reply that carries results and does not arrive gives them back, at once where that is known at once. */
 async function wait(call: ToolCall, input: InputOf<"waitChildren">): Promise<Ran> {
   const { caller } = call.exchange;
-  const { note, ...plan } = planWait(call, input);
+  const capMs = waitCapMs(call.clientName, call.meta.progressToken !== undefined);
   const stopProgress = startProgress(call);
   let output: WaitChildrenOutput;
   try {
-    output = await call.operations.waitChildren(caller, { ...input, ...plan }, asked(call));
+    output = await call.operations.waitChildren(caller, { ...input, capMs }, asked(call));
   } catch (error) {
     await keep(call, takenBy(error));
     throw error;
@@ -117,24 +115,18 @@ async function wait(call: ToolCall, input: InputOf<"waitChildren">): Promise<Ran
   }
   await keep(call, output.taken);
   call.signal.throwIfAborted();
-  if (output.done.length > 0 || output.needsYou.length > 0) call.quiet.clear(caller.id);
-  else if (plan.timeoutMs !== 0) call.quiet.quiet(caller.id);
-  const options = { unread: await unread(call, caller), isSourceForm: input.sourceForm, note };
+  const options = {
+    unread: await unread(call, caller),
+    isSourceForm: input.sourceForm,
+    note: raisedNote(input),
+  };
   return { output, text: waitReply(output, options) };
 }
 
-function planWait(
-  call: ToolCall,
-  input: InputOf<"waitChildren">,
-): { capMs: number; timeoutMs: number | undefined; note: string } {
-  const capMs = waitCapMs(call.clientName, hasProgress(call));
-  const asked = input.timeoutMs;
-  if (input.sourceForm || asked === undefined || asked <= 0) return { capMs, timeoutMs: asked, note: "" };
-  if (call.quiet.isPolling(call.exchange.caller.id))
-    return { capMs, timeoutMs: Math.max(asked, capMs), note: "" };
-  if (asked >= WAIT_LEAST_MS) return { capMs, timeoutMs: asked, note: "" };
-  const note = `timeoutMs ${asked} was raised to ${WAIT_LEAST_MS}: it is in milliseconds.`;
-  return { capMs, timeoutMs: WAIT_LEAST_MS, note };
+/** The operation raises a time that is too short; the caller is told, because models pass seconds. */
+function raisedNote({ sourceForm, timeoutMs = 0 }: InputOf<"waitChildren">): string {
+  if (sourceForm || timeoutMs <= 0 || timeoutMs >= WAIT_LEAST_MS) return "";
+  return `timeoutMs ${timeoutMs} was raised to ${WAIT_LEAST_MS}: it is in milliseconds.`;
 }
 
 async function keep(call: ToolCall, taken: readonly string[]): Promise<void> {
@@ -148,10 +140,6 @@ async function keep(call: ToolCall, taken: readonly string[]): Promise<void> {
 function takenBy(error: unknown): string[] {
   const taken = error instanceof Refusal ? error.details.taken : [];
   return Array.isArray(taken) ? taken.filter((id) => typeof id === "string") : [];
-}
-
-function hasProgress(call: ToolCall): boolean {
-  return call.meta.progressToken !== undefined;
 }
 
 function startProgress(call: ToolCall): () => void {

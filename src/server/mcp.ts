@@ -10,7 +10,6 @@ import { callTool } from "./mcp-call.ts";
 import type { ToolCall } from "./mcp-call.ts";
 import { ClientNames } from "./mcp-client.ts";
 import { CallsInFlight } from "./mcp-flight.ts";
-import { QuietWaits } from "./mcp-quiet.ts";
 import { INSTRUCTIONS, TOOLS } from "./mcp-tools.ts";
 import type { Env } from "./routes.ts";
 
@@ -31,7 +30,6 @@ export function createMcpEndpoint(options: McpOptions): (c: Context<Env>) => Pro
     ...options,
     names: new ClientNames(),
     flight: new CallsInFlight(),
-    quiet: new QuietWaits(),
   };
   return (c) => serve(c, shared);
 }
@@ -39,7 +37,6 @@ export function createMcpEndpoint(options: McpOptions): (c: Context<Env>) => Pro
 interface Shared extends McpOptions {
   readonly names: ClientNames;
   readonly flight: CallsInFlight;
-  readonly quiet: QuietWaits;
 }
 
 async function serve(c: Context<Env>, shared: Shared): Promise<Response> {

@@ -1,7 +1,7 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Context, Hono } from "hono";
 import { OPERATIONS, Refusal } from "../contract/index.ts";
-import type { Caller, OperationName, OperationSpec, SpawnOutput } from "../contract/index.ts";
+import type { CancelOutput, Caller, OperationName, OperationSpec, SpawnOutput } from "../contract/index.ts";
 import type { Log } from "../log.ts";
 import type { Call, Gate, Operations } from "../operations/port.ts";
 import { readJson } from "./body.ts";
@@ -77,7 +77,7 @@ async function ask(exchange: Exchange, row: Row, input: object): Promise<unknown
   } catch (error) {
     throw exchange.ending ?? error;
   }
-  if (row.name === "spawn") keepSpawn(exchange, row.gate, output as SpawnOutput);
+  if (exchange.caller.kind === "session") keepLost(exchange, row, output);
   if (row.http.method !== "GET") {
     const by = { kind: exchange.caller.kind, id: exchange.caller.id };
     row.log.info(
@@ -89,10 +89,12 @@ async function ask(exchange: Exchange, row: Row, input: object): Promise<unknown
   return output;
 }
 
-/** A session whose spawn was answered into a closed connection would spawn again. */
-function keepSpawn(exchange: Exchange, gate: Gate, output: SpawnOutput): void {
-  if (exchange.caller.kind !== "session") return;
-  exchange.onLost(() => gate.spawnReplyLost(exchange.caller, output.session.id));
+/** A session that does not get its answer would spawn again, or never hear what the answer stood for. */
+function keepLost(exchange: Exchange, { name, gate }: Row, output: unknown): void {
+  const { caller } = exchange;
+  if (name === "spawn")
+    exchange.onLost(() => gate.spawnReplyLost(caller, (output as SpawnOutput).session.id));
+  if (name === "cancel") exchange.onLost(() => gate.giveBack(caller, (output as CancelOutput).taken));
 }
 
 function refuseSessions(caller: Caller, row: Row): void {
