@@ -2,7 +2,7 @@ import { deliveryIdsIn } from "../domain/callback.ts";
 import { recoveryOf } from "../domain/recovery.ts";
 import { land } from "../kernel/admit.ts";
 import { closeIfOver } from "../kernel/round.ts";
-import type { LeaseRecord, MessageRecord, SessionRecord, TurnRecord } from "../store/port.ts";
+import type { LeaseRecord, MessageRecord, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
 import { newHold, render } from "./claim.ts";
 import { continuation } from "./continuation.ts";
 import { host } from "./hosting.ts";
@@ -152,12 +152,26 @@ async function readBack(runtime: Runtime, place: Place): Promise<string> {
       if (found.has(message.deliveryId)) await land(tx, message, deps.now());
       else if (message.status === "taken" && message.carrier !== "tool") missing.push(message);
     }
+    await markLostReplies(tx, turn, { results: replay?.toolResults ?? [], now: deps.now() });
     const { text } = missing.length === 0 ? { text: "" } : await render(tx, session, missing);
     const hasBegun = messages.length > missing.length;
     if (!hasBegun) return text;
     const children = await tx.sessions.children(session.id);
     return continuation({ cutAt: turn.startedAt, now: deps.now(), children, missing: text });
   });
+}
+
+/** A child whose spawn was never answered: an equal spawn within ten minutes returns it. */
+async function markLostReplies(
+  tx: Tx,
+  turn: TurnRecord,
+  known: { results: readonly string[]; now: number },
+): Promise<void> {
+  for (const child of await tx.sessions.children(turn.sessionId)) {
+    const isOfTurn = child.spawnTurnId === turn.id && child.replyLostAt === null;
+    if (!isOfTurn || known.results.some((text) => text.includes(child.shortId))) continue;
+    await tx.sessions.patch(child.id, { replyLostAt: known.now });
+  }
 }
 
 function endWithout(recovery: "settle" | "interrupt", turn: TurnRecord): TurnEnd {

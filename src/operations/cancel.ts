@@ -119,7 +119,7 @@ async function cancelTurn(
   const settled =
     turn === null
       ? null
-      : await until(deps, session.rootId, STOP_MS, async () => {
+      : await until(deps, { rootId: session.rootId, timeoutMs: STOP_MS }, async () => {
           const now = await deps.store.read.turns.byId(turn.id);
           return now?.status === "running" ? null : now;
         });
@@ -156,7 +156,7 @@ async function stopped(
     }
     return ends;
   };
-  const done = await until(deps, rootId, STOP_MS, async () => {
+  const done = await until(deps, { rootId, timeoutMs: STOP_MS }, async () => {
     const ends = await look();
     return ends.stopping.length === 0 ? ends : null;
   });

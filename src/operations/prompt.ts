@@ -73,6 +73,7 @@ async function send(
     }
     const fresh = await tx.sessions.byId(session.id);
     if (fresh === null || fresh.endedAt !== null) throw ended(session);
+    if (sending.kind === "tell" && (await tx.triggers.openCount(fresh.id)) > 0) throw asks(fresh);
     const keys = sending.key === null ? {} : { key: sending.key, keyCaller: owner, keyHash };
     const message = await admit(
       tx,
@@ -105,7 +106,7 @@ async function delivered(
   if (message.delivery === "followUp") {
     return { delivered: "queued", why: `${name} is in a turn: yours comes right after it.` };
   }
-  const known = await until(deps, session.rootId, STEER_MS, async () => {
+  const known = await until(deps, { rootId: session.rootId, timeoutMs: STEER_MS }, async () => {
     const now = await deps.store.read.messages.byId(message.id);
     const how = now?.metadata["delivered"];
     return how === "injected" || how === "queued" || how === "restarted" ? how : null;
@@ -124,6 +125,14 @@ function ended(session: SessionRecord): Refusal {
   return new Refusal(
     "session_ended",
     `${describe(session)} has ended and takes no more messages. Spawn a new one for more work.`,
+    { sessionId: session.id },
+  );
+}
+
+function asks(session: SessionRecord): Refusal {
+  return new Refusal(
+    "waits_on_trigger",
+    `${describe(session)} has asked something and waits for the answer; a message would not reach it. Answer its question first.`,
     { sessionId: session.id },
   );
 }

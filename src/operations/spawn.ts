@@ -140,7 +140,8 @@ async function findExisting(
     const found = await byKey(tx, owner, key, start);
     if (found !== null) return found;
   }
-  if (input.name !== undefined) return tx.sessions.openByName(order.parentId, input.name);
+  const named = input.name === undefined ? null : await tx.sessions.openByName(order.parentId, input.name);
+  if (named !== null) return named;
   return tx.sessions.replyLost(order.parentId, start.inputHash, order.now - REPLY_LOST_MS);
 }
 

@@ -6,11 +6,10 @@ import type { OperationDeps } from "./deps.ts";
  */
 export async function until<T>(
   deps: OperationDeps,
-  rootId: string,
-  timeoutMs: number,
+  scope: { rootId: string; timeoutMs: number; signal?: AbortSignal },
   ask: () => Promise<T | null>,
-  signal?: AbortSignal,
 ): Promise<T | null> {
+  const { rootId, timeoutMs, signal } = scope;
   const deadline = performance.now() + timeoutMs;
   const changes = new Changes(deps, rootId);
   try {

@@ -113,7 +113,7 @@ async function blocking<T>(
   if (at !== null || limit.timeMs <= 0) return at;
   const turn = await changeBlocked(deps, self, null, 1);
   try {
-    return await until(deps, self.rootId, limit.timeMs, look, limit.signal);
+    return await until(deps, { rootId: self.rootId, timeoutMs: limit.timeMs, signal: limit.signal }, look);
   } finally {
     await changeBlocked(deps, self, turn, -1);
   }

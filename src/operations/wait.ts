@@ -17,19 +17,15 @@ export async function wait(
   const session = await resolve(deps, caller, input.id);
   await requireBelow(deps, caller, session);
   const turnsBefore = session.turnCount;
-  const done = await until(
-    deps,
-    session.rootId,
-    Math.max(0, input.timeoutMs),
-    async () => {
-      const now = await deps.store.read.sessions.byId(session.id);
-      if (now === null || now.endedAt !== null || !now.roundOpen) return now;
-      if (input.until !== "turn") return null;
-      const last = await deps.store.read.turns.last(session.id);
-      return last !== null && last.status !== "running" && last.index >= turnsBefore - 1 ? now : null;
-    },
-    call.signal,
-  );
+  const timeoutMs = Math.max(0, input.timeoutMs);
+  const scope = { rootId: session.rootId, timeoutMs, signal: call.signal };
+  const done = await until(deps, scope, async () => {
+    const now = await deps.store.read.sessions.byId(session.id);
+    if (now === null || now.endedAt !== null || !now.roundOpen) return now;
+    if (input.until !== "turn") return null;
+    const last = await deps.store.read.turns.last(session.id);
+    return last !== null && last.status !== "running" && last.index >= turnsBefore - 1 ? now : null;
+  });
   return endOf(deps, done ?? session, done === null);
 }
 

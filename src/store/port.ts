@@ -153,6 +153,7 @@ export interface EntryReads {
 export interface TriggerReads {
   byId(id: string): Promise<TriggerRecord | null>;
   ofSession(sessionId: string): Promise<TriggerRecord[]>;
+  /** Those that wait for an answer: an end or an error never does. */
   openCount(sessionId: string): Promise<number>;
 }
 

@@ -34,7 +34,8 @@ export function triggerReads(q: Query): TriggerReads {
     },
     async openCount(sessionId) {
       const row = await q.get(sql`SELECT count(*) FROM triggers
-        WHERE session_id = ${sessionId} AND status = 'open'`);
+        WHERE session_id = ${sessionId} AND status = 'open'
+          AND type NOT IN ('session_complete', 'session_error')`);
       return row?.[0] as number;
     },
   };
