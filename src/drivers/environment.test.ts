@@ -4,7 +4,7 @@ import { agentEnvironment, findCommand } from "./environment.ts";
 
 const source = {
   PATH: "/bin",
-  HOME: "/home/a",
+  HOME: "/people/a",
   LC_ALL: "C",
   XDG_CACHE_HOME: "/c",
   HTTPS_PROXY: "http://proxy",
@@ -21,7 +21,7 @@ describe("an agent's environment", () => {
     const environment = agentEnvironment(source, { leaseId: "l", names: ["OPENAI_API_KEY"] });
     assert.deepEqual(environment, {
       PATH: "/bin",
-      HOME: "/home/a",
+      HOME: "/people/a",
       LC_ALL: "C",
       XDG_CACHE_HOME: "/c",
       OPENAI_API_KEY: "k",
@@ -39,10 +39,13 @@ describe("an agent's environment", () => {
 
 describe("a command", () => {
   it("is found on the path, or by its own path, and only if it can be executed", () => {
-    assert.equal(findCommand("sh", { path: "/nowhere:/bin", cwd: "/" }), "/bin/sh");
-    assert.equal(findCommand("/bin/sh", { path: "", cwd: "/" }), "/bin/sh");
-    assert.equal(findCommand("./sh", { path: "", cwd: "/bin" }), "/bin/sh");
-    assert.equal(findCommand("passwd", { path: "/etc", cwd: "/" }), null);
-    assert.equal(findCommand("sh", { path: "bin", cwd: "/" }), null, "a relative folder is not searched");
+    assert.equal(findCommand("sh", "/nowhere:/bin"), "/bin/sh");
+    assert.equal(findCommand("/bin/sh", ""), "/bin/sh");
+    assert.equal(findCommand("passwd", "/etc"), null);
+  });
+
+  it("is never taken from the folder that an agent works in", () => {
+    assert.equal(findCommand("./sh", "/bin"), null);
+    assert.equal(findCommand("sh", "bin:.:"), null);
   });
 });

@@ -1,5 +1,5 @@
 import { accessSync, constants, statSync } from "node:fs";
-import { delimiter, isAbsolute, join, resolve } from "node:path";
+import { delimiter, isAbsolute, join } from "node:path";
 
 export const MARKER = "KINFOLD_LEASE";
 
@@ -28,19 +28,15 @@ export function agentEnvironment(
   return { ...environment, ...request.extra, [MARKER]: request.leaseId };
 }
 
-/** The absolute path that `command` names on this `PATH`, or null where there is none to execute. */
-export function findCommand(
-  command: string,
-  options: { path: string | undefined; cwd: string },
-): string | null {
-  if (command.includes("/")) {
-    const path = isAbsolute(command) ? command : resolve(options.cwd, command);
-    return isExecutable(path) ? path : null;
-  }
-  for (const folder of (options.path ?? "").split(delimiter)) {
-    if (!isAbsolute(folder)) continue;
-    const path = join(folder, command);
-    if (isExecutable(path)) return path;
+/**
+ * The absolute path that `command` names on this `PATH`, or null where there is none to execute.
+ * Nothing relative counts: a cloned folder must not be able to bring its own agent along.
+ */
+export function findCommand(command: string, path: string | undefined): string | null {
+  if (command.includes("/")) return isAbsolute(command) && isExecutable(command) ? command : null;
+  for (const folder of (path ?? "").split(delimiter)) {
+    const candidate = join(folder, command);
+    if (isAbsolute(folder) && isExecutable(candidate)) return candidate;
   }
   return null;
 }

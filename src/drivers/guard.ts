@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
+import { getCompileCacheDir } from "node:module";
 import { Socket } from "node:net";
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -64,7 +65,7 @@ function spawnGuard(): ChildProcess {
   const child = spawn(process.execPath, [path], {
     cwd: "/",
     detached: true,
-    env: { PATH: process.env["PATH"] ?? "" },
+    env: { PATH: process.env["PATH"] ?? "", NODE_COMPILE_CACHE: getCompileCacheDir() ?? "" },
     stdio: ["pipe", "ignore", "ignore"],
   });
   // A write to a guard that has just been ended fails; its exit is what we act on.

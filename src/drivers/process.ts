@@ -70,8 +70,9 @@ async function startProcess(spec: ProcessSpec, hold: Hold, guard: Guard): Promis
   if (problem !== null) return { ok: false, reason: "exited", message: problem };
   const env = agentEnvironment(process.env, { leaseId: spec.leaseId, names: spec.env, extra: spec.extraEnv });
   const name = spec.command[0] ?? "";
-  const program = findCommand(name, { path: env["PATH"], cwd: spec.cwd });
-  if (program === null) return { ok: false, reason: "not_installed", message: `${name} is not installed` };
+  const program = findCommand(name, env["PATH"]);
+  if (program === null)
+    return { ok: false, reason: "not_installed", message: `${name} was not found on the PATH` };
   const command = [program, ...spec.command.slice(1)];
   const held = hold.kind === "bubblewrap" ? insideBubblewrap(hold.path, command) : command;
 

@@ -40,7 +40,7 @@ function findBubblewrap(): Promise<Found> {
 
 async function probeBubblewrap(): Promise<Found> {
   if (process.platform !== "linux") return { path: null, problem: "it exists on Linux only" };
-  const path = findCommand("bwrap", { path: process.env["PATH"], cwd: "/" });
+  const path = findCommand("bwrap", process.env["PATH"]);
   if (path === null) return { path: null, problem: "bwrap is not installed" };
   return new Promise((resolve) => {
     const command = [...ARGUMENTS, "--", "/bin/sh", "-c", ":"];

@@ -32,6 +32,8 @@ export interface AgentConnection {
   readonly problem: () => string | null;
   readonly replay: () => Replay | null;
   readonly seen: () => PromptSeen;
+  /** From now on only this session's updates count; an agent may have sub-sessions of its own. */
+  readonly listenTo: (sessionId: string) => void;
   /** Answers every open request of the agent as cancelled. */
   readonly cancelRequests: () => void;
   /** The end of the process, forced if its pipe has closed and it lingers. */
@@ -46,6 +48,7 @@ export async function connect(options: ConnectOptions): Promise<AgentConnection>
   let problem: string | null = null;
   let replay: Replay | null = null;
   let seen: PromptSeen = { systemError: null, usd: null };
+  let listenedTo: string | null = null;
   let cancelling = Promise.withResolvers<void>();
 
   const stream = boundedStream({
@@ -53,8 +56,8 @@ export async function connect(options: ConnectOptions): Promise<AgentConnection>
     output: process.stdin,
     onNotification(message) {
       if (message.method !== "session/update") return;
-      const { update } = message.params as SessionNotification;
-      if (update) updates.take(update);
+      const { sessionId, update } = (message.params ?? {}) as Partial<SessionNotification>;
+      if (update && sessionId === (listenedTo ?? sessionId)) updates.take(update);
     },
     onAnswer(method) {
       if (method === "session/prompt") seen = updates.endPrompt();
@@ -84,6 +87,9 @@ export async function connect(options: ConnectOptions): Promise<AgentConnection>
     problem: () => problem,
     replay: () => replay,
     seen: () => seen,
+    listenTo(sessionId) {
+      listenedTo = sessionId;
+    },
     cancelRequests() {
       cancelling.resolve();
       cancelling = Promise.withResolvers<void>();

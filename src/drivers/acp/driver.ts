@@ -68,7 +68,7 @@ interface Opening {
 
 function describeAgent(options: AcpOptions, learned: Learned): Agent {
   const command = options.command[0] ?? "";
-  const installed = findCommand(command, { path: process.env["PATH"], cwd: process.cwd() }) !== null;
+  const installed = findCommand(command, process.env["PATH"]) !== null;
   return {
     name: options.name,
     title: options.title,
@@ -165,9 +165,14 @@ export type OpenedSession = (NewSessionResponse | LoadSessionResponse) & { reado
 
 async function newOrLoaded(connection: AgentConnection, request: OpenRequest): Promise<OpenedSession> {
   const params = { cwd: request.cwd, mcpServers: serversOf(request) };
-  if (request.load === null) return connection.rpc.agent.request("session/new", params);
+  if (request.load === null) {
+    const session: NewSessionResponse = await connection.rpc.agent.request("session/new", params);
+    connection.listenTo(session.sessionId);
+    return session;
+  }
   connection.updates.startReplay();
   const sessionId = request.load;
+  connection.listenTo(sessionId);
   const answer = await connection.rpc.agent.request("session/load", { ...params, sessionId });
   return { ...answer, sessionId };
 }

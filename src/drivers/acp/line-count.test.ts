@@ -1,0 +1,17 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { countLines } from "./line-count.ts";
+
+it("lines are counted as a diff counts them", () => {
+  assert.deepEqual(countLines("", "a\nb\n"), { added: 2, removed: 0 });
+  assert.deepEqual(countLines("a\nb\n", ""), { added: 0, removed: 2 });
+  assert.deepEqual(countLines("a\nb\nc\n", "a\nx\nc\n"), { added: 1, removed: 1 });
+  assert.deepEqual(countLines("a\nb\nc\nd\n", "a\nc\nd\ne\n"), { added: 1, removed: 1 });
+  assert.deepEqual(countLines("same", "same"), { added: 0, removed: 0 });
+});
+
+it("a large file that was rewritten is counted without comparing every pair of lines", () => {
+  const file = (prefix: string): string =>
+    Array.from({ length: 5_000 }, (_, at) => `${prefix}${at}`).join("\n");
+  assert.deepEqual(countLines(file("a"), file("b")), { added: 5_000, removed: 5_000 });
+});

@@ -1,0 +1,97 @@
+import type { AnyMessage } from "@agentclientprotocol/sdk/unstable";
+import assert from "node:assert/strict";
+import { PassThrough } from "node:stream";
+import { describe, it } from "node:test";
+import { boundedStream } from "./stream.ts";
+
+function pipes(lineBytesMax?: number) {
+  const input = new PassThrough();
+  const output = new PassThrough();
+  const seen: string[] = [];
+  const stream = boundedStream({
+    input,
+    output,
+    onNotification: (message) => seen.push(`notified ${message.method}`),
+    onAnswer: (method) => seen.push(`answered ${method}`),
+    onTooLong: (message) => seen.push(message),
+    lineBytesMax,
+  });
+  const reader = stream.readable.getReader();
+  return { input, output, seen, stream, reader, writer: stream.writable.getWriter() };
+}
+
+const line = (message: object): string => `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`;
+
+async function readAll(reader: ReadableStreamDefaultReader<AnyMessage>): Promise<AnyMessage[]> {
+  const messages: AnyMessage[] = [];
+  for (let next = await reader.read(); !next.done; next = await reader.read()) messages.push(next.value);
+  return messages;
+}
+
+describe("the stream of an agent", () => {
+  it("skips what is no message, and counts it", async () => {
+    const { input, reader, stream } = pipes();
+    input.write("npm warn something\n\n[1,2]\n{broken\n42\n{}\n");
+    input.write('{"jsonrpc":"1.0","id":1,"method":"x"}\n');
+    input.end(line({ id: 1, method: "ask" }));
+    assert.deepEqual(
+      (await readAll(reader)).map((message) => "method" in message && message.method),
+      ["ask"],
+    );
+    assert.equal(stream.noise(), 6);
+  });
+
+  it("joins a message that arrives in pieces, also inside a letter and with odd separators", async () => {
+    const { input, reader } = pipes();
+    const text = "é\u2028\u2029 end";
+    const bytes = Buffer.from(line({ id: 1, method: "ask", params: { text } }));
+    for (const byte of bytes) input.write(Buffer.from([byte]));
+    input.end();
+    const [message] = await readAll(reader);
+    assert.deepEqual(message && "params" in message && message.params, { text });
+  });
+
+  it("drops half a line at the end, and takes a whole one without its newline", async () => {
+    const half = pipes();
+    half.input.end('{"jsonrpc":"2.0","id":1,"meth');
+    assert.deepEqual(await readAll(half.reader), []);
+    const whole = pipes();
+    whole.input.end(line({ id: 1, method: "ask" }).trim());
+    assert.equal((await readAll(whole.reader)).length, 1);
+  });
+
+  it("gives up a line without end, whether it looks like a message or not", async () => {
+    for (const start of ["{", "x"]) {
+      const { input, reader, seen } = pipes(1024 * 1024);
+      input.write(start);
+      for (let count = 0; count < 20; count += 1) input.write(Buffer.alloc(64 * 1024, "y"));
+      assert.deepEqual(await readAll(reader), []);
+      assert.deepEqual(seen, ["it wrote a line of more than 1 MB"]);
+    }
+  });
+
+  it("reads no further than what is being handled", async () => {
+    const { input, reader } = pipes();
+    const message = line({ id: 1, method: "ask", params: "z".repeat(8_000) });
+    for (let count = 0; count < 100; count += 1) input.write(message);
+    await reader.read();
+    assert.ok(input.writableLength > 50 * message.length, "most of it still waits outside");
+  });
+
+  it("passes notifications on before a later answer is seen", async () => {
+    const { input, output, seen, reader, writer } = pipes();
+    void writer.write({ jsonrpc: "2.0", id: 7, method: "session/prompt" });
+    await new Promise((resolve) => output.once("data", resolve));
+    input.write(line({ method: "session/update", params: {} }) + line({ id: 7, result: {} }));
+    input.end(line({ method: "later" }));
+    await readAll(reader);
+    assert.deepEqual(seen, ["notified session/update", "answered session/prompt", "notified later"]);
+  });
+
+  it("drops an answer that nobody asked for", async () => {
+    const { input, reader, stream } = pipes();
+    input.end(line({ id: 99, result: {} }));
+    assert.deepEqual(await readAll(reader), []);
+    assert.equal(stream.noise(), 1);
+  });
+});
