@@ -63,13 +63,17 @@ async function* connection(link: Link, options: EventsOptions, state: State): As
   const watch = new Watch(options.signal);
   try {
     watch.restart();
-    const response = await send(link, `/api/events${queryOf({ tree: options.tree, session: options.session })}`, {
-      headers: {
-        accept: "text/event-stream",
-        ...(state.cursor === null ? {} : { "last-event-id": state.cursor }),
+    const response = await send(
+      link,
+      `/api/events${queryOf({ tree: options.tree, session: options.session })}`,
+      {
+        headers: {
+          accept: "text/event-stream",
+          ...(state.cursor === null ? {} : { "last-event-id": state.cursor }),
+        },
+        signal: watch.signal,
       },
-      signal: watch.signal,
-    });
+    );
     watch.hold();
     yield { type: "open", cursor: state.cursor };
     for await (const message of messagesOf(response, watch, link.url)) {

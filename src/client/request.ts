@@ -27,7 +27,8 @@ interface Ask {
 /** One operation over HTTP: the path takes its fields, a GET the rest as a query, all others as JSON. */
 export async function ask(link: Link, name: OperationName, options: Ask): Promise<unknown> {
   const spec: OperationSpec = OPERATIONS[name];
-  if (spec.http === undefined) throw new Refusal("not_available", `${name} has no address; only an agent may ask it.`);
+  if (spec.http === undefined)
+    throw new Refusal("not_available", `${name} has no address; only an agent may ask it.`);
   const { path, rest } = fillPath(spec.http.path, options.input);
   const isGet = spec.http.method === "GET";
   const response = await send(link, isGet ? path + queryOf(rest) : path, {

@@ -46,7 +46,11 @@ export class SseReader {
   }
 
   #dispatch(): SseMessage | null {
-    const message = { event: this.#event || "message", data: this.#data.join("\n"), lastEventId: this.#lastEventId };
+    const message = {
+      event: this.#event || "message",
+      data: this.#data.join("\n"),
+      lastEventId: this.#lastEventId,
+    };
     const isSilent = this.#data.length === 0 && !this.#sawId;
     this.#event = "";
     this.#data = [];

@@ -21,7 +21,8 @@ const RETRY_MAX_MS = 2_000;
  * away or restarting is waited for as well; every other refusal is thrown.
  */
 export async function waitFor(link: Link, id: string, options: WaitForOptions): Promise<WaitOutput> {
-  const endsAt = options.timeoutMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + options.timeoutMs;
+  const endsAt =
+    options.timeoutMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + options.timeoutMs;
   let retryMs = RETRY_FIRST_MS;
   for (;;) {
     options.signal?.throwIfAborted();

@@ -54,7 +54,12 @@ export function cancelReply(output: CancelOutput, unread: number, isTurnOnly: bo
   const stopped = output.cancelled
     ? `Stopped ${who}${more}`
     : `${who}${more} was not at work; it has ended now`;
-  return reply(head, `${stopped}; ${remainder(output)} You will get no further message about it.`);
+  return reply(
+    head,
+    // The callback that this reply stands for has landed once its id was seen in it.
+    output.deliveryId === null ? "" : `<!-- trigger:${output.deliveryId} -->`,
+    `${stopped}; ${remainder(output)} You will get no further message about it.`,
+  );
 }
 
 export function tellReply(output: TellOutput, unread: number): string {

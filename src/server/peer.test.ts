@@ -46,45 +46,41 @@ async function ask(command: readonly string[], env: Record<string, string>, toke
 
 const node = [process.execPath, "--input-type=module", "-e", ASK];
 
-describe(
-  "a person's token",
-  { skip: whyNot() },
-  () => {
-    test("is refused when a process of an agent presents it", async () => {
-      assert.equal(await ask(node, { KINFOLD_LEASE: "l1" }), "403 caller_is_agent");
-    });
+describe("a person's token", { skip: whyNot() }, () => {
+  test("is refused when a process of an agent presents it", async () => {
+    assert.equal(await ask(node, { KINFOLD_LEASE: "l1" }), "403 caller_is_agent");
+  });
 
-    test("is refused when a descendant of an agent presents it, whatever its own environment is", async () => {
-      const clean = ["/bin/sh", "-c", 'env -i "$@"; true', "sh", ...node];
-      assert.equal(
-        await ask(clean, { KINFOLD_LEASE: "l1", PATH: process.env.PATH ?? "" }),
-        "403 caller_is_agent",
-      );
-    });
+  test("is refused when a descendant of an agent presents it, whatever its own environment is", async () => {
+    const clean = ["/bin/sh", "-c", 'env -i "$@"; true', "sh", ...node];
+    assert.equal(
+      await ask(clean, { KINFOLD_LEASE: "l1", PATH: process.env.PATH ?? "" }),
+      "403 caller_is_agent",
+    );
+  });
 
-    test("is answered when any other process presents it, also while agents run", async () => {
-      assert.equal(await ask(node, {}), "200");
-      assert.equal(await ask(node, { OTHER_KINFOLD_LEASE: "x" }), "200");
-    });
+  test("is answered when any other process presents it, also while agents run", async () => {
+    assert.equal(await ask(node, {}), "200");
+    assert.equal(await ask(node, { OTHER_KINFOLD_LEASE: "x" }), "200");
+  });
 
-    test("is answered without a look while no agent runs", async () => {
-      hasAgents = false;
-      assert.equal(await ask(node, { KINFOLD_LEASE: "l1" }), "200");
-      hasAgents = true;
-    });
+  test("is answered without a look while no agent runs", async () => {
+    hasAgents = false;
+    assert.equal(await ask(node, { KINFOLD_LEASE: "l1" }), "200");
+    hasAgents = true;
+  });
 
-    test("a session's own token is answered from an agent's process", async () => {
-      assert.equal(await ask(node, { KINFOLD_LEASE: "l1" }, "session-token"), "200");
-    });
+  test("a session's own token is answered from an agent's process", async () => {
+    assert.equal(await ask(node, { KINFOLD_LEASE: "l1" }, "session-token"), "200");
+  });
 
-    test("a socket that is closed already counts as an agent's while agents run", async () => {
-      const isAgentPeer = agentPeerCheck();
-      const peer = { remotePort: 1, remoteAddress: "127.0.0.1", localPort: running.port };
-      assert.equal(await isAgentPeer(peer), true);
-      assert.equal(await isAgentPeer({ ...peer, remoteAddress: "192.0.2.1" }), false);
-    });
-  },
-);
+  test("a socket that is closed already counts as an agent's while agents run", async () => {
+    const isAgentPeer = agentPeerCheck();
+    const peer = { remotePort: 1, remoteAddress: "127.0.0.1", localPort: running.port };
+    assert.equal(await isAgentPeer(peer), true);
+    assert.equal(await isAgentPeer({ ...peer, remoteAddress: "192.0.2.1" }), false);
+  });
+});
 
 function whyNot(): string | false {
   if (process.platform !== "linux") return "processes are looked up on Linux only";

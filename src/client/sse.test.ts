@@ -1,0 +1,30 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import { SseReader } from "./sse.ts";
+
+const STREAM =
+  ': open\n\nid: c1\n\nid: c2\r\nevent: event\r\ndata: {"a":1}\r\n\r\ndata: one\ndata: two\n\nid\nevent: reset\rdata:x\r\r: beat\n\n';
+const MESSAGES = [
+  { event: "message", data: "", lastEventId: "c1" },
+  { event: "event", data: '{"a":1}', lastEventId: "c2" },
+  { event: "message", data: "one\ntwo", lastEventId: "c2" },
+  { event: "reset", data: "x", lastEventId: "" },
+];
+
+describe("server-sent events", () => {
+  test("fields, comments, ids and all three line ends are read as the standard says", () => {
+    assert.deepEqual(new SseReader().push(STREAM), MESSAGES);
+  });
+
+  test("a stream reads the same however it is cut", () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(STREAM.length), { maxLength: 12 }), (cuts) => {
+        const edges = [0, ...cuts.toSorted((a, b) => a - b), STREAM.length];
+        const reader = new SseReader();
+        const got = edges.slice(1).flatMap((edge, index) => reader.push(STREAM.slice(edges[index], edge)));
+        assert.deepEqual(got, MESSAGES);
+      }),
+    );
+  });
+});
