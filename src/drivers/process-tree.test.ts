@@ -14,11 +14,12 @@ import { killMarked, reaper, stopTree } from "./process-tree.ts";
 import { chooseHold } from "./sandbox.ts";
 
 const started: ChildProcess[] = [];
-let lastLease = 0;
+const leases: string[] = [];
 
 function newLease(): string {
-  lastLease += 1;
-  return `tree-${process.pid}-${lastLease}`;
+  const leaseId = `tree-${process.pid}-${leases.length}`;
+  leases.push(leaseId);
+  return leaseId;
 }
 
 function run(command: string, leaseId: string, detached = true): ChildProcess {
@@ -34,8 +35,10 @@ function rowOf(child: ChildProcess): ProcessRow {
   return row;
 }
 
-after(() => {
+after(async () => {
   for (const child of started) child.kill("SIGKILL");
+  const { left } = await killMarked(new Set(leases));
+  assert.deepEqual(left, []);
 });
 
 describe("the marker", () => {
@@ -90,10 +93,10 @@ describe("stopping a tree", () => {
 
   it("ends forty agents at once, each with a command in a session of its own", async () => {
     const host = createProcessHost({ sandbox: "auto", log: silentLog });
-    const leases = Array.from({ length: 40 }, newLease);
+    const forty = Array.from({ length: 40 }, newLease);
     const command = ["/bin/sh", "-c", "setsid sleep 600 & wait"];
     const agents = await Promise.all(
-      leases.map(async (leaseId) => {
+      forty.map(async (leaseId) => {
         const result = await host.start({ command, cwd: "/", leaseId, env: [] });
         assert.ok(result.ok);
         return result.process;
@@ -101,7 +104,7 @@ describe("stopping a tree", () => {
     );
     const reports = await Promise.all(agents.map((agent) => agent.stop()));
     assert.ok(reports.every((report) => report.left.length === 0));
-    assert.equal((await killMarked(new Set(leases))).killed.length, 0);
+    assert.equal((await killMarked(new Set(forty))).killed.length, 0);
   });
 });
 
