@@ -23,7 +23,7 @@ export type FeedItem =
   /** What was known is void; take a snapshot after the `open` that follows. */
   | { readonly type: "reset"; readonly message: string };
 
-const RETRY_FIRST_MS = 100;
+const RETRY_FIRST_MS = 50;
 const RETRY_MAX_MS = 5_000;
 /** The daemon sends a sign of life every 15 s; after three missing ones the connection is dead. */
 const SILENCE_MAX_MS = 45_000;

@@ -13,7 +13,7 @@ export interface WaitForOptions {
 
 /** One request waits this long at most: many HTTP clients give up on headers after five minutes. */
 const SLICE_MS = 45_000;
-const RETRY_FIRST_MS = 100;
+const RETRY_FIRST_MS = 50;
 const RETRY_MAX_MS = 2_000;
 
 /**
