@@ -1,62 +1,151 @@
 import assert from "node:assert/strict";
-import test from "node:test";
-import type { Moment } from "../src/kernel/deps.ts";
-import { type DaemonSetup, TestHome } from "./support/daemon.ts";
-import { allQuiet, callbacksTo, checkInvariants } from "./support/family.ts";
+import { after, before, describe, test } from "node:test";
+import { testPostgres } from "../src/store/test-postgres.ts";
+import { crashCase, type CrashRow, type Sessions } from "./support/crash.ts";
+import { type Client, eventually } from "./support/daemon.ts";
+import { callbacksTo } from "./support/family.ts";
 
-const family = (): string =>
-  [
-    `sim> tool spawn_session ${JSON.stringify({ name: "kid", prompt: "sim> think hm\nsim> sleep 50\nsim> say kid done" })}`,
-    "sim> say started",
-  ].join("\n");
+const spawnKid = (prompt: string): string =>
+  `sim> tool spawn_session ${JSON.stringify({ name: "kid", prompt })} as kid`;
+const KID = "sim> think hm\nsim> sleep 50\nsim> say kid done";
+const FAMILY = `${spawnKid(KID)}\nsim> say started`;
+const WAITING = `${spawnKid(KID)}\nsim> tool wait_session {"ids":["\${kid.session_id}"]}\nsim> say waited`;
+const LONG = "sim> sleep 1500\nsim> say root done";
 
-/** Where the daemon dies, for the n-th time it comes there. */
-const TABLE: readonly { moment: Moment; count: number; what: string }[] = [
-  { moment: "spawn.parsed", count: 1, what: "1: the tool call has arrived" },
-  { moment: "spawn.decided", count: 1, what: "2: it is decided what the child may do" },
-  { moment: "spawn.committed", count: 1, what: "3 and 4: the child is durable, nobody has been answered" },
-  { moment: "turn.claimed", count: 2, what: "5 and 6: the child's turn is claimed and its message taken" },
-  { moment: "agent.started", count: 2, what: "7: the child's agent runs, its own id is not stored" },
-  { moment: "agent.identified", count: 2, what: "7: the child's agent is known, nothing was sent" },
-  { moment: "prompt.sent", count: 2, what: "8: the child's prompt is on its way" },
-  { moment: "entries.appended", count: 1, what: "8: some work is stored" },
-  { moment: "outcome.received", count: 1, what: "9: the parent's outcome is known and not stored" },
-  { moment: "outcome.received", count: 2, what: "9: the second outcome is known and not stored" },
-  { moment: "settle.committed", count: 1, what: "10: settled, nobody woken" },
-  { moment: "settle.committed", count: 2, what: "10: settled with the callback, nobody woken" },
-  { moment: "turn.claimed", count: 3, what: "11: the parent has taken the callback" },
-  { moment: "prompt.sent", count: 3, what: "11: the callback is on its way to the parent" },
-];
+async function toldOnce(client: Client, sessions: Sessions): Promise<void> {
+  assert.equal(sessions.length, 2, "the child exists once");
+  const ends = sessions.map((each) => `${each.status} ${each.outcome}`);
+  assert.deepEqual(ends, ["idle completed", "idle completed"]);
+  const told = await callbacksTo(client, sessions[0]!.id);
+  assert.equal(told.length, 1, "the parent was told once");
+  assert.match(told[0]!.text, /Child "kid" .* completed/);
+  assert.match(told[0]!.text, /kid done/);
+}
 
-export async function crashCase(setup: DaemonSetup, row: (typeof TABLE)[number]): Promise<void> {
-  const home = new TestHome(setup);
-  try {
-    const client = await home.start({ crashAt: row });
-    const { session: root } = await client.create({ name: "root", cwd: home.work, prompt: family() });
-    await home.ended();
-    const after = await home.start();
-    const sessions = await allQuiet(after, root.id);
-    assert.equal(sessions.length, 2, "the child exists once");
-    assert.deepEqual(
-      sessions.map((each) => [each.status, each.outcome]),
-      [
-        ["idle", "completed"],
-        ["idle", "completed"],
-      ],
-    );
-    await checkInvariants(after, root.id);
-    const told = await callbacksTo(after, root.id);
-    assert.equal(told.length, 1, "the parent was told once");
-    assert.match(told[0]!.text, /Child "kid" .* completed/);
-    assert.match(told[0]!.text, /kid done/);
-    const { messages } = await after.inbox({ id: root.id, all: true });
-    assert.ok(messages.every((message) => message.status === "landed"));
-  } finally {
-    await home.close();
+/** By the reply of the wait or by a callback, and not by both. */
+async function toldByWait(client: Client, sessions: Sessions): Promise<void> {
+  assert.equal(sessions.length, 2, "the child exists once");
+  assert.ok(sessions.every((each) => each.outcome === "completed"));
+  const { messages } = await client.inbox({ id: sessions[0]!.id, all: true });
+  const callback = messages.find((message) => message.kind === "callback")!;
+  assert.equal(callback.status, "landed");
+  const turns = await callbacksTo(client, sessions[0]!.id);
+  assert.equal(turns.length, callback.carrier === "tool" ? 0 : 1);
+}
+
+async function tellWhenRunning(client: Client, id: string): Promise<void> {
+  await eventually("the root runs", async () => {
+    const { session } = await client.get({ id });
+    return session.agentSessionId !== null && session.status === "running";
+  });
+  await client.tell({ id, message: "sim> say steered" });
+}
+
+async function steeredOnce(client: Client, sessions: Sessions): Promise<void> {
+  const [root] = sessions;
+  assert.equal(root!.outcome, "completed");
+  const { messages } = await client.inbox({ id: root!.id, all: true });
+  const tells = messages.filter((message) => message.kind === "tell");
+  assert.deepEqual(
+    tells.map((message) => message.status),
+    ["landed"],
+  );
+  const { entries } = await client.entries({ id: root!.id, limit: 500 });
+  const said = entries.filter((entry) => entry.author === "agent" && entry.body.text === "steered");
+  assert.equal(said.length, 1, "the steered work was done once");
+}
+
+async function cancelWhenRunning(client: Client, id: string): Promise<void> {
+  await eventually("the child runs", async () => {
+    const { sessions } = await client.tree({ id });
+    return sessions.find((each) => each.name === "kid")?.status === "running";
+  });
+  await client.cancel({ id, reason: "wrong branch" });
+}
+
+async function allCancelled(client: Client, sessions: Sessions): Promise<void> {
+  assert.ok(sessions.every((each) => each.status === "ended" && each.outcome === "cancelled"));
+  for (const { id } of sessions) {
+    const { turns } = await client.turns({ id });
+    assert.ok(turns.every((turn) => turn.status !== "running"));
   }
 }
 
-for (const row of TABLE) {
-  test(`killed at ${row.moment} (${row.count}): ${row.what}; nothing lost, nothing twice`, () =>
-    crashCase({}, row));
+async function steerAfterFailure(client: Client, sessions: Sessions, status: string): Promise<void> {
+  const [root] = sessions;
+  assert.equal(root!.outcome, "failed");
+  const { messages } = await client.inbox({ id: root!.id, all: true });
+  assert.equal(messages.find((message) => message.kind === "tell")?.status, status);
 }
+
+const row = (
+  moment: CrashRow["moment"],
+  count: number,
+  what: string,
+  more: Partial<CrashRow> = {},
+): CrashRow => ({ moment, count, what, prompt: FAMILY, check: toldOnce, ...more });
+
+const waits = { prompt: WAITING, check: toldByWait };
+const steers = { prompt: LONG, meanwhile: tellWhenRunning, check: steeredOnce };
+const crashes = { prompt: "sim> sleep 1500\nsim> crash", meanwhile: tellWhenRunning };
+const cancels = {
+  prompt: `${spawnKid("sim> sleep 60000")}\nsim> hang`,
+  meanwhile: cancelWhenRunning,
+  check: allCancelled,
+};
+
+const TABLE: readonly CrashRow[] = [
+  row("spawn.parsed", 1, "step 1: the tool call has arrived"),
+  row("spawn.decided", 1, "step 2: it is decided what the child may do"),
+  row("spawn.committed", 1, "steps 3 and 4: the child is durable, nobody was answered"),
+  row("turn.claimed", 2, "steps 5 and 6: the child's turn is claimed, its message taken"),
+  row("agent.started", 2, "step 7: the child's agent runs, its own id is not stored"),
+  row("agent.identified", 2, "step 7: the child's agent is known, nothing was sent"),
+  row("prompt.sent", 2, "step 8: the child's prompt is on its way"),
+  row("entries.appended", 1, "step 8: some work is stored"),
+  row("outcome.received", 1, "step 9: an outcome is known and not stored"),
+  row("outcome.received", 2, "step 9: the second outcome is known and not stored"),
+  row("settle.committed", 1, "step 10: settled, nobody woken"),
+  row("settle.committed", 2, "step 10: settled with the callback, nobody woken"),
+  row("turn.claimed", 3, "step 11: the parent has taken the callback"),
+  row("prompt.sent", 3, "step 11: the callback is on its way to the parent"),
+  row("wait.taken", 1, "queued to taken by a tool: the reply was not sent", waits),
+  row("settle.committed", 2, "taken to landed by a tool's result", waits),
+  row("steer.taken", 1, "queued to taken by a steer: not a byte was sent", steers),
+  row("steer.sent", 1, "a steer was acknowledged and has not landed", steers),
+  // The load shows that the agent had it, so it has landed; without a load it is given back.
+  row("outcome.received", 1, "taken to landed: the agent died with a steer, not yet settled", {
+    ...crashes,
+    check: (client, sessions) => steerAfterFailure(client, sessions, "landed"),
+  }),
+  row("settle.committed", 1, "taken to queued: the agent died with a steer, settled", {
+    ...crashes,
+    check: (client, sessions) => steerAfterFailure(client, sessions, "queued"),
+  }),
+  row("cancel.committed", 1, "queued to void: the tombstone is written, nothing is stopped", cancels),
+  row("prompt.sent", 2, "dies again when the turn was taken over", {
+    again: { moment: "resume.claimed", count: 1 },
+  }),
+  row("prompt.sent", 2, "dies again when the conversation was loaded", {
+    again: { moment: "resume.loaded", count: 1 },
+  }),
+];
+
+describe("killed with SIGKILL on SQLite", { concurrency: 3 }, () => {
+  for (const each of TABLE) {
+    test(`at ${each.moment} (${each.count}), ${each.what}: nothing lost, nothing twice`, () =>
+      crashCase({}, each));
+  }
+});
+
+describe("killed with SIGKILL on PostgreSQL", { concurrency: 3 }, () => {
+  let postgres: Awaited<ReturnType<typeof testPostgres>>;
+  before(async () => {
+    postgres = await testPostgres();
+  });
+  after(() => postgres.stop());
+  for (const each of TABLE) {
+    test(`at ${each.moment} (${each.count}), ${each.what}: nothing lost, nothing twice`, async () =>
+      crashCase({ store: await postgres.url() }, each));
+  }
+});

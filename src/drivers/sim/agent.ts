@@ -103,6 +103,7 @@ async function prompt(session: Session, text: string): Promise<object> {
     session.journal.appendDurably({ kind: "user", text });
     const stage = new AcpStage({ ...session, sessionId: session.id, wire, onDeaf });
     const cut = asksToGoOn(text) ? session.cut : null;
+    for (const each of cut?.unanswered ?? []) turn.steered.add(each);
     const more = cut === null ? null : broughtAlong(text);
     if (more !== null) turn.steered.add(more);
     const end = await play({
@@ -110,6 +111,7 @@ async function prompt(session: Session, text: string): Promise<object> {
       stage,
       signal: turn.abort.signal,
       steered: turn.steered,
+      onSteered: () => session.journal.append({ kind: "answered" }),
       onStep: (done, bound) => session.journal.append({ kind: "step", done, ...bound }),
     });
     if (cut !== null && cut.done >= readPrompt(cut.text).length && cut.said !== null) stage.say(cut.said);
@@ -138,7 +140,7 @@ function turnError(message: string, limitSeconds: number | null): WireError {
 
 function replay(sessionId: string, record: Record): void {
   const send = (update: object): void => wire.notify("session/update", { sessionId, update });
-  if (record.kind === "step") return;
+  if (record.kind === "step" || record.kind === "answered") return;
   if (record.kind !== "tool") {
     const kinds = {
       user: "user_message_chunk",

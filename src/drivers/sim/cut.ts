@@ -7,6 +7,8 @@ export interface Cut {
   readonly bound: Map<string, unknown>;
   /** What was said last; said again where nothing is left to do. */
   readonly said: string | null;
+  /** Messages steered into it that had not been answered. */
+  readonly unanswered: readonly string[];
 }
 
 const CUT_MARK = "[Kinfold] Your turn was cut";
@@ -33,11 +35,14 @@ export function cutOf(records: readonly Record[]): Cut | null {
   const bound = new Map<string, unknown>();
   let done = 0;
   let said: string | null = null;
+  const unanswered: string[] = [];
   for (const record of records.slice(at + 1)) {
     if (record.kind === "agent") said = record.text;
+    if (record.kind === "user" && record.steered === true) unanswered.push(record.text);
+    if (record.kind === "answered") unanswered.shift();
     if (record.kind !== "step") continue;
     done = record.done;
     if (record.as !== null) bound.set(record.as, record.value);
   }
-  return { text: prompt.text, done, bound, said };
+  return { text: prompt.text, done, bound, said, unanswered };
 }

@@ -16,6 +16,8 @@ import { join } from "node:path";
 export type Record =
   | { readonly kind: "user"; readonly text: string; readonly steered?: boolean }
   | { readonly kind: "agent" | "thought"; readonly text: string }
+  /** One more of the messages steered into the turn has been answered. */
+  | { readonly kind: "answered" }
   /** So many steps of the prompt are done; what the last one bound. */
   | { readonly kind: "step"; readonly done: number; readonly as: string | null; readonly value: unknown }
   | {

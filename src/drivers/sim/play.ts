@@ -27,6 +27,8 @@ export interface Play {
   /** Steps that an earlier life has done, and what they bound. */
   readonly done?: number;
   readonly bound?: Map<string, unknown>;
+  /** After each message that was steered into it. */
+  readonly onSteered?: () => void;
   /** After each step of the prompt itself. */
   readonly onStep?: (done: number, bound: { as: string | null; value: unknown }) => void;
 }
@@ -111,6 +113,7 @@ async function playText(state: State, text: string): Promise<void> {
 async function playSteered(state: State): Promise<void> {
   for (let text = state.steered.take(); text !== undefined; text = state.steered.take()) {
     await playText(state, text);
+    if (!state.signal.aborted) state.onSteered?.();
   }
 }
 
