@@ -40,6 +40,7 @@ async function begin(runtime: Runtime, place: Place): Promise<void> {
   for (const update of waiting) recorder.record(update);
   place.recorder = recorder;
   await quiet(recorder);
+  if (place.recorder !== recorder) return;
   await settle(runtime.deps, recorder, {
     stopReason: "end_turn",
     reason: null,

@@ -8,6 +8,7 @@ import {
   withMessageLine,
 } from "../domain/callback.ts";
 import { hashOf, newId, newSecret } from "../kernel/id.ts";
+import { callbacksKnown } from "../kernel/stopping.ts";
 import type { LeaseRecord, MessageRecord, NewEntry, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
 import type { EngineDeps } from "./deps.ts";
 
@@ -39,8 +40,9 @@ export async function claim(
     if (session === null || session.endedAt !== null || session.held !== null) return null;
     if ((await tx.turns.running(session.id)) !== null) return null;
     const queued = await tx.messages.queued(session.id, BATCH_MAX);
-    const messages = session.callback.batch ? callbackRun(queued) : queued.slice(0, 1);
-    if (messages.length === 0) return null;
+    const next = session.callback.batch ? callbackRun(queued) : queued.slice(0, 1);
+    const messages = await callbacksKnown(tx, next, deps.now());
+    if (messages === null || messages.length === 0) return null;
     const hold = held ?? (await newHold(deps, tx, session));
     const rendered = await render(tx, session, messages);
     const { text } = rendered;

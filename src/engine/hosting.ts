@@ -126,26 +126,33 @@ async function noteAgent(
   });
 }
 
-/** Ends an agent's whole process tree and its lease. What could not be stopped keeps the lease, by name. */
+/** Ends an agent's whole process tree and its lease. */
 export async function unhost(
   deps: EngineDeps,
   agent: LiveAgent,
   graceMs: number,
 ): Promise<readonly ProcessIdentity[]> {
-  const { session, hold } = agent;
   const { left } = await agent.handle.stop(graceMs);
   agent.hasExited = true;
+  await giveBackLease(deps, { ...agent, left });
+  return left;
+}
+
+/** What could not be stopped keeps the lease, by name. */
+export async function giveBackLease(
+  deps: EngineDeps,
+  end: { session: SessionRecord; hold: Hold; left: readonly ProcessIdentity[] },
+): Promise<void> {
+  const { session, hold, left } = end;
   await deps.store.write(session.rootId, async (tx) => {
     const at = deps.now();
+    const descendants = left.map((each) => ({ ...each }));
     if (left.length === 0) await tx.leases.remove(session.id, hold.fence);
-    else
-      await tx.leases.patch(session.id, hold.fence, {
-        pid: null,
-        descendants: left.map((each) => ({ ...each })),
-      });
+    else await tx.leases.patch(session.id, hold.fence, { pid: null, descendants });
     const data = { left: left.map((each) => ({ pid: each.pid, command: each.command })) };
     const text = left.length === 0 ? null : `${left.length} processes could not be stopped`;
     tx.append({ sessionId: session.id, type: "agent.exited", text, data, at });
+    // Whoever waits to be told what became of it can be told now.
+    tx.wake(session.id);
   });
-  return left;
 }

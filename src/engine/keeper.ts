@@ -1,5 +1,5 @@
 import type { EngineDeps, Service } from "./deps.ts";
-import { recover } from "./recovery.ts";
+import { adoptLost } from "./recovery.ts";
 import type { Runner } from "./runner.ts";
 import { closeIfOver } from "../kernel/round.ts";
 
@@ -21,6 +21,7 @@ export class Keeper implements Service {
   #timer: NodeJS.Timeout | null = null;
   #busy: Promise<void> | null = null;
   #ticked = { wall: 0, monotonic: 0 };
+  #sleptMs = 0;
   #renewed = 0;
 
   constructor(deps: EngineDeps, runner: Runner) {
@@ -40,6 +41,7 @@ export class Keeper implements Service {
   }
 
   #tickSoon(): void {
+    this.#measure();
     if (this.#busy !== null) return;
     this.#busy = this.#tick()
       .catch((error: unknown) =>
@@ -50,19 +52,28 @@ export class Keeper implements Service {
       });
   }
 
-  async #tick(): Promise<void> {
+  /** On every beat, also while a tick is still at work: one that takes long is not sleep. */
+  #measure(): void {
     const before = this.#ticked;
     this.#ticked = { wall: this.#deps.now(), monotonic: performance.now() };
     const lateMs = this.#ticked.monotonic - before.monotonic - TICK_MS;
     const jumpMs = this.#ticked.wall - before.wall - (this.#ticked.monotonic - before.monotonic);
     const sleptMs = Math.max(lateMs, jumpMs);
-    if (sleptMs > SLEPT_MS) await this.#afterSleep(Math.round(sleptMs));
+    if (sleptMs > SLEPT_MS) this.#sleptMs += sleptMs;
+  }
+
+  async #tick(): Promise<void> {
+    // What is over is decided by the time at which the tick began: it may be stopped half-way.
+    const { wall } = this.#ticked;
+    if (this.#sleptMs > 0) await this.#afterSleep(Math.round(this.#sleptMs));
     await this.#renew();
-    await this.#watchBackground();
+    await this.#watchBackground(wall);
+    await adoptLost(this.#runner.runtime);
   }
 
   async #afterSleep(sleptMs: number): Promise<void> {
     const { store, log } = this.#deps;
+    this.#sleptMs = 0;
     log.warn({ sleptMs }, "the machine or the daemon slept; open deadlines are moved by as much");
     const open = await store.read.sessions.withOpenRound(store.node);
     for (const [rootId, sessions] of Map.groupBy(open, (session) => session.rootId)) {
@@ -84,30 +95,24 @@ export class Keeper implements Service {
     if (store.kind === "sqlite") return;
     const sinceMs = performance.now() - this.#renewed;
     if (sinceMs < RENEW_MS) return;
-    const isLost = sinceMs > LOST_MS;
-    if (isLost) {
-      log.warn({ sinceMs: Math.round(sinceMs) }, "the node's lease was not renewed in time; its agents end");
-      await this.#runner.releaseAll();
-    }
     const sent = performance.now();
-    const isOurs = await store.nodes.renew();
-    if (isOurs && !isLost) {
+    if (sinceMs <= LOST_MS && (await store.nodes.renew())) {
       this.#renewed = sent;
       return;
     }
-    if (!isLost) await this.#runner.releaseAll();
-    await store.nodes.register([...this.#runner.runtime.agents.values()]);
-    this.#renewed = performance.now();
-    await recover(this.#runner.runtime);
-    this.#runner.runtime.fill();
+    log.warn({ sinceMs: Math.round(sinceMs) }, "the node's lease was not renewed in time; its agents end");
+    await this.#runner.startOver(async () => {
+      await store.nodes.register([...this.#runner.runtime.agents.values()]);
+      this.#renewed = performance.now();
+    });
   }
 
-  async #watchBackground(): Promise<void> {
+  async #watchBackground(now: number): Promise<void> {
     const { store } = this.#deps;
     for (const session of await store.read.sessions.withOpenRound(store.node)) {
       if (session.backgroundUntil === null) continue;
       const place = this.#runner.runtime.places.get(session.id);
-      const isOver = this.#deps.now() >= session.backgroundUntil;
+      const isOver = now >= session.backgroundUntil;
       const since = session.roundOpenedAt ?? 0;
       const isBusy = !isOver && place?.agent != null && (await place.agent.handle.background(since));
       if (isBusy || place?.recorder != null) continue;

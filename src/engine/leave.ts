@@ -1,4 +1,4 @@
-import { unhost } from "./hosting.ts";
+import { giveBackLease, unhost } from "./hosting.ts";
 import type { Place, Runtime } from "./place.ts";
 
 const CUT_MS = 250;
@@ -8,7 +8,7 @@ export function goIdle(runtime: Runtime, place: Place): void {
   place.idleSince = performance.now();
   if (place.idleTimer !== null) clearTimeout(place.idleTimer);
   place.idleTimer = setTimeout(() => {
-    if (place.recorder === null) void endPlace(runtime, place);
+    if (place.recorder === null && !place.isClaimed) void endPlace(runtime, place);
   }, runtime.deps.config.idleMs);
   place.idleTimer.unref();
 }
@@ -30,38 +30,41 @@ export function endPlace(runtime: Runtime, place: Place): Promise<void> {
 }
 
 async function end(runtime: Runtime, place: Place): Promise<void> {
+  const { session } = place;
   leaveIdle(place);
-  await cutStart(runtime, place);
-  const { agent, session } = place;
-  if (agent !== null) {
-    const graceMs = agent.hasExited ? 0 : runtime.deps.config.cancelGraceMs;
-    place.left = await unhost(runtime.deps, agent, graceMs);
-    place.agent = null;
-  } else {
-    await dropLease(runtime, place);
+  try {
+    await endProcess(runtime, place);
+  } catch (error) {
+    // The lease stays in the store, where the next recovery finds it; the place must not stay here.
+    runtime.deps.log.error({ err: error, sessionId: session.id }, "a lease could not be given back");
   }
   if (runtime.places.get(session.id) === place) runtime.places.delete(session.id);
   runtime.fill();
 }
 
-/** An agent that is still starting cannot be asked: its process is ended by its marker. */
-async function cutStart(runtime: Runtime, place: Place): Promise<void> {
-  const { starting } = place;
-  if (starting === null) return;
-  let isDone = false;
-  const done = starting.then(() => (isDone = true));
-  while (!isDone) {
-    await runtime.deps.reaper.reap([place.hold.leaseId]);
-    await Promise.race([done, new Promise((resolve) => setTimeout(resolve, CUT_MS))]);
+async function endProcess(runtime: Runtime, place: Place): Promise<void> {
+  const { deps } = runtime;
+  place.left = await cutStart(runtime, place);
+  const { agent, session, hold } = place;
+  if (agent === null) {
+    await giveBackLease(deps, { session, hold, left: place.left });
+    return;
   }
+  place.left = await unhost(deps, agent, agent.hasExited ? 0 : deps.config.cancelGraceMs);
+  place.agent = null;
 }
 
-/** A place whose agent never came up has only its lease to give back. */
-async function dropLease(runtime: Runtime, place: Place): Promise<void> {
-  const { session, hold } = place;
-  await runtime.deps.store.write(session.rootId, async (tx) => {
-    await tx.leases.remove(session.id, hold.fence);
-  });
+/** An agent that is still starting cannot be asked: its process is ended by its marker. */
+async function cutStart(runtime: Runtime, place: Place): Promise<Place["left"]> {
+  const { starting } = place;
+  let left: Place["left"] = [];
+  let isDone = starting === null;
+  const done = starting?.then(() => (isDone = true));
+  while (!isDone) {
+    ({ left } = await runtime.deps.reaper.reap([place.hold.leaseId]));
+    await Promise.race([done, new Promise((resolve) => setTimeout(resolve, CUT_MS))]);
+  }
+  return left;
 }
 
 /** A turn that a caller wants stopped: asked first, and after the grace its process ends. */

@@ -28,6 +28,8 @@ export interface Place {
   /** The running turn is being stopped. */
   isStopping: boolean;
   isSteering: boolean;
+  /** A turn is being claimed for it: neither idleness nor an exit may take it away now. */
+  isClaimed: boolean;
   idleSince: number | null;
   idleTimer: NodeJS.Timeout | null;
   left: readonly ProcessIdentity[];
@@ -56,6 +58,7 @@ export function newPlace(session: SessionRecord, hold: Hold): Place {
     isEnding: false,
     isStopping: false,
     isSteering: false,
+    isClaimed: false,
     idleSince: null,
     idleTimer: null,
     left: [],

@@ -75,6 +75,13 @@ export class Recorder {
     this.record({ kind: "notice", text });
   }
 
+  /** Writes what has gathered, for a turn that is left to someone else. */
+  async handOver(): Promise<void> {
+    await this.finish();
+    await this.#flush();
+    this.#isLost = true;
+  }
+
   /** Stops the timer and waits for what is being written; what is left goes into the settle. */
   async finish(): Promise<void> {
     if (this.#timer !== null) clearTimeout(this.#timer);

@@ -13,6 +13,8 @@ import { replaySeen } from "./replay-seen.ts";
 import type { TurnEnd } from "./settle.ts";
 import { converse, ensureAgent, finishTurn, listener, settleIn } from "./turn.ts";
 
+const ADOPT_MS = 30_000;
+
 /**
  * After a start: what a dead daemon left behind is ended, and every turn it was in is settled,
  * started afresh, or resumed in the agent's own session.
@@ -28,6 +30,17 @@ export async function recover(runtime: Runtime): Promise<void> {
   for (const session of await store.read.sessions.withOpenRound(store.node)) {
     if (runtime.places.has(session.id) || session.backgroundUntil === null) continue;
     await dropBackground(runtime, session);
+  }
+}
+
+/** Turns of this node that nobody here is in, long after they were claimed: a bug's leavings get an exit. */
+export async function adoptLost(runtime: Runtime): Promise<void> {
+  const { store, now, log } = runtime.deps;
+  for (const turn of await store.read.turns.runningOn(store.node)) {
+    const isYoung = now() - turn.startedAt < ADOPT_MS;
+    if (isYoung || runtime.isStopping || runtime.places.has(turn.sessionId)) continue;
+    log.warn({ turnId: turn.id, sessionId: turn.sessionId }, "a turn had no process; it is taken up again");
+    await recoverTurn(runtime, turn);
   }
 }
 
@@ -99,10 +112,12 @@ async function takeOver(runtime: Runtime, session: SessionRecord, turn: TurnReco
   const { deps } = runtime;
   const hold = await deps.store.write(session.rootId, async (tx) => {
     const fresh = await tx.sessions.byId(session.id);
-    if (fresh === null) return null;
+    const row = await tx.turns.byId(turn.id);
+    if (fresh === null || row?.status !== "running" || row.fence !== turn.fence) return null;
     const next = await newHold(deps, tx, fresh);
     const patch = { fence: next.fence, boot: deps.store.boot, attempt: turn.attempt + 1, blocked: 0 };
-    return (await tx.turns.patchRunning(turn.id, turn.fence, patch)) ? next : null;
+    await tx.turns.patchRunning(turn.id, turn.fence, patch);
+    return next;
   });
   if (hold === null) return null;
   const place = newPlace(session, hold);

@@ -2,7 +2,7 @@ import type { Agent } from "../contract/index.ts";
 import type { Commit, SessionRecord } from "../store/port.ts";
 import { type Claim, claim } from "./claim.ts";
 import type { EngineDeps, Service } from "./deps.ts";
-import { endPlace, follow, leaveIdle, stopTurn } from "./leave.ts";
+import { endPlace, follow, goIdle, leaveIdle, stopTurn } from "./leave.ts";
 import { newPlace, type Place, type Runtime } from "./place.ts";
 import { recover } from "./recovery.ts";
 import { steerQueued } from "./steer.ts";
@@ -22,6 +22,7 @@ export class Runner implements Service {
   readonly #deps: EngineDeps;
   #filling: Promise<void> | null = null;
   #again = false;
+  #isHalted = false;
   #timer: NodeJS.Timeout | null = null;
   #off: () => void = () => undefined;
 
@@ -49,15 +50,25 @@ export class Runner implements Service {
     this.#off();
     if (this.#timer !== null) clearInterval(this.#timer);
     await this.#filling;
-    await this.releaseAll();
+    await this.#releaseAll();
+  }
+
+  /** After the node's lease was lost: nothing runs or is claimed until it is held again. */
+  async startOver(register: () => Promise<void>): Promise<void> {
+    this.#isHalted = true;
+    await this.#filling;
+    await this.#releaseAll();
+    await register();
+    await recover(this.runtime);
+    this.#isHalted = false;
+    this.#fillSoon();
   }
 
   /** Ends every process here without settling its turn; recovery takes the turns up again. */
-  async releaseAll(): Promise<void> {
+  async #releaseAll(): Promise<void> {
     const places = [...this.runtime.places.values()];
     for (const place of places) leaveIdle(place);
     await Promise.all(places.map((place) => release(this.runtime, place)));
-    this.runtime.places.clear();
   }
 
   #poll(): void {
@@ -81,14 +92,14 @@ export class Runner implements Service {
 
   #fillSoon(): void {
     this.#again = true;
-    if (this.#filling !== null || this.runtime.isStopping) return;
+    if (this.#filling !== null || this.runtime.isStopping || this.#isHalted) return;
     this.#filling = this.#fill().finally(() => {
       this.#filling = null;
     });
   }
 
   async #fill(): Promise<void> {
-    while (this.#again && !this.runtime.isStopping) {
+    while (this.#again && !this.runtime.isStopping && !this.#isHalted) {
       this.#again = false;
       try {
         await this.#fillOnce();
@@ -105,7 +116,7 @@ export class Runner implements Service {
     const ready = await store.read.sessions.ready(store.node, free + this.runtime.places.size);
     let started = 0;
     for (const session of ready) {
-      if (started >= free || this.runtime.isStopping) return;
+      if (started >= free || this.runtime.isStopping || this.#isHalted) return;
       if (await this.#start(session)) started += 1;
     }
   }
@@ -114,11 +125,32 @@ export class Runner implements Service {
     const place = this.runtime.places.get(session.id) ?? null;
     if (place !== null && (place.recorder !== null || place.isEnding || place.agent === null)) return false;
     if (place === null && !(await makeRoom(this.runtime))) return false;
-    const claimed = await claim(this.#deps, session, place?.hold ?? null);
+    const claimed = await claimFor(this.runtime, place, session);
     if (claimed === null) return false;
     this.#deps.reached("turn.claimed");
     begin(this.runtime, place, claimed);
     return true;
+  }
+}
+
+/** While it claims, an idle place is neither ended for idleness nor for its agent's exit. */
+async function claimFor(
+  runtime: Runtime,
+  place: Place | null,
+  session: SessionRecord,
+): Promise<Claim | null> {
+  if (place === null) return claim(runtime.deps, session, null);
+  place.isClaimed = true;
+  leaveIdle(place);
+  try {
+    const claimed = await claim(runtime.deps, session, place.hold);
+    if (claimed === null && !place.isEnding) {
+      if (place.agent?.hasExited === true) void endPlace(runtime, place);
+      else goIdle(runtime, place);
+    }
+    return claimed;
+  } finally {
+    place.isClaimed = false;
   }
 }
 
@@ -170,6 +202,6 @@ async function release(runtime: Runtime, place: Place): Promise<void> {
   const { recorder } = place;
   // Detached from its place, the prompt's end settles nothing: the turn stays open for the next start.
   place.recorder = null;
-  await recorder?.finish();
+  await recorder?.handOver();
   await endPlace(runtime, place);
 }

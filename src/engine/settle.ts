@@ -1,4 +1,4 @@
-import type { Outcome, Receipt, Usage } from "../contract/index.ts";
+import { type Outcome, type Receipt, Refusal, type Usage } from "../contract/index.ts";
 import type { CallbackData } from "../domain/callback.ts";
 import { addUsage, receiptOf } from "../domain/receipt.ts";
 import { isWork } from "../domain/recovery.ts";
@@ -11,6 +11,8 @@ import { closeIfOver, closeRound, type RoundEnd } from "../kernel/round.ts";
 import type { MessageRecord, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
 import type { EngineDeps } from "./deps.ts";
 import { type Batch, type Recorder, writeBatch } from "./recorder.ts";
+
+const RETRY_MS = 1_000;
 
 /** How a turn came to its end, as the engine saw it. */
 export interface TurnEnd {
@@ -35,12 +37,27 @@ export async function settle(deps: EngineDeps, recorder: Recorder, end: TurnEnd)
   const { turn } = recorder;
   const batch = recorder.pending();
   deps.reached("outcome.received");
-  const isSettled = await deps.store.write(turn.rootId, (tx) =>
-    settleIn(deps, tx, { turn, end, batch, recorder }),
+  const isSettled = await insistently(deps, () =>
+    deps.store.write(turn.rootId, (tx) => settleIn(deps, tx, { turn, end, batch, recorder })),
   );
   if (isSettled) recorder.drop(batch);
   deps.reached("settle.committed");
   return isSettled;
+}
+
+/** A full disk or a busy store costs time, never an outcome. */
+async function insistently<T>(deps: EngineDeps, write: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await write();
+    } catch (error) {
+      const isPassing =
+        error instanceof Refusal && (error.code === "disk_full" || error.code === "store_busy");
+      if (!isPassing) throw error;
+      deps.log.error({ err: error }, "an outcome could not be stored; trying again");
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    }
+  }
 }
 
 interface Settling {
@@ -217,19 +234,16 @@ function errorKind(turn: TurnRecord): string {
 async function completeCancelled(
   tx: Tx,
   session: SessionRecord,
-  at: { end: TurnEnd; now: number },
+  at: { turn: TurnRecord; end: TurnEnd; now: number },
 ): Promise<void> {
   if (session.parentId === null) return;
-  const message = await tx.messages.byCallbackKey(session.parentId, callbackKey(session, null));
+  const turn = session.callback.when === "turn" ? at.turn : null;
+  const message = await tx.messages.byCallbackKey(session.parentId, callbackKey(session, turn));
   if (message === null || message.status !== "queued" || message.data === null) return;
   const before = message.data as unknown as CallbackData;
-  const fresh = await callbackData(tx, session, {
-    outcome: "cancelled",
-    reason: before.reason,
-    by: before.by,
-    now: before.completedAt,
-    stoppedBelow: before.stoppedBelow,
-  });
+  const { reason, by, completedAt: now, stoppedBelow } = before;
+  const end: RoundEnd = { outcome: "cancelled", reason, by, now, stoppedBelow };
+  const fresh = await callbackData(tx, session, end, turn);
   const left = leftOf(at.end);
   await tx.messages.move(message.id, ["queued"], { data: { ...fresh, left } });
 }

@@ -29,9 +29,12 @@ export async function finishTurn(
   recorder: Recorder,
   end: TurnEnd,
 ): Promise<void> {
+  // Detached from its place, the turn stays open: the next start, or a new lease, takes it up.
+  if (place.recorder !== recorder) return;
   const isGone = place.agent === null || place.agent.hasExited || place.isEnding;
   // Where the agent is gone, its process tree ends before the outcome is written.
   if (isGone) await endPlace(runtime, place);
+  if (place.recorder !== recorder) return;
   await settle(runtime.deps, recorder, { ...end, left: place.left });
   place.recorder = null;
   place.isStopping = false;
@@ -40,7 +43,10 @@ export async function finishTurn(
 }
 
 export async function ensureAgent(runtime: Runtime, place: Place): Promise<Hosted> {
-  if (place.agent !== null) return { ok: true, agent: place.agent };
+  if (place.agent !== null && !place.agent.hasExited) return { ok: true, agent: place.agent };
+  // It exited while it was idle: what is left of it ends, and another takes its place.
+  if (place.agent !== null) await place.agent.handle.stop(0);
+  place.agent = null;
   const starting = startAgent(runtime, place);
   place.starting = starting;
   const hosted = await starting;
@@ -67,7 +73,8 @@ export function settleIn(runtime: Runtime, place: Place, hosted: Hosted & { ok: 
   place.agent = hosted.agent;
   void hosted.agent.handle.exited.then(() => {
     hosted.agent.hasExited = true;
-    if (place.recorder === null && !place.isEnding) void endPlace(runtime, place);
+    const isFree = place.recorder === null && !place.isEnding && !place.isClaimed;
+    if (isFree) void endPlace(runtime, place);
   });
 }
 

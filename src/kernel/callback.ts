@@ -60,6 +60,12 @@ export function callbackKey(child: SessionRecord, turn: TurnRecord | null): stri
   return turn === null ? `${child.id}:${child.round}` : `${child.id}:${child.round}:${turn.index}`;
 }
 
+/** The key of the callback that tells a session's end. */
+export async function endKey(tx: Pick<Tx, "turns">, child: SessionRecord): Promise<string> {
+  const turn = child.callback.when === "turn" ? await tx.turns.running(child.id) : null;
+  return callbackKey(child, turn);
+}
+
 export async function callbackData(
   tx: Pick<Tx, "turns">,
   child: SessionRecord,

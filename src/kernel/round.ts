@@ -59,8 +59,14 @@ export async function closeRound(tx: Tx, session: SessionRecord, end: RoundEnd):
     data: { round: session.round, outcome: end.outcome, reason: end.reason, by: end.by },
     at: end.now,
   });
-  if (session.callback.when === "completion") await callBack(tx, session, end);
+  await callBackAtEnd(tx, session, end);
   await closeParentIfOver(tx, session, end.now);
+}
+
+/** With `callback.when: "turn"` the turns tell; a turn that is cancelled with its session tells here. */
+async function callBackAtEnd(tx: Tx, session: SessionRecord, end: RoundEnd): Promise<void> {
+  if (session.callback.when === "completion") await callBack(tx, session, end);
+  else if (session.endedAt !== null) await callBack(tx, session, end, await tx.turns.running(session.id));
 }
 
 /** Evaluates the one rule for this session, and upward when its round closes. */

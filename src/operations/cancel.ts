@@ -1,7 +1,8 @@
 import { type Caller, type CancelOutput, type InputOf, Refusal } from "../contract/index.ts";
 import { cancelSubtree, detach as detachSession } from "../kernel/cancel.ts";
-import { callbackKey } from "../kernel/callback.ts";
+import { endKey } from "../kernel/callback.ts";
 import { closeIfOver } from "../kernel/round.ts";
+import { type Stopping, stoppingOf } from "../kernel/stopping.ts";
 import type { SessionRecord, Tx } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 import { describe, requireBelow, resolve } from "./resolve.ts";
@@ -87,12 +88,14 @@ async function takeOwnCallback(
   now: number,
 ): Promise<{ id: string; deliveryId: string } | null> {
   if (caller.kind !== "session" || session.parentId !== caller.id) return null;
-  const message = await tx.messages.byCallbackKey(caller.id, callbackKey(session, null));
+  const message = await tx.messages.byCallbackKey(caller.id, await endKey(tx, session));
   const turn = await tx.turns.running(caller.id);
   if (message === null || turn === null || turn.fence !== caller.fence) return null;
   const patch = { status: "taken", carrier: "tool", turnId: turn.id, takenAt: now } as const;
-  const moved = await tx.messages.move(message.id, ["queued"], patch);
-  return moved ? message : null;
+  if (!(await tx.messages.move(message.id, ["queued"], patch))) return null;
+  const data = { messageId: message.id, carrier: "tool", turnId: turn.id };
+  tx.append({ sessionId: caller.id, type: "message.taken", text: null, data, at: now });
+  return message;
 }
 
 async function cancelTurn(
@@ -135,30 +138,16 @@ async function cancelTurn(
   };
 }
 
-/** Waits for the leases of these sessions to go; a lease without a process names what could not be stopped. */
+/** Waits until it is known of every process whether it has ended. */
 async function stopped(
   deps: OperationDeps,
   rootId: string,
   sessions: readonly SessionRecord[],
-): Promise<Pick<CancelOutput, "stopping" | "left">> {
-  const look = async (): Promise<Pick<CancelOutput, "stopping" | "left">> => {
-    const ends: Pick<CancelOutput, "stopping" | "left"> = { stopping: [], left: [] };
-    for (const session of sessions) {
-      const lease = await deps.store.read.leases.bySession(session.id);
-      if (lease === null) {
-        const turn = await deps.store.read.turns.running(session.id);
-        if (turn !== null) ends.stopping.push(session.id);
-      } else if (lease.pid !== null || lease.descendants.length === 0) ends.stopping.push(session.id);
-      else {
-        for (const each of lease.descendants)
-          ends.left.push({ sessionId: session.id, what: each.command, pid: each.pid });
-      }
-    }
-    return ends;
-  };
+): Promise<Stopping> {
+  const look = (): Promise<Stopping> => stoppingOf(deps.store.read, sessions);
   const done = await until(deps, { rootId, timeoutMs: STOP_MS }, async () => {
-    const ends = await look();
-    return ends.stopping.length === 0 ? ends : null;
+    const known = await look();
+    return known.stopping.length === 0 ? known : null;
   });
   return done ?? look();
 }

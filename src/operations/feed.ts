@@ -19,6 +19,8 @@ export async function* feed(deps: OperationDeps, caller: Caller, request: FeedRe
   const inbox = new Live(deps, request.signal);
   try {
     const follow = await Follow.open(deps, caller, request);
+    // The point it starts from is said at once, so that a client cut before the first event can resume.
+    yield { cursor: follow.cursor(), events: [], fragments: [] };
     while (!request.signal.aborted) {
       const seen = inbox.count;
       const batch = await follow.next(inbox.takeFragments());
@@ -86,7 +88,7 @@ class Follow {
     this.#xmin = xmin;
     const live = fragments.filter((each) => this.#wants(each));
     const moved = events.length > 0 || live.length > 0;
-    return moved ? { cursor: this.#cursor(), events, fragments: live } : null;
+    return moved ? { cursor: this.cursor(), events, fragments: live } : null;
   }
 
   async #trees(since: number): Promise<string[]> {
@@ -136,7 +138,7 @@ class Follow {
     return this.#scope === null || this.#visible.get(fragment.rootId) === true;
   }
 
-  #cursor(): string {
+  cursor(): string {
     const { epoch } = this.#deps.store;
     if (this.#rootId === null) return `${epoch}.${this.#xmin}`;
     return `${epoch}.${this.#rootId}.${this.#sent.get(this.#rootId) ?? 0}`;

@@ -65,7 +65,9 @@ export async function decideStart(
     workspace: "shared",
     inherit: "none",
   };
-  const inputHash = hashOf(JSON.stringify({ ...input, key: undefined, cwd, agent: agent.name }));
+  // A parent may be named by its id, its short id or its name: the input is the same.
+  const named = { key: undefined, id: parent?.id, cwd, agent: agent.name };
+  const inputHash = hashOf(JSON.stringify({ ...input, ...named }));
   return { effective, callback, inputHash };
 }
 

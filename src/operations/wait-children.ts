@@ -7,6 +7,7 @@ import {
 } from "../contract/index.ts";
 import { type CallbackData, renderBlock, triggerLine } from "../domain/callback.ts";
 import { callbackData, callbackKey } from "../kernel/callback.ts";
+import { isStopping, withLeft } from "../kernel/stopping.ts";
 import { newDeliveryId } from "../kernel/id.ts";
 import type { SessionRecord, Tx, TurnRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
@@ -36,19 +37,17 @@ export async function waitChildren(
   const ids = await targets(deps, caller, self, { ...input, cursor });
   const timeMs = waitTimeMs(input, cursor.misses);
   const started = performance.now();
-  const look = async (): Promise<SessionRecord[] | null> => {
-    const sessions = await byIds(deps, ids);
-    const done = sessions.filter(isOver);
-    return enough(input.until, done.length, sessions.length) ? sessions : null;
+  const look = async (): Promise<Split | null> => {
+    const split = await splitByEnd(deps, ids);
+    return enough(input.until, split.over.length, ids.length) ? split : null;
   };
   const found = await blocking(deps, self, look, { timeMs, signal: call.signal });
-  const sessions = found ?? (await byIds(deps, ids));
+  const { over, working } = found ?? (await splitByEnd(deps, ids));
   if (call.signal.aborted) throw new Refusal("shutting_down", "The caller has gone.");
-  const done = await take(deps, caller, self, sessions.filter(isOver));
-  const working = sessions.filter((session) => !isOver(session));
+  const done = await take(deps, caller, self, over);
   deps.reached("wait.taken");
   const timedOut = found === null;
-  if (input.sourceForm) refuseSourceForm(done, sessions, input, timedOut);
+  if (input.sourceForm) refuseSourceForm(done, [...over, ...working], input, timedOut);
   const misses = done.length === 0 ? cursor.misses + 1 : 0;
   return {
     done,
@@ -171,14 +170,17 @@ async function takeOne(
     const data = { messageId: message.id, carrier: "tool", turnId: patch.turnId };
     tx.append({ sessionId: self.id, type: "message.taken", text: null, data, at: at.now });
   }
-  const data =
+  const data = await withLeft(
+    tx,
+    child,
     (message?.data as unknown as CallbackData | null | undefined) ??
-    (await callbackData(tx, child, {
-      outcome: child.outcome ?? "cancelled",
-      reason: child.outcomeReason,
-      by: child.endBy,
-      now: child.roundClosedAt ?? at.now,
-    }));
+      (await callbackData(tx, child, {
+        outcome: child.outcome ?? "cancelled",
+        reason: child.outcomeReason,
+        by: child.endBy,
+        now: child.roundClosedAt ?? at.now,
+      })),
+  );
   const deliveryId = message?.deliveryId ?? newDeliveryId();
   return {
     sessionId: child.id,
@@ -227,9 +229,22 @@ async function describeWork(
   return { sessionId, shortId, name, doing: `${evidence.reason}, ${agoS} s ago` };
 }
 
-async function byIds(deps: OperationDeps, ids: readonly string[]): Promise<SessionRecord[]> {
-  const rows = await Promise.all(ids.map((id) => deps.store.read.sessions.byId(id)));
-  return rows.filter((row) => row !== null);
+interface Split {
+  readonly over: readonly SessionRecord[];
+  readonly working: readonly SessionRecord[];
+}
+
+/** A cancelled one is over when it is known what became of its processes. */
+async function splitByEnd(deps: OperationDeps, ids: readonly string[]): Promise<Split> {
+  const over: SessionRecord[] = [];
+  const working: SessionRecord[] = [];
+  for (const id of ids) {
+    const session = await deps.store.read.sessions.byId(id);
+    if (session === null) continue;
+    const hasEnd = isOver(session) && !(await isStopping(deps.store.read, session, deps.now()));
+    (hasEnd ? over : working).push(session);
+  }
+  return { over, working };
 }
 
 function isOver(session: SessionRecord): boolean {
