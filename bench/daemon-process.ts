@@ -1,0 +1,143 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { get } from "node:http";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { readDaemonFile } from "../src/config/daemon-file.ts";
+import type { Paths } from "../src/config/index.ts";
+
+export const DAEMON = fileURLToPath(new URL("../src/daemon.ts", import.meta.url));
+export const FAKE_DAEMON = fileURLToPath(new URL("./fake-daemon.ts", import.meta.url));
+
+const ASK_MS = 2;
+const GIVE_UP_MS = 60_000;
+
+/** A daemon as a process of its own, started as `kinfold up` starts it. */
+export class DaemonProcess {
+  readonly #paths: Paths;
+  readonly #child: ChildProcess;
+  readonly #port: number;
+  /** Resolves when as many turns have begun as were asked for. */
+  readonly begun: Promise<unknown>;
+
+  private constructor(paths: Paths, child: ChildProcess, port: number) {
+    this.#paths = paths;
+    this.#child = child;
+    this.#port = port;
+    this.begun = new Promise((resolve) => child.once("message", resolve));
+  }
+
+  /** `tellTurns`: how many turns have begun when `begun` resolves. Known to the fake daemon only. */
+  static async start(
+    paths: Paths,
+    { entry = DAEMON, tellTurns = 0 }: { entry?: string; tellTurns?: number } = {},
+  ): Promise<DaemonProcess> {
+    const port = await freePort();
+    const { NODE_COMPILE_CACHE = path.join(paths.home, "compiled"), PATH = "", HOME = "" } = process.env;
+    const child = spawn(process.execPath, [entry], {
+      cwd: tmpdir(),
+      stdio: ["ignore", "ignore", "inherit", "ipc"],
+      env: {
+        PATH,
+        HOME,
+        NODE_COMPILE_CACHE,
+        KINFOLD_HOME: paths.home,
+        KINFOLD_PORT: String(port),
+        KINFOLD_LOG_LEVEL: "error",
+        BENCH_TELL_TURNS: String(tellTurns),
+      },
+    });
+    return new DaemonProcess(paths, child, port);
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  get token(): string {
+    return existsSync(this.#paths.token) ? readFileSync(this.#paths.token, "utf8").trim() : "";
+  }
+
+  /** Resolves when /api/health has answered. */
+  async healthy(): Promise<void> {
+    await this.#until(() => answers(`${this.url}/api/health`, this.token));
+  }
+
+  /** Resolves when every service is at work: recovery has taken up what was left. */
+  async atWork(): Promise<void> {
+    await this.#until(async () => readDaemonFile(this.#paths.daemonFile)?.pid === this.pid);
+  }
+
+  rssKb(): number {
+    return rssKb(this.pid);
+  }
+
+  async stop(): Promise<void> {
+    await this.#end("SIGTERM");
+  }
+
+  async kill(): Promise<void> {
+    await this.#end("SIGKILL");
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const gone = once(this.#child, "exit");
+    this.#child.kill(signal);
+    await gone;
+  }
+
+  async #until(ask: () => Promise<boolean>): Promise<void> {
+    const deadline = performance.now() + GIVE_UP_MS;
+    while (!(await ask())) {
+      if (this.#child.exitCode !== null) throw new Error(`the daemon ended with ${this.#child.exitCode}`);
+      if (performance.now() > deadline) throw new Error("the daemon did not come up");
+      await pause(ASK_MS);
+    }
+  }
+}
+
+/** `node -e 0`: what no program on Node can do without. */
+export async function startBareNode(): Promise<void> {
+  const { PATH = "", HOME = "" } = process.env;
+  const child = spawn(process.execPath, ["-e", "0"], { stdio: "ignore", env: { PATH, HOME } });
+  await once(child, "exit");
+}
+
+/** Memory of a process that is in RAM, as the system counts it. */
+export function rssKb(pid: number): number {
+  if (!existsSync("/proc/self/status"))
+    return Number(execFileSync("ps", ["-o", "rss=", "-p", String(pid)], { encoding: "utf8" }));
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]);
+}
+
+function answers(url: string, token: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const request = get(url, { agent: false, headers: { authorization: `Bearer ${token}` } }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    });
+    // Nobody listens yet: the caller asks again.
+    request.on("error", () => resolve(false));
+  });
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  if (address === null || typeof address === "string") throw new Error("there is no free port");
+  return address.port;
+}

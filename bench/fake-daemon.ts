@@ -1,0 +1,35 @@
+// The daemon with the agent that lives inside it, as a process that can be measured and killed.
+import { kinfoldHome, loadConfig, pathsIn } from "../src/config/index.ts";
+import { startDaemon } from "../src/daemon.ts";
+import { createFakeDriver } from "../src/drivers/fake/driver.ts";
+import type { Driver } from "../src/drivers/port.ts";
+import { openLog } from "../src/log.ts";
+import { benchConfig } from "./home.ts";
+
+const paths = pathsIn(kinfoldHome(process.env));
+const { config } = loadConfig({ home: paths.home, cwd: paths.home, env: process.env, flags: {} });
+let begun = 0;
+const fake = createFakeDriver({
+  gate: ({ at }) => {
+    if (at === "begin") begun += 1;
+    if (at === "begin" && String(begun) === process.env["BENCH_TELL_TURNS"]) process.send?.("begun");
+  },
+});
+const daemon = await startDaemon({
+  paths,
+  config: benchConfig({ port: config.port, idleMs: 0 }),
+  log: openLog({ level: "error", path: null }),
+  drivers: new Map([["fake", forgetful(fake)]]),
+});
+process.on("SIGTERM", () => {
+  void daemon.stop().then(() => process.exit(0));
+});
+
+/** Takes up any conversation, also one that died with another process, and remembers nothing of it. */
+function forgetful(driver: Driver): Driver {
+  return {
+    name: driver.name,
+    probe: () => driver.probe(),
+    open: (request) => driver.open({ ...request, load: null }),
+  };
+}

@@ -1,0 +1,38 @@
+import { randomUUID } from "node:crypto";
+import type { Paths } from "../src/config/index.ts";
+import type { Caller } from "../src/contract/index.ts";
+import { createFakeDriver } from "../src/drivers/fake/driver.ts";
+import { silentLog } from "../src/log.ts";
+import { createOperations, type OperationDeps, type Operations } from "../src/operations/index.ts";
+import { openStore } from "../src/store/open.ts";
+import type { Store } from "../src/store/port.ts";
+import { benchConfig } from "./home.ts";
+
+export const PERSON: Caller = { kind: "person", id: "bench", name: "bench" };
+export const NO_CALL = { signal: new AbortController().signal, callId: null };
+
+export interface Kernel {
+  readonly store: Store;
+  readonly operations: Operations;
+  close(): Promise<void>;
+}
+
+/** The real store and the operations over it, with no engine: what is asked is committed, and nothing follows. */
+export async function openKernel(paths: Paths): Promise<Kernel> {
+  const config = benchConfig();
+  const store = await openStore({ config, paths, boot: randomUUID(), log: silentLog });
+  await store.nodes.register([await createFakeDriver().probe()]);
+  const deps: OperationDeps = {
+    store,
+    config,
+    log: silentLog,
+    now: Date.now,
+    reached: () => undefined,
+    address: () => "http://127.0.0.1:4680",
+    privateFolders: [],
+    rolloutPath: (session) => session.id,
+    version: "bench",
+    startedAt: Date.now(),
+  };
+  return { store, operations: createOperations(deps), close: () => store.close() };
+}

@@ -1,0 +1,71 @@
+// Measures what the design promises: `npm run bench`, with `--only <name>`, `--json` and `--strict`.
+import { mkdirSync, writeFileSync } from "node:fs";
+import { availableParallelism, loadavg } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { coldStart } from "./cold-start.ts";
+import { entries } from "./entries.ts";
+import { idleMemory } from "./idle-memory.ts";
+import { lane } from "./lane.ts";
+import type { Row } from "./measurement.ts";
+import { recovery } from "./recovery.ts";
+import { sessionMemory } from "./session-memory.ts";
+import { settleToStart } from "./settle-to-start.ts";
+import { spawn } from "./spawn.ts";
+import { tableOf, verdict } from "./table.ts";
+
+const MEASUREMENTS = [
+  coldStart,
+  idleMemory,
+  sessionMemory,
+  spawn,
+  settleToStart,
+  entries,
+  recovery,
+  lane,
+] as const;
+const OUT = fileURLToPath(new URL("./out/latest.json", import.meta.url));
+
+process.exitCode = await main();
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      only: { type: "string", multiple: true },
+      json: { type: "boolean" },
+      strict: { type: "boolean" },
+    },
+  });
+  const names = MEASUREMENTS.map((each) => each.name);
+  const unknown = values.only?.find((name) => !names.includes(name));
+  if (unknown !== undefined) {
+    console.error(`There is no measurement "${unknown}". There are: ${names.join(", ")}.`);
+    return 2;
+  }
+  const rows: (Row & { name: string })[] = [];
+  for (const measurement of MEASUREMENTS) {
+    if (values.only !== undefined && !values.only.includes(measurement.name)) continue;
+    const from = performance.now();
+    rows.push(...(await measurement.run()).map((row) => ({ name: measurement.name, ...row })));
+    console.error(`${measurement.name} (${((performance.now() - from) / 1000).toFixed(1)} s)`);
+  }
+  const report = reportOf(rows);
+  mkdirSync(path.dirname(OUT), { recursive: true });
+  writeFileSync(OUT, `${JSON.stringify(report, null, 2)}\n`);
+  console.log(values.json ? JSON.stringify(report, null, 2) : `\n${tableOf(rows)}`);
+  const over = rows.filter((row) => verdict(row) === "over");
+  if (over.length > 0) console.error(`\nOver its goal: ${over.map((row) => row.what).join("; ")}.`);
+  return over.length > 0 && values.strict ? 1 : 0;
+}
+
+function reportOf(rows: readonly (Row & { name: string })[]): object {
+  return {
+    at: new Date().toISOString(),
+    node: process.version,
+    platform: `${process.platform} ${process.arch}`,
+    cores: availableParallelism(),
+    load: loadavg()[0],
+    rows: rows.map((row) => ({ ...row, verdict: verdict(row) || null })),
+  };
+}

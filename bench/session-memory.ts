@@ -1,0 +1,48 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { type Client, connect } from "../src/client/index.ts";
+import { DaemonProcess, FAKE_DAEMON } from "./daemon-process.ts";
+import { inHome } from "./home.ts";
+import { atMost, type Measurement } from "./measurement.ts";
+
+const WARM = 1_000;
+const FURTHER = 2_000;
+const AT_ONCE = 16;
+const SETTLE_MS = 10_000;
+
+/**
+ * What a session leaves in memory once it has worked and is idle. The first sessions fill caches
+ * and are not counted; the rest time lets the collector do what it does in an idle daemon.
+ */
+export const sessionMemory: Measurement = {
+  name: "session-memory",
+  run: () =>
+    inHome(async (paths) => {
+      const daemon = await DaemonProcess.start(paths, { entry: FAKE_DAEMON });
+      try {
+        await daemon.atWork();
+        const client = connect({ url: daemon.url, token: daemon.token });
+        await addIdle(client, WARM);
+        await pause(SETTLE_MS);
+        const before = daemon.rssKb();
+        await addIdle(client, FURTHER);
+        await pause(SETTLE_MS);
+        const value = (daemon.rssKb() - before) / FURTHER;
+        const note = `${FURTHER} sessions more, each after a turn, beside ${WARM}`;
+        return [{ what: "RSS per further idle session", value, unit: "KB", goal: atMost(20), note }];
+      } finally {
+        await daemon.stop();
+      }
+    }),
+};
+
+async function addIdle(client: Client, count: number): Promise<void> {
+  let left = count;
+  const caller = async (): Promise<void> => {
+    while (left > 0) {
+      left -= 1;
+      const { session } = await client.create({ prompt: "sim> say done", agent: "fake" });
+      await client.waitFor(session.id);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, caller));
+}
