@@ -134,14 +134,14 @@ export async function unhost(
 ): Promise<readonly ProcessIdentity[]> {
   const { left } = await agent.handle.stop(graceMs);
   agent.hasExited = true;
-  await giveBackLease(deps, { ...agent, left });
+  await giveBackLease(deps, { ...agent, left, hasRun: true });
   return left;
 }
 
 /** What could not be stopped keeps the lease, by name. */
 export async function giveBackLease(
   deps: EngineDeps,
-  end: { session: SessionRecord; hold: Hold; left: readonly ProcessIdentity[] },
+  end: { session: SessionRecord; hold: Hold; left: readonly ProcessIdentity[]; hasRun: boolean },
 ): Promise<void> {
   const { session, hold, left } = end;
   await deps.store.write(session.rootId, async (tx) => {
@@ -150,8 +150,10 @@ export async function giveBackLease(
     if (left.length === 0) await tx.leases.remove(session.id, hold.fence);
     else await tx.leases.patch(session.id, hold.fence, { pid: null, descendants });
     const data = { left: left.map((each) => ({ pid: each.pid, command: each.command })) };
-    const text = left.length === 0 ? null : `${left.length} processes could not be stopped`;
-    tx.append({ sessionId: session.id, type: "agent.exited", text, data, at });
+    const names = left.map((each) => `pid ${each.pid} (${each.command})`);
+    const text = left.length === 0 ? null : `could not be stopped: ${names.join(", ")}`;
+    if (end.hasRun || left.length > 0)
+      tx.append({ sessionId: session.id, type: "agent.exited", text, data, at });
     // Whoever waits to be told what became of it can be told now.
     tx.wake(session.id);
   });

@@ -47,7 +47,7 @@ async function endProcess(runtime: Runtime, place: Place): Promise<void> {
   place.left = await cutStart(runtime, place);
   const { agent, session, hold } = place;
   if (agent === null) {
-    await giveBackLease(deps, { session, hold, left: place.left });
+    await giveBackLease(deps, { session, hold, left: place.left, hasRun: false });
     return;
   }
   place.left = await unhost(deps, agent, agent.hasExited ? 0 : deps.config.cancelGraceMs);

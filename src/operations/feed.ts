@@ -60,21 +60,20 @@ class Follow {
 
   async #start(after: string | null): Promise<void> {
     const { feed: reads, read } = this.#deps.store;
-    if (after === null) {
-      const { xmin } = await reads.point();
-      this.#from = this.#xmin = xmin;
-      const row = this.#rootId === null ? null : await read.trees.byId(this.#rootId);
-      if (this.#rootId !== null) this.#sent.set(this.#rootId, row?.seq ?? 0);
+    const { xmin } = await reads.point();
+    const row = this.#rootId === null ? null : await read.trees.byId(this.#rootId);
+    this.#from = this.#xmin = xmin;
+    if (this.#rootId !== null) this.#sent.set(this.#rootId, row?.seq ?? 0);
+    if (after === null) return;
+    const [epoch, first = "", second, ...more] = after.split(".");
+    if (epoch !== this.#deps.store.epoch) throw reset("of another life of the store");
+    if (this.#rootId === null) {
+      if (second !== undefined) throw reset("of one tree, and this feed is of all");
+      this.#from = this.#xmin = numberOf(first, xmin);
       return;
     }
-    const [epoch, first, second] = after.split(".");
-    if (epoch !== this.#deps.store.epoch) throw reset("of another life of the store");
-    if (second !== undefined && this.#rootId !== null) {
-      if (first !== this.#rootId) throw reset("of another tree");
-      this.#sent.set(this.#rootId, numberOf(second));
-    } else {
-      this.#from = this.#xmin = numberOf(first ?? "");
-    }
+    if (first !== this.#rootId || more.length > 0) throw reset("not of this tree");
+    this.#sent.set(this.#rootId, numberOf(second ?? "", row?.seq ?? 0));
   }
 
   /** What has happened since the last call; null when nothing has. */
@@ -198,9 +197,10 @@ function viewEvent({ xid: _, ...event }: EventRecord): Event {
   return event;
 }
 
-function numberOf(text: string): number {
-  const value = Number(text);
-  if (text === "" || !Number.isSafeInteger(value) || value < 0) throw reset("not one this feed gave");
+/** A number beyond what there is was never given: following it would leave events out. */
+function numberOf(text: string, last: number): number {
+  const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY;
+  if (value > last) throw reset("not one this feed gave");
   return value;
 }
 
