@@ -43,6 +43,7 @@ export class Lane {
   #watched = false;
   #stuck: (() => void) | null = null;
   #closed = false;
+  #held: Promise<void> | null = null;
   #idle: (() => void) | null = null;
 
   constructor(
@@ -71,6 +72,14 @@ export class Lane {
     });
   }
 
+  /** Begins no further group until then. Nothing is refused, and the event loop is free. */
+  hold(until: Promise<void>): void {
+    const held = until.finally(() => {
+      if (this.#held === held) this.#held = null;
+    });
+    this.#held = held;
+  }
+
   /** Takes nothing new, and resolves when all that was taken is answered. */
   async close(): Promise<void> {
     this.#closed = true;
@@ -89,7 +98,7 @@ export class Lane {
 
   async #drain(): Promise<void> {
     // Jobs must start in a microtask: a tick asked for there comes when the microtasks have run dry.
-    await null;
+    await this.#held;
     if (await this.#begin()) await this.#group();
     if (this.#queue.length > 0) {
       setImmediate(() => void this.#drain());
@@ -119,19 +128,19 @@ export class Lane {
   async #group(): Promise<void> {
     const until = performance.now() + GROUP_MS;
     const done: Waiting[] = [];
+    const failed: (() => void)[] = [];
     do {
       const waiting = this.#queue.shift();
       if (waiting === undefined) break;
       const failure = await this.#one(waiting);
       if (failure === null) done.push(waiting);
-      else waiting.reject(translated(failure.error, this.#path));
-      if (!this.#db.isTransaction) {
-        // Some failures, a full disk among them, make SQLite take back the whole transaction.
-        this.#refuse(done, failure?.error);
-        return;
-      }
-    } while (done.length < GROUP_MAX && performance.now() < until);
-    this.#commit(done);
+      else failed.push(() => waiting.reject(translated(failure.error, this.#path)));
+      // Some failures, a full disk among them, make SQLite take back the whole transaction.
+      if (!this.#db.isTransaction) this.#refuse(done.splice(0), failure?.error);
+    } while (this.#db.isTransaction && done.length < GROUP_MAX && performance.now() < until);
+    if (this.#db.isTransaction) this.#commit(done);
+    // What a job fails by may have been written just before it: whoever looks then must find it.
+    for (const answer of failed) answer();
   }
 
   async #one(waiting: Waiting): Promise<{ error: unknown } | null> {
