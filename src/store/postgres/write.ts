@@ -49,7 +49,7 @@ async function attemptOnce<T>(
   const client = await pool.connect();
   let lost: Error | undefined;
   const onError = (error: Error) => {
-    lost = error;
+    lost ??= error;
   };
   client.on("error", onError);
   const q = new GuardedQuery(new PostgresQuery(client));

@@ -1,20 +1,33 @@
 import { DatabaseSync } from "node:sqlite";
 import { parentPort, workerData } from "node:worker_threads";
 
-const db = new DatabaseSync((workerData as { path: string }).path, { timeout: 0 });
+export type Mode = "passive" | "truncate" | "close";
 
-/** Copies the log back into the file, away from the event loop. TRUNCATE last, when little is left to copy. */
-parentPort?.on("message", (mode: "passive" | "truncate" | "close") => {
+export interface Answer {
+  readonly mode: Mode;
+  readonly error: string | null;
+}
+
+/** Readers of the main thread are never in a statement for long. */
+const BUSY_MS = 1_000;
+
+const db = new DatabaseSync((workerData as { path: string }).path, { timeout: BUSY_MS });
+
+/** Copies the log back into the file, away from the event loop. */
+parentPort?.on("message", (mode: Mode) => {
   if (mode === "close") {
     db.close();
     parentPort?.close();
     return;
   }
-  try {
-    db.exec("PRAGMA wal_checkpoint(PASSIVE)");
-    if (mode === "truncate") db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
-    parentPort?.postMessage({ error: null });
-  } catch (error) {
-    parentPort?.postMessage({ error: String(error) });
-  }
+  parentPort?.postMessage({ mode, error: checkpoint(mode) } satisfies Answer);
 });
+
+function checkpoint(mode: "passive" | "truncate"): string | null {
+  try {
+    db.exec(`PRAGMA wal_checkpoint(${mode.toUpperCase()})`);
+    return null;
+  } catch (error) {
+    return String(error);
+  }
+}

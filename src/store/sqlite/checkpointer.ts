@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import type { Log } from "../../log.ts";
+import type { Answer } from "./checkpoint-worker.ts";
 
 const EVERY_MS = 250;
 /** Below this the log is left alone, and no thread is started for it. */
@@ -9,20 +10,25 @@ const TRUNCATE_BYTES = 64 * 1024 * 1024;
 
 /**
  * Keeps the write-ahead log short without the event loop noticing. The thread starts when the log
- * first grows past what is worth it, and never keeps the process alive.
+ * first grows past what is worth it, and never keeps the process alive. While writes go on, the log
+ * can be copied back but not begun anew; once it is long, writers are held for the moment it takes
+ * to copy the rest and empty it.
  */
 export class Checkpointer {
   readonly #path: string;
   readonly #log: Log;
+  readonly #hold: (until: Promise<void>) => void;
   #timer: NodeJS.Timeout | null = null;
   #worker: Worker | null = null;
   #working = false;
   #dirty = false;
   #closed = false;
+  #emptied: (() => void) | null = null;
 
-  constructor(path: string, log: Log) {
+  constructor(path: string, options: { log: Log; hold: (until: Promise<void>) => void }) {
     this.#path = path;
-    this.#log = log;
+    this.#log = options.log;
+    this.#hold = options.hold;
   }
 
   /** Something was committed. */
@@ -48,11 +54,35 @@ export class Checkpointer {
     this.#timer = null;
     if (this.#working || !this.#dirty) return;
     this.#dirty = false;
-    const bytes = statSync(`${this.#path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
-    if (bytes < WORTH_BYTES) return;
+    if (this.#bytes() < WORTH_BYTES) return;
     this.#worker ??= this.#start();
     this.#working = true;
-    this.#worker.postMessage(bytes > TRUNCATE_BYTES ? "truncate" : "passive");
+    this.#worker.postMessage("passive");
+  }
+
+  #bytes(): number {
+    return statSync(`${this.#path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  }
+
+  #done(answer: Answer): void {
+    if (answer.error !== null) {
+      this.#log.warn({ error: answer.error }, "the write-ahead log could not be checkpointed");
+    }
+    if (answer.mode === "passive" && !this.#closed && this.#bytes() > TRUNCATE_BYTES) {
+      const emptied = Promise.withResolvers<void>();
+      this.#emptied = emptied.resolve;
+      this.#hold(emptied.promise);
+      this.#worker?.postMessage("truncate");
+      return;
+    }
+    this.#free();
+  }
+
+  #free(): void {
+    this.#working = false;
+    this.#emptied?.();
+    this.#emptied = null;
+    if (this.#dirty) this.grown();
   }
 
   #start(): Worker {
@@ -62,20 +92,19 @@ export class Checkpointer {
       workerData: { path: this.#path },
       resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 },
     });
-    worker.unref();
-    worker.on("message", ({ error }: { error: string | null }) => {
-      this.#working = false;
-      if (error !== null) this.#log.warn({ error }, "the write-ahead log could not be checkpointed");
-      if (this.#dirty) this.grown();
-    });
+    worker.on("message", (answer: Answer) => this.#done(answer));
     worker.on("error", (error) => {
       this.#log.warn(
         { error: String(error) },
         "the checkpoint thread failed; it is started again when needed",
       );
-      this.#working = false;
-      this.#worker = null;
     });
+    worker.on("exit", () => {
+      this.#worker = null;
+      this.#free();
+    });
+    // Only now: a listener for messages would keep the process alive again.
+    worker.unref();
     return worker;
   }
 }

@@ -26,10 +26,15 @@ export interface SqliteOptions {
   readonly node: string;
   readonly boot: string;
   readonly log: Log;
+  /** The file may not grow past this many pages; beyond it writes are refused as on a full disk. */
+  readonly pageCountMax?: number;
 }
 
 const WRITER_CACHE_KB = 16_000;
 const READER_CACHE_KB = 8_000;
+const OPENING_BUSY_MS = 5_000;
+/** Short, because it blocks the event loop: the lane tries again by itself. */
+const WRITER_BUSY_MS = 2;
 /** Up to this size the file is looked over at every opening; after an unclean end a larger one too. */
 const CHECK_BYTES = 8 * 1024 * 1024;
 const CHECK_UNCLEAN_BYTES = 256 * 1024 * 1024;
@@ -56,11 +61,13 @@ function openHeld(options: SqliteOptions, lock: Lock): Store {
   lookOver(path, lock.before?.pid != null);
   closeSync(openSync(path, "a", 0o600));
   chmodSync(path, 0o600);
-  const writer = new Connection(path, { readOnly: false, cacheKb: WRITER_CACHE_KB, busyMs: 100 });
+  const writer = new Connection(path, { readOnly: false, cacheKb: WRITER_CACHE_KB, busyMs: OPENING_BUSY_MS });
   writer.db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON;
     PRAGMA wal_autocheckpoint = 0; PRAGMA foreign_keys = ON`);
   migrate(writer.db, path);
+  if (options.pageCountMax !== undefined) writer.db.exec(`PRAGMA max_page_count = ${options.pageCountMax}`);
   const opening = openEpoch(writer.db, { path, closedXid: lock.before?.closedXid ?? null, mint: uuidv7 });
+  writer.db.exec(`PRAGMA busy_timeout = ${WRITER_BUSY_MS}`);
   if (opening.uncleanEnd) log.warn({ path }, "the store was not closed cleanly; nothing committed is lost");
   const reader = new Connection(path, { readOnly: true, cacheKb: READER_CACHE_KB, busyMs: 1_000 });
   return storeOver(options, { lock, writer, reader, epoch: opening.epoch, xid: opening.xid });
@@ -84,8 +91,7 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
   const { reader, writer, lock, epoch } = parts;
   const xids = { issued: parts.xid, committed: parts.xid };
   const listeners = new Listeners(log);
-  const checkpointer = new Checkpointer(path, log);
-  const lane = new Lane(writer.db, {
+  const lane: Lane = new Lane(writer.db, {
     path,
     afterCommit(jobs) {
       xids.committed = xids.issued;
@@ -93,6 +99,7 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
       announce(listeners, jobs);
     },
   });
+  const checkpointer = new Checkpointer(path, { log, hold: (until) => lane.hold(until) });
   const plain = <T>(work: (q: GuardedQuery) => Promise<T>) => lane.run(plainJob(writer, work));
   let closing: Promise<void> | null = null;
   return {
@@ -174,7 +181,7 @@ function lookOver(path: string, uncleanEnd: boolean): void {
   const db = new DatabaseSync(path, { readOnly: true, timeout: 1_000 });
   try {
     const found = db.prepare("PRAGMA quick_check(1)").get()?.quick_check;
-    if (found !== "ok") throw new StoreCorrupt(path, String(found));
+    if (found !== "ok") throw new StoreCorrupt(path, String(found).replace("*** in database main ***\n", ""));
   } finally {
     db.close();
   }

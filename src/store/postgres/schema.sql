@@ -1,0 +1,273 @@
+CREATE TABLE checkpoints (
+  id text COLLATE "C" NOT NULL,
+  root_id text COLLATE "C" NOT NULL,
+  session_id text COLLATE "C" NOT NULL,
+  turn_id text COLLATE "C",
+  kind text NOT NULL,
+  summary text NOT NULL,
+  entities text NOT NULL,
+  constraints text NOT NULL,
+  entry_index bigint NOT NULL,
+  at bigint NOT NULL,
+  CONSTRAINT checkpoints_pkey PRIMARY KEY (id),
+  CONSTRAINT checkpoints_session_id_fkey FOREIGN KEY (session_id) REFERENCES sessions(id)
+);
+
+CREATE TABLE entries (
+  root_id text COLLATE "C" NOT NULL,
+  session_id text COLLATE "C" NOT NULL,
+  idx bigint NOT NULL,
+  turn_id text COLLATE "C",
+  author text NOT NULL,
+  kind text NOT NULL,
+  is_subagent smallint NOT NULL,
+  at bigint NOT NULL,
+  body text NOT NULL,
+  CONSTRAINT entries_pkey PRIMARY KEY (session_id, idx),
+  CONSTRAINT entries_session_id_fkey FOREIGN KEY (session_id) REFERENCES sessions(id)
+);
+
+CREATE TABLE events (
+  root_id text COLLATE "C" NOT NULL,
+  seq bigint NOT NULL,
+  xid bigint NOT NULL,
+  session_id text COLLATE "C" NOT NULL,
+  type text NOT NULL,
+  text text,
+  data text NOT NULL,
+  at bigint NOT NULL,
+  CONSTRAINT events_pkey PRIMARY KEY (root_id, seq)
+);
+
+CREATE TABLE leases (
+  session_id text COLLATE "C" NOT NULL,
+  root_id text COLLATE "C" NOT NULL,
+  id text COLLATE "C" NOT NULL,
+  node text COLLATE "C" NOT NULL,
+  boot text COLLATE "C" NOT NULL,
+  fence bigint NOT NULL,
+  pid bigint,
+  start_time bigint,
+  descendants text NOT NULL,
+  opened_at bigint NOT NULL,
+  CONSTRAINT leases_id_key UNIQUE (id),
+  CONSTRAINT leases_pkey PRIMARY KEY (session_id),
+  CONSTRAINT leases_session_id_fkey FOREIGN KEY (session_id) REFERENCES sessions(id)
+);
+
+CREATE TABLE messages (
+  id text COLLATE "C" NOT NULL,
+  root_id text COLLATE "C" NOT NULL,
+  session_id text COLLATE "C" NOT NULL,
+  position bigint NOT NULL,
+  kind text NOT NULL,
+  sender_kind text NOT NULL,
+  sender_id text COLLATE "C",
+  delivery text NOT NULL,
+  status text NOT NULL,
+  carrier text,
+  delivery_id text COLLATE "C" NOT NULL,
+  key text COLLATE "C",
+  key_caller text COLLATE "C",
+  key_hash text,
+  callback_key text,
+  turn_id text COLLATE "C",
+  data text,
+  metadata text NOT NULL,
+  repeated smallint NOT NULL,
+  void_reason text,
+  admitted_at bigint NOT NULL,
+  taken_at bigint,
+  landed_at bigint,
+  body text,
+  CONSTRAINT messages_pkey PRIMARY KEY (id),
+  CONSTRAINT messages_session_id_fkey FOREIGN KEY (session_id) REFERENCES sessions(id)
+);
+
+CREATE TABLE meta (
+  key text COLLATE "C" NOT NULL,
+  value text NOT NULL,
+  CONSTRAINT meta_pkey PRIMARY KEY (key)
+);
+
+CREATE TABLE migrations (
+  number bigint NOT NULL,
+  name text NOT NULL,
+  CONSTRAINT migrations_pkey PRIMARY KEY (number)
+);
+
+CREATE TABLE nodes (
+  node text COLLATE "C" NOT NULL,
+  boot text COLLATE "C" NOT NULL,
+  alive_until bigint,
+  agents text NOT NULL,
+  holder text,
+  CONSTRAINT nodes_pkey PRIMARY KEY (node)
+);
+
+CREATE TABLE receipts (
+  turn_id text COLLATE "C" NOT NULL,
+  root_id text COLLATE "C" NOT NULL,
+  session_id text COLLATE "C" NOT NULL,
+  body text NOT NULL,
+  CONSTRAINT receipts_pkey PRIMARY KEY (turn_id),
+  CONSTRAINT receipts_turn_id_fkey FOREIGN KEY (turn_id) REFERENCES turns(id)
+);
+
+CREATE TABLE sessions (
+  id text COLLATE "C" NOT NULL,
+  root_id text COLLATE "C" NOT NULL,
+  parent_id text COLLATE "C",
+  short_id text COLLATE "C" NOT NULL,
+  name text,
+  depth bigint NOT NULL,
+  detached_at bigint,
+  spawn_turn_id text COLLATE "C",
+  spawn_entry_index bigint,
+  spawn_config text NOT NULL,
+  effective text NOT NULL,
+  title text,
+  agent text NOT NULL,
+  profile text NOT NULL,
+  model text,
+  cwd text NOT NULL,
+  node text COLLATE "C" NOT NULL,
+  origin text NOT NULL,
+  source text NOT NULL,
+  scope text NOT NULL,
+  callback text NOT NULL,
+  callback_on smallint NOT NULL,
+  on_parent_end text NOT NULL,
+  round bigint NOT NULL,
+  round_open smallint NOT NULL,
+  round_opened_at bigint,
+  round_closed_at bigint,
+  outcome text,
+  outcome_reason text,
+  held text,
+  background_until bigint,
+  evidence text NOT NULL,
+  agent_session_id text COLLATE "C",
+  fence bigint NOT NULL,
+  message_count bigint NOT NULL,
+  tool_use_count bigint NOT NULL,
+  usage text NOT NULL,
+  entry_count bigint NOT NULL,
+  position_count bigint NOT NULL,
+  turn_count bigint NOT NULL,
+  seen smallint NOT NULL,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  last_activity_at bigint NOT NULL,
+  ended_at bigint,
+  end_reason text,
+  end_by text,
+  end_note text,
+  key text COLLATE "C",
+  key_caller text COLLATE "C",
+  key_hash text,
+  reply_lost_at bigint,
+  CONSTRAINT sessions_pkey PRIMARY KEY (id)
+);
+
+CREATE TABLE tokens (
+  hash text COLLATE "C" NOT NULL,
+  kind text NOT NULL,
+  session_id text COLLATE "C",
+  root_id text COLLATE "C",
+  fence bigint,
+  name text NOT NULL,
+  created_at bigint NOT NULL,
+  expires_at bigint,
+  revoked_at bigint,
+  CONSTRAINT tokens_pkey PRIMARY KEY (hash)
+);
+
+CREATE TABLE trees (
+  root_id text COLLATE "C" NOT NULL,
+  seq bigint NOT NULL DEFAULT 0,
+  xid bigint NOT NULL DEFAULT 0,
+  spawn_count bigint NOT NULL DEFAULT 0,
+  CONSTRAINT trees_pkey PRIMARY KEY (root_id)
+);
+
+CREATE TABLE triggers (
+  id text COLLATE "C" NOT NULL,
+  root_id text COLLATE "C" NOT NULL,
+  session_id text COLLATE "C" NOT NULL,
+  to_id text COLLATE "C",
+  type text NOT NULL,
+  payload text NOT NULL,
+  status text NOT NULL,
+  round bigint NOT NULL,
+  created_at bigint NOT NULL,
+  closed_at bigint,
+  CONSTRAINT triggers_pkey PRIMARY KEY (id),
+  CONSTRAINT triggers_session_id_fkey FOREIGN KEY (session_id) REFERENCES sessions(id)
+);
+
+CREATE TABLE turns (
+  id text COLLATE "C" NOT NULL,
+  root_id text COLLATE "C" NOT NULL,
+  session_id text COLLATE "C" NOT NULL,
+  idx bigint NOT NULL,
+  round bigint NOT NULL,
+  kind text NOT NULL,
+  status text NOT NULL,
+  node text COLLATE "C" NOT NULL,
+  boot text COLLATE "C" NOT NULL,
+  fence bigint NOT NULL,
+  attempt bigint NOT NULL,
+  description text NOT NULL,
+  started_at bigint NOT NULL,
+  settled_at bigint,
+  error text,
+  stop_reason text,
+  last_assistant_message text,
+  entry_from bigint NOT NULL,
+  entry_to bigint,
+  tool_use_count bigint NOT NULL,
+  usage text NOT NULL,
+  tokens bigint NOT NULL,
+  usd double precision,
+  blocked bigint NOT NULL,
+  stop_by text,
+  stop_note text,
+  CONSTRAINT turns_pkey PRIMARY KEY (id),
+  CONSTRAINT turns_session_id_fkey FOREIGN KEY (session_id) REFERENCES sessions(id)
+);
+
+CREATE INDEX checkpoints_root ON checkpoints USING btree (root_id);
+CREATE INDEX checkpoints_session ON checkpoints USING btree (session_id, entry_index);
+CREATE INDEX entries_root ON entries USING btree (root_id);
+CREATE INDEX events_xid ON events USING btree (root_id, xid);
+CREATE INDEX leases_node ON leases USING btree (node);
+CREATE INDEX leases_root ON leases USING btree (root_id);
+CREATE UNIQUE INDEX messages_callback ON messages USING btree (session_id, callback_key) WHERE (callback_key IS NOT NULL);
+CREATE INDEX messages_delivery ON messages USING btree (session_id, delivery_id);
+CREATE UNIQUE INDEX messages_key ON messages USING btree (key_caller, key) WHERE (key IS NOT NULL);
+CREATE INDEX messages_open ON messages USING btree (session_id, status, admitted_at) WHERE (status = ANY (ARRAY['queued'::text, 'taken'::text]));
+CREATE INDEX messages_root ON messages USING btree (root_id);
+CREATE UNIQUE INDEX messages_session ON messages USING btree (session_id, "position");
+CREATE INDEX messages_turn ON messages USING btree (turn_id) WHERE (turn_id IS NOT NULL);
+CREATE INDEX receipts_root ON receipts USING btree (root_id);
+CREATE INDEX sessions_created ON sessions USING btree (created_at, id);
+CREATE UNIQUE INDEX sessions_key ON sessions USING btree (key_caller, key) WHERE (key IS NOT NULL);
+CREATE INDEX sessions_name ON sessions USING btree (name) WHERE (name IS NOT NULL);
+CREATE INDEX sessions_open ON sessions USING btree (root_id, node) WHERE ((round_open = 1) AND (ended_at IS NULL));
+CREATE INDEX sessions_parent ON sessions USING btree (parent_id, created_at) WHERE (parent_id IS NOT NULL);
+CREATE INDEX sessions_reply_lost ON sessions USING btree (parent_id, key_hash) WHERE (reply_lost_at IS NOT NULL);
+CREATE INDEX sessions_root ON sessions USING btree (root_id, created_at);
+CREATE INDEX sessions_short_id ON sessions USING btree (short_id);
+CREATE INDEX sessions_unseen ON sessions USING btree (id) WHERE (seen = 0);
+CREATE INDEX tokens_root ON tokens USING btree (root_id) WHERE (root_id IS NOT NULL);
+CREATE INDEX tokens_session ON tokens USING btree (session_id) WHERE (session_id IS NOT NULL);
+CREATE INDEX trees_xid ON trees USING btree (xid);
+CREATE INDEX triggers_open ON triggers USING btree (session_id) WHERE (status = 'open'::text);
+CREATE INDEX triggers_root ON triggers USING btree (root_id);
+CREATE INDEX triggers_session ON triggers USING btree (session_id, created_at);
+CREATE INDEX turns_root ON turns USING btree (root_id);
+CREATE UNIQUE INDEX turns_running ON turns USING btree (session_id) WHERE (status = 'running'::text);
+CREATE INDEX turns_running_node ON turns USING btree (node) WHERE (status = 'running'::text);
+CREATE UNIQUE INDEX turns_session ON turns USING btree (session_id, idx);
+CREATE INDEX turns_settled ON turns USING btree (settled_at) WHERE (settled_at IS NOT NULL);

@@ -1,0 +1,281 @@
+CREATE TABLE checkpoints (
+  id TEXT NOT NULL PRIMARY KEY,
+  root_id TEXT NOT NULL,
+  session_id TEXT NOT NULL REFERENCES sessions (id),
+  turn_id TEXT,
+  kind TEXT NOT NULL,
+  summary TEXT NOT NULL,
+  entities TEXT NOT NULL,
+  constraints TEXT NOT NULL,
+  entry_index INTEGER NOT NULL,
+  at INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX checkpoints_root ON checkpoints (root_id);
+
+CREATE INDEX checkpoints_session ON checkpoints (session_id, entry_index);
+
+CREATE TABLE entries (
+  root_id TEXT NOT NULL,
+  session_id TEXT NOT NULL REFERENCES sessions (id),
+  idx INTEGER NOT NULL,
+  turn_id TEXT,
+  author TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  is_subagent INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  body TEXT NOT NULL,
+  PRIMARY KEY (session_id, idx)
+) STRICT;
+
+CREATE INDEX entries_root ON entries (root_id);
+
+CREATE TABLE events (
+  root_id TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  xid INTEGER NOT NULL,
+  session_id TEXT NOT NULL,
+  type TEXT NOT NULL,
+  text TEXT,
+  data TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  PRIMARY KEY (root_id, seq)
+) STRICT;
+
+CREATE INDEX events_xid ON events (root_id, xid);
+
+CREATE TABLE leases (
+  session_id TEXT NOT NULL PRIMARY KEY REFERENCES sessions (id),
+  root_id TEXT NOT NULL,
+  id TEXT NOT NULL UNIQUE,
+  node TEXT NOT NULL,
+  boot TEXT NOT NULL,
+  fence INTEGER NOT NULL,
+  pid INTEGER,
+  start_time INTEGER,
+  descendants TEXT NOT NULL,
+  opened_at INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX leases_node ON leases (node);
+
+CREATE INDEX leases_root ON leases (root_id);
+
+CREATE TABLE messages (
+  id TEXT NOT NULL PRIMARY KEY,
+  root_id TEXT NOT NULL,
+  session_id TEXT NOT NULL REFERENCES sessions (id),
+  position INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  sender_kind TEXT NOT NULL,
+  sender_id TEXT,
+  delivery TEXT NOT NULL,
+  status TEXT NOT NULL,
+  carrier TEXT,
+  delivery_id TEXT NOT NULL,
+  key TEXT,
+  key_caller TEXT,
+  key_hash TEXT,
+  callback_key TEXT,
+  turn_id TEXT,
+  data TEXT,
+  metadata TEXT NOT NULL,
+  repeated INTEGER NOT NULL,
+  void_reason TEXT,
+  admitted_at INTEGER NOT NULL,
+  taken_at INTEGER,
+  landed_at INTEGER,
+  body TEXT
+) STRICT;
+
+CREATE UNIQUE INDEX messages_callback ON messages (session_id, callback_key) WHERE callback_key IS NOT NULL;
+
+CREATE INDEX messages_delivery ON messages (session_id, delivery_id);
+
+CREATE UNIQUE INDEX messages_key ON messages (key_caller, key) WHERE key IS NOT NULL;
+
+CREATE INDEX messages_open ON messages (session_id, status, admitted_at) WHERE status IN ('queued', 'taken');
+
+CREATE INDEX messages_root ON messages (root_id);
+
+CREATE UNIQUE INDEX messages_session ON messages (session_id, position);
+
+CREATE INDEX messages_turn ON messages (turn_id) WHERE turn_id IS NOT NULL;
+
+CREATE TABLE meta (
+  key TEXT NOT NULL PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE nodes (
+  node TEXT NOT NULL PRIMARY KEY,
+  boot TEXT NOT NULL,
+  alive_until INTEGER,
+  agents TEXT NOT NULL,
+  holder TEXT
+) STRICT;
+
+CREATE TABLE receipts (
+  turn_id TEXT NOT NULL PRIMARY KEY REFERENCES turns (id),
+  root_id TEXT NOT NULL,
+  session_id TEXT NOT NULL,
+  body TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX receipts_root ON receipts (root_id);
+
+CREATE TABLE sessions (
+  id TEXT NOT NULL PRIMARY KEY,
+  root_id TEXT NOT NULL,
+  parent_id TEXT,
+  short_id TEXT NOT NULL,
+  name TEXT,
+  depth INTEGER NOT NULL,
+  detached_at INTEGER,
+  spawn_turn_id TEXT,
+  spawn_entry_index INTEGER,
+  spawn_config TEXT NOT NULL,
+  effective TEXT NOT NULL,
+  title TEXT,
+  agent TEXT NOT NULL,
+  profile TEXT NOT NULL,
+  model TEXT,
+  cwd TEXT NOT NULL,
+  node TEXT NOT NULL,
+  origin TEXT NOT NULL,
+  source TEXT NOT NULL,
+  scope TEXT NOT NULL,
+  callback TEXT NOT NULL,
+  callback_on INTEGER NOT NULL,
+  on_parent_end TEXT NOT NULL,
+  round INTEGER NOT NULL,
+  round_open INTEGER NOT NULL,
+  round_opened_at INTEGER,
+  round_closed_at INTEGER,
+  outcome TEXT,
+  outcome_reason TEXT,
+  held TEXT,
+  background_until INTEGER,
+  evidence TEXT NOT NULL,
+  agent_session_id TEXT,
+  fence INTEGER NOT NULL,
+  message_count INTEGER NOT NULL,
+  tool_use_count INTEGER NOT NULL,
+  usage TEXT NOT NULL,
+  entry_count INTEGER NOT NULL,
+  position_count INTEGER NOT NULL,
+  turn_count INTEGER NOT NULL,
+  seen INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  last_activity_at INTEGER NOT NULL,
+  ended_at INTEGER,
+  end_reason TEXT,
+  end_by TEXT,
+  end_note TEXT,
+  key TEXT,
+  key_caller TEXT,
+  key_hash TEXT,
+  reply_lost_at INTEGER
+) STRICT;
+
+CREATE INDEX sessions_created ON sessions (created_at, id);
+
+CREATE UNIQUE INDEX sessions_key ON sessions (key_caller, key) WHERE key IS NOT NULL;
+
+CREATE INDEX sessions_name ON sessions (name) WHERE name IS NOT NULL;
+
+CREATE INDEX sessions_open ON sessions (root_id, node) WHERE round_open = 1 AND ended_at IS NULL;
+
+CREATE INDEX sessions_parent ON sessions (parent_id, created_at) WHERE parent_id IS NOT NULL;
+
+CREATE INDEX sessions_reply_lost ON sessions (parent_id, key_hash) WHERE reply_lost_at IS NOT NULL;
+
+CREATE INDEX sessions_root ON sessions (root_id, created_at);
+
+CREATE INDEX sessions_short_id ON sessions (short_id);
+
+CREATE INDEX sessions_unseen ON sessions (id) WHERE seen = 0;
+
+CREATE TABLE tokens (
+  hash TEXT NOT NULL PRIMARY KEY,
+  kind TEXT NOT NULL,
+  session_id TEXT,
+  root_id TEXT,
+  fence INTEGER,
+  name TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  revoked_at INTEGER
+) STRICT;
+
+CREATE INDEX tokens_root ON tokens (root_id) WHERE root_id IS NOT NULL;
+
+CREATE INDEX tokens_session ON tokens (session_id) WHERE session_id IS NOT NULL;
+
+CREATE TABLE trees (
+  root_id TEXT NOT NULL PRIMARY KEY,
+  seq INTEGER NOT NULL DEFAULT 0,
+  xid INTEGER NOT NULL DEFAULT 0,
+  spawn_count INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX trees_xid ON trees (xid);
+
+CREATE TABLE triggers (
+  id TEXT NOT NULL PRIMARY KEY,
+  root_id TEXT NOT NULL,
+  session_id TEXT NOT NULL REFERENCES sessions (id),
+  to_id TEXT,
+  type TEXT NOT NULL,
+  payload TEXT NOT NULL,
+  status TEXT NOT NULL,
+  round INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  closed_at INTEGER
+) STRICT;
+
+CREATE INDEX triggers_open ON triggers (session_id) WHERE status = 'open';
+
+CREATE INDEX triggers_root ON triggers (root_id);
+
+CREATE INDEX triggers_session ON triggers (session_id, created_at);
+
+CREATE TABLE turns (
+  id TEXT NOT NULL PRIMARY KEY,
+  root_id TEXT NOT NULL,
+  session_id TEXT NOT NULL REFERENCES sessions (id),
+  idx INTEGER NOT NULL,
+  round INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  status TEXT NOT NULL,
+  node TEXT NOT NULL,
+  boot TEXT NOT NULL,
+  fence INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  description TEXT NOT NULL,
+  started_at INTEGER NOT NULL,
+  settled_at INTEGER,
+  error TEXT,
+  stop_reason TEXT,
+  last_assistant_message TEXT,
+  entry_from INTEGER NOT NULL,
+  entry_to INTEGER,
+  tool_use_count INTEGER NOT NULL,
+  usage TEXT NOT NULL,
+  tokens INTEGER NOT NULL,
+  usd REAL,
+  blocked INTEGER NOT NULL,
+  stop_by TEXT,
+  stop_note TEXT
+) STRICT;
+
+CREATE INDEX turns_root ON turns (root_id);
+
+CREATE UNIQUE INDEX turns_running ON turns (session_id) WHERE status = 'running';
+
+CREATE INDEX turns_running_node ON turns (node) WHERE status = 'running';
+
+CREATE UNIQUE INDEX turns_session ON turns (session_id, idx);
+
+CREATE INDEX turns_settled ON turns (settled_at) WHERE settled_at IS NOT NULL;
