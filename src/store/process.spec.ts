@@ -20,10 +20,11 @@ export class StoreProcess {
     this.#lines = this.#reader[Symbol.asyncIterator]();
   }
 
-  /** The next line it says, or null when it has ended. */
-  async line(): Promise<string | null> {
+  /** The next line it says. */
+  async line(): Promise<string> {
     const { value, done } = await this.#lines.next();
-    return done === true ? null : value;
+    if (done === true) throw new Error("the process ended without another word");
+    return value;
   }
 
   async kill(): Promise<void> {

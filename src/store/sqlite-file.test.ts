@@ -158,7 +158,7 @@ describe("a store in use", () => {
     let epoch: string | undefined;
     for (let round = 0; round < 3; round++) {
       const writer = new StoreProcess("write", "sqlite", database);
-      const [itsEpoch, rootId] = (await writer.line())?.split(" ") as [string, string];
+      const [itsEpoch, rootId] = (await writer.line()).split(" ") as [string, string];
       epoch ??= itsEpoch;
       assert.equal(itsEpoch, epoch);
       let answered = -1;
