@@ -99,7 +99,7 @@ function agentWords(agent: Agent | undefined, paint: Paint): string {
 
 function used(health: Health): string {
   const { tokens: number, usd: cost } = health.usageToday;
-  if (number === 0 && cost === null) return "nothing";
+  if (number === 0 && !cost) return "nothing";
   return `${tokens(number)} tokens${cost === null ? "" : `; ≈ ${usd(cost)} at API prices`}`;
 }
 
