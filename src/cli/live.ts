@@ -1,7 +1,7 @@
 import type { FeedItem } from "../client/index.ts";
 import type { Event, Session } from "../contract/index.ts";
 import type { Client } from "./connection.ts";
-import { listSessions } from "./sessions.ts";
+import { listOpen, listSessions } from "./sessions.ts";
 import { isOpen } from "./words.ts";
 
 export interface LiveOptions {
@@ -127,9 +127,7 @@ class View implements LiveView {
     if (this.#options.tree !== undefined) return new Set([this.#options.tree]);
     if (this.#options.all)
       return new Set((await listSessions(this.#client)).map((session) => session.rootId));
-    const running = await listSessions(this.#client, { status: "running" });
-    const waiting = await listSessions(this.#client, { status: "waiting" });
-    return new Set([...waiting, ...running].map((session) => session.rootId));
+    return new Set((await listOpen(this.#client)).map((session) => session.rootId));
   }
 
   async #readTree(id: string): Promise<void> {
