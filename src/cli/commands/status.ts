@@ -11,7 +11,7 @@ import { columnsOf, count, duration, oneLine, padTo, tokens, usd } from "../text
 export async function run(call: Call): Promise<void> {
   const connection = await tryConnection(call);
   if (connection === null) return await whenDown(call);
-  const { agents } = await connection.client.agents({});
+  const agents = usableFirst((await connection.client.agents({})).agents);
   if (call.io.json) {
     call.io.answer({ running: true, url: connection.url, health: connection.health, agents });
     return;
@@ -74,6 +74,10 @@ function screen(connection: Connection, agents: readonly Agent[], call: Call): s
   ];
   if (isFirst) lines.push("  No session yet. Look first: kinfold demo", "");
   return [...lines, ...hints(call)];
+}
+
+function usableFirst(agents: readonly Agent[]): Agent[] {
+  return agents.toSorted((a, b) => Number(b.installed) - Number(a.installed));
 }
 
 function row(title: string, number: number, words: string, paint: Paint): string {
