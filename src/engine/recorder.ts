@@ -29,6 +29,10 @@ export class Recorder {
   usage: Usage | null = null;
   lastText: string | null = null;
   toolUseCount = 0;
+  /** The agent has answered: nothing more is put into this turn. */
+  isOver = false;
+  /** Messages steered into it of which the agent has not said that it took them. */
+  readonly unacknowledged = new Set<string>();
   /** How many updates there have been. */
   recorded = 0;
   #entries: NewEntry[] = [];

@@ -64,7 +64,7 @@ interface Settling {
   readonly turn: TurnRecord;
   readonly end: TurnEnd;
   readonly batch: Batch;
-  readonly recorder: Pick<Recorder, "seen" | "usage" | "lastText" | "toolUseCount">;
+  readonly recorder: Pick<Recorder, "seen" | "usage" | "lastText" | "toolUseCount" | "unacknowledged">;
 }
 
 async function settleIn(deps: EngineDeps, tx: Tx, settling: Settling): Promise<boolean> {
@@ -100,7 +100,9 @@ async function settleIn(deps: EngineDeps, tx: Tx, settling: Settling): Promise<b
   });
   const data = { turnId: turn.id, index: row.index, outcome, stopReason: end.stopReason, error: after.error };
   tx.append({ sessionId: session.id, type: "turn.settled", text: null, data, at: now });
-  const unlanded = await settleMessages(tx, after, { end, ended: session.endedAt !== null, now });
+  const { unacknowledged } = recorder;
+  const ended = session.endedAt !== null;
+  const unlanded = await settleMessages(tx, after, { end, ended, unacknowledged, now });
   const lastTool = recorder.seen.lastToolHasResult ? null : recorder.seen.lastTool;
   await settleRound(tx, { sessionId: session.id, turn: after, outcome, end, unlanded, lastTool, now });
   tx.wake(session.id);
@@ -134,12 +136,13 @@ function evidenceOf(outcome: Outcome, turn: TurnRecord): string {
 async function settleMessages(
   tx: Tx,
   turn: TurnRecord,
-  at: { end: TurnEnd; ended: boolean; now: number },
+  at: { end: TurnEnd; ended: boolean; unacknowledged: ReadonlySet<string>; now: number },
 ): Promise<string | null> {
   let unlanded: string | null = null;
   for (const message of await tx.messages.ofTurn(turn.id)) {
     if (message.status !== "taken") continue;
-    const fate = at.ended ? "void" : fateOf(message, at.end.stopReason);
+    const isUnsure = at.unacknowledged.has(message.id);
+    const fate = at.ended ? "void" : isUnsure ? "repeat" : fateOf(message, at.end.stopReason);
     if (fate === "land") await land(tx, message, at.now);
     else if (fate === "void") await makeVoid(tx, message, voidReason(at.ended), at.now);
     else await giveBack(tx, message, fate === "repeat", at.now);
@@ -156,7 +159,7 @@ function fateOf(
   if (message.carrier === "tool") return "repeat";
   if (stopReason === "unknowable") return isWork(message.kind) ? "void" : "repeat";
   const isAnswered = stopReason !== "exited";
-  if (message.carrier === "steer") return stopReason === "end_turn" ? "land" : "return";
+  if (message.carrier === "steer") return isAnswered ? "land" : "return";
   return isAnswered || isWork(message.kind) ? "land" : "repeat";
 }
 

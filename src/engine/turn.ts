@@ -7,7 +7,7 @@ import { endPlace, goIdle } from "./leave.ts";
 import type { Place, Runtime } from "./place.ts";
 import { Recorder } from "./recorder.ts";
 import { settle, type TurnEnd } from "./settle.ts";
-import { steerQueued } from "./steer.ts";
+import { endSteering, steerQueued } from "./steer.ts";
 
 /** From a claimed turn to its settled outcome. Whatever happens on the way, it settles. */
 export async function runTurn(
@@ -31,6 +31,7 @@ export async function finishTurn(
 ): Promise<void> {
   // Detached from its place, the turn stays open: the next start, or a new lease, takes it up.
   if (place.recorder !== recorder) return;
+  await endSteering(place, recorder);
   const isGone = place.agent === null || place.agent.hasExited || place.isEnding;
   // Where the agent is gone, its process tree ends before the outcome is written.
   if (isGone) await endPlace(runtime, place);
