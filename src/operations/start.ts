@@ -261,9 +261,5 @@ function decideCallback(
 export function refuseTemplate(template: string | null): void {
   const problem = template === null ? null : checkTemplate(template);
   if (problem === null) return;
-  throw new Refusal(
-    "bad_template",
-    `The callback template cannot be used: ${problem}. Leave it out to use the default.`,
-    { problem },
-  );
+  throw new Refusal("bad_template", `${problem} Leave it out to use the default.`, { problem });
 }
