@@ -4,7 +4,7 @@ import path from "node:path";
 import type { TestContext } from "node:test";
 import { connect } from "../client/index.ts";
 import { pathsIn } from "../config/index.ts";
-import { Config } from "../contract/index.ts";
+import { Config, Refusal } from "../contract/index.ts";
 import { startDaemon } from "../daemon.ts";
 import { createFakeDriver, type FakeOptions, type FakePoint } from "../drivers/fake/driver.ts";
 import type { AgentHandle, Driver } from "../drivers/port.ts";
@@ -44,6 +44,18 @@ export async function startFake(t: TestContext, setup: FakeSetup = {}) {
   const client = connect({ url: daemon.url, token: daemon.token });
   const { store } = daemon;
   return { home, driver, client, store, stop, when: whenOf(store), quiet: quietOf(store) };
+}
+
+/** The wall clock, which a test can put forward. To be taken before the daemon starts. */
+export function movableClock(t: TestContext): { add(ms: number): void } {
+  const real = Date.now.bind(Date);
+  let aheadMs = 0;
+  t.mock.method(Date, "now", () => real() + aheadMs);
+  return {
+    add(ms) {
+      aheadMs += ms;
+    },
+  };
 }
 
 /** Asks after every commit until it is so. */
@@ -111,4 +123,26 @@ export function withHandles(
       return { ok: true, handle };
     },
   });
+}
+
+/** Makes the store refuse writes, as on a full disk, while `isFull` says so. `refused`: it has done so. */
+export function fillDisk(store: Store, isFull: () => boolean): { refused: Promise<void> } {
+  const first = Promise.withResolvers<void>();
+  breakWrites(store, () => {
+    if (!isFull()) return null;
+    first.resolve();
+    return new Refusal("disk_full", "The disk is full; nothing was changed.");
+  });
+  return { refused: first.promise };
+}
+
+/** Every write fails for which there is an error. */
+export function breakWrites(store: Store, errorOf: () => Error | null): void {
+  const write = store.write.bind(store);
+  const breaking: Store["write"] = async (rootId, work) => {
+    const error = errorOf();
+    if (error !== null) throw error;
+    return write(rootId, work);
+  };
+  Object.assign(store, { write: breaking });
 }

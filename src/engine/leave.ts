@@ -59,7 +59,8 @@ async function cutStart(runtime: Runtime, place: Place): Promise<Place["left"]> 
   const { starting } = place;
   let left: Place["left"] = [];
   let isDone = starting === null;
-  const done = starting?.then(() => (isDone = true));
+  const mark = (): boolean => (isDone = true);
+  const done = starting?.then(mark, mark);
   while (!isDone) {
     ({ left } = await runtime.deps.reaper.reap([place.hold.leaseId]));
     await Promise.race([done, new Promise((resolve) => setTimeout(resolve, CUT_MS))]);

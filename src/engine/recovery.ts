@@ -129,10 +129,7 @@ async function takeOver(runtime: Runtime, session: SessionRecord, turn: TurnReco
 
 async function resume(runtime: Runtime, place: Place, how: "restart" | "load"): Promise<void> {
   const recorder = place.recorder!;
-  const start = how === "load" ? loadAgent(runtime, place) : ensureAgent(runtime, place);
-  place.starting = start;
-  const hosted = await start;
-  place.starting = null;
+  const hosted = await (how === "load" ? loadAgent(runtime, place) : ensureAgent(runtime, place));
   if (!hosted.ok) {
     const end = how === "load" ? unknowable(recorder.turn) : notStarted(hosted.reason);
     await finishTurn(runtime, place, recorder, end);
@@ -145,10 +142,18 @@ async function resume(runtime: Runtime, place: Place, how: "restart" | "load"): 
 
 async function loadAgent(runtime: Runtime, place: Place): ReturnType<typeof ensureAgent> {
   const { session, hold } = place;
-  const silent = { ...listener(runtime, place), load: session.agentSessionId };
-  const hosted = await host(runtime.deps, session, hold, silent);
-  if (hosted.ok) settleIn(runtime, place, hosted);
-  return hosted;
+  const starting = host(runtime.deps, session, hold, {
+    ...listener(runtime, place),
+    load: session.agentSessionId,
+  });
+  place.starting = starting;
+  try {
+    const hosted = await starting;
+    if (hosted.ok) settleIn(runtime, place, hosted);
+    return hosted;
+  } finally {
+    place.starting = null;
+  }
 }
 
 /** What the replay holds has landed; the rest is sent again, behind the words that continue the turn. */

@@ -1,4 +1,4 @@
-import { type Outcome, type Receipt, Refusal, type Usage } from "../contract/index.ts";
+import type { Outcome, Receipt, Usage } from "../contract/index.ts";
 import type { CallbackData } from "../domain/callback.ts";
 import { addUsage, receiptOf } from "../domain/receipt.ts";
 import { isWork } from "../domain/recovery.ts";
@@ -10,9 +10,8 @@ import { newId } from "../kernel/id.ts";
 import { closeIfOver, closeRound, type RoundEnd } from "../kernel/round.ts";
 import type { MessageRecord, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
 import type { EngineDeps } from "./deps.ts";
+import { insist } from "./insist.ts";
 import { type Batch, type Recorder, writeBatch } from "./recorder.ts";
-
-const RETRY_MS = 1_000;
 
 /** How a turn came to its end, as the engine saw it. */
 export interface TurnEnd {
@@ -37,27 +36,12 @@ export async function settle(deps: EngineDeps, recorder: Recorder, end: TurnEnd)
   const { turn } = recorder;
   const batch = recorder.pending();
   deps.reached("outcome.received");
-  const isSettled = await insistently(deps, () =>
+  const isSettled = await insist(deps, () =>
     deps.store.write(turn.rootId, (tx) => settleIn(deps, tx, { turn, end, batch, recorder })),
   );
   if (isSettled) recorder.drop(batch);
   deps.reached("settle.committed");
   return isSettled;
-}
-
-/** A full disk or a busy store costs time, never an outcome. */
-async function insistently<T>(deps: EngineDeps, write: () => Promise<T>): Promise<T> {
-  for (;;) {
-    try {
-      return await write();
-    } catch (error) {
-      const isPassing =
-        error instanceof Refusal && (error.code === "disk_full" || error.code === "store_busy");
-      if (!isPassing) throw error;
-      deps.log.error({ err: error }, "an outcome could not be stored; trying again");
-      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
-    }
-  }
 }
 
 interface Settling {

@@ -1,8 +1,8 @@
-import type { AgentAnswer, AgentRequest, AgentUpdate, PromptEnd } from "../drivers/port.ts";
+import type { AgentAnswer, AgentRequest, PromptEnd } from "../drivers/port.ts";
 import { oneLine } from "../domain/text.ts";
 import type { TurnRecord } from "../store/port.ts";
 import { autonomous } from "./autonomous.ts";
-import { host, type Hosted } from "./hosting.ts";
+import { type AgentListener, host, type Hosted } from "./hosting.ts";
 import { endPlace, goIdle } from "./leave.ts";
 import type { Place, Runtime } from "./place.ts";
 import { Recorder } from "./recorder.ts";
@@ -50,9 +50,11 @@ export async function ensureAgent(runtime: Runtime, place: Place): Promise<Hoste
   place.agent = null;
   const starting = startAgent(runtime, place);
   place.starting = starting;
-  const hosted = await starting;
-  place.starting = null;
-  return hosted;
+  try {
+    return await starting;
+  } finally {
+    place.starting = null;
+  }
 }
 
 async function startAgent(runtime: Runtime, place: Place): Promise<Hosted> {
@@ -79,11 +81,9 @@ export function settleIn(runtime: Runtime, place: Place, hosted: Hosted & { ok: 
   });
 }
 
-export function listener(
-  runtime: Runtime,
-  place: Place,
-): { onUpdate(update: AgentUpdate): void; onRequest(request: AgentRequest): Promise<AgentAnswer> } {
+export function listener(runtime: Runtime, place: Place): AgentListener {
   return {
+    isWanted: () => !place.isEnding,
     onUpdate(update) {
       if (place.recorder !== null) place.recorder.record(update);
       else if (place.agent !== null && !place.isEnding) autonomous(runtime, place, update);
