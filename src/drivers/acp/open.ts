@@ -11,6 +11,7 @@ import { describeError, describeExit, openFailure, within } from "./failure.ts";
 import { AcpHandle } from "./handle.ts";
 import { selectMode } from "./mode.ts";
 import { currentModel, selectModel } from "./model.ts";
+import { isFields } from "./tool-call.ts";
 
 /** What `initialize` has told; a probe starts no agent, so this is known from the first start on. */
 export type Learned = { -readonly [K in "version" | "steer" | "load" | "fork"]?: Agent[K] };
@@ -44,6 +45,7 @@ async function openSession(connection: AgentConnection, opening: Opening): Promi
   let stage: OpenFailure = "protocol";
   try {
     const answer = await initialize(connection);
+    if (!isFields(answer)) return failed("protocol", "the agent's answer to initialize is none");
     const steer = steerOf(answer, dialect);
     learn(opening.learned, answer, steer);
     if (request.load !== null && answer.agentCapabilities?.loadSession !== true) {
@@ -118,9 +120,11 @@ async function newOrLoaded(connection: AgentConnection, opening: Opening): Promi
     ...(meta === undefined ? {} : { _meta: meta }),
   };
   if (request.load === null) {
-    const session: NewSessionResponse = await connection.rpc.agent.request("session/new", params);
-    connection.listenTo(session.sessionId);
-    return session;
+    const session: unknown = await connection.rpc.agent.request("session/new", params);
+    const id = isFields(session) ? session["sessionId"] : null;
+    if (typeof id !== "string") throw new Error("the agent opened a session without a session id");
+    connection.listenTo(id);
+    return session as OpenedSession;
   }
   const sessionId = request.load;
   await untilLoadable(connection, dialect.load?.waitMs?.(sessionId, request.cwd) ?? 0);
