@@ -97,9 +97,9 @@ describe("callbacks", { concurrency: 4 }, () => {
     assert.match(told[0]!.text, /Do not start this work again unless the user asks for it\./);
     assert.doesNotMatch(told[0]!.text, /child-output/);
     const { messages } = await client.inbox({ id: childId, all: true });
-    const void_ = messages.filter((message) => message.kind === "callback");
+    const unsent = messages.filter((message) => message.kind === "callback");
     assert.deepEqual(
-      void_.map((message) => [message.status, message.voidReason]),
+      unsent.map((message) => [message.status, message.voidReason]),
       [["void", "its parent was cancelled with it"]],
     );
     await checkInvariants(client, rootId);
