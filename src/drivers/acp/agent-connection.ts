@@ -3,6 +3,7 @@ import type {
   InitializeResponse,
   RequestPermissionRequest,
   SessionNotification,
+  SessionUpdate,
 } from "@agentclientprotocol/sdk/unstable";
 import type { AgentAnswer, AgentExit, AgentRequest, AgentUpdate, Replay } from "../port.ts";
 import type { AgentProcess } from "../process.ts";
@@ -15,6 +16,7 @@ export interface ConnectOptions {
   readonly process: AgentProcess;
   readonly onUpdate: (update: AgentUpdate) => void;
   readonly onRequest: (request: AgentRequest) => Promise<AgentAnswer>;
+  readonly isNoise?: ((update: SessionUpdate) => boolean) | undefined;
 }
 
 /** What is known of a prompt at the instant its answer arrived. */
@@ -57,7 +59,8 @@ export async function connect(options: ConnectOptions): Promise<AgentConnection>
     onNotification(message) {
       if (message.method !== "session/update") return;
       const { sessionId, update } = (message.params ?? {}) as Partial<SessionNotification>;
-      if (update && sessionId === (listenedTo ?? sessionId)) updates.take(update);
+      const isOurs = update !== undefined && sessionId === (listenedTo ?? sessionId);
+      if (isOurs && options.isNoise?.(update) !== true) updates.take(update);
     },
     onAnswer(method, left) {
       // A prompt that was put into a running one belongs to the same turn: the last answer ends it.

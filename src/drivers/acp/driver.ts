@@ -68,6 +68,7 @@ async function openOnce(
     process: started.process,
     onUpdate: request.onUpdate,
     onRequest: isFree ? allowing(request) : request.onRequest,
+    isNoise: dialect.isNoise,
   });
   const opened = await openInTime(connection, {
     request,

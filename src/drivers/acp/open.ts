@@ -1,7 +1,7 @@
 import type { LoadSessionResponse, NewSessionResponse } from "@agentclientprotocol/sdk/unstable";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Agent, Steer } from "../../contract/index.ts";
-import { CONTRACT_VERSION } from "../../contract/index.ts";
+import { CONTRACT_VERSION } from "../../contract/version.ts";
 import type { OpenFailure, OpenRequest, OpenResult } from "../port.ts";
 import { canSteer } from "./agent-connection.ts";
 import type { AgentConnection } from "./agent-connection.ts";

@@ -19,6 +19,11 @@ export const gemini: Vendor = {
   enforces: { "read-only": "agent", ask: "asked", workspace: "asked", full: "agent" },
   modes: { "read-only": ["plan"], ask: ["default"], workspace: ["autoEdit"], full: ["yolo"] },
   load: { waitMs: untilLaterMinute, waitMaxMs: 61_000 },
+  // It tells its model's user of a new mode as if the model had said it.
+  isNoise: (update) =>
+    update.sessionUpdate === "agent_message_chunk" &&
+    update.content.type === "text" &&
+    update.content.text.startsWith("[MODE_UPDATE] "),
   signedIn,
   launch: (_, at) => ({
     args: ["--admin-policy", writePolicy(at)],
