@@ -11,7 +11,8 @@ import {
   removeDaemonFile,
   writeDaemonFile,
 } from "./config/index.ts";
-import { type Config, shortId } from "./contract/index.ts";
+import type { Config } from "./contract/index.ts";
+import { shortId } from "./contract/short-id.ts";
 import type { Driver } from "./drivers/port.ts";
 import { reaper } from "./drivers/process-tree.ts";
 import { createDrivers } from "./drivers/registry.ts";

@@ -1,4 +1,4 @@
-import { Refusal } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 import type { EngineDeps } from "./deps.ts";
 
 const RETRY_MS = 1_000;

@@ -1,4 +1,5 @@
-import { type Caller, type Event, type Fragment, Refusal } from "../contract/index.ts";
+import type { Caller, Event, Fragment } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 import type { EventRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 import type { Feed, FeedBatch, FeedRequest } from "./port.ts";

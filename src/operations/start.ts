@@ -1,16 +1,16 @@
 import { realpath, stat } from "node:fs/promises";
 import path from "node:path";
-import {
-  type Agent,
-  type CallbackConfig,
-  type CallbackPatch,
-  type Caller,
-  CallbackConfig as CallbackConfigSchema,
-  type Effective,
-  type Permission,
-  Refusal,
-  shortId,
+import type {
+  Agent,
+  CallbackConfig,
+  CallbackPatch,
+  Caller,
+  Effective,
+  Permission,
 } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
+import { CallbackConfig as CallbackConfigSchema } from "../contract/session.ts";
+import { shortId } from "../contract/short-id.ts";
 import { checkTemplate } from "../domain/callback.ts";
 import { atMost, isLooser } from "../domain/permission.ts";
 import { hashOf } from "../kernel/id.ts";

@@ -1,10 +1,5 @@
-import {
-  type Caller,
-  type ChildEnd,
-  type InputOf,
-  Refusal,
-  type WaitChildrenOutput,
-} from "../contract/index.ts";
+import type { Caller, ChildEnd, InputOf, WaitChildrenOutput } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 import { type CallbackData, renderBlock } from "../domain/callback.ts";
 import { callbackData, callbackKey } from "../kernel/callback.ts";
 import { isStopping, withLeft } from "../kernel/stopping.ts";

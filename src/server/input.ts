@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { Refusal } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 import { nearest } from "./nearest.ts";
 
 export interface Naming {

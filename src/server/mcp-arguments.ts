@@ -1,4 +1,4 @@
-import { Refusal } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 import { unknownField } from "./input.ts";
 import { parametersOf } from "./mcp-tools.ts";
 import type { ToolOperation } from "./mcp-tools.ts";

@@ -1,4 +1,4 @@
-import { shortId } from "../contract/index.ts";
+import { shortId } from "../contract/short-id.ts";
 import type { CancelOutput, OutputOf, Refusal, SpawnOutput, TellOutput } from "../contract/index.ts";
 import { duration, oneLine, quoted, shorten } from "./mcp-words.ts";
 import { familyLines } from "./mcp-family.ts";

@@ -1,4 +1,4 @@
-import { shortId } from "../contract/index.ts";
+import { shortId } from "../contract/short-id.ts";
 
 /** "40 s", "6 min 12 s", "3 h 5 min", "2 days". */
 export function duration(ms: number): string {

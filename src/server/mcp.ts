@@ -1,7 +1,7 @@
 import { CLIENT_INFO_META_KEY, Server, createMcpHandler } from "@modelcontextprotocol/server";
 import type { CallToolResult, ListToolsResult } from "@modelcontextprotocol/server";
 import type { Context } from "hono";
-import { Refusal } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 import type { Log } from "../log.ts";
 import type { Gate, Operations } from "../operations/port.ts";
 import { readJson } from "./body.ts";
