@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { type Client, eventually, gone, TestHome } from "./support/daemon.ts";
@@ -14,6 +15,7 @@ const MODES = [
   "half-start",
   "silent",
   "deaf",
+  "sits",
   "noise",
   "nonsense",
   "empty-answer",
@@ -167,13 +169,13 @@ describe("agents", { concurrency: 4 }, () => {
     for (const { pid, command } of everyProcess()) {
       for (const token of tokens)
         assert.ok(!command.includes(token), `the command line of ${pid} has a token`);
-      assert.doesNotMatch(command, /kf[ps]_[\w-]{20}/);
     }
     const agents = home.agents();
     assert.ok(agents.length >= 3);
-    for (const { pid } of agents) {
-      const environ = readFileSync(`/proc/${pid}/environ`, "utf8");
-      for (const token of tokens) assert.ok(!environ.includes(token));
+    for (const { pid, command } of agents) {
+      assert.doesNotMatch(command, /kf[ps]_[\w-]{20}/);
+      const environment = ofProcess(pid, "environ");
+      for (const token of tokens) assert.ok(!environment.includes(token));
     }
     await client.cancel({ id: (await childNamed(client, spy.id, "shell")).id });
     openGate(spy.folder, "end");
@@ -183,29 +185,31 @@ describe("agents", { concurrency: 4 }, () => {
 
   test("an agent sees of our environment only what is on the list", async () => {
     const { session } = await client.create({ cwd: home.work, prompt: script("run env", "hang") });
-    const { session: rogue } = await client.create({ cwd: home.work, agent: "deaf", prompt: "work" });
+    const { session: rogue } = await client.create({ cwd: home.work, agent: "sits", prompt: "work" });
     const shown = await eventually("the shell has answered", async () => {
       const { entries } = await client.entries({ id: session.id });
       return entries.find((entry) => entry.kind === "toolResult")?.body.text;
     });
-    await eventually("both run", async () => rogues("deaf").length > 0);
-    const environments = home.agents().map(({ pid }) => readFileSync(`/proc/${pid}/environ`, "utf8"));
-    for (const text of [shown, ...environments]) {
+    await eventually("both run", async () => rogues("sits").length > 0);
+    const environments = home.agents().map(({ pid }) => ofProcess(pid, "environ"));
+    for (const text of [shown, ...environments.filter((each) => each !== "")]) {
       const names = new Set(text.split(/[\0\n]/).map((line) => line.split("=")[0]));
       assert.ok(names.has("KINFOLD_LEASE") && names.has("PATH"));
       assert.ok(!names.has("KINFOLD_HOME") && !names.has("KINFOLD_TOKEN"));
       assert.doesNotMatch(text, /s3cr3t/);
     }
     assert.doesNotMatch(shown, /PASSED_ON/, "what one agent may see another need not");
-    for (const pid of rogues("deaf")) {
-      assert.match(readFileSync(`/proc/${pid}/environ`, "utf8"), /(^|\0)PASSED_ON=allowed-value(\0|$)/);
+    for (const pid of rogues("sits")) {
+      assert.match(ofProcess(pid, "environ"), /(^|\0)PASSED_ON=allowed-value(\0|$)/);
     }
     await client.cancel({ id: session.id });
     await client.cancel({ id: rogue.id });
   });
 
   test("a person's token in an agent's hands is refused", async () => {
-    const ask = `fetch("${home.url}/api/health",{headers:{authorization:"Bearer ${home.token}"}}).then(r=>r.text()).then(console.log)`;
+    writeFileSync(path.join(home.work, "stolen"), home.token);
+    const authorization = '"Bearer "+fs.readFileSync("stolen","utf8")';
+    const ask = `fetch("${home.url}/api/health",{headers:{authorization:${authorization}}}).then(r=>r.text()).then(console.log)`;
     const { session } = await client.create({
       cwd: home.work,
       prompt: script(`run ${process.execPath} -e '${ask}'`),
@@ -253,13 +257,15 @@ test("held by the guard, an agent that closes its output, leaves others or ignor
 });
 
 function everyProcess(): { pid: number; command: string }[] {
-  return readdirSync("/proc").flatMap((name) => {
-    if (!/^\d+$/.test(name)) return [];
-    try {
-      return [{ pid: Number(name), command: readFileSync(`/proc/${name}/cmdline`, "utf8") }];
-    } catch {
-      // It ended while it was being listed.
-      return [];
-    }
-  });
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  return pids.map((pid) => ({ pid: Number(pid), command: ofProcess(Number(pid), "cmdline") }));
+}
+
+/** Empty where the process has ended meanwhile. */
+function ofProcess(pid: number, file: "cmdline" | "environ"): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, "utf8");
+  } catch {
+    return "";
+  }
 }

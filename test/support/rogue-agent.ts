@@ -65,6 +65,7 @@ async function prompted(id: number): Promise<void> {
       process.exit(1);
       break;
     case "deaf":
+    case "sits":
       await update({ sessionUpdate: "tool_call", toolCallId: "1", title: "dig", status: "in_progress" });
       setInterval(() => undefined, 60_000);
       break;
