@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import type { TestContext } from "node:test";
 import { connect } from "../client/index.ts";
 import { pathsIn } from "../config/index.ts";
@@ -145,4 +146,9 @@ export function breakWrites(store: Store, errorOf: () => Error | null): void {
     return write(rootId, work);
   };
   Object.assign(store, { write: breaking });
+}
+
+/** So many beats of the daemon's own clock: what it does every second it has done by then. */
+export async function ticks(count: number): Promise<void> {
+  await pause(count * 1_000 + 200);
 }

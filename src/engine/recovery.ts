@@ -5,13 +5,14 @@ import { closeIfOver } from "../kernel/round.ts";
 import type { LeaseRecord, MessageRecord, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
 import { newHold, render } from "./claim.ts";
 import { continuation } from "./continuation.ts";
+import { finishTurn } from "./finish.ts";
 import { host } from "./hosting.ts";
-import { follow } from "./leave.ts";
+import { endPlace, follow } from "./leave.ts";
 import { newPlace, type Place, type Runtime } from "./place.ts";
 import { Recorder } from "./recorder.ts";
 import { replaySeen } from "./replay-seen.ts";
 import type { TurnEnd } from "./settle.ts";
-import { converse, ensureAgent, finishTurn, listener, settleIn } from "./turn.ts";
+import { converse, ensureAgent, listener, settleIn } from "./turn.ts";
 
 const ADOPT_MS = 30_000;
 
@@ -122,7 +123,7 @@ async function takeOver(runtime: Runtime, session: SessionRecord, turn: TurnReco
   if (hold === null) return null;
   const place = newPlace(session, hold);
   const held: TurnRecord = { ...turn, fence: hold.fence, attempt: turn.attempt + 1, boot: deps.store.boot };
-  place.recorder = new Recorder(deps, held, () => undefined);
+  place.recorder = new Recorder(deps, held, () => void endPlace(runtime, place));
   runtime.places.set(session.id, place);
   return place;
 }

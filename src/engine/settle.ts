@@ -31,15 +31,19 @@ export interface TurnEnd {
  * The one transaction that records an outcome and all that follows from it, guarded by the
  * fence. False when the turn was no longer ours to settle.
  */
-export async function settle(deps: EngineDeps, recorder: Recorder, end: TurnEnd): Promise<boolean> {
-  await recorder.finish();
+export async function settle(
+  deps: EngineDeps,
+  recorder: Recorder,
+  end: TurnEnd,
+  isWanted: () => boolean,
+): Promise<boolean> {
   const { turn } = recorder;
-  const batch = recorder.pending();
-  deps.reached("outcome.received");
-  const isSettled = await insist(deps, () =>
-    deps.store.write(turn.rootId, (tx) => settleIn(deps, tx, { turn, end, batch, recorder })),
-  );
-  if (isSettled) recorder.drop(batch);
+  const isSettled = await recorder.last((batch) => {
+    deps.reached("outcome.received");
+    const write = (): Promise<boolean> =>
+      deps.store.write(turn.rootId, (tx) => settleIn(deps, tx, { turn, end, batch, recorder }));
+    return insist(deps, write, isWanted);
+  });
   deps.reached("settle.committed");
   return isSettled;
 }

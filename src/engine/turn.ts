@@ -1,13 +1,14 @@
 import type { AgentAnswer, AgentRequest, PromptEnd } from "../drivers/port.ts";
 import { oneLine } from "../domain/text.ts";
 import type { TurnRecord } from "../store/port.ts";
-import { autonomous } from "./autonomous.ts";
+import { autonomous, takeEarly } from "./autonomous.ts";
+import { finishTurn } from "./finish.ts";
 import { type AgentListener, host, type Hosted } from "./hosting.ts";
-import { endPlace, goIdle } from "./leave.ts";
+import { endPlace } from "./leave.ts";
 import type { Place, Runtime } from "./place.ts";
 import { Recorder } from "./recorder.ts";
-import { settle, type TurnEnd } from "./settle.ts";
-import { endSteering, steerQueued } from "./steer.ts";
+import type { TurnEnd } from "./settle.ts";
+import { steerQueued } from "./steer.ts";
 
 /** From a claimed turn to its settled outcome. Whatever happens on the way, it settles. */
 export async function runTurn(
@@ -17,30 +18,10 @@ export async function runTurn(
 ): Promise<void> {
   const recorder = new Recorder(runtime.deps, order.turn, () => void endPlace(runtime, place));
   place.recorder = recorder;
+  for (const update of takeEarly(place)) recorder.record(update);
   const hosted = await ensureAgent(runtime, place);
   const end = hosted.ok ? await converse(runtime, place, order.text) : notStarted(hosted.reason);
   await finishTurn(runtime, place, recorder, end);
-}
-
-/** Settles and leaves the place as the outcome wants it: idle, or ended with its process. */
-export async function finishTurn(
-  runtime: Runtime,
-  place: Place,
-  recorder: Recorder,
-  end: TurnEnd,
-): Promise<void> {
-  // Detached from its place, the turn stays open: the next start, or a new lease, takes it up.
-  if (place.recorder !== recorder) return;
-  await endSteering(place, recorder);
-  const isGone = place.agent === null || place.agent.hasExited || place.isEnding;
-  // Where the agent is gone, its process tree ends before the outcome is written.
-  if (isGone) await endPlace(runtime, place);
-  if (place.recorder !== recorder) return;
-  await settle(runtime.deps, recorder, { ...end, left: place.left });
-  place.recorder = null;
-  place.isStopping = false;
-  if (!isGone) goIdle(runtime, place);
-  runtime.fill();
 }
 
 export async function ensureAgent(runtime: Runtime, place: Place): Promise<Hosted> {
@@ -85,7 +66,8 @@ export function listener(runtime: Runtime, place: Place): AgentListener {
   return {
     isWanted: () => !place.isEnding,
     onUpdate(update) {
-      if (place.recorder !== null) place.recorder.record(update);
+      const { recorder } = place;
+      if (recorder !== null && !recorder.isOver) recorder.record(update);
       else if (place.agent !== null && !place.isEnding) autonomous(runtime, place, update);
     },
     async onRequest(request) {
