@@ -2,7 +2,7 @@ import type { AgentUpdate } from "../drivers/port.ts";
 import { newId } from "../kernel/id.ts";
 import { openRound } from "../kernel/round.ts";
 import type { TurnRecord } from "../store/port.ts";
-import { finishTurn } from "./finish.ts";
+import { endTurn } from "./turn-end.ts";
 import { insist } from "./insist.ts";
 import { endPlace, follow, goIdle, leaveIdle } from "./leave.ts";
 import type { Place, Runtime } from "./place.ts";
@@ -48,7 +48,7 @@ async function begin(runtime: Runtime, place: Place, before: Promise<void> | nul
   place.recorder = recorder;
   for (const update of takeEarly(place)) recorder.record(update);
   await quiet(recorder);
-  await finishTurn(runtime, place, recorder, await endOf(place, added.since));
+  await endTurn(runtime, place, recorder, await endOf(place, added.since));
 }
 
 /** A prompt came first, and what was seen belongs to its turn; or nothing may be written here any more. */

@@ -5,7 +5,7 @@ import { closeIfOver } from "../kernel/round.ts";
 import type { LeaseRecord, MessageRecord, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
 import { newHold, render } from "./claim.ts";
 import { continuation } from "./continuation.ts";
-import { finishTurn } from "./finish.ts";
+import { endTurn } from "./turn-end.ts";
 import { host } from "./hosting.ts";
 import { endPlace, follow } from "./leave.ts";
 import { newPlace, type Place, type Runtime } from "./place.ts";
@@ -104,7 +104,7 @@ async function recoverTurn(runtime: Runtime, turn: TurnRecord): Promise<void> {
   const task =
     recovery === "restart" || recovery === "load"
       ? resume(runtime, place, recovery)
-      : finishTurn(runtime, place, place.recorder!, endWithout(recovery, turn));
+      : endTurn(runtime, place, place.recorder!, endWithout(recovery, turn));
   follow(runtime, place, task);
 }
 
@@ -133,12 +133,12 @@ async function resume(runtime: Runtime, place: Place, how: "restart" | "load"): 
   const hosted = await (how === "load" ? loadAgent(runtime, place) : ensureAgent(runtime, place));
   if (!hosted.ok) {
     const end = how === "load" ? unknowable(recorder.turn) : notStarted(hosted.reason);
-    await finishTurn(runtime, place, recorder, end);
+    await endTurn(runtime, place, recorder, end);
     return;
   }
   runtime.deps.reached("resume.loaded");
   const text = await readBack(runtime, place);
-  await finishTurn(runtime, place, recorder, await converse(runtime, place, text));
+  await endTurn(runtime, place, recorder, await converse(runtime, place, text));
 }
 
 async function loadAgent(runtime: Runtime, place: Place): ReturnType<typeof ensureAgent> {

@@ -2,7 +2,7 @@ import type { AgentAnswer, AgentRequest, PromptEnd } from "../drivers/port.ts";
 import { oneLine } from "../domain/text.ts";
 import type { TurnRecord } from "../store/port.ts";
 import { autonomous, takeEarly } from "./autonomous.ts";
-import { finishTurn } from "./finish.ts";
+import { endTurn } from "./turn-end.ts";
 import { type AgentListener, host, type Hosted } from "./hosting.ts";
 import { endPlace } from "./leave.ts";
 import type { Place, Runtime } from "./place.ts";
@@ -21,7 +21,7 @@ export async function runTurn(
   for (const update of takeEarly(place)) recorder.record(update);
   const hosted = await ensureAgent(runtime, place);
   const end = hosted.ok ? await converse(runtime, place, order.text) : notStarted(hosted.reason);
-  await finishTurn(runtime, place, recorder, end);
+  await endTurn(runtime, place, recorder, end);
 }
 
 export async function ensureAgent(runtime: Runtime, place: Place): Promise<Hosted> {
