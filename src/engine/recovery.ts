@@ -137,6 +137,8 @@ async function resume(runtime: Runtime, place: Place, how: "restart" | "load"): 
     return;
   }
   runtime.deps.reached("resume.loaded");
+  // Released meanwhile: whoever comes next takes the turn up.
+  if (place.recorder !== recorder) return;
   const text = await readBack(runtime, place);
   await endTurn(runtime, place, recorder, await converse(runtime, place, text));
 }
