@@ -1,16 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import {
-  kinfoldHome,
-  loadConfig,
-  type Paths,
-  pathsIn,
-  prepareHome,
-  problemLine,
-  removeDaemonFile,
-  writeDaemonFile,
-} from "./config/index.ts";
+import { type Checked, takeChecked } from "./config/checked.ts";
+import { removeDaemonFile, writeDaemonFile } from "./config/daemon-file.ts";
+import { kinfoldHome, type Paths, pathsIn, prepareHome } from "./config/paths.ts";
+import { problemLine } from "./config/problem.ts";
 import type { Config } from "./contract/index.ts";
 import { shortId } from "./contract/short-id.ts";
 import type { Driver } from "./drivers/port.ts";
@@ -161,12 +155,7 @@ async function main(): Promise<void> {
   const paths = pathsIn(kinfoldHome(process.env));
   const isForeground = process.env["KINFOLD_FOREGROUND"] === "1";
   try {
-    const { config, problems } = loadConfig({
-      home: paths.home,
-      cwd: paths.home,
-      env: process.env,
-      flags: {},
-    });
+    const { config, problems } = takeChecked(process.env) ?? (await checkHere(paths));
     const log = openLog({ level: config.logLevel, path: isForeground ? paths.daemonLog : null });
     for (const problem of problems) log.warn({ problem: problemLine(problem) }, "a setting was not applied");
     const daemon = await startDaemon({ paths, config, log });
@@ -175,6 +164,11 @@ async function main(): Promise<void> {
     process.stderr.write(`kinfold cannot start: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exit(1);
   }
+}
+
+async function checkHere({ home }: Paths): Promise<Checked> {
+  const { loadConfig } = await import("./config/load.ts");
+  return loadConfig({ home, cwd: home, env: process.env, flags: {} });
 }
 
 function endOnSignal(daemon: Daemon, log: Log): void {

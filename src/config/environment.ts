@@ -11,6 +11,7 @@ const RESERVED = new Set([
   "KINFOLD_URL",
   "KINFOLD_LEASE",
   "KINFOLD_SESSION",
+  "KINFOLD_CHECKED",
 ]);
 
 /** The settings in `KINFOLD_*`. An empty variable counts as not set, as shells are used to. */

@@ -9,7 +9,6 @@ import type {
   Permission,
 } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
-import { CallbackConfig as CallbackConfigSchema } from "../contract/session.ts";
 import { shortId } from "../contract/short-id.ts";
 import { checkTemplate } from "../domain/callback.ts";
 import { atMost, isLooser } from "../domain/permission.ts";
@@ -50,7 +49,7 @@ export async function decideStart(
   const agent = await findAgent(deps, input.agent ?? parent?.agent ?? deps.config.agent);
   const permission = decidePermission(deps, input.permission, parent);
   const cwd = await decideFolder(deps, input.cwd, parent);
-  const callback = decideCallback(deps, input.callback, parent);
+  const callback = await decideCallback(deps, input.callback, parent);
   const sameAgent = parent !== null && parent.agent === agent.name;
   const effective: Effective = {
     agent: agent.name,
@@ -246,16 +245,22 @@ function isInside(folder: string, root: string): boolean {
   return relative === "" || (!relative.startsWith("..") && !path.isAbsolute(relative));
 }
 
-function decideCallback(
+async function decideCallback(
   deps: OperationDeps,
   asked: boolean | CallbackPatch | undefined,
   parent: SessionRecord | null,
-): CallbackConfig {
-  const inherited = parent?.callback ?? CallbackConfigSchema.parse(deps.config.callback);
+): Promise<CallbackConfig> {
+  const inherited = parent?.callback ?? (await defaultCallback(deps.config.callback));
   const patch = typeof asked === "boolean" ? { enabled: asked } : (asked ?? {});
   refuseTemplate(patch.template ?? null);
   // Folding is about the receiving session's own inbox: the configuration gives it, a parent does not.
   return { ...inherited, batch: deps.config.callback.batch ?? false, ...patch };
+}
+
+/** The schema is loaded with the first request, not with the daemon. */
+async function defaultCallback(patch: CallbackPatch): Promise<CallbackConfig> {
+  const schema = await import("../contract/session.ts");
+  return schema.CallbackConfig.parse(patch);
 }
 
 export function refuseTemplate(template: string | null): void {
