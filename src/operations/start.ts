@@ -166,7 +166,8 @@ export function refuseReusedKey(key: string): never {
 
 function titleOf(prompt: string): string {
   const line = prompt.trim().split("\n", 1)[0] ?? "";
-  return [...line].slice(0, 80).join("");
+  // Cut before it is spread: a prompt may be one line of megabytes.
+  return [...line.slice(0, 160)].slice(0, 80).join("");
 }
 
 function refuseProfile(profile: string | undefined): void {
