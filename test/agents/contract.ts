@@ -162,8 +162,8 @@ async function takesMessage(stage: Stage, agent: ProgramName): Promise<string> {
   ]);
   const client = await stage.start();
   const root = await stage.root(client, agent, "RAISE a kid");
-  const kid = await childNamed(client, root.id, "kid");
   await stage.asked("kid");
+  const kid = await childNamed(client, root.id, "kid");
   await eventually("its command runs", async () => processesWith("echo slept").length > 0, AGENT_MS);
   await client.tell({ id: kid.id, message: "LOOK-HERE now", deliverAs: "steer", restart: true });
   await allQuiet(client, root.id, AGENT_MS);
@@ -183,7 +183,6 @@ async function cancelled(stage: Stage, agent: ProgramName): Promise<void> {
   stage.model.play(rules({ parent: [spawnKid, run(ofParent), hang], kid: [run(ofKid), hang] }));
   const client = await stage.start();
   const root = await stage.root(client, agent, "RAISE a kid");
-  await childNamed(client, root.id, "kid");
   const isRunning = async (): Promise<boolean> =>
     processesWith(ofParent).length > 0 && processesWith(ofKid).length > 0;
   await eventually("both commands run", isRunning, AGENT_MS);

@@ -37,6 +37,8 @@ export interface LoadHabit {
   /** How long to wait before this session may be loaded. */
   readonly waitMs?: (agentSessionId: string, cwd: string) => number;
   readonly waitMaxMs?: number;
+  /** It answers a load before it has told all of the conversation; this long without a word is its end. */
+  readonly replayQuietMs?: number;
   /** A load that takes longer is given up, and tried again in a new process. */
   readonly limitMs?: number;
   readonly tries?: number;

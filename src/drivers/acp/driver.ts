@@ -69,6 +69,7 @@ async function openOnce(
     onUpdate: request.onUpdate,
     onRequest: isFree ? allowing(request) : request.onRequest,
     isNoise: dialect.isNoise,
+    replayQuietMs: dialect.load?.replayQuietMs,
   });
   const opened = await openInTime(connection, {
     request,

@@ -56,6 +56,7 @@ async function openSession(connection: AgentConnection, opening: Opening): Promi
     if (session === null) {
       return { ...failed("load_failed", "the agent did not answer a load"), isUnanswered: true };
     }
+    const replay = await connection.replay();
     stage = "protocol";
     const problem = await selectMode(connection, session, dialect.modes?.[request.permission] ?? []);
     if (problem !== null) return failed("protocol", problem);
@@ -67,7 +68,7 @@ async function openSession(connection: AgentConnection, opening: Opening): Promi
       agentSessionId: session.sessionId,
       agentVersion: dialect.version?.() ?? answer.agentInfo?.version ?? null,
       model: notice === null ? (wanted ?? currentModel(session)) : currentModel(session),
-      replay: connection.replay(),
+      replay,
       steer,
     });
     return { result: { ok: true, handle }, isUnanswered: false };

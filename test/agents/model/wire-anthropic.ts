@@ -34,9 +34,11 @@ export const anthropic: Wire = {
   },
   error: (status, text) => ({
     type: "error",
-    error: { type: status === 429 ? "rate_limit_error" : "api_error", message: text },
+    error: { type: ERRORS[status] ?? "api_error", message: text },
   }),
 };
+
+const ERRORS: Readonly<Record<number, string>> = { 400: "invalid_request_error", 429: "rate_limit_error" };
 
 type Block =
   | { readonly type: "text"; readonly text: string }

@@ -28,9 +28,11 @@ export const gemini: Wire = {
     return chunks.map((parts, index) => [null, frame(parts, model, index === chunks.length - 1)]);
   },
   error: (status, text) => ({
-    error: { code: status, status: status === 429 ? "RESOURCE_EXHAUSTED" : "INTERNAL", message: text },
+    error: { code: status, status: ERRORS[status] ?? "INTERNAL", message: text },
   }),
 };
+
+const ERRORS: Readonly<Record<number, string>> = { 400: "INVALID_ARGUMENT", 429: "RESOURCE_EXHAUSTED" };
 
 function messageOf(from: Body): ModelMessage {
   const to = message(from["role"] === "model" ? "assistant" : "user");

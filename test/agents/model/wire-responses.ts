@@ -45,10 +45,14 @@ export const responses: Wire = {
     ];
     return events.map(([type, rest], index) => [type, { type, sequence_number: index, ...rest }]);
   },
-  error: (status, text) => ({
-    error: { type: status === 429 ? "rate_limit_error" : "server_error", code: null, message: text },
-  }),
+  error: (status, text) => ({ error: { type: errorType(status), code: null, message: text } }),
 };
+
+/** An agent tries again after anything but a request that cannot be right. */
+function errorType(status: number): string {
+  if (status === 429) return "rate_limit_error";
+  return status < 500 ? "invalid_request_error" : "server_error";
+}
 
 type Item = Body & { readonly type: string; readonly id: string };
 

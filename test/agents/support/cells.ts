@@ -46,8 +46,11 @@ export class Cells {
 
   save(): void {
     const file = cellsFile(this.#agent);
+    const isNew = (old: Cell): boolean =>
+      this.#cells.some((cell) => cell.role === old.role && cell.row === old.row);
+    const kept = readCells(this.#agent).filter((old) => !isNew(old));
     mkdirSync(path.dirname(file), { recursive: true });
-    writeFileSync(file, `${JSON.stringify(this.#cells, null, 1)}\n`);
+    writeFileSync(file, `${JSON.stringify([...kept, ...this.#cells], null, 1)}\n`);
   }
 }
 
