@@ -14,6 +14,7 @@ const WHY_NOT: Partial<Record<Row, Partial<Record<Role, string>>>> = {
   "is called back while idle": { child: "as parent" },
   waits: { child: "as parent" },
   "reports its result once": { parent: "as child" },
+  "takes a message while it works": { parent: "as child" },
   "fails when its model fails": { parent: "as child" },
 };
 
