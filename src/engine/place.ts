@@ -31,6 +31,8 @@ export interface Place {
   steering: Promise<void> | null;
   /** A turn is being claimed for it: neither idleness nor an exit may take it away now. */
   isClaimed: boolean;
+  /** What it started in its last turn goes on outside of it. */
+  hasBackground: boolean;
   idleSince: number | null;
   idleTimer: NodeJS.Timeout | null;
   left: readonly ProcessIdentity[];
@@ -60,6 +62,7 @@ export function newPlace(session: SessionRecord, hold: Hold): Place {
     isStopping: false,
     steering: null,
     isClaimed: false,
+    hasBackground: false,
     idleSince: null,
     idleTimer: null,
     left: [],

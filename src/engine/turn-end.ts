@@ -22,6 +22,7 @@ export async function endTurn(
   if (!isOurs()) return;
   place.recorder = null;
   place.isStopping = false;
+  place.hasBackground = end.background;
   if (isSettled && !place.isEnding) {
     goIdle(runtime, place);
   } else {
