@@ -109,7 +109,8 @@ async function blocking<T>(
   try {
     return await until(deps, { rootId: self.rootId, timeoutMs: limit.timeMs, signal: limit.signal }, look);
   } finally {
-    await changeBlocked(deps, self, turn, -1);
+    // Called outside a turn, it holds up none.
+    if (turn !== null) await changeBlocked(deps, self, turn, -1);
   }
 }
 
