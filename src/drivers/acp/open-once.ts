@@ -25,11 +25,10 @@ export async function openOnce(
   });
   if (!started.ok) return { result: started, isUnanswered: false };
   request.onProcess(started.process.identity);
-  const isFree = dialect.allowsInFull === true && request.permission === "full";
   const connection = await connect({
     process: started.process,
     onUpdate: request.onUpdate,
-    onRequest: isFree ? allowing(request) : request.onRequest,
+    onRequest: answering(request, dialect.answers?.[request.permission]),
     isNoise: dialect.isNoise,
     replayQuietMs: dialect.load?.replayQuietMs,
   });
@@ -50,6 +49,15 @@ function plainLaunch(options: AcpOptions): Launch {
   return { ok: true, command: options.command, env: options.extraEnv ?? {} };
 }
 
-function allowing(request: OpenRequest): (asked: AgentRequest) => Promise<AgentAnswer> {
-  return async (asked) => (asked.kind === "permission" ? { kind: "allow" } : request.onRequest(asked));
+function answering(
+  request: OpenRequest,
+  fixed: "allow" | "deny" | undefined,
+): (asked: AgentRequest) => Promise<AgentAnswer> {
+  return async (asked) => {
+    if (fixed === undefined || asked.kind !== "permission" || asked.ours) return request.onRequest(asked);
+    if (fixed === "allow") return { kind: "allow" };
+    // The caller is told all the same: a denial belongs into the receipt.
+    await request.onRequest(asked);
+    return { kind: "deny" };
+  };
 }
