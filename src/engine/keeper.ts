@@ -1,7 +1,7 @@
+import { endBackground } from "./background.ts";
 import type { EngineDeps, Service } from "./deps.ts";
 import { adoptLost } from "./recovery.ts";
 import type { Runner } from "./runner.ts";
-import { closeIfOver } from "../kernel/round.ts";
 
 const TICK_MS = 1_000;
 const RENEW_MS = 5_000;
@@ -22,6 +22,8 @@ export class Keeper implements Service {
   #busy: Promise<void> | null = null;
   #ticked = { wall: 0, monotonic: 0 };
   #sleptMs = 0;
+  /** A sleep whose deadlines are being moved: a tree that has been is not moved twice. */
+  #moving: { readonly ms: number; readonly trees: Set<string> } | null = null;
   #renewed = 0;
 
   constructor(deps: EngineDeps, runner: Runner) {
@@ -42,6 +44,8 @@ export class Keeper implements Service {
 
   #tickSoon(): void {
     this.#measure();
+    // A store that does not answer holds up the tick, and must not hold up this.
+    if (this.#isLost()) this.#runner.halt();
     if (this.#busy !== null) return;
     this.#busy = this.#tick()
       .catch((error: unknown) =>
@@ -65,18 +69,24 @@ export class Keeper implements Service {
   async #tick(): Promise<void> {
     // What is over is decided by the time at which the tick began: it may be stopped half-way.
     const { wall } = this.#ticked;
-    if (this.#sleptMs > 0) await this.#afterSleep(Math.round(this.#sleptMs));
+    await this.#afterSleep();
     await this.#renew();
     await this.#watchBackground(wall);
     await adoptLost(this.#runner.runtime);
   }
 
-  async #afterSleep(sleptMs: number): Promise<void> {
+  async #afterSleep(): Promise<void> {
     const { store, log } = this.#deps;
-    this.#sleptMs = 0;
+    if (this.#moving === null && this.#sleptMs === 0) return;
+    if (this.#moving === null) {
+      this.#moving = { ms: Math.round(this.#sleptMs), trees: new Set() };
+      this.#sleptMs = 0;
+    }
+    const { ms: sleptMs, trees } = this.#moving;
     log.warn({ sleptMs }, "the machine or the daemon slept; open deadlines are moved by as much");
     const open = await store.read.sessions.withOpenRound(store.node);
     for (const [rootId, sessions] of Map.groupBy(open, (session) => session.rootId)) {
+      if (trees.has(rootId)) continue;
       await store.write(rootId, async (tx) => {
         for (const { id } of sessions) {
           const session = await tx.sessions.byId(id);
@@ -86,7 +96,9 @@ export class Keeper implements Service {
         const text = `slept ${Math.round(sleptMs / 1000)} s; no deadline passed meanwhile`;
         tx.append({ sessionId: rootId, type: "notice", text, data: { sleptMs }, at: this.#deps.now() });
       });
+      trees.add(rootId);
     }
+    this.#moving = null;
   }
 
   /** The embedded store's lease has no clock; a server's does, and a node that lost it starts over. */
@@ -94,10 +106,12 @@ export class Keeper implements Service {
     const { store, log } = this.#deps;
     if (store.kind === "sqlite") return;
     const sinceMs = performance.now() - this.#renewed;
-    if (sinceMs < RENEW_MS) return;
+    const { runtime } = this.#runner;
+    if (sinceMs < RENEW_MS && !runtime.isHalted) return;
     const sent = performance.now();
-    if (sinceMs <= LOST_MS && (await store.nodes.renew())) {
+    if (!runtime.isHalted && !this.#isLost() && (await store.nodes.renew())) {
       this.#renewed = sent;
+      // Halted while the answer was on its way: its agents are gone, and it starts over with the next tick.
       return;
     }
     log.warn({ sinceMs: Math.round(sinceMs) }, "the node's lease was not renewed in time; its agents end");
@@ -107,20 +121,20 @@ export class Keeper implements Service {
     });
   }
 
+  #isLost(): boolean {
+    return this.#deps.store.kind !== "sqlite" && performance.now() - this.#renewed > LOST_MS;
+  }
+
   async #watchBackground(now: number): Promise<void> {
     const { store } = this.#deps;
-    for (const session of await store.read.sessions.withOpenRound(store.node)) {
-      if (session.backgroundUntil === null) continue;
+    for (const session of await store.read.sessions.inBackground(store.node)) {
       const place = this.#runner.runtime.places.get(session.id);
-      const isOver = now >= session.backgroundUntil;
+      const isOver = now >= (session.backgroundUntil ?? 0);
       const since = session.roundOpenedAt ?? 0;
       const isBusy = !isOver && place?.agent != null && (await place.agent.handle.background(since));
       if (isBusy || place?.recorder != null) continue;
       if (place !== undefined) place.hasBackground = false;
-      await store.write(session.rootId, async (tx) => {
-        await tx.sessions.patch(session.id, { backgroundUntil: null });
-        await closeIfOver(tx, session.id, this.#deps.now());
-      });
+      await endBackground(this.#deps, session);
     }
   }
 }

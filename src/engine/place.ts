@@ -47,6 +47,8 @@ export interface Runtime {
   /** Looks for sessions that may start. */
   readonly fill: () => void;
   isStopping: boolean;
+  /** Nothing is claimed before what was cut has been taken up, or while the node's lease is lost. */
+  isHalted: boolean;
 }
 
 export function newPlace(session: SessionRecord, hold: Hold): Place {

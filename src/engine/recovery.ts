@@ -1,9 +1,9 @@
 import { deliveryIdsIn } from "../domain/callback.ts";
-import { recoveryOf } from "../domain/recovery.ts";
+import { type Recovery, recoveryOf } from "../domain/recovery.ts";
 import { land } from "../kernel/admit.ts";
-import { closeIfOver } from "../kernel/round.ts";
 import type { LeaseRecord, MessageRecord, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
-import { newHold, render } from "./claim.ts";
+import { endBackground } from "./background.ts";
+import { type Hold, newHold, render } from "./claim.ts";
 import { continuation } from "./continuation.ts";
 import { endTurn } from "./turn-end.ts";
 import { host } from "./hosting.ts";
@@ -26,10 +26,10 @@ export async function recover(runtime: Runtime): Promise<void> {
   await reapLeases(runtime);
   const turns = await store.read.turns.runningOn(store.node);
   const cut = turns.filter((turn) => !runtime.places.has(turn.sessionId));
-  await together(cut, (turn) => recoverTurn(runtime, turn));
-  for (const session of await store.read.sessions.withOpenRound(store.node)) {
-    if (runtime.places.has(session.id) || session.backgroundUntil === null) continue;
-    await dropBackground(runtime, session);
+  await together(cut, (turn) => tryRecover(runtime, turn));
+  // Background work lived in a process that is gone.
+  for (const session of await store.read.sessions.inBackground(store.node)) {
+    if (!runtime.places.has(session.id)) await endBackground(runtime.deps, session);
   }
 }
 
@@ -38,9 +38,10 @@ export async function adoptLost(runtime: Runtime): Promise<void> {
   const { store, now, log } = runtime.deps;
   for (const turn of await store.read.turns.runningOn(store.node)) {
     const isYoung = now() - turn.startedAt < ADOPT_MS;
-    if (isYoung || runtime.isStopping || runtime.places.has(turn.sessionId)) continue;
+    if (runtime.isStopping || runtime.isHalted) return;
+    if (isYoung || runtime.places.has(turn.sessionId)) continue;
     log.warn({ turnId: turn.id, sessionId: turn.sessionId }, "a turn had no process; it is taken up again");
-    await recoverTurn(runtime, turn);
+    await tryRecover(runtime, turn);
   }
 }
 
@@ -82,20 +83,56 @@ async function dropLease(
   });
 }
 
-/** Background work lived in a process that is gone. */
-async function dropBackground(runtime: Runtime, session: SessionRecord): Promise<void> {
-  const { store, now } = runtime.deps;
-  await store.write(session.rootId, async (tx) => {
-    await tx.sessions.patch(session.id, { backgroundUntil: null });
-    await closeIfOver(tx, session.id, now());
-  });
+/** One that fails must not keep the others, or the daemon, from starting; it is tried again later. */
+async function tryRecover(runtime: Runtime, turn: TurnRecord): Promise<void> {
+  try {
+    await recoverTurn(runtime, turn);
+  } catch (error) {
+    const { id: turnId, sessionId } = turn;
+    runtime.deps.log.error({ err: error, turnId, sessionId }, "a turn could not be taken up");
+  }
 }
 
 async function recoverTurn(runtime: Runtime, turn: TurnRecord): Promise<void> {
-  const session = await runtime.deps.store.read.sessions.byId(turn.sessionId);
-  if (session === null) return;
+  const taken = await takeOver(runtime, turn);
+  if (taken === null) return;
+  const { session, hold, recovery } = taken;
+  runtime.deps.log.info({ sessionId: session.id, turnId: turn.id, recovery }, "recovering a turn");
+  const place = newPlace(session, hold);
+  place.recorder = new Recorder(runtime.deps, taken.turn, () => void endPlace(runtime, place));
+  runtime.places.set(session.id, place);
+  runtime.deps.reached("resume.claimed");
+  follow(runtime, place, goOn(runtime, place, recovery));
+}
+
+interface TakenOver {
+  readonly session: SessionRecord;
+  readonly turn: TurnRecord;
+  readonly hold: Hold;
+  readonly recovery: Recovery;
+}
+
+/**
+ * The same turn under a new fence, so that whatever is left of the old process loses. What becomes
+ * of it is decided under the lock: a cancel may have come since the turn was found.
+ */
+async function takeOver(runtime: Runtime, found: TurnRecord): Promise<TakenOver | null> {
+  const { deps } = runtime;
+  return deps.store.write(found.rootId, async (tx) => {
+    const session = await tx.sessions.byId(found.sessionId);
+    const row = await tx.turns.byId(found.id);
+    if (session === null || row?.status !== "running" || row.fence !== found.fence) return null;
+    const recovery = recoveryFor(runtime, session, row);
+    const hold = await newHold(deps, tx, session);
+    const patch = { fence: hold.fence, boot: deps.store.boot, attempt: row.attempt + 1, blocked: 0 };
+    await tx.turns.patchRunning(row.id, row.fence, patch);
+    return { session, turn: { ...row, ...patch }, hold, recovery };
+  });
+}
+
+function recoveryFor(runtime: Runtime, session: SessionRecord, turn: TurnRecord): Recovery {
   const agent = runtime.agents.get(session.agent);
-  const recovery = recoveryOf({
+  return recoveryOf({
     sessionEnded: session.endedAt !== null,
     stopAsked: turn.stopBy !== null,
     agentSessionId: session.agentSessionId,
@@ -103,36 +140,13 @@ async function recoverTurn(runtime: Runtime, turn: TurnRecord): Promise<void> {
     attempt: turn.attempt,
     kind: turn.kind,
   });
-  runtime.deps.log.info({ sessionId: session.id, turnId: turn.id, recovery }, "recovering a turn");
-  const place = await takeOver(runtime, session, turn);
-  if (place === null) return;
-  await replaySeen(runtime.deps, place.recorder!);
-  runtime.deps.reached("resume.claimed");
-  const task =
-    recovery === "restart" || recovery === "load"
-      ? resume(runtime, place, recovery)
-      : endTurn(runtime, place, place.recorder!, endWithout(recovery, turn));
-  follow(runtime, place, task);
 }
 
-/** The same turn under a new fence, so that whatever is left of the old process loses. */
-async function takeOver(runtime: Runtime, session: SessionRecord, turn: TurnRecord): Promise<Place | null> {
-  const { deps } = runtime;
-  const hold = await deps.store.write(session.rootId, async (tx) => {
-    const fresh = await tx.sessions.byId(session.id);
-    const row = await tx.turns.byId(turn.id);
-    if (fresh === null || row?.status !== "running" || row.fence !== turn.fence) return null;
-    const next = await newHold(deps, tx, fresh);
-    const patch = { fence: next.fence, boot: deps.store.boot, attempt: turn.attempt + 1, blocked: 0 };
-    await tx.turns.patchRunning(turn.id, turn.fence, patch);
-    return next;
-  });
-  if (hold === null) return null;
-  const place = newPlace(session, hold);
-  const held: TurnRecord = { ...turn, fence: hold.fence, attempt: turn.attempt + 1, boot: deps.store.boot };
-  place.recorder = new Recorder(deps, held, () => void endPlace(runtime, place));
-  runtime.places.set(session.id, place);
-  return place;
+async function goOn(runtime: Runtime, place: Place, recovery: Recovery): Promise<void> {
+  const recorder = place.recorder!;
+  await replaySeen(runtime.deps, recorder);
+  if (recovery === "restart" || recovery === "load") await resume(runtime, place, recovery);
+  else await endTurn(runtime, place, recorder, endWithout(recovery, recorder.turn));
 }
 
 async function resume(runtime: Runtime, place: Place, how: "restart" | "load"): Promise<void> {

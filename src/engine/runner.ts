@@ -25,8 +25,6 @@ export class Runner implements Service {
   readonly #deps: EngineDeps;
   #filling: Promise<void> | null = null;
   #again = false;
-  /** Nothing is claimed before what was cut has been taken up, or while the node's lease is lost. */
-  #isHalted = true;
   #timer: NodeJS.Timeout | null = null;
   #off: () => void = () => undefined;
 
@@ -38,13 +36,14 @@ export class Runner implements Service {
       agents: new Map(agents.map((agent) => [agent.name, agent])),
       fill: () => this.#fillSoon(),
       isStopping: false,
+      isHalted: true,
     };
   }
 
   async run(): Promise<void> {
     this.#off = this.#deps.store.onCommit((commit) => this.#onCommit(commit));
     await recover(this.runtime);
-    this.#isHalted = false;
+    this.runtime.isHalted = false;
     this.#timer = setInterval(() => this.#poll(), POLL_MS);
     this.#fillSoon();
   }
@@ -58,14 +57,25 @@ export class Runner implements Service {
     await this.#releaseAll();
   }
 
+  /** The node's lease is lost: its agents end at once, whatever the store answers, and nothing is claimed. */
+  halt(): void {
+    if (this.runtime.isHalted) return;
+    this.runtime.isHalted = true;
+    void this.#releaseAll();
+  }
+
   /** After the node's lease was lost: nothing runs or is claimed until it is held again. */
   async startOver(register: () => Promise<void>): Promise<void> {
-    this.#isHalted = true;
+    this.halt();
     await this.#filling;
     await this.#releaseAll();
     await register();
-    await recover(this.runtime);
-    this.#isHalted = false;
+    try {
+      await recover(this.runtime);
+    } catch (error) {
+      this.#deps.log.error({ err: error }, "not everything was recovered; lost turns are looked for again");
+    }
+    this.runtime.isHalted = false;
     this.#fillSoon();
   }
 
@@ -97,7 +107,7 @@ export class Runner implements Service {
 
   #fillSoon(): void {
     this.#again = true;
-    if (this.#filling !== null || this.runtime.isStopping || this.#isHalted) return;
+    if (this.#filling !== null || this.runtime.isStopping || this.runtime.isHalted) return;
     this.#filling = this.#fill().finally(() => {
       this.#filling = null;
       // Asked for between its last look and its end.
@@ -106,7 +116,7 @@ export class Runner implements Service {
   }
 
   async #fill(): Promise<void> {
-    while (this.#again && !this.runtime.isStopping && !this.#isHalted) {
+    while (this.#again && !this.runtime.isStopping && !this.runtime.isHalted) {
       this.#again = false;
       try {
         await this.#fillOnce();
@@ -123,7 +133,7 @@ export class Runner implements Service {
     const ready = await store.read.sessions.ready(store.node, free + this.runtime.places.size + SPARE);
     const counts = { started: 0, withoutRoom: 0 };
     for (const session of ready) {
-      if (counts.started >= free || this.runtime.isStopping || this.#isHalted) return;
+      if (counts.started >= free || this.runtime.isStopping || this.runtime.isHalted) return;
       await this.#start(session, counts);
     }
   }

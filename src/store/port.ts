@@ -117,6 +117,8 @@ export interface SessionReads {
   readyBefore(node: string, sessionId: string): Promise<number>;
   /** Managed sessions of this node, not ended, whose round is open. */
   withOpenRound(node: string): Promise<SessionRecord[]>;
+  /** Those of them that work in the background. */
+  inBackground(node: string): Promise<SessionRecord[]>;
   counts(): Promise<Counts>;
   /** Tokens and cost of turns settled since then. */
   usageSince(at: number): Promise<{ tokens: number; usd: number | null }>;

@@ -71,7 +71,6 @@ export const sessions = table<SessionRecord>(
 export function sessionReads(q: Query): SessionReads {
   const one = async (statement: Sql) => recordOrNull(await q.get(statement));
   const many = async (statement: Sql) => (await q.all(statement)).map(sessions.record);
-  const names = async (statement: Sql) => (await q.all(statement)).map(nameOf);
   const { columns } = sessions;
   return {
     byId: (id) => one(sql`SELECT ${columns} FROM sessions WHERE id = ${id}`),
@@ -86,6 +85,43 @@ export function sessionReads(q: Query): SessionReads {
       one(sql`SELECT ${columns} FROM sessions
         WHERE parent_id = ${parentId} AND key_hash = ${keyHash} AND reply_lost_at >= ${since}
         ORDER BY reply_lost_at DESC, id DESC LIMIT 1`),
+    list: (filter) => many(listed(filter)),
+    ready: (node, limit) =>
+      many(sql`SELECT ${sessions.columnsOf("s")} FROM sessions s JOIN ${FIRST_QUEUED} q ON q.session_id = s.id
+        WHERE ${isReady(node)} ORDER BY q.since, s.id LIMIT ${limit}`),
+    readyBefore: (node, sessionId) =>
+      count(
+        q,
+        sql`SELECT count(*) FROM sessions s JOIN ${FIRST_QUEUED} q ON q.session_id = s.id
+        JOIN (SELECT min(admitted_at) AS since FROM messages
+          WHERE session_id = ${sessionId} AND ${QUEUED}) own
+        ON q.since < own.since OR (q.since = own.since AND s.id < ${sessionId})
+        WHERE ${isReady(node)}`,
+      ),
+    withOpenRound: (node) =>
+      many(sql`SELECT ${columns} FROM sessions
+        WHERE node = ${node} AND round_open = 1 AND ended_at IS NULL AND origin = 'managed'
+        ORDER BY ${BY_CREATION}`),
+    inBackground: (node) =>
+      many(sql`SELECT ${columns} FROM sessions
+        WHERE node = ${node} AND round_open = 1 AND ended_at IS NULL AND background_until IS NOT NULL
+        ORDER BY ${BY_CREATION}`),
+    counts: () => counts(q),
+    usageSince: (at) => usageSince(q, at),
+    ...familyReads(q),
+  };
+}
+
+type FamilyReads = Pick<
+  SessionReads,
+  "children" | "awaitedChildren" | "openChildren" | "tree" | "treeUsage" | "openCount" | "spawnedSince"
+>;
+
+function familyReads(q: Query): FamilyReads {
+  const many = async (statement: Sql) => (await q.all(statement)).map(sessions.record);
+  const names = async (statement: Sql) => (await q.all(statement)).map(nameOf);
+  const { columns } = sessions;
+  return {
     children: (parentId) =>
       many(sql`SELECT ${columns} FROM sessions WHERE parent_id = ${parentId} ORDER BY created_at, id`),
     awaitedChildren: (parentId) =>
@@ -121,25 +157,6 @@ export function sessionReads(q: Query): SessionReads {
         sql`SELECT count(*) FROM sessions
         WHERE root_id = ${rootId} AND created_at >= ${at} AND parent_id IS NOT NULL`,
       ),
-    list: (filter) => many(listed(filter)),
-    ready: (node, limit) =>
-      many(sql`SELECT ${sessions.columnsOf("s")} FROM sessions s JOIN ${FIRST_QUEUED} q ON q.session_id = s.id
-        WHERE ${isReady(node)} ORDER BY q.since, s.id LIMIT ${limit}`),
-    readyBefore: (node, sessionId) =>
-      count(
-        q,
-        sql`SELECT count(*) FROM sessions s JOIN ${FIRST_QUEUED} q ON q.session_id = s.id
-        JOIN (SELECT min(admitted_at) AS since FROM messages
-          WHERE session_id = ${sessionId} AND ${QUEUED}) own
-        ON q.since < own.since OR (q.since = own.since AND s.id < ${sessionId})
-        WHERE ${isReady(node)}`,
-      ),
-    withOpenRound: (node) =>
-      many(sql`SELECT ${columns} FROM sessions
-        WHERE node = ${node} AND round_open = 1 AND ended_at IS NULL AND origin = 'managed'
-        ORDER BY ${BY_CREATION}`),
-    counts: () => counts(q),
-    usageSince: (at) => usageSince(q, at),
   };
 }
 

@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { cancelSubtree } from "../kernel/cancel.ts";
+import { aMessage } from "../store/sample.spec.ts";
+import { cutTurn, openEngine, settledTurn } from "./engine.spec.ts";
+import { breakWrites } from "./fake-daemon.spec.ts";
+import { adoptLost } from "./recovery.ts";
+
+test("a turn that is cancelled while it is being taken up is settled, not resumed", async (t) => {
+  const { family, runner, opened } = await openEngine(t);
+  const { id, turn } = await cutTurn(family);
+  const { write } = family.store;
+  // The cancel has the lock between the look for cut turns and the first of them.
+  const late: typeof write = async (rootId, work) => {
+    Object.assign(family.store, { write });
+    await family.change(id, (tx, session) =>
+      cancelSubtree(tx, session, { by: "the user", reason: null, now: 5 }),
+    );
+    return family.store.write(rootId, work);
+  };
+  Object.assign(family.store, { write: late });
+  await runner.run();
+  assert.equal((await settledTurn(family, turn)).status, "cancelled");
+  assert.equal(opened.includes(id), false);
+});
+
+test("one turn that cannot be taken up keeps neither the others nor the daemon from starting", async (t) => {
+  const { family, runner } = await openEngine(t);
+  const turns = [await cutTurn(family), await cutTurn(family)];
+  let bug: Error | null = new Error("a bug");
+  breakWrites(family.store, () => {
+    const error = bug;
+    bug = null;
+    return error;
+  });
+  await runner.run();
+  assert.equal((await settledTurn(family, turns[1]!.turn)).status, "completed");
+  const left = await family.store.read.turns.byId(turns[0]!.turn.id);
+  assert.equal(left?.status, "running");
+  await adoptLost(runner.runtime);
+  assert.equal((await settledTurn(family, turns[0]!.turn)).status, "completed");
+});
+
+test("a turn whose past cannot be read is given up and taken up again", async (t) => {
+  const { family, runner } = await openEngine(t);
+  const { turn } = await cutTurn(family);
+  const { page } = family.store.read.entries;
+  const broken = Promise.withResolvers<void>();
+  Object.assign(family.store.read.entries, {
+    async page() {
+      Object.assign(family.store.read.entries, { page });
+      broken.resolve();
+      throw new Error("a bug");
+    },
+  });
+  await runner.run();
+  await broken.promise;
+  while (runner.runtime.places.size > 0) await new Promise((resolve) => setImmediate(resolve));
+  await adoptLost(runner.runtime);
+  const settled = await settledTurn(family, turn);
+  assert.deepEqual([settled.status, settled.attempt], ["completed", 3]);
+});
+
+for (const [what, session, turn, words] of [
+  ["resumed twice", { agentSessionId: "a" }, { attempt: 3 }, /it was resumed twice already/],
+  ["whose agent has lost it", { agentSessionId: "a" }, {}, /this agent cannot be resumed by itself/],
+] as const) {
+  test(`a turn ${what} is interrupted, says why, and its prompt is not repeated`, async (t) => {
+    const { family, runner } = await openEngine(t);
+    const cut = await cutTurn(family, session, turn);
+    await family.write(async (tx) => {
+      const message = { kind: "prompt", senderKind: "person", body: "drop the table" } as const;
+      await tx.messages.add(
+        aMessage(cut.id, { ...message, status: "taken", carrier: "prompt", turnId: cut.turn.id }),
+      );
+    });
+    await runner.run();
+    const settled = await settledTurn(family, cut.turn);
+    assert.equal(settled.status, "interrupted");
+    assert.match(settled.error ?? "", words);
+    assert.equal((await family.inbox(cut.id))[0]?.status, "void");
+    const [told] = await family.callbacks();
+    assert.deepEqual([told?.data?.["outcome"], told?.data?.["unlanded"]], ["interrupted", "drop the table"]);
+  });
+}
+
+test("a session that is ready is claimed only when all that was cut has been taken up", async (t) => {
+  const { family, runner } = await openEngine(t);
+  const { turn } = await cutTurn(family);
+  const reads: string[] = [];
+  const { runningOn } = family.store.read.turns;
+  const { ready } = family.store.read.sessions;
+  Object.assign(family.store.read.turns, {
+    async runningOn(node: string) {
+      // Somebody asks for work while the daemon starts.
+      await family.write(async (tx) => tx.wake(family.rootId));
+      reads.push("cut");
+      return runningOn(node);
+    },
+  });
+  Object.assign(family.store.read.sessions, {
+    ready(node: string, limit: number) {
+      reads.push("ready");
+      return ready(node, limit);
+    },
+  });
+  await runner.run();
+  await settledTurn(family, turn);
+  assert.equal(reads[0], "cut");
+});
