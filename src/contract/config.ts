@@ -37,6 +37,12 @@ export const Config = z.strictObject({
   roots: z.array(z.string()).default([]).describe("folders sessions may work in; empty allows any"),
   permission: Permission.default("workspace").describe("the mode of a root session that names none"),
   callback: CallbackPatch.default({}),
+  triggers: z
+    .strictObject({
+      parentMs: z.int().min(1).default(300_000).describe("a parent's time before a person is asked as well"),
+      defaultMs: z.int().min(1).default(600_000).describe("the time before a stated default holds, or a permission is denied"),
+    })
+    .prefault({}),
   onParentEnd: z.enum(["cancel", "detach"]).default("cancel"),
   limits: Limits.prefault({}),
   idleMs: z.int().min(0).default(60_000).describe("how long a process lives after its round closed"),

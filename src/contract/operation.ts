@@ -2,7 +2,18 @@ import { z } from "zod";
 import { Agent } from "./agent.ts";
 import { Entry } from "./entry.ts";
 import { SessionRef } from "./id.ts";
+import {
+  CheckpointInput,
+  CheckpointOutput,
+  InspectInput,
+  InspectOutput,
+  SearchInput,
+  SearchOutput,
+  SubagentInput,
+  SubagentOutput,
+} from "./memory.ts";
 import { Message } from "./message.ts";
+import { Models } from "./profile.ts";
 import { Receipt } from "./receipt.ts";
 import type { RefusalCode } from "./refusal.ts";
 import { CallbackPatch, Session, SessionStatus } from "./session.ts";
@@ -17,7 +28,18 @@ import {
   TellInput,
   TellOutput,
 } from "./spawn.ts";
-import { Trigger } from "./trigger.ts";
+import { Token, TokenRight } from "./token.ts";
+import {
+  AskInput,
+  Asked,
+  EscalateInput,
+  FireInput,
+  FireOutput,
+  PlanInput,
+  RespondInput,
+  RespondOutput,
+  Trigger,
+} from "./trigger.ts";
 import { Turn } from "./turn.ts";
 import { WaitChildrenInput, WaitChildrenOutput, WaitInput, WaitOutput } from "./wait.ts";
 
@@ -319,6 +341,59 @@ export const OPERATIONS = {
     http: { method: "GET", path: "/api/sessions/:id/triggers" },
     sessions: true,
   },
+  ask: {
+    summary: "Ask the parent, or through it the person, and wait for the answer.",
+    input: AskInput,
+    output: Asked,
+    refusals: ["forbidden"],
+    mcp: "ask_user_question",
+    sessions: true,
+  },
+  planReview: {
+    summary: "Submit a plan to the parent or the person and wait for approval.",
+    input: PlanInput,
+    output: Asked,
+    refusals: ["forbidden"],
+    mcp: "plan_review",
+    sessions: true,
+  },
+  respond: {
+    summary: "Answer a trigger: a question, a plan, a permission, or a child's end.",
+    input: RespondInput,
+    output: RespondOutput,
+    refusals: ["unknown_trigger", "already_answered", "bad_answer", "may_not_allow", "not_a_child", "session_ended"],
+    http: { method: "POST", path: "/api/triggers/:id/respond" },
+    mcp: "respond_to_trigger",
+    cli: "answer",
+    sessions: true,
+  },
+  escalate: {
+    summary: "Pass a trigger on to the person; answering either answers both.",
+    input: EscalateInput,
+    output: RespondOutput,
+    refusals: ["unknown_trigger", "already_answered", "bad_answer", "not_a_child"],
+    http: { method: "POST", path: "/api/triggers/:id/escalate" },
+    mcp: "escalate_trigger",
+    sessions: true,
+  },
+  fire: {
+    summary: "Notify a session of something without waiting.",
+    input: FireInput,
+    output: FireOutput,
+    refusals: [...found, "invalid_input", "prompt_too_large", "session_ended", "not_a_child", "key_reused"],
+    http: { method: "POST", path: "/api/sessions/:id/triggers" },
+    mcp: "fire_trigger",
+    sessions: true,
+  },
+  listTriggers: {
+    summary: "Open triggers, nearest deadline first: those for the person, or all.",
+    input: z.strictObject({ for: z.enum(["person", "all"]).default("person") }),
+    output: z.object({ triggers: z.array(Trigger.extend({ sessionName: z.string().nullable() })) }),
+    refusals: [],
+    http: { method: "GET", path: "/api/triggers" },
+    cli: "inbox",
+    sessions: false,
+  },
   receipt: {
     summary: "What the daemon saw a session do in its last round.",
     input: One,
@@ -327,6 +402,84 @@ export const OPERATIONS = {
     http: { method: "GET", path: "/api/sessions/:id/receipt" },
     cli: "show",
     sessions: true,
+  },
+  subagent: {
+    summary: "Run short tasks in children, in parallel or as a chain, and wait for their answers.",
+    input: SubagentInput,
+    output: SubagentOutput,
+    refusals: ["forbidden", "empty_prompt", "unknown_profile", "unknown_agent", "limit_children"],
+    mcp: "subagent",
+    sessions: true,
+  },
+  inspect: {
+    summary: "One session's result, transcript or receipt, in parts.",
+    input: InspectInput,
+    output: InspectOutput,
+    refusals: [...found, "not_available"],
+    http: { method: "GET", path: "/api/sessions/:id/inspect" },
+    mcp: "get_session",
+    sessions: true,
+  },
+  search: {
+    summary: "Find words in the transcripts of the caller's scope.",
+    input: SearchInput,
+    output: SearchOutput,
+    refusals: [...found, "invalid_input"],
+    http: { method: "POST", path: "/api/sessions/search" },
+    mcp: "session_search",
+    cli: "search",
+    sessions: true,
+  },
+  checkpoint: {
+    summary: "Save a summary, focal entities and constraints of a session.",
+    input: CheckpointInput,
+    output: CheckpointOutput,
+    refusals: [...found, "session_ended"],
+    http: { method: "POST", path: "/api/sessions/:id/checkpoints" },
+    mcp: "checkpoint",
+    sessions: true,
+  },
+  models: {
+    summary: "Installed agents, their models, and the profiles there are.",
+    input: z.strictObject({ agent: z.string().max(60).optional() }),
+    output: Models,
+    refusals: ["unknown_agent"],
+    http: { method: "GET", path: "/api/models" },
+    mcp: "list_models",
+    cli: "agents",
+    sessions: true,
+  },
+  createToken: {
+    summary: "Make an API key with a reach and an expiry; the secret is in this answer only.",
+    input: z.strictObject({
+      name: z.string().trim().min(1).max(60),
+      can: z.array(TokenRight).min(1).default(["read"]),
+      scope: z.string().min(1).max(60).nullable().default(null),
+      expiresInMs: z.number().int().min(1_000).nullable().default(null),
+    }),
+    output: z.object({ token: Token, secret: z.string() }),
+    refusals: [],
+    http: { method: "POST", path: "/api/tokens" },
+    cli: "tokens",
+    sessions: false,
+  },
+  listTokens: {
+    summary: "The API keys there are, without their secrets.",
+    input: z.strictObject({}),
+    output: z.object({ tokens: z.array(Token) }),
+    refusals: [],
+    http: { method: "GET", path: "/api/tokens" },
+    cli: "tokens",
+    sessions: false,
+  },
+  revokeToken: {
+    summary: "Revoke an API key: the next request with it is refused, and open streams end.",
+    input: z.strictObject({ id: z.string().min(4).max(60) }),
+    output: z.object({ token: Token }),
+    refusals: ["not_found"],
+    http: { method: "POST", path: "/api/tokens/:id/revoke" },
+    cli: "tokens",
+    sessions: false,
   },
   rollout: {
     summary: "Where a session's rollout file is.",

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { SessionRef } from "./id.ts";
+import { Budget } from "./profile.ts";
 import { CallbackPatch, Effective, OnParentEnd, Permission, Session } from "./session.ts";
 
 const Key = z.string().min(1).max(200).describe("an idempotency key");
@@ -22,6 +23,13 @@ const start = {
   profile: z.string().max(60).optional(),
   cwd: z.string().max(4096).optional(),
   permission: Permission.optional().describe("at most yours"),
+  instructions: z.string().max(100_000).optional(),
+  tools: z.array(z.string().max(120)).max(200).optional(),
+  workspace: z.enum(["clone", "shared"]).optional(),
+  inherit: z.enum(["none", "brief", "tail", "fork"]).optional(),
+  check: z.string().max(4_000).optional().describe("command Kinfold runs at the end"),
+  limits: Budget.optional(),
+  node: z.string().max(60).optional(),
   callback: z.union([z.boolean(), CallbackPatch]).optional(),
   onParentEnd: OnParentEnd.optional(),
   key: Key.optional(),

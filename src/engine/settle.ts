@@ -6,7 +6,7 @@ import { outcomeOf } from "../domain/session.ts";
 import type { PromptEnd } from "../drivers/port.ts";
 import { giveBack, land, makeVoid } from "../kernel/admit.ts";
 import { callBack, callbackData, callbackKey } from "../kernel/callback.ts";
-import { newId } from "../kernel/id.ts";
+import { newTrigger } from "../kernel/new-trigger.ts";
 import { closeIfOver, closeRound, type RoundEnd } from "../kernel/round.ts";
 import type { MessageRecord, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
 import type { EngineDeps } from "./deps.ts";
@@ -205,17 +205,8 @@ async function settleRound(
 /** A failed child's error goes up as a trigger row and an event; its one message is the callback. */
 async function raiseError(tx: Tx, session: SessionRecord, turn: TurnRecord, now: number): Promise<void> {
   const payload = { error: turn.error ?? "unknown", kind: errorKind(turn), model: session.model };
-  await tx.triggers.add({
-    id: newId(),
-    sessionId: session.id,
-    toId: session.parentId,
-    type: "session_error",
-    payload,
-    status: "open",
-    round: session.round,
-    createdAt: now,
-    closedAt: null,
-  });
+  const { id: sessionId, parentId: toId, round } = session;
+  await tx.triggers.add(newTrigger({ sessionId, toId, type: "session_error", payload, round, now }));
   tx.append({
     sessionId: session.id,
     type: "trigger.opened",

@@ -1,8 +1,11 @@
 import { agents, health } from "./health.ts";
+import { ask, planReview } from "./ask.ts";
 import { cancel, detach } from "./cancel.ts";
 import type { OperationDeps } from "./deps.ts";
 import type { Operations } from "./port.ts";
 import { prompt, tell } from "./prompt.ts";
+import { fire } from "./fire.ts";
+import { escalate, listTriggers, respond } from "./respond.ts";
 import * as read from "./read.ts";
 import { create, spawn } from "./spawn.ts";
 import { update } from "./update.ts";
@@ -38,6 +41,12 @@ export function createOperations(deps: OperationDeps): Operations {
     transcript: (caller, input) => read.transcript(deps, caller, input),
     inbox: (caller, input) => read.inbox(deps, caller, input),
     triggers: (caller, input) => read.triggers(deps, caller, input),
+    ask: (caller, input, call) => ask(deps, caller, input, call),
+    planReview: (caller, input, call) => planReview(deps, caller, input, call),
+    respond: (caller, input) => respond(deps, caller, input),
+    escalate: (caller, input) => escalate(deps, caller, input),
+    fire: (caller, input) => fire(deps, caller, input),
+    listTriggers: (caller, input) => listTriggers(deps, caller, input),
     receipt: (caller, input) => read.receipt(deps, caller, input),
     rollout: (caller, input) => read.rollout(deps, caller, input),
     backup: (caller, input) => read.backup(deps, caller, input),

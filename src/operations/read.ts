@@ -6,6 +6,7 @@ import { transcriptText } from "../domain/transcript.ts";
 import type { EntryRecord, SessionRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 import { callerSession, resolve } from "./resolve.ts";
+import { viewTrigger } from "./respond.ts";
 import { viewEntry, viewMessage, viewOne, viewSessions, viewTurn } from "./view.ts";
 
 type Read<N extends OperationName> = (
@@ -89,9 +90,7 @@ export const inbox: Read<"inbox"> = async (deps, caller, input) => {
 export const triggers: Read<"triggers"> = async (deps, caller, input) => {
   const session = await resolve(deps, caller, input.id);
   const rows = await deps.store.read.triggers.ofSession(session.id);
-  return {
-    triggers: rows.map(({ rootId: _, ...trigger }) => trigger),
-  };
+  return { triggers: rows.map(viewTrigger) };
 };
 
 export const receipt: Read<"receipt"> = async (deps, caller, input) => {

@@ -10,10 +10,10 @@ import { callbackData, callbackKey } from "../kernel/callback.ts";
 import { isStopping, withLeft } from "../kernel/stopping.ts";
 import { newDeliveryId } from "../kernel/id.ts";
 import type { SessionRecord, Tx, TurnRecord } from "../store/port.ts";
+import { blocking } from "./blocking.ts";
 import type { OperationDeps } from "./deps.ts";
 import type { Call } from "./port.ts";
 import { callerSession, describe, isBelow, resolve } from "./resolve.ts";
-import { until } from "./until.ts";
 import { decodeCursor, encodeCursor, waitTimeMs } from "./wait-cursor.ts";
 
 /** What the reports of one reply may take together. */
@@ -99,39 +99,6 @@ async function requireWaitable(
     "not_a_child",
     `${describe(session)} is not below you. You may wait for your children and those below them; list_sessions shows them.`,
   );
-}
-
-/** A turn inside a blocking call holds no slot, so that its children can run. */
-async function blocking<T>(
-  deps: OperationDeps,
-  self: SessionRecord,
-  look: () => Promise<T | null>,
-  limit: { timeMs: number; signal: AbortSignal },
-): Promise<T | null> {
-  const at = await look();
-  if (at !== null || limit.timeMs <= 0) return at;
-  const turn = await changeBlocked(deps, self, null, 1);
-  try {
-    return await until(deps, { rootId: self.rootId, timeoutMs: limit.timeMs, signal: limit.signal }, look);
-  } finally {
-    await changeBlocked(deps, self, turn, -1);
-  }
-}
-
-async function changeBlocked(
-  deps: OperationDeps,
-  self: SessionRecord,
-  of: TurnRecord | null,
-  by: 1 | -1,
-): Promise<TurnRecord | null> {
-  return deps.store.write(self.rootId, async (tx) => {
-    const turn = await tx.turns.running(self.id);
-    if (turn === null || (of !== null && (turn.id !== of.id || turn.attempt !== of.attempt))) return null;
-    await tx.turns.patchRunning(turn.id, turn.fence, { blocked: Math.max(0, turn.blocked + by) });
-    // Any session of the node may be waiting for this slot; its own wake makes the runner look.
-    tx.wake(self.id);
-    return turn;
-  });
 }
 
 type TakenEnd = ChildEnd & { takenId: string | null };

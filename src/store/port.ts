@@ -153,6 +153,13 @@ export interface EntryReads {
 export interface TriggerReads {
   byId(id: string): Promise<TriggerRecord | null>;
   ofSession(sessionId: string): Promise<TriggerRecord[]>;
+  /** By id, or by its last characters; newest first, at most five. */
+  byRef(ref: string): Promise<TriggerRecord[]>;
+  /** Open ones that may want an answer, oldest first. */
+  open(of: { sessionId?: string; toId?: string; toPerson?: boolean; fence?: number }): Promise<TriggerRecord[]>;
+  /** Open ones with a deadline that has passed. */
+  due(now: number): Promise<TriggerRecord[]>;
+  withDeadline(): Promise<TriggerRecord[]>;
   /** Those that wait for an answer: an end or an error never does. */
   openCount(sessionId: string): Promise<number>;
 }
@@ -228,6 +235,10 @@ export interface EntryWrites {
 
 export interface TriggerWrites {
   add(trigger: Omit<TriggerRecord, "rootId">): Promise<void>;
+  /** Changes an open one: false where it is closed. */
+  patch(id: string, patch: Partial<TriggerRecord>): Promise<boolean>;
+  /** What happened to a closed one's answer. */
+  seen(id: string, at: number): Promise<void>;
   /** Compare and set: false unless it was open. */
   close(id: string, patch: Partial<TriggerRecord>): Promise<boolean>;
 }

@@ -1,5 +1,6 @@
 import type {
   Agent,
+  Answer,
   CallbackConfig,
   Carrier,
   Delivery,
@@ -160,10 +161,21 @@ export interface TriggerRecord {
   rootId: string;
   sessionId: string;
   toId: string | null;
+  toPerson: boolean;
   type: string;
   payload: Record<string, unknown>;
   status: TriggerStatus;
   round: number;
+  /** When a person is asked as well, and when the default holds: awake time, moved by sleep. */
+  personAt: number | null;
+  defaultAt: number | null;
+  default: string | null;
+  originalId: string | null;
+  context: string | null;
+  answer: Answer | null;
+  seenAt: number | null;
+  /** Of a vendor's own request: it lives with the process of this fence and no longer. */
+  fence: number | null;
   createdAt: number;
   closedAt: number | null;
 }
