@@ -139,7 +139,9 @@ async function personToken(paths: Paths, store: Store): Promise<string> {
       fence: null,
       name: "you",
       createdAt: Date.now(),
-      expiresAt: null,
+      can: null,
+    scope: null,
+    expiresAt: null,
       revokedAt: null,
     });
   }

@@ -36,11 +36,11 @@ export function roundHasCompleted(facts: RoundFacts): boolean {
 
 export function statusOf(facts: RoundFacts): { status: SessionStatus; waiting: Waiting | null } {
   if (facts.ended) return { status: "ended", waiting: null };
+  const { openTriggerId: triggerId } = facts;
+  if (triggerId !== null) return waitingOn({ on: "trigger", triggerId, since: facts.updatedAt });
   if (facts.turnRunning) return { status: "running", waiting: null };
   if (!facts.roundOpen) return { status: "idle", waiting: null };
   const since = facts.updatedAt;
-  if (facts.openTriggerId !== null)
-    return waitingOn({ on: "trigger", triggerId: facts.openTriggerId, since });
   if (facts.openMessages > 0) return waitingOn({ on: "slot", since });
   if (facts.awaitedChildren > 0) return waitingOn({ on: "children", since });
   if (facts.backgroundUntil !== null) return { status: "running", waiting: null };

@@ -8,9 +8,11 @@ import {
   withMessageLine,
 } from "../domain/callback.ts";
 import { hashOf, newId, newSecret } from "../kernel/id.ts";
+import { startClock } from "../kernel/trigger.ts";
 import { callbacksKnown } from "../kernel/stopping.ts";
 import type { LeaseRecord, MessageRecord, NewEntry, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
 import type { EngineDeps } from "./deps.ts";
+import { triggerBody } from "./trigger-body.ts";
 
 const BATCH_MAX = 16;
 
@@ -80,6 +82,8 @@ export async function newHold(deps: EngineDeps, tx: Tx, session: SessionRecord):
     fence,
     name: session.name ?? session.shortId,
     createdAt: now,
+    can: null,
+    scope: null,
     expiresAt: null,
     revokedAt: null,
   });
@@ -104,11 +108,13 @@ export async function render(
   const stillAtWork = awaited.map((child) => child.name ?? child.shortId);
   const context = { stillAtWork, wakeable: true };
   const notices: string[] = [];
-  const bodies = messages.map((message) => {
-    const { body, notice } = bodyOf(message, context);
+  const bodies: { message: MessageRecord; body: string }[] = [];
+  for (const message of messages) {
+    const own = await triggerBody(tx, session, message);
+    const { body, notice } = own === null ? bodyOf(message, context) : { body: own, notice: null };
     if (notice !== null) notices.push(notice);
-    return { message, body };
-  });
+    bodies.push({ message, body });
+  }
   const isBatch = messages.length > 1 && messages.every((message) => message.kind === "callback");
   const text = isBatch
     ? renderBatch(messages.map(batchItem), context).text
@@ -204,7 +210,8 @@ async function takeAll(deps: EngineDeps, tx: Tx, turn: TurnRecord, rendered: Ren
   }));
   for (const { message, body } of rendered.bodies) {
     const patch = { status: "taken", carrier: "prompt", turnId: turn.id, takenAt: now } as const;
-    await tx.messages.move(message.id, ["queued"], message.kind === "callback" ? { ...patch, body } : patch);
+    await tx.messages.move(message.id, ["queued"], message.body === null ? { ...patch, body } : patch);
+    await startClock(tx, message, { parentMs: deps.config.triggers.parentMs, now });
     entries.push(entryOf(message, body, { turnId: turn.id, at: now }));
     tx.append({
       sessionId: turn.sessionId,
@@ -218,7 +225,7 @@ async function takeAll(deps: EngineDeps, tx: Tx, turn: TurnRecord, rendered: Ren
 }
 
 export function entryOf(message: MessageRecord, body: string, at: { turnId: string; at: number }): NewEntry {
-  const text = message.kind === "callback" ? body : (message.body ?? body);
+  const text = message.body ?? body;
   return {
     turnId: at.turnId,
     author: authorOf(message),

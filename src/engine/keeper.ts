@@ -1,4 +1,5 @@
 import type { EngineDeps, Service } from "./deps.ts";
+import { moveDeadlines, passDeadlines } from "./deadlines.ts";
 import { adoptLost } from "./recovery.ts";
 import type { Runner } from "./runner.ts";
 import { closeIfOver } from "../kernel/round.ts";
@@ -23,6 +24,7 @@ export class Keeper implements Service {
   #ticked = { wall: 0, monotonic: 0 };
   #sleptMs = 0;
   #renewed = 0;
+  #startedAt = 0;
 
   constructor(deps: EngineDeps, runner: Runner) {
     this.#deps = deps;
@@ -32,6 +34,7 @@ export class Keeper implements Service {
   async run(): Promise<void> {
     this.#ticked = { wall: this.#deps.now(), monotonic: performance.now() };
     this.#renewed = performance.now();
+    this.#startedAt = this.#deps.now();
     this.#timer = setInterval(() => this.#tickSoon(), TICK_MS);
   }
 
@@ -68,6 +71,7 @@ export class Keeper implements Service {
     if (this.#sleptMs > 0) await this.#afterSleep(Math.round(this.#sleptMs));
     await this.#renew();
     await this.#watchBackground(wall);
+    await passDeadlines(this.#deps, this.#startedAt);
     await adoptLost(this.#runner.runtime);
   }
 
@@ -75,6 +79,7 @@ export class Keeper implements Service {
     const { store, log } = this.#deps;
     this.#sleptMs = 0;
     log.warn({ sleptMs }, "the machine or the daemon slept; open deadlines are moved by as much");
+    await moveDeadlines(this.#deps, sleptMs);
     const open = await store.read.sessions.withOpenRound(store.node);
     for (const [rootId, sessions] of Map.groupBy(open, (session) => session.rootId)) {
       await store.write(rootId, async (tx) => {

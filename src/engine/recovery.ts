@@ -1,6 +1,7 @@
 import { deliveryIdsIn } from "../domain/callback.ts";
 import { recoveryOf } from "../domain/recovery.ts";
 import { land } from "../kernel/admit.ts";
+import { withdrawOf } from "../kernel/trigger.ts";
 import { closeIfOver } from "../kernel/round.ts";
 import type { LeaseRecord, MessageRecord, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
 import { newHold, render } from "./claim.ts";
@@ -114,6 +115,7 @@ async function takeOver(runtime: Runtime, session: SessionRecord, turn: TurnReco
     const fresh = await tx.sessions.byId(session.id);
     const row = await tx.turns.byId(turn.id);
     if (fresh === null || row?.status !== "running" || row.fence !== turn.fence) return null;
+    await withdrawOf(tx, session.id, turn.fence, deps.now());
     const next = await newHold(deps, tx, fresh);
     const patch = { fence: next.fence, boot: deps.store.boot, attempt: turn.attempt + 1, blocked: 0 };
     await tx.turns.patchRunning(turn.id, turn.fence, patch);

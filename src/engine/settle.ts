@@ -7,6 +7,7 @@ import type { PromptEnd } from "../drivers/port.ts";
 import { giveBack, land, makeVoid } from "../kernel/admit.ts";
 import { callBack, callbackData, callbackKey } from "../kernel/callback.ts";
 import { newTrigger } from "../kernel/new-trigger.ts";
+import { withdrawOf } from "../kernel/trigger.ts";
 import { closeIfOver, closeRound, type RoundEnd } from "../kernel/round.ts";
 import type { MessageRecord, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
 import type { EngineDeps } from "./deps.ts";
@@ -100,6 +101,7 @@ async function settleIn(deps: EngineDeps, tx: Tx, settling: Settling): Promise<b
   });
   const data = { turnId: turn.id, index: row.index, outcome, stopReason: end.stopReason, error: after.error };
   tx.append({ sessionId: session.id, type: "turn.settled", text: null, data, at: now });
+  await withdrawOf(tx, session.id, turn.fence, now);
   const unlanded = await settleMessages(tx, after, { end, ended: session.endedAt !== null, now });
   const lastTool = recorder.seen.lastToolHasResult ? null : recorder.seen.lastTool;
   await settleRound(tx, { sessionId: session.id, turn: after, outcome, end, unlanded, lastTool, now });

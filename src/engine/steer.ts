@@ -1,7 +1,7 @@
-import { withMessageLine } from "../domain/callback.ts";
 import { giveBack } from "../kernel/admit.ts";
 import type { MessageRecord } from "../store/port.ts";
-import { appendEntries, entryOf } from "./claim.ts";
+import { startClock } from "../kernel/trigger.ts";
+import { appendEntries, entryOf, render } from "./claim.ts";
 import type { Place, Runtime } from "./place.ts";
 
 /** Messages that want to go into the running turn, where the agent can take them. One at a time, in order. */
@@ -38,10 +38,9 @@ async function steerOne(runtime: Runtime, place: Place, message: MessageRecord):
   }
   const { agent, recorder } = place;
   if (agent === null || recorder === null) return;
-  const isTaken = await take(runtime, place, message);
-  if (!isTaken) return;
+  const text = await take(runtime, place, message);
+  if (text === null) return;
   runtime.deps.reached("steer.taken");
-  const text = withMessageLine(message.body ?? "", message.deliveryId);
   const result = await agent.handle.steer(text);
   runtime.deps.reached("steer.sent");
   await note(runtime, message, result === "refused" ? "queued" : result);
@@ -49,20 +48,22 @@ async function steerOne(runtime: Runtime, place: Place, message: MessageRecord):
 }
 
 /** Durable before the first byte; the turn must still be ours and running. */
-async function take(runtime: Runtime, place: Place, message: MessageRecord): Promise<boolean> {
+async function take(runtime: Runtime, place: Place, message: MessageRecord): Promise<string | null> {
   const turn = place.recorder?.turn;
-  if (turn === undefined) return false;
+  if (turn === undefined) return null;
   return runtime.deps.store.write(message.rootId, async (tx) => {
-    if (!(await tx.turns.patchRunning(turn.id, turn.fence, { fence: turn.fence }))) return false;
+    if (!(await tx.turns.patchRunning(turn.id, turn.fence, { fence: turn.fence }))) return null;
     const at = runtime.deps.now();
     const patch = { status: "taken", carrier: "steer", turnId: turn.id, takenAt: at } as const;
-    if (!(await tx.messages.move(message.id, ["queued"], patch))) return false;
-    await appendEntries(tx, message.sessionId, [
-      entryOf(message, message.body ?? "", { turnId: turn.id, at }),
-    ]);
+    if (!(await tx.messages.move(message.id, ["queued"], patch))) return null;
+    const session = (await tx.sessions.byId(message.sessionId))!;
+    const { text } = await render(tx, session, [message]);
+    if (message.body === null) await tx.messages.move(message.id, ["taken"], { body: text });
+    await appendEntries(tx, message.sessionId, [entryOf(message, text, { turnId: turn.id, at })]);
+    await startClock(tx, message, { parentMs: runtime.deps.config.triggers.parentMs, now: at });
     const data = { messageId: message.id, carrier: "steer", turnId: turn.id };
     tx.append({ sessionId: message.sessionId, type: "message.taken", text: null, data, at });
-    return true;
+    return text;
   });
 }
 

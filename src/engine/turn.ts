@@ -6,6 +6,7 @@ import { host, type Hosted } from "./hosting.ts";
 import { endPlace, goIdle } from "./leave.ts";
 import type { Place, Runtime } from "./place.ts";
 import { Recorder } from "./recorder.ts";
+import { answerRequest } from "./requests.ts";
 import { settle, type TurnEnd } from "./settle.ts";
 import { steerQueued } from "./steer.ts";
 
@@ -88,7 +89,7 @@ export function listener(
       else if (place.agent !== null && !place.isEnding) autonomous(runtime, place, update);
     },
     async onRequest(request) {
-      return answer(place, request);
+      return answerRequest(runtime, place, request);
     },
   };
 }
@@ -107,16 +108,6 @@ export async function converse(runtime: Runtime, place: Place, text: string): Pr
   const isOver = end.stopReason !== "end_turn" || place.isEnding;
   const background = isOver ? false : await agent.handle.background(recorder.turn.startedAt);
   return { stopReason: end.stopReason, reason: reasonOf(end), usage: end.usage, background };
-}
-
-/** Until questions and permissions go upward, an agent's request is denied and noted in the receipt. */
-function answer(place: Place, request: AgentRequest): AgentAnswer {
-  if (request.kind === "permission" && request.ours) return { kind: "allow" };
-  const what = request.kind === "permission" ? (request.command ?? request.title) : request.text;
-  const tool = request.kind === "permission" ? request.tool : "question";
-  place.recorder?.seen.denied.push(tool);
-  place.recorder?.notice(`denied: ${oneLine(what)}`);
-  return { kind: "deny" };
 }
 
 function notStarted(reason: string): TurnEnd {

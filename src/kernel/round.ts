@@ -2,6 +2,7 @@ import type { Outcome } from "../contract/index.ts";
 import { roundHasCompleted, type RoundFacts } from "../domain/session.ts";
 import type { Reads, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
 import { callBack } from "./callback.ts";
+import { beginNextStep } from "./chain.ts";
 
 /** How a round ends, and what its callback says about it. */
 export interface RoundEnd {
@@ -59,7 +60,9 @@ export async function closeRound(tx: Tx, session: SessionRecord, end: RoundEnd):
     data: { round: session.round, outcome: end.outcome, reason: end.reason, by: end.by },
     at: end.now,
   });
-  await callBackAtEnd(tx, session, end);
+  const next = end.outcome === "completed" ? await beginNextStep(tx, session, end.now) : null;
+  // A step that is followed by another tells nobody: the chain's last step is its result.
+  await callBackAtEnd(tx, session, next === null ? end : { ...end, silent: "its chain goes on" });
   await closeParentIfOver(tx, session, end.now);
 }
 
@@ -93,7 +96,7 @@ export async function roundFacts(
     lastTurn: last === null || last.status === "running" ? null : last.status,
     openMessages: await tx.messages.openCount(session.id),
     openTriggers: triggers,
-    openTriggerId: null,
+    openTriggerId: triggers === 0 ? null : ((await tx.triggers.open({ sessionId: session.id }))[0]?.id ?? null),
     backgroundUntil: session.backgroundUntil,
     awaitedChildren: (await tx.sessions.awaitedChildren(session.id)).length,
     updatedAt: session.updatedAt,

@@ -1,3 +1,4 @@
+import type { Profile } from "../contract/index.ts";
 import type { Deps } from "../kernel/deps.ts";
 
 export interface OperationDeps extends Deps {
@@ -6,6 +7,8 @@ export interface OperationDeps extends Deps {
   /** Folders no session may work in: the daemon's own home. */
   readonly privateFolders: readonly string[];
   readonly rolloutPath: (session: { id: string; createdAt: number }) => string;
+  /** The profiles there are, built in and of the home. */
+  readonly profiles: () => readonly Profile[];
   readonly version: string;
   readonly startedAt: number;
 }

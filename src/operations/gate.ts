@@ -21,7 +21,11 @@ async function identify(deps: OperationDeps, token: string): Promise<Caller | nu
   const row = await deps.store.read.tokens.byHash(hashOf(token));
   if (row === null || row.revokedAt !== null) return null;
   if (row.expiresAt !== null && row.expiresAt <= deps.now()) return null;
-  if (row.kind !== "session") return { kind: row.kind, id: row.hash.slice(0, 16), name: row.name };
+  const id = row.hash.slice(0, 16);
+  if (row.kind === "person") return { kind: "person", id, name: row.name };
+  if (row.kind === "outside") {
+    return { kind: "outside", id, name: row.name, can: row.can ?? [], scope: row.scope };
+  }
   if (row.sessionId === null || row.rootId === null || row.fence === null) return null;
   const lease = await deps.store.read.leases.bySession(row.sessionId);
   if (lease === null || lease.fence !== row.fence) return null;

@@ -6,7 +6,8 @@ import type { OperationDeps } from "./deps.ts";
 export async function resolve(deps: OperationDeps, caller: Caller, ref: string): Promise<SessionRecord> {
   const self = await callerSession(deps.store.read, caller);
   const all = await deps.store.read.sessions.byRef(ref);
-  const visible = all.filter((session) => maySee(self, session));
+  const scope = scopeOf(caller, self);
+  const visible = all.filter((session) => scope === null || session.scope === scope);
   const exact = visible.find((session) => session.id === ref);
   if (exact !== undefined) return exact;
   const byName = visible.filter((session) => session.name === ref);
@@ -66,8 +67,10 @@ export function describe(session: SessionRecord): string {
   return session.name === null ? `session ${session.shortId}` : `"${session.name}" (${session.shortId})`;
 }
 
-function maySee(self: SessionRecord | null, session: SessionRecord): boolean {
-  return self === null || self.scope === session.scope;
+/** The one scope a caller may see; null sees all. */
+export function scopeOf(caller: Caller, self: SessionRecord | null): string | null {
+  if (caller.kind === "outside") return caller.scope;
+  return self?.scope ?? null;
 }
 
 async function unknown(deps: OperationDeps, self: SessionRecord | null, ref: string): Promise<Refusal> {

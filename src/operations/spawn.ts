@@ -17,6 +17,7 @@ export async function spawn(
   caller: Caller,
   input: InputOf<"spawn">,
   call: Call,
+  chain: Record<string, unknown> = {},
 ): Promise<SpawnOutput> {
   deps.reached("spawn.parsed");
   const parent = await resolve(deps, caller, input.id);
@@ -25,7 +26,7 @@ export async function spawn(
   deps.reached("spawn.decided");
   const key = input.key ?? (input.name === undefined ? call.callId : null);
   const { child, existing } = await deps.store.write(parent.rootId, (tx) =>
-    addChild(deps, tx, { caller, input, start, parentId: parent.id, key }),
+    addChild(deps, tx, { caller, input, start, parentId: parent.id, key, chain }),
   );
   deps.reached("spawn.committed");
   return spawnReply(deps, child, existing);
@@ -68,6 +69,8 @@ interface ChildOrder {
   readonly start: Start;
   readonly parentId: string;
   readonly key: string | null;
+  /** The steps that follow it, where it begins a chain. */
+  readonly chain: Record<string, unknown>;
 }
 
 async function addChild(
@@ -93,6 +96,7 @@ async function addChild(
     keys: keysOf(owner, order.key, start),
     now,
   });
+  child.spawnConfig = { ...child.spawnConfig, ...order.chain };
   const turn = await tx.turns.running(parent.id);
   child.spawnTurnId = turn?.id ?? null;
   child.spawnEntryIndex = turn === null ? null : parent.entryCount - 1;

@@ -44,7 +44,7 @@ export async function waitChildren(
   const found = await blocking(deps, self, look, { timeMs, signal: call.signal });
   const { over, working } = found ?? (await splitByEnd(deps, ids));
   if (call.signal.aborted) throw new Refusal("shutting_down", "The caller has gone.");
-  const done = await take(deps, caller, self, over);
+  const done = await takeEnds(deps, caller, self, over);
   deps.reached("wait.taken");
   const timedOut = found === null;
   if (input.sourceForm) refuseSourceForm(done, [...over, ...working], input, timedOut);
@@ -103,7 +103,7 @@ async function requireWaitable(
 
 type TakenEnd = ChildEnd & { takenId: string | null };
 
-async function take(
+export async function takeEnds(
   deps: OperationDeps,
   caller: Caller & { kind: "session" },
   self: SessionRecord,

@@ -66,7 +66,7 @@ export interface Reads {
   readonly triggers: TriggerReads;
   readonly checkpoints: CheckpointReads;
   readonly leases: LeaseReads;
-  readonly tokens: { byHash(hash: string): Promise<TokenRecord | null> };
+  readonly tokens: TokenReads;
   readonly trees: { byId(rootId: string): Promise<TreeRecord | null> };
 }
 
@@ -145,9 +145,20 @@ export interface TurnReads {
   runningOn(node: string): Promise<TurnRecord[]>;
 }
 
+export interface EntryQuery {
+  /** In lower case. */
+  words: readonly string[];
+  sessionId?: string;
+  scope?: string;
+  offset: number;
+  limit: number;
+}
+
 export interface EntryReads {
   /** Ascending. With `before`, the last `limit` below it; with `after`, the first above it; with neither, the tail. */
   page(sessionId: string, page: { before?: number; after?: number; limit: number }): Promise<EntryRecord[]>;
+  /** Entries that hold all the words, ignoring case; newest first. */
+  find(query: EntryQuery): Promise<EntryRecord[]>;
 }
 
 export interface TriggerReads {
@@ -168,6 +179,12 @@ export interface CheckpointReads {
   ofSession(sessionId: string): Promise<CheckpointRecord[]>;
 }
 
+export interface TokenReads {
+  byHash(hash: string): Promise<TokenRecord | null>;
+  /** API keys, oldest first. */
+  outside(): Promise<TokenRecord[]>;
+}
+
 export interface LeaseReads {
   bySession(sessionId: string): Promise<LeaseRecord | null>;
   ofNode(node: string): Promise<LeaseRecord[]>;
@@ -184,8 +201,7 @@ export interface Tx extends Reads {
   readonly triggers: TriggerReads & TriggerWrites;
   readonly checkpoints: CheckpointReads & { add(record: CheckpointRecord): Promise<void> };
   readonly leases: LeaseReads & LeaseWrites;
-  readonly tokens: {
-    byHash(hash: string): Promise<TokenRecord | null>;
+  readonly tokens: TokenReads & {
     add(token: TokenRecord): Promise<void>;
     revokeOfSession(sessionId: string, at: number): Promise<void>;
   };

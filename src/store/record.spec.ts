@@ -454,6 +454,8 @@ function otherRules(fresh: Fresh): void {
       fence: 1,
       name: hash,
       createdAt: 1,
+      can: null,
+      scope: null,
       expiresAt: null,
       revokedAt: null,
     });

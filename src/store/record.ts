@@ -14,6 +14,7 @@ import type {
   MessageStatus,
   Outcome,
   Receipt,
+  TokenRight,
   TriggerStatus,
   TurnKind,
   TurnStatus,
@@ -214,6 +215,9 @@ export interface TokenRecord {
   rootId: string | null;
   fence: number | null;
   name: string;
+  /** Of an API key: what it may do, and in which scope; null reaches all. */
+  can: TokenRight[] | null;
+  scope: string | null;
   createdAt: number;
   expiresAt: number | null;
   revokedAt: number | null;

@@ -10,3 +10,7 @@ ALTER TABLE triggers ADD COLUMN seen_at bigint;
 ALTER TABLE triggers ADD COLUMN fence bigint;
 CREATE INDEX triggers_person ON triggers (status, to_person) WHERE status = 'open';
 CREATE INDEX triggers_due ON triggers (default_at, person_at) WHERE status = 'open';
+
+-- API keys: what each may do, and where.
+ALTER TABLE tokens ADD COLUMN can text;
+ALTER TABLE tokens ADD COLUMN scope text;
