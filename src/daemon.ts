@@ -4,6 +4,7 @@ import path from "node:path";
 import {
   kinfoldHome,
   loadConfig,
+  loadProfiles,
   type Paths,
   pathsIn,
   prepareHome,
@@ -89,6 +90,7 @@ async function compose(parts: Parts): Promise<Daemon> {
     address: () => url,
     privateFolders: [paths.home],
     rolloutPath,
+    profiles: (cwd) => loadProfiles({ home: paths.home, project: cwd }),
     version: VERSION,
     startedAt,
   };

@@ -19,7 +19,13 @@ export async function ask(
   const questions = input.questions.map((each, index) => ({ ...each, id: each.id ?? `q${index + 1}` }));
   const payload = { questions, ...(input.default === undefined ? {} : { default: input.default }) };
   const timeMs = Math.min(input.timeoutMs ?? input.capMs, input.capMs);
-  return raiseAndWait(deps, caller, { type: "ask_user_question", payload, default: input.default ?? null, timeMs, call });
+  return raiseAndWait(deps, caller, {
+    type: "ask_user_question",
+    payload,
+    default: input.default ?? null,
+    timeMs,
+    call,
+  });
 }
 
 /** Submits a plan; a plan that was sent back for changes counts on from its last revision. */
@@ -31,10 +37,17 @@ export async function planReview(
 ): Promise<Asked> {
   const self = await callerSession(deps.store.read, caller);
   const earlier = self === null ? [] : await deps.store.read.triggers.ofSession(self.id);
-  const revision = earlier.filter((each) => each.type === "plan_review" && each.round === self?.round).length + 1;
+  const revision =
+    earlier.filter((each) => each.type === "plan_review" && each.round === self?.round).length + 1;
   const { title, steps, description } = input;
   const payload = { title, steps, ...(description === undefined ? {} : { description }), revision };
-  return raiseAndWait(deps, caller, { type: "plan_review", payload, default: null, timeMs: input.capMs, call });
+  return raiseAndWait(deps, caller, {
+    type: "plan_review",
+    payload,
+    default: null,
+    timeMs: input.capMs,
+    call,
+  });
 }
 
 interface Asking {

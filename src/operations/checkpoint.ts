@@ -11,7 +11,8 @@ export async function checkpoint(
 ): Promise<CheckpointOutput> {
   const self = await callerSession(deps.store.read, caller);
   const session = input.id === undefined ? self : await resolve(deps, caller, input.id);
-  if (session === null) throw new Refusal("not_found", "Say which session: a person has no checkpoint of their own.");
+  if (session === null)
+    throw new Refusal("not_found", "Say which session: a person has no checkpoint of their own.");
   if (session.id !== self?.id) await requireBelow(deps, caller, session);
   return deps.store.write(session.rootId, async (tx) => {
     const fresh = await tx.sessions.byId(session.id);
@@ -36,7 +37,13 @@ export async function checkpoint(
       entryIndex: fresh.entryCount - 1,
       at: now,
     });
-    tx.append({ sessionId: session.id, type: "notice", text: "a checkpoint was saved", data: { checkpointId: id }, at: now });
+    tx.append({
+      sessionId: session.id,
+      type: "notice",
+      text: "a checkpoint was saved",
+      data: { checkpointId: id },
+      at: now,
+    });
     return { checkpointId: id, sessionId: session.id, constraints: merged.length };
   });
 }

@@ -13,11 +13,7 @@ const PAYLOAD_BYTES_MAX = 262_144;
 const OWN_TYPES = ["session_complete", "session_error", "escalate"];
 
 /** Notifies a session of something, without waiting: within the caller's reach, and as data. */
-export async function fire(
-  deps: OperationDeps,
-  caller: Caller,
-  input: InputOf<"fire">,
-): Promise<FireOutput> {
+export async function fire(deps: OperationDeps, caller: Caller, input: InputOf<"fire">): Promise<FireOutput> {
   refusePayload(input);
   const self = await callerSession(deps.store.read, caller);
   const target = await targetOf(deps, caller, self, input.id);
@@ -85,7 +81,10 @@ async function targetOf(
   if (ref !== "parent" || self === null) return resolve(deps, caller, ref);
   const parent = self.parentId === null ? null : await deps.store.read.sessions.byId(self.parentId);
   if (parent === null || self.detachedAt !== null) {
-    throw new Refusal("not_found", "You have no parent: you are the root of your family. Say it in your own answer instead.");
+    throw new Refusal(
+      "not_found",
+      "You have no parent: you are the root of your family. Say it in your own answer instead.",
+    );
   }
   return parent;
 }

@@ -66,7 +66,7 @@ async function transcriptOf(
 ): Promise<string> {
   const turn = turnId === null ? null : await requireTurn(deps, session, turnId);
   const entries = [];
-  for (let after = (turn?.entryFrom ?? 0) - 1; ; ) {
+  for (let after = (turn?.entryFrom ?? 0) - 1; ;) {
     const page = await deps.store.read.entries.page(session.id, { after, limit: 1_000 });
     entries.push(...page.filter((entry) => turn === null || entry.turnId === turn.id));
     if (page.length < 1_000) break;
@@ -89,5 +89,8 @@ async function requireTurn(
 function offsetOf(cursor: string): number {
   const value = Number(/^c(\d{1,12})$/.exec(cursor)?.[1] ?? NaN);
   if (Number.isSafeInteger(value)) return value;
-  throw new Refusal("invalid_input", `"${cursor}" is not a cursor that get_session gave. Leave it out to begin.`);
+  throw new Refusal(
+    "invalid_input",
+    `"${cursor}" is not a cursor that get_session gave. Leave it out to begin.`,
+  );
 }

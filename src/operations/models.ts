@@ -16,6 +16,8 @@ export async function models(
       `No agent "${input.agent}" is known. Known: ${agents.map((agent) => agent.name).join(", ")}.`,
     );
   }
-  const profiles = deps.profiles().map(({ name, description, from }) => ({ name, description, from }));
+  const profiles = deps
+    .profiles(null)
+    .profiles.map(({ name, description, from }) => ({ name, description, from }));
   return { agents: wanted, profiles };
 }

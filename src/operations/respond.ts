@@ -101,7 +101,11 @@ export async function listTriggers(
   return {
     triggers: own
       .map((each, index) => ({ ...viewTrigger(each), sessionName: nameOfRow(sessions[index] ?? null) }))
-      .toSorted((a, b) => order(own[own.findIndex((each) => each.id === a.id)]!) - order(own[own.findIndex((each) => each.id === b.id)]!)),
+      .toSorted(
+        (a, b) =>
+          order(own[own.findIndex((each) => each.id === a.id)]!) -
+          order(own[own.findIndex((each) => each.id === b.id)]!),
+      ),
   };
 }
 
@@ -150,7 +154,10 @@ async function requireAsker(
   const asker = await deps.store.read.sessions.byId(trigger.sessionId);
   if (asker === null) throw new Refusal("unknown_trigger", "The session that asked is gone.");
   if (caller.kind !== "session" || (await isBelow(deps.store.read, asker, caller.id))) return asker;
-  throw new Refusal("not_a_child", `${describe(asker)} is not below you: its triggers are not yours to answer.`);
+  throw new Refusal(
+    "not_a_child",
+    `${describe(asker)} is not below you: its triggers are not yours to answer.`,
+  );
 }
 
 /** A parent may allow only what it may itself do unasked; everything else goes to the person. */
@@ -191,7 +198,8 @@ async function finishChild(
     await tx.sessions.patch(child.id, { endReason: "acked" });
     return `${describe(child)} is closed.`;
   }
-  if (child.endedAt !== null) throw new Refusal("session_ended", `${describe(child)} has ended and takes no more work.`);
+  if (child.endedAt !== null)
+    throw new Refusal("session_ended", `${describe(child)} has ended and takes no more work.`);
   const sender = { senderKind: caller.kind, senderId: caller.id };
   await admit(tx, child, { kind: "prompt", delivery: "followUp", body: answer.response, ...sender }, now);
   return `${describe(child)} goes on with it; its result will come to you as a message.`;
@@ -202,7 +210,13 @@ async function stopTurnOf(tx: Tx, asker: SessionRecord, answer: Answer, now: num
   if (turn === null) return;
   await tx.turns.patchRunning(turn.id, turn.fence, { stopBy: answer.by, stopNote: "the plan was cancelled" });
   const data = { turnId: turn.id, by: answer.by };
-  tx.append({ sessionId: asker.id, type: "notice", text: `the plan of session ${asker.id} was cancelled`, data, at: now });
+  tx.append({
+    sessionId: asker.id,
+    type: "notice",
+    text: `the plan of session ${asker.id} was cancelled`,
+    data,
+    at: now,
+  });
   tx.wake(asker.id);
 }
 

@@ -10,7 +10,10 @@ export async function search(
   caller: Caller,
   input: InputOf<"search">,
 ): Promise<SearchOutput> {
-  const words = input.query.toLowerCase().split(/\s+/).filter((word) => word !== "");
+  const words = input.query
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== "");
   const self = await callerSession(deps.store.read, caller);
   const session = await sessionOf(deps, caller, input.id, self?.parentId ?? self?.id ?? null);
   const offset = input.cursor === undefined ? 0 : offsetOf(input.cursor);
@@ -26,7 +29,17 @@ export async function search(
       const of = await deps.store.read.sessions.byId(entry.sessionId);
       const { sessionId, index, turnId, author, kind, at } = entry;
       const snippet = snippetOf(entry.body.text, words);
-      return { sessionId, shortId: of?.shortId ?? "", name: of?.name ?? null, index, turnId, author, kind, at, snippet };
+      return {
+        sessionId,
+        shortId: of?.shortId ?? "",
+        name: of?.name ?? null,
+        index,
+        turnId,
+        author,
+        kind,
+        at,
+        snippet,
+      };
     }),
   );
   return { hits, cursor: found.length > input.limit ? `c${offset + input.limit}` : null };
@@ -45,12 +58,18 @@ async function sessionOf(
 function snippetOf(text: string, words: readonly string[]): string {
   const at = Math.max(0, text.toLowerCase().indexOf(words[0] ?? ""));
   const from = Math.max(0, at - SNIPPET / 2);
-  const cut = text.slice(from, from + SNIPPET).replaceAll(/\s+/g, " ").trim();
+  const cut = text
+    .slice(from, from + SNIPPET)
+    .replaceAll(/\s+/g, " ")
+    .trim();
   return `${from > 0 ? "…" : ""}${cut}${from + SNIPPET < text.length ? "…" : ""}`;
 }
 
 function offsetOf(cursor: string): number {
   const value = Number(/^c(\d{1,6})$/.exec(cursor)?.[1] ?? NaN);
   if (Number.isSafeInteger(value)) return value;
-  throw new Refusal("invalid_input", `"${cursor}" is not a cursor that a search gave. Leave it out to begin.`);
+  throw new Refusal(
+    "invalid_input",
+    `"${cursor}" is not a cursor that a search gave. Leave it out to begin.`,
+  );
 }

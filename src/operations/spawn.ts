@@ -53,7 +53,9 @@ export async function create(
     now,
   });
   try {
-    await deps.store.write(id, (tx) => addRow(tx, row, { caller, prompt: input.prompt, now }));
+    await deps.store.write(id, (tx) =>
+      addRow(tx, row, { caller, prompt: withInstructions(input.prompt, start), now }),
+    );
   } catch (error) {
     // Two equal requests at once: the unique key let only one of them in.
     const winner = input.key === undefined ? null : await byKey(deps.store.read, owner, input.key, start);
@@ -101,7 +103,7 @@ async function addChild(
   child.spawnTurnId = turn?.id ?? null;
   child.spawnEntryIndex = turn === null ? null : parent.entryCount - 1;
   await tx.tree.countSpawn();
-  await addRow(tx, child, { caller, prompt: input.prompt, now });
+  await addRow(tx, child, { caller, prompt: withInstructions(input.prompt, start), now });
   return { child, existing: false };
 }
 
@@ -133,6 +135,12 @@ async function addRow(
   }
   const sender = { senderKind: caller.kind, senderId: caller.id };
   await admit(tx, session, { kind: "prompt", delivery: "followUp", body: first.prompt, ...sender }, now);
+}
+
+/** The task first, so that an agent's own commands in its first line stay what they are. */
+function withInstructions(prompt: string, start: Start): string {
+  if (start.instructions === null) return prompt;
+  return `${prompt}\n\n---\nHow to work (profile "${start.effective.profile}"):\n${start.instructions}`;
 }
 
 async function findExisting(

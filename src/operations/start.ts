@@ -2,12 +2,14 @@ import { realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import {
   type Agent,
+  type Budget,
   type CallbackConfig,
   type CallbackPatch,
   type Caller,
   CallbackConfig as CallbackConfigSchema,
   type Effective,
   type Permission,
+  type Profile,
   Refusal,
   shortId,
 } from "../contract/index.ts";
@@ -26,6 +28,13 @@ export interface StartInput {
   readonly model?: string | undefined;
   readonly profile?: string | undefined;
   readonly cwd?: string | undefined;
+  readonly instructions?: string | undefined;
+  readonly tools?: string[] | undefined;
+  readonly limits?: Budget | undefined;
+  readonly workspace?: "clone" | "shared" | undefined;
+  readonly inherit?: "none" | "brief" | "tail" | "fork" | undefined;
+  readonly check?: string | undefined;
+  readonly node?: string | undefined;
   readonly permission?: Permission | undefined;
   readonly callback?: boolean | CallbackPatch | undefined;
   readonly onParentEnd?: "cancel" | "detach" | undefined;
@@ -37,6 +46,8 @@ export interface Start {
   readonly callback: CallbackConfig;
   /** Of everything that makes this start what it is; binds a key to its input. */
   readonly inputHash: string;
+  /** How the session shall work, beside its task; goes with the first prompt. */
+  readonly instructions: string | null;
 }
 
 /** Decides what is applied for what was asked, or refuses with the next step. Touches no state. */
@@ -46,29 +57,30 @@ export async function decideStart(
   parent: SessionRecord | null,
 ): Promise<Start> {
   refusePrompt(deps, input.prompt);
-  refuseProfile(input.profile);
-  const agent = await findAgent(deps, input.agent ?? parent?.agent ?? deps.config.agent);
-  const permission = decidePermission(deps, input.permission, parent);
+  refuseUnavailable(deps, input);
   const cwd = await decideFolder(deps, input.cwd, parent);
-  const callback = decideCallback(deps, input.callback, parent);
+  const profile = findProfile(deps, input.profile ?? "default", cwd);
+  const agent = await findAgent(deps, input.agent ?? profile.agent ?? parent?.agent ?? deps.config.agent);
+  const permission = decidePermission(deps, { asked: input.permission, profile, parent });
+  const callback = decideCallback(deps, { asked: input.callback, profile, parent });
   const sameAgent = parent !== null && parent.agent === agent.name;
   const effective: Effective = {
     agent: agent.name,
     agentVersion: agent.version,
-    model: input.model ?? (sameAgent ? parent.model : null) ?? agent.defaultModel,
-    profile: "default",
+    model: input.model ?? profile.model ?? (sameAgent ? parent.model : null) ?? agent.defaultModel,
+    profile: profile.name,
     permission,
-    tools: null,
-    limits: {},
+    tools: decideTools(input.tools ?? null, profile, parent),
+    limits: decideBudget(input.limits ?? {}, profile, parent),
     node: deps.config.node,
     cwd,
     workspace: "shared",
     inherit: "none",
   };
-  // A parent may be named by its id, its short id or its name: the input is the same.
-  const named = { key: undefined, id: parent?.id, cwd, agent: agent.name };
+  const instructions = [profile.name === "default" ? null : profile.instructions, input.instructions ?? null];
   const inputHash = hashOf(JSON.stringify({ ...input, ...named }));
-  return { effective, callback, inputHash };
+  const said = instructions.filter((each) => each !== null && each !== "").join("\n\n");
+  return { effective, callback, inputHash, instructions: said === "" ? null : said };
 }
 
 export function refusePrompt(deps: OperationDeps, prompt: string): void {
@@ -170,12 +182,43 @@ function titleOf(prompt: string): string {
   return [...line].slice(0, 80).join("");
 }
 
-function refuseProfile(profile: string | undefined): void {
-  if (profile === undefined || profile === "default") return;
+/** What later versions bring is refused by name, never ignored. */
+function refuseUnavailable(deps: OperationDeps, input: StartInput): void {
+  const wanted = [
+    input.workspace === "clone" ? 'workspace "clone" (use "shared")' : null,
+    input.inherit !== undefined && input.inherit !== "none"
+      ? `inherit "${input.inherit}" (use "none")`
+      : null,
+    input.check === undefined ? null : "check (ask for it in the prompt)",
+    input.node === undefined || input.node === deps.config.node
+      ? null
+      : `node "${input.node}" (leave it out)`,
+  ].filter((each) => each !== null);
+  if (wanted.length === 0) return;
+  throw new Refusal(
+    "not_available",
+    `Not available in this version: ${wanted.join("; ")}. Nothing was started.`,
+    { wanted },
+  );
+}
+
+function findProfile(deps: OperationDeps, name: string, cwd: string): Profile {
+  const { profiles, untrusted } = deps.profiles(cwd);
+  const found = profiles.find((each) => each.name === name);
+  if (found !== undefined) return found;
+  const blocked = untrusted.find((each) => each.name === name);
+  if (blocked !== undefined) {
+    throw new Refusal(
+      "untrusted_project",
+      `The profile "${name}" is a file of this project (${blocked.file}) that nobody has trusted yet. The user can: kinfold profiles trust ${cwd}`,
+      { file: blocked.file },
+    );
+  }
+  const known = profiles.map((each) => each.name);
   throw new Refusal(
     "unknown_profile",
-    `There is no profile "${profile}". Allowed: default. Leave it out, or put the instructions into the prompt.`,
-    { profile, known: ["default"] },
+    `There is no profile "${name}". Allowed: ${known.join(", ")}. Leave it out, or put the instructions into the prompt.`,
+    { profile: name, known },
   );
 }
 
@@ -203,17 +246,47 @@ async function findAgent(deps: OperationDeps, name: string): Promise<Agent> {
 
 function decidePermission(
   deps: OperationDeps,
-  asked: Permission | undefined,
-  parent: SessionRecord | null,
+  of: { asked: Permission | undefined; profile: Profile; parent: SessionRecord | null },
 ): Permission {
-  const ceiling = parent?.effective.permission;
-  const mode = asked ?? ceiling ?? deps.config.permission;
-  if (ceiling === undefined || !isLooser(mode, ceiling)) return mode;
+  const ceiling = of.parent?.effective.permission;
+  const fallback = ceiling ?? deps.config.permission;
+  // A profile can only narrow: where it would widen, what held before holds.
+  const own = of.profile.permission;
+  const narrowed = own !== null && !isLooser(own, fallback) ? own : fallback;
+  const mode = of.asked ?? narrowed;
+  const limit = ceiling === undefined ? null : ceiling;
+  if (limit === null || !isLooser(mode, limit)) return mode;
   throw new Refusal(
     "permission_too_wide",
-    `Permission "${mode}" is wider than your own, which is "${ceiling}". Allowed: ${atMost(ceiling).join(", ")}. Leave it out to use your own.`,
-    { asked: mode, allowed: atMost(ceiling) },
+    `Permission "${mode}" is wider than your own, which is "${limit}". Allowed: ${atMost(limit).join(", ")}. Leave it out to use your own.`,
+    { asked: mode, allowed: atMost(limit) },
   );
+}
+
+/** Those asked for, that the profile allows, that the parent has; null is all. */
+function decideTools(
+  asked: readonly string[] | null,
+  profile: Profile,
+  parent: SessionRecord | null,
+): string[] | null {
+  const lists = [asked, profile.tools, parent?.effective.tools ?? null].filter((each) => each !== null);
+  const [first, ...rest] = lists;
+  if (first === undefined) return null;
+  const allowed = first.filter((tool) => rest.every((list) => list.includes(tool)));
+  return allowed.filter((tool) => !profile.disallowedTools.includes(tool));
+}
+
+/** The least of what was asked, what the profile says, and what the parent has. */
+function decideBudget(asked: Budget, profile: Profile, parent: SessionRecord | null): Record<string, number> {
+  const turns = profile.maxTurns === null ? {} : { turns: profile.maxTurns };
+  const sources: Budget[] = [
+    asked,
+    { ...turns, ...profile.limits },
+    (parent?.effective.limits ?? {}) as Budget,
+  ];
+  const keys = ["usd", "tokens", "turns", "minutes"] as const;
+  const least = keys.map((key) => [key, Math.min(...sources.map((each) => each[key] ?? Infinity))] as const);
+  return Object.fromEntries(least.filter(([, value]) => value !== Infinity));
 }
 
 async function decideFolder(
@@ -248,14 +321,14 @@ function isInside(folder: string, root: string): boolean {
 
 function decideCallback(
   deps: OperationDeps,
-  asked: boolean | CallbackPatch | undefined,
-  parent: SessionRecord | null,
+  of: { asked: boolean | CallbackPatch | undefined; profile: Profile; parent: SessionRecord | null },
 ): CallbackConfig {
+  const { asked, profile, parent } = of;
   const inherited = parent?.callback ?? CallbackConfigSchema.parse(deps.config.callback);
   const patch = typeof asked === "boolean" ? { enabled: asked } : (asked ?? {});
   refuseTemplate(patch.template ?? null);
   // Folding is about the receiving session's own inbox, so a child does not inherit it.
-  return { ...inherited, batch: false, ...patch };
+  return { ...inherited, batch: false, ...profile.callback, ...patch };
 }
 
 export function refuseTemplate(template: string | null): void {

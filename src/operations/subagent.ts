@@ -114,10 +114,16 @@ async function beginChain(
   }
   const { task, profile, agent } = first!;
   const input = { id: self.id, prompt: task, profile, agent };
-  return spawn(deps, caller, input as InputOf<"spawn">, { ...order.call, callId: null }, {
-    chain: steps,
-    chainId: order.chainId,
-  });
+  return spawn(
+    deps,
+    caller,
+    input as InputOf<"spawn">,
+    { ...order.call, callId: null },
+    {
+      chain: steps,
+      chainId: order.chainId,
+    },
+  );
 }
 
 /** The children waited for, as they are now; of a chain, the step it has come to. */
