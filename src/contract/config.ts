@@ -40,7 +40,11 @@ export const Config = z.strictObject({
   triggers: z
     .strictObject({
       parentMs: z.int().min(1).default(300_000).describe("a parent's time before a person is asked as well"),
-      defaultMs: z.int().min(1).default(600_000).describe("the time before a stated default holds, or a permission is denied"),
+      defaultMs: z
+        .int()
+        .min(1)
+        .default(600_000)
+        .describe("the time before a stated default holds, or a permission is denied"),
     })
     .prefault({}),
   onParentEnd: z.enum(["cancel", "detach"]).default("cancel"),

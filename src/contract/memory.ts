@@ -40,7 +40,10 @@ export const CheckpointInput = z.strictObject({
   id: SessionRef.optional().describe("a session; default: the caller"),
   summary: z.string().trim().min(1).max(20_000),
   entities: z.array(z.string().min(1).max(400)).max(50).default([]),
-  constraints: z.record(z.string().min(1).max(60), z.string().max(2_000)).default({}).describe("empty withdraws"),
+  constraints: z
+    .record(z.string().min(1).max(60), z.string().max(2_000))
+    .default({})
+    .describe("empty withdraws"),
 });
 export const CheckpointOutput = z.object({
   checkpointId: z.string(),
@@ -69,7 +72,15 @@ export const SubagentOutput = z.object({
       sessionId: z.string().nullable(),
       shortId: z.string().nullable(),
       task: z.string(),
-      outcome: z.enum(["completed", "failed", "cancelled", "interrupted", "working", "refused", "not_started"]),
+      outcome: z.enum([
+        "completed",
+        "failed",
+        "cancelled",
+        "interrupted",
+        "working",
+        "refused",
+        "not_started",
+      ]),
       text: z.string().describe("its block, or why it was refused"),
     }),
   ),

@@ -100,8 +100,6 @@ export const CancelOutput = z.object({
   stopping: z.array(z.string()).describe("sessions whose processes had not ended when this was answered"),
   taken: z.array(z.string()).describe("messages this reply carries; given back if it does not arrive"),
   deliveryId: z.string().nullable(),
-  left: z.array(
-    z.object({ sessionId: z.string(), what: z.string(), pid: z.number().nullable() }),
-  ),
+  left: z.array(z.object({ sessionId: z.string(), what: z.string(), pid: z.number().nullable() })),
 });
 export type CancelOutput = z.infer<typeof CancelOutput>;

@@ -63,7 +63,8 @@ function questionOf(payload: Payload, context: TriggerContext): { head: string; 
   const [first] = questions;
   const options = Array.isArray(first?.["options"]) ? (first["options"] as string[]) : [];
   const isOne = questions.length === 1;
-  const choices = isOne && options.length > 0 ? ` Options: ${options.map((each) => oneLine(each, 60)).join(", ")}.` : "";
+  const choices =
+    isOne && options.length > 0 ? ` Options: ${options.map((each) => oneLine(each, 60)).join(", ")}.` : "";
   const fallback = payload["default"];
   const without =
     typeof fallback === "string" && context.defaultInMs !== null
@@ -123,6 +124,7 @@ export function renderAnswer(answer: {
 function nextAfter(type: string, action: string | null): string {
   if (type !== "plan_review") return "Go on with your work.";
   if (action === "approve") return "The plan is approved: go on with it.";
-  if (action === "edit") return "Revise the plan and submit it again with plan_review; do not start before it is approved.";
+  if (action === "edit")
+    return "Revise the plan and submit it again with plan_review; do not start before it is approved.";
   return "The plan was cancelled: stop this work and end your turn.";
 }

@@ -57,11 +57,13 @@ export function answerProblem(type: string, answer: AnswerInput): string | null 
   const actions = actionsOf(type);
   const hasText = (answer.response ?? "").trim() !== "" || answer.answers !== null;
   if (actions.length === 0) {
-    if (answer.action !== null) return `"${answer.action}" is no answer to ${type}; give a response in words.`;
+    if (answer.action !== null)
+      return `"${answer.action}" is no answer to ${type}; give a response in words.`;
     return hasText ? null : "The answer is empty; give a response in words.";
   }
   if (answer.action === null) return `Say which: action ${list(actions)}.`;
-  if (!actions.includes(answer.action)) return `"${answer.action}" does not fit ${type}; allowed: ${list(actions)}.`;
+  if (!actions.includes(answer.action))
+    return `"${answer.action}" does not fit ${type}; allowed: ${list(actions)}.`;
   const needsText = answer.action === "edit" || answer.action === "followUp";
   return needsText && !hasText ? `With "${answer.action}" goes a response: what to change or to do.` : null;
 }

@@ -93,7 +93,10 @@ async function answered(runtime: Runtime, place: Place, trigger: TriggerRecord):
       }, onError);
     };
     const onError = (error: unknown): void => {
-      runtime.deps.log.error({ err: error, triggerId: trigger.id }, "could not look for an answer; trying again");
+      runtime.deps.log.error(
+        { err: error, triggerId: trigger.id },
+        "could not look for an answer; trying again",
+      );
     };
     const off = store.onCommit((commit) => {
       if (commit.rootIds.includes(trigger.rootId)) look();

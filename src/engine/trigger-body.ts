@@ -31,11 +31,7 @@ export async function triggerBody(
   });
 }
 
-async function senderOf(
-  tx: Tx,
-  reader: SessionRecord,
-  message: MessageRecord,
-): Promise<TriggerSender> {
+async function senderOf(tx: Tx, reader: SessionRecord, message: MessageRecord): Promise<TriggerSender> {
   const sender = message.senderId === null ? null : await tx.sessions.byId(message.senderId);
   if (sender === null) {
     const name = message.metadata["outside"];

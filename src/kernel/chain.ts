@@ -21,11 +21,7 @@ export function stepsLeft(session: SessionRecord): readonly ChainStep[] {
  * The completed round of a step begins the next one, in the same transaction; `{previous}` in its
  * task becomes the answer before, as data. Null where the chain ends here.
  */
-export async function beginNextStep(
-  tx: Tx,
-  done: SessionRecord,
-  now: number,
-): Promise<SessionRecord | null> {
+export async function beginNextStep(tx: Tx, done: SessionRecord, now: number): Promise<SessionRecord | null> {
   const [next, ...rest] = stepsLeft(done);
   if (next === undefined || done.outcome !== "completed") return null;
   const answer = lastMessageOf(await tx.turns.ofRound(done.id, done.round)) ?? "";
@@ -70,8 +66,19 @@ export async function beginNextStep(
   };
   await tx.sessions.add(step);
   await tx.tree.countSpawn();
-  const data = { parentId: step.parentId, agent: step.agent, model: step.model, depth: step.depth, name: null };
+  const data = {
+    parentId: step.parentId,
+    agent: step.agent,
+    model: step.model,
+    depth: step.depth,
+    name: null,
+  };
   tx.append({ sessionId: id, type: "session.created", text: null, data, at: now });
-  await admit(tx, step, { kind: "prompt", senderKind: "session", senderId: done.parentId, delivery: "followUp", body: prompt }, now);
+  await admit(
+    tx,
+    step,
+    { kind: "prompt", senderKind: "session", senderId: done.parentId, delivery: "followUp", body: prompt },
+    now,
+  );
   return step;
 }

@@ -96,7 +96,8 @@ export async function roundFacts(
     lastTurn: last === null || last.status === "running" ? null : last.status,
     openMessages: await tx.messages.openCount(session.id),
     openTriggers: triggers,
-    openTriggerId: triggers === 0 ? null : ((await tx.triggers.open({ sessionId: session.id }))[0]?.id ?? null),
+    openTriggerId:
+      triggers === 0 ? null : ((await tx.triggers.open({ sessionId: session.id }))[0]?.id ?? null),
     backgroundUntil: session.backgroundUntil,
     awaitedChildren: (await tx.sessions.awaitedChildren(session.id)).length,
     updatedAt: session.updatedAt,

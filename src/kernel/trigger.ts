@@ -89,7 +89,8 @@ export async function closeTrigger(
   closed(tx, trigger, end);
   for (const other of await tx.triggers.ofSession(trigger.sessionId)) {
     const isPair = other.originalId === trigger.id || trigger.originalId === other.id;
-    if (isPair && (await tx.triggers.close(other.id, { status, answer, closedAt: now }))) closed(tx, other, end);
+    if (isPair && (await tx.triggers.close(other.id, { status, answer, closedAt: now })))
+      closed(tx, other, end);
   }
   const origin = trigger.originalId === null ? trigger : await tx.triggers.byId(trigger.originalId);
   if (origin === null) return true;
@@ -158,7 +159,12 @@ export async function tellOf(
       senderId: trigger.sessionId === reader.id ? null : trigger.sessionId,
       delivery,
       body: null,
-      data: { type: trigger.type, payload: trigger.payload, defaultAt: trigger.defaultAt, default: trigger.default },
+      data: {
+        type: trigger.type,
+        payload: trigger.payload,
+        defaultAt: trigger.defaultAt,
+        default: trigger.default,
+      },
       metadata: { triggerId: trigger.id, type: trigger.type },
     },
     now,

@@ -78,6 +78,8 @@ export async function decideStart(
     inherit: "none",
   };
   const instructions = [profile.name === "default" ? null : profile.instructions, input.instructions ?? null];
+  // A parent may be named by its id, its short id or its name: the input is the same.
+  const named = { key: undefined, id: parent?.id, cwd, agent: agent.name };
   const inputHash = hashOf(JSON.stringify({ ...input, ...named }));
   const said = instructions.filter((each) => each !== null && each !== "").join("\n\n");
   return { effective, callback, inputHash, instructions: said === "" ? null : said };
