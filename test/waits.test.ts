@@ -179,6 +179,20 @@ describe("waits", { concurrency: 4 }, () => {
     await checkInvariants(client, root.id);
   });
 
+  test("the source's error of a failed child is its callback: none comes after", async () => {
+    const prompt = script(
+      spawnStep({ name: "breaks", prompt: script("fail told as an error") }, "c"),
+      tool("wait_session", { session_id: "${c.session_id}", timeout_ms: 30_000 }),
+      "say done",
+    );
+    const { session: root } = await client.create({ cwd: home.work, prompt });
+    await allQuiet(client, root.id);
+    const [reply] = await toolReplies(client, root.id, "wait_session");
+    assert.match(reply!.text, /^child_failed: the agent reported: "told as an error"/);
+    assert.deepEqual(await callbacksTo(client, root.id), []);
+    await checkInvariants(client, root.id);
+  });
+
   test("repeated and parallel waits return the same result, marked as read before", async () => {
     const spy = await parent("parallel");
     const child = await spawn(spy, "shared", script(gate("shared"), "say once and for all"));

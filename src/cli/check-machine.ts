@@ -98,7 +98,7 @@ async function checkDisk(paths: Paths): Promise<Check> {
   while (!existsSync(folder)) folder = dirname(folder);
   const { bavail, bsize } = await statfs(folder);
   const free = bavail * bsize;
-  const size = statSync(paths.database, { throwIfNoEntry: false })?.size ?? 0;
+  const size = sizeOf(paths.database) + sizeOf(`${paths.database}-wal`);
   const ok = free > DISK_MIN;
   const text = `${bytes(free)} free${size > 0 ? `, the database has ${bytes(size)}` : ""}`;
   return { name: "disk", ok, text, advice: ok ? null : "make room: a full disk stops all work" };
@@ -143,6 +143,10 @@ async function checkGit(): Promise<Check> {
       advice: "agents that work on code need it: install git",
     };
   }
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 function isWritable(path: string): boolean {

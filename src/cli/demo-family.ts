@@ -12,16 +12,17 @@ export const DEMO_ROOT = {
   prompt: script([
     "plan Give the tests away; Give the changelog away; Release",
     spawnStep("tests", [
-      "think Something here is flaky",
+      "write test.log 211 of 212 pass",
       "sleep 500",
       spawnStep("fix flaky test", [
+        "write port.test.js // waits for the port, not for a second",
         "sleep 2600",
-        "say Waited for the port instead of sleeping; 200 runs, no failure.",
+        "say It waits for the port now; 200 runs, no failure.",
       ]),
       "sleep 700",
-      "say The rest is green; one flaky test is being fixed.",
+      "say 211 of 212 pass; the flaky one is being fixed.",
     ]),
-    spawnStep("changelog", ["sleep 3200", "say Wrote 14 lines for version 2.4."]),
+    spawnStep("changelog", ["write CHANGELOG.md ## 2.4", "sleep 3200", "say Wrote the changelog of 2.4."]),
     "sleep 400",
     "say Both are at work; each reports by itself.",
   ]),

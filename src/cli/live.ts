@@ -1,7 +1,8 @@
 import type { FeedItem } from "../client/index.ts";
 import type { Event, Session } from "../contract/index.ts";
 import type { Client } from "./connection.ts";
-import { listSessions } from "./sessions.ts";
+import { listOpen, listSessions } from "./sessions.ts";
+import { isOpen } from "./words.ts";
 
 export interface LiveOptions {
   /** One tree by any of its sessions; without it every open family. */
@@ -119,7 +120,6 @@ class View implements LiveView {
   async #readAll(): Promise<void> {
     const roots = await this.#roots();
     for (const root of this.#trees.keys()) if (this.#options.tree === undefined) roots.add(root);
-    this.#trees.clear();
     for (const root of roots) await this.#readTree(root);
   }
 
@@ -127,15 +127,15 @@ class View implements LiveView {
     if (this.#options.tree !== undefined) return new Set([this.#options.tree]);
     if (this.#options.all)
       return new Set((await listSessions(this.#client)).map((session) => session.rootId));
-    const running = await listSessions(this.#client, { status: "running" });
-    const waiting = await listSessions(this.#client, { status: "waiting" });
-    return new Set([...waiting, ...running].map((session) => session.rootId));
+    return new Set((await listOpen(this.#client)).map((session) => session.rootId));
   }
 
   async #readTree(id: string): Promise<void> {
     const { sessions } = await this.#client.tree({ id });
     const root = sessions[0]?.rootId;
-    if (root !== undefined) this.#trees.set(root, sessions);
+    if (root === undefined) return;
+    const isWanted = this.#options.tree !== undefined || this.#options.all || this.#trees.has(root);
+    if (isWanted || sessions.some(isOpen)) this.#trees.set(root, sessions);
   }
 
   #say(events: readonly Event[]): void {

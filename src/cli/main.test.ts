@@ -6,33 +6,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { text } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
+import { CliHome, MAIN } from "./testing/process.ts";
 
-const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
-const home = mkdtempSync(join(tmpdir(), "kinfold-cli-"));
-const compiled = mkdtempSync(join(tmpdir(), "kinfold-compiled-"));
-after(() => [home, compiled].forEach((folder) => rmSync(folder, { recursive: true, force: true })));
+const cli = new CliHome();
+const { home } = cli;
+after(() => cli.remove());
 
-interface Ran {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
-
-async function kinfold(
-  args: readonly string[],
-  options: { env?: NodeJS.ProcessEnv; input?: string } = {},
-): Promise<Ran> {
-  const { KINFOLD_URL: _url, KINFOLD_TOKEN: _token, ...env } = process.env;
-  const child = spawn(process.execPath, [MAIN, ...args], {
-    env: { ...env, KINFOLD_HOME: home, NODE_COMPILE_CACHE: compiled, ...options.env },
-  });
-  child.stdin.end(options.input ?? "");
-  const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
-  const [out, err, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
-  assert.doesNotMatch(err + out, /^\s+at .*:\d+:\d+\)?$/m, "never a stack trace");
-  return { code, out, err };
-}
+const kinfold = (args: readonly string[], options: { env?: NodeJS.ProcessEnv; input?: string } = {}) =>
+  cli.run(args, options);
 
 describe("a person's mistakes are answered by what to do next", () => {
   it("an unknown command names the nearest", async () => {
@@ -191,7 +172,7 @@ describe("output", () => {
       "bash",
       ["-c", `"$0" "$1" config | head -1; echo "\${PIPESTATUS[0]}"`, process.execPath, MAIN],
       {
-        env: { ...process.env, KINFOLD_HOME: home },
+        env: cli.env,
       },
     );
     const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);

@@ -1,15 +1,16 @@
 import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 
-/** Whether a process of this pid exists, be it ours or not. */
+/** Whether a process of this pid works, be it ours or not. One that has ended and was not collected does not. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
-    return true;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
+    if ((error as NodeJS.ErrnoException).code !== "EPERM") return false;
   }
+  return !isZombie(pid);
 }
 
 /**
@@ -31,20 +32,21 @@ export function looksLikeDaemon(command: string | null): boolean {
 /** Resolves to true as soon as the process is gone, to false when the time is up. */
 export async function waitUntilGone(pid: number, timeoutMs: number): Promise<boolean> {
   const deadline = Date.now() + timeoutMs;
-  while (isAlive(pid) && !(await isZombie(pid))) {
+  while (isAlive(pid)) {
     if (Date.now() >= deadline) return false;
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
   return true;
 }
 
-/** A process that has ended but was not collected by its parent still has a pid. */
-async function isZombie(pid: number): Promise<boolean> {
+/** Known on Linux only; elsewhere whoever started the process collects it. One that is gone by now counts too. */
+function isZombie(pid: number): boolean {
+  if (process.platform !== "linux") return false;
   try {
-    const stat = await readFile(`/proc/${pid}/stat`, "utf8");
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
     return stat.slice(stat.lastIndexOf(")") + 2).startsWith("Z");
-  } catch {
-    return !isAlive(pid);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "ENOENT";
   }
 }
 

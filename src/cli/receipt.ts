@@ -43,7 +43,7 @@ function headline(receipt: Receipt): string {
     calls === 0 ? "no tool was called" : count(calls, "tool call"),
   ];
   if (used > 0) facts.push(`${tokens(used)} tokens`);
-  if (receipt.usage.usd !== null) facts.push(usd(receipt.usage.usd));
+  if (receipt.usage.usd) facts.push(usd(receipt.usage.usd));
   if (receipt.stopReason !== null && receipt.stopReason !== "end_turn")
     facts.push(`stopped: ${oneLine(receipt.stopReason)}`);
   return facts.join(", ");

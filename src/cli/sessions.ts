@@ -31,6 +31,15 @@ export async function listSessions(
   return sessions;
 }
 
+/** Every session whose round is open. One that changes between the two questions is given once. */
+export async function listOpen(client: Client): Promise<Session[]> {
+  const [waiting, running] = await Promise.all([
+    listSessions(client, { status: "waiting" }),
+    listSessions(client, { status: "running" }),
+  ]);
+  return [...new Map([...waiting, ...running].map((session) => [session.id, session])).values()];
+}
+
 /** What a person calls it: its name, else its short id. */
 export function labelOf(session: Pick<Session, "name" | "shortId">): string {
   return session.name === null ? session.shortId : oneLine(session.name);

@@ -51,7 +51,7 @@ describe("numbers as a person reads them", () => {
       "1.0M",
       "1.9M",
     ]);
-    assert.deepEqual([usd(null), usd(2.1)], ["-", "$2.10"]);
+    assert.deepEqual([usd(null), usd(0), usd(0.001), usd(2.1)], ["-", "-", "<$0.01", "$2.10"]);
     assert.deepEqual([12, 2_048, 5_242_880].map(bytes), ["12 B", "2 KB", "5.0 MB"]);
     assert.deepEqual(
       [count(1, "child", "children"), count(2, "child", "children")],

@@ -42,8 +42,10 @@ export function tokens(count: number): string {
   return `${(count / 1_000_000).toFixed(1)}M`;
 }
 
+/** `$2.10`; a dash where nothing is known or nothing was spent. */
 export function usd(amount: number | null): string {
-  return amount === null ? "-" : `$${amount.toFixed(2)}`;
+  if (!amount) return "-";
+  return amount < 0.005 ? "<$0.01" : `$${amount.toFixed(2)}`;
 }
 
 export function bytes(count: number): string {

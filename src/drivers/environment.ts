@@ -5,7 +5,7 @@ export const MARKER = "KINFOLD_LEASE";
 
 export interface AgentEnvironment {
   readonly leaseId: string;
-  /** Names that the agent's configuration lets through beside the usual ones. */
+  /** Names that the agent's configuration lets through beside the usual ones; `NAME_*` means all that begin so. */
   readonly names: readonly string[];
   /** What Kinfold itself tells this agent. */
   readonly extra?: Readonly<Record<string, string>>;
@@ -20,10 +20,12 @@ export function agentEnvironment(
   request: AgentEnvironment,
 ): Record<string, string> {
   const allowed = new Set(request.names);
+  const prefixes = request.names.filter((name) => name.endsWith("*")).map((name) => name.slice(0, -1));
   const environment: Record<string, string> = {};
   for (const [name, value] of Object.entries(source)) {
     if (value === undefined || name.startsWith("KINFOLD_")) continue;
-    if (isUsual(name) || allowed.has(name)) environment[name] = value;
+    const isNamed = allowed.has(name) || prefixes.some((prefix) => prefix !== "" && name.startsWith(prefix));
+    if (isUsual(name) || isNamed) environment[name] = value;
   }
   return { ...environment, ...request.extra, [MARKER]: request.leaseId };
 }

@@ -10,11 +10,16 @@ import type { Agent, Permission, Usage } from "../contract/index.ts";
  */
 export interface Driver {
   readonly name: string;
+  /** What holds an agent to each mode; absent where nothing is known, which is as good as `asked`. */
+  readonly enforces?: Enforcement;
   /** What this agent can do here. Cheap enough to ask at every start; starts no agent session. */
   probe(): Promise<Agent>;
   /** Starts the agent's process and opens its session: a new one, or `load`. Never rejects. */
   open(request: OpenRequest): Promise<OpenResult>;
 }
+
+/** `os`: a sandbox; `agent`: the vendor's own gate; `asked`: the agent asks and we answer. */
+export type Enforcement = Readonly<Record<Permission, "os" | "agent" | "asked">>;
 
 export interface OpenRequest {
   readonly sessionId: string;

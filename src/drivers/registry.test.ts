@@ -6,10 +6,13 @@ import { createDrivers } from "./registry.ts";
 const common = { simDir: "/nowhere", sandbox: "auto" as const, log: silentLog };
 const agent = { command: ["no-such-agent"], env: [], howToInstall: "ask someone" };
 
-it("sim is always there, fake only when asked for, and every configured agent by its name", async () => {
-  assert.deepEqual([...createDrivers({ ...common, config: { agents: {} } }).keys()], ["sim"]);
+const VENDOR_NAMES = ["claude", "codex", "gemini", "goose", "opencode"];
+
+it("sim and the vendors are always there, fake only when asked for, every configured agent by its name", async () => {
+  const bare = createDrivers({ ...common, config: { agents: {} } });
+  assert.deepEqual([...bare.keys()].sort(), [...VENDOR_NAMES, "sim"].sort());
   const all = createDrivers({ ...common, config: { agents: { mine: agent } }, fake: true });
-  assert.deepEqual([...all.keys()].sort(), ["fake", "mine", "sim"]);
+  assert.deepEqual([...all.keys()].sort(), [...VENDOR_NAMES, "fake", "mine", "sim"].sort());
   const sim = await all.get("sim")?.probe();
   assert.deepEqual([sim?.installed, sim?.steer, sim?.load, sim?.models], [true, "inject", true, ["sim-1"]]);
 });
@@ -19,4 +22,12 @@ it("a configured agent that is not installed is described with how to install it
     .get("mine")
     ?.probe();
   assert.deepEqual([mine?.installed, mine?.howToInstall], [false, "ask someone"]);
+});
+
+it("a vendor that the configuration gives another command keeps its own ways", async () => {
+  const config = { agents: { gemini: { ...agent, command: [process.execPath] } } };
+  const gemini = createDrivers({ ...common, config }).get("gemini");
+  const probed = await gemini?.probe();
+  assert.deepEqual([probed?.installed, probed?.steer, probed?.title], [true, "restart", "Gemini CLI"]);
+  assert.equal(gemini?.enforces?.["read-only"], "agent");
 });

@@ -1,4 +1,4 @@
-import { extname, join } from "node:path";
+import { dirname, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Config } from "../contract/index.ts";
 import type { Log } from "../log.ts";
@@ -9,11 +9,16 @@ import type { Driver } from "./port.ts";
 import { createProcessHost } from "./process.ts";
 import type { ProcessHost } from "./process.ts";
 import type { SandboxMode } from "./sandbox.ts";
+import { createVendorDriver } from "./vendors/driver.ts";
+import { agentsDirOf, VENDORS } from "./vendors/index.ts";
+import { Versions } from "./vendors/version.ts";
 
 export interface DriversOptions {
   readonly config: Pick<Config, "agents">;
   /** Where the sim agent keeps its sessions. */
   readonly simDir: string;
+  /** Kinfold's home; the folder above `simDir` where it is not said. */
+  readonly home?: string;
   readonly sandbox: SandboxMode;
   readonly log: Log;
   /** The agent inside this process, for tests and benchmarks. */
@@ -25,7 +30,15 @@ export function createDrivers(options: DriversOptions): Map<string, Driver> {
   const { log, config } = options;
   const host = createProcessHost({ sandbox: options.sandbox, log });
   const drivers = new Map<string, Driver>();
+  const home = options.home ?? dirname(options.simDir);
+  const versions = new Versions(join(agentsDirOf(home), "versions.json"));
+  for (const vendor of VENDORS) {
+    const own = config.agents[vendor.name];
+    drivers.set(vendor.name, createVendorDriver(vendor, { home, own, versions, host, log }));
+  }
   for (const [name, agent] of Object.entries(config.agents)) {
+    // A vendor that the configuration names keeps its own ways; only its command is another.
+    if (drivers.has(name)) continue;
     drivers.set(
       name,
       createAcpDriver({

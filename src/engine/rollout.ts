@@ -1,6 +1,6 @@
 import { type FileHandle, mkdir, open, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
-import type { EventRecord, SessionRecord } from "../store/port.ts";
+import type { EntryRecord, EventRecord, Reads, SessionRecord, TurnRecord } from "../store/port.ts";
 import type { EngineDeps, Service } from "./deps.ts";
 
 const WRITE_MS = 200;
@@ -40,10 +40,11 @@ export class Rollout implements Service {
     await this.#write();
   }
 
+  /** One pass at a time: two at once would write the same lines. */
   #soon(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = null;
-      this.#busy = this.#write();
+      this.#busy = this.#busy.then(() => this.#write());
     }, WRITE_MS);
   }
 
@@ -66,17 +67,34 @@ export class Rollout implements Service {
     const known = this.#written.get(rootId);
     const first = known === undefined ? await feed.firstSince(rootId, this.#xmin) : known + 1;
     if (first === null) return;
-    const files = new Files(this.#deps, known === undefined);
-    try {
-      for (let after = first - 1; ;) {
-        const page = await feed.ofTree(rootId, after, PAGE);
-        for (const event of page) await files.add(event);
-        after = page.at(-1)?.seq ?? after;
-        this.#written.set(rootId, after);
-        if (page.length < PAGE) return;
+    // Until the tree is written it is not known: a pass that failed compares what is there.
+    this.#written.delete(rootId);
+    for (let after = first - 1; ;) {
+      const page = await feed.ofTree(rootId, after, PAGE);
+      for (const [sessionId, events] of Map.groupBy(page, (event) => event.sessionId)) {
+        await this.#append(sessionId, events, known === undefined);
       }
+      after = page.at(-1)?.seq ?? after;
+      if (page.length < PAGE) {
+        this.#written.set(rootId, after);
+        return;
+      }
+    }
+  }
+
+  /** All lines of one session in one write. With `compare`, those that are there already are left out. */
+  async #append(sessionId: string, events: readonly EventRecord[], compare: boolean): Promise<void> {
+    const { store, rolloutPath } = this.#deps;
+    const session = await store.read.sessions.byId(sessionId);
+    if (session === null) return;
+    const lines = await linesOf(store.read, session, events);
+    const handle = await openFile(rolloutPath(session));
+    try {
+      const has = compare ? await lastSeq(handle) : 0;
+      const missing = lines.filter((line) => line.seq > has);
+      await handle.appendFile(missing.map((line) => line.text).join(""));
     } finally {
-      await files.close();
+      await handle.close();
     }
   }
 
@@ -96,86 +114,89 @@ export class Rollout implements Service {
   }
 }
 
-interface OpenFile {
-  readonly handle: FileHandle;
-  /** Lines up to this event are there already. */
-  readonly has: number;
+async function openFile(file: string): Promise<FileHandle> {
+  try {
+    return await open(file, "a+", 0o600);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
+    return open(file, "a+", 0o600);
+  }
 }
 
-/** The files of one tree while it is being written. */
-class Files {
-  readonly #deps: EngineDeps;
-  readonly #compare: boolean;
-  readonly #open = new Map<string, OpenFile>();
+interface Line {
+  readonly seq: number;
+  readonly text: string;
+}
 
-  constructor(deps: EngineDeps, compare: boolean) {
-    this.#deps = deps;
-    this.#compare = compare;
+async function linesOf(
+  read: Reads,
+  session: SessionRecord,
+  events: readonly EventRecord[],
+): Promise<readonly Line[]> {
+  const entries = await entriesOf(read, session, events);
+  const lines: Line[] = [];
+  for (const event of events) {
+    const line = await lineOf(read, session, event, entries);
+    if (line === null) continue;
+    const { seq } = event;
+    lines.push({ seq, text: `${JSON.stringify({ timestamp: iso(event.at), seq, ...line })}\n` });
   }
+  return lines;
+}
 
-  async add(event: EventRecord): Promise<void> {
-    const line = await this.#lineOf(event);
-    if (line === null) return;
-    const file = await this.#file(event.sessionId);
-    if (file === null || event.seq <= file.has) return;
-    await file.handle.appendFile(
-      `${JSON.stringify({ timestamp: iso(event.at), seq: event.seq, ...line })}\n`,
-    );
-  }
+/** The entries these events refer to, by index. */
+async function entriesOf(
+  read: Reads,
+  session: SessionRecord,
+  events: readonly EventRecord[],
+): Promise<ReadonlyMap<number, EntryRecord>> {
+  const indices = events
+    .filter((event) => event.type === "entry.appended")
+    .map((event) => Number(event.data["index"]));
+  const [first] = indices;
+  if (first === undefined) return new Map();
+  const page = { after: first - 1, limit: indices.at(-1)! - first + 1 };
+  return new Map((await read.entries.page(session.id, page)).map((entry) => [entry.index, entry]));
+}
 
-  async close(): Promise<void> {
-    for (const { handle } of this.#open.values()) await handle.close();
-  }
-
-  async #file(sessionId: string): Promise<OpenFile | null> {
-    const known = this.#open.get(sessionId);
-    if (known !== undefined) return known;
-    const session = await this.#deps.store.read.sessions.byId(sessionId);
-    if (session === null) return null;
-    const file = this.#deps.rolloutPath(session);
-    await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
-    const handle = await open(file, "a+", 0o600);
-    const opened = { handle, has: this.#compare ? await lastSeq(handle) : 0 };
-    this.#open.set(sessionId, opened);
-    return opened;
-  }
-
-  async #lineOf(event: EventRecord): Promise<{ type: string; payload: unknown } | null> {
-    const { read } = this.#deps.store;
-    switch (event.type) {
-      case "session.created": {
-        const session = await read.sessions.byId(event.sessionId);
-        return session === null ? null : { type: "session_meta", payload: metaOf(session) };
-      }
-      case "turn.started": {
-        const turn = await read.turns.byId(String(event.data["turnId"]));
-        const session = await read.sessions.byId(event.sessionId);
-        if (turn === null || session === null) return null;
-        const { id, index, round, kind, startedAt } = turn;
-        const { cwd, model, effective } = session;
-        const payload = {
-          turn_id: id,
-          index,
-          round,
-          kind,
-          started_at: iso(startedAt),
-          cwd,
-          model,
-          permission: effective.permission,
-        };
-        return { type: "turn_context", payload };
-      }
-      case "entry.appended": {
-        const index = Number(event.data["index"]);
-        const [entry] = await read.entries.page(event.sessionId, { after: index - 1, limit: 1 });
-        if (entry === undefined || entry.index !== index) return null;
-        const { kind, author, body, turnId } = entry;
-        return { type: "entry", payload: { index, turn_id: turnId, author, kind, ...body } };
-      }
-      default:
-        return { type: "event", payload: { event: event.type, text: event.text, ...event.data } };
+async function lineOf(
+  read: Reads,
+  session: SessionRecord,
+  event: EventRecord,
+  entries: ReadonlyMap<number, EntryRecord>,
+): Promise<{ type: string; payload: unknown } | null> {
+  switch (event.type) {
+    case "session.created":
+      return { type: "session_meta", payload: metaOf(session) };
+    case "turn.started": {
+      const turn = await read.turns.byId(String(event.data["turnId"]));
+      return turn === null ? null : { type: "turn_context", payload: contextOf(session, turn) };
     }
+    case "entry.appended": {
+      const entry = entries.get(Number(event.data["index"]));
+      if (entry === undefined) return null;
+      const { index, kind, author, body, turnId } = entry;
+      return { type: "entry", payload: { index, turn_id: turnId, author, kind, ...body } };
+    }
+    default:
+      return { type: "event", payload: { event: event.type, text: event.text, ...event.data } };
   }
+}
+
+function contextOf(session: SessionRecord, turn: TurnRecord): Record<string, unknown> {
+  const { id, index, round, kind, startedAt } = turn;
+  const { cwd, model, effective } = session;
+  return {
+    turn_id: id,
+    index,
+    round,
+    kind,
+    started_at: iso(startedAt),
+    cwd,
+    model,
+    permission: effective.permission,
+  };
 }
 
 function metaOf(session: SessionRecord): Record<string, unknown> {

@@ -1,9 +1,9 @@
 import { type Caller, type CancelOutput, type InputOf, Refusal } from "../contract/index.ts";
 import { cancelSubtree, detach as detachSession } from "../kernel/cancel.ts";
-import { endKey } from "../kernel/callback.ts";
+import { callbackKey, endKey } from "../kernel/callback.ts";
 import { closeIfOver } from "../kernel/round.ts";
 import { type Stopping, stoppingOf } from "../kernel/stopping.ts";
-import type { SessionRecord, Tx } from "../store/port.ts";
+import type { SessionRecord, Tx, TurnRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 import { describe, requireBelow, resolve } from "./resolve.ts";
 import { until } from "./until.ts";
@@ -55,7 +55,7 @@ async function cancelAll(
     const fresh = (await tx.sessions.byId(session.id)) ?? session;
     const order = { by: byWhom(caller, fresh), reason, now: deps.now() };
     const cancelled = await cancelSubtree(tx, fresh, order);
-    const taken = await takeOwnCallback(tx, caller, fresh, order.now);
+    const taken = await takeOwnCallback(tx, caller, fresh, { key: await endKey(tx, fresh), now: order.now });
     return { cancelled, taken };
   });
   deps.reached("cancel.committed");
@@ -80,17 +80,18 @@ async function cancelAll(
   };
 }
 
-/** The parent that asked knows by this reply: it carries the callback. */
+/** The parent that asked knows by this reply that it was cancelled; what had come first is still told. */
 async function takeOwnCallback(
   tx: Tx,
   caller: Caller,
   session: SessionRecord,
-  now: number,
+  { key, now }: { key: string; now: number },
 ): Promise<{ id: string; deliveryId: string } | null> {
   if (caller.kind !== "session" || session.parentId !== caller.id) return null;
-  const message = await tx.messages.byCallbackKey(caller.id, await endKey(tx, session));
+  const message = await tx.messages.byCallbackKey(caller.id, key);
   const turn = await tx.turns.running(caller.id);
-  if (message === null || turn === null || turn.fence !== caller.fence) return null;
+  if (message === null || message.metadata["outcome"] !== "cancelled") return null;
+  if (turn === null || turn.fence !== caller.fence) return null;
   const patch = { status: "taken", carrier: "tool", turnId: turn.id, takenAt: now } as const;
   if (!(await tx.messages.move(message.id, ["queued"], patch))) return null;
   const data = { messageId: message.id, carrier: "tool", turnId: turn.id };
@@ -126,6 +127,7 @@ async function cancelTurn(
           const now = await deps.store.read.turns.byId(turn.id);
           return now?.status === "running" ? null : now;
         });
+  const taken = settled === null ? null : await takeStopped(deps, caller, session, settled);
   return {
     sessionId: session.id,
     name: session.name,
@@ -133,9 +135,22 @@ async function cancelTurn(
     stopped: settled === null ? 0 : 1,
     stopping: turn !== null && settled === null ? [session.id] : [],
     left: [],
-    taken: [],
-    deliveryId: null,
+    taken: taken === null ? [] : [taken.id],
+    deliveryId: taken?.deliveryId ?? null,
   };
+}
+
+function takeStopped(
+  deps: OperationDeps,
+  caller: Caller,
+  session: SessionRecord,
+  turn: TurnRecord,
+): Promise<{ id: string; deliveryId: string } | null> {
+  const ofRound = { ...session, round: turn.round };
+  const key = callbackKey(ofRound, session.callback.when === "turn" ? turn : null);
+  return deps.store.write(session.rootId, (tx) =>
+    takeOwnCallback(tx, caller, session, { key, now: deps.now() }),
+  );
 }
 
 /** Waits until it is known of every process whether it has ended. */

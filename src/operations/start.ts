@@ -329,8 +329,9 @@ function decideCallback(
   const inherited = parent?.callback ?? CallbackConfigSchema.parse(deps.config.callback);
   const patch = typeof asked === "boolean" ? { enabled: asked } : (asked ?? {});
   refuseTemplate(patch.template ?? null);
-  // Folding is about the receiving session's own inbox, so a child does not inherit it.
-  return { ...inherited, batch: false, ...profile.callback, ...patch };
+  // Folding is about the receiving session's own inbox: the configuration gives it, a parent does not.
+  const batch = deps.config.callback.batch ?? false;
+  return { ...inherited, batch, ...profile.callback, ...patch };
 }
 
 export function refuseTemplate(template: string | null): void {

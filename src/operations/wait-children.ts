@@ -5,7 +5,7 @@ import {
   Refusal,
   type WaitChildrenOutput,
 } from "../contract/index.ts";
-import { type CallbackData, renderBlock, triggerLine } from "../domain/callback.ts";
+import { type CallbackData, renderBlock } from "../domain/callback.ts";
 import { callbackData, callbackKey } from "../kernel/callback.ts";
 import { isStopping, withLeft } from "../kernel/stopping.ts";
 import { newDeliveryId } from "../kernel/id.ts";
@@ -128,8 +128,11 @@ async function takeOne(
   child: SessionRecord,
   at: { turn: TurnRecord | null; now: number; share: number },
 ): Promise<TakenEnd> {
+  const lastTurn = child.callback.when === "turn" ? await tx.turns.last(child.id) : null;
   const message =
-    child.parentId === self.id ? await tx.messages.byCallbackKey(self.id, callbackKey(child, null)) : null;
+    child.parentId === self.id
+      ? await tx.messages.byCallbackKey(self.id, callbackKey(child, lastTurn))
+      : null;
   const patch = { status: "taken", carrier: "tool", turnId: at.turn?.id ?? null, takenAt: at.now } as const;
   const wasTaken =
     message !== null && at.turn !== null && (await tx.messages.move(message.id, ["queued"], patch));
@@ -164,7 +167,7 @@ async function takeOne(
 }
 
 function refuseSourceForm(
-  done: readonly ChildEnd[],
+  done: readonly TakenEnd[],
   sessions: readonly SessionRecord[],
   input: InputOf<"waitChildren">,
   timedOut: boolean,
@@ -172,11 +175,12 @@ function refuseSourceForm(
   const [end] = done;
   const [session] = sessions;
   if (end !== undefined && end.outcome !== "completed") {
-    // The error carries the end, so it carries the delivery id as well.
-    const line = end.deliveryId === null ? "" : `\n${triggerLine(end.deliveryId)}`;
-    throw new Refusal("child_failed", `${end.error ?? end.outcome}${line}`, {
+    // The error carries the end: what it took is given back if it does not arrive.
+    throw new Refusal("child_failed", end.error ?? end.outcome, {
       sessionId: end.sessionId,
       outcome: end.outcome,
+      deliveryId: end.deliveryId,
+      taken: end.takenId === null ? [] : [end.takenId],
     });
   }
   const asked = input.timeoutMs;

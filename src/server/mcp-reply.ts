@@ -13,7 +13,10 @@ export function reply(head: object, ...lines: readonly string[]): string {
 }
 
 export function refusalLine(refusal: Refusal): string {
-  return shorten(`${refusal.code}: ${refusal.message.replaceAll(/\s+/g, " ")}`, 4_096, " […]");
+  const line = shorten(`${refusal.code}: ${refusal.message.replaceAll(/\s+/g, " ")}`, 4_096, " […]");
+  // A refusal that tells a child's end carries its delivery id, on a line of its own, as a result does.
+  const { deliveryId } = refusal.details;
+  return typeof deliveryId === "string" ? `${line}\n<!-- trigger:${deliveryId} -->` : line;
 }
 
 export function spawnReply(output: SpawnOutput, unread: number, now: number): string {
@@ -41,9 +44,12 @@ export function cancelReply(output: CancelOutput, unread: number, isTurnOnly: bo
   const left = output.left.map((item) => ({ session_id: shortId(item.sessionId), pid: item.pid }));
   const head = { cancelled: output.cancelled, stopped: output.stopped, left, unread };
   const who = quoted(output.name, output.sessionId);
+  // The callback that this reply stands for has landed once its id was seen in it.
+  const mark = output.deliveryId === null ? "" : `<!-- trigger:${output.deliveryId} -->`;
   if (isTurnOnly) {
     return reply(
       head,
+      mark,
       output.cancelled
         ? `Stopped the running turn of ${who}; the session stays and takes more work through tell_child.`
         : `${who} had no running turn; nothing was stopped.`,
@@ -54,12 +60,9 @@ export function cancelReply(output: CancelOutput, unread: number, isTurnOnly: bo
   const stopped = output.cancelled
     ? `Stopped ${who}${more}`
     : `${who}${more} was not at work; it has ended now`;
-  return reply(
-    head,
-    // The callback that this reply stands for has landed once its id was seen in it.
-    output.deliveryId === null ? "" : `<!-- trigger:${output.deliveryId} -->`,
-    `${stopped}; ${remainder(output)} You will get no further message about it.`,
-  );
+  // Where it had finished first, its result is still told.
+  const after = output.cancelled ? " You will get no further message about it." : "";
+  return reply(head, mark, `${stopped}; ${remainder(output)}${after}`);
 }
 
 export function tellReply(output: TellOutput, unread: number): string {

@@ -25,6 +25,14 @@ export function oneLine(text: string, charactersMax: number): string {
   return characters.length <= charactersMax ? plain : `${characters.slice(0, charactersMax - 1).join("")}…`;
 }
 
+/** Text of another session inside its fence: it can neither close it, nor be a mark of ours, nor name a file. */
+export function asData(text: string): string {
+  return text
+    .replaceAll(/<!--(?=\s*(?:trigger|message)\s*:)/gi, String.raw`<\!--`)
+    .replaceAll(/<(\s*\/?\s*child-output)/gi, String.raw`<\$1`)
+    .replaceAll(/(?<!\\)@(?=\S)/g, String.raw`\@`);
+}
+
 /** How a session is named to an agent. */
 export function quoted(name: string | null, sessionId: string): string {
   return name === null ? shortId(sessionId) : `"${name}" (${shortId(sessionId)})`;

@@ -22,6 +22,11 @@ export function ownMark(): ProcessMark {
   };
 }
 
+/** True only where it is certain: it runs on this machine, in this namespace, and is the same process. */
+export function isHere(mark: ProcessMark): boolean {
+  return mark.host === hostname() && mark.place === place() && !isGone(mark);
+}
+
 /** True only where it is certain: same machine, same namespace, and no such process any more. */
 export function isGone(mark: ProcessMark): boolean {
   if (mark.host !== hostname() || mark.place !== place()) return false;

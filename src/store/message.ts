@@ -51,7 +51,7 @@ export function messageReads(q: Query): MessageReads {
       one(sql`SELECT ${columns} FROM messages WHERE key_caller = ${caller} AND key = ${key}`),
     byDeliveryId: (sessionId, deliveryId) =>
       one(sql`SELECT ${columns} FROM messages
-        WHERE session_id = ${sessionId} AND delivery_id = ${deliveryId} ORDER BY position LIMIT 1`),
+        WHERE session_id = ${sessionId} AND delivery_id = ${deliveryId} LIMIT 1`),
     byCallbackKey: (sessionId, callbackKey) =>
       one(sql`SELECT ${columns} FROM messages
         WHERE session_id = ${sessionId} AND callback_key = ${callbackKey}`),

@@ -2,6 +2,7 @@ import { dirname, join } from "node:path";
 import type { Config } from "../contract/index.ts";
 import type { Log } from "../log.ts";
 import type { Store } from "./port.ts";
+import { StoreUnusable } from "./problem.ts";
 import { openSqlite } from "./sqlite/open.ts";
 
 export interface OpenOptions {
@@ -20,6 +21,9 @@ export async function openStore(options: OpenOptions): Promise<Store> {
   if (/^postgres(ql)?:\/\//.test(config.store)) {
     const { openPostgres } = await import("./postgres/open.ts");
     return openPostgres({ url: config.store, node: config.node, boot, log, waitMs: options.waitMs ?? 0 });
+  }
+  if (config.store !== "sqlite") {
+    throw new StoreUnusable(`The store "${config.store}" is neither "sqlite" nor a postgres:// address.`);
   }
   return openSqlite({
     path: paths.database,

@@ -20,10 +20,11 @@ export class StoreProcess {
     this.#lines = this.#reader[Symbol.asyncIterator]();
   }
 
-  /** The next line it says, or null when it has ended. */
-  async line(): Promise<string | null> {
+  /** The next line it says. */
+  async line(): Promise<string> {
     const { value, done } = await this.#lines.next();
-    return done === true ? null : value;
+    if (done === true) throw new Error("the process ended without another word");
+    return value;
   }
 
   async kill(): Promise<void> {
@@ -70,17 +71,21 @@ const MODES = {
     await Promise.all([writer(), writer(), writer(), writer()]);
   },
 
-  /** Leaves without closing, having grown the log enough for the checkpoint thread to run. */
+  /** Writes until the log has grown long and been emptied, then leaves without closing. */
   async leave(store: string, database: string): Promise<void> {
     const held = await open(store, database);
     const { aMessage, aSession } = await import("./sample.spec.ts");
+    const { statSync } = await import("node:fs");
     const root = aSession();
     await held.write(root.id, (tx) => tx.sessions.add(root));
-    for (let i = 0; i < 12; i++) {
-      await held.write(root.id, (tx) => tx.messages.add(aMessage(root.id, { body: "x".repeat(1_000_000) })));
+    const body = "x".repeat(2_000_000);
+    let [before, bytes] = [0, 0];
+    while (bytes >= before) {
+      await held.write(root.id, (tx) => tx.messages.add(aMessage(root.id, { body })));
+      before = bytes;
+      bytes = statSync(`${database}-wal`).size;
     }
-    await new Promise((resolve) => setTimeout(resolve, 400));
-    say("left");
+    say("emptied");
   },
 
   async migrateSqlite(_store: string, database: string): Promise<void> {

@@ -1,6 +1,29 @@
 import { uuidv7 } from "uuidv7";
-import { shortId } from "../contract/index.ts";
+import { shortId, type CallbackConfig, type Effective } from "../contract/index.ts";
 import type { LeaseRecord, MessageRecord, NewEvent, NewMessage, SessionRecord, TurnRecord } from "./port.ts";
+
+const EFFECTIVE: Effective = {
+  agent: "sim",
+  agentVersion: null,
+  model: null,
+  profile: "default",
+  permission: "workspace",
+  tools: null,
+  limits: {},
+  node: "local",
+  cwd: "/",
+  workspace: "shared",
+  inherit: "none",
+};
+
+const CALLBACK: CallbackConfig = {
+  enabled: true,
+  includeLastMessage: true,
+  includeOriginalPrompt: false,
+  template: null,
+  when: "completion",
+  batch: false,
+};
 
 /** Whole records with everything a test does not care about filled in. */
 export function aSession(fields: Partial<SessionRecord> = {}): SessionRecord {
@@ -16,19 +39,7 @@ export function aSession(fields: Partial<SessionRecord> = {}): SessionRecord {
     spawnTurnId: null,
     spawnEntryIndex: null,
     spawnConfig: { asked: true },
-    effective: {
-      agent: "sim",
-      agentVersion: null,
-      model: null,
-      profile: "default",
-      permission: "workspace",
-      tools: null,
-      limits: {},
-      node: "local",
-      cwd: "/",
-      workspace: "shared",
-      inherit: "none",
-    },
+    effective: EFFECTIVE,
     title: null,
     agent: "sim",
     profile: "default",
@@ -38,14 +49,7 @@ export function aSession(fields: Partial<SessionRecord> = {}): SessionRecord {
     origin: "managed",
     source: "http",
     scope: "default",
-    callback: {
-      enabled: true,
-      includeLastMessage: true,
-      includeOriginalPrompt: false,
-      template: null,
-      when: "completion",
-      batch: false,
-    },
+    callback: CALLBACK,
     onParentEnd: "cancel",
     round: 1,
     roundOpen: true,

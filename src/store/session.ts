@@ -126,7 +126,7 @@ export function sessionReads(q: Query): SessionReads {
     withOpenRound: (node) =>
       many(sql`SELECT ${columns} FROM sessions
         WHERE node = ${node} AND round_open = 1 AND ended_at IS NULL AND origin = 'managed'
-        ORDER BY created_at, id`),
+        ORDER BY ${BY_CREATION}`),
     counts: () => counts(q),
     usageSince: (at) => usageSince(q, at),
   };
@@ -150,6 +150,9 @@ export function sessionWrites(q: Query, rootId: string): SessionWrites {
 }
 
 const NOTHING = raw("");
+
+/** Not as an index has it: SQLite would walk all sessions in that order to find the few open ones. */
+const BY_CREATION = raw("created_at + 0, id");
 
 /** The messages that wait longest, one per session. */
 const FIRST_QUEUED = raw(
@@ -184,7 +187,7 @@ function listed(filter: SessionFilter): Sql {
   }
   if (filter.before !== undefined) {
     const { createdAt, id } = filter.before;
-    conditions.push(sql`(created_at < ${createdAt} OR (created_at = ${createdAt} AND id < ${id}))`);
+    conditions.push(sql`(created_at, id) < (${createdAt}, ${id})`);
   }
   return sql`SELECT ${sessions.columns} FROM sessions WHERE ${and(conditions)}
     ORDER BY created_at DESC, id DESC LIMIT ${filter.limit}`;

@@ -70,7 +70,7 @@ export function numbered(text: string): string {
   return text.replaceAll("?", () => `$${++n}`);
 }
 
-/** A map that forgets what was used least recently, for prepared statements. */
+/** Prepared statements by their text. When there are too many, the one made first is forgotten. */
 export class StatementCache<T> {
   readonly #max: number;
   readonly #make: (text: string) => T;

@@ -139,7 +139,7 @@ const SETTINGS = [
   "unix_socket_directories=",
 ];
 
-const HOLD = `"$0" "$@" & server=$!; echo "pid $server" >&2; cat >/dev/null; kill -INT $server; wait $server; rm -rf "$HELD"`;
+const HOLD = `trap '' INT TERM HUP; "$0" "$@" & server=$!; echo "pid $server" >&2; cat >/dev/null; kill -INT $server; wait $server; rm -rf "$HELD"`;
 
 async function start(
   native: string,

@@ -39,14 +39,15 @@ function settingLines(loaded: Loaded, call: Call): string[] {
       { text: isDefault ? "default" : `${source.from}: ${source.where ?? ""}`, colour: "soft" as const },
     ];
   });
-  const columns = [{ title: "SETTING" }, { title: "VALUE", flexible: true }, { title: "FROM", dropped: 1 }];
+  const columns = [{ title: "SETTING" }, { title: "VALUE", flexible: true }, { title: "FROM" }];
   return gridLines(columns, rows, { columns: call.io.columns(), paint: call.io.paint });
 }
 
 /** A store's address may hold a password, and a screen is no place for it. */
 function shown(key: string, value: unknown): string {
   if (key === "store" && typeof value === "string") return value.replace(/(:\/\/[^:/@]+):[^@]*@/, "$1:…@");
-  return typeof value === "string" ? oneLine(value) : JSON.stringify(value ?? null);
+  if (value === null || value === undefined) return "not set";
+  return typeof value === "string" ? oneLine(value) : JSON.stringify(value);
 }
 
 async function edit(call: Call): Promise<number> {
@@ -86,7 +87,7 @@ function template(): string {
     section = first;
     const indent = name === undefined ? "" : "  ";
     lines.push(
-      `# ${indent}${name ?? first}: ${JSON.stringify(fallback ?? null)}${description ? `   # ${description}` : ""}`,
+      `# ${indent}${name ?? first}: ${fallback === null || fallback === undefined ? "…" : JSON.stringify(fallback)}${description ? `   # ${description}` : ""}`,
     );
   }
   return `${lines.join("\n")}\n`;

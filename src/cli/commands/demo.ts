@@ -20,11 +20,11 @@ import { count } from "../text.ts";
 export async function run(call: Call): Promise<number> {
   const stage = await setUp(call);
   const stop = () => void strike(stage, call).then(() => process.exit(130));
-  process.once("SIGINT", stop);
+  for (const signal of STOPS) process.once(signal, stop);
   try {
     return await perform(stage, call);
   } finally {
-    process.off("SIGINT", stop);
+    for (const signal of STOPS) process.off(signal, stop);
     await strike(stage, call);
   }
 }
@@ -154,25 +154,30 @@ function sum(facts: DemoFacts, call: Call, seen: Seen): number {
     throw new Failure("failed", "The demo did not go as it must:", { code: "demo_failed", next: losses });
   const { paint } = call.io;
   const at = (seen.killedMs / 1000).toFixed(1);
-  call.io.line(
-    `${paint("green", "✓")} ${count(facts.sessions.length, "session")}, ${count(landed, "callback")}, nothing lost (I killed the daemon once at ${at} s; did you notice?)`,
-  );
-  for (const line of lessons(call, seen)) call.io.line(line);
+  const seenText = `${count(facts.sessions.length, "session")}, ${count(landed, "callback")}, nothing lost`;
+  const killText = `(I killed the daemon once at ${at} s; did you notice?)`;
+  const joint = seenText.length + killText.length + 3 > call.io.columns() ? "\n  " : " ";
+  call.io.line(`${paint("green", "✓")} ${seenText}${joint}${killText}`);
+  for (const line of lessons(call, { ...seen, generations })) call.io.line(line);
   return 0;
 }
 
-function lessons(call: Call, seen: Seen): string[] {
+function lessons(call: Call, seen: Seen & { generations: number }): string[] {
   const { paint } = call.io;
-  const own = [
-    '  Now your own:  kinfold spawn "…"   then  kinfold watch',
+  const { home } = seen.stage.paths;
+  const kept = [
+    `  Kept: kinfold tree --home ${home}`,
+    `  End it: kinfold down --home ${home}   (then remove ${seen.stage.folder})`,
+  ];
+  return [
     paint(
       "soft",
-      '  With your own agent: kinfold spawn --agent claude "…"   (which there are: kinfold doctor)',
+      `  ${count(seen.generations, "generation")}: each handed work down, went on, and was told the result by itself.`,
     ),
+    ...(call.flags.on("keep") ? kept : []),
+    '  Now your own: kinfold spawn "…"   then: kinfold watch',
+    "  Which agents there are: kinfold doctor",
   ];
-  if (!call.flags.on("keep")) return own;
-  const home = seen.stage.paths.home;
-  return [`  Kept: kinfold tree --home ${home}   ·   end it: kinfold down --home ${home}`, ...own];
 }
 
 /** Ends the demo's daemon and removes its home, unless it was asked to stay. Once. */
@@ -197,5 +202,6 @@ async function freePort(): Promise<number> {
   return typeof address === "object" && address !== null ? address.port : 0;
 }
 
+const STOPS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 const FAMILY_MS = 60_000;
 const KILL_AFTER_MS = 700;

@@ -1,17 +1,14 @@
 import type { Session, SessionStatus } from "../../contract/index.ts";
 import type { Call } from "../call.ts";
-import { openConnection } from "../connection.ts";
+import { type Client, openConnection } from "../connection.ts";
 import { gridLines } from "../grid.ts";
-import { labelOf, listSessions, nameOf } from "../sessions.ts";
+import { labelOf, listOpen, listSessions, nameOf } from "../sessions.ts";
 import { oneLine } from "../text.ts";
 import { ageOf, markedWords, stateWords, surroundings } from "../words.ts";
 
 export async function run(call: Call): Promise<void> {
   const { client } = await openConnection(call);
-  const open = [
-    ...(await listSessions(client, { status: "running" })),
-    ...(await listSessions(client, { status: "waiting" })),
-  ];
+  const open = await listOpen(client);
   const sessions = newestFirst(await asked(call, open, (filter) => listSessions(client, filter)));
   if (call.io.json) {
     call.io.answer({ sessions });
@@ -21,7 +18,19 @@ export async function run(call: Call): Promise<void> {
     call.io.line(nothing(call));
     return;
   }
-  for (const line of tableOf(sessions, open, call)) call.io.line(line);
+  const parents = await parentNames(client, sessions);
+  for (const line of tableOf(sessions, { open, parents }, call)) call.io.line(line);
+}
+
+/** Names of parents, also of those that are not in the list themselves. */
+async function parentNames(client: Client, sessions: readonly Session[]): Promise<Map<string, string>> {
+  const names = new Map(sessions.map((session) => [session.id, labelOf(session)]));
+  const missing = new Set(
+    sessions.flatMap(({ parentId }) => (parentId === null || names.has(parentId) ? [] : [parentId])),
+  );
+  const found = await Promise.all([...missing].map((id) => client.get({ id })));
+  for (const { session } of found) names.set(session.id, labelOf(session));
+  return names;
 }
 
 type List = (filter: { status?: SessionStatus; unseen?: boolean }) => Promise<Session[]>;
@@ -37,13 +46,17 @@ async function asked(call: Call, open: readonly Session[], list: List): Promise<
   return [...open, ...(await list({ unseen: true })).filter(isFinished)];
 }
 
-function tableOf(sessions: readonly Session[], open: readonly Session[], call: Call): string[] {
+interface Beside {
+  readonly open: readonly Session[];
+  readonly parents: ReadonlyMap<string, string>;
+}
+
+function tableOf(sessions: readonly Session[], { open, parents }: Beside, call: Call): string[] {
   const now = Date.now();
   const around = surroundings([
     ...open,
     ...sessions.filter((session) => !open.some((other) => other.id === session.id)),
   ]);
-  const names = new Map(sessions.map((session) => [session.id, labelOf(session)]));
   const columns = [
     { title: "NAME" },
     { title: "ID" },
@@ -54,8 +67,7 @@ function tableOf(sessions: readonly Session[], open: readonly Session[], call: C
   ];
   const rows = sessions.map((session) => {
     const state = stateWords(session, around(session), now);
-    const parent =
-      session.parentId === null ? "" : (names.get(session.parentId) ?? session.parentId.slice(-8));
+    const parent = session.parentId === null ? "" : (parents.get(session.parentId) ?? "");
     return [
       { text: nameOf(session), colour: !session.seen && isFinished(session) ? ("bold" as const) : null },
       { text: session.shortId, colour: "soft" as const },

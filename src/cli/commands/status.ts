@@ -99,8 +99,8 @@ function agentWords(agent: Agent | undefined, paint: Paint): string {
 
 function used(health: Health): string {
   const { tokens: number, usd: cost } = health.usageToday;
-  if (number === 0 && cost === null) return "nothing";
-  return `${tokens(number)} tokens${cost === null ? "" : `; ≈ ${usd(cost)} at API prices`}`;
+  if (number === 0 && !cost) return "nothing";
+  return `${tokens(number)} tokens${!cost ? "" : `; ≈ ${usd(cost)} at API prices`}`;
 }
 
 /** Words beside each other with three spaces, on as many lines as the width asks for. */

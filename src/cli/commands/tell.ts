@@ -21,8 +21,6 @@ export async function run(call: Call): Promise<void> {
     call.io.answer(told);
     return;
   }
-  const mark = call.io.paint("green", "✓");
-  call.io.line(
-    `${mark} ${told.existing ? "already sent" : told.delivered} to ${labelOf(session)}${told.why ? `: ${oneLine(told.why)}` : ""}`,
-  );
+  const what = told.existing ? `${labelOf(session)} has this message already.` : oneLine(told.why);
+  call.io.line(`${call.io.paint("green", "✓")} ${what}`);
 }

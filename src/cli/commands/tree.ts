@@ -2,7 +2,7 @@ import type { Session } from "../../contract/index.ts";
 import type { Call } from "../call.ts";
 import { type Client, openConnection } from "../connection.ts";
 import { familyLines } from "../family.ts";
-import { findSession, listSessions } from "../sessions.ts";
+import { findSession, listOpen } from "../sessions.ts";
 
 export async function run(call: Call): Promise<void> {
   const { client } = await openConnection(call);
@@ -24,9 +24,7 @@ async function sessionsOf(client: Client, ref: string | undefined): Promise<Sess
     const { id } = await findSession(client, ref);
     return (await client.tree({ id })).sessions;
   }
-  const running = await listSessions(client, { status: "running" });
-  const waiting = await listSessions(client, { status: "waiting" });
-  const roots = new Set([...running, ...waiting].map((session) => session.rootId));
+  const roots = new Set((await listOpen(client)).map((session) => session.rootId));
   const families = await Promise.all([...roots].map((id) => client.tree({ id })));
   return families.flatMap((family) => family.sessions);
 }

@@ -31,6 +31,7 @@ export async function run(call: Call): Promise<void> {
     if (key === "q" || key === "\u0003" || key === "\u001b") quit.abort();
     else frame.scroll(key);
   });
+  frame.draw();
   const ticking = setInterval(() => frame.draw(), 1000);
   const onResize = () => frame.draw();
   call.io.stdout.on("resize", onResize);

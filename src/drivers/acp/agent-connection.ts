@@ -59,8 +59,9 @@ export async function connect(options: ConnectOptions): Promise<AgentConnection>
       const { sessionId, update } = (message.params ?? {}) as Partial<SessionNotification>;
       if (update && sessionId === (listenedTo ?? sessionId)) updates.take(update);
     },
-    onAnswer(method) {
-      if (method === "session/prompt") seen = updates.endPrompt();
+    onAnswer(method, left) {
+      // A prompt that was put into a running one belongs to the same turn: the last answer ends it.
+      if (method === "session/prompt" && left === 0) seen = updates.endPrompt();
       if (method === "session/load") replay = updates.endReplay();
     },
     onTooLong(message) {

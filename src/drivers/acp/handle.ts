@@ -1,4 +1,5 @@
 import type { PromptResponse } from "@agentclientprotocol/sdk/unstable";
+import type { Steer } from "../../contract/index.ts";
 import type { AgentHandle, PromptEnd, Replay, StopReport } from "../port.ts";
 import type { AgentConnection } from "./agent-connection.ts";
 import { describeError, limitedUntil, within } from "./failure.ts";
@@ -10,7 +11,8 @@ export interface HandleOptions {
   readonly agentVersion: string | null;
   readonly model: string | null;
   readonly replay: Replay | null;
-  readonly steers: boolean;
+  /** How a message gets into a running prompt: by the steering extension, or as a second prompt. */
+  readonly steer: Steer;
 }
 
 /** An open agent session. Its methods never reject: whatever happens is part of their answer. */
@@ -21,8 +23,10 @@ export class AcpHandle implements AgentHandle {
   readonly replay: Replay | null;
   readonly exited: AgentHandle["exited"];
   readonly #connection: AgentConnection;
-  readonly #steers: boolean;
+  readonly #steer: Steer;
   #prompting: Promise<PromptEnd> | null = null;
+  /** The newest prompt sent; the turn ends with it. */
+  #newest: Promise<PromptEnd> | null = null;
 
   constructor(options: HandleOptions) {
     this.agentSessionId = options.agentSessionId;
@@ -31,7 +35,7 @@ export class AcpHandle implements AgentHandle {
     this.replay = options.replay;
     this.exited = options.connection.process.exited;
     this.#connection = options.connection;
-    this.#steers = options.steers;
+    this.#steer = options.steer;
   }
 
   prompt(text: string): Promise<PromptEnd> {
@@ -43,7 +47,22 @@ export class AcpHandle implements AgentHandle {
   }
 
   async steer(text: string): Promise<"injected" | "queued" | "restarted" | "refused"> {
-    if (!this.#steers || this.#prompting === null) return "refused";
+    if (this.#prompting === null) return "refused";
+    switch (this.#steer) {
+      case "inject":
+        return this.#inject(text);
+      case "queue":
+        this.#newest = this.#ask(text);
+        return "queued";
+      case "restart":
+        this.#newest = this.#ask(text);
+        return "restarted";
+      case "none":
+        return "refused";
+    }
+  }
+
+  async #inject(text: string): Promise<"injected" | "queued" | "refused"> {
     try {
       const answer = await this.#connection.rpc.agent.request<{ outcome?: string }>("_session/steering", {
         sessionId: this.agentSessionId,
@@ -94,9 +113,19 @@ export class AcpHandle implements AgentHandle {
   }
 
   async #prompt(text: string): Promise<PromptEnd> {
-    const { process, rpc, updates } = this.#connection;
+    const { process, updates } = this.#connection;
     process.noteBaseline();
     updates.startPrompt();
+    this.#newest = this.#ask(text);
+    for (;;) {
+      const asked: Promise<PromptEnd> = this.#newest;
+      const end = await asked;
+      if (asked === this.#newest) return end;
+    }
+  }
+
+  async #ask(text: string): Promise<PromptEnd> {
+    const { rpc } = this.#connection;
     try {
       const response = await rpc.agent.request("session/prompt", {
         sessionId: this.agentSessionId,

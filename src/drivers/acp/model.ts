@@ -1,5 +1,5 @@
 import type { AgentConnection } from "./agent-connection.ts";
-import type { OpenedSession } from "./driver.ts";
+import type { OpenedSession } from "./open.ts";
 import { describeError } from "./failure.ts";
 
 /**

@@ -9,8 +9,8 @@ export interface StreamOptions {
    * The SDK would run these beside its answers, and a prompt could end before its last update.
    */
   readonly onNotification: (message: AnyNotification) => void;
-  /** Gets the method of every request as its answer arrives, at that place of the order. */
-  readonly onAnswer: (method: string) => void;
+  /** Gets the method of every request as its answer arrives, at that place of the order, and how many like it are left. */
+  readonly onAnswer: (method: string, left: number) => void;
   /** The agent wrote a line that no agent may write; the stream has ended. */
   readonly onTooLong: (message: string) => void;
   readonly lineBytesMax?: number;
@@ -47,7 +47,7 @@ export function boundedStream(options: StreamOptions): BoundedStream {
       return null;
     }
     asked.delete(message.id);
-    options.onAnswer(method);
+    options.onAnswer(method, [...asked.values()].filter((other) => other === method).length);
     return message;
   };
   const messages = readMessages(options, accept);

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { Agent } from "../../contract/index.ts";
-import { isGone, ownMark, type ProcessMark } from "../host.ts";
+import { isGone, isHere, ownMark, type ProcessMark } from "../host.ts";
 import { nodeReads, nodeWrites } from "../node.ts";
 import type { Nodes } from "../port.ts";
 import { StoreLocked } from "../problem.ts";
@@ -12,6 +12,8 @@ const LIFE_MS = 30_000;
 /** Others act this long after a node's time has run out. */
 const GRACE_MS = 10_000;
 const LOOK_MS = 250;
+/** A holder seen to be alive will not go away by waiting, unless it is just ending. */
+const LIVING_MS = 5_000;
 const NOW = raw("(extract(epoch FROM clock_timestamp()) * 1000)::bigint");
 
 interface Claim {
@@ -32,11 +34,12 @@ export function nodesOver(claim: Claim): Nodes & { release(): Promise<void> } {
   return {
     ...nodeReads(q),
     async register(agents) {
-      const deadline = performance.now() + claim.waitMs;
+      const began = performance.now();
       for (;;) {
         const tried = await tryClaim(claim, agents);
         if (tried.holder === null) return { previousBoot: tried.previousBoot };
-        if (performance.now() >= deadline) throw tried.holder;
+        const waitMs = tried.lives ? Math.min(claim.waitMs, LIVING_MS) : claim.waitMs;
+        if (performance.now() - began >= waitMs) throw tried.holder;
         await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
       }
     },
@@ -57,7 +60,7 @@ export function nodesOver(claim: Claim): Nodes & { release(): Promise<void> } {
 async function tryClaim(
   claim: Claim,
   agents: readonly Agent[],
-): Promise<{ holder: StoreLocked | null; previousBoot: string | null }> {
+): Promise<{ holder: StoreLocked | null; lives: boolean; previousBoot: string | null }> {
   const { node, boot } = claim;
   const client = await claim.pool.connect();
   let failure: Error | undefined;
@@ -71,12 +74,12 @@ async function tryClaim(
     const mark = holder === null ? null : (JSON.parse(holder) as ProcessMark);
     if (before !== "" && before !== boot && alive && (mark === null || !isGone(mark))) {
       await client.query("ROLLBACK");
-      return { holder: heldBy(node, before, mark), previousBoot: null };
+      return { holder: heldBy(node, before, mark), lives: mark !== null && isHere(mark), previousBoot: null };
     }
     await q.run(sql`UPDATE nodes SET boot = ${boot}, alive_until = ${NOW} + ${LIFE_MS},
       agents = ${JSON.stringify(agents)}, holder = ${JSON.stringify(ownMark())} WHERE node = ${node}`);
     await client.query("COMMIT");
-    return { holder: null, previousBoot: before === "" || before === boot ? null : before };
+    return { holder: null, lives: false, previousBoot: before === "" || before === boot ? null : before };
   } catch (error) {
     failure = error as Error;
     throw error;

@@ -98,7 +98,7 @@ export class PostgresQuery implements Query {
   }
 }
 
-/** Reads outside a write: asked again once where the connection was lost on the way. */
+/** Outside a write. A read is asked again once where the connection was lost on the way. */
 export class PoolQuery extends PostgresQuery {
   override all(statement: Sql): Promise<Row[]> {
     return twice(() => super.all(statement));
@@ -106,6 +106,14 @@ export class PoolQuery extends PostgresQuery {
 
   override get(statement: Sql): Promise<Row | null> {
     return twice(() => super.get(statement));
+  }
+
+  override async run(statement: Sql): Promise<number> {
+    try {
+      return await super.run(statement);
+    } catch (error) {
+      throw translated(error);
+    }
   }
 }
 

@@ -3,7 +3,11 @@ import { Refusal } from "../../contract/index.ts";
 /** What can be done about an error: try the whole write again, or tell the caller. */
 export type Remedy = "again" | "reconnect" | "tell";
 
+/** The server ended the connection because a write sat there without asking it anything. */
+export const IDLE_IN_TRANSACTION = "25P03";
+
 const AGAIN = new Set([
+  IDLE_IN_TRANSACTION,
   "40001", // serialization_failure
   "40P01", // deadlock_detected
   "23505", // unique_violation: another tree took the key a moment ago; now it will be found
@@ -18,9 +22,6 @@ const GONE = new Set([
   "EPIPE",
   "ETIMEDOUT",
 ]);
-
-/** The server ended the connection because a write sat there without asking it anything. */
-export const IDLE_IN_TRANSACTION = "25P03";
 
 export function codeOf(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code;

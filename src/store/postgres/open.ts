@@ -12,7 +12,7 @@ import { readsOver } from "../tx.ts";
 import { nodesOver } from "./claim.ts";
 import { addressOf, openPool, PoolQuery, type Address } from "./connection.ts";
 import { openEpoch } from "./epoch.ts";
-import { codeOf, translated } from "./failure.ts";
+import { codeOf } from "./failure.ts";
 import { migrate } from "./migrate.ts";
 import { TreeQueue } from "./tree-queue.ts";
 import { Wakes } from "./wake.ts";
@@ -71,7 +71,6 @@ async function storeOver(
   const wakes = new Wakes({ address, pool, boot, log, heard: (commit) => listeners.committed(commit) });
   await wakes.listen();
   let closing: Promise<void> | null = null;
-  const told = <T>(answer: Promise<T>) => answer.catch((error: unknown) => Promise.reject(translated(error)));
   return {
     kind: "postgres",
     epoch,
@@ -94,8 +93,8 @@ async function storeOver(
       }
       return value;
     },
-    addToken: (token) => told(tokenWrites(q).add(token)),
-    revokeToken: (hash, at) => told(tokenWrites(q).revoke(hash, at)),
+    addToken: (token) => tokenWrites(q).add(token),
+    revokeToken: (hash, at) => tokenWrites(q).revoke(hash, at),
     onCommit: (listener) => listeners.onCommit(listener),
     publish: (fragment) => listeners.published(fragment),
     onFragment: (listener) => listeners.onFragment(listener),

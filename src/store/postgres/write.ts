@@ -32,6 +32,7 @@ export async function writeTree<T>(
     try {
       return await attemptOnce(pool, rootId, work);
     } catch (error) {
+      if (codeOf(error) === IDLE_IN_TRANSACTION && attempt > 1) throw foreignAwait(error);
       const remedy = remedyFor(error);
       const again =
         remedy === "reconnect" ? performance.now() < deadline : remedy === "again" && attempt < AGAIN_MAX;
@@ -39,6 +40,12 @@ export async function writeTree<T>(
     }
     await pause(PAUSE_MS * attempt * (0.5 + Math.random()));
   }
+}
+
+/** Once it may have been the machine that slept. */
+function foreignAwait(cause: unknown): Error {
+  const text = "A write awaited something other than its own transaction. It was rolled back; this is a bug.";
+  return new Error(text, { cause });
 }
 
 async function attemptOnce<T>(
@@ -66,11 +73,7 @@ async function attemptOnce<T>(
   } catch (error) {
     tx.close();
     q.revoke("The write has failed; its transaction can no longer be used.");
-    if (lost !== undefined && codeOf(lost) === IDLE_IN_TRANSACTION) {
-      throw new Error(
-        "A write awaited something other than its own transaction. It was rolled back; this is a bug.",
-      );
-    }
+    if (lost !== undefined && codeOf(lost) === IDLE_IN_TRANSACTION) throw lost;
     lost ??= await rolledBack(client);
     throw error;
   } finally {

@@ -72,6 +72,8 @@ export class Checkpointer {
       const emptied = Promise.withResolvers<void>();
       this.#emptied = emptied.resolve;
       this.#hold(emptied.promise);
+      // Writers wait for its answer, so for this moment it does keep the process alive.
+      this.#worker?.ref();
       this.#worker?.postMessage("truncate");
       return;
     }
@@ -80,6 +82,7 @@ export class Checkpointer {
 
   #free(): void {
     this.#working = false;
+    if (!this.#closed) this.#worker?.unref();
     this.#emptied?.();
     this.#emptied = null;
     if (this.#dirty) this.grown();

@@ -1,14 +1,17 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { StatementCache, type Query, type Row, type Sql } from "../sql.ts";
+import { translated } from "./failure.ts";
 
 const STATEMENTS_MAX = 400;
 
 /** One connection to the file. Every call is done when it returns; only its answer is a promise. */
 export class Connection implements Query {
   readonly db: DatabaseSync;
+  readonly #path: string;
   readonly #statements: StatementCache<StatementSync>;
 
   constructor(path: string, options: { readOnly: boolean; cacheKb: number; busyMs: number }) {
+    this.#path = path;
     this.db = new DatabaseSync(path, { readOnly: options.readOnly, timeout: options.busyMs });
     this.db.exec(`PRAGMA cache_size = -${options.cacheKb}; PRAGMA temp_store = MEMORY`);
     this.#statements = new StatementCache(STATEMENTS_MAX, (text) => {
@@ -19,15 +22,28 @@ export class Connection implements Query {
   }
 
   async all(statement: Sql): Promise<Row[]> {
-    return this.#statements.get(statement.text).all(...statement.params) as unknown as Row[];
+    return this.#do(() => this.#prepared(statement).all(...statement.params) as unknown as Row[]);
   }
 
   async get(statement: Sql): Promise<Row | null> {
-    const row = this.#statements.get(statement.text).get(...statement.params);
-    return row === undefined ? null : (row as unknown as Row);
+    return this.#do(
+      () => (this.#prepared(statement).get(...statement.params) ?? null) as unknown as Row | null,
+    );
   }
 
   async run(statement: Sql): Promise<number> {
-    return Number(this.#statements.get(statement.text).run(...statement.params).changes);
+    return this.#do(() => Number(this.#prepared(statement).run(...statement.params).changes));
+  }
+
+  #prepared(statement: Sql): StatementSync {
+    return this.#statements.get(statement.text);
+  }
+
+  #do<T>(ask: () => T): T {
+    try {
+      return ask();
+    } catch (error) {
+      throw translated(error, this.#path);
+    }
   }
 }

@@ -29,7 +29,7 @@ export function openEpoch(
       .all()
       .map((row) => [String(row.key), String(row.value)]),
   );
-  const xid = Number(db.prepare("SELECT coalesce(max(xid), 0) AS xid FROM trees").get()?.xid ?? 0);
+  const xid = lastXid(db);
   const machine = machineBoot();
   const file = String(statSync(options.path).ino);
   const uncleanEnd = meta.get("clean") === "0";
@@ -41,6 +41,10 @@ export function openEpoch(
   const epoch = (keeps ? meta.get("epoch") : undefined) ?? options.mint();
   putMeta(db, { epoch, machine, file, restored: "0", clean: "0" });
   return { epoch, uncleanEnd, xid };
+}
+
+export function lastXid(db: DatabaseSync): number {
+  return Number(db.prepare("SELECT coalesce(max(xid), 0) AS xid FROM trees").get()?.xid ?? 0);
 }
 
 /** The next opening keeps the epoch. */
@@ -58,6 +62,11 @@ function putMeta(db: DatabaseSync, values: Readonly<Record<string, string>>): vo
     "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
   );
   db.exec("BEGIN IMMEDIATE");
-  for (const [key, value] of Object.entries(values)) put.run(key, value);
-  db.exec("COMMIT");
+  try {
+    for (const [key, value] of Object.entries(values)) put.run(key, value);
+    db.exec("COMMIT");
+  } catch (error) {
+    if (db.isTransaction) db.exec("ROLLBACK");
+    throw error;
+  }
 }

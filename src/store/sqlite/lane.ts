@@ -3,13 +3,13 @@ import { Refusal } from "../../contract/index.ts";
 import { BUSY, codeOf, translated } from "./failure.ts";
 
 /** One write on its way: `start` runs it under a savepoint, `revoke` takes its transaction away. */
-export interface Job<T> {
+export interface Write<T> {
   start(): Promise<T>;
   revoke(reason: string): void;
 }
 
 interface Waiting {
-  readonly job: Job<unknown>;
+  readonly write: Write<unknown>;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
   value?: unknown;
@@ -26,17 +26,17 @@ const FOREIGN_AWAIT =
   "A write awaited something other than its own transaction. It was rolled back; this is a bug.";
 
 /**
- * The one way to write. Jobs run one after another under savepoints and share one COMMIT; each is
- * answered after it. A job that throws takes back its own savepoint and nothing else.
+ * The one way to write. Writes run one after another under savepoints and share one COMMIT; each is
+ * answered after it. A write that throws takes back its own savepoint and nothing else.
  *
- * Everything a job may await is already settled, so a job ends within the microtasks of the task
- * it began in. When those have run dry and a job has not ended, it awaits something foreign: it
+ * Everything a write may await is already settled, so a write ends within the microtasks of the task
+ * it began in. When those have run dry and a write has not ended, it awaits something foreign: it
  * is rolled back and revoked, for it would hold every other writer.
  */
 export class Lane {
   readonly #db: DatabaseSync;
   readonly #path: string;
-  readonly #afterCommit: (jobs: readonly Job<unknown>[]) => void;
+  readonly #afterCommit: (writes: readonly Write<unknown>[]) => void;
   readonly #queue: Waiting[] = [];
   readonly #statement: Record<"begin" | "commit" | "savepoint" | "release" | "undo", StatementSync>;
   #draining = false;
@@ -48,7 +48,7 @@ export class Lane {
 
   constructor(
     db: DatabaseSync,
-    options: { path: string; afterCommit: (jobs: readonly Job<unknown>[]) => void },
+    options: { path: string; afterCommit: (writes: readonly Write<unknown>[]) => void },
   ) {
     this.#db = db;
     this.#path = options.path;
@@ -56,18 +56,18 @@ export class Lane {
     this.#statement = {
       begin: db.prepare("BEGIN IMMEDIATE"),
       commit: db.prepare("COMMIT"),
-      savepoint: db.prepare("SAVEPOINT job"),
-      release: db.prepare("RELEASE job"),
-      undo: db.prepare("ROLLBACK TO job"),
+      savepoint: db.prepare("SAVEPOINT one"),
+      release: db.prepare("RELEASE one"),
+      undo: db.prepare("ROLLBACK TO one"),
     };
   }
 
-  run<T>(job: Job<T>): Promise<T> {
+  run<T>(write: Write<T>): Promise<T> {
     if (this.#closed) {
       return Promise.reject(new Refusal("shutting_down", "The store is being closed; nothing was changed."));
     }
     return new Promise<T>((resolve, reject) => {
-      this.#queue.push({ job, resolve: resolve as (value: unknown) => void, reject });
+      this.#queue.push({ write, resolve: resolve as (value: unknown) => void, reject });
       this.#schedule();
     });
   }
@@ -97,7 +97,7 @@ export class Lane {
   }
 
   async #drain(): Promise<void> {
-    // Jobs must start in a microtask: a tick asked for there comes when the microtasks have run dry.
+    // Writes must start in a microtask: a tick asked for there comes when the microtasks have run dry.
     await this.#held;
     if (await this.#begin()) await this.#group();
     if (this.#queue.length > 0) {
@@ -139,14 +139,14 @@ export class Lane {
       if (!this.#db.isTransaction) this.#refuse(done.splice(0), failure?.error);
     } while (this.#db.isTransaction && done.length < GROUP_MAX && performance.now() < until);
     if (this.#db.isTransaction) this.#commit(done);
-    // What a job fails by may have been written just before it: whoever looks then must find it.
+    // What a write fails by may have been written just before it: whoever looks then must find it.
     for (const answer of failed) answer();
   }
 
   async #one(waiting: Waiting): Promise<{ error: unknown } | null> {
     try {
       this.#statement.savepoint.run();
-      waiting.value = await this.#watch(waiting.job);
+      waiting.value = await this.#watch(waiting.write);
       this.#statement.release.run();
       return null;
     } catch (error) {
@@ -166,17 +166,17 @@ export class Lane {
     }
   }
 
-  #watch(job: Job<unknown>): Promise<unknown> {
+  #watch(write: Write<unknown>): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const stuck = () => {
-        job.revoke(FOREIGN_AWAIT);
+        write.revoke(FOREIGN_AWAIT);
         reject(new Error(FOREIGN_AWAIT));
       };
       this.#stuck = stuck;
       const ended = () => {
         if (this.#stuck === stuck) this.#stuck = null;
       };
-      job.start().then(
+      write.start().then(
         (value) => {
           ended();
           resolve(value);
@@ -208,7 +208,7 @@ export class Lane {
       this.#refuse(done, error);
       return;
     }
-    this.#afterCommit(done.map((waiting) => waiting.job));
+    this.#afterCommit(done.map((waiting) => waiting.write));
     for (const waiting of done) waiting.resolve(waiting.value);
   }
 

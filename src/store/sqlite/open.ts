@@ -14,9 +14,9 @@ import { backUp } from "./backup.ts";
 import { nodesOver } from "./claim.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import { Connection } from "./connection.ts";
-import { markClean, openEpoch } from "./epoch.ts";
+import { lastXid, markClean, openEpoch, type Opening } from "./epoch.ts";
 import { codeOf, CORRUPT, FULL, NOTADB } from "./failure.ts";
-import { Lane, type Job } from "./lane.ts";
+import { Lane, type Write } from "./lane.ts";
 import { takeLock, type Lock } from "./lock.ts";
 import { migrate } from "./migrate.ts";
 
@@ -62,15 +62,26 @@ function openHeld(options: SqliteOptions, lock: Lock): Store {
   closeSync(openSync(path, "a", 0o600));
   chmodSync(path, 0o600);
   const writer = new Connection(path, { readOnly: false, cacheKb: WRITER_CACHE_KB, busyMs: OPENING_BUSY_MS });
-  writer.db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON;
+  try {
+    const opening = prepare(writer.db, options, lock);
+    if (opening.uncleanEnd) log.warn({ path }, "the store was not closed cleanly; nothing committed is lost");
+    const reader = new Connection(path, { readOnly: true, cacheKb: READER_CACHE_KB, busyMs: 1_000 });
+    return storeOver(options, { lock, writer, reader, epoch: opening.epoch, xid: opening.xid });
+  } catch (error) {
+    writer.db.close();
+    throw error;
+  }
+}
+
+function prepare(db: DatabaseSync, options: SqliteOptions, lock: Lock): Opening {
+  const { path } = options;
+  db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON;
     PRAGMA wal_autocheckpoint = 0; PRAGMA foreign_keys = ON`);
-  migrate(writer.db, path);
-  if (options.pageCountMax !== undefined) writer.db.exec(`PRAGMA max_page_count = ${options.pageCountMax}`);
-  const opening = openEpoch(writer.db, { path, closedXid: lock.before?.closedXid ?? null, mint: uuidv7 });
-  writer.db.exec(`PRAGMA busy_timeout = ${WRITER_BUSY_MS}`);
-  if (opening.uncleanEnd) log.warn({ path }, "the store was not closed cleanly; nothing committed is lost");
-  const reader = new Connection(path, { readOnly: true, cacheKb: READER_CACHE_KB, busyMs: 1_000 });
-  return storeOver(options, { lock, writer, reader, epoch: opening.epoch, xid: opening.xid });
+  migrate(db, path);
+  if (options.pageCountMax !== undefined) db.exec(`PRAGMA max_page_count = ${options.pageCountMax}`);
+  const opening = openEpoch(db, { path, closedXid: lock.before?.closedXid ?? null, mint: uuidv7 });
+  db.exec(`PRAGMA busy_timeout = ${WRITER_BUSY_MS}`);
+  return opening;
 }
 
 interface Parts {
@@ -82,7 +93,7 @@ interface Parts {
 }
 
 /** A write with what it leaves behind once it is committed. */
-interface TreeJob<T> extends Job<T> {
+interface TreeWrite<T> extends Write<T> {
   readonly tx: OpenTx;
 }
 
@@ -93,14 +104,14 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
   const listeners = new Listeners(log);
   const lane: Lane = new Lane(writer.db, {
     path,
-    afterCommit(jobs) {
+    afterCommit(writes) {
       xids.committed = xids.issued;
       checkpointer.grown();
-      announce(listeners, jobs);
+      announce(listeners, writes);
     },
   });
   const checkpointer = new Checkpointer(path, { log, hold: (until) => lane.hold(until) });
-  const plain = <T>(work: (q: GuardedQuery) => Promise<T>) => lane.run(plainJob(writer, work));
+  const plain = <T>(work: (q: GuardedQuery) => Promise<T>) => lane.run(plainWrite(writer, work));
   let closing: Promise<void> | null = null;
   return {
     kind: "sqlite",
@@ -110,7 +121,7 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
     read: readsOver(reader),
     feed: eventReads(reader, async () => ({ xmin: xids.committed + 1 })),
     nodes: nodesOver({ node, boot, reader, plain }),
-    write: (rootId, work) => lane.run(treeJob({ rootId, writer, nextXid: () => ++xids.issued }, work)),
+    write: (rootId, work) => lane.run(treeWrite({ rootId, writer, nextXid: () => ++xids.issued }, work)),
     addToken: (token) => plain((q) => tokenWrites(q).add(token)),
     revokeToken: (hash, at) => plain((q) => tokenWrites(q).revoke(hash, at)),
     onCommit: (listener) => listeners.onCommit(listener),
@@ -124,16 +135,24 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
     await lane.close();
     await checkpointer.close();
     reader.db.close();
-    markClean(writer.db);
+    const closedXid = lastXid(writer.db);
+    try {
+      markClean(writer.db);
+    } catch (error) {
+      log.warn(
+        { error: String(error) },
+        "the store could not be marked as closed; the next start looks it over",
+      );
+    }
     writer.db.close();
-    lock.release(xids.committed);
+    lock.release(closedXid);
   }
 }
 
-function treeJob<T>(
+function treeWrite<T>(
   at: { rootId: string; writer: Connection; nextXid: () => number },
   work: (tx: Tx) => Promise<T>,
-): TreeJob<T> {
+): TreeWrite<T> {
   const { rootId } = at;
   const q = new GuardedQuery(at.writer);
   const tx = new OpenTx(q, rootId);
@@ -157,17 +176,17 @@ function treeJob<T>(
 
 const ENDED = "The write has ended; its transaction can no longer be used.";
 
-function plainJob<T>(writer: Connection, work: (q: GuardedQuery) => Promise<T>): Job<T> {
+function plainWrite<T>(writer: Connection, work: (q: GuardedQuery) => Promise<T>): Write<T> {
   const q = new GuardedQuery(writer);
   return { start: () => work(q), revoke: (reason) => q.revoke(reason) };
 }
 
-function announce(listeners: Listeners, jobs: readonly Job<unknown>[]): void {
+function announce(listeners: Listeners, writes: readonly Write<unknown>[]): void {
   const rootIds = new Set<string>();
   const wakes = new Set<string>();
-  for (const job of jobs) {
-    if (!("tx" in job)) continue;
-    const { tx } = job as TreeJob<unknown>;
+  for (const write of writes) {
+    if (!("tx" in write)) continue;
+    const { tx } = write as TreeWrite<unknown>;
     if (tx.events.length > 0 || tx.wakes.size > 0) rootIds.add(tx.rootId);
     for (const sessionId of tx.wakes) wakes.add(sessionId);
   }

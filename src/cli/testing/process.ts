@@ -1,0 +1,47 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+
+export const MAIN = fileURLToPath(new URL("../main.ts", import.meta.url));
+
+export interface Ran {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** A home of its own for the real CLI, and a shared cache of compiled code so that it starts fast. */
+export class CliHome {
+  readonly home = mkdtempSync(join(tmpdir(), "kinfold-cli-"));
+  readonly #compiled = mkdtempSync(join(tmpdir(), "kinfold-compiled-"));
+
+  get env(): NodeJS.ProcessEnv {
+    const clean = Object.entries(process.env).filter(([name]) => !name.startsWith("KINFOLD_"));
+    return { ...Object.fromEntries(clean), KINFOLD_HOME: this.home, NODE_COMPILE_CACHE: this.#compiled };
+  }
+
+  start(args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
+    return spawn(process.execPath, [MAIN, ...args], { env: { ...this.env, ...env } });
+  }
+
+  async run(
+    args: readonly string[],
+    options: { env?: NodeJS.ProcessEnv; input?: string } = {},
+  ): Promise<Ran> {
+    const child = this.start(args, options.env);
+    const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
+    child.stdin?.end(options.input ?? "");
+    const [out, err, code] = await Promise.all([text(child.stdout!), text(child.stderr!), ended]);
+    assert.doesNotMatch(err + out, /^\s+at .*:\d+:\d+\)?$/m, "never a stack trace");
+    return { code, out, err };
+  }
+
+  remove(): void {
+    for (const folder of [this.home, this.#compiled])
+      rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+  }
+}

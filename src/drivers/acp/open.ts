@@ -1,0 +1,144 @@
+import type { LoadSessionResponse, NewSessionResponse } from "@agentclientprotocol/sdk/unstable";
+import { setTimeout as pause } from "node:timers/promises";
+import type { Agent, Steer } from "../../contract/index.ts";
+import { CONTRACT_VERSION } from "../../contract/index.ts";
+import type { OpenFailure, OpenRequest, OpenResult } from "../port.ts";
+import { canSteer } from "./agent-connection.ts";
+import type { AgentConnection } from "./agent-connection.ts";
+import { plainServers } from "./dialect.ts";
+import type { Dialect } from "./dialect.ts";
+import { describeError, describeExit, openFailure, within } from "./failure.ts";
+import { AcpHandle } from "./handle.ts";
+import { selectMode } from "./mode.ts";
+import { currentModel, selectModel } from "./model.ts";
+
+/** What `initialize` has told; a probe starts no agent, so this is known from the first start on. */
+export type Learned = { -readonly [K in "version" | "steer" | "load" | "fork"]?: Agent[K] };
+
+export interface Opening {
+  readonly request: OpenRequest;
+  readonly dialect: Dialect;
+  readonly learned: Learned;
+  readonly defaultModel: string | null;
+}
+
+export interface Opened {
+  readonly result: OpenResult;
+  /** The agent was asked to load and never answered. */
+  readonly isUnanswered: boolean;
+}
+
+export type OpenedSession = (NewSessionResponse | LoadSessionResponse) & { readonly sessionId: string };
+
+/** Opens the agent's session: a new one or an old one, in its mode and with its model. Never rejects. */
+export async function openInTime(connection: AgentConnection, opening: Opening): Promise<Opened> {
+  const { startMs, load } = opening.request;
+  const waitMs = load === null ? 0 : (opening.dialect.load?.waitMaxMs ?? 0);
+  const handshake = openSession(connection, opening);
+  if (await within(handshake, startMs + waitMs)) return handshake;
+  return failed("timeout", `the agent did not answer within ${startMs} ms of its start`);
+}
+
+async function openSession(connection: AgentConnection, opening: Opening): Promise<Opened> {
+  const { request, dialect } = opening;
+  let stage: OpenFailure = "protocol";
+  try {
+    const answer = await initialize(connection);
+    const steer = steerOf(answer, dialect);
+    learn(opening.learned, answer, steer);
+    if (request.load !== null && answer.agentCapabilities?.loadSession !== true) {
+      return failed("load_failed", "this agent cannot load an earlier session");
+    }
+    if (request.load !== null) stage = "load_failed";
+    const session = await newOrLoaded(connection, opening);
+    if (session === null) {
+      return { ...failed("load_failed", "the agent did not answer a load"), isUnanswered: true };
+    }
+    stage = "protocol";
+    const problem = await selectMode(connection, session, dialect.modes?.[request.permission] ?? []);
+    if (problem !== null) return failed("protocol", problem);
+    const wanted = request.model ?? opening.defaultModel;
+    const notice = await selectModel(connection, session, wanted);
+    if (notice !== null) connection.updates.notice(notice);
+    const handle = new AcpHandle({
+      connection,
+      agentSessionId: session.sessionId,
+      agentVersion: dialect.version?.() ?? answer.agentInfo?.version ?? null,
+      model: notice === null ? (wanted ?? currentModel(session)) : currentModel(session),
+      replay: connection.replay(),
+      steer,
+    });
+    return { result: { ok: true, handle }, isUnanswered: false };
+  } catch (error) {
+    return openProblem(connection, error, stage);
+  }
+}
+
+async function openProblem(connection: AgentConnection, error: unknown, stage: OpenFailure): Promise<Opened> {
+  if (!connection.rpc.signal.aborted) return failed(openFailure(error, stage), describeError(error));
+  const exit = await connection.ended();
+  const problem = connection.problem();
+  return problem === null
+    ? failed("exited", describeExit(exit))
+    : failed("protocol", `the agent was ended: ${problem}`);
+}
+
+type Initialized = Awaited<ReturnType<typeof initialize>>;
+
+function initialize(connection: AgentConnection) {
+  return connection.rpc.agent.request("initialize", {
+    protocolVersion: 1,
+    clientInfo: { name: "kinfold", title: "Kinfold", version: CONTRACT_VERSION },
+    clientCapabilities: {
+      fs: { readTextFile: false, writeTextFile: false },
+      terminal: false,
+      elicitation: { form: {} },
+    },
+  });
+}
+
+function steerOf(answer: Initialized, dialect: Dialect): Steer {
+  return canSteer(answer) ? "inject" : (dialect.secondPrompt ?? "none");
+}
+
+function learn(learned: Learned, answer: Initialized, steer: Steer): void {
+  learned.version = answer.agentInfo?.version ?? null;
+  learned.steer = steer;
+  learned.load = answer.agentCapabilities?.loadSession === true;
+  learned.fork = Boolean(answer.agentCapabilities?.sessionCapabilities?.fork);
+}
+
+/** Null where a load was not answered in its time. */
+async function newOrLoaded(connection: AgentConnection, opening: Opening): Promise<OpenedSession | null> {
+  const { request, dialect } = opening;
+  const meta = dialect.meta?.(request);
+  const params = {
+    cwd: request.cwd,
+    mcpServers: dialect.servers?.(request) ?? plainServers(request),
+    ...(meta === undefined ? {} : { _meta: meta }),
+  };
+  if (request.load === null) {
+    const session: NewSessionResponse = await connection.rpc.agent.request("session/new", params);
+    connection.listenTo(session.sessionId);
+    return session;
+  }
+  const sessionId = request.load;
+  await untilLoadable(connection, dialect.load?.waitMs?.(sessionId, request.cwd) ?? 0);
+  connection.updates.startReplay();
+  connection.listenTo(sessionId);
+  const loading = connection.rpc.agent.request("session/load", { ...params, sessionId });
+  const limitMs = dialect.load?.limitMs;
+  if (limitMs !== undefined && !(await within(loading, limitMs))) return null;
+  return { ...(await loading), sessionId };
+}
+
+/** Cut short when the process ends: whoever stops it must not wait for this. */
+async function untilLoadable(connection: AgentConnection, waitMs: number): Promise<void> {
+  if (waitMs <= 0) return;
+  const { signal } = connection.rpc;
+  await pause(waitMs, undefined, { signal });
+}
+
+function failed(reason: OpenFailure, message: string): Opened {
+  return { result: { ok: false, reason, message }, isUnanswered: false };
+}

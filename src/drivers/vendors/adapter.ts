@@ -1,0 +1,160 @@
+import { spawn } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { findCommand } from "../environment.ts";
+
+/** A program of the protocol's own project that starts a vendor's agent and speaks ACP for it. */
+export interface AdapterPackage {
+  readonly name: string;
+  readonly package: string;
+  /** Pinned: npm picks an older one by itself where it does not like the Node it runs under. */
+  readonly version: string;
+  readonly entry: string;
+  /** About so much is on the disk when it is installed, for a progress bar. */
+  readonly installedBytes: number;
+}
+
+export interface AdapterPlace {
+  /** Where Kinfold keeps its adapters: `<home>/agents`. */
+  readonly agentsDir: string;
+}
+
+export interface InstallProgress {
+  readonly doneBytes: number;
+  readonly totalBytes: number;
+}
+
+export type InstallResult =
+  | { readonly ok: true; readonly path: string; readonly version: string }
+  | { readonly ok: false; readonly message: string };
+
+/** The adapter's script where it is installed in the pinned version; else why it cannot be used. */
+export function locateAdapter(
+  adapter: AdapterPackage,
+  place: AdapterPlace,
+): { readonly path: string } | { readonly problem: string } {
+  const folder = packageFolder(adapter, place);
+  const path = join(folder, adapter.entry);
+  if (!existsSync(path)) return { problem: "Kinfold's adapter for it is not installed" };
+  const found = installedVersion(folder);
+  if (found === adapter.version) return { path };
+  return { problem: `Kinfold's adapter for it is version ${found ?? "unknown"} and not ${adapter.version}` };
+}
+
+/**
+ * Installs the adapter without the vendor's program that it would bring along: the person's own
+ * is used. It is made in a folder beside and put in place when it is whole. Never rejects.
+ */
+export async function installAdapter(
+  adapter: AdapterPackage,
+  place: AdapterPlace,
+  onProgress: (progress: InstallProgress) => void = () => undefined,
+): Promise<InstallResult> {
+  const target = join(place.agentsDir, adapter.name);
+  const making = join(place.agentsDir, `.${adapter.name}-${process.pid}`);
+  try {
+    await mkdir(making, { recursive: true, mode: 0o700 });
+    await writeFile(join(making, "package.json"), '{ "private": true }\n');
+    const watch = watchSize(making, adapter.installedBytes, onProgress);
+    const message = await runNpm(making, `${adapter.package}@${adapter.version}`);
+    await watch.end();
+    if (message !== null) return { ok: false, message };
+    await rm(target, { recursive: true, force: true });
+    await rename(making, target);
+  } catch (error) {
+    return { ok: false, message: error instanceof Error ? error.message : String(error) };
+  } finally {
+    await rm(making, { recursive: true, force: true });
+  }
+  const located = locateAdapter(adapter, place);
+  if ("problem" in located) return { ok: false, message: located.problem };
+  onProgress({ doneBytes: adapter.installedBytes, totalBytes: adapter.installedBytes });
+  return { ok: true, path: located.path, version: adapter.version };
+}
+
+function packageFolder(adapter: AdapterPackage, place: AdapterPlace): string {
+  return join(place.agentsDir, adapter.name, "node_modules", adapter.package);
+}
+
+function installedVersion(folder: string): string | null {
+  try {
+    const { version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as {
+      version?: string;
+    };
+    return version ?? null;
+  } catch {
+    return null;
+  }
+}
+
+const ARGUMENTS = [
+  "install",
+  "--omit=optional",
+  "--omit=dev",
+  "--ignore-scripts",
+  "--no-audit",
+  "--no-fund",
+  "--no-package-lock",
+  "--loglevel=error",
+  "--save-exact",
+];
+const SIZE_MS = 250;
+const INSTALL_MS = 600_000;
+
+/** Resolves to what npm complained about, or null. It runs under our own Node, which decides what it picks. */
+function runNpm(cwd: string, wanted: string): Promise<string | null> {
+  const nodeFolder = dirname(process.execPath);
+  const path = `${nodeFolder}:${process.env["PATH"] ?? ""}`;
+  const npm = findCommand("npm", path);
+  if (npm === null) return Promise.resolve("npm was not found on the PATH");
+  const env = { ...process.env, PATH: path, npm_config_update_notifier: "false" };
+  const child = spawn(npm, [...ARGUMENTS, wanted], { cwd, env, stdio: ["ignore", "ignore", "pipe"] });
+  const timer = setTimeout(() => child.kill("SIGKILL"), INSTALL_MS);
+  let said = "";
+  child.stderr.on("data", (chunk: Buffer) => {
+    said = (said + chunk.toString("utf8")).slice(-4_000);
+  });
+  return new Promise((resolve) => {
+    child.once("error", (error) => resolve(error.message));
+    child.once("close", (code) => {
+      clearTimeout(timer);
+      const last = said.trim().split("\n").slice(-5).join(" ");
+      resolve(code === 0 ? null : `npm could not install ${wanted}: ${last || `exit ${code}`}`);
+    });
+  });
+}
+
+/** npm shows no progress to a program, but what it has written can be measured. */
+function watchSize(folder: string, totalBytes: number, tell: (progress: InstallProgress) => void) {
+  let isOver = false;
+  const measuring = (async () => {
+    while (!isOver) {
+      const doneBytes = Math.min(await bytesIn(folder), Math.floor(totalBytes * 0.99));
+      tell({ doneBytes, totalBytes });
+      await new Promise((resolve) => setTimeout(resolve, SIZE_MS));
+    }
+  })();
+  return {
+    end(): Promise<void> {
+      isOver = true;
+      return measuring;
+    },
+  };
+}
+
+async function bytesIn(folder: string): Promise<number> {
+  try {
+    const names = await readdir(folder, { recursive: true, withFileTypes: true });
+    const sizes = names
+      .filter((one) => one.isFile())
+      .map(async (one) => (await stat(join(one.parentPath, one.name))).size);
+    return (await Promise.allSettled(sizes)).reduce(
+      (sum, one) => sum + (one.status === "fulfilled" ? one.value : 0),
+      0,
+    );
+  } catch {
+    // npm moves folders about while it works; the next look will find them.
+    return 0;
+  }
+}

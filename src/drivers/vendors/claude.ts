@@ -1,0 +1,89 @@
+import { join } from "node:path";
+import { serversWith } from "../acp/dialect.ts";
+import { SERVER_NAME } from "../acp/tool-call.ts";
+import { NETWORK, TOOL_MS } from "./vendor.ts";
+import type { Look, Vendor } from "./vendor.ts";
+
+/** Its own sub-agents would be children that nobody can see, stop or pay for. */
+const OWN_AGENTS = ["Agent", "Task", "Workflow"];
+const EDITS = ["Edit", "Write", "NotebookEdit"];
+
+/**
+ * Claude Code through its ACP adapter. The adapter writes MCP headers into an argument of
+ * `claude`, where every user could read them, so the header names a variable that only this
+ * process has; Claude Code puts its value in.
+ */
+export const claude: Vendor = {
+  name: "claude",
+  title: "Claude Code",
+  program: "claude",
+  speaks: {
+    adapter: {
+      name: "claude",
+      package: "@agentclientprotocol/claude-agent-acp",
+      version: "0.99.1",
+      entry: "dist/index.js",
+      installedBytes: 77_000_000,
+    },
+    programVariable: "CLAUDE_CODE_EXECUTABLE",
+  },
+  howToInstall: "npm install -g @anthropic-ai/claude-code",
+  howToSignIn: "run: claude",
+  env: [
+    ...NETWORK,
+    "ANTHROPIC_*",
+    "CLAUDE_*",
+    "DISABLE_AUTOUPDATER",
+    "DISABLE_TELEMETRY",
+    "DISABLE_ERROR_REPORTING",
+    "IS_SANDBOX",
+  ],
+  known: { steer: "inject", load: true, fork: true, cost: "usd", questions: true },
+  enforces: { "read-only": "agent", ask: "asked", workspace: "asked", full: "agent" },
+  modes: {
+    "read-only": ["plan"],
+    ask: ["default"],
+    workspace: ["acceptEdits"],
+    // As root the adapter does not offer to skip its questions; then they are asked and allowed.
+    full: ["bypassPermissions", "acceptEdits"],
+  },
+  signedIn,
+  launch: ({ mcp }) => ({
+    env: { MCP_TOOL_TIMEOUT: String(TOOL_MS), ...(mcp === null ? {} : { KINFOLD_TOKEN: mcp.token }) },
+  }),
+  // oxlint-disable-next-line no-template-curly-in-string -- Claude Code replaces it itself.
+  servers: (request) => serversWith(request, () => "Bearer ${KINFOLD_TOKEN}"),
+  meta: (request, { closed }) => ({
+    claudeCode: {
+      options: {
+        allowedTools: [`mcp__${SERVER_NAME}`],
+        disallowedTools: [...OWN_AGENTS, ...(request.permission === "read-only" ? EDITS : [])],
+        settings: { permissions: { deny: closed.flatMap(denials) } },
+        promptSuggestions: false,
+      },
+    },
+  }),
+};
+
+/** A rule's path is absolute when it begins with two slashes. */
+function denials(path: string): string[] {
+  return ["Read", "Edit"].flatMap((tool) => [`${tool}(/${path})`, `${tool}(/${path}/**)`]);
+}
+
+function signedIn({ env, home, platform, has, read }: Look): boolean | null {
+  const isGiven = [
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_USE_BEDROCK",
+    "CLAUDE_CODE_USE_VERTEX",
+    "CLAUDE_CODE_USE_FOUNDRY",
+  ].some((name) => Boolean(env[name]));
+  if (isGiven) return true;
+  const folder = env["CLAUDE_CONFIG_DIR"] ?? join(home, ".claude");
+  if (has(join(folder, ".credentials.json"))) return true;
+  if (read(join(folder, "settings.json")).includes('"apiKeyHelper"')) return true;
+  const accountFile = env["CLAUDE_CONFIG_DIR"] ? join(folder, ".claude.json") : join(home, ".claude.json");
+  if (read(accountFile).includes('"oauthAccount"')) return true;
+  return platform === "darwin" ? null : false;
+}

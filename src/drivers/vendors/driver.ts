@@ -1,0 +1,176 @@
+import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { homedir } from "node:os";
+import { join, relative, sep } from "node:path";
+import type { Agent, AgentCommand } from "../../contract/index.ts";
+import type { Log } from "../../log.ts";
+import { createAcpDriver } from "../acp/driver.ts";
+import type { Dialect, Launch } from "../acp/dialect.ts";
+import { agentEnvironment, findCommand } from "../environment.ts";
+import type { Driver, OpenRequest } from "../port.ts";
+import type { ProcessHost } from "../process.ts";
+import { locateAdapter } from "./adapter.ts";
+import type { Look, Surroundings, Vendor } from "./vendor.ts";
+import type { Versions } from "./version.ts";
+
+export interface VendorOptions {
+  /** Kinfold's home. */
+  readonly home: string;
+  /** What the configuration says of it: another command, more variables, a model. */
+  readonly own?: AgentCommand | undefined;
+  readonly versions: Versions;
+  readonly host: ProcessHost;
+  readonly log: Log;
+}
+
+/** A vendor's agent over ACP, started in the way that this machine has it. */
+export function createVendorDriver(vendor: Vendor, options: VendorOptions): Driver {
+  const { own } = options;
+  const env = [...vendor.env, ...(own?.env ?? [])];
+  let version: string | null = null;
+  return createAcpDriver({
+    name: vendor.name,
+    title: own?.title ?? vendor.title,
+    command: own?.command ?? [vendor.program],
+    env,
+    model: own?.model ?? null,
+    known: vendor.known,
+    async describe() {
+      const described = await describe(vendor, options, env);
+      ({ version } = described);
+      return described;
+    },
+    dialect: dialectOf(vendor, options, () => version),
+    enforces: vendor.enforces,
+    host: options.host,
+    log: options.log,
+  });
+}
+
+export function agentsDirOf(home: string): string {
+  return join(home, "agents");
+}
+
+/** The person's own program, its command line for us, and what is missing. */
+export interface Found {
+  readonly program: string | null;
+  readonly command: readonly string[];
+  readonly problem: string | null;
+  readonly howToInstall: string | null;
+}
+
+/** Looks for a vendor's program and adapter as they are now: either may have come since the last look. */
+export function findVendor(vendor: Vendor, options: Pick<VendorOptions, "home" | "own">): Found {
+  const path = process.env["PATH"];
+  const program = findCommand(vendor.program, path);
+  const { own } = options;
+  if (own !== undefined) {
+    const isThere = findCommand(own.command[0] ?? "", path) !== null;
+    const problem = isThere ? null : `${own.command[0]} was not found on the PATH`;
+    const howToInstall = isThere ? null : (own.howToInstall ?? vendor.howToInstall);
+    return { program, command: own.command, problem, howToInstall };
+  }
+  const { speaks } = vendor;
+  const adapter =
+    "adapter" in speaks ? locateAdapter(speaks.adapter, { agentsDir: agentsDirOf(options.home) }) : null;
+  const add = `kinfold agents add ${vendor.name}`;
+  if (program === null) {
+    const howToInstall = adapter === null ? vendor.howToInstall : `${vendor.howToInstall} && ${add}`;
+    return { program, command: [], problem: `${vendor.program} was not found on the PATH`, howToInstall };
+  }
+  if ("arguments" in speaks) {
+    return { program, command: [program, ...speaks.arguments], problem: null, howToInstall: null };
+  }
+  if (adapter === null || "problem" in adapter) {
+    return { program, command: [], problem: adapter?.problem ?? null, howToInstall: add };
+  }
+  return { program, command: [process.execPath, adapter.path], problem: null, howToInstall: null };
+}
+
+/** Whether somebody is signed in to it, from files and variables only. */
+export function isSignedIn(vendor: Vendor): boolean | null {
+  const look: Look = {
+    env: process.env,
+    home: homedir(),
+    platform: process.platform,
+    has: existsSync,
+    read: readSmall,
+  };
+  return vendor.signedIn(look);
+}
+
+async function describe(vendor: Vendor, options: VendorOptions, env: readonly string[]) {
+  const found = findVendor(vendor, options);
+  const seen = agentEnvironment(process.env, { leaseId: "probe", names: env });
+  const version = found.program === null ? null : await options.versions.of(found.program, seen);
+  const signedIn = found.program === null && found.problem !== null ? null : isSignedIn(vendor);
+  const notSignedIn = signedIn === false ? `nobody is signed in (${vendor.howToSignIn})` : null;
+  return {
+    installed: found.problem === null,
+    version,
+    signedIn,
+    problem: found.problem ?? notSignedIn,
+    howToInstall: found.howToInstall,
+  } satisfies Partial<Agent>;
+}
+
+function dialectOf(vendor: Vendor, options: VendorOptions, version: () => string | null): Dialect {
+  const at = (request: OpenRequest): Surroundings => ({
+    closed: closedTo(request.cwd, options.home),
+    folder: join(agentsDirOf(options.home), vendor.name),
+  });
+  const { servers, meta } = vendor;
+  return {
+    launch: (request) => launchOf(vendor, options, { request, at: at(request) }),
+    ...(servers === undefined ? {} : { servers }),
+    ...(meta === undefined ? {} : { meta: (request: OpenRequest) => meta(request, at(request)) }),
+    ...(vendor.modes === undefined ? {} : { modes: vendor.modes }),
+    ...(vendor.load === undefined ? {} : { load: vendor.load }),
+    ...secondPromptOf(vendor),
+    allowsInFull: true,
+    version,
+  };
+}
+
+function secondPromptOf(vendor: Vendor): Pick<Dialect, "secondPrompt"> {
+  const { steer } = vendor.known;
+  return steer === "queue" || steer === "restart" ? { secondPrompt: steer } : {};
+}
+
+function launchOf(
+  vendor: Vendor,
+  options: VendorOptions,
+  { request, at }: { request: OpenRequest; at: Surroundings },
+): Launch {
+  const found = findVendor(vendor, options);
+  if (found.problem !== null) {
+    return { ok: false, problem: `${found.problem}; ${found.howToInstall ?? "install it"}` };
+  }
+  const extra = vendor.launch?.(request, at) ?? {};
+  const { speaks } = vendor;
+  const isNamed = "programVariable" in speaks && found.program !== null;
+  return {
+    ok: true,
+    command: [...found.command, ...(extra.args ?? [])],
+    env: { ...extra.env, ...(isNamed ? { [speaks.programVariable]: found.program } : {}) },
+  };
+}
+
+/** All of Kinfold's home; where a session works inside it, all but what it works in. */
+function closedTo(cwd: string, home: string): string[] {
+  const way = relative(home, cwd);
+  if (way.startsWith("..") || way === "") return [home];
+  const [own] = way.split(sep);
+  return readdirSync(home)
+    .filter((name) => name !== own)
+    .map((name) => join(home, name));
+}
+
+const SMALL_BYTES = 1_000_000;
+
+function readSmall(path: string): string {
+  try {
+    return readFileSync(path, "utf8").slice(0, SMALL_BYTES);
+  } catch {
+    return "";
+  }
+}

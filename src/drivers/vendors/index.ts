@@ -1,0 +1,14 @@
+import { claude } from "./claude.ts";
+import { codex } from "./codex.ts";
+import { gemini } from "./gemini.ts";
+import { goose } from "./goose.ts";
+import { opencode } from "./opencode.ts";
+import type { Vendor } from "./vendor.ts";
+
+/** Every vendor that Kinfold knows by name. */
+export const VENDORS: readonly Vendor[] = [claude, codex, gemini, opencode, goose];
+
+export { agentsDirOf, findVendor, isSignedIn } from "./driver.ts";
+export { installAdapter, locateAdapter } from "./adapter.ts";
+export type { AdapterPackage, InstallProgress, InstallResult } from "./adapter.ts";
+export type { Vendor } from "./vendor.ts";

@@ -1,0 +1,58 @@
+import { join } from "node:path";
+import type { Permission } from "../../contract/index.ts";
+import { NETWORK, TOOL_MS } from "./vendor.ts";
+import type { Look, Vendor } from "./vendor.ts";
+
+const MORE_KEYS = ["OPENROUTER_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "GROQ_API_KEY", "XAI_API_KEY"];
+
+/** OpenCode: everything particular goes into one variable that it merges over its own configuration. */
+export const opencode: Vendor = {
+  name: "opencode",
+  title: "OpenCode",
+  program: "opencode",
+  speaks: { arguments: ["acp"] },
+  howToInstall: "npm install -g opencode-ai",
+  howToSignIn: "run: opencode auth login",
+  env: [...NETWORK, "OPENCODE_*", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", ...MORE_KEYS],
+  known: { steer: "queue", load: true, fork: true, cost: "usd", questions: false },
+  enforces: { "read-only": "agent", ask: "asked", workspace: "asked", full: "agent" },
+  // One load in ten was never answered; the next one was.
+  load: { limitMs: 30_000, tries: 2 },
+  signedIn,
+  launch: ({ permission }, { closed }) => ({
+    env: {
+      OPENCODE_DISABLE_AUTOUPDATE: "1",
+      OPENCODE_CONFIG_CONTENT: JSON.stringify({
+        permission: rulesOf(permission, closed),
+        experimental: { mcp_timeout: TOOL_MS },
+      }),
+    },
+  }),
+};
+
+/**
+ * The last rule that fits wins. Its own sub-agents are off in every mode: one that asks for
+ * something would hang its parent's prompt for ever.
+ */
+function rulesOf(mode: Permission, closed: readonly string[]): Record<string, unknown> {
+  const change = { "read-only": "deny", ask: "ask", workspace: "ask", full: "allow" }[mode];
+  const outside = mode === "full" ? "allow" : "ask";
+  return {
+    edit: mode === "workspace" ? "allow" : change,
+    bash: change,
+    webfetch: mode === "full" ? "allow" : "ask",
+    task: "deny",
+    external_directory: {
+      "*": outside,
+      ...Object.fromEntries(closed.flatMap((path) => [path, join(path, "**")]).map((path) => [path, "deny"])),
+    },
+  };
+}
+
+function signedIn({ env, home, has, read }: Look): boolean | null {
+  const data = env["XDG_DATA_HOME"] ?? join(home, ".local", "share");
+  if (read(join(data, "opencode", "auth.json")).length > 4) return true;
+  if (opencode.env.some((name) => name.endsWith("_API_KEY") && Boolean(env[name]))) return true;
+  // It may have a provider in its configuration, or use a model that needs no account.
+  return has(join(data, "opencode")) ? null : false;
+}

@@ -1,0 +1,102 @@
+import { execFile } from "node:child_process";
+import { mkdirSync, readFileSync, realpathSync, statSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+
+/** Versions of programs, kept by path and time of change: some take a second to say theirs. */
+export class Versions {
+  readonly #file: string;
+  #known: Record<string, Known> | null = null;
+
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  /** Null where the program does not say it in time. */
+  async of(program: string, env: NodeJS.ProcessEnv): Promise<string | null> {
+    const at = seenAt(program);
+    if (at === null) return null;
+    const known = this.#load()[at.path];
+    if (known !== undefined && known.changedAt === at.changedAt && known.bytes === at.bytes) {
+      return known.version;
+    }
+    const version = packageVersion(at.path) ?? (await saidVersion(program, env));
+    if (version !== null) this.#keep(at, version);
+    return version;
+  }
+
+  #load(): Record<string, Known> {
+    this.#known ??= readKnown(this.#file);
+    return this.#known;
+  }
+
+  #keep(at: Seen, version: string): void {
+    const all = { ...this.#load(), [at.path]: { changedAt: at.changedAt, bytes: at.bytes, version } };
+    this.#known = all;
+    try {
+      mkdirSync(dirname(this.#file), { recursive: true, mode: 0o700 });
+      writeFileSync(this.#file, `${JSON.stringify(all, null, 1)}\n`, { mode: 0o600 });
+    } catch {
+      // What cannot be kept is asked again at the next start.
+      this.#known = all;
+    }
+  }
+}
+
+interface Known {
+  readonly changedAt: number;
+  readonly bytes: number;
+  readonly version: string;
+}
+
+interface Seen extends Omit<Known, "version"> {
+  readonly path: string;
+}
+
+const SAY_MS = 5_000;
+const VERSION = /\d+\.\d+\.\d+(?:-[\w.]+)?/;
+
+function seenAt(program: string): Seen | null {
+  try {
+    const path = realpathSync(program);
+    const { mtimeMs, size } = statSync(path);
+    return { path, changedAt: mtimeMs, bytes: size };
+  } catch {
+    return null;
+  }
+}
+
+function readKnown(file: string): Record<string, Known> {
+  try {
+    return JSON.parse(readFileSync(file, "utf8")) as Record<string, Known>;
+  } catch {
+    return {};
+  }
+}
+
+/** A program installed by npm stands inside its package, which says its version without being started. */
+function packageVersion(path: string): string | null {
+  if (!path.includes(`${join("/", "node_modules", "/")}`)) return null;
+  for (let folder = dirname(path); basename(folder) !== "node_modules"; folder = dirname(folder)) {
+    if (folder === dirname(folder)) return null;
+    try {
+      const { name, version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as {
+        name?: string;
+        version?: string;
+      };
+      if (name !== undefined && version !== undefined) return VERSION.exec(version)?.[0] ?? null;
+    } catch {
+      // Not the package's own folder yet.
+      continue;
+    }
+  }
+  return null;
+}
+
+function saidVersion(program: string, env: NodeJS.ProcessEnv): Promise<string | null> {
+  return new Promise((resolve) => {
+    const options = { timeout: SAY_MS, killSignal: "SIGKILL" as const, env };
+    execFile(program, ["--version"], options, (error, stdout) =>
+      resolve(error ? null : (VERSION.exec(stdout)?.[0] ?? null)),
+    );
+  });
+}
