@@ -12,7 +12,7 @@ import { startClock } from "../kernel/trigger.ts";
 import { callbacksKnown } from "../kernel/stopping.ts";
 import type { LeaseRecord, MessageRecord, NewEntry, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
 import type { EngineDeps } from "./deps.ts";
-import { triggerBody } from "./trigger-body.ts";
+import { triggerBody } from "../kernel/trigger-body.ts";
 
 const BATCH_MAX = 16;
 

@@ -62,7 +62,7 @@ export async function subagent(
   return {
     results,
     isOver: open.length === 0,
-    cursor: open.length === 0 ? null : encodeCursor({ ids: open, misses: 0 }),
+    cursor: open.length === 0 ? null : encodeCursor({ ids: open, misses: 0, shown: [] }),
     taken: ends.flatMap((end) => end.takenId ?? []),
   };
 }

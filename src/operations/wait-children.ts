@@ -3,6 +3,7 @@ import {
   type ChildEnd,
   type InputOf,
   Refusal,
+  shortId,
   type WaitChildrenOutput,
 } from "../contract/index.ts";
 import { type CallbackData, renderBlock } from "../domain/callback.ts";
@@ -11,6 +12,7 @@ import { isStopping, withLeft } from "../kernel/stopping.ts";
 import { newDeliveryId } from "../kernel/id.ts";
 import type { SessionRecord, Tx, TurnRecord } from "../store/port.ts";
 import { blocking } from "./blocking.ts";
+import { asking, takeAttention } from "./attention.ts";
 import type { OperationDeps } from "./deps.ts";
 import type { Call } from "./port.ts";
 import { callerSession, describe, isBelow, resolve } from "./resolve.ts";
@@ -39,25 +41,30 @@ export async function waitChildren(
   const started = performance.now();
   const look = async (): Promise<Split | null> => {
     const split = await splitByEnd(deps, ids);
-    return enough(input.until, split.over.length, ids.length) ? split : null;
+    if (enough(input.until, split.over.length, ids.length)) return split;
+    return (await asking(deps, self, { ids, shown: cursor.shown })).length > 0 ? split : null;
   };
   const found = await blocking(deps, self, look, { timeMs, signal: call.signal });
   const { over, working } = found ?? (await splitByEnd(deps, ids));
   if (call.signal.aborted) throw new Refusal("shutting_down", "The caller has gone.");
   const done = await takeEnds(deps, caller, self, over);
+  const fresh = await asking(deps, self, { ids, shown: cursor.shown });
+  const needsYou = await takeAttention(deps, caller, self, fresh);
   deps.reached("wait.taken");
   const timedOut = found === null;
   if (input.sourceForm) refuseSourceForm(done, [...over, ...working], input, timedOut);
-  const misses = done.length === 0 ? cursor.misses + 1 : 0;
+  const isNews = done.length > 0 || needsYou.length > 0;
+  const misses = isNews ? 0 : cursor.misses + 1;
+  const shown = [...cursor.shown, ...needsYou.map((each) => shortId(each.triggerId))];
   return {
     done,
-    needsYou: [],
+    needsYou,
     working: await Promise.all(working.map((session) => describeWork(deps, session))),
     timedOut,
     capped: timedOut && timeMs < (input.timeoutMs ?? timeMs + 1),
     waitedMs: Math.round(performance.now() - started),
-    cursor: encodeCursor({ ids: working.map((each) => each.id), misses }),
-    taken: done.flatMap((each) => each.takenId ?? []),
+    cursor: encodeCursor({ ids: working.map((each) => each.id), misses, shown }),
+    taken: [...done, ...needsYou].flatMap((each) => each.takenId ?? []),
   };
 }
 
