@@ -47,6 +47,11 @@ export const Config = z.strictObject({
         .describe("the time before a stated default holds, or a permission is denied"),
     })
     .prefault({}),
+  mcp: z
+    .strictObject({
+      aliases: z.boolean().default(false).describe("list create_session beside spawn_session"),
+    })
+    .prefault({}),
   onParentEnd: z.enum(["cancel", "detach"]).default("cancel"),
   limits: Limits.prefault({}),
   idleMs: z.int().min(0).default(60_000).describe("how long a process lives after its round closed"),

@@ -1,4 +1,5 @@
 export * from "./agent.ts";
+export * from "./attach.ts";
 export * from "./caller.ts";
 export * from "./config.ts";
 export * from "./entry.ts";
@@ -13,6 +14,8 @@ export * from "./refusal.ts";
 export * from "./session.ts";
 export * from "./spawn.ts";
 export * from "./token.ts";
+export * from "./tool.ts";
+export * from "./tool-words.ts";
 export * from "./trigger.ts";
 export * from "./turn.ts";
 export * from "./version.ts";

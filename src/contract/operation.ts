@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { Agent } from "./agent.ts";
+import { AttachInput, AttachOutput } from "./attach.ts";
 import { Entry } from "./entry.ts";
 import { SessionRef } from "./id.ts";
 import {
@@ -128,6 +129,15 @@ export const OPERATIONS = {
     refusals: spawning,
     http: { method: "POST", path: "/api/sessions" },
     cli: "spawn",
+    sessions: false,
+  },
+  attach: {
+    summary: "Make a session for a client in somebody's own terminal, with a token of its own.",
+    input: AttachInput,
+    output: AttachOutput,
+    refusals: ["cwd_not_found", "cwd_not_allowed"],
+    http: { method: "POST", path: "/api/sessions/attach" },
+    cli: "mcp",
     sessions: false,
   },
   list: {
@@ -259,6 +269,7 @@ export const OPERATIONS = {
       open: z.number(),
       unread: z.number(),
       sessions: z.array(Session),
+      triggers: z.array(Trigger).describe("open ones that wait for the caller"),
     }),
     refusals: ["not_found"],
     mcp: "list_sessions",

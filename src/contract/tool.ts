@@ -59,8 +59,12 @@ export interface ListedTool {
   readonly title?: string;
   readonly description: string;
   readonly inputSchema: { readonly type: "object"; readonly properties: object; readonly required?: string[] };
-  readonly annotations: Readonly<Record<string, boolean>>;
-  readonly _meta?: Readonly<Record<string, boolean>>;
+  readonly annotations: {
+    readonly readOnlyHint?: true;
+    readonly destructiveHint?: false;
+    readonly openWorldHint?: false;
+  };
+  readonly _meta?: Record<string, boolean>;
 }
 
 /** The list of a role: the same bytes for the life of a session. */

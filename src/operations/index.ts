@@ -2,6 +2,7 @@ import type { Caller, OperationName } from "../contract/index.ts";
 import { requireRight } from "./authority.ts";
 import { agents, health } from "./health.ts";
 import { ask, planReview } from "./ask.ts";
+import { attach } from "./attach.ts";
 import { cancel, detach } from "./cancel.ts";
 import type { OperationDeps } from "./deps.ts";
 import type { Operations } from "./port.ts";
@@ -30,6 +31,7 @@ export function createOperations(deps: OperationDeps): Operations {
     health: () => health(deps),
     agents: () => agents(deps),
     create: (caller, input) => create(deps, caller, input),
+    attach: (caller, input) => attach(deps, caller, input),
     list: (caller, input) => read.list(deps, caller, input),
     get: (caller, input) => read.get(deps, caller, input),
     update: (caller, input) => update(deps, caller, input),

@@ -156,6 +156,7 @@ export async function family(
     open: mine.filter((row) => row.roundOpen && row.id !== self.id && row.id !== self.parentId).length,
     unread: await deps.store.read.messages.queuedCount(self.id),
     sessions: await viewSessions(deps, wanted),
+    triggers: (await deps.store.read.triggers.open({ toId: self.id })).map(viewTrigger),
   };
 }
 

@@ -60,7 +60,7 @@ export async function decideStart(
   refuseUnavailable(deps, input);
   const cwd = await decideFolder(deps, input.cwd, parent);
   const profile = findProfile(deps, input.profile ?? "default", cwd);
-  const agent = await findAgent(deps, input.agent ?? profile.agent ?? parent?.agent ?? deps.config.agent);
+  const agent = await findAgent(deps, input.agent ?? profile.agent ?? (await agentOf(deps, parent)));
   const permission = decidePermission(deps, { asked: input.permission, profile, parent });
   const callback = decideCallback(deps, { asked: input.callback, profile, parent });
   const sameAgent = parent !== null && parent.agent === agent.name;
@@ -224,6 +224,14 @@ function findProfile(deps: OperationDeps, name: string, cwd: string): Profile {
   );
 }
 
+/** A child is like its parent, unless that is a client of somebody's own that we have no driver for. */
+async function agentOf(deps: OperationDeps, parent: SessionRecord | null): Promise<string> {
+  if (parent === null) return deps.config.agent;
+  if (parent.origin !== "attached") return parent.agent;
+  const node = await deps.store.nodes.byName(deps.config.node);
+  return node?.agents.some((each) => each.name === parent.agent) ? parent.agent : deps.config.agent;
+}
+
 async function findAgent(deps: OperationDeps, name: string): Promise<Agent> {
   const node = await deps.store.nodes.byName(deps.config.node);
   const agents = node?.agents ?? [];
@@ -291,7 +299,7 @@ function decideBudget(asked: Budget, profile: Profile, parent: SessionRecord | n
   return Object.fromEntries(least.filter(([, value]) => value !== Infinity));
 }
 
-async function decideFolder(
+export async function decideFolder(
   deps: OperationDeps,
   asked: string | undefined,
   parent: SessionRecord | null,
