@@ -53,6 +53,7 @@ export const SpawnOutput = z.object({
   childrenOpen: z.number(),
   childrenMax: z.number(),
   queuedBehind: z.number(),
+  turnsMax: z.number().describe("turns that run at once on its node"),
 });
 export type SpawnOutput = z.infer<typeof SpawnOutput>;
 

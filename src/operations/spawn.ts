@@ -233,5 +233,6 @@ export async function spawnReply(
     childrenOpen: siblings.length,
     childrenMax: deps.config.limits.childrenMax,
     queuedBehind: isQueued ? before : 0,
+    turnsMax: deps.config.limits.turnsMax,
   };
 }
