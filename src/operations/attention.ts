@@ -2,6 +2,7 @@ import type { Caller, WaitChildrenOutput } from "../contract/index.ts";
 import { shortId } from "../contract/index.ts";
 import { triggerBody } from "../kernel/trigger-body.ts";
 import type { SessionRecord, TriggerRecord } from "../store/port.ts";
+import { carrierOf } from "./carrying.ts";
 import type { OperationDeps } from "./deps.ts";
 import { isBelow } from "./resolve.ts";
 
@@ -32,7 +33,7 @@ export async function takeAttention(
 ): Promise<Attention[]> {
   if (triggers.length === 0) return [];
   return deps.store.write(self.rootId, async (tx) => {
-    const turn = await tx.turns.running(self.id);
+    const carrier = await carrierOf(tx, caller);
     const messages = await tx.messages.ofSession(self.id, ["queued", "taken", "landed"]);
     const found: Attention[] = [];
     for (const trigger of triggers) {
@@ -40,9 +41,8 @@ export async function takeAttention(
       const message = messages.find((each) => each.metadata["triggerId"] === trigger.id);
       if (session === null || message === undefined) continue;
       const at = deps.now();
-      const patch = { status: "taken", carrier: "tool", turnId: turn?.id ?? null, takenAt: at } as const;
-      const mayTake = turn !== null && turn.fence === caller.fence;
-      const wasTaken = mayTake && (await tx.messages.move(message.id, ["queued"], patch));
+      const patch = { status: "taken", carrier: "tool", turnId: carrier?.turnId ?? null, takenAt: at } as const;
+      const wasTaken = carrier !== null && (await tx.messages.move(message.id, ["queued"], patch));
       const what = message.body ?? (await triggerBody(tx, self, message)) ?? "";
       const { id: sessionId, name } = session;
       found.push({

@@ -1,5 +1,6 @@
 import { type Caller, type InputOf, type InspectOutput, Refusal } from "../contract/index.ts";
 import { mergeReceipts, receiptLine } from "../domain/receipt.ts";
+import { firstBytes } from "../domain/text.ts";
 import { transcriptText } from "../domain/transcript.ts";
 import { lastMessageOf } from "../kernel/callback.ts";
 import type { SessionRecord } from "../store/port.ts";
@@ -8,7 +9,7 @@ import { resolve } from "./resolve.ts";
 import { viewEntry, viewOne } from "./view.ts";
 
 /** What one reply may hold; the rest comes by cursor. */
-const PART_CHARACTERS = 20_000;
+const PART_BYTES = 20_000;
 
 /** Evidence about one session: what it said, what it did, what Kinfold saw. */
 export async function inspect(
@@ -19,13 +20,13 @@ export async function inspect(
   const session = await resolve(deps, caller, input.id);
   const whole = await textOf(deps, session, input);
   const from = input.cursor === undefined ? 0 : offsetOf(input.cursor);
-  const text = whole.slice(from, from + PART_CHARACTERS);
-  const isMore = from + PART_CHARACTERS < whole.length;
+  const text = firstBytes(whole.slice(from), PART_BYTES);
+  const end = from + text.length;
   return {
     session: await viewOne(deps, session),
     view: input.view,
     text,
-    cursor: isMore ? `c${from + PART_CHARACTERS}` : null,
+    cursor: end < whole.length ? `c${end}` : null,
   };
 }
 

@@ -10,8 +10,9 @@ import { type CallbackData, renderBlock } from "../domain/callback.ts";
 import { callbackData, callbackKey } from "../kernel/callback.ts";
 import { isStopping, withLeft } from "../kernel/stopping.ts";
 import { newDeliveryId } from "../kernel/id.ts";
-import type { SessionRecord, Tx, TurnRecord } from "../store/port.ts";
+import type { SessionRecord, Tx } from "../store/port.ts";
 import { blocking } from "./blocking.ts";
+import { carrierOf } from "./carrying.ts";
 import { asking, takeAttention } from "./attention.ts";
 import type { OperationDeps } from "./deps.ts";
 import type { Call } from "./port.ts";
@@ -118,12 +119,11 @@ export async function takeEnds(
 ): Promise<TakenEnd[]> {
   if (ended.length === 0) return [];
   return deps.store.write(self.rootId, async (tx) => {
-    const turn = await tx.turns.running(self.id);
-    const mayTake = turn !== null && turn.fence === caller.fence;
+    const carrier = await carrierOf(tx, caller);
     const ends: TakenEnd[] = [];
     for (const child of ended) {
       const share = Math.min(4_096, Math.floor(REPLY_BYTES / ended.length));
-      ends.push(await takeOne(tx, self, child, { turn: mayTake ? turn : null, now: deps.now(), share }));
+      ends.push(await takeOne(tx, self, child, { carrier, now: deps.now(), share }));
     }
     return ends;
   });
@@ -133,16 +133,16 @@ async function takeOne(
   tx: Tx,
   self: SessionRecord,
   child: SessionRecord,
-  at: { turn: TurnRecord | null; now: number; share: number },
+  at: { carrier: { turnId: string | null } | null; now: number; share: number },
 ): Promise<TakenEnd> {
   const lastTurn = child.callback.when === "turn" ? await tx.turns.last(child.id) : null;
   const message =
     child.parentId === self.id
       ? await tx.messages.byCallbackKey(self.id, callbackKey(child, lastTurn))
       : null;
-  const patch = { status: "taken", carrier: "tool", turnId: at.turn?.id ?? null, takenAt: at.now } as const;
+  const patch = { status: "taken", carrier: "tool", turnId: at.carrier?.turnId ?? null, takenAt: at.now } as const;
   const wasTaken =
-    message !== null && at.turn !== null && (await tx.messages.move(message.id, ["queued"], patch));
+    message !== null && at.carrier !== null && (await tx.messages.move(message.id, ["queued"], patch));
   if (wasTaken) {
     const data = { messageId: message.id, carrier: "tool", turnId: patch.turnId };
     tx.append({ sessionId: self.id, type: "message.taken", text: null, data, at: at.now });
