@@ -89,7 +89,7 @@ function cost({ usage }: Session): string {
   const tokens = usage.inputTokens + usage.outputTokens;
   const words = [
     tokens === 0 ? null : `${tokensOf(tokens)} tokens`,
-    usage.usd === null ? null : `$${usage.usd.toFixed(2)}`,
+    !usage.usd ? null : `$${usage.usd.toFixed(2)}`,
   ].filter((word) => word !== null);
   return words.length === 0 ? "" : `, ${words.join(", ")}`;
 }

@@ -63,7 +63,7 @@ export function modelsReply(output: Models, unread: number): string {
 
 function agentLine(agent: Agent): string {
   const name = [agent.name, agent.version].filter((word) => word !== null).join(" ");
-  if (!agent.installed) return `${name}: not installed${agent.howToInstall === null ? "" : ` (${oneLine(agent.howToInstall, 200)})`}`;
+  if (!agent.installed) return `${name}: not installed${agent.howToInstall === null ? "" : ` (${agent.howToInstall})`}`;
   const signedIn = { true: ", signed in", false: ", NOT signed in: only the user can fix this", null: "" };
   const models = agent.models.slice(0, 20).join(", ");
   const preset = agent.defaultModel === null ? "" : ` (default ${agent.defaultModel})`;
