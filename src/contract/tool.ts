@@ -36,21 +36,21 @@ export type ToolOperation = (typeof TOOL_WORDS)[number]["operation"];
 /** Who reads the list: one that may not spawn, one in somebody's own terminal, or any other session. */
 export type ToolRole = "leaf" | "attached" | "full";
 
-const LEAF = [
+const LEAF: ReadonlySet<string> = new Set([
   "get_session",
   "fire_trigger",
   "ask_user_question",
   "plan_review",
   "session_search",
   "checkpoint",
-];
+]);
 /** An attached session asks its user in its own terminal; a second way to ask would only confuse. */
-const NOT_ATTACHED = ["ask_user_question", "plan_review"];
+const NOT_ATTACHED: ReadonlySet<string> = new Set(["ask_user_question", "plan_review"]);
 
 export function toolWordsFor(role: ToolRole, options: { aliases: boolean }): readonly ToolWords[] {
-  if (role === "leaf") return TOOL_WORDS.filter(({ name }) => LEAF.includes(name));
+  if (role === "leaf") return TOOL_WORDS.filter(({ name }) => LEAF.has(name));
   const all = options.aliases ? [...TOOL_WORDS, ALIAS_WORDS] : TOOL_WORDS;
-  return role === "full" ? all : all.filter(({ name }) => !NOT_ATTACHED.includes(name));
+  return role === "full" ? all : all.filter(({ name }) => !NOT_ATTACHED.has(name));
 }
 
 /** A tool as the protocol lists it. */
@@ -58,7 +58,11 @@ export interface ListedTool {
   readonly name: string;
   readonly title?: string;
   readonly description: string;
-  readonly inputSchema: { readonly type: "object"; readonly properties: object; readonly required?: string[] };
+  readonly inputSchema: {
+    readonly type: "object";
+    readonly properties: object;
+    readonly required?: string[];
+  };
   readonly annotations: {
     readonly readOnlyHint?: true;
     readonly destructiveHint?: false;

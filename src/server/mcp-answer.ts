@@ -17,7 +17,11 @@ export function askReply(output: Asked, input: InputOf<"ask">, unread: number): 
     case "defaulted":
       return reply(head, mark(output), `No answer came in time; the default holds: ${saidIn(output)}`);
     case "answered":
-      return reply(head, mark(output), ...words(output, `Answered by ${by(output)}`, answerText(output, input)));
+      return reply(
+        head,
+        mark(output),
+        ...words(output, `Answered by ${by(output)}`, answerText(output, input)),
+      );
   }
 }
 
@@ -54,7 +58,10 @@ export function respondReply(output: RespondOutput, unread: number): string {
 export function escalateReply(output: RespondOutput, unread: number): string {
   const { trigger } = output;
   const original = trigger.originalId === null ? {} : { original: shortId(trigger.originalId) };
-  return reply({ trigger: trigger.shortId, ...original, status: trigger.status, unread }, oneLine(output.what, 400));
+  return reply(
+    { trigger: trigger.shortId, ...original, status: trigger.status, unread },
+    oneLine(output.what, 400),
+  );
 }
 
 export function fireReply(output: FireOutput, unread: number): string {

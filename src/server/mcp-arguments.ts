@@ -29,8 +29,7 @@ export function readArguments(operation: ToolOperation, args: Fields): Fields {
     }
     target[inner ?? head] = convert(field, value);
   }
-  if (nested.callback !== undefined)
-    input.callback = { ...callbackOf(input.callback), ...nested.callback };
+  if (nested.callback !== undefined) input.callback = { ...callbackOf(input.callback), ...nested.callback };
   if (nested.one !== undefined) input.one = nested.one;
   return (FINISH[operation] ?? same)(input);
 }
@@ -99,7 +98,14 @@ function acceptedBy(operation: ToolOperation): Map<string, string> {
   return new Map([...own, ...Object.entries(ALIASES[operation])].map(([name, field]) => [fold(name), field]));
 }
 
-const CALLBACK = fields(["enabled", "includeLastMessage", "includeOriginalPrompt", "template", "when", "batch"]);
+const CALLBACK = fields([
+  "enabled",
+  "includeLastMessage",
+  "includeOriginalPrompt",
+  "template",
+  "when",
+  "batch",
+]);
 const LIMITS = fields(["usd", "tokens", "turns", "minutes"]);
 const STEP = fields(["title", "detail"], { description: "detail" });
 const TASK = fields(["task", "profile", "agent"], {

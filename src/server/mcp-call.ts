@@ -82,7 +82,8 @@ const RUN: Readonly<Record<ToolOperation, Run>> = {
   },
   planReview: (call, fields) => {
     const input = parse("planReview", fields);
-    const answer = (capMs: number) => call.operations.planReview(caller(call), { ...input, capMs }, asked(call));
+    const answer = (capMs: number) =>
+      call.operations.planReview(caller(call), { ...input, capMs }, asked(call));
     return blocked(call, answer, planReply);
   },
   search: (call, fields) =>
@@ -110,11 +111,7 @@ async function act<N extends ToolOperation>(call: ToolCall, operation: N, plain:
   return ran;
 }
 
-type Ask<N extends ToolOperation> = (
-  caller: Caller,
-  input: InputOf<N>,
-  call: Call,
-) => Promise<OutputOf<N>>;
+type Ask<N extends ToolOperation> = (caller: Caller, input: InputOf<N>, call: Call) => Promise<OutputOf<N>>;
 
 function parse<N extends ToolOperation>(operation: N, fields: object): InputOf<N> {
   const names = new Map([...parametersOf(operation)].map(([name, field]) => [field, name]));

@@ -8,7 +8,14 @@ const TEXT_BYTES_MAX = 22 * 1024;
 /** Evidence about one session, in parts; what it wrote stands in a fence. */
 export function inspectReply(output: InspectOutput, unread: number): string {
   const { session, view, cursor } = output;
-  const head = { session_id: session.shortId, name: session.name, status: session.status, view, cursor, unread };
+  const head = {
+    session_id: session.shortId,
+    name: session.name,
+    status: session.status,
+    view,
+    cursor,
+    unread,
+  };
   const agent = [session.agent, session.model].filter((word) => word !== null).join(" ");
   const who = `${session.name === null ? "" : `"${session.name}" `}(${session.shortId}, ${agent})`;
   const end = session.outcome === null ? session.status : session.outcome;
@@ -52,7 +59,9 @@ export function checkpointReply(output: CheckpointOutput, unread: number): strin
 export function modelsReply(output: Models, unread: number): string {
   const installed = output.agents.filter((agent) => agent.installed).length;
   const head = { agents: installed, profiles: output.profiles.length, unread };
-  const profiles = output.profiles.map(({ name, description }) => `  ${oneLine(name, 60)}: ${oneLine(description, 200)}`);
+  const profiles = output.profiles.map(
+    ({ name, description }) => `  ${oneLine(name, 60)}: ${oneLine(description, 200)}`,
+  );
   return reply(
     head,
     "Agents:",
@@ -63,7 +72,8 @@ export function modelsReply(output: Models, unread: number): string {
 
 function agentLine(agent: Agent): string {
   const name = [agent.name, agent.version].filter((word) => word !== null).join(" ");
-  if (!agent.installed) return `${name}: not installed${agent.howToInstall === null ? "" : ` (${agent.howToInstall})`}`;
+  if (!agent.installed)
+    return `${name}: not installed${agent.howToInstall === null ? "" : ` (${agent.howToInstall})`}`;
   const signedIn = { true: ", signed in", false: ", NOT signed in: only the user can fix this", null: "" };
   const models = agent.models.slice(0, 20).join(", ");
   const preset = agent.defaultModel === null ? "" : ` (default ${agent.defaultModel})`;

@@ -19,7 +19,11 @@ export function subagentReply(output: SubagentOutput, options: SubagentReplyOpti
     unread: options.unread,
   };
   const share = shareOf(results.length);
-  return reply(head, ...results.map((result, index) => block(result, index, share)), nextLine(output, options));
+  return reply(
+    head,
+    ...results.map((result, index) => block(result, index, share)),
+    nextLine(output, options),
+  );
 }
 
 function block(result: Result, index: number, share: number): string {
@@ -37,7 +41,9 @@ function block(result: Result, index: number, share: number): string {
 }
 
 function nextLine(output: SubagentOutput, { isWakeable }: SubagentReplyOptions): string {
-  const isTold = output.results.some(({ outcome }) => !["working", "refused", "not_started"].includes(outcome));
+  const isTold = output.results.some(
+    ({ outcome }) => !["working", "refused", "not_started"].includes(outcome),
+  );
   const once = isTold ? "These results will not be sent to you again." : "";
   if (output.isOver) return once;
   const again = `wait_session with cursor "${output.cursor}"`;

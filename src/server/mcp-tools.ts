@@ -1,5 +1,5 @@
-import { ALIAS_WORDS, OPERATIONS, TOOL_WORDS } from "../contract/index.ts";
-import type { OperationName, ToolWords } from "../contract/index.ts";
+import { ALIAS_WORDS, TOOL_WORDS } from "../contract/index.ts";
+import type { OPERATIONS, OperationName, ToolWords } from "../contract/index.ts";
 
 export type ToolOperation = {
   [N in OperationName]: (typeof OPERATIONS)[N] extends { readonly mcp: string } ? N : never;

@@ -25,7 +25,13 @@ export function waitReply(output: WaitChildrenOutput, options: WaitReplyOptions)
   };
   const end = output.done[0];
   if (options.isSourceForm && end !== undefined) return reply(head, ...sourceLines(end));
-  return reply(head, options.note, ...blocks(output), workingLine(output), nextLine(output, options.isWakeable));
+  return reply(
+    head,
+    options.note,
+    ...blocks(output),
+    workingLine(output),
+    nextLine(output, options.isWakeable),
+  );
 }
 
 function blocks(output: WaitChildrenOutput): string[] {

@@ -118,7 +118,10 @@ describe("the protocol", () => {
       assert.deepEqual((await client.listTools()).tools, TOOLS);
       assert.match(client.getInstructions() ?? "", /^Kinfold hands work to other coding agents/);
       const { text } = await call(client, "list_sessions");
-      assert.equal(text.split("\n")[0], JSON.stringify({ you: shortId(me.id), open: 0, unread: 3, triggers: 0 }));
+      assert.equal(
+        text.split("\n")[0],
+        JSON.stringify({ you: shortId(me.id), open: 0, unread: 3, triggers: 0 }),
+      );
     });
   }
 
@@ -225,10 +228,7 @@ describe("spawn_session", () => {
     const bug = await call(client, "spawn_session", { prompt: "bug" });
     assert.ok(bug.isError && bug.text.startsWith("internal: ") && !bug.text.includes("secret"));
     const unknown = await call(client, "spawn_sesion", { prompt: "x" });
-    assert.match(
-      unknown.text,
-      /^not_found: .*Did you mean spawn_session\? Allowed: spawn_session, subagent/,
-    );
+    assert.match(unknown.text, /^not_found: .*Did you mean spawn_session\? Allowed: spawn_session, subagent/);
     const wrong = await call(client, "spawn_session", { promt: "x" });
     assert.match(wrong.text, /^invalid_input: "promt" is not a field here; did you mean "prompt"\?/);
     assert.match(

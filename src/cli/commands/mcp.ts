@@ -4,14 +4,21 @@ import type { Call } from "../call.ts";
 import { homeOf } from "../home.ts";
 import { helloAnswer, negotiated } from "../mcp-hello.ts";
 import { forward, type Link, NotConnected, TokenRefused, trouble } from "../mcp-link.ts";
-import { clientNameIn, errorAnswer, LineReader, type McpMessage, messageOf, recordOf } from "../mcp-message.ts";
+import {
+  clientNameIn,
+  errorAnswer,
+  LineReader,
+  type McpMessage,
+  messageOf,
+  recordOf,
+} from "../mcp-message.ts";
 
 /** How long the first questions of a client have before the daemon is looked for. */
 const HELLO_MS = 200;
 /** How long a call may still take when the client has closed our input. */
 const LEAVE_MS = 5_000;
 const SESSION_TOKEN = /^kfs_/;
-const BLOCKING = ["wait_session", "subagent", "ask_user_question", "plan_review"];
+const BLOCKING = new Set(["wait_session", "subagent", "ask_user_question", "plan_review"]);
 
 /** The tools over stdio: answers what a client asks first by itself, and hands the rest to the daemon. */
 export async function run(call: Call): Promise<void> {
@@ -98,7 +105,7 @@ class StdioServer {
   async #forward(message: McpMessage): Promise<void> {
     const controller = new AbortController();
     const { id } = message;
-    const blocks = BLOCKING.includes(String(message.params["name"]));
+    const blocks = BLOCKING.has(String(message.params["name"]));
     if (id !== null) this.#inFlight.set(id, { blocks, controller });
     try {
       await this.#send(message, controller.signal);
