@@ -14,7 +14,7 @@ import {
   SubagentOutput,
 } from "./memory.ts";
 import { Message } from "./message.ts";
-import { Models } from "./profile.ts";
+import { BudgetPatch, Models } from "./profile.ts";
 import { Receipt } from "./receipt.ts";
 import type { RefusalCode } from "./refusal.ts";
 import { CallbackPatch, Session, SessionStatus } from "./session.ts";
@@ -76,6 +76,7 @@ const spawning = [
   "cwd_not_allowed",
   "bad_template",
   "key_reused",
+  "cannot_meter",
 ] as const;
 
 /** A family as one reads it: sessions in tree order, each with its depth below the first. */
@@ -167,11 +168,12 @@ export const OPERATIONS = {
     sessions: true,
   },
   update: {
-    summary: "Change a session's title, its callback configuration or whether it was seen.",
+    summary: "Change a session's title, its callback configuration, its budget or whether it was seen.",
     input: z.strictObject({
       id: SessionRef,
       title: z.string().max(200).nullable().optional(),
       callback: CallbackPatch.optional(),
+      limits: BudgetPatch.optional().describe("null takes a limit away"),
       seen: z.boolean().optional(),
     }),
     output: z.object({ session: Session }),
@@ -201,6 +203,7 @@ export const OPERATIONS = {
       "limit_sessions",
       "limit_rate",
       "limit_spawns",
+      "over_budget",
       "not_a_child",
     ],
     http: { method: "POST", path: "/api/sessions/:id/spawn" },

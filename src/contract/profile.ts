@@ -11,6 +11,16 @@ export const Budget = z.strictObject({
 });
 export type Budget = z.infer<typeof Budget>;
 
+export const BudgetPatch = z
+  .strictObject({
+    usd: z.number().min(0).nullable(),
+    tokens: z.int().min(0).nullable(),
+    turns: z.int().min(1).nullable(),
+    minutes: z.number().min(0).nullable(),
+  })
+  .partial();
+export type BudgetPatch = z.infer<typeof BudgetPatch>;
+
 /** A named way to start a session; a Markdown file, its body the instructions. It can only narrow. */
 export const Profile = z.object({
   name: z.string(),

@@ -47,6 +47,10 @@ export const Usage = z.object({
   cachedTokens: z.number().default(0),
   outputTokens: z.number().default(0),
   usd: z.number().nullable().default(null),
+  estimated: z
+    .boolean()
+    .optional()
+    .describe("part of it is what was reserved, because the agent did not say what it used"),
 });
 export type Usage = z.infer<typeof Usage>;
 

@@ -32,6 +32,7 @@ const start = {
   node: z.string().max(60).optional(),
   callback: z.union([z.boolean(), CallbackPatch]).optional(),
   onParentEnd: OnParentEnd.optional(),
+  onLimit: z.enum(["park", "fail"]).optional().describe("at its vendor's usage limit"),
   key: Key.optional(),
 };
 
@@ -53,6 +54,9 @@ export const SpawnOutput = z.object({
   childrenOpen: z.number(),
   childrenMax: z.number(),
   queuedBehind: z.number(),
+  metering: z
+    .enum(["call", "turn"])
+    .describe("how far it may go over a budget: by one model call, or by one turn"),
   turnsMax: z.number().describe("turns that run at once on its node"),
 });
 export type SpawnOutput = z.infer<typeof SpawnOutput>;

@@ -4,6 +4,7 @@ import { openRound } from "../kernel/round.ts";
 import type { TurnRecord } from "../store/port.ts";
 import type { Place, Runtime } from "./place.ts";
 import { Recorder } from "./recorder.ts";
+import { reserveBegun } from "./reservation.ts";
 import { settle } from "./settle.ts";
 import { goIdle, leaveIdle } from "./leave.ts";
 
@@ -48,6 +49,8 @@ async function begin(runtime: Runtime, place: Place): Promise<void> {
     background: false,
   });
   place.recorder = null;
+  place.isStopping = false;
+  place.overLimit = null;
   if (!place.isEnding) goIdle(runtime, place);
   runtime.fill();
 }
@@ -67,6 +70,7 @@ async function addTurn(runtime: Runtime, place: Place): Promise<TurnRecord | nul
     if ((await tx.turns.running(session.id)) !== null) return null;
     const now = deps.now();
     await openRound(tx, session, now);
+    const reserved = await reserveBegun(deps, tx, session);
     const turn = await tx.turns.add({
       id: newId(),
       sessionId: session.id,
@@ -87,6 +91,7 @@ async function addTurn(runtime: Runtime, place: Place): Promise<TurnRecord | nul
       entryTo: null,
       toolUseCount: 0,
       usage: { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null },
+      ...reserved,
       receipt: null,
       blocked: 0,
       stopBy: null,

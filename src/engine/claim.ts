@@ -12,6 +12,7 @@ import { startClock } from "../kernel/trigger.ts";
 import { callbacksKnown } from "../kernel/stopping.ts";
 import type { LeaseRecord, MessageRecord, NewEntry, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
 import type { EngineDeps } from "./deps.ts";
+import { reserveTurn } from "./reservation.ts";
 import { triggerBody } from "../kernel/trigger-body.ts";
 
 const BATCH_MAX = 16;
@@ -39,16 +40,19 @@ export async function claim(
 ): Promise<Claim | null> {
   return deps.store.write(candidate.rootId, async (tx) => {
     const session = await tx.sessions.byId(candidate.id);
-    if (session === null || session.endedAt !== null || session.held !== null) return null;
+    if (session === null || session.endedAt !== null || session.held !== null || session.parked !== null)
+      return null;
     if ((await tx.turns.running(session.id)) !== null) return null;
     const queued = await tx.messages.queued(session.id, BATCH_MAX);
     const next = session.callback.batch ? callbackRun(queued) : queued.slice(0, 1);
     const messages = await callbacksKnown(tx, next, deps.now());
     if (messages === null || messages.length === 0) return null;
+    const reserved = await reserveTurn(deps, tx, session);
+    if (reserved === null) return null;
     const hold = held ?? (await newHold(deps, tx, session));
     const rendered = await render(tx, session, messages);
     const { text } = rendered;
-    const turn = await addTurn(deps, tx, { session, hold, text, messages });
+    const turn = await addTurn(deps, tx, { session, hold, text, messages, reserved });
     await takeAll(deps, tx, turn, rendered);
     return { session, turn, hold, text };
   });
@@ -152,7 +156,13 @@ function callbackRun(queued: readonly MessageRecord[]): MessageRecord[] {
 async function addTurn(
   deps: EngineDeps,
   tx: Tx,
-  order: { session: SessionRecord; hold: Hold; text: string; messages: readonly MessageRecord[] },
+  order: {
+    session: SessionRecord;
+    hold: Hold;
+    text: string;
+    messages: readonly MessageRecord[];
+    reserved: Pick<TurnRecord, "reservedTokens" | "reservedUsd">;
+  },
 ): Promise<TurnRecord> {
   const { session, hold, messages } = order;
   const now = deps.now();
@@ -176,6 +186,7 @@ async function addTurn(
     entryTo: null,
     toolUseCount: 0,
     usage: { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null },
+    ...order.reserved,
     receipt: null,
     blocked: 0,
     stopBy: null,

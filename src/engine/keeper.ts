@@ -2,6 +2,7 @@ import type { EngineDeps, Service } from "./deps.ts";
 import { moveDeadlines, passDeadlines } from "./deadlines.ts";
 import { adoptLost } from "./recovery.ts";
 import type { Runner } from "./runner.ts";
+import { pause, resumeParked, stopOvertime } from "./timekeeping.ts";
 import { closeIfOver } from "../kernel/round.ts";
 
 const TICK_MS = 1_000;
@@ -72,6 +73,8 @@ export class Keeper implements Service {
     await this.#renew();
     await this.#watchBackground(wall);
     await passDeadlines(this.#deps, this.#startedAt);
+    await resumeParked(this.#deps, wall);
+    await stopOvertime(this.#runner.runtime, wall);
     await adoptLost(this.#runner.runtime);
   }
 
@@ -82,6 +85,7 @@ export class Keeper implements Service {
     await moveDeadlines(this.#deps, sleptMs);
     const open = await store.read.sessions.withOpenRound(store.node);
     for (const [rootId, sessions] of Map.groupBy(open, (session) => session.rootId)) {
+      await pause(this.#deps, sessions, sleptMs);
       await store.write(rootId, async (tx) => {
         for (const { id } of sessions) {
           const session = await tx.sessions.byId(id);

@@ -28,6 +28,8 @@ export interface Place {
   /** The running turn is being stopped. */
   isStopping: boolean;
   isSteering: boolean;
+  /** Why the running turn is being stopped: a budget, with its numbers. */
+  overLimit: string | null;
   /** A turn is being claimed for it: neither idleness nor an exit may take it away now. */
   isClaimed: boolean;
   idleSince: number | null;
@@ -58,6 +60,7 @@ export function newPlace(session: SessionRecord, hold: Hold): Place {
     isEnding: false,
     isStopping: false,
     isSteering: false,
+    overLimit: null,
     isClaimed: false,
     idleSince: null,
     idleTimer: null,

@@ -6,6 +6,7 @@ import { endPlace, follow, goIdle, leaveIdle, stopTurn } from "./leave.ts";
 import { newPlace, type Place, type Runtime } from "./place.ts";
 import { recover } from "./recovery.ts";
 import { steerQueued } from "./steer.ts";
+import { forgetDowntime } from "./timekeeping.ts";
 import { runTurn } from "./turn.ts";
 
 /** The floor under every wake that is lost. */
@@ -39,6 +40,7 @@ export class Runner implements Service {
 
   async run(): Promise<void> {
     this.#off = this.#deps.store.onCommit((commit) => this.#onCommit(commit));
+    await forgetDowntime(this.#deps);
     await recover(this.runtime);
     this.#timer = setInterval(() => this.#poll(), POLL_MS);
     this.#fillSoon();

@@ -7,6 +7,7 @@ import { endPlace, goIdle } from "./leave.ts";
 import type { Place, Runtime } from "./place.ts";
 import { Recorder } from "./recorder.ts";
 import { answerRequest } from "./requests.ts";
+import { meter } from "./reservation.ts";
 import { settle, type TurnEnd } from "./settle.ts";
 import { steerQueued } from "./steer.ts";
 
@@ -36,11 +37,18 @@ export async function finishTurn(
   // Where the agent is gone, its process tree ends before the outcome is written.
   if (isGone) await endPlace(runtime, place);
   if (place.recorder !== recorder) return;
-  await settle(runtime.deps, recorder, { ...end, left: place.left });
+  await settle(runtime.deps, recorder, { ...withinLimit(place, end), left: place.left });
   place.recorder = null;
+  place.overLimit = null;
   place.isStopping = false;
   if (!isGone) goIdle(runtime, place);
   runtime.fill();
+}
+
+/** A turn that was stopped at its budget has failed, unless it had ended by itself before. */
+function withinLimit(place: Place, end: TurnEnd): TurnEnd {
+  if (place.overLimit === null || end.stopReason === "end_turn") return end;
+  return { ...end, outcome: "failed", reason: place.overLimit, errorKind: "budget" };
 }
 
 export async function ensureAgent(runtime: Runtime, place: Place): Promise<Hosted> {
@@ -85,8 +93,10 @@ export function listener(
 ): { onUpdate(update: AgentUpdate): void; onRequest(request: AgentRequest): Promise<AgentAnswer> } {
   return {
     onUpdate(update) {
-      if (place.recorder !== null) place.recorder.record(update);
-      else if (place.agent !== null && !place.isEnding) autonomous(runtime, place, update);
+      if (place.recorder !== null) {
+        place.recorder.record(update);
+        if (update.kind === "usage") meter(runtime, place);
+      } else if (place.agent !== null && !place.isEnding) autonomous(runtime, place, update);
     },
     async onRequest(request) {
       return answerRequest(runtime, place, request);
@@ -107,7 +117,8 @@ export async function converse(runtime: Runtime, place: Place, text: string): Pr
   if (place.isEnding || agent.hasExited) await endPlace(runtime, place);
   const isOver = end.stopReason !== "end_turn" || place.isEnding;
   const background = isOver ? false : await agent.handle.background(recorder.turn.startedAt);
-  return { stopReason: end.stopReason, reason: reasonOf(end), usage: end.usage, background };
+  const { stopReason, usage, limitedUntil = null } = end;
+  return { stopReason, reason: reasonOf(end), usage, background, limitedUntil };
 }
 
 function notStarted(reason: string): TurnEnd {

@@ -47,6 +47,8 @@ export async function beginNextStep(tx: Tx, done: SessionRecord, now: number): P
     outcomeReason: null,
     held: null,
     backgroundUntil: null,
+    parked: null,
+    pausedMs: 0,
     agentSessionId: null,
     fence: 0,
     messageCount: 0,

@@ -26,7 +26,7 @@ export interface RoundEnd {
 /** Opens a round where none is open; in the transaction that admits the message. */
 export async function openRound(tx: Tx, session: SessionRecord, now: number): Promise<void> {
   if (session.roundOpen) return;
-  const patch = { round: session.round + 1, roundOpen: true, roundOpenedAt: now, held: null };
+  const patch = { round: session.round + 1, roundOpen: true, roundOpenedAt: now, held: null, pausedMs: 0 };
   Object.assign(session, patch);
   await tx.sessions.patch(session.id, { ...patch, seen: false, updatedAt: now });
   tx.append({
@@ -47,6 +47,7 @@ export async function closeRound(tx: Tx, session: SessionRecord, end: RoundEnd):
     outcome: end.outcome,
     outcomeReason: end.reason,
     backgroundUntil: null,
+    parked: null,
     held: holdAfter(end.outcome),
     seen: false,
     updatedAt: end.now,
@@ -99,6 +100,7 @@ export async function roundFacts(
     openTriggerId:
       triggers === 0 ? null : ((await tx.triggers.open({ sessionId: session.id }))[0]?.id ?? null),
     backgroundUntil: session.backgroundUntil,
+    parked: session.parked,
     awaitedChildren: (await tx.sessions.awaitedChildren(session.id)).length,
     updatedAt: session.updatedAt,
   };

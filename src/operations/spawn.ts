@@ -3,6 +3,7 @@ import { spawnLimit } from "../domain/limit.ts";
 import { admit } from "../kernel/admit.ts";
 import { newId } from "../kernel/id.ts";
 import type { Reads, SessionRecord, Tx } from "../store/port.ts";
+import { decideWithin } from "./allowance.ts";
 import type { OperationDeps } from "./deps.ts";
 import type { Call } from "./port.ts";
 import { describe, isBelow, resolve } from "./resolve.ts";
@@ -89,8 +90,13 @@ async function addChild(
   const earlier = await findExisting(tx, { ...order, owner, now });
   if (earlier !== null) return { child: earlier, existing: true };
   await refuseLimit(deps, tx, parent, now);
+  const limits = await decideWithin(tx, parent, {
+    asked: input.limits ?? {},
+    limits: start.effective.limits,
+    now,
+  });
   const child = newSession(newId(), input, {
-    start,
+    start: { ...start, effective: { ...start.effective, limits } },
     parent,
     source: "subsession",
     scope: parent.scope,
@@ -233,6 +239,14 @@ export async function spawnReply(
     childrenOpen: siblings.length,
     childrenMax: deps.config.limits.childrenMax,
     queuedBehind: isQueued ? before : 0,
+    metering: await meteringOf(deps, fresh),
     turnsMax: deps.config.limits.turnsMax,
   };
+}
+
+/** How closely its budget is kept: an agent that reports only at the end may go over by a whole turn. */
+async function meteringOf(deps: OperationDeps, session: SessionRecord): Promise<"call" | "turn"> {
+  const node = await deps.store.nodes.byName(session.node);
+  const agent = node?.agents.find((each) => each.name === session.agent);
+  return agent?.metersCalls === true ? "call" : "turn";
 }

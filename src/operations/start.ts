@@ -13,6 +13,7 @@ import {
   Refusal,
   shortId,
 } from "../contract/index.ts";
+import { meterProblem } from "../domain/budget.ts";
 import { checkTemplate } from "../domain/callback.ts";
 import { atMost, isLooser } from "../domain/permission.ts";
 import { hashOf } from "../kernel/id.ts";
@@ -38,6 +39,7 @@ export interface StartInput {
   readonly permission?: Permission | undefined;
   readonly callback?: boolean | CallbackPatch | undefined;
   readonly onParentEnd?: "cancel" | "detach" | undefined;
+  readonly onLimit?: "park" | "fail" | undefined;
   readonly key?: string | undefined;
 }
 
@@ -77,6 +79,7 @@ export async function decideStart(
     workspace: "shared",
     inherit: "none",
   };
+  refuseUnmetered(deps, agent, effective);
   const instructions = [profile.name === "default" ? null : profile.instructions, input.instructions ?? null];
   // A parent may be named by its id, its short id or its name: the input is the same.
   const named = { key: undefined, id: parent?.id, cwd, agent: agent.name };
@@ -145,6 +148,8 @@ export function newSession(
     outcomeReason: null,
     held: null,
     backgroundUntil: null,
+    parked: null,
+    pausedMs: 0,
     evidence: { state: "queued", reason: "accepted, not started yet", confidence: "certain", at: now },
     agentSessionId: null,
     fence: 0,
@@ -297,6 +302,14 @@ function decideBudget(asked: Budget, profile: Profile, parent: SessionRecord | n
   const keys = ["usd", "tokens", "turns", "minutes"] as const;
   const least = keys.map((key) => [key, Math.min(...sources.map((each) => each[key] ?? Infinity))] as const);
   return Object.fromEntries(least.filter(([, value]) => value !== Infinity));
+}
+
+export /** A budget that nobody could count is no budget: it is refused before anything is started. */
+function refuseUnmetered(deps: OperationDeps, agent: Agent, effective: Effective): void {
+  const { model, limits } = effective;
+  const hasPrice = model !== null && Object.hasOwn(deps.config.prices, model);
+  const problem = meterProblem(limits, { name: agent.name, cost: agent.cost, model }, hasPrice);
+  if (problem !== null) throw new Refusal("cannot_meter", problem, { agent: agent.name, model, limits });
 }
 
 export async function decideFolder(

@@ -8,6 +8,7 @@ import type {
   MessageRecord,
   NodeRecord,
   SessionRecord,
+  Spent,
   TokenRecord,
   TreeRecord,
   TriggerRecord,
@@ -104,14 +105,18 @@ export interface SessionReads {
   spawnedSince(rootId: string, at: number): Promise<number>;
   list(filter: SessionFilter): Promise<SessionRecord[]>;
   /**
-   * Managed sessions of this node, not ended, not held, with a queued message and no running turn;
-   * longest waiting first.
+   * Managed sessions of this node, not ended, not held, not parked, with a queued message and no
+   * running turn; longest waiting first.
    */
   ready(node: string, limit: number): Promise<SessionRecord[]>;
   /** How many are ready before this one. */
   readyBefore(node: string, sessionId: string): Promise<number>;
   /** Managed sessions of this node, not ended, whose round is open. */
   withOpenRound(node: string): Promise<SessionRecord[]>;
+  /** Managed sessions of this node, not ended, that are parked until then or earlier. */
+  parkedUntil(node: string, at: number): Promise<SessionRecord[]>;
+  /** Those of a tree that wait for their budget; longest first. */
+  waitingForBudget(rootId: string): Promise<SessionRecord[]>;
   counts(): Promise<Counts>;
   /** Tokens and cost of turns settled since then. */
   usageSince(at: number): Promise<{ tokens: number; usd: number | null }>;
@@ -122,7 +127,7 @@ export interface MessageReads {
   byKey(caller: string, key: string): Promise<MessageRecord | null>;
   byDeliveryId(sessionId: string, deliveryId: string): Promise<MessageRecord | null>;
   byCallbackKey(sessionId: string, callbackKey: string): Promise<MessageRecord | null>;
-  /** In the order they are worked off: answers first, then position. */
+  /** In the order they are worked off: answers and the daemon's own words first, then position. */
   queued(sessionId: string, limit: number): Promise<MessageRecord[]>;
   ofTurn(turnId: string): Promise<MessageRecord[]>;
   ofSession(sessionId: string, statuses: readonly MessageStatus[]): Promise<MessageRecord[]>;
@@ -143,6 +148,10 @@ export interface TurnReads {
   slotsHeld(node: string): Promise<number>;
   /** Running turns of a node, of any boot. */
   runningOn(node: string): Promise<TurnRecord[]>;
+  /** Of this session and all managed ones below it, without the turn named. */
+  spentBelow(sessionId: string, withoutTurnId: string | null): Promise<Spent>;
+  /** The most that a settled turn of this profile in this tree is known to have used. */
+  largest(rootId: string, profile: string): Promise<{ tokens: number; usd: number }>;
 }
 
 export interface EntryQuery {
@@ -167,7 +176,12 @@ export interface TriggerReads {
   /** By id, or by its last characters; newest first, at most five. */
   byRef(ref: string): Promise<TriggerRecord[]>;
   /** Open ones that may want an answer, oldest first. */
-  open(of: { sessionId?: string; toId?: string; toPerson?: boolean; fence?: number }): Promise<TriggerRecord[]>;
+  open(of: {
+    sessionId?: string;
+    toId?: string;
+    toPerson?: boolean;
+    fence?: number;
+  }): Promise<TriggerRecord[]>;
   /** Open ones with a deadline that has passed. */
   due(now: number): Promise<TriggerRecord[]>;
   withDeadline(): Promise<TriggerRecord[]>;

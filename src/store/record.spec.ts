@@ -31,6 +31,8 @@ const EVERYTHING: Partial<SessionRecord> = {
   spawnConfig: { nested: { list: [1, null, "two", { deep: true }] }, nul: "a\u0000b", lone: "\ud800" },
   detachedAt: 8_640_000_000_000_000,
   backgroundUntil: 0,
+  parked: { on: "limit", since: 1, until: 2, reason: 'the agent reported: "later"' },
+  pausedMs: 5,
   spawnTurnId: "t",
   spawnEntryIndex: 3,
   model: "",

@@ -57,6 +57,10 @@ export interface SessionRecord {
   held: "failed" | "stopped" | null;
   /** Until when background work that the driver reported keeps the round open. */
   backgroundUntil: number | null;
+  /** Why nothing is taken from its inbox for now: a vendor's usage limit, or nothing left to reserve. */
+  parked: Parked | null;
+  /** How much of the open round does not count as its time: sleep, and a daemon that was down. */
+  pausedMs: number;
   evidence: Evidence;
   agentSessionId: string | null;
   /** Raised with every new lease; a writer with an older one loses. */
@@ -83,6 +87,15 @@ export interface SessionRecord {
   replyLostAt: number | null;
 }
 
+export interface Parked {
+  on: "limit" | "budget";
+  since: number;
+  /** When it goes on by itself; null where something must change first. */
+  until: number | null;
+  /** One line: which limit, with its numbers. */
+  reason: string;
+}
+
 export interface TurnRecord {
   id: string;
   rootId: string;
@@ -105,7 +118,11 @@ export interface TurnRecord {
   entryFrom: number;
   entryTo: number | null;
   toolUseCount: number;
+  /** What it has used; what it held where that could not be known (`estimated`). */
   usage: Usage;
+  /** What it holds of the budgets above it while it runs; null where none of them counts that. */
+  reservedTokens: number | null;
+  reservedUsd: number | null;
   receipt: Receipt | null;
   /** How many blocking Kinfold calls it is inside of: above 0 it holds no slot. */
   blocked: number;
@@ -246,6 +263,16 @@ export interface TreeRecord {
   seq: number;
   xid: number;
   spawnCount: number;
+}
+
+/** What the turns of a session and of those below it have taken of its budget. */
+export interface Spent {
+  tokens: number;
+  usd: number;
+  /** Held by running turns. */
+  reservedTokens: number;
+  reservedUsd: number;
+  turns: number;
 }
 
 export interface Counts {
