@@ -56,14 +56,16 @@ export async function raise(tx: Tx, session: SessionRecord, order: Raise): Promi
   return trigger;
 }
 
-/** A question reached its reader's turn: now the reader's own clock runs. */
+/** A question reached its reader's turn: now the reader's own clock runs. An answer there has been seen. */
 export async function startClock(
   tx: Tx,
   message: MessageRecord,
   at: { parentMs: number; now: number },
 ): Promise<void> {
   const id = message.metadata["triggerId"];
-  if (message.kind !== "trigger" || typeof id !== "string") return;
+  if (typeof id !== "string") return;
+  if (message.kind === "answer") await tx.triggers.seen(id, at.now);
+  if (message.kind !== "trigger") return;
   const trigger = await tx.triggers.byId(id);
   if (trigger === null || trigger.personAt === null) return;
   await tx.triggers.patch(id, { personAt: Math.min(trigger.personAt, at.now + at.parentMs) });

@@ -75,7 +75,7 @@ export async function escalate(
       now,
     });
     const more = { toPerson: true, originalId: fresh.id, context: input.context ?? null };
-    const added = { ...made, ...more, default: fresh.default };
+    const added = { ...made, ...more, default: fresh.default, defaultAt: fresh.defaultAt };
     await tx.triggers.add(added);
     await tx.triggers.patch(fresh.id, { personAt: null });
     const data = { triggerId: made.id, type: "escalate", originalId: fresh.id, toId: null, toPerson: true };

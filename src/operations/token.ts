@@ -38,7 +38,9 @@ export async function revokeToken(
   input: InputOf<"revokeToken">,
 ): Promise<OutputOf<"revokeToken">> {
   const rows = await deps.store.read.tokens.outside();
-  const row = rows.find((each) => idOf(each) === input.id || each.name === input.id);
+  const found = rows.filter((each) => idOf(each) === input.id || each.name === input.id);
+  // A name may have been used before: the key that is still valid is meant.
+  const row = found.find((each) => each.revokedAt === null) ?? found[0];
   if (row === undefined) {
     const names = rows.map((each) => each.name).join(", ") || "none";
     throw new Refusal("not_found", `No API key "${input.id}". There are: ${names}.`);
