@@ -53,6 +53,7 @@ export const WaitChildrenOutput = z.object({
       sessionId: z.string(),
       name: z.string().nullable(),
       what: z.string().describe("the trigger's text, with the id to answer it by"),
+      type: z.string().describe("of the trigger; `session_error` wants no answer"),
       triggerId: z.string(),
       deliveryId: z.string(),
     }),

@@ -61,7 +61,9 @@ export function extend(
   const held = (unit: Metered): number | null => {
     const left = leftOf(accounts, unit);
     if (left === null) return null;
-    return Math.min(left, Math.max(turn.floor[unit], ROOM * turn.used[unit]));
+    const wanted = Math.max(turn.floor[unit], ROOM * turn.used[unit]);
+    // Where nothing was used and nothing is the floor, one and a half times as much is nothing too.
+    return wanted > turn.used[unit] ? Math.min(left, wanted) : left;
   };
   return { ok: true, reserved: { usd: held("usd"), tokens: whole(held("tokens")) } };
 }

@@ -244,7 +244,8 @@ async function parkAtLimit(
   const { parkMs: longestMs, parkJitterMs: jitterMs } = deps.config;
   const until = parkedUntil({ resetAt, now, longestMs, jitterMs, chance: Math.random() });
   const reason = at.turn.error ?? "it reached its vendor's usage limit";
-  await park(tx, session, { on: "limit", since: now, until, reason }, errorOf(at.turn, end));
+  const error = { ...errorOf(at.turn, end), waitMs: until - now };
+  await park(tx, session, { on: "limit", since: now, until, reason }, error);
   return true;
 }
 

@@ -1,5 +1,5 @@
 import { reserve } from "../domain/budget.ts";
-import type { Parked, SessionRecord, Tx, TriggerRecord } from "../store/port.ts";
+import type { Parked, Reads, SessionRecord, Tx, TriggerRecord } from "../store/port.ts";
 import { admit } from "./admit.ts";
 import { accountsOf } from "./budget.ts";
 import { newTrigger } from "./new-trigger.ts";
@@ -9,6 +9,8 @@ export interface ErrorPayload {
   readonly error: string;
   readonly kind: "limit" | "provider" | "crash" | "budget" | "other";
   readonly resetAt?: number;
+  /** How long it waits before it goes on by itself. */
+  readonly waitMs?: number;
 }
 
 /** An error goes up as a trigger row and an event. */
@@ -67,7 +69,8 @@ export async function unpark(tx: Tx, session: SessionRecord, now: number): Promi
 
 /** Something was freed or a limit was raised: those that can reserve again go on. */
 export async function retryBudgets(tx: Tx, rootId: string, now: number): Promise<void> {
-  for (const session of await tx.sessions.waitingForBudget(rootId)) {
+  for (const session of await tx.sessions.parkedIn(rootId)) {
+    if (session.parked?.on !== "budget") continue;
     const nothing = { usd: 0, tokens: 0 };
     if (reserve(await accountsOf(tx, session), { largest: nothing, floor: nothing }).ok)
       await unpark(tx, session, now);
@@ -80,6 +83,17 @@ export const GO_ON =
 function changed(tx: Tx, session: SessionRecord, now: number): void {
   const data = { parked: session.parked };
   tx.append({ sessionId: session.id, type: "session.updated", text: null, data, at: now });
+}
+
+/** The open error of a parked session: what whoever waits for it must know. */
+export async function parkedError(
+  reads: Pick<Reads, "triggers">,
+  session: SessionRecord,
+): Promise<TriggerRecord | null> {
+  if (session.parked === null) return null;
+  const triggers = await reads.triggers.ofSession(session.id);
+  const isIt = (each: TriggerRecord): boolean => each.type === "session_error" && each.status === "open";
+  return triggers.findLast((each) => isIt(each) && each.round === session.round) ?? null;
 }
 
 /** Of one budget in one round it tells once, however often it finds it empty; of a vendor's limit each time. */

@@ -1,11 +1,16 @@
 import { renderAnswer, renderTrigger, type TriggerSender } from "../domain/trigger-text.ts";
 import type { MessageRecord, SessionRecord, Tx } from "../store/port.ts";
 
+export type TriggerMessage = Pick<
+  MessageRecord,
+  "kind" | "data" | "deliveryId" | "repeated" | "senderId" | "metadata" | "admittedAt"
+>;
+
 /** The text of a trigger or an answer, rendered when it is taken; null for every other message. */
 export async function triggerBody(
   tx: Tx,
   reader: SessionRecord,
-  message: MessageRecord,
+  message: TriggerMessage,
 ): Promise<string | null> {
   const { data, deliveryId, repeated } = message;
   if (data === null) return null;
@@ -31,7 +36,7 @@ export async function triggerBody(
   });
 }
 
-async function senderOf(tx: Tx, reader: SessionRecord, message: MessageRecord): Promise<TriggerSender> {
+async function senderOf(tx: Tx, reader: SessionRecord, message: TriggerMessage): Promise<TriggerSender> {
   const sender = message.senderId === null ? null : await tx.sessions.byId(message.senderId);
   if (sender === null) {
     const name = message.metadata["outside"];

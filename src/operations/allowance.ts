@@ -26,7 +26,10 @@ export async function decideWithin(
   };
   for (const unit of UNITS) refuseMore(unit, child.asked[unit], left[unit]);
   const limits: Record<string, number> = { ...child.limits };
-  if (left.minutes !== null) limits["minutes"] = Math.min(limits["minutes"] ?? Infinity, left.minutes);
+  if (left.minutes !== null) {
+    const minutes = Math.min(limits["minutes"] ?? Infinity, left.minutes);
+    limits["minutes"] = Math.floor(minutes * 1_000) / 1_000;
+  }
   return limits;
 }
 

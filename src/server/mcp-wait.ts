@@ -64,9 +64,9 @@ function workingLine(output: WaitChildrenOutput): string {
 
 function nextLine(output: WaitChildrenOutput, isWakeable: boolean): string {
   const fresh = output.done.filter((end) => !end.delivered).length;
-  const answers = output.needsYou.map(
-    ({ deliveryId: id }) => `respond_to_trigger("${id}", …) or escalate_trigger("${id}")`,
-  );
+  const answers = output.needsYou
+    .filter((item) => item.type !== "session_error")
+    .map(({ deliveryId: id }) => `respond_to_trigger("${id}", …) or escalate_trigger("${id}")`);
   const next = answers.length === 0 ? "" : `Next: ${answers.join("; ")}.`;
   if (fresh > 0) {
     const once = fresh === 1 ? "This result will" : "These results will";

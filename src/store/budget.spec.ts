@@ -88,9 +88,9 @@ export function budgetRules(fresh: () => Promise<Store>): void {
     assert.deepEqual(ids(await sessions.parkedUntil("local", 99)), []);
     assert.deepEqual(ids(await sessions.parkedUntil("local", 100)), [limited.id]);
     assert.deepEqual(ids(await sessions.parkedUntil("elsewhere", 100)), []);
-    assert.deepEqual(ids(await sessions.waitingForBudget(limited.id)), [poor.id]);
+    assert.deepEqual(new Set(ids(await sessions.parkedIn(limited.id))), new Set([limited.id, poor.id]));
     await store.write(limited.id, (tx) => tx.sessions.patch(poor.id, { parked: null }));
-    assert.deepEqual(ids(await sessions.waitingForBudget(limited.id)), []);
+    assert.deepEqual(ids(await sessions.parkedIn(limited.id)), [limited.id]);
     assert.deepEqual(new Set(ids(await sessions.ready("local", 10))), new Set([free.id, poor.id]));
   });
 

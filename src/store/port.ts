@@ -115,8 +115,8 @@ export interface SessionReads {
   withOpenRound(node: string): Promise<SessionRecord[]>;
   /** Managed sessions of this node, not ended, that are parked until then or earlier. */
   parkedUntil(node: string, at: number): Promise<SessionRecord[]>;
-  /** Those of a tree that wait for their budget; longest first. */
-  waitingForBudget(rootId: string): Promise<SessionRecord[]>;
+  /** Those of a tree that are parked and have not ended; longest first. */
+  parkedIn(rootId: string): Promise<SessionRecord[]>;
   counts(): Promise<Counts>;
   /** Tokens and cost of turns settled since then. */
   usageSince(at: number): Promise<{ tokens: number; usd: number | null }>;

@@ -135,9 +135,9 @@ export function sessionReads(q: Query): SessionReads {
       many(sql`SELECT ${columns} FROM sessions
         WHERE parked_on IS NOT NULL AND parked_until <= ${at} AND node = ${node} AND ended_at IS NULL
           AND origin = 'managed' ORDER BY parked_until, id`),
-    waitingForBudget: (rootId) =>
+    parkedIn: (rootId) =>
       many(sql`SELECT ${columns} FROM sessions
-        WHERE parked_on IS NOT NULL AND parked_on = 'budget' AND root_id = ${rootId} AND ended_at IS NULL
+        WHERE parked_on IS NOT NULL AND root_id = ${rootId} AND ended_at IS NULL
         ORDER BY updated_at, id`),
     counts: () => counts(q),
     usageSince: (at) => usageSince(q, at),
