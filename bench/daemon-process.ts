@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { daemonEnv } from "../src/cli/start-daemon.ts";
 import { readDaemonFile } from "../src/config/daemon-file.ts";
 import type { Paths } from "../src/config/index.ts";
 
@@ -38,18 +39,11 @@ export class DaemonProcess {
   ): Promise<DaemonProcess> {
     const port = await freePort();
     const { NODE_COMPILE_CACHE = path.join(paths.home, "compiled"), PATH = "", HOME = "" } = process.env;
+    const env = { PATH, HOME, NODE_COMPILE_CACHE, KINFOLD_LOG_LEVEL: "error" };
     const child = spawn(process.execPath, [entry], {
       cwd: tmpdir(),
       stdio: ["ignore", "ignore", "inherit", "ipc"],
-      env: {
-        PATH,
-        HOME,
-        NODE_COMPILE_CACHE,
-        KINFOLD_HOME: paths.home,
-        KINFOLD_PORT: String(port),
-        KINFOLD_LOG_LEVEL: "error",
-        BENCH_TELL_TURNS: String(tellTurns),
-      },
+      env: { ...daemonEnv(paths, { port }, env), BENCH_TELL_TURNS: String(tellTurns) },
     });
     return new DaemonProcess(paths, child, port);
   }

@@ -1,18 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import {
-  kinfoldHome,
-  loadConfig,
-  loadProfiles,
-  type Paths,
-  pathsIn,
-  prepareHome,
-  problemLine,
-  removeDaemonFile,
-  writeDaemonFile,
-} from "./config/index.ts";
-import { type Config, shortId } from "./contract/index.ts";
+import { type Checked, takeChecked } from "./config/checked.ts";
+import { removeDaemonFile, writeDaemonFile } from "./config/daemon-file.ts";
+import { kinfoldHome, type Paths, pathsIn, prepareHome } from "./config/paths.ts";
+import { problemLine } from "./config/problem.ts";
+import { loadProfiles } from "./config/profile.ts";
+import type { Config } from "./contract/index.ts";
+import { shortId } from "./contract/short-id.ts";
 import type { Driver } from "./drivers/port.ts";
 import { reaper } from "./drivers/process-tree.ts";
 import { createDrivers } from "./drivers/registry.ts";
@@ -142,8 +137,8 @@ async function personToken(paths: Paths, store: Store): Promise<string> {
       name: "you",
       createdAt: Date.now(),
       can: null,
-    scope: null,
-    expiresAt: null,
+      scope: null,
+      expiresAt: null,
       revokedAt: null,
     });
   }
@@ -164,12 +159,7 @@ async function main(): Promise<void> {
   const paths = pathsIn(kinfoldHome(process.env));
   const isForeground = process.env["KINFOLD_FOREGROUND"] === "1";
   try {
-    const { config, problems } = loadConfig({
-      home: paths.home,
-      cwd: paths.home,
-      env: process.env,
-      flags: {},
-    });
+    const { config, problems } = takeChecked(process.env) ?? (await checkHere(paths));
     const log = openLog({ level: config.logLevel, path: isForeground ? paths.daemonLog : null });
     for (const problem of problems) log.warn({ problem: problemLine(problem) }, "a setting was not applied");
     const daemon = await startDaemon({ paths, config, log });
@@ -178,6 +168,11 @@ async function main(): Promise<void> {
     process.stderr.write(`kinfold cannot start: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exit(1);
   }
+}
+
+async function checkHere({ home }: Paths): Promise<Checked> {
+  const { loadConfig } = await import("./config/load.ts");
+  return loadConfig({ home, cwd: home, env: process.env, flags: {} });
 }
 
 function endOnSignal(daemon: Daemon, log: Log): void {

@@ -1,4 +1,5 @@
-import { pino } from "pino";
+import { mkdirSync, openSync, writeSync } from "node:fs";
+import path from "node:path";
 
 /** What daemon code may say. Never `console`: the log is a file that a person reads later. */
 export interface Log {
@@ -8,9 +9,70 @@ export interface Log {
   error(data: object, text: string): void;
 }
 
-export function openLog(options: { level: string; path: string | null }): Log {
-  const destination = pino.destination({ dest: options.path ?? 2, sync: true, mkdir: true });
-  return pino({ level: options.level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
+const LEVELS = { debug: 20, info: 30, warn: 40, error: 50 } as const;
+type Level = keyof typeof LEVELS;
+
+/** How often a pipe that is full is tried again, and how long between. */
+const TRIES = 20;
+const TRY_MS = 5;
+
+/** One line of JSON for each thing said, written before the call returns; to stderr without a path. */
+export function openLog(options: { level: Level; path: string | null }): Log {
+  const file = options.path === null ? 2 : openFile(options.path);
+  let lost = 0;
+  const at =
+    (level: Level) =>
+    (data: object, text: string): void => {
+      if (LEVELS[level] < LEVELS[options.level]) return;
+      const missing = lost === 0 ? {} : { linesLost: lost };
+      const record = { level: LEVELS[level], time: new Date().toISOString(), ...data, ...missing, msg: text };
+      lost = writeWhole(file, Buffer.from(`${json(record)}\n`)) ? 0 : lost + 1;
+    };
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };
+
+function openFile(file: string): number {
+  mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+  return openSync(file, "a", 0o600);
+}
+
+/** False where the line could not be written: a full disk or a closed pipe must not end the daemon. */
+function writeWhole(file: number, line: Buffer): boolean {
+  let written = 0;
+  for (let left = TRIES; left > 0 && written < line.length; left--) {
+    try {
+      written += writeSync(file, line, written);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EAGAIN") return false;
+      Atomics.wait(PAUSE, 0, 0, TRY_MS);
+    }
+  }
+  return written === line.length;
+}
+
+const PAUSE = new Int32Array(new SharedArrayBuffer(4));
+
+interface Said {
+  readonly level: number;
+  readonly time: string;
+  readonly msg: string;
+}
+
+/** A log never throws: of what cannot be written as JSON, the words are kept. */
+function json(said: Said): string {
+  try {
+    return JSON.stringify(said, (_key, value: unknown) => plain(value));
+  } catch (error) {
+    const { level, time, msg } = said;
+    return JSON.stringify({ level, time, unreadable: String(error), msg });
+  }
+}
+
+function plain(value: unknown): unknown {
+  if (typeof value === "bigint") return value.toString();
+  if (!(value instanceof Error)) return value;
+  const { name, message, stack, cause, ...more } = value;
+  return { type: name, message, stack, ...(cause === undefined ? {} : { cause }), ...more };
+}

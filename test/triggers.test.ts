@@ -32,7 +32,9 @@ describe("triggers", { concurrency: 3 }, () => {
       await client.respond({ id: trigger.shortId, response: "small" });
       await allQuiet(client, session.id);
       assert.match(await said(client, session.id), /small/);
-      const late = await client.respond({ id: trigger.id, response: "full" }).catch((error: unknown) => error);
+      const late = await client
+        .respond({ id: trigger.id, response: "full" })
+        .catch((error: unknown) => error);
       assert.equal((late as { code: string }).code, "already_answered");
       const { messages } = await client.inbox({ id: session.id, all: true });
       assert.deepEqual(
@@ -101,7 +103,9 @@ describe("triggers", { concurrency: 3 }, () => {
   });
 
   test("a deadline walks from the parent to the person to the stated default", async () => {
-    const home = new TestHome({ env: { KINFOLD_TRIGGERS_PARENT_MS: "1500", KINFOLD_TRIGGERS_DEFAULT_MS: "5000" } });
+    const home = new TestHome({
+      env: { KINFOLD_TRIGGERS_PARENT_MS: "1500", KINFOLD_TRIGGERS_DEFAULT_MS: "5000" },
+    });
     try {
       const client = await home.start();
       const prompt = `${spawn("kid", `${ask("Which?", { default: "small" })}\nsim> say kid end`)}\nsim> say waiting`;
@@ -130,7 +134,10 @@ describe("triggers", { concurrency: 3 }, () => {
         return triggers.findLast((each) => each.type === "session_complete" && each.status === "open")!;
       };
       await client.respond({ id: (await complete()).id, action: "followUp", response: "sim> say two" });
-      await eventually("the second round", async () => (await client.get({ id: kid!.id })).session.round === 2);
+      await eventually(
+        "the second round",
+        async () => (await client.get({ id: kid!.id })).session.round === 2,
+      );
       await allQuiet(client, root.id);
       assert.match(await said(client, kid!.id), /two/);
       await client.respond({ id: (await complete()).id, action: "ack" });

@@ -65,7 +65,7 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
     packages: ["commander", "yaml"],
     only: { "commands/up.ts": ["daemon.ts"], "commands/agents.ts": ["drivers/vendors/index.ts"] },
   },
-  "log.ts": { may: [], packages: ["pino"] },
+  "log.ts": { may: [], packages: [] },
 };
 
 /** The composition root sees everything. */

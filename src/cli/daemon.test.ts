@@ -63,7 +63,7 @@ describe("the daemon, as the CLI keeps it", () => {
   it("shows itself on the status screen", async () => {
     const { out } = await cli.run([]);
     assert.match(out, /^kinfold \d.*daemon running .*\(pid \d+\) {3}http:/);
-    assert.match(out, /Agents {8}sim [\d.]+ ✓/);
+    assert.match(out, /Agents {8}.*sim [\d.]+ ✓/);
   });
   it("a port that another program has is named, with a way out", async () => {
     const other = new CliHome();

@@ -3,8 +3,11 @@ import { closeSync, openSync, readFileSync, statSync } from "node:fs";
 import { getCompileCacheDir } from "node:module";
 import { connect } from "node:net";
 import { fileURLToPath } from "node:url";
+import { handOver } from "../config/checked.ts";
 import { type DaemonFile, readDaemonFile } from "../config/daemon-file.ts";
+import { loadConfig } from "../config/load.ts";
 import { type Paths, prepareHome } from "../config/paths.ts";
+import { ConfigError } from "../config/problem.ts";
 import { Failure } from "./failure.ts";
 import { oneLine } from "./text.ts";
 
@@ -24,7 +27,7 @@ export const DAEMON = fileURLToPath(new URL("../daemon.ts", import.meta.url));
 export function daemonEnv(paths: Paths, settings: DaemonSettings, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const { KINFOLD_TOKEN: _token, KINFOLD_URL: _url, ...rest } = env;
   const compiled = getCompileCacheDir();
-  return {
+  const own = {
     ...rest,
     ...(compiled === undefined ? {} : { NODE_COMPILE_CACHE: compiled }),
     KINFOLD_HOME: paths.home,
@@ -32,6 +35,17 @@ export function daemonEnv(paths: Paths, settings: DaemonSettings, env: NodeJS.Pr
     ...(settings.host === undefined ? {} : { KINFOLD_HOST: settings.host }),
     ...(settings.store === undefined ? {} : { KINFOLD_STORE: settings.store }),
   };
+  return { ...own, ...checkedConfig(paths, own) };
+}
+
+/** Nothing where the configuration cannot be used: the daemon itself says what is wrong with it. */
+function checkedConfig({ home }: Paths, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  try {
+    return handOver(loadConfig({ home, cwd: home, env, flags: {} }));
+  } catch (error) {
+    if (error instanceof ConfigError) return {};
+    throw error;
+  }
 }
 
 /** Starts a daemon in the background and resolves when it answers. Rejects with why it did not. */

@@ -74,11 +74,13 @@ async function* connection(link: Link, options: EventsOptions, state: State): As
         signal: watch.signal,
       },
     );
-    watch.hold();
-    yield { type: "open", cursor: state.cursor };
+    let isOpen = false;
     for await (const message of messagesOf(response, watch, link.url)) {
       state.retryMs = RETRY_FIRST_MS;
       const item = read(message, state);
+      // The daemon says first where the feed begins: a snapshot taken before that could miss something.
+      if (!isOpen && item?.type !== "reset") yield { type: "open", cursor: state.cursor };
+      isOpen = true;
       if (item !== null) yield item;
       if (item?.type === "reset") return;
     }

@@ -1,8 +1,8 @@
-import { parse } from "yaml";
 import type { Given, ReadFile } from "./file.ts";
 import { nearest } from "./nearest.ts";
 import type { ConfigProblem } from "./problem.ts";
 import { SETTINGS, type Setting } from "./setting.ts";
+import { yaml } from "./yaml.ts";
 
 /** Variables that carry something else than a setting. */
 const RESERVED = new Set([
@@ -11,6 +11,7 @@ const RESERVED = new Set([
   "KINFOLD_URL",
   "KINFOLD_LEASE",
   "KINFOLD_SESSION",
+  "KINFOLD_CHECKED",
 ]);
 
 /** The settings in `KINFOLD_*`. An empty variable counts as not set, as shells are used to. */
@@ -35,9 +36,9 @@ export function fromText(setting: Setting, text: string): unknown {
     case "boolean":
       return truth(word) ?? text;
     case "list":
-      return word.startsWith("[") ? yaml(word) : word.split(",").flatMap((item) => item.trim() || []);
+      return word.startsWith("[") ? fromYaml(word) : word.split(",").flatMap((item) => item.trim() || []);
     case "other":
-      return yaml(word);
+      return fromYaml(word);
   }
 }
 
@@ -47,9 +48,9 @@ function truth(word: string): boolean | undefined {
 }
 
 /** Text that is no YAML is kept as it is; the setting's own check then says what is wrong with it. */
-function yaml(text: string): unknown {
+function fromYaml(text: string): unknown {
   try {
-    return parse(text);
+    return yaml().parse(text);
   } catch {
     return text;
   }

@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
-import { LineCounter, isMap, isScalar, parseDocument, type Document } from "yaml";
+import type { Document, LineCounter } from "yaml";
 import { nearest } from "./nearest.ts";
 import type { ConfigProblem } from "./problem.ts";
 import { SETTINGS, isSection, settingOf } from "./setting.ts";
+import { yaml } from "./yaml.ts";
 
 /** A value for one setting, and where it was found. */
 export interface Given {
@@ -32,14 +33,14 @@ export function readConfigFile(path: string): ReadFile {
       problems: [{ where: path, line: null, key: null, text: `cannot be read: ${message}` }],
     };
   }
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const lines = new (yaml().LineCounter)();
+  const document = yaml().parseDocument(text, { lineCounter: lines, prettyErrors: false });
   if (document.errors.length > 0) {
     return { given: [], problems: document.errors.map((error) => syntaxProblem(path, lines, error)) };
   }
   if (document.contents === null) return nothing;
   const read = { path, document, lines, given: [] as Given[], problems: [] as ConfigProblem[] };
-  if (!isMap(document.contents)) {
+  if (!yaml().isMap(document.contents)) {
     return {
       given: [],
       problems: [{ where: path, line: 1, key: null, text: "must be a list of `key: value` lines" }],
@@ -58,6 +59,7 @@ interface Reading {
 }
 
 function walk(reading: Reading, parents: readonly string[]): void {
+  const { isMap, isScalar } = yaml();
   const map = reading.document.getIn(parents, true);
   if (!isMap(map)) {
     const key = parents.join(".");

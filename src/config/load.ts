@@ -1,6 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { Config, Permission } from "../contract/index.ts";
+import { Config } from "../contract/config.ts";
+import { Permission } from "../contract/session.ts";
 import { fromText, readEnvironment } from "./environment.ts";
 import { readConfigFile, unknownSetting, type Given } from "./file.ts";
 import { ConfigError, type ConfigProblem } from "./problem.ts";

@@ -1,4 +1,4 @@
-import { Config } from "../contract/index.ts";
+import { Config } from "../contract/config.ts";
 
 /** How far a project's file may go: freely, only towards the stricter, or not at all. */
 export type ProjectRight = "free" | "narrow" | "none";

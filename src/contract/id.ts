@@ -1,5 +1,7 @@
 import { z } from "zod";
 
+export { shortId } from "./short-id.ts";
+
 /** A UUIDv7. Order by sequence, never by id. */
 export const Id = z.uuid();
 export type Id = z.infer<typeof Id>;
@@ -11,8 +13,3 @@ export const SessionRef = z
   .min(1)
   .max(200)
   .describe("a session's id, its short id or its name");
-
-/** The last eight characters: the part of a UUIDv7 that is random. */
-export function shortId(id: string): string {
-  return id.slice(-8);
-}

@@ -14,7 +14,8 @@ import {
 } from "./index.ts";
 
 const operations = OPERATIONS as Readonly<Record<string, OperationSpec>>;
-const list = (role: ToolRole, aliases = false): string => JSON.stringify({ tools: toolsFor(role, { aliases }) });
+const list = (role: ToolRole, aliases = false): string =>
+  JSON.stringify({ tools: toolsFor(role, { aliases }) });
 const names = (role: ToolRole): string[] => toolsFor(role, { aliases: false }).map(({ name }) => name);
 
 describe("the words of the tools", () => {
@@ -37,7 +38,11 @@ describe("the words of the tools", () => {
           const { error } = field.safeParse(sample);
           assert.equal(error, undefined, `${words.name}.${name} takes ${JSON.stringify(sample)}`);
         }
-        assert.deepEqual(choices(schema), choices(z.toJSONSchema(field, { io: "input" })), `${words.name}.${name}`);
+        assert.deepEqual(
+          choices(schema),
+          choices(z.toJSONSchema(field, { io: "input" })),
+          `${words.name}.${name}`,
+        );
       }
     }
   });
@@ -89,13 +94,17 @@ describe("the lists", () => {
 
   it("create_session is listed only where that is configured, and never to one that may not spawn", () => {
     assert.ok(!list("full").includes("create_session"));
-    assert.ok(list("full", true).includes('"create_session"') && list("attached", true).includes('"create_session"'));
+    assert.ok(
+      list("full", true).includes('"create_session"') && list("attached", true).includes('"create_session"'),
+    );
     assert.equal(list("leaf", true), list("leaf"));
   });
 
   it("nine are always loaded, five have titles, and no client has to ask before it calls one", () => {
     const all = toolsFor("full", { aliases: false });
-    const loaded = all.filter(({ _meta }) => _meta?.["anthropic/alwaysLoad"] === true).map(({ name }) => name);
+    const loaded = all
+      .filter(({ _meta }) => _meta?.["anthropic/alwaysLoad"] === true)
+      .map(({ name }) => name);
     assert.deepEqual(loaded, [
       "spawn_session",
       "subagent",
@@ -109,7 +118,13 @@ describe("the lists", () => {
     ]);
     assert.equal(all.filter(({ title }) => title !== undefined).length, 5);
     const reads = all.filter(({ annotations }) => annotations.readOnlyHint === true).map(({ name }) => name);
-    assert.deepEqual(reads, ["wait_session", "list_sessions", "get_session", "session_search", "list_models"]);
+    assert.deepEqual(reads, [
+      "wait_session",
+      "list_sessions",
+      "get_session",
+      "session_search",
+      "list_models",
+    ]);
     for (const { name, annotations } of all) {
       if (reads.includes(name)) continue;
       assert.deepEqual(annotations, { destructiveHint: false, openWorldHint: false }, name);
@@ -144,7 +159,8 @@ function samples(schema: JsonSchema): unknown[] {
     case "array":
       return samples(schema.items ?? { type: "string" }).map((item) => [item]);
     case "object": {
-      if (schema.additionalProperties !== undefined) return [{ any: samples(schema.additionalProperties)[0] }];
+      if (schema.additionalProperties !== undefined)
+        return [{ any: samples(schema.additionalProperties)[0] }];
       const fields = Object.entries(schema.properties ?? {});
       const whole = Object.fromEntries(fields.map(([name, inner]) => [name, samples(inner)[0]]));
       return [whole, Object.fromEntries((schema.required ?? []).map((name) => [name, whole[name]]))];
@@ -154,7 +170,11 @@ function samples(schema: JsonSchema): unknown[] {
 
 /** The words one may choose from, wherever they stand in a schema. */
 function choices(schema: unknown): readonly string[] {
-  const { enum: own, anyOf = [], items } = schema as {
+  const {
+    enum: own,
+    anyOf = [],
+    items,
+  } = schema as {
     enum?: readonly string[];
     anyOf?: readonly unknown[];
     items?: { properties?: Record<string, unknown> };

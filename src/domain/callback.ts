@@ -1,4 +1,4 @@
-import { shortId } from "../contract/index.ts";
+import { shortId } from "../contract/short-id.ts";
 import type { Outcome, Receipt } from "../contract/index.ts";
 import { deniedLine, receiptLine, toolCallCount, unprovenLine } from "./receipt.ts";
 import { renderTemplate, templateProblem } from "./template.ts";

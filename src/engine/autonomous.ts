@@ -2,11 +2,13 @@ import type { AgentUpdate } from "../drivers/port.ts";
 import { newId } from "../kernel/id.ts";
 import { openRound } from "../kernel/round.ts";
 import type { TurnRecord } from "../store/port.ts";
+import { endTurn } from "./turn-end.ts";
+import { insist } from "./insist.ts";
+import { endPlace, follow, goIdle, leaveIdle } from "./leave.ts";
 import type { Place, Runtime } from "./place.ts";
 import { Recorder } from "./recorder.ts";
 import { reserveBegun } from "./reservation.ts";
-import { settle } from "./settle.ts";
-import { goIdle, leaveIdle } from "./leave.ts";
+import type { TurnEnd } from "./settle.ts";
 
 /** An agent gives no sign when work outside a prompt ends: so long without an update is its end. */
 const QUIET_MS = 1_500;
@@ -17,42 +19,44 @@ const gathering = new WeakMap<Place, AgentUpdate[]>();
 /** Updates outside a prompt open a turn of their own kind. */
 export function autonomous(runtime: Runtime, place: Place, update: AgentUpdate): void {
   if (update.kind === "usage" || update.kind === "notice" || update.kind === "fragment") return;
-  const waiting = gathering.get(place);
-  if (waiting !== undefined) {
-    waiting.push(update);
+  const early = gathering.get(place);
+  if (early !== undefined) {
+    early.push(update);
     return;
   }
   gathering.set(place, [update]);
   leaveIdle(place);
-  place.task = begin(runtime, place).catch((error: unknown) => {
-    runtime.deps.log.error(
-      { err: error, sessionId: place.session.id },
-      "an autonomous turn could not be kept",
-    );
-  });
+  follow(runtime, place, begin(runtime, place, place.task));
 }
 
-async function begin(runtime: Runtime, place: Place): Promise<void> {
-  const turn = await addTurn(runtime, place);
-  const waiting = gathering.get(place);
+/** What the agent did before there was a turn to write it to. */
+export function takeEarly(place: Place): AgentUpdate[] {
+  const early = gathering.get(place) ?? [];
   gathering.delete(place);
-  if (turn === null || waiting === undefined || place.recorder !== null) return;
-  const recorder = new Recorder(runtime.deps, turn, () => undefined);
-  for (const update of waiting) recorder.record(update);
+  return early;
+}
+
+/** `before`: a turn that is over may still be settling. */
+async function begin(runtime: Runtime, place: Place, before: Promise<void> | null): Promise<void> {
+  await before;
+  leaveIdle(place);
+  const added = place.isEnding ? null : await addTurn(runtime, place);
+  if (added === null) {
+    notOurs(runtime, place);
+    return;
+  }
+  const recorder = new Recorder(runtime.deps, added.turn, () => void endPlace(runtime, place));
   place.recorder = recorder;
+  for (const update of takeEarly(place)) recorder.record(update);
   await quiet(recorder);
-  if (place.recorder !== recorder) return;
-  await settle(runtime.deps, recorder, {
-    stopReason: "end_turn",
-    reason: null,
-    usage: null,
-    background: false,
-  });
-  place.recorder = null;
-  place.isStopping = false;
-  place.overLimit = null;
-  if (!place.isEnding) goIdle(runtime, place);
-  runtime.fill();
+  await endTurn(runtime, place, recorder, await endOf(place, added.since));
+}
+
+/** A prompt came first, and what was seen belongs to its turn; or nothing may be written here any more. */
+function notOurs(runtime: Runtime, place: Place): void {
+  if (place.isClaimed) return;
+  for (const update of takeEarly(place)) place.recorder?.record(update);
+  if (place.recorder === null && !place.isEnding) goIdle(runtime, place);
 }
 
 async function quiet(recorder: Recorder): Promise<void> {
@@ -62,43 +66,56 @@ async function quiet(recorder: Recorder): Promise<void> {
   }
 }
 
-async function addTurn(runtime: Runtime, place: Place): Promise<TurnRecord | null> {
+async function endOf(place: Place, since: number): Promise<TurnEnd> {
+  const { agent } = place;
+  if (agent === null || agent.hasExited) {
+    const reason = "the agent process exited while it went on by itself";
+    return { stopReason: "exited", reason, usage: null, background: false };
+  }
+  if (place.isStopping) return { stopReason: "cancelled", reason: null, usage: null, background: false };
+  const background = await agent.handle.background(since);
+  return { stopReason: "end_turn", reason: null, usage: null, background };
+}
+
+async function addTurn(runtime: Runtime, place: Place): Promise<{ turn: TurnRecord; since: number } | null> {
   const { deps } = runtime;
-  return deps.store.write(place.session.rootId, async (tx) => {
-    const session = await tx.sessions.byId(place.session.id);
-    if (session === null || session.endedAt !== null || session.fence !== place.hold.fence) return null;
-    if ((await tx.turns.running(session.id)) !== null) return null;
-    const now = deps.now();
-    await openRound(tx, session, now);
-    const reserved = await reserveBegun(deps, tx, session);
-    const turn = await tx.turns.add({
-      id: newId(),
-      sessionId: session.id,
-      round: session.round,
-      kind: "autonomous",
-      status: "running",
-      node: deps.store.node,
-      boot: deps.store.boot,
-      fence: place.hold.fence,
-      attempt: 1,
-      description: "went on by itself",
-      startedAt: now,
-      settledAt: null,
-      error: null,
-      stopReason: null,
-      lastAssistantMessage: null,
-      entryFrom: session.entryCount,
-      entryTo: null,
-      toolUseCount: 0,
-      usage: { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null },
-      ...reserved,
-      receipt: null,
-      blocked: 0,
-      stopBy: null,
-      stopNote: null,
+  const add = (): Promise<{ turn: TurnRecord; since: number } | null> =>
+    deps.store.write(place.session.rootId, async (tx) => {
+      const session = await tx.sessions.byId(place.session.id);
+      if (session === null || session.endedAt !== null || session.fence !== place.hold.fence) return null;
+      if ((await tx.turns.running(session.id)) !== null) return null;
+      const now = deps.now();
+      await openRound(tx, session, now);
+      const reserved = await reserveBegun(deps, tx, session);
+      const turn = await tx.turns.add({
+        id: newId(),
+        sessionId: session.id,
+        round: session.round,
+        kind: "autonomous",
+        status: "running",
+        node: deps.store.node,
+        boot: deps.store.boot,
+        fence: place.hold.fence,
+        attempt: 1,
+        description: "went on by itself",
+        startedAt: now,
+        settledAt: null,
+        error: null,
+        stopReason: null,
+        lastAssistantMessage: null,
+        entryFrom: session.entryCount,
+        entryTo: null,
+        toolUseCount: 0,
+        usage: { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null },
+        ...reserved,
+        receipt: null,
+        blocked: 0,
+        stopBy: null,
+        stopNote: null,
+      });
+      const data = { turnId: turn.id, index: turn.index, round: turn.round, kind: "autonomous" };
+      tx.append({ sessionId: session.id, type: "turn.started", text: null, data, at: now });
+      return { turn, since: session.roundOpenedAt ?? now };
     });
-    const data = { turnId: turn.id, index: turn.index, round: turn.round, kind: "autonomous" };
-    tx.append({ sessionId: session.id, type: "turn.started", text: null, data, at: now });
-    return turn;
-  });
+  return insist(deps, add, () => !place.isEnding);
 }

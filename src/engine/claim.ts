@@ -9,6 +9,7 @@ import {
 } from "../domain/callback.ts";
 import { hashOf, newId, newSecret } from "../kernel/id.ts";
 import { startClock } from "../kernel/trigger.ts";
+import { openRound } from "../kernel/round.ts";
 import { callbacksKnown } from "../kernel/stopping.ts";
 import type { LeaseRecord, MessageRecord, NewEntry, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
 import type { EngineDeps } from "./deps.ts";
@@ -49,6 +50,8 @@ export async function claim(
     if (messages === null || messages.length === 0) return null;
     const reserved = await reserveTurn(deps, tx, session);
     if (reserved === null) return null;
+    // Whatever is worked off belongs to a round, or nobody would be told of it.
+    await openRound(tx, session, deps.now());
     const hold = held ?? (await newHold(deps, tx, session));
     const rendered = await render(tx, session, messages);
     const { text } = rendered;
@@ -176,7 +179,7 @@ async function addTurn(
     boot: deps.store.boot,
     fence: hold.fence,
     attempt: 1,
-    description: [...(messages[0]?.body ?? order.text)].slice(0, 120).join(""),
+    description: firstCharacters(messages[0]?.body ?? order.text, 120),
     startedAt: now,
     settledAt: null,
     error: null,
@@ -207,6 +210,11 @@ async function addTurn(
     at: now,
   });
   return turn;
+}
+
+/** Cut before it is spread: a prompt may have megabytes. */
+function firstCharacters(text: string, max: number): string {
+  return [...text.slice(0, 2 * max)].slice(0, max).join("");
 }
 
 async function takeAll(deps: EngineDeps, tx: Tx, turn: TurnRecord, rendered: Rendered): Promise<void> {

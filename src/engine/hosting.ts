@@ -9,6 +9,7 @@ import type {
 import type { SessionRecord } from "../store/port.ts";
 import type { Hold } from "./claim.ts";
 import type { EngineDeps } from "./deps.ts";
+import { insist } from "./insist.ts";
 
 /** One agent process that we run, and what the engine knows about it. */
 export interface LiveAgent {
@@ -21,6 +22,8 @@ export interface LiveAgent {
 export interface AgentListener {
   onUpdate(update: AgentUpdate): void;
   onRequest(request: AgentRequest): Promise<AgentAnswer>;
+  /** Whether the agent is still wanted here. */
+  isWanted(): boolean;
 }
 
 export type Hosted =
@@ -30,7 +33,7 @@ export type Hosted =
 /**
  * Starts an agent under a lease: a new session of its own, or `load`. Its process is in the
  * lease's row as soon as it exists, and its own session id in the session's row before the
- * first prompt.
+ * first prompt. Where that cannot be written, nothing stays that was started.
  */
 export async function host(
   deps: EngineDeps,
@@ -43,7 +46,7 @@ export async function host(
     return failed(`the agent "${session.agent}" is not known on this machine any more`);
   }
   const url = deps.toolsUrl();
-  const noted: Promise<void>[] = [];
+  const noted: Promise<Error | null>[] = [];
   const result = await driver.open({
     sessionId: session.id,
     leaseId: hold.leaseId,
@@ -55,19 +58,35 @@ export async function host(
     startMs: deps.config.startMs,
     onUpdate: (update) => listener.onUpdate(update),
     onRequest: (request) => listener.onRequest(request),
-    onProcess: (process) => noted.push(noteProcess(deps, session, hold, process)),
+    onProcess: (process) => {
+      const note = insist(deps, () => noteProcess(deps, session, hold, process), listener.isWanted);
+      // Its failure is looked at when the agent is open: until then nobody awaits it.
+      noted.push(note.then(() => null, asError));
+    },
   });
-  await Promise.all(noted);
+  const unnoted = (await Promise.all(noted)).find((error) => error !== null);
   if (!result.ok) return { ok: false, ...failureOf(deps, session, result) };
   deps.reached("agent.started");
-  const isOurs = await noteAgent(deps, session, hold, result.handle);
-  if (!isOurs) {
+  const identified =
+    unnoted ??
+    (await insist(deps, () => noteAgent(deps, session, hold, result.handle), listener.isWanted).catch(
+      asError,
+    ));
+  if (identified instanceof Error) {
+    await result.handle.stop(0);
+    throw identified;
+  }
+  if (!identified) {
     await result.handle.stop(0);
     return failed("its lease was taken while it started");
   }
   deps.reached("agent.identified");
   const agent: LiveAgent = { session, hold, handle: result.handle, hasExited: false };
   return { ok: true, agent };
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
 }
 
 function failed(reason: string): Hosted {

@@ -38,8 +38,14 @@ async function end(runtime: Runtime, place: Place): Promise<void> {
     // The lease stays in the store, where the next recovery finds it; the place must not stay here.
     runtime.deps.log.error({ err: error, sessionId: session.id }, "a lease could not be given back");
   }
-  if (runtime.places.get(session.id) === place) runtime.places.delete(session.id);
+  // A turn that has yet to settle keeps its place: without one it would be taken for lost.
+  if (place.recorder === null) dropPlace(runtime, place);
   runtime.fill();
+}
+
+export function dropPlace(runtime: Runtime, place: Place): void {
+  const { id } = place.session;
+  if (runtime.places.get(id) === place) runtime.places.delete(id);
 }
 
 async function endProcess(runtime: Runtime, place: Place): Promise<void> {
@@ -59,7 +65,8 @@ async function cutStart(runtime: Runtime, place: Place): Promise<Place["left"]> 
   const { starting } = place;
   let left: Place["left"] = [];
   let isDone = starting === null;
-  const done = starting?.then(() => (isDone = true));
+  const mark = (): boolean => (isDone = true);
+  const done = starting?.then(mark, mark);
   while (!isDone) {
     ({ left } = await runtime.deps.reaper.reap([place.hold.leaseId]));
     await Promise.race([done, new Promise((resolve) => setTimeout(resolve, CUT_MS))]);
@@ -86,5 +93,6 @@ export function follow(runtime: Runtime, place: Place, task: Promise<void>): voi
     runtime.deps.log.error({ err: error, sessionId: place.session.id }, "a turn broke");
     place.recorder = null;
     await endPlace(runtime, place);
+    dropPlace(runtime, place);
   });
 }

@@ -27,7 +27,8 @@ export interface Place {
   isEnding: boolean;
   /** The running turn is being stopped. */
   isStopping: boolean;
-  isSteering: boolean;
+  /** Messages on their way into the running turn. */
+  steering: Promise<void> | null;
   /** Why the running turn is being stopped: a budget, with its numbers. */
   overLimit: string | null;
   /** A turn is being claimed for it: neither idleness nor an exit may take it away now. */
@@ -59,7 +60,7 @@ export function newPlace(session: SessionRecord, hold: Hold): Place {
     ending: null,
     isEnding: false,
     isStopping: false,
-    isSteering: false,
+    steering: null,
     overLimit: null,
     isClaimed: false,
     idleSince: null,

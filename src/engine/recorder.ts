@@ -10,6 +10,8 @@ import type { EngineDeps } from "./deps.ts";
 
 const FLUSH_MS = 50;
 const FLUSH_ENTRIES = 64;
+/** One write takes no more than this, so that a flood does not hold up everyone else. */
+const FLUSH_ENTRIES_MAX = 512;
 const RETRY_MS = 1_000;
 
 export interface Batch {
@@ -29,6 +31,10 @@ export class Recorder {
   usage: Usage | null = null;
   lastText: string | null = null;
   toolUseCount = 0;
+  /** The agent has answered: nothing more is put into this turn. */
+  isOver = false;
+  /** Messages steered into it of which the agent has not said that it took them. */
+  readonly unacknowledged = new Set<string>();
   /** How many updates there have been. */
   recorded = 0;
   #entries: NewEntry[] = [];
@@ -36,7 +42,10 @@ export class Recorder {
   readonly #calls = new Set<string>();
   #doing = "thinking";
   #timer: NodeJS.Timeout | null = null;
-  #writing: Promise<void> = Promise.resolve();
+  #dueAt = 0;
+  #writing: Promise<unknown> = Promise.resolve();
+  #isRefused = false;
+  #isLast = false;
   #isLost = false;
   readonly #deps: EngineDeps;
   readonly #onLost: () => void;
@@ -67,8 +76,7 @@ export class Recorder {
     if (update.kind === "toolResult" && update.ours) this.#landed.push(...deliveryIdsIn(update.text));
     this.#doing = doing(update) ?? this.#doing;
     this.#entries.push(entryOfUpdate(update, this.turn.id, this.#deps.now()));
-    if (this.#entries.length >= FLUSH_ENTRIES) this.#flushSoon(0);
-    else this.#flushSoon(FLUSH_MS);
+    this.#flushSoon(this.#entries.length >= FLUSH_ENTRIES ? 0 : FLUSH_MS);
   }
 
   notice(text: string): void {
@@ -77,41 +85,57 @@ export class Recorder {
 
   /** Writes what has gathered, for a turn that is left to someone else. */
   async handOver(): Promise<void> {
-    await this.finish();
-    await this.#flush();
+    await this.#alone();
+    await this.#flush(Number.POSITIVE_INFINITY);
     this.#isLost = true;
   }
 
-  /** Stops the timer and waits for what is being written; what is left goes into the settle. */
-  async finish(): Promise<void> {
+  /** The turn's last write, with all that has gathered: it begins when no other is under way, and none follows. */
+  async last(write: (batch: Batch) => Promise<boolean>): Promise<boolean> {
+    await this.#alone();
+    const batch = this.#pending(Number.POSITIVE_INFINITY);
+    const writing = write(batch);
+    this.#writing = writing.catch(() => false);
+    const isWritten = await writing;
+    if (isWritten) this.#drop(batch);
+    return isWritten;
+  }
+
+  async #alone(): Promise<void> {
+    this.#isLast = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     await this.#writing;
   }
 
-  /** What has gathered so far. It stays until `drop`, so that a failed write loses nothing. */
-  pending(): Batch {
-    return { entries: [...this.#entries], landed: [...this.#landed] };
+  /** What has gathered so far. It stays until `#drop`, so that a failed write loses nothing. */
+  #pending(entriesMax: number): Batch {
+    return { entries: this.#entries.slice(0, entriesMax), landed: [...this.#landed] };
   }
 
-  drop(batch: Batch): void {
+  #drop(batch: Batch): void {
     this.#entries.splice(0, batch.entries.length);
     this.#landed.splice(0, batch.landed.length);
   }
 
-  #flushSoon(waitMs: number): void {
-    if (this.#isLost || (this.#timer !== null && waitMs > 0)) return;
+  /** A flush that is due sooner stands, or updates without a pause would put it off for ever. */
+  #flushSoon(asked: number): void {
+    if (this.#isLost || this.#isLast) return;
+    const waitMs = this.#isRefused ? RETRY_MS : asked;
+    const dueAt = performance.now() + waitMs;
+    if (this.#timer !== null && this.#dueAt <= dueAt) return;
     if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#dueAt = dueAt;
     this.#timer = setTimeout(() => {
       this.#timer = null;
-      this.#writing = this.#writing.then(() => this.#flush());
+      this.#writing = this.#writing.then(() => this.#flush(FLUSH_ENTRIES_MAX));
     }, waitMs);
   }
 
-  async #flush(): Promise<void> {
+  async #flush(entriesMax: number): Promise<void> {
     if (this.#entries.length === 0 || this.#isLost) return;
     const { rootId, sessionId, id, fence } = this.turn;
-    const batch = this.pending();
+    const batch = this.#pending(entriesMax);
     try {
       const isOurs = await this.#deps.store.write(rootId, async (tx) => {
         const now = this.#deps.now();
@@ -121,11 +145,14 @@ export class Recorder {
         await tx.sessions.patch(sessionId, { lastActivityAt: now, evidence });
         return true;
       });
-      this.drop(batch);
+      this.#isRefused = false;
+      this.#drop(batch);
       this.#deps.reached("entries.appended");
       if (!isOurs) this.#lose();
+      else if (this.#entries.length > 0) this.#flushSoon(0);
     } catch (error) {
       this.#deps.log.error({ err: error, sessionId }, "entries could not be written; kept for the next try");
+      this.#isRefused = true;
       this.#flushSoon(RETRY_MS);
     }
   }

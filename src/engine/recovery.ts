@@ -6,13 +6,14 @@ import { closeIfOver } from "../kernel/round.ts";
 import type { LeaseRecord, MessageRecord, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
 import { newHold, render } from "./claim.ts";
 import { continuation } from "./continuation.ts";
+import { endTurn } from "./turn-end.ts";
 import { host } from "./hosting.ts";
-import { follow } from "./leave.ts";
+import { endPlace, follow } from "./leave.ts";
 import { newPlace, type Place, type Runtime } from "./place.ts";
 import { Recorder } from "./recorder.ts";
 import { replaySeen } from "./replay-seen.ts";
 import type { TurnEnd } from "./settle.ts";
-import { converse, ensureAgent, finishTurn, listener, settleIn } from "./turn.ts";
+import { converse, ensureAgent, listener, settleIn } from "./turn.ts";
 
 const ADOPT_MS = 30_000;
 
@@ -104,7 +105,7 @@ async function recoverTurn(runtime: Runtime, turn: TurnRecord): Promise<void> {
   const task =
     recovery === "restart" || recovery === "load"
       ? resume(runtime, place, recovery)
-      : finishTurn(runtime, place, place.recorder!, endWithout(recovery, turn));
+      : endTurn(runtime, place, place.recorder!, endWithout(recovery, turn));
   follow(runtime, place, task);
 }
 
@@ -124,33 +125,40 @@ async function takeOver(runtime: Runtime, session: SessionRecord, turn: TurnReco
   if (hold === null) return null;
   const place = newPlace(session, hold);
   const held: TurnRecord = { ...turn, fence: hold.fence, attempt: turn.attempt + 1, boot: deps.store.boot };
-  place.recorder = new Recorder(deps, held, () => undefined);
+  place.recorder = new Recorder(deps, held, () => void endPlace(runtime, place));
   runtime.places.set(session.id, place);
   return place;
 }
 
 async function resume(runtime: Runtime, place: Place, how: "restart" | "load"): Promise<void> {
   const recorder = place.recorder!;
-  const start = how === "load" ? loadAgent(runtime, place) : ensureAgent(runtime, place);
-  place.starting = start;
-  const hosted = await start;
-  place.starting = null;
+  const hosted = await (how === "load" ? loadAgent(runtime, place) : ensureAgent(runtime, place));
   if (!hosted.ok) {
     const end = how === "load" ? unknowable(recorder.turn) : notStarted(hosted.reason);
-    await finishTurn(runtime, place, recorder, end);
+    await endTurn(runtime, place, recorder, end);
     return;
   }
   runtime.deps.reached("resume.loaded");
+  // Released meanwhile: whoever comes next takes the turn up.
+  if (place.recorder !== recorder) return;
   const text = await readBack(runtime, place);
-  await finishTurn(runtime, place, recorder, await converse(runtime, place, text));
+  await endTurn(runtime, place, recorder, await converse(runtime, place, text));
 }
 
 async function loadAgent(runtime: Runtime, place: Place): ReturnType<typeof ensureAgent> {
   const { session, hold } = place;
-  const silent = { ...listener(runtime, place), load: session.agentSessionId };
-  const hosted = await host(runtime.deps, session, hold, silent);
-  if (hosted.ok) settleIn(runtime, place, hosted);
-  return hosted;
+  const starting = host(runtime.deps, session, hold, {
+    ...listener(runtime, place),
+    load: session.agentSessionId,
+  });
+  place.starting = starting;
+  try {
+    const hosted = await starting;
+    if (hosted.ok) settleIn(runtime, place, hosted);
+    return hosted;
+  } finally {
+    place.starting = null;
+  }
 }
 
 /** What the replay holds has landed; the rest is sent again, behind the words that continue the turn. */

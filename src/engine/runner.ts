@@ -2,7 +2,7 @@ import type { Agent } from "../contract/index.ts";
 import type { Commit, SessionRecord } from "../store/port.ts";
 import { type Claim, claim } from "./claim.ts";
 import type { EngineDeps, Service } from "./deps.ts";
-import { endPlace, follow, goIdle, leaveIdle, stopTurn } from "./leave.ts";
+import { dropPlace, endPlace, follow, goIdle, leaveIdle, stopTurn } from "./leave.ts";
 import { newPlace, type Place, type Runtime } from "./place.ts";
 import { recover } from "./recovery.ts";
 import { steerQueued } from "./steer.ts";
@@ -204,6 +204,7 @@ async function release(runtime: Runtime, place: Place): Promise<void> {
   const { recorder } = place;
   // Detached from its place, the prompt's end settles nothing: the turn stays open for the next start.
   place.recorder = null;
-  await recorder?.handOver();
-  await endPlace(runtime, place);
+  // The process ends whether or not the store takes what was gathered.
+  await Promise.all([recorder?.handOver(), endPlace(runtime, place)]);
+  dropPlace(runtime, place);
 }

@@ -1,4 +1,4 @@
-import { type Outcome, type Receipt, Refusal, type Usage } from "../contract/index.ts";
+import type { Outcome, Receipt, Usage } from "../contract/index.ts";
 import { book, parkedUntil } from "../domain/budget.ts";
 import type { CallbackData } from "../domain/callback.ts";
 import { addUsage, receiptOf } from "../domain/receipt.ts";
@@ -12,10 +12,9 @@ import { withdrawOf } from "../kernel/trigger.ts";
 import { closeIfOver, closeRound, type RoundEnd } from "../kernel/round.ts";
 import type { MessageRecord, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
 import type { EngineDeps } from "./deps.ts";
+import { insist } from "./insist.ts";
 import { type Batch, type Recorder, writeBatch } from "./recorder.ts";
 import { priceOf } from "./reservation.ts";
-
-const RETRY_MS = 1_000;
 
 /** How a turn came to its end, as the engine saw it. */
 export interface TurnEnd {
@@ -39,39 +38,28 @@ export interface TurnEnd {
  * The one transaction that records an outcome and all that follows from it, guarded by the
  * fence. False when the turn was no longer ours to settle.
  */
-export async function settle(deps: EngineDeps, recorder: Recorder, end: TurnEnd): Promise<boolean> {
-  await recorder.finish();
+export async function settle(
+  deps: EngineDeps,
+  recorder: Recorder,
+  end: TurnEnd,
+  isWanted: () => boolean,
+): Promise<boolean> {
   const { turn } = recorder;
-  const batch = recorder.pending();
-  deps.reached("outcome.received");
-  const isSettled = await insistently(deps, () =>
-    deps.store.write(turn.rootId, (tx) => settleIn(deps, tx, { turn, end, batch, recorder })),
-  );
-  if (isSettled) recorder.drop(batch);
+  const isSettled = await recorder.last((batch) => {
+    deps.reached("outcome.received");
+    const write = (): Promise<boolean> =>
+      deps.store.write(turn.rootId, (tx) => settleIn(deps, tx, { turn, end, batch, recorder }));
+    return insist(deps, write, isWanted);
+  });
   deps.reached("settle.committed");
   return isSettled;
-}
-
-/** A full disk or a busy store costs time, never an outcome. */
-async function insistently<T>(deps: EngineDeps, write: () => Promise<T>): Promise<T> {
-  for (;;) {
-    try {
-      return await write();
-    } catch (error) {
-      const isPassing =
-        error instanceof Refusal && (error.code === "disk_full" || error.code === "store_busy");
-      if (!isPassing) throw error;
-      deps.log.error({ err: error }, "an outcome could not be stored; trying again");
-      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
-    }
-  }
 }
 
 interface Settling {
   readonly turn: TurnRecord;
   readonly end: TurnEnd;
   readonly batch: Batch;
-  readonly recorder: Pick<Recorder, "seen" | "usage" | "lastText" | "toolUseCount">;
+  readonly recorder: Pick<Recorder, "seen" | "usage" | "lastText" | "toolUseCount" | "unacknowledged">;
 }
 
 async function settleIn(deps: EngineDeps, tx: Tx, settling: Settling): Promise<boolean> {
@@ -110,7 +98,9 @@ async function settleIn(deps: EngineDeps, tx: Tx, settling: Settling): Promise<b
   const data = { turnId: turn.id, index: row.index, outcome, stopReason: end.stopReason, error: after.error };
   tx.append({ sessionId: session.id, type: "turn.settled", text: null, data, at: now });
   await withdrawOf(tx, session.id, turn.fence, now);
-  const unlanded = await settleMessages(tx, after, { end, ended: session.endedAt !== null, now });
+  const { unacknowledged } = recorder;
+  const ended = session.endedAt !== null;
+  const unlanded = await settleMessages(tx, after, { end, ended, unacknowledged, now });
   const lastTool = recorder.seen.lastToolHasResult ? null : recorder.seen.lastTool;
   await settleRound(deps, tx, { sessionId: session.id, turn: after, outcome, end, unlanded, lastTool, now });
   await retryBudgets(tx, session.rootId, now);
@@ -160,12 +150,13 @@ function evidenceOf(outcome: Outcome, turn: TurnRecord): string {
 async function settleMessages(
   tx: Tx,
   turn: TurnRecord,
-  at: { end: TurnEnd; ended: boolean; now: number },
+  at: { end: TurnEnd; ended: boolean; unacknowledged: ReadonlySet<string>; now: number },
 ): Promise<string | null> {
   let unlanded: string | null = null;
   for (const message of await tx.messages.ofTurn(turn.id)) {
     if (message.status !== "taken") continue;
-    const fate = at.ended ? "void" : fateOf(message, at.end.stopReason);
+    const isUnsure = at.unacknowledged.has(message.id);
+    const fate = at.ended ? "void" : isUnsure ? "repeat" : fateOf(message, at.end.stopReason);
     if (fate === "land") await land(tx, message, at.now);
     else if (fate === "void") await makeVoid(tx, message, voidReason(at.ended), at.now);
     else await giveBack(tx, message, fate === "repeat", at.now);
@@ -182,7 +173,7 @@ function fateOf(
   if (message.carrier === "tool") return "repeat";
   if (stopReason === "unknowable") return isWork(message.kind) ? "void" : "repeat";
   const isAnswered = stopReason !== "exited";
-  if (message.carrier === "steer") return stopReason === "end_turn" ? "land" : "return";
+  if (message.carrier === "steer") return isAnswered ? "land" : "return";
   return isAnswered || isWork(message.kind) ? "land" : "repeat";
 }
 

@@ -1,56 +1,79 @@
 import { giveBack } from "../kernel/admit.ts";
-import type { MessageRecord } from "../store/port.ts";
 import { startClock } from "../kernel/trigger.ts";
+import type { MessageRecord, TurnRecord } from "../store/port.ts";
 import { appendEntries, entryOf, render } from "./claim.ts";
 import type { Place, Runtime } from "./place.ts";
+import type { Recorder } from "./recorder.ts";
+
+/** How long the end of a turn waits for an agent to say whether it took a message. */
+const ACK_MS = 2_000;
 
 /** Messages that want to go into the running turn, where the agent can take them. One at a time, in order. */
 export async function steerQueued(runtime: Runtime, place: Place): Promise<void> {
-  if (place.isSteering || place.recorder === null) return;
-  place.isSteering = true;
+  if (place.steering !== null || place.recorder === null) return;
+  const steering = steerAll(runtime, place);
+  place.steering = steering;
+  await steering;
+  if (place.steering === steering) place.steering = null;
+}
+
+/** Before a turn settles: nothing more goes into it, and what is on its way is known, or known to be unknown. */
+export async function endSteering(place: Place, recorder: Recorder): Promise<void> {
+  recorder.isOver = true;
+  if (place.steering === null) return;
+  const late = Promise.withResolvers<void>();
+  const timer = setTimeout(() => late.resolve(), ACK_MS);
+  await Promise.race([place.steering, late.promise]);
+  clearTimeout(timer);
+  place.steering = null;
+}
+
+async function steerAll(runtime: Runtime, place: Place): Promise<void> {
   try {
     for (;;) {
       const message = await nextSteer(runtime, place);
-      if (message === null) return;
-      await steerOne(runtime, place, message);
+      if (message === null || !(await steerOne(runtime, place, message))) return;
     }
   } catch (error) {
     runtime.deps.log.error({ err: error, sessionId: place.session.id }, "a steer could not be written");
-  } finally {
-    place.isSteering = false;
   }
 }
 
 async function nextSteer(runtime: Runtime, place: Place): Promise<MessageRecord | null> {
-  if (place.recorder === null || place.agent === null || place.isEnding) return null;
+  if (place.recorder === null || place.recorder.isOver) return null;
+  if (place.agent === null || place.isEnding || place.isStopping) return null;
   const queued = await runtime.deps.store.read.messages.queued(place.session.id, 50);
   const isWanted = (message: MessageRecord): boolean =>
     message.delivery === "steer" && message.metadata["delivered"] === undefined;
   return queued.find(isWanted) ?? null;
 }
 
-async function steerOne(runtime: Runtime, place: Place, message: MessageRecord): Promise<void> {
+/** False where the turn takes no more: its end decides what becomes of the message. */
+async function steerOne(runtime: Runtime, place: Place, message: MessageRecord): Promise<boolean> {
   const how = runtime.agents.get(place.session.agent)?.steer ?? "none";
   const mayRestart = message.metadata["restart"] === true;
   if (how === "none" || (how === "restart" && !mayRestart)) {
     await note(runtime, message, "queued");
-    return;
+    return true;
   }
   const { agent, recorder } = place;
-  if (agent === null || recorder === null) return;
-  const text = await take(runtime, place, message);
-  if (text === null) return;
+  if (agent === null || recorder === null) return false;
+  // Until the agent has acknowledged it, its turn may settle and must not take it for landed.
+  recorder.unacknowledged.add(message.id);
+  const text = await take(runtime, recorder.turn, message);
+  if (text === null) return false;
   runtime.deps.reached("steer.taken");
-  const result = await agent.handle.steer(text);
+  const isTooLate = recorder.isOver || place.recorder !== recorder;
+  const result = isTooLate ? "refused" : await agent.handle.steer(text);
   runtime.deps.reached("steer.sent");
-  await note(runtime, message, result === "refused" ? "queued" : result);
   if (result === "refused") await returnToQueue(runtime, message);
+  else recorder.unacknowledged.delete(message.id);
+  await note(runtime, message, result === "refused" ? "queued" : result);
+  return true;
 }
 
 /** Durable before the first byte; the turn must still be ours and running. */
-async function take(runtime: Runtime, place: Place, message: MessageRecord): Promise<string | null> {
-  const turn = place.recorder?.turn;
-  if (turn === undefined) return null;
+async function take(runtime: Runtime, turn: TurnRecord, message: MessageRecord): Promise<string | null> {
   return runtime.deps.store.write(message.rootId, async (tx) => {
     if (!(await tx.turns.patchRunning(turn.id, turn.fence, { fence: turn.fence }))) return null;
     const at = runtime.deps.now();

@@ -1,14 +1,15 @@
-import type { AgentAnswer, AgentRequest, AgentUpdate, PromptEnd } from "../drivers/port.ts";
+import type { PromptEnd } from "../drivers/port.ts";
 import { oneLine } from "../domain/text.ts";
 import type { TurnRecord } from "../store/port.ts";
-import { autonomous } from "./autonomous.ts";
-import { host, type Hosted } from "./hosting.ts";
-import { endPlace, goIdle } from "./leave.ts";
+import { autonomous, takeEarly } from "./autonomous.ts";
+import { endTurn } from "./turn-end.ts";
+import { type AgentListener, host, type Hosted } from "./hosting.ts";
+import { endPlace } from "./leave.ts";
 import type { Place, Runtime } from "./place.ts";
 import { Recorder } from "./recorder.ts";
 import { answerRequest } from "./requests.ts";
 import { meter } from "./reservation.ts";
-import { settle, type TurnEnd } from "./settle.ts";
+import type { TurnEnd } from "./settle.ts";
 import { steerQueued } from "./steer.ts";
 
 /** From a claimed turn to its settled outcome. Whatever happens on the way, it settles. */
@@ -19,36 +20,10 @@ export async function runTurn(
 ): Promise<void> {
   const recorder = new Recorder(runtime.deps, order.turn, () => void endPlace(runtime, place));
   place.recorder = recorder;
+  for (const update of takeEarly(place)) recorder.record(update);
   const hosted = await ensureAgent(runtime, place);
   const end = hosted.ok ? await converse(runtime, place, order.text) : notStarted(hosted.reason);
-  await finishTurn(runtime, place, recorder, end);
-}
-
-/** Settles and leaves the place as the outcome wants it: idle, or ended with its process. */
-export async function finishTurn(
-  runtime: Runtime,
-  place: Place,
-  recorder: Recorder,
-  end: TurnEnd,
-): Promise<void> {
-  // Detached from its place, the turn stays open: the next start, or a new lease, takes it up.
-  if (place.recorder !== recorder) return;
-  const isGone = place.agent === null || place.agent.hasExited || place.isEnding;
-  // Where the agent is gone, its process tree ends before the outcome is written.
-  if (isGone) await endPlace(runtime, place);
-  if (place.recorder !== recorder) return;
-  await settle(runtime.deps, recorder, { ...withinLimit(place, end), left: place.left });
-  place.recorder = null;
-  place.overLimit = null;
-  place.isStopping = false;
-  if (!isGone) goIdle(runtime, place);
-  runtime.fill();
-}
-
-/** A turn that was stopped at its budget has failed, unless it had ended by itself before. */
-function withinLimit(place: Place, end: TurnEnd): TurnEnd {
-  if (place.overLimit === null || end.stopReason === "end_turn") return end;
-  return { ...end, outcome: "failed", reason: place.overLimit, errorKind: "budget" };
+  await endTurn(runtime, place, recorder, end);
 }
 
 export async function ensureAgent(runtime: Runtime, place: Place): Promise<Hosted> {
@@ -58,9 +33,11 @@ export async function ensureAgent(runtime: Runtime, place: Place): Promise<Hoste
   place.agent = null;
   const starting = startAgent(runtime, place);
   place.starting = starting;
-  const hosted = await starting;
-  place.starting = null;
-  return hosted;
+  try {
+    return await starting;
+  } finally {
+    place.starting = null;
+  }
 }
 
 async function startAgent(runtime: Runtime, place: Place): Promise<Hosted> {
@@ -87,14 +64,13 @@ export function settleIn(runtime: Runtime, place: Place, hosted: Hosted & { ok: 
   });
 }
 
-export function listener(
-  runtime: Runtime,
-  place: Place,
-): { onUpdate(update: AgentUpdate): void; onRequest(request: AgentRequest): Promise<AgentAnswer> } {
+export function listener(runtime: Runtime, place: Place): AgentListener {
   return {
+    isWanted: () => !place.isEnding,
     onUpdate(update) {
-      if (place.recorder !== null) {
-        place.recorder.record(update);
+      const { recorder } = place;
+      if (recorder !== null && !recorder.isOver) {
+        recorder.record(update);
         if (update.kind === "usage") meter(runtime, place);
       } else if (place.agent !== null && !place.isEnding) autonomous(runtime, place, update);
     },

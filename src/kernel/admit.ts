@@ -85,13 +85,18 @@ export async function makeVoid(
   return moved;
 }
 
-/** Back to its old place in the order. `repeated`: it may have been seen already. */
+/** Back to its old place in the order, if there still is one. `repeated`: it may have been seen already. */
 export async function giveBack(
   tx: Tx,
   message: MessageRecord,
   repeated: boolean,
   now: number,
 ): Promise<boolean> {
+  const session = await tx.sessions.byId(message.sessionId);
+  if (session === null || session.endedAt !== null) {
+    await makeVoid(tx, message, "the session has ended", now);
+    return false;
+  }
   const moved = await tx.messages.move(message.id, ["taken"], {
     status: "queued",
     carrier: null,

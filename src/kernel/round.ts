@@ -65,6 +65,13 @@ export async function closeRound(tx: Tx, session: SessionRecord, end: RoundEnd):
   // A step that is followed by another tells nobody: the chain's last step is its result.
   await callBackAtEnd(tx, session, next === null ? end : { ...end, silent: "its chain goes on" });
   await closeParentIfOver(tx, session, end.now);
+  await openForQueued(tx, session, end.now);
+}
+
+/** After an interruption the inbox goes on: what waits in it is work of a new round, which will be told in its turn. */
+async function openForQueued(tx: Tx, session: SessionRecord, now: number): Promise<void> {
+  if (session.endedAt !== null || session.held !== null) return;
+  if ((await tx.messages.queuedCount(session.id)) > 0) await openRound(tx, session, now);
 }
 
 /** With `callback.when: "turn"` the turns tell; a turn that is cancelled with its session tells here. */

@@ -1,4 +1,4 @@
-import { shortId } from "../contract/index.ts";
+import { shortId } from "../contract/short-id.ts";
 import type { CallbackData } from "../domain/callback.ts";
 import type { MessageRecord, Reads, SessionRecord } from "../store/port.ts";
 

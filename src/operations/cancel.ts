@@ -1,4 +1,5 @@
-import { type Caller, type CancelOutput, type InputOf, Refusal } from "../contract/index.ts";
+import type { Caller, CancelOutput, InputOf } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 import { cancelSubtree, detach as detachSession } from "../kernel/cancel.ts";
 import { callbackKey, endKey } from "../kernel/callback.ts";
 import { closeIfOver } from "../kernel/round.ts";

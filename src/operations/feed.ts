@@ -1,4 +1,5 @@
-import { type Caller, type Event, type Fragment, Refusal } from "../contract/index.ts";
+import type { Caller, Event, Fragment } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 import type { EventRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 import type { Feed, FeedBatch, FeedRequest } from "./port.ts";
@@ -23,9 +24,9 @@ export async function* feed(deps: OperationDeps, caller: Caller, request: FeedRe
     yield { cursor: follow.cursor(), events: [], fragments: [] };
     while (!request.signal.aborted) {
       const seen = inbox.count;
-      const batch = await follow.next(inbox.takeFragments());
-      if (batch !== null) yield batch;
-      await inbox.wait(seen, batch === null ? FLOOR_MS : BATCH_MS);
+      const batches = await follow.next(inbox.takeFragments());
+      yield* batches;
+      await inbox.wait(seen, batches.length === 0 ? FLOOR_MS : BATCH_MS);
     }
   } finally {
     inbox.close();
@@ -76,8 +77,8 @@ class Follow {
     this.#sent.set(this.#rootId, numberOf(second ?? "", row?.seq ?? 0));
   }
 
-  /** What has happened since the last call; null when nothing has. */
-  async next(fragments: Fragment[]): Promise<FeedBatch | null> {
+  /** What has happened since the last call. Over one tree each event comes with its own cursor. */
+  async next(fragments: Fragment[]): Promise<FeedBatch[]> {
     const before = this.#xmin;
     const { xmin } = await this.#deps.store.feed.point();
     const events: Event[] = [];
@@ -86,8 +87,14 @@ class Follow {
     }
     this.#xmin = xmin;
     const live = fragments.filter((each) => this.#wants(each));
-    const moved = events.length > 0 || live.length > 0;
-    return moved ? { cursor: this.cursor(), events, fragments: live } : null;
+    if (events.length === 0 && live.length === 0) return [];
+    if (this.#rootId === null) return [{ cursor: this.cursor(), events, fragments: live }];
+    const single = events.map((event) => ({
+      cursor: this.cursor(event.seq),
+      events: [event],
+      fragments: [],
+    }));
+    return live.length === 0 ? single : [...single, { cursor: this.cursor(), events: [], fragments: live }];
   }
 
   async #trees(since: number): Promise<string[]> {
@@ -137,10 +144,10 @@ class Follow {
     return this.#scope === null || this.#visible.get(fragment.rootId) === true;
   }
 
-  cursor(): string {
+  cursor(seq: number | null = null): string {
     const { epoch } = this.#deps.store;
     if (this.#rootId === null) return `${epoch}.${this.#xmin}`;
-    return `${epoch}.${this.#rootId}.${this.#sent.get(this.#rootId) ?? 0}`;
+    return `${epoch}.${this.#rootId}.${seq ?? this.#sent.get(this.#rootId) ?? 0}`;
   }
 }
 

@@ -1,4 +1,5 @@
-import { CONTRACT_VERSION, type Health, type OutputOf } from "../contract/index.ts";
+import type { Health, OutputOf } from "../contract/index.ts";
+import { CONTRACT_VERSION } from "../contract/version.ts";
 import type { OperationDeps } from "./deps.ts";
 
 export async function health(deps: OperationDeps): Promise<Health> {

@@ -1,4 +1,5 @@
-import { type Caller, type InputOf, type PromptOutput, Refusal, type TellOutput } from "../contract/index.ts";
+import type { Caller, InputOf, PromptOutput, TellOutput } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 import { admit } from "../kernel/admit.ts";
 import { hashOf } from "../kernel/id.ts";
 import type { MessageRecord, SessionRecord } from "../store/port.ts";

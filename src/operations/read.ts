@@ -1,6 +1,7 @@
 import { stat } from "node:fs/promises";
 import path from "node:path";
-import { type Caller, type InputOf, type OperationName, type OutputOf, Refusal } from "../contract/index.ts";
+import type { Caller, InputOf, OperationName, OutputOf } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 import { mergeReceipts } from "../domain/receipt.ts";
 import { transcriptText } from "../domain/transcript.ts";
 import type { EntryRecord, SessionRecord } from "../store/port.ts";

@@ -1,4 +1,5 @@
-import { type Caller, Refusal } from "../contract/index.ts";
+import type { Caller } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 import type { Reads, SessionRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 

@@ -1,4 +1,5 @@
-import { type Caller, type InputOf, Refusal, type SpawnOutput } from "../contract/index.ts";
+import type { Caller, InputOf, SpawnOutput } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 import { spawnLimit } from "../domain/limit.ts";
 import { admit } from "../kernel/admit.ts";
 import { newId } from "../kernel/id.ts";

@@ -1,18 +1,17 @@
 import { realpath, stat } from "node:fs/promises";
 import path from "node:path";
-import {
-  type Agent,
-  type Budget,
-  type CallbackConfig,
-  type CallbackPatch,
-  type Caller,
-  CallbackConfig as CallbackConfigSchema,
-  type Effective,
-  type Permission,
-  type Profile,
-  Refusal,
-  shortId,
+import type {
+  Agent,
+  Budget,
+  CallbackConfig,
+  CallbackPatch,
+  Caller,
+  Effective,
+  Permission,
+  Profile,
 } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
+import { shortId } from "../contract/short-id.ts";
 import { meterProblem } from "../domain/budget.ts";
 import { checkTemplate } from "../domain/callback.ts";
 import { atMost, isLooser } from "../domain/permission.ts";
@@ -64,7 +63,7 @@ export async function decideStart(
   const profile = findProfile(deps, input.profile ?? "default", cwd);
   const agent = await findAgent(deps, input.agent ?? profile.agent ?? (await agentOf(deps, parent)));
   const permission = decidePermission(deps, { asked: input.permission, profile, parent });
-  const callback = decideCallback(deps, { asked: input.callback, profile, parent });
+  const callback = await decideCallback(deps, { asked: input.callback, profile, parent });
   const sameAgent = parent !== null && parent.agent === agent.name;
   const effective: Effective = {
     agent: agent.name,
@@ -186,7 +185,8 @@ export function refuseReusedKey(key: string): never {
 
 function titleOf(prompt: string): string {
   const line = prompt.trim().split("\n", 1)[0] ?? "";
-  return [...line].slice(0, 80).join("");
+  // Cut before it is spread: a prompt may be one line of megabytes.
+  return [...line.slice(0, 160)].slice(0, 80).join("");
 }
 
 /** What later versions bring is refused by name, never ignored. */
@@ -342,12 +342,12 @@ function isInside(folder: string, root: string): boolean {
   return relative === "" || (!relative.startsWith("..") && !path.isAbsolute(relative));
 }
 
-function decideCallback(
+async function decideCallback(
   deps: OperationDeps,
   of: { asked: boolean | CallbackPatch | undefined; profile: Profile; parent: SessionRecord | null },
-): CallbackConfig {
+): Promise<CallbackConfig> {
   const { asked, profile, parent } = of;
-  const inherited = parent?.callback ?? CallbackConfigSchema.parse(deps.config.callback);
+  const inherited = parent?.callback ?? (await defaultCallback(deps.config.callback));
   const patch = typeof asked === "boolean" ? { enabled: asked } : (asked ?? {});
   refuseTemplate(patch.template ?? null);
   // Folding is about the receiving session's own inbox: the configuration gives it, a parent does not.
@@ -355,12 +355,14 @@ function decideCallback(
   return { ...inherited, batch, ...profile.callback, ...patch };
 }
 
+/** The schema is loaded with the first request, not with the daemon. */
+async function defaultCallback(patch: CallbackPatch): Promise<CallbackConfig> {
+  const schema = await import("../contract/session.ts");
+  return schema.CallbackConfig.parse(patch);
+}
+
 export function refuseTemplate(template: string | null): void {
   const problem = template === null ? null : checkTemplate(template);
   if (problem === null) return;
-  throw new Refusal(
-    "bad_template",
-    `The callback template cannot be used: ${problem}. Leave it out to use the default.`,
-    { problem },
-  );
+  throw new Refusal("bad_template", `${problem} Leave it out to use the default.`, { problem });
 }

@@ -1,11 +1,6 @@
-import {
-  type Caller,
-  type ChildEnd,
-  type InputOf,
-  Refusal,
-  shortId,
-  type WaitChildrenOutput,
-} from "../contract/index.ts";
+import type { Caller, ChildEnd, InputOf, WaitChildrenOutput } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
+import { shortId } from "../contract/short-id.ts";
 import { type CallbackData, renderBlock } from "../domain/callback.ts";
 import { callbackData, callbackKey } from "../kernel/callback.ts";
 import { isStopping, withLeft } from "../kernel/stopping.ts";
@@ -140,7 +135,12 @@ async function takeOne(
     child.parentId === self.id
       ? await tx.messages.byCallbackKey(self.id, callbackKey(child, lastTurn))
       : null;
-  const patch = { status: "taken", carrier: "tool", turnId: at.carrier?.turnId ?? null, takenAt: at.now } as const;
+  const patch = {
+    status: "taken",
+    carrier: "tool",
+    turnId: at.carrier?.turnId ?? null,
+    takenAt: at.now,
+  } as const;
   const wasTaken =
     message !== null && at.carrier !== null && (await tx.messages.move(message.id, ["queued"], patch));
   if (wasTaken) {

@@ -1,4 +1,5 @@
-import { type InputOf, Refusal } from "../contract/index.ts";
+import type { InputOf } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 
 /** A wait shorter than this is a model that meant seconds. */
 const SHORTEST_MS = 10_000;

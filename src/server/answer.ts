@@ -1,4 +1,4 @@
-import { Refusal } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 import type { Log } from "../log.ts";
 
 /** Sent with every answer: nothing is cached, sniffed, framed, or told to another site. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import { Refusal } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 import type { Caller } from "../contract/index.ts";
 import type { Gate } from "../operations/port.ts";
 

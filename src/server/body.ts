@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { Refusal } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 
 export const BODY_BYTES_MAX = 16 * 1024 * 1024;
 

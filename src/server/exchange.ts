@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { Refusal } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 import type { Caller } from "../contract/index.ts";
 import type { Gate } from "../operations/port.ts";
 import type { Log } from "../log.ts";

@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import { Refusal } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 import type { Log } from "../log.ts";
 import type { FeedBatch, FeedRequest, Gate } from "../operations/port.ts";
 import { refusalBody, refusalOf } from "./answer.ts";

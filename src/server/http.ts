@@ -1,22 +1,15 @@
 import { readFile } from "node:fs/promises";
-import { createServer as createHttpServer } from "node:http";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import { createServer as createHttpsServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import { getRequestListener } from "@hono/node-server";
-import { Hono } from "hono";
-import { Refusal } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 import type { Config } from "../contract/index.ts";
 import type { Log } from "../log.ts";
 import type { Gate, Operations } from "../operations/port.ts";
 import { SAFE_HEADERS, refusalBody, refusalHeaders, refusalOf } from "./answer.ts";
+import type { createListener, Enter } from "./app.ts";
 import { Doorkeeper, bearerOf, refuseForeign } from "./auth.ts";
 import type { HostRule, IsAgentPeer } from "./auth.ts";
 import { Exchange, OpenExchanges } from "./exchange.ts";
-import { serveFeed } from "./feed.ts";
-import type { createMcpEndpoint } from "./mcp.ts";
-import { addOperationRoutes, methodsByPath } from "./routes.ts";
-import type { Env } from "./routes.ts";
 
 export interface ServerOptions {
   readonly operations: Operations;
@@ -41,7 +34,6 @@ export interface HttpServer {
 }
 
 const DRAIN_MS = 5_000;
-const STALL_MS = 10_000;
 const KEEP_ALIVE_MS = 65_000;
 const PLACES: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
 
@@ -54,15 +46,19 @@ export function createServer(options: ServerOptions): HttpServer {
   };
   const open = new OpenExchanges(options.gate, options.log);
   const state = { isDraining: false };
-  const serve = getRequestListener(createApp(options, open, state).fetch, { overrideGlobalObjects: false });
+  const enter = doorOf(options, open, state);
+  const serve = router(options, enter);
   const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     try {
       refuseForeign(incoming, rule);
     } catch (error) {
-      return refuseRaw(outgoing, refusalOf(error, options.log));
+      outgoing.setHeader("connection", "close");
+      return sendRefusal(outgoing, refusalOf(error, options.log));
     }
     incoming.url = (incoming.url ?? "/").replace(/^https?:\/\/[^/?#]*/i, "");
-    void serve(incoming, outgoing);
+    const isHealth = incoming.method === "GET" && incoming.url === "/api/health";
+    if (isHealth) void answerHealth(options, enter, { incoming, outgoing });
+    else void serve(incoming, outgoing);
   };
   let server: Server | null = null;
   const drain = async (): Promise<void> => {
@@ -91,73 +87,53 @@ export function createServer(options: ServerOptions): HttpServer {
   };
 }
 
-/** Every route stands behind the token, unknown ones too: a stranger learns nothing of what exists. */
-function createApp(options: ServerOptions, open: OpenExchanges, state: { isDraining: boolean }): Hono<Env> {
-  const app = new Hono<Env>();
+/** Nobody comes in without a token, and nobody at all while the daemon stops. */
+function doorOf(options: ServerOptions, open: OpenExchanges, state: { isDraining: boolean }): Enter {
   const doorkeeper = new Doorkeeper(options.gate, options.isAgentPeer);
-  app.use(async (c, next) => {
-    await next();
-    for (const [name, value] of Object.entries(SAFE_HEADERS)) c.res.headers.set(name, value);
-  });
-  app.use(async (c, next) => {
-    const token = bearerOf(c.env.incoming);
-    const caller = await doorkeeper.admit(token, c.env.incoming.socket);
+  return async (incoming, outgoing) => {
+    const token = bearerOf(incoming);
+    const caller = await doorkeeper.admit(token, incoming.socket);
     if (state.isDraining) throw shuttingDown();
-    const exchange = new Exchange({ caller, token, outgoing: c.env.outgoing, log: options.log });
-    open.add(exchange, c.env.outgoing);
-    c.set("exchange", exchange);
-    await next();
-  });
-  addOperationRoutes(app, options);
-  app.get("/api/events", (c) => serveFeed(c, { ...options, stallMs: options.stallMs ?? STALL_MS }));
-  app.get("/api/openapi.json", async (c) => c.json((await import("./openapi.ts")).openapi()));
-  app.get("/", (c) =>
-    c.text(`Kinfold ${options.version}. The API is under /api (described by /api/openapi.json).\n`),
-  );
-  // The protocol's code is large and most starts of a daemon do not need it at once.
-  let mcp: Promise<ReturnType<typeof createMcpEndpoint>> | null = null;
-  app.all("/mcp", async (c) => {
-    mcp ??= import("./mcp.ts").then((module) => module.createMcpEndpoint(options));
-    return (await mcp)(c);
-  });
-  const methods = methodsByPath()
-    .set("/", ["GET"])
-    .set("/api/events", ["GET"])
-    .set("/api/openapi.json", ["GET"]);
-  for (const [path, allowed] of methods) app.all(path, (c) => otherMethod(c.req.method, allowed));
-  app.notFound(() => {
-    throw new Refusal(
-      "not_found",
-      "There is nothing at this address; /api/openapi.json lists what there is.",
-    );
-  });
-  app.onError((error, c) => {
-    const refusal = refusalOf(error, options.log);
-    for (const [name, value] of Object.entries(refusalHeaders(refusal))) c.header(name, value);
-    return c.json(refusalBody(refusal), refusal.status as 400);
-  });
-  return app;
+    const exchange = new Exchange({ caller, token, outgoing, log: options.log });
+    open.add(exchange, outgoing);
+    return exchange;
+  };
 }
 
-/** No CORS header is ever sent: what a page of another origin may do is nothing. */
-function otherMethod(method: string, allowed: readonly string[]): Response {
-  const allow = [...new Set([...allowed, ...(allowed.includes("GET") ? ["HEAD"] : []), "OPTIONS"])].join(
-    ", ",
-  );
-  if (method === "OPTIONS") return new Response(null, { status: 204, headers: { allow } });
-  const refusal = new Refusal("method_not_allowed", `${method} is not for this address; allowed: ${allow}.`, {
-    allow,
-  });
-  return Response.json(refusalBody(refusal), { status: refusal.status, headers: { allow } });
+/** Loaded by the first request that needs it: with `fetch`, on which it stands, it is a third of a start. */
+function router(options: ServerOptions, enter: Enter): ReturnType<typeof createListener> {
+  let listener: Promise<ReturnType<typeof createListener>> | null = null;
+  return async (incoming, outgoing) => {
+    listener ??= import("./app.ts").then((module) => module.createListener(options, enter));
+    await (
+      await listener
+    )(incoming, outgoing);
+  };
 }
 
-function refuseRaw(outgoing: ServerResponse, refusal: Refusal): void {
-  outgoing.writeHead(refusal.status, {
-    ...SAFE_HEADERS,
-    "content-type": "application/json",
-    connection: "close",
-  });
-  outgoing.end(JSON.stringify(refusalBody(refusal)));
+/** The sign of life is asked before anything else and answered without the router. */
+async function answerHealth(
+  options: ServerOptions,
+  enter: Enter,
+  { incoming, outgoing }: { incoming: IncomingMessage; outgoing: ServerResponse },
+): Promise<void> {
+  try {
+    const { caller, signal } = await enter(incoming, outgoing);
+    const health = await options.operations.health(caller, {}, { signal, callId: null });
+    send(outgoing, 200, health);
+  } catch (error) {
+    sendRefusal(outgoing, refusalOf(error, options.log));
+  }
+}
+
+function sendRefusal(outgoing: ServerResponse, refusal: Refusal): void {
+  for (const [name, value] of Object.entries(refusalHeaders(refusal))) outgoing.setHeader(name, value);
+  send(outgoing, refusal.status, refusalBody(refusal));
+}
+
+function send(outgoing: ServerResponse, status: number, body: object): void {
+  outgoing.writeHead(status, { ...SAFE_HEADERS, "content-type": "application/json" });
+  outgoing.end(JSON.stringify(body));
 }
 
 function shuttingDown(): Refusal {
@@ -190,9 +166,11 @@ async function openServer(
   onRequest: (incoming: IncomingMessage, outgoing: ServerResponse) => void,
 ): Promise<Server> {
   const settings = { keepAliveTimeout: KEEP_ALIVE_MS, requireHostHeader: false };
-  if (config.tls === null) return createHttpServer(settings, onRequest);
+  // An import of node:http loads `fetch` with it, for the sake of one of its exports.
+  if (config.tls === null) return process.getBuiltinModule("node:http").createServer(settings, onRequest);
+  const { createServer: createSecure } = process.getBuiltinModule("node:https");
   const [cert, key] = await Promise.all([pem("tls.cert", config.tls.cert), pem("tls.key", config.tls.key)]);
-  return createHttpsServer({ ...settings, cert, key }, onRequest);
+  return createSecure({ ...settings, cert, key }, onRequest);
 }
 
 async function pem(field: string, path: string): Promise<Buffer> {

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { Refusal } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 import { nearest } from "./nearest.ts";
 
 export interface Naming {
@@ -71,9 +71,9 @@ function allowedBy(issue: Issue): string {
     case "invalid_value":
       return listed(issue.values.map((value) => JSON.stringify(value)));
     case "too_big":
-      return `at most ${issue.maximum}${units[issue.origin] ?? ""}`;
+      return `at most ${issue.maximum}${unit(issue.origin, issue.maximum)}`;
     case "too_small":
-      return `at least ${issue.minimum}${units[issue.origin] ?? ""}`;
+      return `at least ${issue.minimum}${unit(issue.origin, issue.minimum)}`;
     case "invalid_format":
       return issue.format === "regex" ? `made of ${issue.message}` : `a valid ${issue.format}`;
     case "invalid_union":
@@ -97,16 +97,39 @@ const kinds: Record<string, string> = {
   object: "an object",
   array: "a list",
 };
-const units: Record<string, string> = { string: " characters long", array: " items long" };
+
+const units: Record<string, string> = { string: "character", array: "item" };
+
+function unit(origin: string, count: number | bigint): string {
+  const word = units[origin];
+  return word === undefined ? "" : ` ${word}${Number(count) === 1 ? "" : "s"} long`;
+}
 
 function listed(words: readonly string[]): string {
   if (words.length <= 1) return words[0] ?? "something else";
   return `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
 }
 
+/** The fields that are allowed at a place, written from the top as the caller would name them. */
 function keysAt(context: Context, path: readonly string[]): string[] {
-  const shape: Record<string, unknown> = path.length === 0 ? context.schema.shape : {};
-  return Object.keys(shape).map(context.nameOf);
+  let schema: unknown = context.schema;
+  for (const step of path) schema = shapeOf(schema)[step];
+  const [first = "", ...rest] = path;
+  const keys = Object.keys(shapeOf(schema));
+  return path.length === 0
+    ? keys.map(context.nameOf)
+    : keys.map((key) => [context.nameOf(first), ...rest, key].join("."));
+}
+
+/** The shape of an object schema, also where it is optional or one branch of a union. */
+function shapeOf(schema: unknown): Record<string, unknown> {
+  const { shape, def } = (schema ?? {}) as {
+    shape?: Record<string, unknown>;
+    def?: { innerType?: unknown; options?: readonly unknown[] };
+  };
+  if (shape !== undefined) return shape;
+  if (def?.innerType !== undefined) return shapeOf(def.innerType);
+  return (def?.options ?? []).map(shapeOf).find((each) => Object.keys(each).length > 0) ?? {};
 }
 
 function valueAt(raw: unknown, path: readonly string[]): unknown {

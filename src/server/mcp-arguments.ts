@@ -1,4 +1,4 @@
-import { Refusal } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 import { unknownField } from "./input.ts";
 import { fields, isRecord, listOf, parsed, renamed } from "./mcp-values.ts";
 import type { Fields } from "./mcp-values.ts";

@@ -1,4 +1,4 @@
-import { shortId } from "../contract/index.ts";
+import { shortId } from "../contract/short-id.ts";
 import type { CancelOutput, Refusal, SpawnOutput, TellOutput } from "../contract/index.ts";
 import { duration, oneLine, quoted, shorten, tokensOf } from "./mcp-words.ts";
 

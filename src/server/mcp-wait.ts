@@ -1,4 +1,4 @@
-import { shortId } from "../contract/index.ts";
+import { shortId } from "../contract/short-id.ts";
 import type { ChildEnd, WaitChildrenOutput } from "../contract/index.ts";
 import { REPLY_BYTES_MAX, reply } from "./mcp-reply.ts";
 import { asData, duration, fitBlock, inKilobytes, oneLine, quoted, shareOf, shorten } from "./mcp-words.ts";

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { shortId } from "../contract/index.ts";
+import { shortId } from "../contract/short-id.ts";
 
 /** "40 s", "6 min 12 s", "3 h 5 min", "2 days". */
 export function duration(ms: number): string {

@@ -7,8 +7,9 @@ import type {
   Tool,
 } from "@modelcontextprotocol/server";
 import type { Context } from "hono";
-import { Refusal, instructionsFor, toolsFor } from "../contract/index.ts";
+import { instructionsFor, toolsFor } from "../contract/index.ts";
 import type { Config, ToolRole } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 import type { Log } from "../log.ts";
 import type { Gate, Operations } from "../operations/port.ts";
 import { readJson } from "./body.ts";

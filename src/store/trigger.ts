@@ -97,7 +97,10 @@ export function triggerWrites(q: Query, rootId: string): TriggerWrites {
   };
 }
 
-function fits(trigger: TriggerRecord, of: { sessionId?: string; toId?: string; toPerson?: boolean; fence?: number }): boolean {
+function fits(
+  trigger: TriggerRecord,
+  of: { sessionId?: string; toId?: string; toPerson?: boolean; fence?: number },
+): boolean {
   if (of.sessionId !== undefined && trigger.sessionId !== of.sessionId) return false;
   if (of.toId !== undefined && trigger.toId !== of.toId) return false;
   if (of.toPerson !== undefined && trigger.toPerson !== of.toPerson) return false;

@@ -159,7 +159,7 @@ export async function gone(ask: () => boolean, timeoutMs: number): Promise<boole
 export async function eventually<T>(
   what: string,
   ask: () => Promise<T | null | false | undefined>,
-  timeoutMs = 20_000,
+  timeoutMs = 60_000,
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {

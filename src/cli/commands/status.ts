@@ -14,7 +14,8 @@ export async function run(call: Call): Promise<void> {
   const connection = await tryConnection(call);
   if (connection === null) return await whenDown(call);
   const { client, url, health } = connection;
-  const [{ agents }, needs] = await Promise.all([client.agents({}), needsOf(client)]);
+  const [found, needs] = await Promise.all([client.agents({}), needsOf(client)]);
+  const agents = usableFirst(found.agents);
   if (call.io.json) {
     const triggers = needs.flatMap(({ trigger }) => trigger ?? []);
     call.io.answer({ running: true, url, health, agents, needsYou: needs.length, triggers });
@@ -116,6 +117,10 @@ function needWords(need: Need): string {
 function leftWords(until: number): string {
   const minutes = Math.floor((until - Date.now()) / 60_000);
   return minutes >= 1 && minutes < 60 ? `${minutes} min left` : timeLeft(until, Date.now());
+}
+
+function usableFirst(agents: readonly Agent[]): Agent[] {
+  return agents.toSorted((a, b) => Number(b.installed) - Number(a.installed));
 }
 
 function row(title: string, number: number, words: string, paint: Paint): string {

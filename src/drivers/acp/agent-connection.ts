@@ -3,6 +3,7 @@ import type {
   InitializeResponse,
   RequestPermissionRequest,
   SessionNotification,
+  SessionUpdate,
 } from "@agentclientprotocol/sdk/unstable";
 import type { AgentAnswer, AgentExit, AgentRequest, AgentUpdate, Replay } from "../port.ts";
 import type { AgentProcess } from "../process.ts";
@@ -15,6 +16,9 @@ export interface ConnectOptions {
   readonly process: AgentProcess;
   readonly onUpdate: (update: AgentUpdate) => void;
   readonly onRequest: (request: AgentRequest) => Promise<AgentAnswer>;
+  readonly isNoise?: ((update: SessionUpdate) => boolean) | undefined;
+  /** The agent answers a load before it has told all: the replay ends when it is quiet for so long. */
+  readonly replayQuietMs?: number | undefined;
 }
 
 /** What is known of a prompt at the instant its answer arrived. */
@@ -30,7 +34,8 @@ export interface AgentConnection {
   readonly rpc: ClientConnection;
   /** Why we ended the agent ourselves, if we did. */
   readonly problem: () => string | null;
-  readonly replay: () => Replay | null;
+  /** What a load has told; resolves when all of it has come. */
+  readonly replay: () => Promise<Replay | null>;
   readonly seen: () => PromptSeen;
   /** From now on only this session's updates count; an agent may have sub-sessions of its own. */
   readonly listenTo: (sessionId: string) => void;
@@ -47,6 +52,7 @@ export async function connect(options: ConnectOptions): Promise<AgentConnection>
   const updates = new Updates(options.onUpdate);
   let problem: string | null = null;
   let replay: Replay | null = null;
+  let heardAt = performance.now();
   let seen: PromptSeen = { systemError: null, usd: null };
   let listenedTo: string | null = null;
   let cancelling = Promise.withResolvers<void>();
@@ -56,13 +62,17 @@ export async function connect(options: ConnectOptions): Promise<AgentConnection>
     output: process.stdin,
     onNotification(message) {
       if (message.method !== "session/update") return;
+      heardAt = performance.now();
       const { sessionId, update } = (message.params ?? {}) as Partial<SessionNotification>;
-      if (update && sessionId === (listenedTo ?? sessionId)) updates.take(update);
+      const isOurs = update !== undefined && sessionId === (listenedTo ?? sessionId);
+      if (isOurs && options.isNoise?.(update) !== true) updates.take(update);
     },
     onAnswer(method, left) {
       // A prompt that was put into a running one belongs to the same turn: the last answer ends it.
       if (method === "session/prompt" && left === 0) seen = updates.endPrompt();
-      if (method === "session/load") replay = updates.endReplay();
+      if (method !== "session/load") return;
+      heardAt = performance.now();
+      if (options.replayQuietMs === undefined) replay = updates.endReplay();
     },
     onTooLong(message) {
       problem = message;
@@ -86,7 +96,15 @@ export async function connect(options: ConnectOptions): Promise<AgentConnection>
     updates,
     rpc,
     problem: () => problem,
-    replay: () => replay,
+    async replay() {
+      const { replayQuietMs } = options;
+      if (replayQuietMs === undefined || !updates.isReplaying) return replay;
+      for (let leftMs = replayQuietMs; leftMs > 0; leftMs = heardAt + replayQuietMs - performance.now()) {
+        await new Promise((resolve) => setTimeout(resolve, leftMs));
+      }
+      replay = updates.endReplay();
+      return replay;
+    },
     seen: () => seen,
     listenTo(sessionId) {
       listenedTo = sessionId;

@@ -1,4 +1,4 @@
-import type { McpServer } from "@agentclientprotocol/sdk/unstable";
+import type { McpServer, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
 import type { Permission } from "../../contract/index.ts";
 import type { OpenRequest } from "../port.ts";
 import { SERVER_NAME } from "./tool-call.ts";
@@ -18,6 +18,8 @@ export interface Dialect {
   /** What becomes of a second prompt while one runs, where there is no steering extension. */
   readonly secondPrompt?: "queue" | "restart";
   readonly load?: LoadHabit;
+  /** What the agent says that is nothing of the conversation. */
+  readonly isNoise?: (update: SessionUpdate) => boolean;
   /** The version of the vendor's program, where the agent that speaks to us is only an adapter. */
   readonly version?: () => string | null;
 }
@@ -35,6 +37,8 @@ export interface LoadHabit {
   /** How long to wait before this session may be loaded. */
   readonly waitMs?: (agentSessionId: string, cwd: string) => number;
   readonly waitMaxMs?: number;
+  /** It answers a load before it has told all of the conversation; this long without a word is its end. */
+  readonly replayQuietMs?: number;
   /** A load that takes longer is given up, and tried again in a new process. */
   readonly limitMs?: number;
   readonly tries?: number;

@@ -68,6 +68,8 @@ async function openOnce(
     process: started.process,
     onUpdate: request.onUpdate,
     onRequest: isFree ? allowing(request) : request.onRequest,
+    isNoise: dialect.isNoise,
+    replayQuietMs: dialect.load?.replayQuietMs,
   });
   const opened = await openInTime(connection, {
     request,

@@ -1,7 +1,7 @@
 import type { LoadSessionResponse, NewSessionResponse } from "@agentclientprotocol/sdk/unstable";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Agent, Steer } from "../../contract/index.ts";
-import { CONTRACT_VERSION } from "../../contract/index.ts";
+import { CONTRACT_VERSION } from "../../contract/version.ts";
 import type { OpenFailure, OpenRequest, OpenResult } from "../port.ts";
 import { canSteer } from "./agent-connection.ts";
 import type { AgentConnection } from "./agent-connection.ts";
@@ -11,6 +11,7 @@ import { describeError, describeExit, openFailure, within } from "./failure.ts";
 import { AcpHandle } from "./handle.ts";
 import { selectMode } from "./mode.ts";
 import { currentModel, selectModel } from "./model.ts";
+import { isFields } from "./tool-call.ts";
 
 /** What `initialize` has told; a probe starts no agent, so this is known from the first start on. */
 export type Learned = { -readonly [K in "version" | "steer" | "load" | "fork"]?: Agent[K] };
@@ -44,6 +45,7 @@ async function openSession(connection: AgentConnection, opening: Opening): Promi
   let stage: OpenFailure = "protocol";
   try {
     const answer = await initialize(connection);
+    if (!isFields(answer)) return failed("protocol", "the agent's answer to initialize is none");
     const steer = steerOf(answer, dialect);
     learn(opening.learned, answer, steer);
     if (request.load !== null && answer.agentCapabilities?.loadSession !== true) {
@@ -54,6 +56,7 @@ async function openSession(connection: AgentConnection, opening: Opening): Promi
     if (session === null) {
       return { ...failed("load_failed", "the agent did not answer a load"), isUnanswered: true };
     }
+    const replay = await connection.replay();
     stage = "protocol";
     const problem = await selectMode(connection, session, dialect.modes?.[request.permission] ?? []);
     if (problem !== null) return failed("protocol", problem);
@@ -65,7 +68,7 @@ async function openSession(connection: AgentConnection, opening: Opening): Promi
       agentSessionId: session.sessionId,
       agentVersion: dialect.version?.() ?? answer.agentInfo?.version ?? null,
       model: notice === null ? (wanted ?? currentModel(session)) : currentModel(session),
-      replay: connection.replay(),
+      replay,
       steer,
     });
     return { result: { ok: true, handle }, isUnanswered: false };
@@ -118,9 +121,11 @@ async function newOrLoaded(connection: AgentConnection, opening: Opening): Promi
     ...(meta === undefined ? {} : { _meta: meta }),
   };
   if (request.load === null) {
-    const session: NewSessionResponse = await connection.rpc.agent.request("session/new", params);
-    connection.listenTo(session.sessionId);
-    return session;
+    const session: unknown = await connection.rpc.agent.request("session/new", params);
+    const id = isFields(session) ? session["sessionId"] : null;
+    if (typeof id !== "string") throw new Error("the agent opened a session without a session id");
+    connection.listenTo(id);
+    return session as OpenedSession;
   }
   const sessionId = request.load;
   await untilLoadable(connection, dialect.load?.waitMs?.(sessionId, request.cwd) ?? 0);

@@ -25,6 +25,10 @@ export class Updates {
     this.calls = new ToolCalls((update) => this.#emit(update));
   }
 
+  get isReplaying(): boolean {
+    return this.#mode === "replay";
+  }
+
   startReplay(): void {
     this.#mode = "replay";
   }

@@ -37,7 +37,7 @@ export class McpClient {
 
   async #open(signal: AbortSignal): Promise<void> {
     this.#sessionId = null;
-    const clientInfo = { name: "sim", version: "1" };
+    const clientInfo = { name: "kinfold-sim", version: "1" };
     const params = { protocolVersion: PROTOCOL, capabilities: {}, clientInfo };
     const answer = (await this.#request("initialize", params, signal)) as { protocolVersion?: string };
     this.#protocol = answer.protocolVersion ?? PROTOCOL;

@@ -5,7 +5,7 @@ import { NETWORK, TOOL_MS } from "./vendor.ts";
 import type { Look, Vendor } from "./vendor.ts";
 
 /** Its own sub-agents would be children that nobody can see, stop or pay for. */
-const OWN_AGENTS = ["Agent", "Task", "Workflow"];
+const OWN_AGENTS = ["Agent", "Task", "Workflow", "ListAgents", "SendMessage"];
 const EDITS = ["Edit", "Write", "NotebookEdit"];
 
 /**

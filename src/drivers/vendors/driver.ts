@@ -125,6 +125,7 @@ function dialectOf(vendor: Vendor, options: VendorOptions, version: () => string
     ...(meta === undefined ? {} : { meta: (request: OpenRequest) => meta(request, at(request)) }),
     ...(vendor.modes === undefined ? {} : { modes: vendor.modes }),
     ...(vendor.load === undefined ? {} : { load: vendor.load }),
+    ...(vendor.isNoise === undefined ? {} : { isNoise: vendor.isNoise }),
     ...secondPromptOf(vendor),
     allowsInFull: true,
     version,

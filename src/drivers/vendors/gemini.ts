@@ -18,7 +18,12 @@ export const gemini: Vendor = {
   known: { steer: "restart", load: true, fork: false, cost: "tokens", questions: false },
   enforces: { "read-only": "agent", ask: "asked", workspace: "asked", full: "agent" },
   modes: { "read-only": ["plan"], ask: ["default"], workspace: ["autoEdit"], full: ["yolo"] },
-  load: { waitMs: untilLaterMinute, waitMaxMs: 61_000 },
+  load: { waitMs: untilLaterMinute, waitMaxMs: 61_000, replayQuietMs: 1_000 },
+  // It tells its model's user of a new mode as if the model had said it.
+  isNoise: (update) =>
+    update.sessionUpdate === "agent_message_chunk" &&
+    update.content.type === "text" &&
+    update.content.text.startsWith("[MODE_UPDATE] "),
   signedIn,
   launch: (_, at) => ({
     args: ["--admin-policy", writePolicy(at)],

@@ -54,5 +54,6 @@ function signedIn({ env, home, has, read }: Look): boolean | null {
   if (read(join(data, "opencode", "auth.json")).length > 4) return true;
   if (opencode.env.some((name) => name.endsWith("_API_KEY") && Boolean(env[name]))) return true;
   // It may have a provider in its configuration, or use a model that needs no account.
-  return has(join(data, "opencode")) ? null : false;
+  const config = join(env["XDG_CONFIG_HOME"] ?? join(home, ".config"), "opencode");
+  return has(config) || has(join(data, "opencode")) ? null : false;
 }

@@ -1,6 +1,6 @@
 import type { McpServer } from "@agentclientprotocol/sdk/unstable";
 import type { Agent, Permission } from "../../contract/index.ts";
-import type { LoadHabit } from "../acp/dialect.ts";
+import type { Dialect, LoadHabit } from "../acp/dialect.ts";
 import type { Enforcement, OpenRequest } from "../port.ts";
 import type { AdapterPackage } from "./adapter.ts";
 
@@ -20,6 +20,7 @@ export interface Vendor {
   readonly enforces: Enforcement;
   readonly modes?: Readonly<Record<Permission, readonly string[]>>;
   readonly load?: LoadHabit;
+  readonly isNoise?: NonNullable<Dialect["isNoise"]>;
   /** Whether somebody is signed in, from files and variables only; null where those do not tell. */
   readonly signedIn: (look: Look) => boolean | null;
   readonly launch?: (request: OpenRequest, at: Surroundings) => Extra;

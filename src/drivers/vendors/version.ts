@@ -53,7 +53,7 @@ interface Seen extends Omit<Known, "version"> {
 }
 
 const SAY_MS = 5_000;
-const VERSION = /\d+\.\d+\.\d+(?:-[\w.]+)?/;
+const VERSION = /\d+\.\d+\.\d+(?:-(?:alpha|beta|rc|preview|nightly|next)[\w.]*)?/;
 
 function seenAt(program: string): Seen | null {
   try {

@@ -1,4 +1,4 @@
-import { Refusal } from "../../contract/index.ts";
+import { Refusal } from "../../contract/refusal.ts";
 
 /** What can be done about an error: try the whole write again, or tell the caller. */
 export type Remedy = "again" | "reconnect" | "tell";

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { uuidv7 } from "uuidv7";
-import { Refusal } from "../../contract/index.ts";
+import { Refusal } from "../../contract/refusal.ts";
 import type { Log } from "../../log.ts";
 import { eventReads } from "../event.ts";
 import { Listeners } from "../listener.ts";

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { Refusal } from "../../contract/index.ts";
+import { Refusal } from "../../contract/refusal.ts";
 import { writeEvents } from "../event.ts";
 import type { Tx } from "../port.ts";
 import { sql } from "../sql.ts";

@@ -1,6 +1,6 @@
 import { chmodSync, closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import { backup, DatabaseSync } from "node:sqlite";
-import { Refusal } from "../../contract/index.ts";
+import { Refusal } from "../../contract/refusal.ts";
 import { markRestored } from "./epoch.ts";
 import { translated } from "./failure.ts";
 

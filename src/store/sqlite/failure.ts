@@ -1,4 +1,4 @@
-import { Refusal } from "../../contract/index.ts";
+import { Refusal } from "../../contract/refusal.ts";
 import { StoreCorrupt } from "../problem.ts";
 
 /** SQLite's primary result codes that mean something to a person. */

@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { Refusal } from "../../contract/index.ts";
+import { Refusal } from "../../contract/refusal.ts";
 import { BUSY, codeOf, translated } from "./failure.ts";
 
 /** One write on its way: `start` runs it under a savepoint, `revoke` takes its transaction away. */

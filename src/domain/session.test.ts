@@ -1,0 +1,148 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { outcomeOf, releases, roundHasCompleted, type RoundFacts, statusOf } from "./session.ts";
+
+const OVER: RoundFacts = {
+  ended: false,
+  roundOpen: true,
+  roundOpenedAt: 1,
+  held: false,
+  turnRunning: false,
+  lastTurn: "completed",
+  openMessages: 0,
+  openTriggers: 0,
+  openTriggerId: null,
+  backgroundUntil: null,
+  parked: null,
+  awaitedChildren: 0,
+  updatedAt: 5,
+};
+
+const anyFacts: fc.Arbitrary<RoundFacts> = fc.record({
+  ended: fc.boolean(),
+  roundOpen: fc.boolean(),
+  roundOpenedAt: fc.option(fc.nat()),
+  held: fc.boolean(),
+  turnRunning: fc.boolean(),
+  lastTurn: fc.constantFrom("completed", "failed", "cancelled", "interrupted", null),
+  openMessages: fc.nat(3),
+  openTriggers: fc.nat(3),
+  openTriggerId: fc.option(fc.constant("t")),
+  backgroundUntil: fc.option(fc.nat()),
+  parked: fc.option(fc.constant({ on: "limit" as const, since: 1, until: null })),
+  awaitedChildren: fc.nat(3),
+  updatedAt: fc.nat(),
+});
+
+test("an open round without anything to wait for has completed", () => {
+  assert.equal(roundHasCompleted(OVER), true);
+});
+
+for (const [what, facts] of Object.entries<Partial<RoundFacts>>({
+  "a round that is closed": { roundOpen: false },
+  "a session that has ended": { ended: true },
+  "a running turn": { turnRunning: true },
+  "a message queued or taken": { openMessages: 1 },
+  "an open trigger": { openTriggers: 1 },
+  "background work": { backgroundUntil: 9 },
+  "an awaited child": { awaitedChildren: 1 },
+})) {
+  test(`${what} completes nothing`, () => {
+    assert.equal(roundHasCompleted({ ...OVER, ...facts }), false);
+  });
+}
+
+test("a round has completed if and only if none of its reasons to stay open holds", () => {
+  fc.assert(
+    fc.property(anyFacts, (facts) => {
+      const reasons = [
+        !facts.roundOpen,
+        facts.ended,
+        facts.turnRunning,
+        facts.openMessages > 0,
+        facts.openTriggers > 0,
+        facts.backgroundUntil !== null,
+        facts.awaitedChildren > 0,
+      ];
+      assert.equal(roundHasCompleted(facts), !reasons.includes(true));
+    }),
+  );
+});
+
+test("a reason to stay open is never overruled by another one going away", () => {
+  fc.assert(
+    fc.property(anyFacts, (facts) => {
+      if (!roundHasCompleted(facts)) return;
+      for (const more of [{ turnRunning: true }, { openMessages: 1 }, { awaitedChildren: 1 }]) {
+        assert.equal(roundHasCompleted({ ...facts, ...more }), false);
+      }
+    }),
+  );
+});
+
+test("every session has exactly one status, and one that waits says on what", () => {
+  fc.assert(
+    fc.property(anyFacts, (facts) => {
+      const { status, waiting } = statusOf(facts);
+      assert.equal(status === "waiting", waiting !== null);
+      if (facts.ended) assert.equal(status, "ended");
+      else if (facts.turnRunning) assert.equal(status, "running");
+      else assert.equal(status === "idle", !facts.roundOpen);
+    }),
+  );
+});
+
+for (const [facts, status, on] of [
+  [{ roundOpen: false }, "idle", undefined],
+  [{ turnRunning: true, openTriggerId: "t" }, "running", undefined],
+  [{ openTriggerId: "t", openMessages: 1 }, "waiting", "trigger"],
+  [{ openMessages: 1, awaitedChildren: 1 }, "waiting", "slot"],
+  [{ awaitedChildren: 1, backgroundUntil: 9 }, "waiting", "children"],
+  [{ backgroundUntil: 9 }, "running", undefined],
+  [{ ended: true, turnRunning: true }, "ended", undefined],
+] as const) {
+  test(`${JSON.stringify(facts)} reads ${status} ${on ?? ""}`, () => {
+    const found = statusOf({ ...OVER, ...facts });
+    assert.deepEqual([found.status, found.waiting?.on], [status, on]);
+  });
+}
+
+const PARENT = { kind: "session", id: "parent" } as const;
+const PERSON = { kind: "person", id: "p" } as const;
+for (const [held, sender, isReleased] of [
+  [null, { kind: "daemon", id: null }, true],
+  ["failed", { kind: "daemon", id: null }, true],
+  ["failed", { kind: "session", id: "child" }, true],
+  ["stopped", PERSON, true],
+  ["stopped", PARENT, true],
+  ["stopped", { kind: "session", id: "child" }, false],
+  ["stopped", { kind: "outside", id: "parent" }, false],
+  ["stopped", { kind: "daemon", id: null }, false],
+] as const) {
+  test(`${sender.kind} ${sender.id} ${isReleased ? "releases" : "leaves"} an inbox held: ${held}`, () => {
+    assert.equal(releases(held, sender, "parent"), isReleased);
+  });
+}
+
+test("a root that was stopped is not released by a session without a name", () => {
+  assert.equal(releases("stopped", { kind: "session", id: "x" }, null), false);
+});
+
+for (const [stopReason, byUs, outcome] of [
+  ["end_turn", false, "completed"],
+  ["end_turn", true, "completed"],
+  ["cancelled", true, "cancelled"],
+  ["cancelled", false, "interrupted"],
+  ["max_tokens", false, "failed"],
+  ["max_turn_requests", false, "failed"],
+  ["refusal", false, "failed"],
+  ["error", false, "failed"],
+  ["exited", false, "failed"],
+  ["exited", true, "cancelled"],
+  ["never heard of", false, "failed"],
+] as const) {
+  test(`${stopReason}${byUs ? ", stopped by us," : ""} is ${outcome}`, () => {
+    assert.equal(outcomeOf(stopReason, byUs), outcome);
+  });
+}

@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { AgentHandle } from "../drivers/port.ts";
+import { holdAt, startFake, withHandles } from "./fake-daemon.spec.ts";
+
+test("a message steered while the agent ends its prompt is not lost: it is the next turn", async (t) => {
+  const end = holdAt("end", (point) => point.text?.includes("first") === true);
+  const steering = Promise.withResolvers<void>();
+  const wrap = withHandles((handle) => ({
+    // The agent answers its prompt before it looks at the message, and then takes none.
+    async steer(): Promise<"refused"> {
+      end.open();
+      await steering.promise;
+      return "refused";
+    },
+    prompt: (text: string) => {
+      const ended = handle.prompt(text);
+      void ended.then(() => setImmediate(() => steering.resolve()));
+      return ended;
+    },
+  }));
+  const { client, store, quiet, when } = await startFake(t, { gate: (point) => end.gate(point), wrap });
+  const { session } = await client.create({ prompt: "sim> say first" });
+  await end.reached;
+  await client.prompt({ id: session.id, prompt: "sim> say second", delivery: "steer" });
+  await when(async () => (await store.read.turns.last(session.id))?.index === 1);
+  await quiet(session.id);
+  const { entries } = await client.entries({ id: session.id, limit: 100 });
+  const said = entries.filter((entry) => entry.author === "agent").map((entry) => entry.body.text);
+  assert.deepEqual(said, ["first", "second"]);
+});
+
+test("a steer that is never acknowledged does not hold up the turn's end, and is told again, marked", async (t) => {
+  const end = holdAt("end", (point) => point.text?.includes("first") === true);
+  const wrap = withHandles((): Partial<AgentHandle> => ({
+    async steer() {
+      end.open();
+      return new Promise(() => undefined);
+    },
+  }));
+  const { client, store, quiet, when } = await startFake(t, { gate: (point) => end.gate(point), wrap });
+  const { session } = await client.create({ prompt: "sim> say first" });
+  await end.reached;
+  await client.prompt({ id: session.id, prompt: "sim> say second", delivery: "steer" });
+  await when(async () => (await store.read.turns.last(session.id))?.index === 1);
+  await quiet(session.id);
+  const messages = await store.read.messages.ofSession(session.id, ["landed"]);
+  assert.deepEqual(
+    messages.map(({ kind, carrier, repeated }) => [kind, carrier, repeated]),
+    [
+      ["prompt", "prompt", false],
+      ["prompt", "prompt", true],
+    ],
+  );
+});

@@ -1,0 +1,78 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { getRequestListener } from "@hono/node-server";
+import { Hono } from "hono";
+import { Refusal } from "../contract/refusal.ts";
+import { SAFE_HEADERS, refusalBody, refusalHeaders, refusalOf } from "./answer.ts";
+import type { Exchange } from "./exchange.ts";
+import { serveFeed } from "./feed.ts";
+import type { ServerOptions } from "./http.ts";
+import type { createMcpEndpoint } from "./mcp.ts";
+import { addOperationRoutes, methodsByPath } from "./routes.ts";
+import type { Env } from "./routes.ts";
+
+const STALL_MS = 10_000;
+
+/** Lets a request in as its caller's, or throws the refusal. */
+export type Enter = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<Exchange>;
+
+/** Everything the daemon answers, as a listener of Node's server. */
+export function createListener(
+  options: ServerOptions,
+  enter: Enter,
+): (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void> {
+  return getRequestListener(createApp(options, enter).fetch, { overrideGlobalObjects: false });
+}
+
+/** Every route stands behind the token, unknown ones too: a stranger learns nothing of what exists. */
+function createApp(options: ServerOptions, enter: Enter): Hono<Env> {
+  const app = new Hono<Env>();
+  app.use(async (c, next) => {
+    await next();
+    for (const [name, value] of Object.entries(SAFE_HEADERS)) c.res.headers.set(name, value);
+  });
+  app.use(async (c, next) => {
+    c.set("exchange", await enter(c.env.incoming, c.env.outgoing));
+    await next();
+  });
+  addOperationRoutes(app, options);
+  app.get("/api/events", (c) => serveFeed(c, { ...options, stallMs: options.stallMs ?? STALL_MS }));
+  app.get("/api/openapi.json", async (c) => c.json((await import("./openapi.ts")).openapi()));
+  app.get("/", (c) =>
+    c.text(`Kinfold ${options.version}. The API is under /api (described by /api/openapi.json).\n`),
+  );
+  // The protocol's code is large and most starts of a daemon do not need it at once.
+  let mcp: Promise<ReturnType<typeof createMcpEndpoint>> | null = null;
+  app.all("/mcp", async (c) => {
+    mcp ??= import("./mcp.ts").then((module) => module.createMcpEndpoint(options));
+    return (await mcp)(c);
+  });
+  const methods = methodsByPath()
+    .set("/", ["GET"])
+    .set("/api/events", ["GET"])
+    .set("/api/openapi.json", ["GET"]);
+  for (const [path, allowed] of methods) app.all(path, (c) => otherMethod(c.req.method, allowed));
+  app.notFound(() => {
+    throw new Refusal(
+      "not_found",
+      "There is nothing at this address; /api/openapi.json lists what there is.",
+    );
+  });
+  app.onError((error, c) => {
+    const refusal = refusalOf(error, options.log);
+    for (const [name, value] of Object.entries(refusalHeaders(refusal))) c.header(name, value);
+    return c.json(refusalBody(refusal), refusal.status as 400);
+  });
+  return app;
+}
+
+/** No CORS header is ever sent: what a page of another origin may do is nothing. */
+function otherMethod(method: string, allowed: readonly string[]): Response {
+  const allow = [...new Set([...allowed, ...(allowed.includes("GET") ? ["HEAD"] : []), "OPTIONS"])].join(
+    ", ",
+  );
+  if (method === "OPTIONS") return new Response(null, { status: 204, headers: { allow } });
+  const refusal = new Refusal("method_not_allowed", `${method} is not for this address; allowed: ${allow}.`, {
+    allow,
+  });
+  return Response.json(refusalBody(refusal), { status: refusal.status, headers: { allow } });
+}

@@ -1,0 +1,149 @@
+import type { JsonSchema, ModelAnswer, ModelMessage, ModelRequest, OfferedTool } from "./request.ts";
+
+/**
+ * What the model says. It keeps no state: every request carries the whole history, so the newest
+ * user message that a rule fits decides the rule, and what follows it in the history decides the
+ * step. Any number of parents and children may talk to one model at once.
+ */
+export interface Rule {
+  readonly name: string;
+  readonly on: RegExp;
+  readonly steps: readonly Step[];
+}
+
+export interface Step {
+  readonly say?: string;
+  readonly call?: ScriptedCall;
+  /** From the results of this step's call, by name: the first group. */
+  readonly capture?: Readonly<Record<string, RegExp>>;
+  /** Said again until the results fit. */
+  readonly until?: RegExp;
+  readonly delayMs?: number;
+  /** The answer begins and never ends. */
+  readonly hang?: boolean;
+  readonly error?: { readonly status: number; readonly message: string; readonly times?: number };
+}
+
+export interface ScriptedCall {
+  /** The whole name or its end: vendors put different things before it. Several: the first one offered. */
+  readonly tool: string | readonly string[];
+  /** `${name}` in a string is replaced by what was captured, `${result}` by the last results. */
+  readonly input?: Readonly<Record<string, unknown>>;
+}
+
+export interface Decision {
+  readonly rule: string;
+  readonly step: number;
+  readonly answer: ModelAnswer;
+  readonly how: Pick<Step, "delayMs" | "hang" | "error">;
+}
+
+export function decide(rules: readonly Rule[], request: ModelRequest): Decision {
+  const isSide = request.tools.length === 0;
+  if (isSide) return plain("(side)", JSON.stringify(smallest(request.schema ?? { type: "string" })));
+  const found = newestMatch(rules, request.messages);
+  if (found === null) return plain("(none)", "no rule fits");
+  const { rule, at } = found;
+  const { step: index, values } = replay(rule, request.messages.slice(at + 1));
+  const step = rule.steps[index] ?? { say: `rule ${rule.name} has no step ${index}` };
+  return { rule: rule.name, step: index, answer: render(step, values, request), how: step };
+}
+
+function plain(rule: string, text: string): Decision {
+  return { rule, step: 0, answer: { text, calls: [] }, how: {} };
+}
+
+function newestMatch(
+  rules: readonly Rule[],
+  messages: readonly ModelMessage[],
+): { rule: Rule; at: number } | null {
+  for (let at = messages.length - 1; at >= 0; at -= 1) {
+    const { role, text } = messages[at] as ModelMessage;
+    if (role === "assistant" || text === "") continue;
+    const rule = rules.find((one) => one.on.test(text));
+    if (rule !== undefined) return { rule, at };
+  }
+  return null;
+}
+
+type Values = Record<string, string>;
+
+/** Each message of the assistant is one played step; the results up to the next one are its results. */
+function replay(rule: Rule, after: readonly ModelMessage[]): { step: number; values: Values } {
+  const values: Values = {};
+  let step = 0;
+  for (const [index, one] of after.entries()) {
+    if (one.role !== "assistant" || isSearch(one)) continue;
+    const next = after.findIndex((other, place) => place > index && other.role === "assistant");
+    const results = after
+      .slice(index, next < 0 ? undefined : next)
+      .flatMap((other) => other.results.map((result) => result.text))
+      .join("\n");
+    if (results !== "") values["result"] = results;
+    const played = rule.steps[step];
+    for (const [name, pattern] of Object.entries(played?.capture ?? {})) {
+      const match = pattern.exec(results);
+      if (match) values[name] = match[1] ?? match[0];
+    }
+    if (played?.until === undefined || played.until.test(results)) step += 1;
+  }
+  return { step, values };
+}
+
+function render(step: Step, values: Values, request: ModelRequest): ModelAnswer {
+  const text = fill(step.say ?? "", values) as string;
+  if (step.call === undefined) return { text, calls: [] };
+  const wanted = [step.call.tool].flat();
+  const tool = wanted.map((name) => findTool(request.tools, name)).find((one) => one !== undefined);
+  if (tool !== undefined) return { text, calls: [{ tool, input: fill(step.call.input ?? {}, values) }] };
+  const search = searchFor(wanted[0] ?? "", request);
+  if (search !== null) return { text: "", calls: [search] };
+  const offered = request.tools.map((one) => one.name).join(", ");
+  return { text: `SCRIPT ERROR: no tool ends in ${wanted.join(" or ")}; offered: ${offered}`, calls: [] };
+}
+
+function findTool(tools: readonly OfferedTool[], name: string): OfferedTool | undefined {
+  return tools.find((tool) => tool.name === name) ?? tools.find((tool) => tool.name.endsWith(name));
+}
+
+const SEARCH = /^(?:ToolSearch|tool_search|tool_search_call)$/;
+
+/** Searching for a deferred tool is no step of the script. */
+function isSearch(one: ModelMessage): boolean {
+  return one.calls.length > 0 && one.calls.every((call) => SEARCH.test(call.name));
+}
+
+function searchFor(wanted: string, request: ModelRequest): ModelAnswer["calls"][number] | null {
+  const tool = request.tools.find((one) => SEARCH.test(one.name) || one.kind === "tool_search");
+  const tried = request.messages.slice(-4).filter(isSearch).length;
+  if (tool === undefined || tried > 1) return null;
+  const names = request.messages.flatMap((one) => one.text.match(/^\S+$/gm) ?? []);
+  const full = names.find((name) => name.endsWith(wanted));
+  if (tool.name === "ToolSearch")
+    return { tool, input: { query: `select:${full ?? wanted}`, max_results: 5 } };
+  return { tool, input: { query: wanted.replaceAll("_", " "), limit: 8 } };
+}
+
+function fill(value: unknown, values: Values): unknown {
+  if (typeof value === "string")
+    return value.replaceAll(/\$\{(\w+)\}/g, (all, name: string) => values[name] ?? all);
+  if (Array.isArray(value)) return value.map((one) => fill(one, values));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, fill(one, values)]));
+}
+
+/** The smallest value that a schema allows: for titles, routers and the like. */
+function smallest(schema: JsonSchema): unknown {
+  if (schema.enum) return schema.enum[0];
+  if (schema.const !== undefined) return schema.const;
+  const [first] = schema.anyOf ?? schema.oneOf ?? [];
+  if (first) return smallest(first);
+  const type = String([schema.type ?? "object"].flat()[0]).toLowerCase();
+  if (type === "array") return [];
+  if (type === "string") return "scripted";
+  if (type === "boolean") return false;
+  if (type === "null") return null;
+  if (type !== "object") return schema.minimum ?? 1;
+  const names = schema.required ?? Object.keys(schema.properties ?? {});
+  return Object.fromEntries(names.map((name) => [name, smallest(schema.properties?.[name] ?? {})]));
+}

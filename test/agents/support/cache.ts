@@ -1,0 +1,57 @@
+import { existsSync, readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import path from "node:path";
+
+/** The real programs, pinned: what is known about them was measured on these versions. */
+export const PROGRAMS = {
+  claude: {
+    package: "@anthropic-ai/claude-code",
+    version: "2.1.325",
+    program: `node_modules/@anthropic-ai/claude-code-${process.platform}-${process.arch}/claude`,
+  },
+  codex: {
+    package: "@openai/codex",
+    version: "0.166.0",
+    program: `node_modules/@openai/codex-${process.platform}-${process.arch}/vendor/${triple()}/bin/codex`,
+  },
+  gemini: {
+    package: "@google/gemini-cli",
+    version: "0.61.0",
+    program: "node_modules/@google/gemini-cli/bundle/gemini.js",
+  },
+  opencode: {
+    package: "opencode-ai",
+    version: "1.18.33",
+    program: `node_modules/opencode-${process.platform}-${process.arch}/bin/opencode`,
+  },
+} as const;
+
+export type ProgramName = keyof typeof PROGRAMS;
+export const PROGRAM_NAMES = Object.keys(PROGRAMS) as ProgramName[];
+
+/** Outside the repository, because it is gigabytes and belongs to nobody's checkout. */
+export function cacheDir(): string {
+  return process.env["KINFOLD_AGENTS_CACHE"] ?? path.join(homedir(), ".cache", "kinfold-agents");
+}
+
+/** Where the adapters are, in the form of a home's `agents` folder. */
+export function adaptersDir(): string {
+  return path.join(cacheDir(), "adapters");
+}
+
+export function programPath(name: ProgramName): string {
+  return path.join(cacheDir(), name, PROGRAMS[name].program);
+}
+
+/** Whether the pinned version is there. */
+export function isCached(name: ProgramName): boolean {
+  const { package: packageName, version } = PROGRAMS[name];
+  const manifest = path.join(cacheDir(), name, "node_modules", packageName, "package.json");
+  if (!existsSync(manifest) || !existsSync(programPath(name))) return false;
+  return (JSON.parse(readFileSync(manifest, "utf8")) as { version: string }).version === version;
+}
+
+function triple(): string {
+  const machine = process.arch === "arm64" ? "aarch64" : "x86_64";
+  return process.platform === "darwin" ? `${machine}-apple-darwin` : `${machine}-unknown-linux-musl`;
+}

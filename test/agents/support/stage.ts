@@ -1,0 +1,98 @@
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import type { Session } from "../../../src/contract/index.ts";
+import { eventually, TestHome } from "../../support/daemon.ts";
+import type { Client } from "../../support/daemon.ts";
+import { startModel } from "../model/server.ts";
+import type { Asked, Model } from "../model/server.ts";
+import type { Rule } from "../model/script.ts";
+import type { ProgramName } from "./cache.ts";
+import { surround } from "./surroundings.ts";
+
+/** A daemon with real agents and a scripted model. */
+export class Stage {
+  readonly home: TestHome;
+  readonly model: Model;
+  readonly project: string;
+  readonly #env: Record<string, string>;
+
+  private constructor(home: TestHome, model: Model, env: Record<string, string>) {
+    this.home = home;
+    this.model = model;
+    this.#env = env;
+    this.project = path.join(home.work, "project");
+    mkdirSync(this.project);
+  }
+
+  static async open(names: readonly ProgramName[], rules: readonly Rule[]): Promise<Stage> {
+    const model = await startModel(rules);
+    const home = new TestHome({ env: { KINFOLD_START_MS: "120000" } });
+    return new Stage(home, model, surround(home, names, model.url));
+  }
+
+  start(): Promise<Client> {
+    return this.home.start({ env: this.#env });
+  }
+
+  /** Starts a root session that may do everything, so that nothing is asked. */
+  async root(client: Client, agent: string, prompt: string): Promise<Session> {
+    const { session } = await client.create({
+      name: "root",
+      agent,
+      cwd: this.project,
+      permission: "full",
+      prompt,
+    });
+    return session;
+  }
+
+  /** Resolves to the first request of the model that this rule answered. */
+  asked(rule: string, step = 0): Promise<Asked> {
+    return eventually(
+      `the model was asked for step ${step} of ${rule}`,
+      async () => this.model.asked.find((one) => one.rule === rule && one.step === step) ?? null,
+      AGENT_MS,
+    );
+  }
+
+  async close(): Promise<void> {
+    try {
+      await this.home.close();
+    } finally {
+      await this.model.close();
+    }
+  }
+}
+
+/** A real agent on a busy machine may take this long for what usually takes two seconds. */
+export const AGENT_MS = 120_000;
+
+/** Every command line of this machine that holds something in the form of one of our tokens. */
+export function tokensInCommandLines(): string[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => readCommandLine(name))
+    .filter((line) => /kf[a-z]_[\w-]{40,}/.test(line));
+}
+
+/** Processes whose command line contains the text, by pid. */
+export function processesWith(text: string): string[] {
+  return readdirSync("/proc").filter((name) => /^\d+$/.test(name) && readCommandLine(name).includes(text));
+}
+
+function readCommandLine(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
+  } catch {
+    // It ended while it was being read.
+    return "";
+  }
+}
+
+/** How often a text stands in what a model was told last, over all user messages and tool results. */
+export function timesTold(asked: Asked, text: string): number {
+  const told = asked.messages.flatMap((message) =>
+    message.role === "user" ? [message.text, ...message.results.map((result) => result.text)] : [],
+  );
+  return told.reduce((count, one) => count + one.split(text).length - 1, 0);
+}

@@ -1,0 +1,12 @@
+// Loaded before the daemon: notes every module that is loaded after it, and writes the list when the process ends.
+import { writeFileSync } from "node:fs";
+import { registerHooks } from "node:module";
+
+const urls: string[] = [];
+registerHooks({
+  load(url, context, next) {
+    urls.push(url);
+    return next(url, context);
+  },
+});
+process.on("exit", () => writeFileSync(process.env["LOADED_FILE"] ?? "", urls.join("\n")));
