@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import { z } from "zod";
 import { Refusal } from "../contract/index.ts";
 import { nearest } from "./nearest.ts";
 
@@ -22,8 +22,8 @@ export function parseInput<S extends z.ZodObject>(schema: S, raw: unknown, namin
 }
 
 /** The refusal of a field that nobody knows, with the nearest one that somebody does. */
-export function unknownField(field: string, allowed: readonly string[]): Refusal {
-  const shown = oneWord(field);
+export function unknownField(field: string, allowed: readonly string[], inside = ""): Refusal {
+  const shown = oneWord(`${inside}${field}`);
   const near = nearest(field, allowed);
   const hint = near === null ? "" : `; did you mean "${near}"?`;
   const list = allowed.length === 0 ? "It takes no fields." : `Allowed: ${allowed.join(", ")}.`;
@@ -53,7 +53,7 @@ function explain(issue: Issue, context: Context): Explained {
   const field = [context.nameOf(path[0] ?? ""), ...path.slice(1)].join(".");
   if (issue.code === "unrecognized_keys") {
     const key = issue.keys[0] ?? "";
-    const refusal = unknownField(field === "" ? key : `${field}.${key}`, keysAt(context, path));
+    const refusal = unknownField(key, keysAt(context, path), field === "" ? "" : `${field}.`);
     return { field: oneWord(key), message: refusal.message, isUnknown: true };
   }
   if (field === "") return { field, message: "The input must be a JSON object.", isUnknown: false };
@@ -105,8 +105,18 @@ function listed(words: readonly string[]): string {
 }
 
 function keysAt(context: Context, path: readonly string[]): string[] {
-  const shape: Record<string, unknown> = path.length === 0 ? context.schema.shape : {};
-  return Object.keys(shape).map(context.nameOf);
+  if (path.length === 0) return Object.keys(context.schema.shape).map(context.nameOf);
+  let at: Json | undefined = z.toJSONSchema(context.schema, { io: "input" }) as unknown as Json;
+  for (const step of path) at = /^\d+$/.test(step) ? branch(at, "items") : branch(at, "properties")?.[step];
+  return Object.keys(branch(at, "properties") ?? {});
+}
+
+type Json = { [key: string]: Json | undefined };
+
+/** What a schema says about its inside, itself or in the one of its forms that has an inside. */
+function branch(schema: Json | undefined, key: "items" | "properties"): Json | undefined {
+  const forms = (schema?.anyOf ?? []) as unknown as Json[];
+  return [schema, ...forms].find((form) => form?.[key] !== undefined)?.[key];
 }
 
 function valueAt(raw: unknown, path: readonly string[]): unknown {
