@@ -63,6 +63,7 @@ test("a round has completed if and only if none of its reasons to stay open hold
         facts.openMessages > 0,
         facts.openTriggers > 0,
         facts.backgroundUntil !== null,
+        facts.parked !== null,
         facts.awaitedChildren > 0,
       ];
       assert.equal(roundHasCompleted(facts), !reasons.includes(true));
@@ -87,7 +88,7 @@ test("every session has exactly one status, and one that waits says on what", ()
       const { status, waiting } = statusOf(facts);
       assert.equal(status === "waiting", waiting !== null);
       if (facts.ended) assert.equal(status, "ended");
-      else if (facts.turnRunning) assert.equal(status, "running");
+      else if (facts.turnRunning) assert.notEqual(status, "idle");
       else assert.equal(status === "idle", !facts.roundOpen);
     }),
   );
@@ -95,7 +96,8 @@ test("every session has exactly one status, and one that waits says on what", ()
 
 for (const [facts, status, on] of [
   [{ roundOpen: false }, "idle", undefined],
-  [{ turnRunning: true, openTriggerId: "t" }, "running", undefined],
+  [{ turnRunning: true, openTriggerId: "t" }, "waiting", "trigger"],
+  [{ turnRunning: true, awaitedChildren: 1 }, "running", undefined],
   [{ openTriggerId: "t", openMessages: 1 }, "waiting", "trigger"],
   [{ openMessages: 1, awaitedChildren: 1 }, "waiting", "slot"],
   [{ awaitedChildren: 1, backgroundUntil: 9 }, "waiting", "children"],

@@ -39,7 +39,9 @@ export function roundHasCompleted(facts: RoundFacts): boolean {
 export function statusOf(facts: RoundFacts): { status: SessionStatus; waiting: Waiting | null } {
   if (facts.ended) return { status: "ended", waiting: null };
   const { openTriggerId: triggerId } = facts;
-  if (triggerId !== null) return waitingOn({ on: "trigger", triggerId, since: facts.updatedAt });
+  // A turn that waits for an answer does nothing else, so that is what the session does.
+  if (triggerId !== null && facts.roundOpen)
+    return waitingOn({ on: "trigger", triggerId, since: facts.updatedAt });
   if (facts.turnRunning) return { status: "running", waiting: null };
   if (!facts.roundOpen) return { status: "idle", waiting: null };
   if (facts.parked !== null) return waitingOn(parkedOf(facts.parked));

@@ -83,9 +83,13 @@ async function raiseOnce(
   const session = (await tx.sessions.byId(self.id)) ?? self;
   const { revision: _, ...asked } = asking.payload;
   const hash = hashOf(JSON.stringify(asked));
-  for (const open of await tx.triggers.open({ sessionId: self.id })) {
-    const { revision: _revision, ...payload } = open.payload;
-    if (open.type === asking.type && hashOf(JSON.stringify(payload)) === hash) return open;
+  const waiting = await tx.messages.ofSession(self.id, ["queued"]);
+  const answered = new Set(waiting.map((each) => each.metadata["triggerId"]));
+  for (const earlier of (await tx.triggers.ofSession(self.id)).toReversed()) {
+    // An answer that came while nobody was listening is the answer to the question asked again.
+    const isUsable = earlier.status === "open" || answered.has(earlier.id);
+    const { revision: _revision, ...payload } = earlier.payload;
+    if (isUsable && earlier.type === asking.type && hashOf(JSON.stringify(payload)) === hash) return earlier;
   }
   return raise(tx, session, {
     type: asking.type,

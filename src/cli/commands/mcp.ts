@@ -1,9 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { type ListedTool, toolsFor } from "../../contract/tool.ts";
+import { TOOL_WORDS } from "../../contract/tool-words.ts";
 import type { Call } from "../call.ts";
 import { homeOf } from "../home.ts";
 import { helloAnswer, negotiated } from "../mcp-hello.ts";
-import { forward, type Link, NotConnected, TokenRefused, trouble } from "../mcp-link.ts";
+import { forward, type Link, NotConnected, type Sending, TokenRefused, trouble } from "../mcp-link.ts";
 import {
   clientNameIn,
   errorAnswer,
@@ -17,6 +18,9 @@ import {
 const HELLO_MS = 200;
 /** How long a call may still take when the client has closed our input. */
 const LEAVE_MS = 5_000;
+/** How often, and how much later each time, a daemon that went away is looked for. */
+const ATTEMPTS = 6;
+const RETRY_MS = 200;
 const SESSION_TOKEN = /^kfs_/;
 const BLOCKING = new Set(["wait_session", "subagent", "ask_user_question", "plan_review"]);
 
@@ -30,10 +34,16 @@ export async function run(call: Call): Promise<void> {
   await server.leave();
 }
 
+interface Flight {
+  readonly blocks: boolean;
+  readonly controller: AbortController;
+  isAnswered: boolean;
+}
+
 class StdioServer {
   readonly #call: Call;
   readonly #version: string;
-  readonly #inFlight = new Map<string | number, { blocks: boolean; controller: AbortController }>();
+  readonly #inFlight = new Map<string | number, Flight>();
   readonly #open = new Set<Promise<void>>();
   #initialize: McpMessage | null = null;
   #clientName = "unknown client";
@@ -105,31 +115,48 @@ class StdioServer {
   async #forward(message: McpMessage): Promise<void> {
     const controller = new AbortController();
     const { id } = message;
-    const blocks = BLOCKING.has(String(message.params["name"]));
-    if (id !== null) this.#inFlight.set(id, { blocks, controller });
+    const flight: Flight = {
+      blocks: BLOCKING.has(String(message.params["name"])),
+      controller,
+      isAnswered: false,
+    };
+    if (id !== null) this.#inFlight.set(id, flight);
+    const write = (answer: unknown): void => {
+      if (id !== null && recordOf(answer)["id"] === id) flight.isAnswered = true;
+      this.#write(answer);
+    };
     try {
-      await this.#send(message, controller.signal);
+      await this.#send(message, { version: this.#agreed(), signal: controller.signal, write });
     } catch (error) {
-      if (controller.signal.aborted || id === null) return;
-      this.#write(trouble(message, sentenceOf(error)));
+      const isOver = controller.signal.aborted || flight.isAnswered;
+      if (!isOver && id !== null) this.#write(trouble(message, sentenceOf(error)));
     } finally {
       if (id !== null) this.#inFlight.delete(id);
     }
   }
 
-  /** Tried once more where nothing was sent, or where the daemon no longer knows the session. */
-  async #send(message: McpMessage, signal: AbortSignal): Promise<void> {
-    const write = (answer: unknown): void => this.#write(answer);
-    const sending = { version: this.#agreed(), signal, write };
-    try {
-      await forward(await this.#connected(), message, sending);
-    } catch (error) {
-      const isForgotten = error instanceof TokenRefused && !this.#isKnown;
-      if (!isForgotten && !(error instanceof NotConnected)) throw error;
-      if (isForgotten) this.#token = null;
-      this.#link = null;
-      await forward(await this.#connected(), message, sending);
+  /** A daemon that went away is looked for again, and started where it does not come back by itself. */
+  async #send(message: McpMessage, sending: Sending): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      const wasLinked = this.#link !== null || attempt > 1;
+      try {
+        return await forward(await this.#connected(), message, sending);
+      } catch (error) {
+        const mayRepeat = wasLinked && this.#mayRepeat(message, error);
+        if (sending.signal.aborted || !mayRepeat || attempt === ATTEMPTS) throw error;
+        if (error instanceof TokenRefused) this.#token = null;
+        this.#link = null;
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS * attempt));
+      }
     }
+  }
+
+  /** What was cut on the way may have been done: only what changes nothing is asked again. */
+  #mayRepeat(message: McpMessage, error: unknown): boolean {
+    if (error instanceof TokenRefused) return !this.#isKnown;
+    if (error instanceof NotConnected || recordOf(error)["code"] === "daemon_unreachable") return true;
+    const words = TOOL_WORDS.find(({ name }) => name === message.params["name"]);
+    return message.method !== "tools/call" || words?.reads === true;
   }
 
   #agreed(): string | null {
