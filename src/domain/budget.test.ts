@@ -141,9 +141,12 @@ describe("a turn at its reservation", () => {
     assert.equal(isReached(used, { usd: null, tokens: null }), false);
   });
 
-  it("holds more where there is more", () => {
-    const answer = extend([account({ usd: 2 }, { turns: 5 })], { used: { usd: 1, tokens: 0 }, floor: FLOOR });
-    assert.deepEqual(answer, { ok: true, reserved: { usd: 1.5, tokens: null } });
+  it("holds a little more where there is more", () => {
+    const accounts = [account({ usd: 2, tokens: 9_000 }, { turns: 5 })];
+    const answer = extend(accounts, { used: { usd: 1, tokens: 2_000 }, floor: FLOOR });
+    assert.deepEqual(answer, { ok: true, reserved: { usd: 1.1, tokens: 3_000 } });
+    const last = extend(accounts, { used: { usd: 1.99, tokens: 0 }, floor: FLOOR });
+    assert.deepEqual(last, { ok: true, reserved: { usd: 2, tokens: 1_000 } });
   });
 
   it("holds all that is left where nothing was used and there is no floor", () => {

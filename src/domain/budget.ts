@@ -35,6 +35,8 @@ const METERED: readonly Metered[] = ["usd", "tokens"];
 
 /** So much larger than the largest turn before it may a turn be. */
 const ROOM = 1.5;
+/** By so much at least is a reservation raised. */
+const STEP = 1.1;
 
 /** What a turn holds when it begins: room for its like, at least a floor, at most what is left anywhere above. */
 export function reserve(
@@ -50,7 +52,10 @@ export function reserve(
   return { ok: true, reserved: { usd: held("usd"), tokens: whole(held("tokens")) } };
 }
 
-/** A running turn at its reservation holds more where there is more, and is over its budget where not. */
+/**
+ * A running turn at its reservation holds a little more where there is more, and is over its budget
+ * where not. A little, because others may need what it would hold in vain.
+ */
 export function extend(
   accounts: readonly Account[],
   turn: { readonly used: Record<Metered, number>; readonly floor: Record<Metered, number> },
@@ -61,9 +66,10 @@ export function extend(
   const held = (unit: Metered): number | null => {
     const left = leftOf(accounts, unit);
     if (left === null) return null;
-    const wanted = Math.max(turn.floor[unit], ROOM * turn.used[unit]);
-    // Where nothing was used and nothing is the floor, one and a half times as much is nothing too.
-    return wanted > turn.used[unit] ? Math.min(left, wanted) : left;
+    const used = turn.used[unit];
+    const wanted = Math.max(used + turn.floor[unit], STEP * used);
+    // Where nothing was used and nothing is the floor, a step further is nothing too.
+    return wanted > used ? Math.min(left, wanted) : left;
   };
   return { ok: true, reserved: { usd: held("usd"), tokens: whole(held("tokens")) } };
 }

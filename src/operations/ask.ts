@@ -73,7 +73,7 @@ async function raiseAndWait(deps: OperationDeps, caller: Caller, asking: Asking)
   return takeAnswer(deps, caller, self, end);
 }
 
-/** A question that is asked again while it is open, after a cut call or a restart, is the same question. */
+/** A question that is asked again before its answer was heard, after a cut call or a restart, is the same one. */
 async function raiseOnce(
   deps: OperationDeps,
   tx: Tx,
@@ -83,13 +83,9 @@ async function raiseOnce(
   const session = (await tx.sessions.byId(self.id)) ?? self;
   const { revision: _, ...asked } = asking.payload;
   const hash = hashOf(JSON.stringify(asked));
-  const waiting = await tx.messages.ofSession(self.id, ["queued"]);
-  const answered = new Set(waiting.map((each) => each.metadata["triggerId"]));
-  for (const earlier of (await tx.triggers.ofSession(self.id)).toReversed()) {
-    // An answer that came while nobody was listening is the answer to the question asked again.
-    const isUsable = earlier.status === "open" || answered.has(earlier.id);
+  for (const earlier of await unheard(tx, self.id)) {
     const { revision: _revision, ...payload } = earlier.payload;
-    if (isUsable && earlier.type === asking.type && hashOf(JSON.stringify(payload)) === hash) return earlier;
+    if (earlier.type === asking.type && hashOf(JSON.stringify(payload)) === hash) return earlier;
   }
   return raise(tx, session, {
     type: asking.type,
@@ -101,6 +97,17 @@ async function raiseOnce(
     defaultMs: deps.config.triggers.defaultMs,
     now: deps.now(),
   });
+}
+
+/** Open, or answered with the answer still waiting in the asker's inbox. */
+async function unheard(tx: Tx, sessionId: string): Promise<TriggerRecord[]> {
+  const found = await tx.triggers.open({ sessionId });
+  for (const { kind, metadata } of await tx.messages.ofSession(sessionId, ["queued"])) {
+    if (kind !== "answer") continue;
+    const answered = await tx.triggers.byId(String(metadata["triggerId"]));
+    if (answered !== null) found.push(answered);
+  }
+  return found;
 }
 
 async function takeAnswer(
