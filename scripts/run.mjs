@@ -14,6 +14,7 @@ const ALL_TESTS_MS = 20 * 60_000;
 const COMMANDS = {
   start: (node, words) => run(node, [join(root, "src/cli/main.ts"), "up", "--foreground", ...words]),
   test,
+  "test:agents": testAgents,
   check,
   bench: (node, words) => run(node, [join(root, "bench/main.ts"), ...words]),
   format: (node, words) => run(node, [tool("oxfmt"), ...words]),
@@ -55,6 +56,23 @@ async function test(node, words) {
   const args = ["--test", "--test-concurrency=2", `--test-timeout=${TEST_MS}`, ...options, ...files];
   const code = await run(node, args, { limitMs: ALL_TESTS_MS });
   console.log(`${files.length} test files in ${seconds(startedAt)}`);
+  return code;
+}
+
+/** Real agents against a scripted model: all of them, or those that are named. They come into a cache outside this folder. */
+async function testAgents(node, words) {
+  const options = words.filter((word) => word.startsWith("-"));
+  const names = words.filter((word) => !word.startsWith("-"));
+  const installed = await run(node, [join(root, "scripts/install-agents.ts"), ...names]);
+  if (installed !== 0) return installed;
+  const folder = join(root, "test", "agents");
+  const files = readdirSync(folder)
+    .filter((file) => file.endsWith(".agents.ts"))
+    .filter((file) => names.length === 0 || names.includes(file.replace(".agents.ts", "")))
+    .map((file) => join(folder, file));
+  // One after another: an agent takes half a gigabyte, and each test minds the time.
+  const code = await run(node, ["--test", "--test-concurrency=1", ...options, ...files]);
+  await run(node, [join(root, "scripts/agents-matrix.ts")]);
   return code;
 }
 

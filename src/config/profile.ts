@@ -3,8 +3,7 @@ import { existsSync, readdirSync, readFileSync, realpathSync, statSync, writeFil
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
-import { z } from "zod";
-import { Budget, CallbackPatch, Permission, type Profile } from "../contract/index.ts";
+import { type Permission, type Profile, ProfileHead } from "../contract/index.ts";
 import { ConfigError } from "./problem.ts";
 
 const BUILT_IN = fileURLToPath(new URL("./profiles/", import.meta.url));
@@ -17,25 +16,6 @@ const CLAUDE_MODES: Readonly<Record<string, Permission>> = {
   acceptEdits: "workspace",
   bypassPermissions: "full",
 };
-
-const List = z.union([z.string(), z.array(z.string())]);
-const FrontMatter = z.strictObject({
-  name: z.string().regex(/^[A-Za-z][A-Za-z0-9_-]*$/, "letters, digits, dash and underscore"),
-  description: z.string().min(1),
-  agent: z.string().optional(),
-  model: z.string().optional(),
-  permission: Permission.optional(),
-  permissionMode: z.enum(["plan", "default", "acceptEdits", "bypassPermissions"]).optional(),
-  tools: List.optional(),
-  disallowedTools: List.optional(),
-  mcp: List.optional(),
-  limits: Budget.optional(),
-  maxTurns: z.int().min(1).optional(),
-  inherit: z.enum(["none", "brief", "tail", "fork"]).optional(),
-  callback: CallbackPatch.optional(),
-  accepts: List.optional(),
-  color: z.string().optional(),
-});
 
 export interface ProfileSet {
   readonly profiles: readonly Profile[];
@@ -72,7 +52,7 @@ export function readProfile(file: string, from: string): Profile {
       error instanceof Error ? (error.message.split("\n")[0] ?? "") : String(error),
     );
   }
-  const result = FrontMatter.safeParse(data);
+  const result = ProfileHead.safeParse(data);
   if (!result.success) {
     const [issue] = result.error.issues;
     const key = issue?.code === "unrecognized_keys" ? issue.keys[0] : issue?.path[0];
@@ -94,7 +74,7 @@ export function trustProject(home: string, project: string): string[] {
   return files;
 }
 
-function profileOf(front: z.infer<typeof FrontMatter>, instructions: string, from: string): Profile {
+function profileOf(front: ProfileHead, instructions: string, from: string): Profile {
   const mode = front.permissionMode === undefined ? null : (CLAUDE_MODES[front.permissionMode] ?? null);
   return {
     name: front.name,

@@ -41,6 +41,27 @@ export const Profile = z.object({
 });
 export type Profile = z.infer<typeof Profile>;
 
+const List = z.union([z.string(), z.array(z.string())]);
+/** The front matter of a profile's file; compatible with Claude Code's agent files. */
+export const ProfileHead = z.strictObject({
+  name: z.string().regex(/^[A-Za-z][A-Za-z0-9_-]*$/, "letters, digits, dash and underscore"),
+  description: z.string().min(1),
+  agent: z.string().optional(),
+  model: z.string().optional(),
+  permission: Permission.optional(),
+  permissionMode: z.enum(["plan", "default", "acceptEdits", "bypassPermissions"]).optional(),
+  tools: List.optional(),
+  disallowedTools: List.optional(),
+  mcp: List.optional(),
+  limits: Budget.optional(),
+  maxTurns: z.int().min(1).optional(),
+  inherit: z.enum(["none", "brief", "tail", "fork"]).optional(),
+  callback: CallbackPatch.optional(),
+  accepts: List.optional(),
+  color: z.string().optional(),
+});
+export type ProfileHead = z.infer<typeof ProfileHead>;
+
 export const Models = z.object({
   agents: z.array(Agent),
   profiles: z.array(z.object({ name: z.string(), description: z.string(), from: z.string() })),

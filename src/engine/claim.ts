@@ -43,6 +43,8 @@ export async function claim(
     const session = await tx.sessions.byId(candidate.id);
     if (session === null || session.endedAt !== null || session.held !== null || session.parked !== null)
       return null;
+    // A process whose lease was taken over may take nothing more.
+    if (held !== null && held.fence !== session.fence) return null;
     if ((await tx.turns.running(session.id)) !== null) return null;
     const queued = await tx.messages.queued(session.id, BATCH_MAX);
     const next = session.callback.batch ? callbackRun(queued) : queued.slice(0, 1);
@@ -214,7 +216,9 @@ async function addTurn(
 
 /** Cut before it is spread: a prompt may have megabytes. */
 function firstCharacters(text: string, max: number): string {
-  return [...text.slice(0, 2 * max)].slice(0, max).join("");
+  return Array.from(text.slice(0, 2 * max))
+    .slice(0, max)
+    .join("");
 }
 
 async function takeAll(deps: EngineDeps, tx: Tx, turn: TurnRecord, rendered: Rendered): Promise<void> {

@@ -125,6 +125,7 @@ export class Keeper implements Service {
       const since = session.roundOpenedAt ?? 0;
       const isBusy = !isOver && place?.agent != null && (await place.agent.handle.background(since));
       if (isBusy || place?.recorder != null) continue;
+      if (place !== undefined) place.hasBackground = false;
       await store.write(session.rootId, async (tx) => {
         await tx.sessions.patch(session.id, { backgroundUntil: null });
         await closeIfOver(tx, session.id, this.#deps.now());

@@ -3,14 +3,41 @@ import type { Place, Runtime } from "./place.ts";
 
 const CUT_MS = 250;
 
+/** How often a place is looked at whose round is open: it waits for children, or works in the background. */
+const OPEN_MS = 1_000;
+
 /** The process stays a while after its round, in case more work comes. */
 export function goIdle(runtime: Runtime, place: Place): void {
   place.idleSince = performance.now();
+  endLater(runtime, place, runtime.deps.config.idleMs);
+}
+
+function endLater(runtime: Runtime, place: Place, waitMs: number): void {
   if (place.idleTimer !== null) clearTimeout(place.idleTimer);
-  place.idleTimer = setTimeout(() => {
-    if (place.recorder === null && !place.isClaimed) void endPlace(runtime, place);
-  }, runtime.deps.config.idleMs);
+  place.idleTimer = setTimeout(() => void endIfIdle(runtime, place), waitMs);
   place.idleTimer.unref();
+}
+
+async function endIfIdle(runtime: Runtime, place: Place): Promise<void> {
+  const leftMs = await idleLeftMs(runtime, place);
+  if (place.idleSince === null || place.recorder !== null || place.isClaimed || place.isEnding) return;
+  if (leftMs > 0) endLater(runtime, place, leftMs);
+  else await endPlace(runtime, place);
+}
+
+/** Its time begins when its round closes. */
+async function idleLeftMs(runtime: Runtime, place: Place): Promise<number> {
+  const { store, config, now, log } = runtime.deps;
+  const waitMs = Math.max(config.idleMs, OPEN_MS);
+  try {
+    const session = await store.read.sessions.byId(place.session.id);
+    if (session?.roundOpen === true) return waitMs;
+    const closedAt = session?.roundClosedAt ?? 0;
+    return Math.min(waitMs, closedAt + config.idleMs - now());
+  } catch (error) {
+    log.warn({ err: error, sessionId: place.session.id }, "could not look at an idle session");
+    return waitMs;
+  }
 }
 
 export function leaveIdle(place: Place): void {

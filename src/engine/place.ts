@@ -33,6 +33,8 @@ export interface Place {
   overLimit: string | null;
   /** A turn is being claimed for it: neither idleness nor an exit may take it away now. */
   isClaimed: boolean;
+  /** What it started in its last turn goes on outside of it. */
+  hasBackground: boolean;
   idleSince: number | null;
   idleTimer: NodeJS.Timeout | null;
   left: readonly ProcessIdentity[];
@@ -63,6 +65,7 @@ export function newPlace(session: SessionRecord, hold: Hold): Place {
     steering: null,
     overLimit: null,
     isClaimed: false,
+    hasBackground: false,
     idleSince: null,
     idleTimer: null,
     left: [],

@@ -3,7 +3,7 @@ import path from "node:path";
 import type { EntryRecord, EventRecord, Reads, SessionRecord, TurnRecord } from "../store/port.ts";
 import type { EngineDeps, Service } from "./deps.ts";
 
-const WRITE_MS = 200;
+const WRITE_MS = 500;
 const PAGE = 500;
 const TAIL_BYTES = 65_536;
 

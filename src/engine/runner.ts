@@ -1,5 +1,6 @@
 import type { Agent } from "../contract/index.ts";
 import type { Commit, SessionRecord } from "../store/port.ts";
+import { takeEarly } from "./autonomous.ts";
 import { type Claim, claim } from "./claim.ts";
 import type { EngineDeps, Service } from "./deps.ts";
 import { dropPlace, endPlace, follow, goIdle, leaveIdle, stopTurn } from "./leave.ts";
@@ -11,6 +12,8 @@ import { runTurn } from "./turn.ts";
 
 /** The floor under every wake that is lost. */
 const POLL_MS = 2_000;
+/** Sessions that are ready and cannot be claimed yet must not hide those behind them. */
+const SPARE = 16;
 
 /**
  * Hosts agent processes: finds sessions that are ready, claims them while slots are free, and
@@ -23,7 +26,8 @@ export class Runner implements Service {
   readonly #deps: EngineDeps;
   #filling: Promise<void> | null = null;
   #again = false;
-  #isHalted = false;
+  /** Nothing is claimed before what was cut has been taken up, or while the node's lease is lost. */
+  #isHalted = true;
   #timer: NodeJS.Timeout | null = null;
   #off: () => void = () => undefined;
 
@@ -42,6 +46,7 @@ export class Runner implements Service {
     this.#off = this.#deps.store.onCommit((commit) => this.#onCommit(commit));
     await forgetDowntime(this.#deps);
     await recover(this.runtime);
+    this.#isHalted = false;
     this.#timer = setInterval(() => this.#poll(), POLL_MS);
     this.#fillSoon();
   }
@@ -97,6 +102,8 @@ export class Runner implements Service {
     if (this.#filling !== null || this.runtime.isStopping || this.#isHalted) return;
     this.#filling = this.#fill().finally(() => {
       this.#filling = null;
+      // Asked for between its last look and its end.
+      if (this.#again) this.#fillSoon();
     });
   }
 
@@ -115,53 +122,63 @@ export class Runner implements Service {
     const { store, config } = this.#deps;
     const free = config.limits.turnsMax - (await store.read.turns.slotsHeld(store.node));
     if (free <= 0) return;
-    const ready = await store.read.sessions.ready(store.node, free + this.runtime.places.size);
-    let started = 0;
+    const ready = await store.read.sessions.ready(store.node, free + this.runtime.places.size + SPARE);
+    const counts = { started: 0, withoutRoom: 0 };
     for (const session of ready) {
-      if (started >= free || this.runtime.isStopping || this.#isHalted) return;
-      if (await this.#start(session)) started += 1;
+      if (counts.started >= free || this.runtime.isStopping || this.#isHalted) return;
+      await this.#start(session, counts);
     }
   }
 
-  async #start(session: SessionRecord): Promise<boolean> {
+  async #start(session: SessionRecord, counts: { started: number; withoutRoom: number }): Promise<void> {
     const place = this.runtime.places.get(session.id) ?? null;
-    if (place !== null && (place.recorder !== null || place.isEnding || place.agent === null)) return false;
-    if (place === null && !(await makeRoom(this.runtime))) return false;
-    const claimed = await claimFor(this.runtime, place, session);
-    if (claimed === null) return false;
-    this.#deps.reached("turn.claimed");
-    begin(this.runtime, place, claimed);
-    return true;
-  }
-}
-
-/** While it claims, an idle place is neither ended for idleness nor for its agent's exit. */
-async function claimFor(
-  runtime: Runtime,
-  place: Place | null,
-  session: SessionRecord,
-): Promise<Claim | null> {
-  if (place === null) return claim(runtime.deps, session, null);
-  place.isClaimed = true;
-  leaveIdle(place);
-  try {
-    const claimed = await claim(runtime.deps, session, place.hold);
-    if (claimed === null && !place.isEnding) {
-      if (place.agent?.hasExited === true) void endPlace(runtime, place);
-      else goIdle(runtime, place);
+    if (place === null && !(await makeRoom(this.runtime, counts.withoutRoom))) {
+      counts.withoutRoom += 1;
+      return;
     }
-    return claimed;
-  } finally {
-    place.isClaimed = false;
+    const isBegun = place === null ? await this.#open(session) : await this.#goOn(session, place);
+    if (isBegun) counts.started += 1;
+  }
+
+  async #open(session: SessionRecord): Promise<boolean> {
+    const claimed = await claim(this.#deps, session, null);
+    if (claimed !== null) this.#begin(newPlace(claimed.session, claimed.hold), claimed);
+    return claimed !== null;
+  }
+
+  /** While it is claimed, an idle place is neither ended for idleness nor for its agent's exit. */
+  async #goOn(session: SessionRecord, place: Place): Promise<boolean> {
+    if (place.recorder !== null || place.isEnding || place.agent === null) return false;
+    if (place.hold.fence !== session.fence) {
+      void endPlace(this.runtime, place);
+      return false;
+    }
+    place.isClaimed = true;
+    leaveIdle(place);
+    try {
+      const claimed = await claim(this.#deps, session, place.hold);
+      if (claimed !== null) this.#begin(place, claimed);
+      return claimed !== null;
+    } finally {
+      place.isClaimed = false;
+      if (place.recorder === null) unclaimed(this.runtime, place);
+    }
+  }
+
+  #begin(place: Place, { session, turn, text }: Claim): void {
+    this.#deps.reached("turn.claimed");
+    leaveIdle(place);
+    this.runtime.places.set(session.id, place);
+    follow(this.runtime, place, runTurn(this.runtime, place, { turn, text }));
   }
 }
 
-function begin(runtime: Runtime, held: Place | null, claimed: Claim): void {
-  const { session, turn, hold, text } = claimed;
-  const place = held ?? newPlace(session, hold);
-  leaveIdle(place);
-  runtime.places.set(session.id, place);
-  follow(runtime, place, runTurn(runtime, place, { turn, text }));
+/** There was nothing to take, or the store refused: the place is as it was. */
+function unclaimed(runtime: Runtime, place: Place): void {
+  takeEarly(place);
+  if (place.isEnding) return;
+  if (place.agent?.hasExited === true) void endPlace(runtime, place);
+  else goIdle(runtime, place);
 }
 
 /** What has been committed about a session that runs here: an end, a stop, a message for its turn. */
@@ -176,23 +193,27 @@ async function look(runtime: Runtime, sessionId: string): Promise<void> {
   }
   if (place.recorder === null) return;
   const turn = await read.turns.running(sessionId);
-  if (turn !== null && turn.stopBy !== null) await stopTurn(runtime, place);
+  // A turn that has settled since it was read must not stop the one after it.
+  if (turn === null || turn.id !== place.recorder?.turn.id) return;
+  if (turn.stopBy !== null) await stopTurn(runtime, place);
   else await steerQueued(runtime, place);
 }
 
 /**
  * Whether one more process may start; the one that has been idle longest makes way. A process
  * whose turn is inside a blocking call of ours does not count, or those it waits for could never
- * start.
+ * start. `waiting`: how many others wait for the room that is being made already.
  */
-async function makeRoom(runtime: Runtime): Promise<boolean> {
+async function makeRoom(runtime: Runtime, waiting: number): Promise<boolean> {
   const { places, deps } = runtime;
   const { processesMax } = deps.config.limits;
   if (places.size < processesMax) return true;
   const turns = await deps.store.read.turns.runningOn(deps.store.node);
   const blocked = turns.filter((turn) => turn.blocked > 0 && places.has(turn.sessionId));
   if (places.size - blocked.length < processesMax) return true;
-  const idle = [...places.values()].filter((place) => place.idleSince !== null && !place.isEnding);
+  const all = [...places.values()];
+  if (all.filter((place) => place.isEnding).length > waiting) return false;
+  const idle = all.filter((place) => place.idleSince !== null && !place.isEnding && !place.hasBackground);
   idle.sort((a, b) => (a.idleSince ?? 0) - (b.idleSince ?? 0));
   const [oldest] = idle;
   if (oldest !== undefined) void endPlace(runtime, oldest);

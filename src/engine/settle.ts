@@ -75,7 +75,7 @@ async function settleIn(deps: EngineDeps, tx: Tx, settling: Settling): Promise<b
   const settled: Partial<TurnRecord> = {
     status: outcome,
     settledAt: now,
-    error: outcome === "completed" ? null : (end.reason ?? row.stopNote),
+    error: reasonOfTurn(outcome, row, end),
     stopReason: end.stopReason,
     lastAssistantMessage: recorder.lastText ?? row.lastAssistantMessage,
     entryTo: (await tx.sessions.byId(session.id))!.entryCount,
@@ -129,6 +129,12 @@ function outcomeOfTurn(session: SessionRecord, turn: TurnRecord, end: TurnEnd): 
   return outcomeOf(end.stopReason, turn.stopBy !== null);
 }
 
+/** Of a turn that somebody stopped the note says more than how the agent ended. */
+function reasonOfTurn(outcome: Outcome, turn: TurnRecord, end: TurnEnd): string | null {
+  if (outcome === "completed") return null;
+  return outcome === "cancelled" ? (turn.stopNote ?? end.reason) : end.reason;
+}
+
 function receiptOfTurn(settling: Settling, row: TurnRecord, at: { now: number; usage: Usage }): Receipt {
   return receiptOf(settling.recorder.seen, {
     turns: 1,
@@ -156,20 +162,23 @@ async function settleMessages(
   for (const message of await tx.messages.ofTurn(turn.id)) {
     if (message.status !== "taken") continue;
     const isUnsure = at.unacknowledged.has(message.id);
-    const fate = at.ended ? "void" : isUnsure ? "repeat" : fateOf(message, at.end.stopReason);
+    const fate = at.ended ? "void" : isUnsure ? "repeat" : fateOf(message, turn, at.end);
     if (fate === "land") await land(tx, message, at.now);
-    else if (fate === "void") await makeVoid(tx, message, voidReason(at.ended), at.now);
+    else if (fate === "void") await makeVoid(tx, message, voidReason(at), at.now);
     else await giveBack(tx, message, fate === "repeat", at.now);
-    if (fate === "void" && isWork(message.kind)) unlanded ??= message.body;
+    if (fate === "void" && at.end.stopReason === "unknowable") unlanded ??= message.body;
   }
   return unlanded;
 }
 
 function fateOf(
   message: MessageRecord,
-  stopReason: TurnEnd["stopReason"],
+  turn: TurnRecord,
+  { stopReason }: TurnEnd,
 ): "land" | "void" | "return" | "repeat" {
-  if (stopReason === "not_started") return "return";
+  // Who stops a turn that has not begun does not want its work to begin with the next message.
+  const isUnwanted = turn.status === "cancelled" && isWork(message.kind);
+  if (stopReason === "not_started") return isUnwanted ? "void" : "return";
   if (message.carrier === "tool") return "repeat";
   if (stopReason === "unknowable") return isWork(message.kind) ? "void" : "repeat";
   const isAnswered = stopReason !== "exited";
@@ -177,9 +186,10 @@ function fateOf(
   return isAnswered || isWork(message.kind) ? "land" : "repeat";
 }
 
-function voidReason(ended: boolean): string {
-  return ended
-    ? "the session was cancelled"
+function voidReason(at: { end: TurnEnd; ended: boolean }): string {
+  if (at.ended) return "the session was cancelled";
+  return at.end.stopReason === "not_started"
+    ? "its turn was stopped before it began"
     : "it is not known whether the agent had it, and work is not repeated";
 }
 

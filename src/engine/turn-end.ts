@@ -28,6 +28,7 @@ export async function endTurn(
   place.recorder = null;
   place.isStopping = false;
   place.overLimit = null;
+  place.hasBackground = end.background;
   if (isSettled && !place.isEnding) {
     goIdle(runtime, place);
   } else {

@@ -84,7 +84,10 @@ export function listener(runtime: Runtime, place: Place): AgentListener {
 export async function converse(runtime: Runtime, place: Place, text: string): Promise<TurnEnd> {
   const { agent, recorder } = place;
   if (agent === null || recorder === null) return notStarted("the agent is gone");
-  if (place.isEnding) return { ...notStarted("it was stopped before it began"), outcome: "cancelled" };
+  const isWanted = await isStillWanted(runtime, recorder.turn);
+  if (place.isEnding || !isWanted) {
+    return { ...notStarted("it was stopped before it began"), outcome: "cancelled" };
+  }
   const prompting = agent.handle.prompt(text);
   runtime.deps.reached("prompt.sent");
   void steerQueued(runtime, place);
@@ -95,6 +98,14 @@ export async function converse(runtime: Runtime, place: Place, text: string): Pr
   const background = isOver ? false : await agent.handle.background(recorder.turn.startedAt);
   const { stopReason, usage, limitedUntil = null } = end;
   return { stopReason, reason: reasonOf(end), usage, background, limitedUntil };
+}
+
+/** A cancel or a stop that came while there was no agent to tell: not a byte is sent after it. */
+async function isStillWanted(runtime: Runtime, turn: TurnRecord): Promise<boolean> {
+  const { read } = runtime.deps.store;
+  const session = await read.sessions.byId(turn.sessionId);
+  const row = await read.turns.byId(turn.id);
+  return session?.endedAt === null && row?.stopBy === null;
 }
 
 function notStarted(reason: string): TurnEnd {

@@ -50,7 +50,7 @@ export async function park(
   const parent = session.parentId === null ? null : await tx.sessions.byId(session.parentId);
   const isHeard =
     parent !== null && parent.endedAt === null && session.detachedAt === null && session.callback.enabled;
-  if (isHeard) await tellOf(tx, parent, trigger, now, "followUp");
+  if (isHeard) await tellOf(tx, parent, trigger, { now, delivery: "followUp" });
 }
 
 /** It goes on: after a vendor's limit with words of the daemon's own, since no agent does so by itself. */

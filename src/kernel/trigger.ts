@@ -52,7 +52,7 @@ export async function raise(tx: Tx, session: SessionRecord, order: Raise): Promi
   };
   await tx.triggers.add(trigger);
   opened(tx, trigger, order.now);
-  if (parent !== null) await tellOf(tx, parent, trigger, order.now);
+  if (parent !== null) await tellOf(tx, parent, trigger, { now: order.now, delivery: "steer" });
   return trigger;
 }
 
@@ -99,7 +99,7 @@ export async function closeTrigger(
   const asker = await tx.sessions.byId(origin.sessionId);
   if (asker === null || asker.endedAt !== null) return true;
   if (answer !== null && isBlocking(origin.type) && origin.fence === null) {
-    await admitAnswer(tx, asker, origin, answer, now);
+    await admitAnswer(tx, asker, origin, { answer, now });
   }
   tx.wake(asker.id);
   await closeIfOver(tx, asker.id, now);
@@ -117,9 +117,9 @@ async function admitAnswer(
   tx: Tx,
   asker: SessionRecord,
   trigger: TriggerRecord,
-  answer: Answer,
-  now: number,
+  end: { answer: Answer; now: number },
 ): Promise<void> {
+  const { answer, now } = end;
   const isSession = answer.callerId !== null && (await tx.sessions.byId(answer.callerId)) !== null;
   await admit(
     tx,
@@ -149,9 +149,9 @@ export async function tellOf(
   tx: Tx,
   reader: SessionRecord,
   trigger: TriggerRecord,
-  now: number,
-  delivery: "steer" | "followUp" = "steer",
+  how: { now: number; delivery: "steer" | "followUp" },
 ): Promise<MessageRecord> {
+  const { now, delivery } = how;
   return admit(
     tx,
     reader,

@@ -10,7 +10,7 @@ import { callerSession, describe, isBelow, resolve } from "./resolve.ts";
 import { keyOwner, refuseReusedKey } from "./start.ts";
 
 const PAYLOAD_BYTES_MAX = 262_144;
-const OWN_TYPES = ["session_complete", "session_error", "escalate"];
+const OWN_TYPES = new Set(["session_complete", "session_error", "escalate"]);
 
 /** Notifies a session of something, without waiting: within the caller's reach, and as data. */
 export async function fire(deps: OperationDeps, caller: Caller, input: InputOf<"fire">): Promise<FireOutput> {
@@ -40,7 +40,7 @@ export async function fire(deps: OperationDeps, caller: Caller, input: InputOf<"
       now,
     });
     await tx.triggers.add(row);
-    const sent = await tellOf(tx, fresh, { ...row, rootId: tx.rootId }, now, input.deliverAs);
+    const sent = await tellOf(tx, fresh, { ...row, rootId: tx.rootId }, { now, delivery: input.deliverAs });
     const keys = input.key === undefined ? {} : { key: input.key, keyCaller: owner, keyHash };
     const from = self === null ? { outside: caller.kind === "session" ? null : caller.name } : {};
     await tx.messages.move(sent.id, ["queued"], { ...keys, metadata: { ...sent.metadata, ...from } });
@@ -57,7 +57,7 @@ export async function fire(deps: OperationDeps, caller: Caller, input: InputOf<"
 }
 
 function refusePayload(input: InputOf<"fire">): void {
-  if (isBlocking(input.type) || OWN_TYPES.includes(input.type)) {
+  if (isBlocking(input.type) || OWN_TYPES.has(input.type)) {
     throw new Refusal(
       "invalid_input",
       `"${input.type}" is Kinfold's own type and cannot be fired. Choose a name of your own, such as "progress".`,

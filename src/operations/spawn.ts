@@ -18,8 +18,7 @@ export async function spawn(
   deps: OperationDeps,
   caller: Caller,
   input: InputOf<"spawn">,
-  call: Call,
-  chain: Record<string, unknown> = {},
+  call: Call & { chain?: Record<string, unknown> },
 ): Promise<SpawnOutput> {
   deps.reached("spawn.parsed");
   const parent = await resolve(deps, caller, input.id);
@@ -28,7 +27,7 @@ export async function spawn(
   deps.reached("spawn.decided");
   const key = input.key ?? (input.name === undefined ? call.callId : null);
   const { child, existing } = await deps.store.write(parent.rootId, (tx) =>
-    addChild(deps, tx, { caller, input, start, parentId: parent.id, key, chain }),
+    addChild(deps, tx, { caller, input, start, parentId: parent.id, key, chain: call.chain ?? {} }),
   );
   deps.reached("spawn.committed");
   return spawnReply(deps, child, existing);

@@ -186,7 +186,7 @@ export function refuseReusedKey(key: string): never {
 function titleOf(prompt: string): string {
   const line = prompt.trim().split("\n", 1)[0] ?? "";
   // Cut before it is spread: a prompt may be one line of megabytes.
-  return [...line.slice(0, 160)].slice(0, 80).join("");
+  return Array.from(line.slice(0, 160)).slice(0, 80).join("");
 }
 
 /** What later versions bring is refused by name, never ignored. */
@@ -319,14 +319,16 @@ export async function decideFolder(
 ): Promise<string> {
   const base = parent?.cwd ?? process.cwd();
   const folder = path.resolve(base, asked ?? base);
-  const found = await stat(folder).catch(() => null);
-  if (found === null || !found.isDirectory()) {
-    const what = found === null ? "does not exist" : "is not a folder";
+  const [found, real] = await Promise.all([
+    stat(folder).catch(() => null),
+    realpath(folder).catch(() => null),
+  ]);
+  if (found === null || real === null || !found.isDirectory()) {
+    const what = found === null || real === null ? "does not exist" : "is not a folder";
     throw new Refusal("cwd_not_found", `The folder ${folder} ${what}. Name one that exists.`, {
       cwd: folder,
     });
   }
-  const real = await realpath(folder);
   const isPrivate = deps.privateFolders.some((each) => isInside(real, each));
   const { roots } = deps.config;
   if (!isPrivate && (roots.length === 0 || roots.some((root) => isInside(real, root)))) return real;

@@ -114,16 +114,8 @@ async function beginChain(
   }
   const { task, profile, agent } = first!;
   const input = { id: self.id, prompt: task, profile, agent };
-  return spawn(
-    deps,
-    caller,
-    input as InputOf<"spawn">,
-    { ...order.call, callId: null },
-    {
-      chain: steps,
-      chainId: order.chainId,
-    },
-  );
+  const chain = { chain: steps, chainId: order.chainId };
+  return spawn(deps, caller, input as InputOf<"spawn">, { ...order.call, callId: null, chain });
 }
 
 /** The children waited for, as they are now; of a chain, the step it has come to. */

@@ -5,16 +5,18 @@ import { roundFacts } from "../kernel/round.ts";
 import type { EntryRecord, MessageRecord, Reads, SessionRecord, TurnRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 
+type TreeUsage = Awaited<ReturnType<Reads["sessions"]["treeUsage"]>>;
+
 /** Sessions as the contract has them: status, readiness and usage derived from the rows of this moment. */
 export async function viewSessions(
   deps: OperationDeps,
   records: readonly SessionRecord[],
   reads: Reads = deps.store.read,
 ): Promise<Session[]> {
-  const trees = new Map<string, Promise<SessionRecord[]>>();
+  const trees = new Map<string, Promise<TreeUsage>>();
   return Promise.all(
     records.map(async (record) => {
-      if (!trees.has(record.rootId)) trees.set(record.rootId, reads.sessions.tree(record.rootId));
+      if (!trees.has(record.rootId)) trees.set(record.rootId, reads.sessions.treeUsage(record.rootId));
       return viewSession(deps, record, reads, (await trees.get(record.rootId))!);
     }),
   );
@@ -29,7 +31,7 @@ async function viewSession(
   deps: OperationDeps,
   record: SessionRecord,
   reads: Reads,
-  tree: readonly SessionRecord[],
+  tree: TreeUsage,
 ): Promise<Session> {
   const facts = await roundFacts(reads, record);
   const { status, waiting } = statusOf(facts);
@@ -83,7 +85,7 @@ async function viewSession(
   };
 }
 
-function usageBelow(session: SessionRecord, tree: readonly SessionRecord[]): Usage {
+function usageBelow(session: SessionRecord, tree: TreeUsage): Usage {
   const inside = new Set([session.id]);
   let usage = session.usage;
   // The tree comes by depth, so a parent is always met before its children.

@@ -84,6 +84,9 @@ export interface SessionFilter {
   limit: number;
 }
 
+/** Enough of a session to count it and to call it by name. */
+export type SessionName = Pick<SessionRecord, "id" | "shortId" | "name">;
+
 export interface SessionReads {
   byId(id: string): Promise<SessionRecord | null>;
   /** By id, short id or name; newest first; at most ten. A prefix of an id of eight characters or more counts. */
@@ -95,11 +98,13 @@ export interface SessionReads {
   replyLost(parentId: string, keyHash: string, since: number): Promise<SessionRecord | null>;
   children(parentId: string): Promise<SessionRecord[]>;
   /** Children that are managed, not detached, with callbacks on, and whose round is open. */
-  awaitedChildren(parentId: string): Promise<SessionRecord[]>;
+  awaitedChildren(parentId: string): Promise<SessionName[]>;
   /** Children that count for limits: managed, not detached, not ended, with an open round. */
-  openChildren(parentId: string): Promise<SessionRecord[]>;
+  openChildren(parentId: string): Promise<SessionName[]>;
   /** All of a tree, by depth and then creation. */
   tree(rootId: string): Promise<SessionRecord[]>;
+  /** What each of a tree has used, by depth and then creation. */
+  treeUsage(rootId: string): Promise<Pick<SessionRecord, "id" | "parentId" | "usage">[]>;
   /** Managed sessions of the tree, not ended, whose round is open. */
   openCount(rootId: string): Promise<number>;
   spawnedSince(rootId: string, at: number): Promise<number>;

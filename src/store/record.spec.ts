@@ -105,7 +105,7 @@ function sessionRules(fresh: Fresh): void {
       for (const each of children) await tx.sessions.add(each);
     });
     const { sessions } = store.read;
-    const names = (found: SessionRecord[]) => found.map((each) => each.name);
+    const names = (found: readonly { name: string | null }[]) => found.map((each) => each.name);
     assert.deepEqual(
       names(await sessions.children(root.id)),
       children.map((each) => each.name),
@@ -160,6 +160,8 @@ function listRules(fresh: Fresh): void {
       for (const each of [child, grandchild, second]) await tx.sessions.add(each);
     });
     const order = (await store.read.sessions.tree(root.id)).map((session) => session.id);
+    const used = (await store.read.sessions.treeUsage(root.id)).map((session) => session.id);
+    assert.deepEqual(used, order);
     assert.deepEqual(order, [root.id, child.id, second.id, grandchild.id]);
   });
 

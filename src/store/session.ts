@@ -1,4 +1,5 @@
-import type { SessionFilter, SessionReads, SessionWrites } from "./port.ts";
+import type { Usage } from "../contract/index.ts";
+import type { SessionFilter, SessionName, SessionReads, SessionWrites } from "./port.ts";
 import type { Counts, SessionRecord } from "./record.ts";
 import { and, raw, sql, type Query, type Row, type Sql } from "./sql.ts";
 import { QUEUED } from "./message.ts";
@@ -74,6 +75,7 @@ export const sessions = table<SessionRecord>(
 export function sessionReads(q: Query): SessionReads {
   const one = async (statement: Sql) => recordOrNull(await q.get(statement));
   const many = async (statement: Sql) => (await q.all(statement)).map(sessions.record);
+  const names = async (statement: Sql) => (await q.all(statement)).map(nameOf);
   const { columns } = sessions;
   return {
     byId: (id) => one(sql`SELECT ${columns} FROM sessions WHERE id = ${id}`),
@@ -91,17 +93,49 @@ export function sessionReads(q: Query): SessionReads {
     children: (parentId) =>
       many(sql`SELECT ${columns} FROM sessions WHERE parent_id = ${parentId} ORDER BY created_at, id`),
     awaitedChildren: (parentId) =>
-      many(sql`SELECT ${columns} FROM sessions
+      names(sql`SELECT ${NAME} FROM sessions
         WHERE parent_id = ${parentId} AND round_open = 1 AND ended_at IS NULL
           AND origin = 'managed' AND detached_at IS NULL AND callback_on = 1
         ORDER BY created_at, id`),
     openChildren: (parentId) =>
-      many(sql`SELECT ${columns} FROM sessions
+      names(sql`SELECT ${NAME} FROM sessions
         WHERE parent_id = ${parentId} AND round_open = 1 AND ended_at IS NULL
           AND origin = 'managed' AND detached_at IS NULL
         ORDER BY created_at, id`),
     tree: (rootId) =>
       many(sql`SELECT ${columns} FROM sessions WHERE root_id = ${rootId} ORDER BY depth, created_at, id`),
+    async treeUsage(rootId) {
+      const rows = await q.all(sql`SELECT id, parent_id, usage FROM sessions
+        WHERE root_id = ${rootId} ORDER BY depth, created_at, id`);
+      return rows.map(([id, parentId, usage]) => ({
+        id: id as string,
+        parentId: parentId as string | null,
+        usage: JSON.parse(usage as string) as Usage,
+      }));
+    },
+    ...workReads(q, many),
+    counts: () => counts(q),
+    usageSince: (at) => usageSince(q, at),
+  };
+}
+
+/** What the runner and the limits ask: who is open, ready or parked. */
+function workReads(
+  q: Query,
+  many: (statement: Sql) => Promise<SessionRecord[]>,
+): Pick<
+  SessionReads,
+  | "openCount"
+  | "spawnedSince"
+  | "list"
+  | "ready"
+  | "readyBefore"
+  | "withOpenRound"
+  | "parkedUntil"
+  | "parkedIn"
+> {
+  const { columns } = sessions;
+  return {
     openCount: (rootId) =>
       count(
         q,
@@ -139,8 +173,6 @@ export function sessionReads(q: Query): SessionReads {
       many(sql`SELECT ${columns} FROM sessions
         WHERE parked_on IS NOT NULL AND root_id = ${rootId} AND ended_at IS NULL
         ORDER BY updated_at, id`),
-    counts: () => counts(q),
-    usageSince: (at) => usageSince(q, at),
   };
 }
 
@@ -162,6 +194,11 @@ export function sessionWrites(q: Query, rootId: string): SessionWrites {
 }
 
 const NOTHING = raw("");
+const NAME = raw("id, short_id, name");
+
+function nameOf(row: Row): SessionName {
+  return { id: row[0] as string, shortId: row[1] as string, name: row[2] as string | null };
+}
 
 /** Not as an index has it: SQLite would walk all sessions in that order to find the few open ones. */
 const BY_CREATION = raw("created_at + 0, id");

@@ -55,7 +55,7 @@ export function contract(agent: ProgramName): void {
     );
     proves(
       "takes a message while it works, and says how",
-      { parent: ["takes a message while it works"], child: ["takes a message while it works"] },
+      { child: ["takes a message while it works"] },
       (stage) => takesMessage(stage, agent),
     );
     proves(

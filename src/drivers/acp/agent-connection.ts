@@ -97,11 +97,8 @@ export async function connect(options: ConnectOptions): Promise<AgentConnection>
     rpc,
     problem: () => problem,
     async replay() {
-      const { replayQuietMs } = options;
-      if (replayQuietMs === undefined || !updates.isReplaying) return replay;
-      for (let leftMs = replayQuietMs; leftMs > 0; leftMs = heardAt + replayQuietMs - performance.now()) {
-        await new Promise((resolve) => setTimeout(resolve, leftMs));
-      }
+      if (!updates.isReplaying) return replay;
+      await untilQuiet(() => heardAt, options.replayQuietMs ?? 0);
       replay = updates.endReplay();
       return replay;
     },
@@ -113,13 +110,10 @@ export async function connect(options: ConnectOptions): Promise<AgentConnection>
       cancelling.resolve();
       cancelling = Promise.withResolvers<void>();
     },
-    async ended() {
-      const exit = await Promise.race([process.exited, late()]);
-      if (exit !== null) return exit;
-      problem ??= "it closed its output and went on";
-      await process.stop();
-      return process.exited;
-    },
+    ended: () =>
+      endOf(process, () => {
+        problem ??= "it closed its output and went on";
+      }),
   };
 }
 
@@ -127,6 +121,20 @@ export async function connect(options: ConnectOptions): Promise<AgentConnection>
 export function canSteer(answer: InitializeResponse): boolean {
   const steering = answer["_meta"]?.["steering"] as { supported?: boolean } | undefined;
   return steering?.supported === true;
+}
+
+async function endOf(process: AgentProcess, onLate: () => void): Promise<AgentExit> {
+  const exit = await Promise.race([process.exited, late()]);
+  if (exit !== null) return exit;
+  onLate();
+  await process.stop();
+  return process.exited;
+}
+
+async function untilQuiet(heardAt: () => number, quietMs: number): Promise<void> {
+  for (let leftMs = quietMs; leftMs > 0; leftMs = heardAt() + quietMs - performance.now()) {
+    await new Promise((resolve) => setTimeout(resolve, leftMs));
+  }
 }
 
 const LATE_MS = 2_000;
