@@ -118,7 +118,10 @@ describe("callbacks", { concurrency: 4 }, () => {
       ]),
       [[true, "added", 1]],
     );
-    assert.equal(receipt.denied.length, 2);
+    assert.deepEqual(
+      receipt.denied.map((each) => each.count),
+      [2],
+    );
     assert.deepEqual(
       [receipt.usage.inputTokens, receipt.usage.outputTokens, receipt.usage.usd],
       [1200, 300, 0.05],

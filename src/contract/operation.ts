@@ -8,7 +8,7 @@ export { Health } from "./operation-daemon.ts";
 export type { OperationSpec } from "./operation-spec.ts";
 
 /** Every surface is made from this one table: HTTP, MCP, CLI, client, OpenAPI and the reference. */
-export const OPERATIONS = { ...DAEMON, ...ACT, ...READ, ...TRIGGER } as const;
+export const OPERATIONS = { ...DAEMON, ...READ, ...ACT, ...TRIGGER } as const;
 
 export type OperationName = keyof typeof OPERATIONS;
 export type InputOf<N extends OperationName> = z.output<(typeof OPERATIONS)[N]["input"]>;

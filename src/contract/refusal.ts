@@ -21,7 +21,6 @@ export const REFUSALS = {
   cwd_not_found: [400, "The folder does not exist or is not a folder."],
   cwd_not_allowed: [403, "The folder is not one a session may work in."],
   permission_too_wide: [403, "A child may not be allowed more than its parent."],
-  cannot_enforce: [409, "No agent here can hold a child to this mode as strictly as its parent is held."],
   cannot_meter: [409, "The budget cannot be kept: the agent does not report what it would count."],
   over_budget: [409, "More than what is left was asked for."],
   untrusted_project: [403, "The project's own files are not used until a person trusts them."],

@@ -182,11 +182,11 @@ describe("calls", () => {
     const client = await connect("root");
     assert.match(
       await call(client, "spawn_session", { prompt: "x", limits: { minuts: 3 } }),
-      /^invalid_input: "limits\.minuts" is not a field here; did you mean "minutes"\? Allowed: usd, tokens, turns, minutes\./,
+      /^invalid_input: "limits\.minuts" is not a field here; did you mean "limits\.minutes"\? Allowed: limits\.usd, limits\.tokens, limits\.turns, limits\.minutes\./,
     );
     assert.match(
       await call(client, "subagent", { tasks: [{ task: "x", profil: "y" }] }),
-      /^invalid_input: "tasks\.0\.profil" is not a field here; did you mean "profile"\? Allowed: task, profile, agent\./,
+      /^invalid_input: "tasks\.0\.profil" is not a field here; did you mean "tasks\.0\.profile"\? Allowed: tasks\.0\.task, tasks\.0\.profile, tasks\.0\.agent\./,
     );
     assert.match(
       await call(client, "respond_to_trigger", { triggerId: "a1b2c3d4", action: "yes" }),
