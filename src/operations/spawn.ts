@@ -11,6 +11,7 @@ import { decideStart, keyOwner, newSession, refuseReusedKey, type Start } from "
 import { viewOne } from "./view.ts";
 
 const REPLY_LOST_MS = 10 * 60_000;
+const DEFAULT_SCOPE = "default";
 
 /** One transaction under the tree's lock: limits checked, child, first message, event; then a wake. */
 export async function spawn(
@@ -38,6 +39,7 @@ export async function create(
   caller: Caller,
   input: InputOf<"create">,
 ): Promise<SpawnOutput> {
+  const scope = scopeFor(caller, input.scope);
   const start = await decideStart(deps, input, null);
   const owner = keyOwner(caller);
   const found = input.key === undefined ? null : await byKey(deps.store.read, owner, input.key, start);
@@ -48,7 +50,7 @@ export async function create(
     start,
     parent: null,
     source: input.source,
-    scope: input.scope,
+    scope,
     onParentEnd: input.onParentEnd ?? deps.config.onParentEnd,
     keys: keysOf(owner, input.key ?? null, start),
     now,
@@ -64,6 +66,17 @@ export async function create(
     return spawnReply(deps, winner, true);
   }
   return spawnReply(deps, row, false);
+}
+
+/** A key with a scope starts roots there and nowhere else; where none was named, that one is meant. */
+function scopeFor(caller: Caller, asked: string): string {
+  if (caller.kind !== "outside" || caller.scope === null || asked === caller.scope) return asked;
+  if (asked === DEFAULT_SCOPE) return caller.scope;
+  throw new Refusal(
+    "forbidden",
+    `The API key "${caller.name}" reaches the scope "${caller.scope}" only. Leave the scope out.`,
+    { scope: caller.scope },
+  );
 }
 
 interface ChildOrder {
