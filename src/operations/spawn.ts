@@ -1,4 +1,5 @@
 import { type Caller, type InputOf, Refusal, type SpawnOutput } from "../contract/index.ts";
+import { withInstructions } from "../domain/instruction.ts";
 import { spawnLimit } from "../domain/limit.ts";
 import { admit } from "../kernel/admit.ts";
 import { newId } from "../kernel/id.ts";
@@ -57,7 +58,7 @@ export async function create(
   });
   try {
     await deps.store.write(id, (tx) =>
-      addRow(tx, row, { caller, prompt: withInstructions(input.prompt, start), now }),
+      addRow(tx, row, { caller, prompt: firstPrompt(input.prompt, start), now }),
     );
   } catch (error) {
     // Two equal requests at once: the unique key let only one of them in.
@@ -122,7 +123,7 @@ async function addChild(
   child.spawnTurnId = turn?.id ?? null;
   child.spawnEntryIndex = turn === null ? null : parent.entryCount - 1;
   await tx.tree.countSpawn();
-  await addRow(tx, child, { caller, prompt: withInstructions(input.prompt, start), now });
+  await addRow(tx, child, { caller, prompt: firstPrompt(input.prompt, start), now });
   return { child, existing: false };
 }
 
@@ -156,10 +157,8 @@ async function addRow(
   await admit(tx, session, { kind: "prompt", delivery: "followUp", body: first.prompt, ...sender }, now);
 }
 
-/** The task first, so that an agent's own commands in its first line stay what they are. */
-function withInstructions(prompt: string, start: Start): string {
-  if (start.instructions === null) return prompt;
-  return `${prompt}\n\n---\nHow to work (profile "${start.effective.profile}"):\n${start.instructions}`;
+function firstPrompt(prompt: string, { effective, instructions }: Start): string {
+  return withInstructions(prompt, { profile: effective.profile, instructions });
 }
 
 async function findExisting(
