@@ -67,6 +67,10 @@ export const Effective = z.object({
   profile: z.string(),
   permission: Permission,
   tools: z.array(z.string()).nullable(),
+  disallowedTools: z
+    .array(z.string())
+    .optional()
+    .describe("kept from it, also where it has no list of tools"),
   limits: z.record(z.string(), z.number()),
   node: z.string(),
   cwd: z.string(),

@@ -1,4 +1,5 @@
 import { type Effective, shortId } from "../contract/index.ts";
+import { withInstructions } from "../domain/instruction.ts";
 import { fence } from "../domain/text.ts";
 import type { SessionRecord, Tx } from "../store/port.ts";
 import { admit } from "./admit.ts";
@@ -9,6 +10,8 @@ import { newDeliveryId, newId } from "./id.ts";
 export interface ChainStep {
   readonly task: string;
   readonly effective: Effective;
+  /** How its profile works; null where that says nothing. */
+  readonly instructions?: string | null;
 }
 
 /** A chain's remaining steps stand in the row of the step at work. */
@@ -26,7 +29,9 @@ export async function beginNextStep(tx: Tx, done: SessionRecord, now: number): P
   if (next === undefined || done.outcome !== "completed") return null;
   const answer = lastMessageOf(await tx.turns.ofRound(done.id, done.round)) ?? "";
   const previous = fence(answer, newDeliveryId(), 65_536).text;
-  const prompt = next.task.replaceAll("{previous}", () => previous);
+  const task = next.task.replaceAll("{previous}", () => previous);
+  const { profile } = next.effective;
+  const prompt = withInstructions(task, { profile, instructions: next.instructions ?? null });
   const id = newId();
   const step: SessionRecord = {
     ...done,

@@ -1,4 +1,4 @@
-import { type Caller, type OperationName, Refusal, type TokenRight } from "../contract/index.ts";
+import { type Caller, OPERATIONS, type OperationName, Refusal, type TokenRight } from "../contract/index.ts";
 
 /** What an API key must be allowed, by operation. What stands not here is a person's or a session's alone. */
 const NEEDS: Partial<Record<OperationName, TokenRight>> = {
@@ -32,7 +32,15 @@ const NEEDS: Partial<Record<OperationName, TokenRight>> = {
 
 /** Only server-stored grants count; what a request says about itself does not. */
 export function requireRight(caller: Caller, operation: OperationName): void {
-  if (caller.kind !== "outside") return;
+  if (caller.kind === "person") return;
+  if (caller.kind === "session") {
+    if (OPERATIONS[operation].sessions) return;
+    throw new Refusal(
+      "forbidden",
+      `A session may not ask ${operation}; only a person may. Use your Kinfold tools.`,
+      { operation },
+    );
+  }
   const right = NEEDS[operation];
   if (right !== undefined && caller.can.includes(right)) return;
   const what = right === undefined ? "only a person may ask this" : `it needs the right "${right}"`;

@@ -17,7 +17,7 @@ export async function fire(deps: OperationDeps, caller: Caller, input: InputOf<"
   refusePayload(input);
   const self = await callerSession(deps.store.read, caller);
   const target = await targetOf(deps, caller, self, input.id);
-  await requireReach(deps, self, target);
+  await requireReach(deps, self, target, input.type);
   const owner = keyOwner(caller);
   const keyHash = hashOf(JSON.stringify([target.id, input.type, input.payload]));
   const { message, existing } = await deps.store.write(target.rootId, async (tx) => {
@@ -42,7 +42,8 @@ export async function fire(deps: OperationDeps, caller: Caller, input: InputOf<"
     await tx.triggers.add(row);
     const sent = await tellOf(tx, fresh, { ...row, rootId: tx.rootId }, { now, delivery: input.deliverAs });
     const keys = input.key === undefined ? {} : { key: input.key, keyCaller: owner, keyHash };
-    const from = self === null ? { outside: caller.kind === "session" ? null : caller.name } : {};
+    const from =
+      self?.rootId === target.rootId ? {} : { outside: self === null ? nameOf(caller) : describe(self) };
     await tx.messages.move(sent.id, ["queued"], { ...keys, metadata: { ...sent.metadata, ...from } });
     return { message: sent, existing: false };
   });
@@ -94,11 +95,22 @@ async function requireReach(
   deps: OperationDeps,
   self: SessionRecord | null,
   target: SessionRecord,
+  type: string,
 ): Promise<void> {
-  if (self === null || target.id === self.parentId) return;
+  if (self === null) return;
+  // A session that was detached has left its parent's family.
+  if (target.id === self.parentId && self.detachedAt === null) return;
   if (await isBelow(deps.store.read, target, self.id)) return;
+  const { profiles } = deps.profiles(target.cwd);
+  const accepts = profiles.find((each) => each.name === target.profile)?.accepts ?? [];
+  if (target.scope === self.scope && accepts.includes(type)) return;
   throw new Refusal(
     "not_a_child",
-    `${describe(target)} is neither your parent nor below you. You may fire at "parent" and at those below you.`,
+    `${describe(target)} is neither your parent nor below you, and its profile does not accept "${type}". You may fire at "parent" and at those below you.`,
+    { accepts },
   );
+}
+
+function nameOf(caller: Caller): string | null {
+  return caller.kind === "session" ? null : caller.name;
 }

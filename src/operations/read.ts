@@ -6,7 +6,7 @@ import { mergeReceipts } from "../domain/receipt.ts";
 import { transcriptText } from "../domain/transcript.ts";
 import type { EntryRecord, SessionRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
-import { callerSession, resolve } from "./resolve.ts";
+import { callerSession, resolve, scopeOf } from "./resolve.ts";
 import { viewTrigger } from "./respond.ts";
 import { viewEntry, viewMessage, viewOne, viewSessions, viewTurn } from "./view.ts";
 
@@ -117,7 +117,7 @@ export async function list(
   caller: Caller,
   input: InputOf<"list">,
 ): Promise<OutputOf<"list">> {
-  const self = await callerSession(deps.store.read, caller);
+  const scope = scopeOf(caller, await callerSession(deps.store.read, caller));
   const before = input.cursor === undefined ? null : listCursor(input.cursor);
   const rows = await deps.store.read.sessions.list({
     limit: input.limit,
@@ -127,7 +127,7 @@ export async function list(
     ...(input.agent === undefined ? {} : { agent: input.agent }),
     ...(input.unseen === undefined ? {} : { unseen: input.unseen }),
     ...(input.status === undefined ? {} : { ended: input.status === "ended" }),
-    ...(self === null ? {} : { scope: self.scope }),
+    ...(scope === null ? {} : { scope }),
     ...(before === null ? {} : { before }),
   });
   const views = await viewSessions(deps, rows);

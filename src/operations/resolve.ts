@@ -26,7 +26,7 @@ export async function resolve(deps: OperationDeps, caller: Caller, ref: string):
       { ids },
     );
   }
-  throw await unknown(deps, self, ref);
+  throw await unknown(deps, { self, scope, ref });
 }
 
 /** The caller's own session; null for a person. A session that has ended may ask nothing. */
@@ -74,10 +74,13 @@ export function scopeOf(caller: Caller, self: SessionRecord | null): string | nu
   return self?.scope ?? null;
 }
 
-async function unknown(deps: OperationDeps, self: SessionRecord | null, ref: string): Promise<Refusal> {
+async function unknown(
+  deps: OperationDeps,
+  { self, scope, ref }: { self: SessionRecord | null; scope: string | null; ref: string },
+): Promise<Refusal> {
   const near =
     self === null
-      ? await deps.store.read.sessions.list({ limit: 5 })
+      ? await deps.store.read.sessions.list({ limit: 5, ...(scope === null ? {} : { scope }) })
       : await deps.store.read.sessions.children(self.id);
   const names = near.slice(-5).map((session) => session.name ?? session.shortId);
   const known = names.length === 0 ? "There are none yet." : `Known: ${names.join(", ")}.`;

@@ -15,7 +15,7 @@ import { newTrigger } from "../kernel/new-trigger.ts";
 import { closeTrigger } from "../kernel/trigger.ts";
 import type { SessionRecord, TriggerRecord, Tx } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
-import { callerSession, describe, isBelow, resolve } from "./resolve.ts";
+import { callerSession, describe, isBelow, resolve, scopeOf } from "./resolve.ts";
 
 /** Answers a trigger, once, by someone who may. The loser is told who answered what. */
 export async function respond(
@@ -90,13 +90,17 @@ export async function escalate(
 
 export async function listTriggers(
   deps: OperationDeps,
-  _caller: Caller,
+  caller: Caller,
   input: InputOf<"listTriggers">,
 ): Promise<OutputOf<"listTriggers">> {
   const open = await deps.store.read.triggers.open(input.for === "person" ? { toPerson: true } : {});
   const escalated = new Set(open.map((each) => each.originalId));
-  const own = open.filter((each) => !escalated.has(each.id));
-  const sessions = await Promise.all(own.map((each) => deps.store.read.sessions.byId(each.sessionId)));
+  const scope = scopeOf(caller, null);
+  const latest = open.filter((each) => !escalated.has(each.id));
+  const askers = await Promise.all(latest.map((each) => deps.store.read.sessions.byId(each.sessionId)));
+  const isSeen = (index: number): boolean => scope === null || askers[index]?.scope === scope;
+  const own = latest.filter((_, index) => isSeen(index));
+  const sessions = askers.filter((_, index) => isSeen(index));
   const order = (each: TriggerRecord): number => each.defaultAt ?? Infinity;
   return {
     triggers: own
@@ -152,7 +156,10 @@ async function requireAsker(
   trigger: TriggerRecord,
 ): Promise<SessionRecord> {
   const asker = await deps.store.read.sessions.byId(trigger.sessionId);
-  if (asker === null) throw new Refusal("unknown_trigger", "The session that asked is gone.");
+  const scope = scopeOf(caller, null);
+  if (asker === null || (scope !== null && asker.scope !== scope)) {
+    throw new Refusal("unknown_trigger", "No session that you can see asks this.");
+  }
   if (caller.kind !== "session" || (await isBelow(deps.store.read, asker, caller.id))) return asker;
   throw new Refusal(
     "not_a_child",

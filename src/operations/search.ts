@@ -1,6 +1,6 @@
 import { type Caller, type InputOf, Refusal, type SearchOutput } from "../contract/index.ts";
 import type { OperationDeps } from "./deps.ts";
-import { callerSession, resolve } from "./resolve.ts";
+import { callerSession, resolve, scopeOf } from "./resolve.ts";
 
 const SNIPPET = 160;
 
@@ -16,11 +16,12 @@ export async function search(
     .filter((word) => word !== "");
   const self = await callerSession(deps.store.read, caller);
   const session = await sessionOf(deps, caller, input.id, self?.parentId ?? self?.id ?? null);
+  const scope = scopeOf(caller, self);
   const offset = input.cursor === undefined ? 0 : offsetOf(input.cursor);
   const found = await deps.store.read.entries.find({
     words,
     ...(session === null ? {} : { sessionId: session }),
-    ...(self === null ? {} : { scope: self.scope }),
+    ...(scope === null ? {} : { scope }),
     offset,
     limit: input.limit + 1,
   });

@@ -1,5 +1,6 @@
 import type { Caller, InputOf, SpawnOutput } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
+import { withInstructions } from "../domain/instruction.ts";
 import { spawnLimit } from "../domain/limit.ts";
 import { admit } from "../kernel/admit.ts";
 import { newId } from "../kernel/id.ts";
@@ -12,6 +13,7 @@ import { decideStart, keyOwner, newSession, refuseReusedKey, type Start } from "
 import { viewOne } from "./view.ts";
 
 const REPLY_LOST_MS = 10 * 60_000;
+const DEFAULT_SCOPE = "default";
 
 /** One transaction under the tree's lock: limits checked, child, first message, event; then a wake. */
 export async function spawn(
@@ -38,6 +40,7 @@ export async function create(
   caller: Caller,
   input: InputOf<"create">,
 ): Promise<SpawnOutput> {
+  const scope = scopeFor(caller, input.scope);
   const start = await decideStart(deps, input, null);
   const owner = keyOwner(caller);
   const found = input.key === undefined ? null : await byKey(deps.store.read, owner, input.key, start);
@@ -48,14 +51,14 @@ export async function create(
     start,
     parent: null,
     source: input.source,
-    scope: input.scope,
+    scope,
     onParentEnd: input.onParentEnd ?? deps.config.onParentEnd,
     keys: keysOf(owner, input.key ?? null, start),
     now,
   });
   try {
     await deps.store.write(id, (tx) =>
-      addRow(tx, row, { caller, prompt: withInstructions(input.prompt, start), now }),
+      addRow(tx, row, { caller, prompt: firstPrompt(input.prompt, start), now }),
     );
   } catch (error) {
     // Two equal requests at once: the unique key let only one of them in.
@@ -64,6 +67,17 @@ export async function create(
     return spawnReply(deps, winner, true);
   }
   return spawnReply(deps, row, false);
+}
+
+/** A key with a scope starts roots there and nowhere else; where none was named, that one is meant. */
+function scopeFor(caller: Caller, asked: string): string {
+  if (caller.kind !== "outside" || caller.scope === null || asked === caller.scope) return asked;
+  if (asked === DEFAULT_SCOPE) return caller.scope;
+  throw new Refusal(
+    "forbidden",
+    `The API key "${caller.name}" reaches the scope "${caller.scope}" only. Leave the scope out.`,
+    { scope: caller.scope },
+  );
 }
 
 interface ChildOrder {
@@ -109,7 +123,7 @@ async function addChild(
   child.spawnTurnId = turn?.id ?? null;
   child.spawnEntryIndex = turn === null ? null : parent.entryCount - 1;
   await tx.tree.countSpawn();
-  await addRow(tx, child, { caller, prompt: withInstructions(input.prompt, start), now });
+  await addRow(tx, child, { caller, prompt: firstPrompt(input.prompt, start), now });
   return { child, existing: false };
 }
 
@@ -143,10 +157,8 @@ async function addRow(
   await admit(tx, session, { kind: "prompt", delivery: "followUp", body: first.prompt, ...sender }, now);
 }
 
-/** The task first, so that an agent's own commands in its first line stay what they are. */
-function withInstructions(prompt: string, start: Start): string {
-  if (start.instructions === null) return prompt;
-  return `${prompt}\n\n---\nHow to work (profile "${start.effective.profile}"):\n${start.instructions}`;
+function firstPrompt(prompt: string, { effective, instructions }: Start): string {
+  return withInstructions(prompt, { profile: effective.profile, instructions });
 }
 
 async function findExisting(

@@ -62,7 +62,7 @@ export async function decideStart(
   const cwd = await decideFolder(deps, input.cwd, parent);
   const profile = findProfile(deps, input.profile ?? "default", cwd);
   const agent = await findAgent(deps, input.agent ?? profile.agent ?? (await agentOf(deps, parent)));
-  const permission = decidePermission(deps, { asked: input.permission, profile, parent });
+  const permission = decidePermission(deps, { asked: input.permission, profile, parent, cwd });
   const callback = await decideCallback(deps, { asked: input.callback, profile, parent });
   const sameAgent = parent !== null && parent.agent === agent.name;
   const effective: Effective = {
@@ -71,7 +71,7 @@ export async function decideStart(
     model: input.model ?? profile.model ?? (sameAgent ? parent.model : null) ?? agent.defaultModel,
     profile: profile.name,
     permission,
-    tools: decideTools(input.tools ?? null, profile, parent),
+    ...decideTools(input.tools ?? null, profile, parent),
     limits: decideBudget(input.limits ?? {}, profile, parent),
     node: deps.config.node,
     cwd,
@@ -261,9 +261,9 @@ async function findAgent(deps: OperationDeps, name: string): Promise<Agent> {
 
 function decidePermission(
   deps: OperationDeps,
-  of: { asked: Permission | undefined; profile: Profile; parent: SessionRecord | null },
+  of: { asked: Permission | undefined; profile: Profile; parent: SessionRecord | null; cwd: string },
 ): Permission {
-  const ceiling = of.parent?.effective.permission;
+  const ceiling = ceilingIn(of.cwd, of.parent);
   const fallback = ceiling ?? deps.config.permission;
   // A profile can only narrow: where it would widen, what held before holds.
   const own = of.profile.permission;
@@ -273,32 +273,46 @@ function decidePermission(
   if (limit === null || !isLooser(mode, limit)) return mode;
   throw new Refusal(
     "permission_too_wide",
-    `Permission "${mode}" is wider than your own, which is "${limit}". Allowed: ${atMost(limit).join(", ")}. Leave it out to use your own.`,
+    `Permission "${mode}" is wider than your own, which is "${limit}"${of.parent?.effective.permission === limit ? "" : ` in ${of.cwd}`}. Allowed: ${atMost(limit).join(", ")}. Leave it out to use your own.`,
     { asked: mode, allowed: atMost(limit) },
   );
 }
 
-/** Those asked for, that the profile allows, that the parent has; null is all. */
+/** What a parent may do unasked in its own folder says nothing about another one. */
+function ceilingIn(cwd: string, parent: SessionRecord | null): Permission | undefined {
+  const own = parent?.effective.permission;
+  return own === "workspace" && parent !== null && !isInside(cwd, parent.cwd) ? "ask" : own;
+}
+
+/** Those that the profile allows and the parent has; null is all. What was asked for by name must be there. */
 function decideTools(
   asked: readonly string[] | null,
   profile: Profile,
   parent: SessionRecord | null,
-): string[] | null {
-  const lists = [asked, profile.tools, parent?.effective.tools ?? null].filter((each) => each !== null);
-  const [first, ...rest] = lists;
-  if (first === undefined) return null;
-  const allowed = first.filter((tool) => rest.every((list) => list.includes(tool)));
-  return allowed.filter((tool) => !profile.disallowedTools.includes(tool));
+): Pick<Effective, "tools" | "disallowedTools"> {
+  const forbidden = [...new Set([...profile.disallowedTools, ...(parent?.effective.disallowedTools ?? [])])];
+  const lists = [profile.tools, parent?.effective.tools ?? null].filter((each) => each !== null);
+  const isAllowed = (tool: string): boolean =>
+    !forbidden.includes(tool) && lists.every((list) => list.includes(tool));
+  const kept = forbidden.length === 0 ? {} : { disallowedTools: forbidden };
+  const missing = (asked ?? []).filter((tool) => !isAllowed(tool));
+  if (missing.length > 0) {
+    const all = lists[0]?.filter(isAllowed).join(", ");
+    const allowed = all === undefined ? `all but ${forbidden.join(", ")}` : all || "none";
+    throw new Refusal(
+      "permission_too_wide",
+      `These tools are not yours or not the profile's to give: ${missing.join(", ")}. Allowed: ${allowed}. Leave tools out to use these.`,
+      { asked: missing, profile: profile.name },
+    );
+  }
+  const [first] = asked === null ? lists : [asked];
+  return { tools: first === undefined ? null : first.filter(isAllowed), ...kept };
 }
 
 /** The least of what was asked, what the profile says, and what the parent has. */
 function decideBudget(asked: Budget, profile: Profile, parent: SessionRecord | null): Record<string, number> {
   const turns = profile.maxTurns === null ? {} : { turns: profile.maxTurns };
-  const sources: Budget[] = [
-    asked,
-    { ...turns, ...profile.limits },
-    (parent?.effective.limits ?? {}) as Budget,
-  ];
+  const sources: Budget[] = [asked, turns, profile.limits, (parent?.effective.limits ?? {}) as Budget];
   const keys = ["usd", "tokens", "turns", "minutes"] as const;
   const least = keys.map((key) => [key, Math.min(...sources.map((each) => each[key] ?? Infinity))] as const);
   return Object.fromEntries(least.filter(([, value]) => value !== Infinity));

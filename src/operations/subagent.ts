@@ -8,6 +8,7 @@ import {
 import type { ChainStep } from "../kernel/chain.ts";
 import { newId } from "../kernel/id.ts";
 import type { SessionRecord } from "../store/port.ts";
+import { asking } from "./attention.ts";
 import { blocking } from "./blocking.ts";
 import type { OperationDeps } from "./deps.ts";
 import type { Call } from "./port.ts";
@@ -40,7 +41,10 @@ export async function subagent(
   if (firsts.length === 0) throw new Refusal("invalid_input", `No task could be started: ${begun.join(" ")}`);
   const look = async (): Promise<SessionRecord[] | null> => {
     const now = await current(deps, self, input.mode === "chain" ? chainId : null, firsts);
-    return now.every((each) => !each.roundOpen) ? now : null;
+    if (now.every((each) => !each.roundOpen)) return now;
+    // A question, a parked child: the caller is needed, or waits in vain.
+    const ids = now.map((each) => each.id);
+    return (await asking(deps, self, { ids, shown: [] })).length > 0 ? now : null;
   };
   const found = await blocking(deps, self, look, { timeMs: input.capMs, signal: call.signal });
   const rows = found ?? (await current(deps, self, input.mode === "chain" ? chainId : null, firsts));
@@ -109,8 +113,8 @@ async function beginChain(
   const [first, ...rest] = order.tasks;
   const steps: ChainStep[] = [];
   for (const { task, profile, agent } of rest) {
-    const { effective } = await decideStart(deps, { prompt: task, profile, agent }, self);
-    steps.push({ task, effective });
+    const { effective, instructions } = await decideStart(deps, { prompt: task, profile, agent }, self);
+    steps.push({ task, effective, instructions });
   }
   const { task, profile, agent } = first!;
   const input = { id: self.id, prompt: task, profile, agent };

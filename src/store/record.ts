@@ -57,7 +57,7 @@ export interface SessionRecord {
   held: "failed" | "stopped" | null;
   /** Until when background work that the driver reported keeps the round open. */
   backgroundUntil: number | null;
-  /** Why nothing is taken from its inbox until something changes: a vendor's usage limit, or nothing left to reserve. */
+  /** Why nothing is taken from its inbox: a vendor's usage limit, or nothing left to reserve. */
   parked: Parked | null;
   /** How much of the open round does not count as its time: sleep, and a daemon that was down. */
   pausedMs: number;

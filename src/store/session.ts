@@ -165,14 +165,8 @@ function workReads(
       many(sql`SELECT ${columns} FROM sessions
         WHERE node = ${node} AND round_open = 1 AND ended_at IS NULL AND origin = 'managed'
         ORDER BY ${BY_CREATION}`),
-    parkedUntil: (node, at) =>
-      many(sql`SELECT ${columns} FROM sessions
-        WHERE parked_on IS NOT NULL AND parked_until <= ${at} AND node = ${node} AND ended_at IS NULL
-          AND origin = 'managed' ORDER BY parked_until, id`),
-    parkedIn: (rootId) =>
-      many(sql`SELECT ${columns} FROM sessions
-        WHERE parked_on IS NOT NULL AND root_id = ${rootId} AND ended_at IS NULL
-        ORDER BY updated_at, id`),
+    parkedUntil: (node, at) => many(parkedUntil(node, at)),
+    parkedIn: (rootId) => many(parkedIn(rootId)),
   };
 }
 
@@ -212,6 +206,17 @@ function isReady(node: string): Sql {
   return sql`s.node = ${node} AND s.origin = 'managed' AND s.ended_at IS NULL AND s.held IS NULL
     AND s.parked_on IS NULL
     AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.session_id = s.id AND t.status = 'running')`;
+}
+
+function parkedUntil(node: string, at: number): Sql {
+  return sql`SELECT ${sessions.columns} FROM sessions
+    WHERE parked_on IS NOT NULL AND parked_until <= ${at} AND node = ${node} AND ended_at IS NULL
+      AND origin = 'managed' ORDER BY parked_until, id`;
+}
+
+function parkedIn(rootId: string): Sql {
+  return sql`SELECT ${sessions.columns} FROM sessions
+    WHERE parked_on IS NOT NULL AND root_id = ${rootId} AND ended_at IS NULL ORDER BY updated_at, id`;
 }
 
 /** Ids are lower-case hexadecimal and dashes, so `g` is above every continuation of a prefix. */
