@@ -70,7 +70,7 @@ async function compose(parts: Parts): Promise<Daemon> {
   const { paths, config, log, store, boot, stops, stop } = parts;
   const token = await personToken(paths, store);
   const drivers = new Map([
-    ...createDrivers({ config, simDir: paths.sim, sandbox: config.sandbox, log }),
+    ...createDrivers({ config, simDir: paths.sim, home: paths.home, sandbox: config.sandbox, log }),
     ...(parts.drivers ?? []),
   ]);
   const agents = await Promise.all([...drivers.values()].map((driver) => driver.probe()));

@@ -1,8 +1,9 @@
 import { spawn } from "node:child_process";
 import type { ChildProcessByStdio } from "node:child_process";
-import { statSync } from "node:fs";
+import { existsSync, realpathSync, statSync } from "node:fs";
 import { Socket } from "node:net";
 import { constants as osConstants } from "node:os";
+import { join, sep } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Log } from "../log.ts";
@@ -14,7 +15,7 @@ import { identify, listPids, readProcess } from "./process-table.ts";
 import { descendantsOf, hasBegun, stopTree } from "./process-tree.ts";
 import type { ProcessTree } from "./process-tree.ts";
 import { chooseHold, insideBubblewrap } from "./sandbox.ts";
-import type { Hold, SandboxMode } from "./sandbox.ts";
+import type { Hidden, Hold, SandboxMode } from "./sandbox.ts";
 
 export interface ProcessSpec {
   readonly command: readonly string[];
@@ -49,13 +50,20 @@ export interface AgentProcess {
   stop(): Promise<StopReport>;
 }
 
-export function createProcessHost(options: { sandbox: SandboxMode; log: Log }): ProcessHost {
+export interface HostOptions {
+  readonly sandbox: SandboxMode;
+  readonly log: Log;
+  /** Kinfold's home: an agent sees nothing of it but the adapters and its own folders, where bubblewrap works. */
+  readonly home?: string;
+}
+
+export function createProcessHost(options: HostOptions): ProcessHost {
   const guard = createGuard(options.log);
   return {
     async start(spec) {
       const hold = await chooseHold(options.sandbox);
       if (hold.kind === "none") return { ok: false, reason: "not_installed", message: hold.problem };
-      return startProcess(spec, hold, guard);
+      return startProcess(spec, { hold, guard, hidden: hiddenFrom(spec.cwd, options.home) });
     },
   };
 }
@@ -65,7 +73,13 @@ type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 const STDERR_BYTES = 4_096;
 const DRAIN_MS = 200;
 
-async function startProcess(spec: ProcessSpec, hold: Hold, guard: Guard): Promise<StartResult> {
+interface Holding {
+  readonly hold: Hold;
+  readonly guard: Guard;
+  readonly hidden: Hidden | null;
+}
+
+async function startProcess(spec: ProcessSpec, { hold, guard, hidden }: Holding): Promise<StartResult> {
   const problem = folderProblem(spec.cwd);
   if (problem !== null) return { ok: false, reason: "exited", message: problem };
   const env = agentEnvironment(process.env, { leaseId: spec.leaseId, names: spec.env, extra: spec.extraEnv });
@@ -74,7 +88,7 @@ async function startProcess(spec: ProcessSpec, hold: Hold, guard: Guard): Promis
   if (program === null)
     return { ok: false, reason: "not_installed", message: `${name} was not found on the PATH` };
   const command = [program, ...spec.command.slice(1)];
-  const held = hold.kind === "bubblewrap" ? insideBubblewrap(hold.path, command) : command;
+  const held = hold.kind === "bubblewrap" ? insideBubblewrap(hold.path, command, hidden) : command;
 
   if (hold.kind === "guard") guard.hold(spec.leaseId);
   const child = spawn(held[0] as string, held.slice(1), {
@@ -90,6 +104,16 @@ async function startProcess(spec: ProcessSpec, hold: Hold, guard: Guard): Promis
     return { ok: false, reason: "exited", message: `${name} could not be started: ${failure}` };
   }
   return { ok: true, process: holdChild(child, { spec, hold, guard }) };
+}
+
+/** The adapters to be run, the sim agent's sessions, and the folder to work in if it is in there. */
+function hiddenFrom(cwd: string, home: string | undefined): Hidden | null {
+  if (home === undefined || !existsSync(home)) return null;
+  const folder = realpathSync(home);
+  const there = (...names: string[]): string[] =>
+    names.map((name) => join(folder, name)).filter((path) => existsSync(path));
+  const isInside = cwd.startsWith(`${folder}${sep}`);
+  return { folder, readable: there("agents"), writable: [...there("sim"), ...(isInside ? [cwd] : [])] };
 }
 
 function folderProblem(cwd: string): string | null {

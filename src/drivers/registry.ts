@@ -17,7 +17,7 @@ export interface DriversOptions {
   readonly config: Pick<Config, "agents">;
   /** Where the sim agent keeps its sessions. */
   readonly simDir: string;
-  /** Kinfold's home; the folder above `simDir` where it is not said. */
+  /** Kinfold's home, which agents are kept out of; the folder above `simDir` where it is not said, and then they are not. */
   readonly home?: string;
   readonly sandbox: SandboxMode;
   readonly log: Log;
@@ -28,9 +28,10 @@ export interface DriversOptions {
 /** Every agent that this daemon can run, by name. */
 export function createDrivers(options: DriversOptions): Map<string, Driver> {
   const { log, config } = options;
-  const host = createProcessHost({ sandbox: options.sandbox, log });
-  const drivers = new Map<string, Driver>();
   const home = options.home ?? dirname(options.simDir);
+  const hidden = options.home === undefined ? {} : { home: options.home };
+  const host = createProcessHost({ sandbox: options.sandbox, log, ...hidden });
+  const drivers = new Map<string, Driver>();
   const versions = new Versions(join(agentsDirOf(home), "versions.json"));
   for (const vendor of VENDORS) {
     const own = config.agents[vendor.name];

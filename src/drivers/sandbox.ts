@@ -21,9 +21,29 @@ export async function chooseHold(mode: SandboxMode): Promise<Hold> {
   return { kind: "none", problem: `sandbox is set to bubblewrap, but ${found.problem}` };
 }
 
+/** What an agent must not see, and what it needs of it all the same. */
+export interface Hidden {
+  readonly folder: string;
+  readonly readable: readonly string[];
+  readonly writable: readonly string[];
+}
+
 /** A PID namespace of its own over the whole file system: one kill ends everything in it. */
-export function insideBubblewrap(path: string, command: readonly string[]): string[] {
-  return [path, ...ARGUMENTS, "--", ...command];
+export function insideBubblewrap(
+  path: string,
+  command: readonly string[],
+  hidden: Hidden | null = null,
+): string[] {
+  return [path, ...ARGUMENTS, ...(hidden === null ? [] : hide(hidden)), "--", ...command];
+}
+
+function hide({ folder, readable, writable }: Hidden): string[] {
+  return [
+    "--tmpfs",
+    folder,
+    ...readable.flatMap((one) => ["--ro-bind", one, one]),
+    ...writable.flatMap((one) => ["--bind", one, one]),
+  ];
 }
 
 const ARGUMENTS = ["--dev-bind", "/", "/", "--proc", "/proc", "--unshare-pid", "--die-with-parent"];

@@ -9,6 +9,7 @@ import { callerSession, resolve, scopeOf } from "./resolve.ts";
 const BATCH_MS = 20;
 const FLOOR_MS = 2_000;
 const PAGE = 1_000;
+const FRAGMENTS_MAX = 4_096;
 
 /**
  * Numbered events from a point onward, then live.
@@ -167,6 +168,8 @@ class Live {
     this.#offs = [
       deps.store.onCommit(() => this.#poke()),
       deps.store.onFragment((fragment) => {
+        // Nobody may be reading: what is live only is dropped, oldest first, and the entries tell it anyway.
+        if (this.#fragments.length >= FRAGMENTS_MAX) this.#fragments.splice(0, FRAGMENTS_MAX / 2);
         this.#fragments.push(fragment);
         this.#poke();
       }),

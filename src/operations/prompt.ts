@@ -4,7 +4,7 @@ import { admit } from "../kernel/admit.ts";
 import { hashOf } from "../kernel/id.ts";
 import type { MessageRecord, SessionRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
-import { describe, requireBelow, resolve } from "./resolve.ts";
+import { describe, refuseGone, requireBelow, resolve } from "./resolve.ts";
 import { keyOwner, refusePrompt, refuseReusedKey } from "./start.ts";
 import { until } from "./until.ts";
 
@@ -72,6 +72,7 @@ async function send(
       if (found.keyHash !== keyHash) refuseReusedKey(sending.key ?? "");
       return { message: found, existing: true };
     }
+    await refuseGone(tx, caller);
     const fresh = await tx.sessions.byId(session.id);
     if (fresh === null || fresh.endedAt !== null) throw ended(session);
     if (sending.kind === "tell" && (await tx.triggers.openCount(fresh.id)) > 0) throw asks(fresh);

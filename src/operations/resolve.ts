@@ -1,12 +1,15 @@
 import type { Caller } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
-import type { Reads, SessionRecord } from "../store/port.ts";
+import type { Reads, SessionRecord, Tx } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
+
+/** As many as the store gives for one reference. */
+const CANDIDATES_MAX = 10;
 
 /** The session that a caller means by an id, a short id or a name, within what it may see. */
 export async function resolve(deps: OperationDeps, caller: Caller, ref: string): Promise<SessionRecord> {
   const self = await callerSession(deps.store.read, caller);
-  const all = await deps.store.read.sessions.byRef(ref);
+  const all = await candidates(deps, self, ref);
   const scope = scopeOf(caller, self);
   const visible = all.filter((session) => scope === null || session.scope === scope);
   const exact = visible.find((session) => session.id === ref);
@@ -29,14 +32,38 @@ export async function resolve(deps: OperationDeps, caller: Caller, ref: string):
   throw await unknown(deps, { self, scope, ref });
 }
 
+/** A common name may have more holders than are looked up: the caller's own family comes first. */
+async function candidates(
+  deps: OperationDeps,
+  self: SessionRecord | null,
+  ref: string,
+): Promise<SessionRecord[]> {
+  const found = await deps.store.read.sessions.byRef(ref);
+  if (self === null || found.length < CANDIDATES_MAX) return found;
+  const family = await deps.store.read.sessions.tree(self.rootId);
+  const named = family.filter((session) => session.name === ref);
+  return [...named.toReversed(), ...found];
+}
+
 /** The caller's own session; null for a person. A session that has ended may ask nothing. */
-export async function callerSession(reads: Reads, caller: Caller): Promise<SessionRecord | null> {
+export async function callerSession(
+  reads: Pick<Reads, "sessions">,
+  caller: Caller,
+): Promise<SessionRecord | null> {
   if (caller.kind !== "session") return null;
   const session = await reads.sessions.byId(caller.id);
   if (session === null || session.endedAt !== null) {
     throw new Refusal("session_ended", "This session has ended: nothing more can be done from it.");
   }
   return session;
+}
+
+/** Under the lock: from its end on, and from a new process on, nothing comes from a session's old one. */
+export async function refuseGone(tx: Tx, caller: Caller): Promise<void> {
+  if (caller.kind !== "session") return;
+  const session = await callerSession(tx, caller);
+  if (session?.fence === caller.fence) return;
+  throw new Refusal("unauthorized", "This process has been replaced: its token is no longer valid.");
 }
 
 /** Whether `session` stands below `ancestorId`. Detached ones have left the family. */

@@ -8,7 +8,7 @@ import type { Reads, SessionRecord, Tx } from "../store/port.ts";
 import { decideWithin } from "./allowance.ts";
 import type { OperationDeps } from "./deps.ts";
 import type { Call } from "./port.ts";
-import { describe, isBelow, resolve } from "./resolve.ts";
+import { describe, isBelow, refuseGone, resolve } from "./resolve.ts";
 import { decideStart, keyOwner, newSession, refuseReusedKey, type Start } from "./start.ts";
 import { viewOne } from "./view.ts";
 
@@ -57,9 +57,9 @@ export async function create(
     now,
   });
   try {
-    await deps.store.write(id, (tx) =>
-      addRow(tx, row, { caller, prompt: firstPrompt(input.prompt, start), now }),
-    );
+    const prompt = firstPrompt(input.prompt, start);
+    // A copy, because opening its round changes it and the whole write may be done again.
+    await deps.store.write(id, (tx) => addRow(tx, { ...row }, { caller, prompt, now }));
   } catch (error) {
     // Two equal requests at once: the unique key let only one of them in.
     const winner = input.key === undefined ? null : await byKey(deps.store.read, owner, input.key, start);
@@ -99,7 +99,7 @@ async function addChild(
   const now = deps.now();
   const parent = await tx.sessions.byId(order.parentId);
   if (parent === null || parent.endedAt !== null) throw parentEnded();
-  refuseZombie(caller, parent);
+  await refuseGone(tx, caller);
   const owner = keyOwner(caller);
   const earlier = await findExisting(tx, { ...order, owner, now });
   if (earlier !== null) return { child: earlier, existing: true };
@@ -172,7 +172,10 @@ async function findExisting(
   }
   const named = input.name === undefined ? null : await tx.sessions.openByName(order.parentId, input.name);
   if (named !== null) return named;
-  return tx.sessions.replyLost(order.parentId, start.inputHash, order.now - REPLY_LOST_MS);
+  const lost = await tx.sessions.replyLost(order.parentId, start.inputHash, order.now - REPLY_LOST_MS);
+  // This reply is its answer; a further equal spawn is a further child.
+  if (lost !== null) await tx.sessions.patch(lost.id, { replyLostAt: null });
+  return lost;
 }
 
 async function byKey(
@@ -217,11 +220,6 @@ async function requireSpawner(deps: OperationDeps, caller: Caller, parent: Sessi
     "not_a_child",
     `You may spawn under yourself or those below you, and ${describe(parent)} is neither.`,
   );
-}
-
-function refuseZombie(caller: Caller, parent: SessionRecord): void {
-  if (caller.kind !== "session" || caller.id !== parent.id || caller.fence === parent.fence) return;
-  throw new Refusal("unauthorized", "This process has been replaced: its token is no longer valid.");
 }
 
 function parentEnded(): Refusal {

@@ -3,11 +3,12 @@ import { after, describe, it } from "node:test";
 import type { TestContext } from "node:test";
 import { eventually } from "../support/daemon.ts";
 import { allQuiet, callbacksTo, checkInvariants, childNamed } from "../support/family.ts";
-import type { Rule, ScriptedCall, Step } from "./model/script.ts";
+import type { Rule, Step } from "./model/script.ts";
 import { isCached } from "./support/cache.ts";
 import type { ProgramName } from "./support/cache.ts";
 import { Cells } from "./support/cells.ts";
 import type { Role, Row } from "./support/cells.ts";
+import { TOOLS } from "./support/tools.ts";
 import { AGENT_MS, processesWith, Stage, timesTold, tokensInCommandLines } from "./support/stage.ts";
 
 /** The contract that every real agent keeps, as a parent and as a child: both ends are the same agent. */
@@ -82,14 +83,6 @@ export function contract(agent: ProgramName): void {
 
 const TEST_MS = 400_000;
 
-/** Every agent has its own name for a shell and its own parameter. */
-export const SHELLS: Readonly<Record<ProgramName, (command: string) => ScriptedCall>> = {
-  claude: (command) => ({ tool: "Bash", input: { command, description: "runs it" } }),
-  codex: (command) => ({ tool: ["exec_command", "shell_command"], input: { cmd: command, command } }),
-  gemini: (command) => ({ tool: "run_shell_command", input: { command, description: "runs it" } }),
-  opencode: (command) => ({ tool: "bash", input: { command, description: "runs it" } }),
-};
-
 const spawnKid: Step = {
   call: { tool: "spawn_session", input: { name: "kid", prompt: "KID-WORK: do your part." } },
   capture: { kid: /"session_id":"(\w+)"/ },
@@ -155,7 +148,9 @@ async function waits(stage: Stage, agent: string): Promise<void> {
 
 async function takesMessage(stage: Stage, agent: ProgramName): Promise<string> {
   const steered: Rule = { name: "steered", on: /LOOK-HERE/, steps: [{ say: "looked" }] };
-  const shell: Step = { call: SHELLS[agent]("tail --pid=$$ -f /dev/null & sleep 4; kill $!; echo slept") };
+  const shell: Step = {
+    call: TOOLS[agent].shell("tail --pid=$$ -f /dev/null & sleep 4; kill $!; echo slept"),
+  };
   stage.model.play([
     steered,
     ...rules({ parent: [spawnKid, { say: "spawned" }], kid: [shell, { say: KID_DONE }] }),
@@ -178,7 +173,7 @@ async function takesMessage(stage: Stage, agent: ProgramName): Promise<string> {
 async function cancelled(stage: Stage, agent: ProgramName): Promise<void> {
   const mark = (who: string): string => `MARK-${who}-${process.pid}-${Date.now()}`;
   const [ofParent, ofKid] = [mark("parent"), mark("kid")];
-  const run = (name: string): Step => ({ call: SHELLS[agent](`tail -f /dev/null; echo ${name}`) });
+  const run = (name: string): Step => ({ call: TOOLS[agent].shell(`tail -f /dev/null; echo ${name}`) });
   const hang: Step = { say: "it still runs, so I wait for it", hang: true };
   stage.model.play(rules({ parent: [spawnKid, run(ofParent), hang], kid: [run(ofKid), hang] }));
   const client = await stage.start();

@@ -13,8 +13,11 @@ export interface Dialect {
   readonly meta?: (request: OpenRequest) => Readonly<Record<string, unknown>>;
   /** The vendor's words for a mode, best first. One of them must be taken, or the session is not opened. */
   readonly modes?: Readonly<Record<Permission, readonly string[]>>;
-  /** In `full` nothing is asked: where the vendor asks all the same, it is allowed here. */
-  readonly allowsInFull?: boolean;
+  /**
+   * What a mode means where the vendor asks all the same: `full` allows, and a vendor without a
+   * mode that changes nothing has `read-only` deny whatever the caller says.
+   */
+  readonly answers?: Partial<Record<Permission, "allow" | "deny">>;
   /** What becomes of a second prompt while one runs, where there is no steering extension. */
   readonly secondPrompt?: "queue" | "restart";
   readonly load?: LoadHabit;

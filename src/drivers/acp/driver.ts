@@ -1,11 +1,9 @@
 import type { Agent } from "../../contract/index.ts";
 import type { Log } from "../../log.ts";
 import { findCommand } from "../environment.ts";
-import type { AgentAnswer, AgentRequest, Driver, Enforcement, OpenRequest, OpenResult } from "../port.ts";
+import type { Driver, Enforcement } from "../port.ts";
 import type { ProcessHost } from "../process.ts";
-import { connect } from "./agent-connection.ts";
-import type { Dialect, Launch } from "./dialect.ts";
-import { openInTime } from "./open.ts";
+import type { Dialect } from "./dialect.ts";
 import type { Learned } from "./open.ts";
 
 export interface AcpOptions {
@@ -34,6 +32,8 @@ export function createAcpDriver(options: AcpOptions): Driver {
     ...(options.enforces === undefined ? {} : { enforces: options.enforces }),
     probe: async () => ({ ...describeAgent(options, learned), ...(await options.describe?.()) }),
     async open(request) {
+      // What speaks the protocol is loaded with the first agent, not with the daemon.
+      const { openOnce } = await import("./open-once.ts");
       const tries = request.load === null ? 1 : (options.dialect?.load?.tries ?? 1);
       for (let left = tries - 1; ; left -= 1) {
         const { result, isUnanswered } = await openOnce(options, learned, request);
@@ -42,54 +42,6 @@ export function createAcpDriver(options: AcpOptions): Driver {
       }
     },
   };
-}
-
-async function openOnce(
-  options: AcpOptions,
-  learned: Learned,
-  request: OpenRequest,
-): Promise<{ result: OpenResult; isUnanswered: boolean }> {
-  const { dialect = {} } = options;
-  const launch = dialect.launch?.(request) ?? plainLaunch(options);
-  if (!launch.ok) {
-    return { result: { ok: false, reason: "not_installed", message: launch.problem }, isUnanswered: false };
-  }
-  const started = await options.host.start({
-    command: launch.command,
-    cwd: request.cwd,
-    leaseId: request.leaseId,
-    env: options.env,
-    extraEnv: launch.env,
-  });
-  if (!started.ok) return { result: started, isUnanswered: false };
-  request.onProcess(started.process.identity);
-  const isFree = dialect.allowsInFull === true && request.permission === "full";
-  const connection = await connect({
-    process: started.process,
-    onUpdate: request.onUpdate,
-    onRequest: isFree ? allowing(request) : request.onRequest,
-    isNoise: dialect.isNoise,
-    replayQuietMs: dialect.load?.replayQuietMs,
-  });
-  const opened = await openInTime(connection, {
-    request,
-    dialect,
-    learned,
-    defaultModel: options.model ?? null,
-  });
-  if (!opened.result.ok) {
-    await started.process.stop();
-    connection.rpc.close();
-  }
-  return opened;
-}
-
-function plainLaunch(options: AcpOptions): Launch {
-  return { ok: true, command: options.command, env: options.extraEnv ?? {} };
-}
-
-function allowing(request: OpenRequest): (asked: AgentRequest) => Promise<AgentAnswer> {
-  return async (asked) => (asked.kind === "permission" ? { kind: "allow" } : request.onRequest(asked));
 }
 
 function describeAgent(options: AcpOptions, learned: Learned): Agent {

@@ -36,7 +36,6 @@ export const claude: Vendor = {
     "DISABLE_AUTOUPDATER",
     "DISABLE_TELEMETRY",
     "DISABLE_ERROR_REPORTING",
-    "IS_SANDBOX",
   ],
   known: { steer: "inject", load: true, fork: true, cost: "usd", questions: true },
   enforces: { "read-only": "agent", ask: "asked", workspace: "asked", full: "agent" },

@@ -35,6 +35,7 @@ export const codex: Vendor = {
     workspace: ["workspace-write"],
     full: ["agent-full-access"],
   },
+  asksInReadOnly: true,
   signedIn,
   launch: (request) => ({
     env: {

@@ -127,7 +127,7 @@ function dialectOf(vendor: Vendor, options: VendorOptions, version: () => string
     ...(vendor.load === undefined ? {} : { load: vendor.load }),
     ...(vendor.isNoise === undefined ? {} : { isNoise: vendor.isNoise }),
     ...secondPromptOf(vendor),
-    allowsInFull: true,
+    answers: { full: "allow", ...(vendor.asksInReadOnly === true ? { "read-only": "deny" } : {}) },
     version,
   };
 }

@@ -13,6 +13,7 @@ export const goose: Vendor = {
   env: [...NETWORK, "GOOSE_*", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY", "OPENROUTER_API_KEY"],
   known: { steer: "none", load: true, fork: false, cost: "tokens", questions: false },
   enforces: { "read-only": "asked", ask: "asked", workspace: "asked", full: "agent" },
+  asksInReadOnly: true,
   signedIn,
   launch: ({ permission }) => ({
     env: {

@@ -19,6 +19,8 @@ export interface Vendor {
   readonly known: Pick<Agent, "steer" | "load" | "fork" | "cost" | "questions">;
   readonly enforces: Enforcement;
   readonly modes?: Readonly<Record<Permission, readonly string[]>>;
+  /** It asks where it should change nothing, and must then be denied whatever anybody says. */
+  readonly asksInReadOnly?: boolean;
   readonly load?: LoadHabit;
   readonly isNoise?: NonNullable<Dialect["isNoise"]>;
   /** Whether somebody is signed in, from files and variables only; null where those do not tell. */

@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import type { Log } from "../../log.ts";
 import type { Answer } from "./checkpoint-worker.ts";
 
@@ -91,7 +91,8 @@ export class Checkpointer {
   #start(): Worker {
     // The published package is compiled, and only imports have their extension changed for it.
     const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-    const worker = new Worker(new URL(`./checkpoint-worker.${extension}`, import.meta.url), {
+    const threads = process.getBuiltinModule("node:worker_threads");
+    const worker = new threads.Worker(new URL(`./checkpoint-worker.${extension}`, import.meta.url), {
       workerData: { path: this.#path },
       resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 },
     });

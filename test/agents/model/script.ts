@@ -28,7 +28,7 @@ export interface ScriptedCall {
   /** The whole name or its end: vendors put different things before it. Several: the first one offered. */
   readonly tool: string | readonly string[];
   /** `${name}` in a string is replaced by what was captured, `${result}` by the last results. */
-  readonly input?: Readonly<Record<string, unknown>>;
+  readonly input?: Readonly<Record<string, unknown>> | string;
 }
 
 export interface Decision {

@@ -10,7 +10,7 @@ import type { ProgramName } from "./cache.ts";
  * Resolves to the environment of the daemon.
  */
 export function surround(
-  home: TestHome,
+  home: Pick<TestHome, "home" | "work">,
   names: readonly ProgramName[],
   modelUrl: string,
 ): Record<string, string> {
