@@ -32,6 +32,7 @@ export async function openKernel(paths: Paths): Promise<Kernel> {
     privateFolders: [],
     rolloutPath: (session) => session.id,
     version: "bench",
+    profiles: () => ({ profiles: [], untrusted: [] }),
     startedAt: Date.now(),
   };
   return { store, operations: createOperations(deps), close: () => store.close() };

@@ -5,6 +5,7 @@ import { type Checked, takeChecked } from "./config/checked.ts";
 import { removeDaemonFile, writeDaemonFile } from "./config/daemon-file.ts";
 import { kinfoldHome, type Paths, pathsIn, prepareHome } from "./config/paths.ts";
 import { problemLine } from "./config/problem.ts";
+import { loadProfiles } from "./config/profile.ts";
 import type { Config } from "./contract/index.ts";
 import { shortId } from "./contract/short-id.ts";
 import type { Driver } from "./drivers/port.ts";
@@ -84,6 +85,7 @@ async function compose(parts: Parts): Promise<Daemon> {
     address: () => url,
     privateFolders: [paths.home],
     rolloutPath,
+    profiles: (cwd) => loadProfiles({ home: paths.home, project: cwd }),
     version: VERSION,
     startedAt,
   };
@@ -134,6 +136,8 @@ async function personToken(paths: Paths, store: Store): Promise<string> {
       fence: null,
       name: "you",
       createdAt: Date.now(),
+      can: null,
+      scope: null,
       expiresAt: null,
       revokedAt: null,
     });

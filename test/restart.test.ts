@@ -18,7 +18,10 @@ test("a daemon that goes down in order leaves its turns open, and the next one g
     assert.deepEqual(home.agents(), [], "no agent outlives an orderly end");
     const again = await home.start();
     const sessions = await allQuiet(again, root.id);
-    assert.deepEqual(sessions.map((each) => each.outcome), ["completed", "completed"]);
+    assert.deepEqual(
+      sessions.map((each) => each.outcome),
+      ["completed", "completed"],
+    );
     await checkInvariants(again, root.id);
     assert.equal((await callbacksTo(again, root.id)).length, 1);
     const { turns } = await again.turns({ id: root.id });

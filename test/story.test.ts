@@ -38,7 +38,10 @@ test("three generations: every callback arrives once, in order, as the next turn
     const { messages } = await client.inbox({ id: root.id, all: true });
     const callbacks = messages.filter((message) => message.kind === "callback");
     const order = callbacks.map((message) => message.position);
-    assert.deepEqual(order, order.toSorted((a, b) => a - b));
+    assert.deepEqual(
+      order,
+      order.toSorted((a, b) => a - b),
+    );
     assert.ok(callbacks.every((message) => message.status === "landed"));
   } finally {
     await home.close();

@@ -63,7 +63,7 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
   cli: {
     may: ["client", "contract", "config", "attach"],
     packages: ["commander", "yaml"],
-    only: { "commands/up.ts": ["daemon.ts"] },
+    only: { "commands/up.ts": ["daemon.ts"], "commands/agents.ts": ["drivers/vendors/index.ts"] },
   },
   "log.ts": { may: [], packages: [] },
 };

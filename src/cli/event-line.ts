@@ -4,10 +4,18 @@ import { clock, oneLine } from "./text.ts";
 
 /** One event as one line of text; null for what only machines follow. */
 export function eventLine(event: Event, session: Session | undefined): string | null {
-  const text = event.text === null ? SENTENCES[event.type] : oneLine(event.text);
+  const text = event.text === null ? sentence(event) : oneLine(event.text);
   if (text === undefined) return null;
   const who = session === undefined ? event.sessionId.slice(-8) : labelOf(session);
   return `${clock(event.at)}  ${who.padEnd(14)}  ${text}`;
+}
+
+function sentence(event: Event): string | undefined {
+  const { asked, by, toPerson } = event.data;
+  if (event.type === "trigger.opened" && typeof asked === "string")
+    return `${toPerson === true ? "needs you" : "asks its parent"}: "${oneLine(asked)}"`;
+  if (event.type === "trigger.closed" && typeof by === "string") return `was answered by ${oneLine(by)}`;
+  return SENTENCES[event.type];
 }
 
 /** For events that carry no sentence of their own. Those that are missing here are not worth a line. */

@@ -67,6 +67,11 @@ const SYSTEM: Record<string, string> = {
 const NEXT: Partial<Record<Refusal["code"], readonly string[]>> = {
   unknown_agent: ["The agents of this machine: kinfold doctor"],
   agent_not_installed: ["The agents of this machine: kinfold doctor"],
+  unknown_profile: ["The profiles there are: kinfold profiles"],
+  untrusted_project: ["Look at its files first: .kinfold/agents/*.md"],
+  unknown_trigger: ["What needs you: kinfold inbox"],
+  already_answered: ["What else needs you: kinfold inbox"],
+  cannot_meter: ["Leave this limit out, or use --minutes or --turns."],
   empty_prompt: ['Example: kinfold spawn "Review src/auth for bugs"'],
   session_ended: ['Start a new one: kinfold spawn "…"'],
   parent_ended: ["What is open: kinfold ls"],

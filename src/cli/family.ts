@@ -8,6 +8,8 @@ export interface Drawing {
   readonly columns: number;
   readonly paint: Paint;
   readonly now: number;
+  /** What a person is asked, by session. */
+  readonly asks?: ReadonlyMap<string, string>;
 }
 
 /** A session in its place: the lines of the tree before it, and itself. */
@@ -18,7 +20,7 @@ export interface Placed {
 
 /** One line per session, in tree order, fitted to the width: what is least needed goes first. */
 export function familyLines(sessions: readonly Session[], drawing: Drawing): string[] {
-  const around = surroundings(sessions);
+  const around = surroundings(sessions, drawing.asks);
   const rows = placed(sessions).map(({ session, branch }) => ({
     branch,
     session,

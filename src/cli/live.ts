@@ -1,5 +1,6 @@
 import type { FeedItem } from "../client/index.ts";
 import type { Event, Session } from "../contract/index.ts";
+import { asksOf } from "./asking.ts";
 import type { Client } from "./connection.ts";
 import { listOpen, listSessions } from "./sessions.ts";
 import { isOpen } from "./words.ts";
@@ -17,6 +18,8 @@ export interface LiveView {
   readonly sessions: readonly Session[];
   /** Since when the daemon has not answered; null while it does. */
   readonly offlineSince: number | null;
+  /** What a person is asked, by session. */
+  readonly asks: ReadonlyMap<string, string>;
 }
 
 /**
@@ -52,6 +55,7 @@ class View implements LiveView {
   #isReading = false;
   #isEnded = false;
   offlineSince: number | null = null;
+  asks: ReadonlyMap<string, string> = new Map();
   trouble: unknown = null;
 
   constructor(client: Client, options: LiveOptions) {
@@ -105,6 +109,8 @@ class View implements LiveView {
     try {
       if (isWhole) await this.#readAll();
       else for (const root of roots) await this.#readTree(root);
+      const isAsked = this.sessions.some((session) => session.waiting?.on === "trigger");
+      this.asks = isAsked ? await asksOf(this.#client) : new Map();
       this.offlineSince = null;
       this.#say(events);
     } catch (error) {

@@ -3,7 +3,7 @@ import { Flags } from "./call.ts";
 import { EXITS, type ExitName, Failure } from "./failure.ts";
 import { nearest } from "./nearest.ts";
 import { COMMANDS, type CommandRow, GLOBAL_OPTIONS, GROUPS, type OptionRow, STATUS } from "./table.ts";
-import { parseDuration, parseInteger } from "./value.ts";
+import { parseDuration, parseInteger, parseNumber } from "./value.ts";
 
 /** What was asked: a row of the table with its words, or text that answers by itself (help, version). */
 export type Asked =
@@ -87,11 +87,17 @@ function toOption(row: OptionRow): Option {
 }
 
 function parsed(row: OptionRow, text: string): number {
-  const value = row.kind === "duration" ? parseDuration(text) : parseInteger(text);
+  const [parse, wants] = VALUES[row.kind ?? "int"];
+  const value = parse(text);
   if (value !== null) return value;
-  const wants = row.kind === "duration" ? "Write a time as 90s, 30m or 2h." : "Write a whole number.";
   throw new InvalidArgumentError(wants);
 }
+
+const VALUES = {
+  int: [parseInteger, "Write a whole number."],
+  number: [parseNumber, "Write a number, such as 10 or 2.5."],
+  duration: [parseDuration, "Write a time as 90s, 30m or 2h."],
+} as const;
 
 function exampleText(row: CommandRow): string {
   if (row.examples.length === 0) return "";

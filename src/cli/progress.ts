@@ -51,12 +51,14 @@ async function drawUntil(
   const block = inlineBlock(process.stderr);
   const paint = paintFor(process.stderr, call.env);
   let sessions: readonly Session[] = [what.session];
+  let asks: ReadonlyMap<string, string> = new Map();
   let isOffline = false;
   const draw = () => {
     const below = sessions.filter(
       (session) => session.id === what.session.id || isBelow(session, what.session, sessions),
     );
-    const lines = familyLines(below, { columns: process.stderr.columns ?? 80, paint, now: Date.now() });
+    const columns = process.stderr.columns ?? 80;
+    const lines = familyLines(below, { columns, paint, now: Date.now(), asks });
     block.draw(isOffline ? [...lines, paint("soft", "The daemon does not answer; waiting for it.")] : lines);
   };
   draw();
@@ -67,6 +69,7 @@ async function drawUntil(
       signal: what.signal,
       onChange: (view) => {
         if (view.sessions.length > 0) sessions = view.sessions;
+        asks = view.asks;
         isOffline = view.offlineSince !== null;
         draw();
       },

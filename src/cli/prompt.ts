@@ -22,13 +22,20 @@ export async function promptOf(call: Call, words: readonly string[], example: st
 
 /** A person's yes or no. Anything but yes is no. */
 export async function confirm(call: Call, question: string): Promise<boolean> {
+  return /^y(es)?$/i.test((await lineOf(call, `${question} [y/N] `)) ?? "");
+}
+
+/** One line from a person; null where they wrote nothing or left with Ctrl-C or Ctrl-D. */
+export async function lineOf(call: Call, question: string): Promise<string | null> {
   const { createInterface } = await import("node:readline/promises");
   const lines = createInterface({ input: call.io.stdin, output: process.stderr });
+  const left = new AbortController();
+  lines.once("close", () => left.abort());
   try {
-    return /^y(es)?$/i.test((await lines.question(`${question} [y/N] `)).trim());
+    return (await lines.question(question, { signal: left.signal })).trim() || null;
   } catch {
-    // Ctrl-C or Ctrl-D at the question is a no.
-    return false;
+    // Leaving the question is no answer, and no answer is a valid one.
+    return null;
   } finally {
     lines.close();
   }

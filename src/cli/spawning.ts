@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
-import type { Permission, SpawnOutput } from "../contract/index.ts";
-import type { Call } from "./call.ts";
+import type { Budget, Permission, SpawnOutput } from "../contract/index.ts";
+import type { Call, Flags } from "./call.ts";
 import type { Client } from "./connection.ts";
 import { findSession, labelOf } from "./sessions.ts";
-import { oneLine } from "./text.ts";
+import { count, duration, oneLine, tokens, usd } from "./text.ts";
 
 /** Starts a root, or with `--parent` a child, as the flags of `spawn` and `run` say. */
 export async function spawnAsAsked(client: Client, call: Call, prompt: string): Promise<SpawnOutput> {
@@ -14,6 +14,8 @@ export async function spawnAsAsked(client: Client, call: Call, prompt: string): 
     name: flags.text("name"),
     agent: flags.text("agent"),
     model: flags.text("model"),
+    profile: flags.text("profile"),
+    limits: limitsOf(flags),
     permission: flags.text("permission") as Permission | undefined,
     key: flags.text("key"),
     callback: flags.off("callback") ? false : undefined,
@@ -32,11 +34,35 @@ export function spawnLine(spawned: SpawnOutput): string {
     .map((word) => oneLine(String(word)))
     .join(" ");
   const facts = [agent, oneLine(effective.cwd), `permission ${effective.permission}`];
+  if (effective.profile !== "default") facts.push(`profile ${oneLine(effective.profile)}`);
+  const limits = limitWords(effective.limits);
+  if (limits !== "") facts.push(`limit ${limits}`);
   if (session.parentId !== null)
     facts.push(`${spawned.childrenOpen} of ${spawned.childrenMax} children at work`);
   if (spawned.existing) facts.push("no second one was started: this is the one that has this name or key");
   else if (spawned.status === "queued") facts.push(queued(spawned));
   return `${labelOf(session)}  ${session.name === null ? "" : `${session.shortId}  `}${facts.join(", ")}`;
+}
+
+/** `$10, 30 min`; what a session may use at most. */
+export function limitWords(limits: Budget): string {
+  const words = [
+    limits.usd === undefined ? null : usd(limits.usd),
+    limits.tokens === undefined ? null : `${tokens(limits.tokens)} tokens`,
+    limits.turns === undefined ? null : count(limits.turns, "turn"),
+    limits.minutes === undefined ? null : duration(limits.minutes * 60_000),
+  ];
+  return words.filter((word) => word !== null).join(", ");
+}
+
+function limitsOf(flags: Flags): Budget | undefined {
+  const limits = given({
+    usd: flags.number("usd"),
+    tokens: flags.number("tokens"),
+    turns: flags.number("turns"),
+    minutes: flags.number("minutes"),
+  });
+  return Object.keys(limits).length === 0 ? undefined : (limits as Budget);
 }
 
 function queued(spawned: SpawnOutput): string {

@@ -61,6 +61,22 @@ export const OBSERVE: readonly CommandRow[] = [
     load: () => import("./commands/watch.ts"),
   },
   {
+    name: "search",
+    summary: "Find words in transcripts.",
+    args: [{ name: "words", summary: "all of them must be there", required: true, many: true }],
+    options: [
+      { flags: "--in <session>", summary: "one session, or all (default: all)", completes: "session" },
+      { flags: "-n, --limit <count>", summary: "how many hits (default: 10)", kind: "int" },
+      { flags: "--cursor <cursor>", summary: "go on where an earlier search ended" },
+    ],
+    examples: [
+      ['kinfold search "token refresh"', "in every transcript"],
+      ["kinfold search expiry --in review", "in one session"],
+    ],
+    exits: ["done", "refused", "noDaemon"],
+    load: () => import("./commands/search.ts"),
+  },
+  {
     name: "export",
     summary: "Write a transcript to standard output or a file.",
     args: [SESSION],

@@ -30,6 +30,17 @@ export const OPERATE: readonly CommandRow[] = [
     load: () => import("./commands/down.ts"),
   },
   {
+    name: "mcp",
+    summary: "Serve the tools to an agent over standard input and output.",
+    about:
+      "For an agent's own configuration, as an absolute path: a client that is not otherwise known becomes a session of its own. It answers at once and starts the daemon behind it.",
+    args: [],
+    options: [],
+    examples: [["claude mcp add kinfold -- kinfold mcp", "Claude Code starts it with each session"]],
+    exits: ["done", "failed"],
+    load: () => import("./commands/mcp.ts"),
+  },
+  {
     name: "config",
     summary: "Every setting, its value and where it comes from.",
     args: [

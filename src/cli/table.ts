@@ -1,5 +1,7 @@
 import type { CommandModule } from "./call.ts";
 import type { ExitName } from "./failure.ts";
+import { ACCESS } from "./table-access.ts";
+import { ANSWER } from "./table-answer.ts";
 import { OBSERVE } from "./table-observe.ts";
 import { OPERATE } from "./table-operate.ts";
 import { START } from "./table-start.ts";
@@ -11,14 +13,14 @@ export interface ArgumentRow {
   readonly required: boolean;
   readonly many?: boolean;
   readonly choices?: readonly string[];
-  readonly completes?: "session" | "file";
+  readonly completes?: "session" | "file" | "folder";
 }
 
 export interface OptionRow {
   /** As commander reads it: `-n, --lines <count>`. */
   readonly flags: string;
   readonly summary: string;
-  readonly kind?: "int" | "duration";
+  readonly kind?: "int" | "number" | "duration";
   readonly choices?: readonly string[];
   readonly completes?: "session" | "file" | "folder";
 }
@@ -52,14 +54,16 @@ export interface CommandGroup {
 
 export const GROUPS: readonly CommandGroup[] = [
   { title: "Start work", rows: START },
+  { title: "What needs you", rows: ANSWER },
   { title: "Look", rows: OBSERVE },
+  { title: "Agents, profiles and keys", rows: ACCESS },
   { title: "The daemon", rows: OPERATE },
 ];
 
 /** Bare `kinfold`. */
 export const STATUS: CommandRow = {
   name: "status",
-  summary: "What runs, what has finished, which agents there are.",
+  summary: "What needs you, what runs, what has finished, which agents there are.",
   args: [],
   options: [],
   examples: [],

@@ -9,6 +9,12 @@ export function parseInteger(text: string): number | null {
   return /^\d{1,9}$/.test(text.trim()) ? Number(text) : null;
 }
 
+/** `10`, `2.5`, `$10`; null if it is no amount. */
+export function parseNumber(text: string): number | null {
+  const match = /^\$?(\d{1,9}(?:\.\d{1,4})?)$/.exec(text.trim());
+  return match === null ? null : Number(match[1]);
+}
+
 const UNITS_MS: Record<string, number> = {
   ms: 1,
   s: 1000,

@@ -15,6 +15,8 @@ export interface Around {
   readonly childrenOpen: number;
   /** Sessions that wait for a slot since before this one. */
   readonly ahead: number;
+  /** What it asks a person, in one line; null where it asks none. */
+  readonly ask?: string | null;
 }
 
 export function stateWords(session: Session, around: Around, now: number): StateWords {
@@ -23,8 +25,11 @@ export function stateWords(session: Session, around: Around, now: number): State
   return atRest(session);
 }
 
-/** Counts, for every session of a list, what its words need. */
-export function surroundings(sessions: readonly Session[]): (session: Session) => Around {
+/** Counts, for every session of a list, what its words need. `asks`: what a person is asked, by session. */
+export function surroundings(
+  sessions: readonly Session[],
+  asks: ReadonlyMap<string, string> = new Map(),
+): (session: Session) => Around {
   const open = new Map<string, number>();
   const queued: Session[] = [];
   for (const session of sessions) {
@@ -34,6 +39,7 @@ export function surroundings(sessions: readonly Session[]): (session: Session) =
   return (session) => ({
     childrenOpen: open.get(session.id) ?? 0,
     ahead: queued.filter((other) => isBefore(other, session)).length,
+    ask: asks.get(session.id) ?? null,
   });
 }
 
@@ -80,8 +86,7 @@ function waiting(session: Session, around: Around): StateWords {
     case "limit":
       return { glyph: "◷", words: parked(session), colour: null };
     case "trigger":
-      if (session.parentId === null) return { glyph: "◆", words: "needs you", colour: "amber" };
-      return { glyph: "◐", words: "waiting for parent", colour: null };
+      return asking(session, around);
     case "budget":
       return { glyph: "◆", words: "needs you: its budget is used up", colour: "amber" };
     case "node":
@@ -89,6 +94,15 @@ function waiting(session: Session, around: Around): StateWords {
     case undefined:
       return { glyph: "◐", words: "waiting", colour: null };
   }
+}
+
+/** A root asks a person; a child does where its parent passed it on, left it, or may not decide it. */
+function asking(session: Session, around: Around): StateWords {
+  const ask = around.ask ?? null;
+  if (ask !== null) return { glyph: "◆", words: `needs you: ${ask}`, colour: "amber" };
+  if (session.parentId === null || session.detachedAt !== null)
+    return { glyph: "◆", words: "needs you", colour: "amber" };
+  return { glyph: "◐", words: "waiting for parent", colour: null };
 }
 
 function forChildren(open: number): string {

@@ -3,4 +3,5 @@ export { loadConfig, type From, type Loaded, type LoadRequest, type Source } fro
 export { nearest } from "./nearest.ts";
 export { kinfoldHome, pathsIn, prepareHome, type Paths } from "./paths.ts";
 export { ConfigError, problemLine, type ConfigProblem } from "./problem.ts";
+export { loadProfiles, readProfile, trustProject, type ProfileSet } from "./profile.ts";
 export { SETTINGS, type Setting } from "./setting.ts";

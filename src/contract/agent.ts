@@ -16,6 +16,10 @@ export const Agent = z.object({
   load: z.boolean(),
   fork: z.boolean(),
   cost: z.enum(["usd", "tokens", "none"]),
+  metersCalls: z
+    .boolean()
+    .optional()
+    .describe("says what it has used after each model call, not only at the end of a turn"),
   questions: z.boolean(),
   models: z.array(z.string()),
   defaultModel: z.string().nullable(),

@@ -1,10 +1,17 @@
 import { z } from "zod";
 import { Id } from "./id.ts";
+import { TokenRight } from "./token.ts";
 
 /** Who asks. A session's token carries its fence: a zombie is refused. */
 export const Caller = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("person"), id: z.string(), name: z.string() }),
   z.object({ kind: z.literal("session"), id: Id, rootId: Id, fence: z.number() }),
-  z.object({ kind: z.literal("outside"), id: z.string(), name: z.string() }),
+  z.object({
+    kind: z.literal("outside"),
+    id: z.string(),
+    name: z.string(),
+    can: z.array(TokenRight),
+    scope: z.string().nullable(),
+  }),
 ]);
 export type Caller = z.infer<typeof Caller>;

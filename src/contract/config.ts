@@ -14,6 +14,14 @@ export const Limits = z.strictObject({
 });
 export type Limits = z.infer<typeof Limits>;
 
+/** USD per million tokens. */
+export const Price = z.strictObject({
+  input: z.number().min(0),
+  cached: z.number().min(0).optional().describe("of input read from a cache; default as input"),
+  output: z.number().min(0),
+});
+export type Price = z.infer<typeof Price>;
+
 export const AgentCommand = z.strictObject({
   command: z.array(z.string().min(1)).min(1).describe("an ACP agent over stdio; never run in a shell"),
   title: z.string().optional(),
@@ -37,8 +45,43 @@ export const Config = z.strictObject({
   roots: z.array(z.string()).default([]).describe("folders sessions may work in; empty allows any"),
   permission: Permission.default("workspace").describe("the mode of a root session that names none"),
   callback: CallbackPatch.default({}),
+  triggers: z
+    .strictObject({
+      parentMs: z.int().min(1).default(300_000).describe("a parent's time before a person is asked as well"),
+      defaultMs: z
+        .int()
+        .min(1)
+        .default(600_000)
+        .describe("the time before a stated default holds, or a permission is denied"),
+    })
+    .prefault({}),
+  mcp: z
+    .strictObject({
+      aliases: z.boolean().default(false).describe("list create_session beside spawn_session"),
+    })
+    .prefault({}),
   onParentEnd: z.enum(["cancel", "detach"]).default("cancel"),
   limits: Limits.prefault({}),
+  budget: z
+    .strictObject({
+      turnFloorUsd: z.number().min(0).default(0.05).describe("USD held for a turn at least, while they last"),
+      turnFloorTokens: z
+        .int()
+        .min(0)
+        .default(10_000)
+        .describe("tokens held for a turn at least, while they last"),
+    })
+    .prefault({}),
+  prices: z
+    .record(z.string(), Price)
+    .default({})
+    .describe("USD per million tokens by model, for agents that do not say what they cost"),
+  onLimit: z
+    .enum(["park", "fail"])
+    .default("park")
+    .describe("what a session does at its vendor's usage limit: wait for the reset, or fail"),
+  parkMs: z.int().min(1).default(21_600_000).describe("the longest a session stays parked before it tries"),
+  parkJitterMs: z.int().min(0).default(30_000).describe("by how much sessions go on apart from each other"),
   idleMs: z.int().min(0).default(60_000).describe("how long a process lives after its round closed"),
   cancelGraceMs: z.int().min(0).default(2_000).describe("how long an agent may take to obey a cancel"),
   startMs: z.int().min(1).default(60_000).describe("how long an agent may take to start"),

@@ -45,7 +45,7 @@ describe("the table of operations", () => {
     for (const [name, { http, input }] of operations) {
       if (http?.method !== "GET") continue;
       for (const [field, schema] of Object.entries(input.shape)) {
-        const texts = ["1", "true", "text", "idle", "managed", "completion", "markdown"];
+        const texts = ["1", "true", "text", "idle", "managed", "completion", "markdown", "person", "result"];
         assert.ok(
           texts.some((text) => (schema as z.ZodType).safeParse(text).success),
           `${name}.${field}`,

@@ -47,6 +47,10 @@ export const Usage = z.object({
   cachedTokens: z.number().default(0),
   outputTokens: z.number().default(0),
   usd: z.number().nullable().default(null),
+  estimated: z
+    .boolean()
+    .optional()
+    .describe("part of it is what was reserved, because the agent did not say what it used"),
 });
 export type Usage = z.infer<typeof Usage>;
 
@@ -63,6 +67,10 @@ export const Effective = z.object({
   profile: z.string(),
   permission: Permission,
   tools: z.array(z.string()).nullable(),
+  disallowedTools: z
+    .array(z.string())
+    .optional()
+    .describe("kept from it, also where it has no list of tools"),
   limits: z.record(z.string(), z.number()),
   node: z.string(),
   cwd: z.string(),

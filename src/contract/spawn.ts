@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { SessionRef } from "./id.ts";
+import { Budget } from "./profile.ts";
 import { CallbackPatch, Effective, OnParentEnd, Permission, Session } from "./session.ts";
 
 const Key = z.string().min(1).max(200).describe("an idempotency key");
@@ -22,8 +23,16 @@ const start = {
   profile: z.string().max(60).optional(),
   cwd: z.string().max(4096).optional(),
   permission: Permission.optional().describe("at most yours"),
+  instructions: z.string().max(100_000).optional(),
+  tools: z.array(z.string().max(120)).max(200).optional(),
+  workspace: z.enum(["clone", "shared"]).optional(),
+  inherit: z.enum(["none", "brief", "tail", "fork"]).optional(),
+  check: z.string().max(4_000).optional().describe("command Kinfold runs at the end"),
+  limits: Budget.optional(),
+  node: z.string().max(60).optional(),
   callback: z.union([z.boolean(), CallbackPatch]).optional(),
   onParentEnd: OnParentEnd.optional(),
+  onLimit: z.enum(["park", "fail"]).optional().describe("at its vendor's usage limit"),
   key: Key.optional(),
 };
 
@@ -45,6 +54,10 @@ export const SpawnOutput = z.object({
   childrenOpen: z.number(),
   childrenMax: z.number(),
   queuedBehind: z.number(),
+  metering: z
+    .enum(["call", "turn"])
+    .describe("how far it may go over a budget: by one model call, or by one turn"),
+  turnsMax: z.number().describe("turns that run at once on its node"),
 });
 export type SpawnOutput = z.infer<typeof SpawnOutput>;
 
@@ -92,8 +105,6 @@ export const CancelOutput = z.object({
   stopping: z.array(z.string()).describe("sessions whose processes had not ended when this was answered"),
   taken: z.array(z.string()).describe("messages this reply carries; given back if it does not arrive"),
   deliveryId: z.string().nullable(),
-  left: z.array(
-    z.object({ sessionId: z.string(), what: z.string(), pid: z.number().nullable() }),
-  ),
+  left: z.array(z.object({ sessionId: z.string(), what: z.string(), pid: z.number().nullable() })),
 });
 export type CancelOutput = z.infer<typeof CancelOutput>;

@@ -28,6 +28,10 @@ export const Turn = z.object({
   entryRange: z.object({ from: z.number(), to: z.number().nullable() }),
   toolUseCount: z.number(),
   usage: Usage,
+  reserved: z
+    .object({ tokens: z.number().nullable(), usd: z.number().nullable() })
+    .nullable()
+    .describe("what it holds of the budgets above it while it runs"),
   receipt: Receipt.nullable(),
 });
 export type Turn = z.infer<typeof Turn>;

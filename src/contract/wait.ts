@@ -48,7 +48,16 @@ export type ChildEnd = z.infer<typeof ChildEnd>;
 
 export const WaitChildrenOutput = z.object({
   done: z.array(ChildEnd),
-  needsYou: z.array(z.object({ sessionId: z.string(), name: z.string().nullable(), what: z.string() })),
+  needsYou: z.array(
+    z.object({
+      sessionId: z.string(),
+      name: z.string().nullable(),
+      what: z.string().describe("the trigger's text, with the id to answer it by"),
+      type: z.string().describe("of the trigger; `session_error` wants no answer"),
+      triggerId: z.string(),
+      deliveryId: z.string(),
+    }),
+  ),
   working: z.array(
     z.object({ sessionId: z.string(), shortId: z.string(), name: z.string().nullable(), doing: z.string() }),
   ),

@@ -119,6 +119,7 @@ export function addUsage(a: Usage, b: Usage): Usage {
     cachedTokens: a.cachedTokens + b.cachedTokens,
     outputTokens: a.outputTokens + b.outputTokens,
     usd: a.usd === null ? b.usd : b.usd === null ? a.usd : a.usd + b.usd,
+    ...(a.estimated || b.estimated ? { estimated: true } : {}),
   };
 }
 
@@ -132,7 +133,8 @@ export function receiptLine(receipt: Receipt): string {
     parts.push(`${count(receipt.commands.length, "command")} (last: ${oneLine(last.command)}${exit})`);
   }
   const used = receipt.usage.inputTokens + receipt.usage.outputTokens;
-  if (used > 0) parts.push(`${tokens(used)} tokens`);
+  const about = receipt.usage.estimated ? "at most " : "";
+  if (used > 0) parts.push(`${about}${tokens(used)} tokens`);
   return parts.join(", ");
 }
 

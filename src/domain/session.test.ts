@@ -14,6 +14,7 @@ const OVER: RoundFacts = {
   openTriggers: 0,
   openTriggerId: null,
   backgroundUntil: null,
+  parked: null,
   awaitedChildren: 0,
   updatedAt: 5,
 };
@@ -29,6 +30,7 @@ const anyFacts: fc.Arbitrary<RoundFacts> = fc.record({
   openTriggers: fc.nat(3),
   openTriggerId: fc.option(fc.constant("t")),
   backgroundUntil: fc.option(fc.nat()),
+  parked: fc.option(fc.constant({ on: "limit" as const, since: 1, until: null })),
   awaitedChildren: fc.nat(3),
   updatedAt: fc.nat(),
 });
@@ -61,6 +63,7 @@ test("a round has completed if and only if none of its reasons to stay open hold
         facts.openMessages > 0,
         facts.openTriggers > 0,
         facts.backgroundUntil !== null,
+        facts.parked !== null,
         facts.awaitedChildren > 0,
       ];
       assert.equal(roundHasCompleted(facts), !reasons.includes(true));
@@ -85,7 +88,7 @@ test("every session has exactly one status, and one that waits says on what", ()
       const { status, waiting } = statusOf(facts);
       assert.equal(status === "waiting", waiting !== null);
       if (facts.ended) assert.equal(status, "ended");
-      else if (facts.turnRunning) assert.equal(status, "running");
+      else if (facts.turnRunning) assert.notEqual(status, "idle");
       else assert.equal(status === "idle", !facts.roundOpen);
     }),
   );
@@ -93,7 +96,8 @@ test("every session has exactly one status, and one that waits says on what", ()
 
 for (const [facts, status, on] of [
   [{ roundOpen: false }, "idle", undefined],
-  [{ turnRunning: true, openTriggerId: "t" }, "running", undefined],
+  [{ turnRunning: true, openTriggerId: "t" }, "waiting", "trigger"],
+  [{ turnRunning: true, awaitedChildren: 1 }, "running", undefined],
   [{ openTriggerId: "t", openMessages: 1 }, "waiting", "trigger"],
   [{ openMessages: 1, awaitedChildren: 1 }, "waiting", "slot"],
   [{ awaitedChildren: 1, backgroundUntil: 9 }, "waiting", "children"],

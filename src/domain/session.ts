@@ -14,6 +14,7 @@ export interface RoundFacts {
   readonly openTriggers: number;
   readonly openTriggerId: string | null;
   readonly backgroundUntil: number | null;
+  readonly parked: { readonly on: "limit" | "budget"; since: number; until: number | null } | null;
   readonly awaitedChildren: number;
   readonly updatedAt: number;
 }
@@ -30,21 +31,29 @@ export function roundHasCompleted(facts: RoundFacts): boolean {
     facts.openMessages === 0 &&
     facts.openTriggers === 0 &&
     facts.backgroundUntil === null &&
+    facts.parked === null &&
     facts.awaitedChildren === 0
   );
 }
 
 export function statusOf(facts: RoundFacts): { status: SessionStatus; waiting: Waiting | null } {
   if (facts.ended) return { status: "ended", waiting: null };
+  const { openTriggerId: triggerId } = facts;
+  // A turn that waits for an answer does nothing else, so that is what the session does.
+  if (triggerId !== null && facts.roundOpen)
+    return waitingOn({ on: "trigger", triggerId, since: facts.updatedAt });
   if (facts.turnRunning) return { status: "running", waiting: null };
   if (!facts.roundOpen) return { status: "idle", waiting: null };
+  if (facts.parked !== null) return waitingOn(parkedOf(facts.parked));
   const since = facts.updatedAt;
-  if (facts.openTriggerId !== null)
-    return waitingOn({ on: "trigger", triggerId: facts.openTriggerId, since });
   if (facts.openMessages > 0) return waitingOn({ on: "slot", since });
   if (facts.awaitedChildren > 0) return waitingOn({ on: "children", since });
   if (facts.backgroundUntil !== null) return { status: "running", waiting: null };
   return waitingOn({ on: "slot", since });
+}
+
+function parkedOf({ on, since, until }: NonNullable<RoundFacts["parked"]>): Waiting {
+  return { on, since, ...(until === null ? {} : { until }) };
 }
 
 function waitingOn(waiting: Waiting): { status: SessionStatus; waiting: Waiting } {

@@ -79,6 +79,7 @@ export function createSimDriver(options: { host: ProcessHost; simDir: string; lo
       steer: "inject",
       load: true,
       cost: "usd",
+      metersCalls: true,
       models: ["sim-1"],
       defaultModel: "sim-1",
     },

@@ -7,6 +7,7 @@ import { insist } from "./insist.ts";
 import { endPlace, follow, goIdle, leaveIdle } from "./leave.ts";
 import type { Place, Runtime } from "./place.ts";
 import { Recorder } from "./recorder.ts";
+import { reserveBegun } from "./reservation.ts";
 import type { TurnEnd } from "./settle.ts";
 
 /** An agent gives no sign when work outside a prompt ends: so long without an update is its end. */
@@ -85,6 +86,7 @@ async function addTurn(runtime: Runtime, place: Place): Promise<{ turn: TurnReco
       if ((await tx.turns.running(session.id)) !== null) return null;
       const now = deps.now();
       await openRound(tx, session, now);
+      const reserved = await reserveBegun(deps, tx, session);
       const turn = await tx.turns.add({
         id: newId(),
         sessionId: session.id,
@@ -105,6 +107,7 @@ async function addTurn(runtime: Runtime, place: Place): Promise<{ turn: TurnReco
         entryTo: null,
         toolUseCount: 0,
         usage: { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null },
+        ...reserved,
         receipt: null,
         blocked: 0,
         stopBy: null,

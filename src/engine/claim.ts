@@ -8,10 +8,13 @@ import {
   withMessageLine,
 } from "../domain/callback.ts";
 import { hashOf, newId, newSecret } from "../kernel/id.ts";
+import { startClock } from "../kernel/trigger.ts";
 import { openRound } from "../kernel/round.ts";
 import { callbacksKnown } from "../kernel/stopping.ts";
 import type { LeaseRecord, MessageRecord, NewEntry, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
 import type { EngineDeps } from "./deps.ts";
+import { reserveTurn } from "./reservation.ts";
+import { triggerBody } from "../kernel/trigger-body.ts";
 
 const BATCH_MAX = 16;
 
@@ -38,7 +41,8 @@ export async function claim(
 ): Promise<Claim | null> {
   return deps.store.write(candidate.rootId, async (tx) => {
     const session = await tx.sessions.byId(candidate.id);
-    if (session === null || session.endedAt !== null || session.held !== null) return null;
+    if (session === null || session.endedAt !== null || session.held !== null || session.parked !== null)
+      return null;
     // A process whose lease was taken over may take nothing more.
     if (held !== null && held.fence !== session.fence) return null;
     if ((await tx.turns.running(session.id)) !== null) return null;
@@ -46,12 +50,14 @@ export async function claim(
     const next = session.callback.batch ? callbackRun(queued) : queued.slice(0, 1);
     const messages = await callbacksKnown(tx, next, deps.now());
     if (messages === null || messages.length === 0) return null;
+    const reserved = await reserveTurn(deps, tx, session);
+    if (reserved === null) return null;
     // Whatever is worked off belongs to a round, or nobody would be told of it.
     await openRound(tx, session, deps.now());
     const hold = held ?? (await newHold(deps, tx, session));
     const rendered = await render(tx, session, messages);
     const { text } = rendered;
-    const turn = await addTurn(deps, tx, { session, hold, text, messages });
+    const turn = await addTurn(deps, tx, { session, hold, text, messages, reserved });
     await takeAll(deps, tx, turn, rendered);
     return { session, turn, hold, text };
   });
@@ -85,6 +91,8 @@ export async function newHold(deps: EngineDeps, tx: Tx, session: SessionRecord):
     fence,
     name: session.name ?? session.shortId,
     createdAt: now,
+    can: null,
+    scope: null,
     expiresAt: null,
     revokedAt: null,
   });
@@ -109,11 +117,13 @@ export async function render(
   const stillAtWork = awaited.map((child) => child.name ?? child.shortId);
   const context = { stillAtWork, wakeable: true };
   const notices: string[] = [];
-  const bodies = messages.map((message) => {
-    const { body, notice } = bodyOf(message, context);
+  const bodies: { message: MessageRecord; body: string }[] = [];
+  for (const message of messages) {
+    const own = await triggerBody(tx, session, message);
+    const { body, notice } = own === null ? bodyOf(message, context) : { body: own, notice: null };
     if (notice !== null) notices.push(notice);
-    return { message, body };
-  });
+    bodies.push({ message, body });
+  }
   const isBatch = messages.length > 1 && messages.every((message) => message.kind === "callback");
   const text = isBatch
     ? renderBatch(messages.map(batchItem), context).text
@@ -151,7 +161,13 @@ function callbackRun(queued: readonly MessageRecord[]): MessageRecord[] {
 async function addTurn(
   deps: EngineDeps,
   tx: Tx,
-  order: { session: SessionRecord; hold: Hold; text: string; messages: readonly MessageRecord[] },
+  order: {
+    session: SessionRecord;
+    hold: Hold;
+    text: string;
+    messages: readonly MessageRecord[];
+    reserved: Pick<TurnRecord, "reservedTokens" | "reservedUsd">;
+  },
 ): Promise<TurnRecord> {
   const { session, hold, messages } = order;
   const now = deps.now();
@@ -175,6 +191,7 @@ async function addTurn(
     entryTo: null,
     toolUseCount: 0,
     usage: { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null },
+    ...order.reserved,
     receipt: null,
     blocked: 0,
     stopBy: null,
@@ -216,7 +233,8 @@ async function takeAll(deps: EngineDeps, tx: Tx, turn: TurnRecord, rendered: Ren
   }));
   for (const { message, body } of rendered.bodies) {
     const patch = { status: "taken", carrier: "prompt", turnId: turn.id, takenAt: now } as const;
-    await tx.messages.move(message.id, ["queued"], message.kind === "callback" ? { ...patch, body } : patch);
+    await tx.messages.move(message.id, ["queued"], message.body === null ? { ...patch, body } : patch);
+    await startClock(tx, message, { parentMs: deps.config.triggers.parentMs, now });
     entries.push(entryOf(message, body, { turnId: turn.id, at: now }));
     tx.append({
       sessionId: turn.sessionId,
@@ -230,7 +248,7 @@ async function takeAll(deps: EngineDeps, tx: Tx, turn: TurnRecord, rendered: Ren
 }
 
 export function entryOf(message: MessageRecord, body: string, at: { turnId: string; at: number }): NewEntry {
-  const text = message.kind === "callback" ? body : (message.body ?? body);
+  const text = message.body ?? body;
   return {
     turnId: at.turnId,
     author: authorOf(message),

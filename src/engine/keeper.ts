@@ -1,7 +1,9 @@
 import { endBackground } from "./background.ts";
 import type { EngineDeps, Service } from "./deps.ts";
+import { moveDeadlines, passDeadlines } from "./deadlines.ts";
 import { adoptLost } from "./recovery.ts";
 import type { Runner } from "./runner.ts";
+import { pause, resumeParked, stopOvertime } from "./timekeeping.ts";
 
 const TICK_MS = 1_000;
 const RENEW_MS = 5_000;
@@ -25,6 +27,7 @@ export class Keeper implements Service {
   /** A sleep whose deadlines are being moved: a tree that has been is not moved twice. */
   #moving: { readonly ms: number; readonly trees: Set<string> } | null = null;
   #renewed = 0;
+  #startedAt = 0;
 
   constructor(deps: EngineDeps, runner: Runner) {
     this.#deps = deps;
@@ -34,6 +37,7 @@ export class Keeper implements Service {
   async run(): Promise<void> {
     this.#ticked = { wall: this.#deps.now(), monotonic: performance.now() };
     this.#renewed = performance.now();
+    this.#startedAt = this.#deps.now();
     this.#timer = setInterval(() => this.#tickSoon(), TICK_MS);
   }
 
@@ -72,6 +76,9 @@ export class Keeper implements Service {
     await this.#afterSleep();
     await this.#renew();
     await this.#watchBackground(wall);
+    await passDeadlines(this.#deps, this.#startedAt);
+    await resumeParked(this.#deps, wall);
+    await stopOvertime(this.#runner.runtime, wall);
     await adoptLost(this.#runner.runtime);
   }
 
@@ -84,9 +91,11 @@ export class Keeper implements Service {
     }
     const { ms: sleptMs, trees } = this.#moving;
     log.warn({ sleptMs }, "the machine or the daemon slept; open deadlines are moved by as much");
+    await moveDeadlines(this.#deps, sleptMs);
     const open = await store.read.sessions.withOpenRound(store.node);
     for (const [rootId, sessions] of Map.groupBy(open, (session) => session.rootId)) {
       if (trees.has(rootId)) continue;
+      await pause(this.#deps, sessions, sleptMs);
       await store.write(rootId, async (tx) => {
         for (const { id } of sessions) {
           const session = await tx.sessions.byId(id);

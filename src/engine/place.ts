@@ -29,6 +29,8 @@ export interface Place {
   isStopping: boolean;
   /** Messages on their way into the running turn. */
   steering: Promise<void> | null;
+  /** Why the running turn is being stopped: a budget, with its numbers. */
+  overLimit: string | null;
   /** A turn is being claimed for it: neither idleness nor an exit may take it away now. */
   isClaimed: boolean;
   /** What it started in its last turn goes on outside of it. */
@@ -63,6 +65,7 @@ export function newPlace(session: SessionRecord, hold: Hold): Place {
     isEnding: false,
     isStopping: false,
     steering: null,
+    overLimit: null,
     isClaimed: false,
     hasBackground: false,
     idleSince: null,

@@ -1,6 +1,7 @@
 import { deliveryIdsIn } from "../domain/callback.ts";
 import { type Recovery, recoveryOf } from "../domain/recovery.ts";
 import { land } from "../kernel/admit.ts";
+import { withdrawOf } from "../kernel/trigger.ts";
 import type { LeaseRecord, MessageRecord, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
 import { endBackground } from "./background.ts";
 import { type Hold, newHold, render } from "./claim.ts";
@@ -123,6 +124,7 @@ async function takeOver(runtime: Runtime, found: TurnRecord): Promise<TakenOver 
     const row = await tx.turns.byId(found.id);
     if (session === null || row?.status !== "running" || row.fence !== found.fence) return null;
     const recovery = recoveryFor(runtime, session, row);
+    await withdrawOf(tx, session.id, row.fence, deps.now());
     const hold = await newHold(deps, tx, session);
     const patch = { fence: hold.fence, boot: deps.store.boot, attempt: row.attempt + 1, blocked: 0 };
     await tx.turns.patchRunning(row.id, row.fence, patch);

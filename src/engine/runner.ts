@@ -7,6 +7,7 @@ import { dropPlace, endPlace, follow, goIdle, leaveIdle, stopTurn } from "./leav
 import { newPlace, type Place, type Runtime } from "./place.ts";
 import { recover } from "./recovery.ts";
 import { steerQueued } from "./steer.ts";
+import { forgetDowntime } from "./timekeeping.ts";
 import { runTurn } from "./turn.ts";
 
 /** The floor under every wake that is lost. */
@@ -42,6 +43,7 @@ export class Runner implements Service {
 
   async run(): Promise<void> {
     this.#off = this.#deps.store.onCommit((commit) => this.#onCommit(commit));
+    await forgetDowntime(this.#deps);
     await recover(this.runtime);
     this.runtime.isHalted = false;
     this.#timer = setInterval(() => this.#poll(), POLL_MS);

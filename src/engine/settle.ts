@@ -1,4 +1,5 @@
 import type { Outcome, Receipt, Usage } from "../contract/index.ts";
+import { book, parkedUntil } from "../domain/budget.ts";
 import type { CallbackData } from "../domain/callback.ts";
 import { addUsage, receiptOf } from "../domain/receipt.ts";
 import { isWork } from "../domain/recovery.ts";
@@ -6,12 +7,14 @@ import { outcomeOf } from "../domain/session.ts";
 import type { PromptEnd } from "../drivers/port.ts";
 import { giveBack, land, makeVoid } from "../kernel/admit.ts";
 import { callBack, callbackData, callbackKey } from "../kernel/callback.ts";
-import { newId } from "../kernel/id.ts";
+import { type ErrorPayload, park, raiseError, retryBudgets } from "../kernel/park.ts";
+import { withdrawOf } from "../kernel/trigger.ts";
 import { closeIfOver, closeRound, type RoundEnd } from "../kernel/round.ts";
 import type { MessageRecord, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
 import type { EngineDeps } from "./deps.ts";
 import { insist } from "./insist.ts";
 import { type Batch, type Recorder, writeBatch } from "./recorder.ts";
+import { priceOf } from "./reservation.ts";
 
 /** How a turn came to its end, as the engine saw it. */
 export interface TurnEnd {
@@ -23,6 +26,10 @@ export interface TurnEnd {
   readonly background: boolean;
   /** The outcome where the stop reason does not give it. */
   readonly outcome?: Outcome;
+  /** What kind of error it was, where the stop reason does not say. */
+  readonly errorKind?: ErrorPayload["kind"];
+  /** When the vendor's usage limit is over, where it was that. */
+  readonly limitedUntil?: number | null;
   /** Processes that could not be stopped. */
   readonly left?: readonly { pid: number; command: string }[];
 }
@@ -64,16 +71,18 @@ async function settleIn(deps: EngineDeps, tx: Tx, settling: Settling): Promise<b
   if (row.status !== "running" || row.fence !== turn.fence) return false;
   await writeBatch(tx, turn, settling.batch, now);
   const outcome = outcomeOfTurn(session, row, end);
-  const usage = end.usage ?? recorder.usage ?? row.usage;
+  const usage = bookedFor(deps, session, settling, row);
   const settled: Partial<TurnRecord> = {
     status: outcome,
     settledAt: now,
-    error: errorOf(outcome, row, end),
+    error: reasonOfTurn(outcome, row, end),
     stopReason: end.stopReason,
     lastAssistantMessage: recorder.lastText ?? row.lastAssistantMessage,
     entryTo: (await tx.sessions.byId(session.id))!.entryCount,
     toolUseCount: recorder.toolUseCount,
     usage,
+    reservedTokens: null,
+    reservedUsd: null,
     receipt: receiptOfTurn(settling, row, { now, usage }),
   };
   await tx.turns.patchRunning(turn.id, turn.fence, settled);
@@ -88,13 +97,30 @@ async function settleIn(deps: EngineDeps, tx: Tx, settling: Settling): Promise<b
   });
   const data = { turnId: turn.id, index: row.index, outcome, stopReason: end.stopReason, error: after.error };
   tx.append({ sessionId: session.id, type: "turn.settled", text: null, data, at: now });
+  await withdrawOf(tx, session.id, turn.fence, now);
   const { unacknowledged } = recorder;
   const ended = session.endedAt !== null;
   const unlanded = await settleMessages(tx, after, { end, ended, unacknowledged, now });
   const lastTool = recorder.seen.lastToolHasResult ? null : recorder.seen.lastTool;
-  await settleRound(tx, { sessionId: session.id, turn: after, outcome, end, unlanded, lastTool, now });
+  await settleRound(deps, tx, { sessionId: session.id, turn: after, outcome, end, unlanded, lastTool, now });
+  await retryBudgets(tx, session.rootId, now);
   tx.wake(session.id);
   return true;
+}
+
+/** What it used, or what it held where that cannot be known. */
+function bookedFor(deps: EngineDeps, session: SessionRecord, settling: Settling, row: TurnRecord): Usage {
+  const { end, recorder } = settling;
+  const isResumed = row.attempt > 1;
+  const { stopReason } = end;
+  const meter = {
+    reported: end.usage,
+    metered: recorder.usage,
+    isUnsent: stopReason === "not_started" && !isResumed,
+    isCut: stopReason === "exited" || stopReason === "unknowable" || isResumed,
+  };
+  const reserved = { tokens: row.reservedTokens, usd: row.reservedUsd };
+  return book(meter, reserved, priceOf(deps, session));
 }
 
 function outcomeOfTurn(session: SessionRecord, turn: TurnRecord, end: TurnEnd): Outcome {
@@ -104,7 +130,7 @@ function outcomeOfTurn(session: SessionRecord, turn: TurnRecord, end: TurnEnd): 
 }
 
 /** Of a turn that somebody stopped the note says more than how the agent ended. */
-function errorOf(outcome: Outcome, turn: TurnRecord, end: TurnEnd): string | null {
+function reasonOfTurn(outcome: Outcome, turn: TurnRecord, end: TurnEnd): string | null {
   if (outcome === "completed") return null;
   return outcome === "cancelled" ? (turn.stopNote ?? end.reason) : end.reason;
 }
@@ -168,6 +194,7 @@ function voidReason(at: { end: TurnEnd; ended: boolean }): string {
 }
 
 async function settleRound(
+  deps: EngineDeps,
   tx: Tx,
   at: {
     sessionId: string;
@@ -185,6 +212,7 @@ async function settleRound(
     await completeCancelled(tx, session, at);
     return;
   }
+  if (at.outcome === "failed" && (await parkAtLimit(deps, tx, { session, ...at }))) return;
   const end: RoundEnd = {
     outcome: at.outcome,
     reason: at.turn.error,
@@ -199,34 +227,36 @@ async function settleRound(
     await closeIfOver(tx, session.id, at.now);
     return;
   }
-  if (at.outcome === "failed") await raiseError(tx, session, at.turn, at.now);
+  // The error is a trigger row and an event; the one message about it is the callback.
+  if (at.outcome === "failed") await raiseError(tx, session, errorOf(at.turn, at.end), at.now);
   await closeRound(tx, session, end);
 }
 
-/** A failed child's error goes up as a trigger row and an event; its one message is the callback. */
-async function raiseError(tx: Tx, session: SessionRecord, turn: TurnRecord, now: number): Promise<void> {
-  const payload = { error: turn.error ?? "unknown", kind: errorKind(turn), model: session.model };
-  await tx.triggers.add({
-    id: newId(),
-    sessionId: session.id,
-    toId: session.parentId,
-    type: "session_error",
-    payload,
-    status: "open",
-    round: session.round,
-    createdAt: now,
-    closedAt: null,
-  });
-  tx.append({
-    sessionId: session.id,
-    type: "trigger.opened",
-    text: null,
-    data: { type: "session_error", ...payload },
-    at: now,
-  });
+/** At its vendor's usage limit a session waits for the reset, unless it shall fail there. */
+async function parkAtLimit(
+  deps: EngineDeps,
+  tx: Tx,
+  at: { session: SessionRecord; turn: TurnRecord; end: TurnEnd; now: number },
+): Promise<boolean> {
+  const { session, end, now } = at;
+  const resetAt = end.limitedUntil ?? null;
+  const onLimit = session.spawnConfig["onLimit"] ?? deps.config.onLimit;
+  if (resetAt === null || onLimit !== "park") return false;
+  const { parkMs: longestMs, parkJitterMs: jitterMs } = deps.config;
+  const until = parkedUntil({ resetAt, now, longestMs, jitterMs, chance: Math.random() });
+  const reason = at.turn.error ?? "it reached its vendor's usage limit";
+  const error = { ...errorOf(at.turn, end), waitMs: until - now };
+  await park(tx, session, { on: "limit", since: now, until, reason }, error);
+  return true;
 }
 
-function errorKind(turn: TurnRecord): string {
+function errorOf(turn: TurnRecord, end: TurnEnd): ErrorPayload {
+  const resetAt = end.limitedUntil ?? null;
+  const kind = end.errorKind ?? (resetAt === null ? errorKind(turn) : "limit");
+  return { error: turn.error ?? "unknown", kind, ...(resetAt === null ? {} : { resetAt }) };
+}
+
+function errorKind(turn: TurnRecord): ErrorPayload["kind"] {
   if (turn.stopReason === "exited" || turn.stopReason === "not_started") return "crash";
   return turn.stopReason === "error" ? "provider" : "other";
 }

@@ -1,7 +1,7 @@
-import { withMessageLine } from "../domain/callback.ts";
 import { giveBack } from "../kernel/admit.ts";
+import { startClock } from "../kernel/trigger.ts";
 import type { MessageRecord, TurnRecord } from "../store/port.ts";
-import { appendEntries, entryOf } from "./claim.ts";
+import { appendEntries, entryOf, render } from "./claim.ts";
 import type { Place, Runtime } from "./place.ts";
 import type { Recorder } from "./recorder.ts";
 
@@ -60,9 +60,9 @@ async function steerOne(runtime: Runtime, place: Place, message: MessageRecord):
   if (agent === null || recorder === null) return false;
   // Until the agent has acknowledged it, its turn may settle and must not take it for landed.
   recorder.unacknowledged.add(message.id);
-  if (!(await take(runtime, recorder.turn, message))) return false;
+  const text = await take(runtime, recorder.turn, message);
+  if (text === null) return false;
   runtime.deps.reached("steer.taken");
-  const text = withMessageLine(message.body ?? "", message.deliveryId);
   const isTooLate = recorder.isOver || place.recorder !== recorder;
   const result = isTooLate ? "refused" : await agent.handle.steer(text);
   runtime.deps.reached("steer.sent");
@@ -73,18 +73,20 @@ async function steerOne(runtime: Runtime, place: Place, message: MessageRecord):
 }
 
 /** Durable before the first byte; the turn must still be ours and running. */
-async function take(runtime: Runtime, turn: TurnRecord, message: MessageRecord): Promise<boolean> {
+async function take(runtime: Runtime, turn: TurnRecord, message: MessageRecord): Promise<string | null> {
   return runtime.deps.store.write(message.rootId, async (tx) => {
-    if (!(await tx.turns.patchRunning(turn.id, turn.fence, { fence: turn.fence }))) return false;
+    if (!(await tx.turns.patchRunning(turn.id, turn.fence, { fence: turn.fence }))) return null;
     const at = runtime.deps.now();
     const patch = { status: "taken", carrier: "steer", turnId: turn.id, takenAt: at } as const;
-    if (!(await tx.messages.move(message.id, ["queued"], patch))) return false;
-    await appendEntries(tx, message.sessionId, [
-      entryOf(message, message.body ?? "", { turnId: turn.id, at }),
-    ]);
+    if (!(await tx.messages.move(message.id, ["queued"], patch))) return null;
+    const session = (await tx.sessions.byId(message.sessionId))!;
+    const { text } = await render(tx, session, [message]);
+    if (message.body === null) await tx.messages.move(message.id, ["taken"], { body: text });
+    await appendEntries(tx, message.sessionId, [entryOf(message, text, { turnId: turn.id, at })]);
+    await startClock(tx, message, { parentMs: runtime.deps.config.triggers.parentMs, now: at });
     const data = { messageId: message.id, carrier: "steer", turnId: turn.id };
     tx.append({ sessionId: message.sessionId, type: "message.taken", text: null, data, at });
-    return true;
+    return text;
   });
 }
 

@@ -18,10 +18,16 @@ export async function endTurn(
   // Where the agent is gone, its process tree ends before the outcome is written.
   if (place.agent === null || place.agent.hasExited || place.isEnding) await endPlace(runtime, place);
   if (!isOurs()) return;
-  const isSettled = await settle(runtime.deps, recorder, { ...end, left: place.left }, isOurs);
+  const isSettled = await settle(
+    runtime.deps,
+    recorder,
+    { ...withinLimit(place, end), left: place.left },
+    isOurs,
+  );
   if (!isOurs()) return;
   place.recorder = null;
   place.isStopping = false;
+  place.overLimit = null;
   place.hasBackground = end.background;
   if (isSettled && !place.isEnding) {
     goIdle(runtime, place);
@@ -30,4 +36,10 @@ export async function endTurn(
     dropPlace(runtime, place);
   }
   runtime.fill();
+}
+
+/** A turn that was stopped at its budget has failed, unless it had ended by itself before. */
+function withinLimit(place: Place, end: TurnEnd): TurnEnd {
+  if (place.overLimit === null || end.stopReason === "end_turn") return end;
+  return { ...end, outcome: "failed", reason: place.overLimit, errorKind: "budget" };
 }

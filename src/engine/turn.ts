@@ -1,4 +1,4 @@
-import type { AgentAnswer, AgentRequest, PromptEnd } from "../drivers/port.ts";
+import type { PromptEnd } from "../drivers/port.ts";
 import { oneLine } from "../domain/text.ts";
 import type { TurnRecord } from "../store/port.ts";
 import { autonomous, takeEarly } from "./autonomous.ts";
@@ -7,6 +7,8 @@ import { type AgentListener, host, type Hosted } from "./hosting.ts";
 import { endPlace } from "./leave.ts";
 import type { Place, Runtime } from "./place.ts";
 import { Recorder } from "./recorder.ts";
+import { answerRequest } from "./requests.ts";
+import { meter } from "./reservation.ts";
 import type { TurnEnd } from "./settle.ts";
 import { steerQueued } from "./steer.ts";
 
@@ -67,11 +69,13 @@ export function listener(runtime: Runtime, place: Place): AgentListener {
     isWanted: () => !place.isEnding,
     onUpdate(update) {
       const { recorder } = place;
-      if (recorder !== null && !recorder.isOver) recorder.record(update);
-      else if (place.agent !== null && !place.isEnding) autonomous(runtime, place, update);
+      if (recorder !== null && !recorder.isOver) {
+        recorder.record(update);
+        if (update.kind === "usage") meter(runtime, place);
+      } else if (place.agent !== null && !place.isEnding) autonomous(runtime, place, update);
     },
     async onRequest(request) {
-      return answer(place, request);
+      return answerRequest(runtime, place, request);
     },
   };
 }
@@ -92,7 +96,8 @@ export async function converse(runtime: Runtime, place: Place, text: string): Pr
   if (place.isEnding || agent.hasExited) await endPlace(runtime, place);
   const isOver = end.stopReason !== "end_turn" || place.isEnding;
   const background = isOver ? false : await agent.handle.background(recorder.turn.startedAt);
-  return { stopReason: end.stopReason, reason: reasonOf(end), usage: end.usage, background };
+  const { stopReason, usage, limitedUntil = null } = end;
+  return { stopReason, reason: reasonOf(end), usage, background, limitedUntil };
 }
 
 /** A cancel or a stop that came while there was no agent to tell: not a byte is sent after it. */
@@ -101,16 +106,6 @@ async function isStillWanted(runtime: Runtime, turn: TurnRecord): Promise<boolea
   const session = await read.sessions.byId(turn.sessionId);
   const row = await read.turns.byId(turn.id);
   return session?.endedAt === null && row?.stopBy === null;
-}
-
-/** Until questions and permissions go upward, an agent's request is denied and noted in the receipt. */
-function answer(place: Place, request: AgentRequest): AgentAnswer {
-  if (request.kind === "permission" && request.ours) return { kind: "allow" };
-  const what = request.kind === "permission" ? (request.command ?? request.title) : request.text;
-  const tool = request.kind === "permission" ? request.tool : "question";
-  place.recorder?.seen.denied.push(tool);
-  place.recorder?.notice(`denied: ${oneLine(what)}`);
-  return { kind: "deny" };
 }
 
 function notStarted(reason: string): TurnEnd {

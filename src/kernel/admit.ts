@@ -52,7 +52,8 @@ export async function admit(
     at: now,
   });
   const sender = { kind: message.senderKind, id: message.senderId };
-  if (releases(session.held, sender, session.parentId)) {
+  // Somebody else runs an attached session: it has an inbox, but no turns and so no rounds.
+  if (session.origin === "managed" && releases(session.held, sender, session.parentId)) {
     if (session.held !== null) await tx.sessions.patch(session.id, { held: null });
     session.held = null;
     await openRound(tx, session, now);

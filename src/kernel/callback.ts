@@ -3,6 +3,7 @@ import type { CallbackData } from "../domain/callback.ts";
 import type { SessionRecord, Tx, TurnRecord } from "../store/port.ts";
 import { type Admission, admit } from "./admit.ts";
 import { newDeliveryId, newId } from "./id.ts";
+import { newTrigger } from "./new-trigger.ts";
 import type { RoundEnd } from "./round.ts";
 
 /**
@@ -21,26 +22,23 @@ export async function callBack(
   const key = callbackKey(child, turn);
   if ((await tx.messages.byCallbackKey(parent.id, key)) !== null) return;
   const data = await callbackData(tx, child, end, turn);
-  const triggerId = newId();
+  const trigger = newTrigger({
+    sessionId: child.id,
+    toId: parent.id,
+    type: "session_complete",
+    payload: { exitReason: exitReason(end.outcome), result: data.lastMessage, round: child.round },
+    round: child.round,
+    now: end.now,
+  });
   const metadata = {
     isCallback: true,
     source: "kinfold",
     childSessionId: child.id,
     childTurnId: data.turnId,
-    triggerId,
+    triggerId: trigger.id,
     outcome: end.outcome,
   };
-  await tx.triggers.add({
-    id: triggerId,
-    sessionId: child.id,
-    toId: parent.id,
-    type: "session_complete",
-    payload: { exitReason: exitReason(end.outcome), result: data.lastMessage, round: child.round },
-    status: "open",
-    round: child.round,
-    createdAt: end.now,
-    closedAt: null,
-  });
+  await tx.triggers.add(trigger);
   const admission = {
     kind: "callback",
     senderKind: "session",

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hashOf } from "./id.ts";
 import { admit } from "./admit.ts";
+import { newTrigger } from "./new-trigger.ts";
 import { cancelSubtree, type Cancelled } from "./cancel.ts";
 import { type Family, openFamily } from "./family.spec.ts";
 import { closeIfOver, closeRound } from "./round.ts";
@@ -61,15 +62,15 @@ test("queued messages are void, open questions withdrawn, and tokens dead", asyn
     const sender = { senderKind: "person", senderId: "p" } as const;
     await admit(tx, session, { kind: "prompt", delivery: "followUp", body: "hi", ...sender }, NOW);
     await tx.triggers.add({
+      ...newTrigger({
+        sessionId: below.id,
+        toId: child.id,
+        type: "ask_user_question",
+        payload: {},
+        round: 1,
+        now: 1,
+      }),
       id: "q",
-      sessionId: below.id,
-      toId: child.id,
-      type: "ask_user_question",
-      payload: {},
-      status: "open",
-      round: 1,
-      createdAt: 1,
-      closedAt: null,
     });
     await tx.tokens.add({
       hash,
@@ -79,6 +80,8 @@ test("queued messages are void, open questions withdrawn, and tokens dead", asyn
       fence: 1,
       name: "below",
       createdAt: 1,
+      can: null,
+      scope: null,
       expiresAt: null,
       revokedAt: null,
     });

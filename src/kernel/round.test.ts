@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { Outcome } from "../contract/index.ts";
 import type { MessageRecord } from "../store/port.ts";
 import { admit } from "./admit.ts";
+import { newTrigger } from "./new-trigger.ts";
 import { detach } from "./cancel.ts";
 import { type Family, openFamily } from "./family.spec.ts";
 import { closeIfOver, closeRound } from "./round.ts";
@@ -122,15 +123,15 @@ for (const what of ["a running turn", "a queued message", "background work", "an
     if (what === "an open question") {
       await family.write((tx) =>
         tx.triggers.add({
+          ...newTrigger({
+            sessionId: child.id,
+            toId: family.rootId,
+            type: "ask_user_question",
+            payload: {},
+            round: 1,
+            now: NOW,
+          }),
           id: "q",
-          sessionId: child.id,
-          toId: family.rootId,
-          type: "ask_user_question",
-          payload: {},
-          status: "open",
-          round: 1,
-          createdAt: NOW,
-          closedAt: null,
         }),
       );
     }

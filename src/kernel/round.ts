@@ -2,6 +2,7 @@ import type { Outcome } from "../contract/index.ts";
 import { roundHasCompleted, type RoundFacts } from "../domain/session.ts";
 import type { Reads, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
 import { callBack } from "./callback.ts";
+import { beginNextStep } from "./chain.ts";
 
 /** How a round ends, and what its callback says about it. */
 export interface RoundEnd {
@@ -25,7 +26,7 @@ export interface RoundEnd {
 /** Opens a round where none is open; in the transaction that admits the message. */
 export async function openRound(tx: Tx, session: SessionRecord, now: number): Promise<void> {
   if (session.roundOpen) return;
-  const patch = { round: session.round + 1, roundOpen: true, roundOpenedAt: now, held: null };
+  const patch = { round: session.round + 1, roundOpen: true, roundOpenedAt: now, held: null, pausedMs: 0 };
   Object.assign(session, patch);
   await tx.sessions.patch(session.id, { ...patch, seen: false, updatedAt: now });
   tx.append({
@@ -46,6 +47,7 @@ export async function closeRound(tx: Tx, session: SessionRecord, end: RoundEnd):
     outcome: end.outcome,
     outcomeReason: end.reason,
     backgroundUntil: null,
+    parked: null,
     held: holdAfter(end.outcome),
     seen: false,
     updatedAt: end.now,
@@ -59,7 +61,9 @@ export async function closeRound(tx: Tx, session: SessionRecord, end: RoundEnd):
     data: { round: session.round, outcome: end.outcome, reason: end.reason, by: end.by },
     at: end.now,
   });
-  await callBackAtEnd(tx, session, end);
+  const next = end.outcome === "completed" ? await beginNextStep(tx, session, end.now) : null;
+  // A step that is followed by another tells nobody: the chain's last step is its result.
+  await callBackAtEnd(tx, session, next === null ? end : { ...end, silent: "its chain goes on" });
   await closeParentIfOver(tx, session, end.now);
   await openForQueued(tx, session, end.now);
 }
@@ -100,8 +104,10 @@ export async function roundFacts(
     lastTurn: last === null || last.status === "running" ? null : last.status,
     openMessages: await tx.messages.openCount(session.id),
     openTriggers: triggers,
-    openTriggerId: null,
+    openTriggerId:
+      triggers === 0 ? null : ((await tx.triggers.open({ sessionId: session.id }))[0]?.id ?? null),
     backgroundUntil: session.backgroundUntil,
+    parked: session.parked,
     awaitedChildren: (await tx.sessions.awaitedChildren(session.id)).length,
     updatedAt: session.updatedAt,
   };

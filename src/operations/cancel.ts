@@ -5,6 +5,7 @@ import { callbackKey, endKey } from "../kernel/callback.ts";
 import { closeIfOver } from "../kernel/round.ts";
 import { type Stopping, stoppingOf } from "../kernel/stopping.ts";
 import type { SessionRecord, Tx, TurnRecord } from "../store/port.ts";
+import { carrierOf } from "./carrying.ts";
 import type { OperationDeps } from "./deps.ts";
 import { describe, requireBelow, resolve } from "./resolve.ts";
 import { until } from "./until.ts";
@@ -90,12 +91,12 @@ async function takeOwnCallback(
 ): Promise<{ id: string; deliveryId: string } | null> {
   if (caller.kind !== "session" || session.parentId !== caller.id) return null;
   const message = await tx.messages.byCallbackKey(caller.id, key);
-  const turn = await tx.turns.running(caller.id);
-  if (message === null || message.metadata["outcome"] !== "cancelled") return null;
-  if (turn === null || turn.fence !== caller.fence) return null;
-  const patch = { status: "taken", carrier: "tool", turnId: turn.id, takenAt: now } as const;
+  const carrier = await carrierOf(tx, caller);
+  if (carrier === null || message === null || message.metadata["outcome"] !== "cancelled") return null;
+  const { turnId } = carrier;
+  const patch = { status: "taken", carrier: "tool", turnId, takenAt: now } as const;
   if (!(await tx.messages.move(message.id, ["queued"], patch))) return null;
-  const data = { messageId: message.id, carrier: "tool", turnId: turn.id };
+  const data = { messageId: message.id, carrier: "tool", turnId };
   tx.append({ sessionId: caller.id, type: "message.taken", text: null, data, at: now });
   return message;
 }

@@ -1,4 +1,10 @@
+import type { Profile } from "../contract/index.ts";
 import type { Deps } from "../kernel/deps.ts";
+
+export interface ProfileChoice {
+  readonly profiles: readonly Profile[];
+  readonly untrusted: readonly { name: string; file: string }[];
+}
 
 export interface OperationDeps extends Deps {
   /** Where a person reaches this daemon, for the addresses in replies. */
@@ -6,6 +12,8 @@ export interface OperationDeps extends Deps {
   /** Folders no session may work in: the daemon's own home. */
   readonly privateFolders: readonly string[];
   readonly rolloutPath: (session: { id: string; createdAt: number }) => string;
+  /** The profiles there are: built in, of the home, and of this folder's project where it is trusted. */
+  readonly profiles: (cwd: string | null) => ProfileChoice;
   readonly version: string;
   readonly startedAt: number;
 }

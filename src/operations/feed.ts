@@ -1,9 +1,10 @@
 import type { Caller, Event, Fragment } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
 import type { EventRecord } from "../store/port.ts";
+import { requireRight } from "./authority.ts";
 import type { OperationDeps } from "./deps.ts";
 import type { Feed, FeedBatch, FeedRequest } from "./port.ts";
-import { callerSession, resolve } from "./resolve.ts";
+import { callerSession, resolve, scopeOf } from "./resolve.ts";
 
 const BATCH_MS = 20;
 const FLOOR_MS = 2_000;
@@ -18,6 +19,8 @@ const FRAGMENTS_MAX = 4_096;
  * a resume, and the client drops what it has by tree and seq.
  */
 export async function* feed(deps: OperationDeps, caller: Caller, request: FeedRequest): Feed {
+  // Who may list sessions may follow them.
+  requireRight(caller, "list");
   const inbox = new Live(deps, request.signal);
   try {
     const follow = await Follow.open(deps, caller, request);
@@ -54,7 +57,7 @@ class Follow {
     const self = await callerSession(deps.store.read, caller);
     const session = request.session === null ? null : await resolve(deps, caller, request.session);
     const tree = request.tree === null ? session : await resolve(deps, caller, request.tree);
-    const follow = new Follow(deps, self?.scope ?? null, session?.id ?? null);
+    const follow = new Follow(deps, scopeOf(caller, self), session?.id ?? null);
     follow.#rootId = tree?.rootId ?? null;
     await follow.#start(request.after);
     return follow;

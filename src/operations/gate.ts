@@ -1,4 +1,4 @@
-import type { Caller } from "../contract/index.ts";
+import type { Caller, ToolRole } from "../contract/index.ts";
 import { giveBack as giveMessageBack } from "../kernel/admit.ts";
 import { hashOf } from "../kernel/id.ts";
 import type { OperationDeps } from "./deps.ts";
@@ -12,6 +12,7 @@ export function createGate(deps: OperationDeps): Gate {
     spawnReplyLost: (caller, sessionId) => spawnReplyLost(deps, caller, sessionId),
     unread: async (caller) =>
       caller.kind === "session" ? deps.store.read.messages.queuedCount(caller.id) : 0,
+    role: (caller) => role(deps, caller),
     feed: (caller, request) => feed(deps, caller, request),
   };
 }
@@ -21,11 +22,29 @@ async function identify(deps: OperationDeps, token: string): Promise<Caller | nu
   const row = await deps.store.read.tokens.byHash(hashOf(token));
   if (row === null || row.revokedAt !== null) return null;
   if (row.expiresAt !== null && row.expiresAt <= deps.now()) return null;
-  if (row.kind !== "session") return { kind: row.kind, id: row.hash.slice(0, 16), name: row.name };
+  const id = row.hash.slice(0, 16);
+  if (row.kind === "person") return { kind: "person", id, name: row.name };
+  if (row.kind === "outside") {
+    return { kind: "outside", id, name: row.name, can: row.can ?? [], scope: row.scope };
+  }
   if (row.sessionId === null || row.rootId === null || row.fence === null) return null;
-  const lease = await deps.store.read.leases.bySession(row.sessionId);
-  if (lease === null || lease.fence !== row.fence) return null;
+  if (!(await isHeld(deps, row.sessionId, row.fence))) return null;
   return { kind: "session", id: row.sessionId, rootId: row.rootId, fence: row.fence };
+}
+
+/** A session that we run is held by a lease; an attached one by its own row, because somebody else runs it. */
+async function isHeld(deps: OperationDeps, sessionId: string, fence: number): Promise<boolean> {
+  const lease = await deps.store.read.leases.bySession(sessionId);
+  if (lease !== null) return lease.fence === fence;
+  const session = await deps.store.read.sessions.byId(sessionId);
+  return session?.origin === "attached" && session.endedAt === null && session.fence === fence;
+}
+
+async function role(deps: OperationDeps, caller: Caller): Promise<ToolRole> {
+  const session = caller.kind === "session" ? await deps.store.read.sessions.byId(caller.id) : null;
+  if (session === null) return "full";
+  if (session.depth >= deps.config.limits.depthMax) return "leaf";
+  return session.origin === "attached" && session.parentId === null ? "attached" : "full";
 }
 
 async function giveBack(deps: OperationDeps, caller: Caller, messageIds: readonly string[]): Promise<void> {

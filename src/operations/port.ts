@@ -1,4 +1,12 @@
-import type { Caller, Event, Fragment, InputOf, OperationName, OutputOf } from "../contract/index.ts";
+import type {
+  Caller,
+  Event,
+  Fragment,
+  InputOf,
+  OperationName,
+  OutputOf,
+  ToolRole,
+} from "../contract/index.ts";
 
 /** What a surface knows about one call beside its input. */
 export interface Call {
@@ -22,6 +30,8 @@ export interface Gate {
   /** A reply to a spawn could not be delivered: an equal spawn within ten minutes returns that child. */
   spawnReplyLost(caller: Caller, sessionId: string): Promise<void>;
   unread(caller: Caller): Promise<number>;
+  /** Which tools the caller is shown; the same for the life of a session. */
+  role(caller: Caller): Promise<ToolRole>;
   /** Numbered events from a point onward, then live. */
   feed(caller: Caller, request: FeedRequest): Feed;
 }

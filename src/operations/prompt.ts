@@ -95,7 +95,7 @@ async function send(
   });
 }
 
-async function delivered(
+export async function delivered(
   deps: OperationDeps,
   session: SessionRecord,
   message: MessageRecord,

@@ -6,7 +6,8 @@ import { mergeReceipts } from "../domain/receipt.ts";
 import { transcriptText } from "../domain/transcript.ts";
 import type { EntryRecord, SessionRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
-import { callerSession, resolve } from "./resolve.ts";
+import { callerSession, resolve, scopeOf } from "./resolve.ts";
+import { viewTrigger } from "./respond.ts";
 import { viewEntry, viewMessage, viewOne, viewSessions, viewTurn } from "./view.ts";
 
 type Read<N extends OperationName> = (
@@ -90,9 +91,7 @@ export const inbox: Read<"inbox"> = async (deps, caller, input) => {
 export const triggers: Read<"triggers"> = async (deps, caller, input) => {
   const session = await resolve(deps, caller, input.id);
   const rows = await deps.store.read.triggers.ofSession(session.id);
-  return {
-    triggers: rows.map(({ rootId: _, ...trigger }) => trigger),
-  };
+  return { triggers: rows.map(viewTrigger) };
 };
 
 export const receipt: Read<"receipt"> = async (deps, caller, input) => {
@@ -118,7 +117,7 @@ export async function list(
   caller: Caller,
   input: InputOf<"list">,
 ): Promise<OutputOf<"list">> {
-  const self = await callerSession(deps.store.read, caller);
+  const scope = scopeOf(caller, await callerSession(deps.store.read, caller));
   const before = input.cursor === undefined ? null : listCursor(input.cursor);
   const rows = await deps.store.read.sessions.list({
     limit: input.limit,
@@ -128,7 +127,7 @@ export async function list(
     ...(input.agent === undefined ? {} : { agent: input.agent }),
     ...(input.unseen === undefined ? {} : { unseen: input.unseen }),
     ...(input.status === undefined ? {} : { ended: input.status === "ended" }),
-    ...(self === null ? {} : { scope: self.scope }),
+    ...(scope === null ? {} : { scope }),
     ...(before === null ? {} : { before }),
   });
   const views = await viewSessions(deps, rows);
@@ -158,6 +157,7 @@ export async function family(
     open: mine.filter((row) => row.roundOpen && row.id !== self.id && row.id !== self.parentId).length,
     unread: await deps.store.read.messages.queuedCount(self.id),
     sessions: await viewSessions(deps, wanted),
+    triggers: (await deps.store.read.triggers.open({ toId: self.id })).map(viewTrigger),
   };
 }
 

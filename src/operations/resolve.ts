@@ -10,7 +10,8 @@ const CANDIDATES_MAX = 10;
 export async function resolve(deps: OperationDeps, caller: Caller, ref: string): Promise<SessionRecord> {
   const self = await callerSession(deps.store.read, caller);
   const all = await candidates(deps, self, ref);
-  const visible = all.filter((session) => maySee(self, session));
+  const scope = scopeOf(caller, self);
+  const visible = all.filter((session) => scope === null || session.scope === scope);
   const exact = visible.find((session) => session.id === ref);
   if (exact !== undefined) return exact;
   const byName = visible.filter((session) => session.name === ref);
@@ -28,7 +29,7 @@ export async function resolve(deps: OperationDeps, caller: Caller, ref: string):
       { ids },
     );
   }
-  throw await unknown(deps, self, ref);
+  throw await unknown(deps, { self, scope, ref });
 }
 
 /** A common name may have more holders than are looked up: the caller's own family comes first. */
@@ -94,14 +95,19 @@ export function describe(session: SessionRecord): string {
   return session.name === null ? `session ${session.shortId}` : `"${session.name}" (${session.shortId})`;
 }
 
-function maySee(self: SessionRecord | null, session: SessionRecord): boolean {
-  return self === null || self.scope === session.scope;
+/** The one scope a caller may see; null sees all. */
+export function scopeOf(caller: Caller, self: SessionRecord | null): string | null {
+  if (caller.kind === "outside") return caller.scope;
+  return self?.scope ?? null;
 }
 
-async function unknown(deps: OperationDeps, self: SessionRecord | null, ref: string): Promise<Refusal> {
+async function unknown(
+  deps: OperationDeps,
+  { self, scope, ref }: { self: SessionRecord | null; scope: string | null; ref: string },
+): Promise<Refusal> {
   const near =
     self === null
-      ? await deps.store.read.sessions.list({ limit: 5 })
+      ? await deps.store.read.sessions.list({ limit: 5, ...(scope === null ? {} : { scope }) })
       : await deps.store.read.sessions.children(self.id);
   const names = near.slice(-5).map((session) => session.name ?? session.shortId);
   const known = names.length === 0 ? "There are none yet." : `Known: ${names.join(", ")}.`;

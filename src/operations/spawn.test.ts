@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { tmpdir } from "node:os";
 import { test, type TestContext } from "node:test";
+import { loadProfiles } from "../config/profile.ts";
 import { type Caller, Config, Refusal } from "../contract/index.ts";
 import { createFakeDriver } from "../drivers/fake/driver.ts";
 import { type Family, openFamily } from "../kernel/family.spec.ts";
@@ -21,6 +23,7 @@ async function opened(t: TestContext) {
     privateFolders: [],
     rolloutPath: ({ id }) => id,
     version: "0",
+    profiles: () => loadProfiles({ home: tmpdir(), project: null }),
     startedAt: 0,
   };
   const caller: Caller = { kind: "session", id: family.rootId, rootId: family.rootId, fence: 0 };

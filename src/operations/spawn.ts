@@ -1,9 +1,11 @@
 import type { Caller, InputOf, SpawnOutput } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
+import { withInstructions } from "../domain/instruction.ts";
 import { spawnLimit } from "../domain/limit.ts";
 import { admit } from "../kernel/admit.ts";
 import { newId } from "../kernel/id.ts";
 import type { Reads, SessionRecord, Tx } from "../store/port.ts";
+import { decideWithin } from "./allowance.ts";
 import type { OperationDeps } from "./deps.ts";
 import type { Call } from "./port.ts";
 import { describe, isBelow, refuseGone, resolve } from "./resolve.ts";
@@ -11,13 +13,14 @@ import { decideStart, keyOwner, newSession, refuseReusedKey, type Start } from "
 import { viewOne } from "./view.ts";
 
 const REPLY_LOST_MS = 10 * 60_000;
+const DEFAULT_SCOPE = "default";
 
 /** One transaction under the tree's lock: limits checked, child, first message, event; then a wake. */
 export async function spawn(
   deps: OperationDeps,
   caller: Caller,
   input: InputOf<"spawn">,
-  call: Call,
+  call: Call & { chain?: Record<string, unknown> },
 ): Promise<SpawnOutput> {
   deps.reached("spawn.parsed");
   const parent = await resolve(deps, caller, input.id);
@@ -26,7 +29,7 @@ export async function spawn(
   deps.reached("spawn.decided");
   const key = input.key ?? (input.name === undefined ? call.callId : null);
   const { child, existing } = await deps.store.write(parent.rootId, (tx) =>
-    addChild(deps, tx, { caller, input, start, parentId: parent.id, key }),
+    addChild(deps, tx, { caller, input, start, parentId: parent.id, key, chain: call.chain ?? {} }),
   );
   deps.reached("spawn.committed");
   return spawnReply(deps, child, existing);
@@ -37,6 +40,7 @@ export async function create(
   caller: Caller,
   input: InputOf<"create">,
 ): Promise<SpawnOutput> {
+  const scope = scopeFor(caller, input.scope);
   const start = await decideStart(deps, input, null);
   const owner = keyOwner(caller);
   const found = input.key === undefined ? null : await byKey(deps.store.read, owner, input.key, start);
@@ -47,14 +51,15 @@ export async function create(
     start,
     parent: null,
     source: input.source,
-    scope: input.scope,
+    scope,
     onParentEnd: input.onParentEnd ?? deps.config.onParentEnd,
     keys: keysOf(owner, input.key ?? null, start),
     now,
   });
   try {
+    const prompt = firstPrompt(input.prompt, start);
     // A copy, because opening its round changes it and the whole write may be done again.
-    await deps.store.write(id, (tx) => addRow(tx, { ...row }, { caller, prompt: input.prompt, now }));
+    await deps.store.write(id, (tx) => addRow(tx, { ...row }, { caller, prompt, now }));
   } catch (error) {
     // Two equal requests at once: the unique key let only one of them in.
     const winner = input.key === undefined ? null : await byKey(deps.store.read, owner, input.key, start);
@@ -64,12 +69,25 @@ export async function create(
   return spawnReply(deps, row, false);
 }
 
+/** A key with a scope starts roots there and nowhere else; where none was named, that one is meant. */
+function scopeFor(caller: Caller, asked: string): string {
+  if (caller.kind !== "outside" || caller.scope === null || asked === caller.scope) return asked;
+  if (asked === DEFAULT_SCOPE) return caller.scope;
+  throw new Refusal(
+    "forbidden",
+    `The API key "${caller.name}" reaches the scope "${caller.scope}" only. Leave the scope out.`,
+    { scope: caller.scope },
+  );
+}
+
 interface ChildOrder {
   readonly caller: Caller;
   readonly input: InputOf<"spawn">;
   readonly start: Start;
   readonly parentId: string;
   readonly key: string | null;
+  /** The steps that follow it, where it begins a chain. */
+  readonly chain: Record<string, unknown>;
 }
 
 async function addChild(
@@ -86,8 +104,13 @@ async function addChild(
   const earlier = await findExisting(tx, { ...order, owner, now });
   if (earlier !== null) return { child: earlier, existing: true };
   await refuseLimit(deps, tx, parent, now);
+  const limits = await decideWithin(tx, parent, {
+    asked: input.limits ?? {},
+    limits: start.effective.limits,
+    now,
+  });
   const child = newSession(newId(), input, {
-    start,
+    start: { ...start, effective: { ...start.effective, limits } },
     parent,
     source: "subsession",
     scope: parent.scope,
@@ -95,11 +118,12 @@ async function addChild(
     keys: keysOf(owner, order.key, start),
     now,
   });
+  child.spawnConfig = { ...child.spawnConfig, ...order.chain };
   const turn = await tx.turns.running(parent.id);
   child.spawnTurnId = turn?.id ?? null;
   child.spawnEntryIndex = turn === null ? null : parent.entryCount - 1;
   await tx.tree.countSpawn();
-  await addRow(tx, child, { caller, prompt: input.prompt, now });
+  await addRow(tx, child, { caller, prompt: firstPrompt(input.prompt, start), now });
   return { child, existing: false };
 }
 
@@ -131,6 +155,10 @@ async function addRow(
   }
   const sender = { senderKind: caller.kind, senderId: caller.id };
   await admit(tx, session, { kind: "prompt", delivery: "followUp", body: first.prompt, ...sender }, now);
+}
+
+function firstPrompt(prompt: string, { effective, instructions }: Start): string {
+  return withInstructions(prompt, { profile: effective.profile, instructions });
 }
 
 async function findExisting(
@@ -221,5 +249,14 @@ export async function spawnReply(
     childrenOpen: siblings.length,
     childrenMax: deps.config.limits.childrenMax,
     queuedBehind: isQueued ? before : 0,
+    metering: await meteringOf(deps, fresh),
+    turnsMax: deps.config.limits.turnsMax,
   };
+}
+
+/** How closely its budget is kept: an agent that reports only at the end may go over by a whole turn. */
+async function meteringOf(deps: OperationDeps, session: SessionRecord): Promise<"call" | "turn"> {
+  const node = await deps.store.nodes.byName(session.node);
+  const agent = node?.agents.find((each) => each.name === session.agent);
+  return agent?.metersCalls === true ? "call" : "turn";
 }

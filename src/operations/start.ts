@@ -2,14 +2,17 @@ import { realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import type {
   Agent,
+  Budget,
   CallbackConfig,
   CallbackPatch,
   Caller,
   Effective,
   Permission,
+  Profile,
 } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
 import { shortId } from "../contract/short-id.ts";
+import { meterProblem } from "../domain/budget.ts";
 import { checkTemplate } from "../domain/callback.ts";
 import { atMost, isLooser } from "../domain/permission.ts";
 import { hashOf } from "../kernel/id.ts";
@@ -25,9 +28,17 @@ export interface StartInput {
   readonly model?: string | undefined;
   readonly profile?: string | undefined;
   readonly cwd?: string | undefined;
+  readonly instructions?: string | undefined;
+  readonly tools?: string[] | undefined;
+  readonly limits?: Budget | undefined;
+  readonly workspace?: "clone" | "shared" | undefined;
+  readonly inherit?: "none" | "brief" | "tail" | "fork" | undefined;
+  readonly check?: string | undefined;
+  readonly node?: string | undefined;
   readonly permission?: Permission | undefined;
   readonly callback?: boolean | CallbackPatch | undefined;
   readonly onParentEnd?: "cancel" | "detach" | undefined;
+  readonly onLimit?: "park" | "fail" | undefined;
   readonly key?: string | undefined;
 }
 
@@ -36,6 +47,8 @@ export interface Start {
   readonly callback: CallbackConfig;
   /** Of everything that makes this start what it is; binds a key to its input. */
   readonly inputHash: string;
+  /** How the session shall work, beside its task; goes with the first prompt. */
+  readonly instructions: string | null;
 }
 
 /** Decides what is applied for what was asked, or refuses with the next step. Touches no state. */
@@ -45,29 +58,33 @@ export async function decideStart(
   parent: SessionRecord | null,
 ): Promise<Start> {
   refusePrompt(deps, input.prompt);
-  refuseProfile(input.profile);
-  const agent = await findAgent(deps, input.agent ?? parent?.agent ?? deps.config.agent);
-  const permission = decidePermission(deps, input.permission, parent);
+  refuseUnavailable(deps, input);
   const cwd = await decideFolder(deps, input.cwd, parent);
-  const callback = await decideCallback(deps, input.callback, parent);
+  const profile = findProfile(deps, input.profile ?? "default", cwd);
+  const agent = await findAgent(deps, input.agent ?? profile.agent ?? (await agentOf(deps, parent)));
+  const permission = decidePermission(deps, { asked: input.permission, profile, parent, cwd });
+  const callback = await decideCallback(deps, { asked: input.callback, profile, parent });
   const sameAgent = parent !== null && parent.agent === agent.name;
   const effective: Effective = {
     agent: agent.name,
     agentVersion: agent.version,
-    model: input.model ?? (sameAgent ? parent.model : null) ?? agent.defaultModel,
-    profile: "default",
+    model: input.model ?? profile.model ?? (sameAgent ? parent.model : null) ?? agent.defaultModel,
+    profile: profile.name,
     permission,
-    tools: null,
-    limits: {},
+    ...decideTools(input.tools ?? null, profile, parent),
+    limits: decideBudget(input.limits ?? {}, profile, parent),
     node: deps.config.node,
     cwd,
     workspace: "shared",
     inherit: "none",
   };
+  refuseUnmetered(deps, agent, effective);
+  const instructions = [profile.name === "default" ? null : profile.instructions, input.instructions ?? null];
   // A parent may be named by its id, its short id or its name: the input is the same.
   const named = { key: undefined, id: parent?.id, cwd, agent: agent.name };
   const inputHash = hashOf(JSON.stringify({ ...input, ...named }));
-  return { effective, callback, inputHash };
+  const said = instructions.filter((each) => each !== null && each !== "").join("\n\n");
+  return { effective, callback, inputHash, instructions: said === "" ? null : said };
 }
 
 export function refusePrompt(deps: OperationDeps, prompt: string): void {
@@ -130,6 +147,8 @@ export function newSession(
     outcomeReason: null,
     held: null,
     backgroundUntil: null,
+    parked: null,
+    pausedMs: 0,
     evidence: { state: "queued", reason: "accepted, not started yet", confidence: "certain", at: now },
     agentSessionId: null,
     fence: 0,
@@ -170,13 +189,52 @@ function titleOf(prompt: string): string {
   return Array.from(line.slice(0, 160)).slice(0, 80).join("");
 }
 
-function refuseProfile(profile: string | undefined): void {
-  if (profile === undefined || profile === "default") return;
+/** What later versions bring is refused by name, never ignored. */
+function refuseUnavailable(deps: OperationDeps, input: StartInput): void {
+  const wanted = [
+    input.workspace === "clone" ? 'workspace "clone" (use "shared")' : null,
+    input.inherit !== undefined && input.inherit !== "none"
+      ? `inherit "${input.inherit}" (use "none")`
+      : null,
+    input.check === undefined ? null : "check (ask for it in the prompt)",
+    input.node === undefined || input.node === deps.config.node
+      ? null
+      : `node "${input.node}" (leave it out)`,
+  ].filter((each) => each !== null);
+  if (wanted.length === 0) return;
+  throw new Refusal(
+    "not_available",
+    `Not available in this version: ${wanted.join("; ")}. Nothing was started.`,
+    { wanted },
+  );
+}
+
+function findProfile(deps: OperationDeps, name: string, cwd: string): Profile {
+  const { profiles, untrusted } = deps.profiles(cwd);
+  const found = profiles.find((each) => each.name === name);
+  if (found !== undefined) return found;
+  const blocked = untrusted.find((each) => each.name === name);
+  if (blocked !== undefined) {
+    throw new Refusal(
+      "untrusted_project",
+      `The profile "${name}" is a file of this project (${blocked.file}) that nobody has trusted yet. The user can: kinfold profiles trust ${cwd}`,
+      { file: blocked.file },
+    );
+  }
+  const known = profiles.map((each) => each.name);
   throw new Refusal(
     "unknown_profile",
-    `There is no profile "${profile}". Allowed: default. Leave it out, or put the instructions into the prompt.`,
-    { profile, known: ["default"] },
+    `There is no profile "${name}". Allowed: ${known.join(", ")}. Leave it out, or put the instructions into the prompt.`,
+    { profile: name, known },
   );
+}
+
+/** A child is like its parent, unless that is a client of somebody's own that we have no driver for. */
+async function agentOf(deps: OperationDeps, parent: SessionRecord | null): Promise<string> {
+  if (parent === null) return deps.config.agent;
+  if (parent.origin !== "attached") return parent.agent;
+  const node = await deps.store.nodes.byName(deps.config.node);
+  return node?.agents.some((each) => each.name === parent.agent) ? parent.agent : deps.config.agent;
 }
 
 async function findAgent(deps: OperationDeps, name: string): Promise<Agent> {
@@ -203,20 +261,72 @@ async function findAgent(deps: OperationDeps, name: string): Promise<Agent> {
 
 function decidePermission(
   deps: OperationDeps,
-  asked: Permission | undefined,
-  parent: SessionRecord | null,
+  of: { asked: Permission | undefined; profile: Profile; parent: SessionRecord | null; cwd: string },
 ): Permission {
-  const ceiling = parent?.effective.permission;
-  const mode = asked ?? ceiling ?? deps.config.permission;
-  if (ceiling === undefined || !isLooser(mode, ceiling)) return mode;
+  const ceiling = ceilingIn(of.cwd, of.parent);
+  const fallback = ceiling ?? deps.config.permission;
+  // A profile can only narrow: where it would widen, what held before holds.
+  const own = of.profile.permission;
+  const narrowed = own !== null && !isLooser(own, fallback) ? own : fallback;
+  const mode = of.asked ?? narrowed;
+  const limit = ceiling === undefined ? null : ceiling;
+  if (limit === null || !isLooser(mode, limit)) return mode;
   throw new Refusal(
     "permission_too_wide",
-    `Permission "${mode}" is wider than your own, which is "${ceiling}". Allowed: ${atMost(ceiling).join(", ")}. Leave it out to use your own.`,
-    { asked: mode, allowed: atMost(ceiling) },
+    `Permission "${mode}" is wider than your own, which is "${limit}"${of.parent?.effective.permission === limit ? "" : ` in ${of.cwd}`}. Allowed: ${atMost(limit).join(", ")}. Leave it out to use your own.`,
+    { asked: mode, allowed: atMost(limit) },
   );
 }
 
-async function decideFolder(
+/** What a parent may do unasked in its own folder says nothing about another one. */
+function ceilingIn(cwd: string, parent: SessionRecord | null): Permission | undefined {
+  const own = parent?.effective.permission;
+  return own === "workspace" && parent !== null && !isInside(cwd, parent.cwd) ? "ask" : own;
+}
+
+/** Those that the profile allows and the parent has; null is all. What was asked for by name must be there. */
+function decideTools(
+  asked: readonly string[] | null,
+  profile: Profile,
+  parent: SessionRecord | null,
+): Pick<Effective, "tools" | "disallowedTools"> {
+  const forbidden = [...new Set([...profile.disallowedTools, ...(parent?.effective.disallowedTools ?? [])])];
+  const lists = [profile.tools, parent?.effective.tools ?? null].filter((each) => each !== null);
+  const isAllowed = (tool: string): boolean =>
+    !forbidden.includes(tool) && lists.every((list) => list.includes(tool));
+  const kept = forbidden.length === 0 ? {} : { disallowedTools: forbidden };
+  const missing = (asked ?? []).filter((tool) => !isAllowed(tool));
+  if (missing.length > 0) {
+    const all = lists[0]?.filter(isAllowed).join(", ");
+    const allowed = all === undefined ? `all but ${forbidden.join(", ")}` : all || "none";
+    throw new Refusal(
+      "permission_too_wide",
+      `These tools are not yours or not the profile's to give: ${missing.join(", ")}. Allowed: ${allowed}. Leave tools out to use these.`,
+      { asked: missing, profile: profile.name },
+    );
+  }
+  const [first] = asked === null ? lists : [asked];
+  return { tools: first === undefined ? null : first.filter(isAllowed), ...kept };
+}
+
+/** The least of what was asked, what the profile says, and what the parent has. */
+function decideBudget(asked: Budget, profile: Profile, parent: SessionRecord | null): Record<string, number> {
+  const turns = profile.maxTurns === null ? {} : { turns: profile.maxTurns };
+  const sources: Budget[] = [asked, turns, profile.limits, (parent?.effective.limits ?? {}) as Budget];
+  const keys = ["usd", "tokens", "turns", "minutes"] as const;
+  const least = keys.map((key) => [key, Math.min(...sources.map((each) => each[key] ?? Infinity))] as const);
+  return Object.fromEntries(least.filter(([, value]) => value !== Infinity));
+}
+
+export /** A budget that nobody could count is no budget: it is refused before anything is started. */
+function refuseUnmetered(deps: OperationDeps, agent: Agent, effective: Effective): void {
+  const { model, limits } = effective;
+  const hasPrice = model !== null && Object.hasOwn(deps.config.prices, model);
+  const problem = meterProblem(limits, { name: agent.name, cost: agent.cost, model }, hasPrice);
+  if (problem !== null) throw new Refusal("cannot_meter", problem, { agent: agent.name, model, limits });
+}
+
+export async function decideFolder(
   deps: OperationDeps,
   asked: string | undefined,
   parent: SessionRecord | null,
@@ -250,14 +360,15 @@ function isInside(folder: string, root: string): boolean {
 
 async function decideCallback(
   deps: OperationDeps,
-  asked: boolean | CallbackPatch | undefined,
-  parent: SessionRecord | null,
+  of: { asked: boolean | CallbackPatch | undefined; profile: Profile; parent: SessionRecord | null },
 ): Promise<CallbackConfig> {
+  const { asked, profile, parent } = of;
   const inherited = parent?.callback ?? (await defaultCallback(deps.config.callback));
   const patch = typeof asked === "boolean" ? { enabled: asked } : (asked ?? {});
   refuseTemplate(patch.template ?? null);
   // Folding is about the receiving session's own inbox: the configuration gives it, a parent does not.
-  return { ...inherited, batch: deps.config.callback.batch ?? false, ...patch };
+  const batch = deps.config.callback.batch ?? false;
+  return { ...inherited, batch, ...profile.callback, ...patch };
 }
 
 /** The schema is loaded with the first request, not with the daemon. */

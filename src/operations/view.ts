@@ -117,6 +117,10 @@ export async function viewTurn(reads: Reads, turn: TurnRecord): Promise<Turn> {
     entryRange: { from: turn.entryFrom, to: turn.entryTo },
     toolUseCount: turn.toolUseCount,
     usage: turn.usage,
+    reserved:
+      turn.reservedTokens === null && turn.reservedUsd === null
+        ? null
+        : { tokens: turn.reservedTokens, usd: turn.reservedUsd },
     receipt: turn.receipt,
   };
 }

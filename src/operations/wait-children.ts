@@ -1,14 +1,17 @@
 import type { Caller, ChildEnd, InputOf, WaitChildrenOutput } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
+import { shortId } from "../contract/short-id.ts";
 import { type CallbackData, renderBlock } from "../domain/callback.ts";
 import { callbackData, callbackKey } from "../kernel/callback.ts";
 import { isStopping, withLeft } from "../kernel/stopping.ts";
 import { newDeliveryId } from "../kernel/id.ts";
-import type { SessionRecord, Tx, TurnRecord } from "../store/port.ts";
+import type { SessionRecord, Tx } from "../store/port.ts";
+import { blocking } from "./blocking.ts";
+import { carrierOf } from "./carrying.ts";
+import { asking, takeAttention } from "./attention.ts";
 import type { OperationDeps } from "./deps.ts";
 import type { Call } from "./port.ts";
 import { callerSession, describe, isBelow, resolve } from "./resolve.ts";
-import { until } from "./until.ts";
 import { decodeCursor, encodeCursor, waitTimeMs } from "./wait-cursor.ts";
 
 /** What the reports of one reply may take together. */
@@ -34,25 +37,30 @@ export async function waitChildren(
   const started = performance.now();
   const look = async (): Promise<Split | null> => {
     const split = await splitByEnd(deps, ids);
-    return enough(input.until, split.over.length, ids.length) ? split : null;
+    if (enough(input.until, split.over.length, ids.length)) return split;
+    return (await asking(deps, self, { ids, shown: cursor.shown })).length > 0 ? split : null;
   };
   const found = await blocking(deps, self, look, { timeMs, signal: call.signal });
   const { over, working } = found ?? (await splitByEnd(deps, ids));
   if (call.signal.aborted) throw new Refusal("shutting_down", "The caller has gone.");
-  const done = await take(deps, caller, self, over);
+  const done = await takeEnds(deps, caller, self, over);
+  const fresh = await asking(deps, self, { ids, shown: cursor.shown });
+  const needsYou = await takeAttention(deps, caller, self, fresh);
   deps.reached("wait.taken");
   const timedOut = found === null;
   if (input.sourceForm) refuseSourceForm(done, [...over, ...working], input, timedOut);
-  const misses = done.length === 0 ? cursor.misses + 1 : 0;
+  const isNews = done.length > 0 || needsYou.length > 0;
+  const misses = isNews ? 0 : cursor.misses + 1;
+  const shown = [...cursor.shown, ...needsYou.map((each) => shortId(each.triggerId))];
   return {
     done,
-    needsYou: [],
+    needsYou,
     working: await Promise.all(working.map((session) => describeWork(deps, session))),
     timedOut,
     capped: timedOut && timeMs < (input.timeoutMs ?? timeMs + 1),
     waitedMs: Math.round(performance.now() - started),
-    cursor: encodeCursor({ ids: working.map((each) => each.id), misses }),
-    taken: done.flatMap((each) => each.takenId ?? []),
+    cursor: encodeCursor({ ids: working.map((each) => each.id), misses, shown }),
+    taken: [...done, ...needsYou].flatMap((each) => each.takenId ?? []),
   };
 }
 
@@ -96,43 +104,9 @@ async function requireWaitable(
   );
 }
 
-/** A turn inside a blocking call holds no slot, so that its children can run. */
-async function blocking<T>(
-  deps: OperationDeps,
-  self: SessionRecord,
-  look: () => Promise<T | null>,
-  limit: { timeMs: number; signal: AbortSignal },
-): Promise<T | null> {
-  const at = await look();
-  if (at !== null || limit.timeMs <= 0) return at;
-  const turn = await changeBlocked(deps, self, null, 1);
-  try {
-    return await until(deps, { rootId: self.rootId, timeoutMs: limit.timeMs, signal: limit.signal }, look);
-  } finally {
-    // Called outside a turn, it holds up none.
-    if (turn !== null) await changeBlocked(deps, self, turn, -1);
-  }
-}
-
-async function changeBlocked(
-  deps: OperationDeps,
-  self: SessionRecord,
-  of: TurnRecord | null,
-  by: 1 | -1,
-): Promise<TurnRecord | null> {
-  return deps.store.write(self.rootId, async (tx) => {
-    const turn = await tx.turns.running(self.id);
-    if (turn === null || (of !== null && (turn.id !== of.id || turn.attempt !== of.attempt))) return null;
-    await tx.turns.patchRunning(turn.id, turn.fence, { blocked: Math.max(0, turn.blocked + by) });
-    // Any session of the node may be waiting for this slot; its own wake makes the runner look.
-    tx.wake(self.id);
-    return turn;
-  });
-}
-
 type TakenEnd = ChildEnd & { takenId: string | null };
 
-async function take(
+export async function takeEnds(
   deps: OperationDeps,
   caller: Caller & { kind: "session" },
   self: SessionRecord,
@@ -140,12 +114,11 @@ async function take(
 ): Promise<TakenEnd[]> {
   if (ended.length === 0) return [];
   return deps.store.write(self.rootId, async (tx) => {
-    const turn = await tx.turns.running(self.id);
-    const mayTake = turn !== null && turn.fence === caller.fence;
+    const carrier = await carrierOf(tx, caller);
     const ends: TakenEnd[] = [];
     for (const child of ended) {
       const share = Math.min(4_096, Math.floor(REPLY_BYTES / ended.length));
-      ends.push(await takeOne(tx, self, child, { turn: mayTake ? turn : null, now: deps.now(), share }));
+      ends.push(await takeOne(tx, self, child, { carrier, now: deps.now(), share }));
     }
     return ends;
   });
@@ -155,16 +128,21 @@ async function takeOne(
   tx: Tx,
   self: SessionRecord,
   child: SessionRecord,
-  at: { turn: TurnRecord | null; now: number; share: number },
+  at: { carrier: { turnId: string | null } | null; now: number; share: number },
 ): Promise<TakenEnd> {
   const lastTurn = child.callback.when === "turn" ? await tx.turns.last(child.id) : null;
   const message =
     child.parentId === self.id
       ? await tx.messages.byCallbackKey(self.id, callbackKey(child, lastTurn))
       : null;
-  const patch = { status: "taken", carrier: "tool", turnId: at.turn?.id ?? null, takenAt: at.now } as const;
+  const patch = {
+    status: "taken",
+    carrier: "tool",
+    turnId: at.carrier?.turnId ?? null,
+    takenAt: at.now,
+  } as const;
   const wasTaken =
-    message !== null && at.turn !== null && (await tx.messages.move(message.id, ["queued"], patch));
+    message !== null && at.carrier !== null && (await tx.messages.move(message.id, ["queued"], patch));
   if (wasTaken) {
     const data = { messageId: message.id, carrier: "tool", turnId: patch.turnId };
     tx.append({ sessionId: self.id, type: "message.taken", text: null, data, at: at.now });

@@ -9,22 +9,26 @@ export interface WaitCursor {
   readonly ids: string[];
   /** Waits in a row that brought nothing. */
   readonly misses: number;
+  /** Triggers that this wait has shown, by their last characters. */
+  readonly shown: string[];
 }
 
 export function encodeCursor(cursor: WaitCursor): string {
-  return `w${cursor.misses}.${cursor.ids.map((id) => id.slice(-8)).join(".")}`;
+  const shown = cursor.shown.length === 0 ? "" : `~${cursor.shown.join(".")}`;
+  return `w${cursor.misses}.${cursor.ids.map((id) => id.slice(-8)).join(".")}${shown}`;
 }
 
 export function decodeCursor(text: string | undefined): WaitCursor {
-  if (text === undefined) return { ids: [], misses: 0 };
-  const match = /^w(\d{1,4})\.([0-9a-f.-]*)$/.exec(text);
+  if (text === undefined) return { ids: [], misses: 0, shown: [] };
+  const match = /^w(\d{1,4})\.([0-9a-f.-]*)(?:~([0-9a-f.]*))?$/.exec(text);
   if (match === null) {
     throw new Refusal(
       "invalid_input",
       `"${text}" is not a cursor that wait_session gave. Leave it out to wait for all open children.`,
     );
   }
-  return { misses: Number(match[1]), ids: match[2]!.split(".").filter((id) => id !== "") };
+  const parts = (text: string | undefined): string[] => (text ?? "").split(".").filter((id) => id !== "");
+  return { misses: Number(match[1]), ids: parts(match[2]), shown: parts(match[3]) };
 }
 
 /** How long this wait blocks: what was asked, raised where it is too short, within the client's cap. */

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { OPERATIONS, Refusal, shortId } from "../contract/index.ts";
-import type { Caller, Event, Fragment, OperationName, Session } from "../contract/index.ts";
+import type { Caller, Event, Fragment, OperationName, Session, ToolRole } from "../contract/index.ts";
 import { silentLog } from "../log.ts";
 import type { Feed, FeedBatch, FeedRequest, Gate, Operations } from "../operations/port.ts";
 import { createServer } from "./http.ts";
@@ -11,6 +11,8 @@ export interface Double {
   readonly operations: Operations;
   readonly gate: Gate;
   readonly tokens: Map<string, Caller>;
+  /** By the id of the caller; all others are shown everything. */
+  readonly roles: Map<string, ToolRole>;
   readonly feed: MemoryFeed;
   readonly givenBack: { caller: Caller; messageIds: readonly string[] }[];
   readonly spawnsLost: { caller: Caller; sessionId: string }[];
@@ -28,11 +30,13 @@ export function createDouble(own: Partial<Operations> = {}): Double {
   const feed = new MemoryFeed();
   const givenBack: Double["givenBack"] = [];
   const spawnsLost: Double["spawnsLost"] = [];
+  const roles = new Map<string, ToolRole>();
   const gate: Gate = {
     identify: (token) => Promise.resolve(tokens.get(token) ?? null),
     giveBack: async (caller, messageIds) => void givenBack.push({ caller, messageIds }),
     spawnReplyLost: async (caller, sessionId) => void spawnsLost.push({ caller, sessionId }),
     unread: () => Promise.resolve(0),
+    role: (caller) => Promise.resolve(roles.get(caller.id) ?? "full"),
     feed: (_caller, request) => feed.open(request),
   };
   const missing = (name: string) => () =>
@@ -42,7 +46,7 @@ export function createDouble(own: Partial<Operations> = {}): Double {
     ...Object.fromEntries(names.map((name) => [name, missing(name)])),
     ...own,
   } as Operations;
-  return { operations, gate, tokens, feed, givenBack, spawnsLost };
+  return { operations, gate, tokens, roles, feed, givenBack, spawnsLost };
 }
 
 export interface Running extends Double {

@@ -15,7 +15,8 @@ export interface ServerOptions {
   readonly operations: Operations;
   readonly gate: Gate;
   readonly log: Log;
-  readonly config: Pick<Config, "host" | "port" | "allowHosts" | "allowRemote" | "tls">;
+  readonly config: Pick<Config, "host" | "port" | "allowHosts" | "allowRemote" | "tls"> &
+    Partial<Pick<Config, "mcp">>;
   readonly version: string;
   /** Whether a process that one of our agents started is behind a connection. */
   readonly isAgentPeer?: IsAgentPeer;

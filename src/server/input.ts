@@ -22,8 +22,8 @@ export function parseInput<S extends z.ZodObject>(schema: S, raw: unknown, namin
 }
 
 /** The refusal of a field that nobody knows, with the nearest one that somebody does. */
-export function unknownField(field: string, allowed: readonly string[]): Refusal {
-  const shown = oneWord(field);
+export function unknownField(field: string, allowed: readonly string[], inside = ""): Refusal {
+  const shown = oneWord(`${inside}${field}`);
   const near = nearest(field, allowed);
   const hint = near === null ? "" : `; did you mean "${near}"?`;
   const list = allowed.length === 0 ? "It takes no fields." : `Allowed: ${allowed.join(", ")}.`;
@@ -53,7 +53,7 @@ function explain(issue: Issue, context: Context): Explained {
   const field = [context.nameOf(path[0] ?? ""), ...path.slice(1)].join(".");
   if (issue.code === "unrecognized_keys") {
     const key = issue.keys[0] ?? "";
-    const refusal = unknownField(field === "" ? key : `${field}.${key}`, keysAt(context, path));
+    const refusal = unknownField(key, keysAt(context, path), field === "" ? "" : `${field}.`);
     return { field: oneWord(key), message: refusal.message, isUnknown: true };
   }
   if (field === "") return { field, message: "The input must be a JSON object.", isUnknown: false };
@@ -113,12 +113,17 @@ function listed(words: readonly string[]): string {
 /** The fields that are allowed at a place, written from the top as the caller would name them. */
 function keysAt(context: Context, path: readonly string[]): string[] {
   let schema: unknown = context.schema;
-  for (const step of path) schema = shapeOf(schema)[step];
+  for (const step of path) schema = /^\d+$/.test(step) ? elementOf(schema) : shapeOf(schema)[step];
   const [first = "", ...rest] = path;
   const keys = Object.keys(shapeOf(schema));
   return path.length === 0
     ? keys.map(context.nameOf)
     : keys.map((key) => [context.nameOf(first), ...rest, key].join("."));
+}
+
+function elementOf(schema: unknown): unknown {
+  const { def } = (schema ?? {}) as { def?: { element?: unknown; innerType?: unknown } };
+  return def?.element ?? (def?.innerType === undefined ? undefined : elementOf(def.innerType));
 }
 
 /** The shape of an object schema, also where it is optional or one branch of a union. */

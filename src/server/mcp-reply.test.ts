@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { ChildEnd, SpawnOutput, WaitChildrenOutput } from "../contract/index.ts";
 import { sampleSession } from "./double.spec.ts";
-import { REPLY_BYTES_MAX, cancelReply, familyReply, spawnReply, tellReply } from "./mcp-reply.ts";
+import { familyReply } from "./mcp-family.ts";
+import { REPLY_BYTES_MAX, cancelReply, spawnReply, tellReply } from "./mcp-reply.ts";
 import { waitReply } from "./mcp-wait.ts";
 import { duration, oneLine, shorten } from "./mcp-words.ts";
 
@@ -20,6 +21,8 @@ function spawnOutput(own: Partial<SpawnOutput> = {}): SpawnOutput {
     childrenOpen: 1,
     childrenMax: 8,
     queuedBehind: 0,
+    turnsMax: 16,
+    metering: "call",
     ...own,
   };
 }
@@ -54,7 +57,8 @@ function waitOutput(own: Partial<WaitChildrenOutput> = {}): WaitChildrenOutput {
     ...own,
   };
 }
-const plain = { unread: 0, isSourceForm: false, note: "" };
+const plain = { unread: 0, isSourceForm: false, isWakeable: true, note: "" };
+const woken = { unread: 0, now: NOW, isWakeable: true };
 const working = [
   { sessionId: id(2), shortId: "00000002", name: "docs", doing: "editing docs/api.md, 4 s ago" },
   { sessionId: id(3), shortId: "00000003", name: null, doing: "npm run bench" },
@@ -63,16 +67,16 @@ const working = [
 describe("spawn", () => {
   test("a repeated spawn says that no second child was started", () => {
     assert.equal(
-      spawnReply(spawnOutput({ existing: true }), 2, NOW),
+      spawnReply(spawnOutput({ existing: true }), { unread: 2, now: NOW, isWakeable: true }),
       '{"session_id":"00000001","name":"auth-tests","status":"running","existing":true,"unread":2}\n' +
         'No second child was started: "auth-tests" has been at work for 40 s on this task. For another one choose another name.',
     );
   });
 
   test("a queued child says behind how many and that it starts by itself", () => {
-    const text = spawnReply(spawnOutput({ status: "queued", queuedBehind: 2 }), 0, NOW);
+    const text = spawnReply(spawnOutput({ status: "queued", queuedBehind: 2 }), woken);
     assert.match(text, /"status":"queued"/);
-    assert.match(text, /^Queued behind 2 others; it starts by itself\.$/m);
+    assert.match(text, /^Queued behind 2 others \(16 turns run on this machine\); it starts by itself\.$/m);
   });
 });
 
@@ -216,9 +220,9 @@ describe("cancel, tell and list", () => {
       sampleSession({ ...at, id: id(4), parentId: id(1), name: "perf", agent: "claude", evidence }),
     ];
     assert.equal(
-      familyReply({ you: id(1), open: 2, unread: 1, sessions }, NOW),
+      familyReply({ you: id(1), open: 2, unread: 1, sessions, triggers: [] }, NOW, null),
       [
-        '{"you":"00000001","open":2,"unread":1}',
+        '{"you":"00000001","open":2,"unread":1,"triggers":0}',
         '"release" 00000001 claude, you, root, 42 min',
         '├ "tests" 00000002 codex: completed 3 min ago',
         "│ └ 00000003 sim: waiting for a free turn, for 5 s",

@@ -1,7 +1,6 @@
 import { shortId } from "../contract/short-id.ts";
-import type { CancelOutput, OutputOf, Refusal, SpawnOutput, TellOutput } from "../contract/index.ts";
-import { duration, oneLine, quoted, shorten } from "./mcp-words.ts";
-import { familyLines } from "./mcp-family.ts";
+import type { CancelOutput, Refusal, SpawnOutput, TellOutput } from "../contract/index.ts";
+import { duration, oneLine, quoted, shorten, tokensOf } from "./mcp-words.ts";
 
 /** The whole of a reply: every client shows at least this much uncut. */
 export const REPLY_BYTES_MAX = 24 * 1024;
@@ -19,25 +18,67 @@ export function refusalLine(refusal: Refusal): string {
   return typeof deliveryId === "string" ? `${line}\n<!-- trigger:${deliveryId} -->` : line;
 }
 
-export function spawnReply(output: SpawnOutput, unread: number, now: number): string {
-  const { session, effective } = output;
+export interface SpawnReplyOptions {
+  readonly unread: number;
+  readonly now: number;
+  /** False for a client that nobody can wake from outside. */
+  readonly isWakeable: boolean;
+}
+
+export function spawnReply(output: SpawnOutput, options: SpawnReplyOptions): string {
+  const { session } = output;
   const head = {
     session_id: session.shortId,
     name: session.name,
     status: output.status,
     ...(output.existing && { existing: true }),
-    unread,
+    unread: options.unread,
   };
-  if (output.existing) return reply(head, existingLine(output, now));
-  const who = [effective.agent, effective.model].filter((word) => word !== null).join(" ");
-  const how = `${who} in ${effective.cwd} (${effective.workspace}); permission ${effective.permission}; inherits ${inherited(effective.inherit)}.`;
+  if (output.existing) return reply(head, existingLine(output, options.now));
   const places = `${output.childrenOpen} of ${output.childrenMax} children at work.`;
   return reply(
     head,
-    `${output.status === "queued" ? "Accepted" : "Started"} ${how} ${places}`,
+    `${output.status === "queued" ? "Accepted" : "Started"} ${appliedTo(output)}. ${places}`,
     output.status === "queued" ? queuedLine(output) : "",
-    "The result will come to you as a message. Go on with other work, or end your turn if there is none. Do not poll; do not spawn this again.",
+    session.url === "" ? "" : `Its page: ${session.url}`,
+    options.isWakeable
+      ? "The result will come to you as a message. Go on with other work, or end your turn if there is none. Do not poll; do not spawn this again."
+      : "Your client cannot be woken from outside. Go on with other work; call wait_session before you end your turn. Do not spawn this again.",
   );
+}
+
+/** What was really applied, which may be less than what was asked. */
+function appliedTo({ effective, metering }: SpawnOutput): string {
+  const { agent, model, profile, cwd, permission, tools, inherit, node } = effective;
+  const who = [agent, model].filter((word) => word !== null).join(" ");
+  const as = profile === "default" ? "" : ` as ${profile}`;
+  const where =
+    effective.workspace === "clone"
+      ? `in its own clone of ${cwd} (your uncommitted changes included)`
+      : `in ${cwd} (shared)`;
+  const limits = limitWords(effective.limits, metering);
+  return [
+    `${who}${as} ${where}`,
+    `permission ${permission}`,
+    ...(tools === null ? [] : [`tools ${tools.length === 0 ? "none" : oneLine(tools.join(", "), 400)}`]),
+    `inherits ${inherited(inherit)}`,
+    ...(limits === "" ? [] : [`limits ${limits}`]),
+    ...(node === "local" ? [] : [`node ${node}`]),
+  ].join("; ");
+}
+
+/** A budget can be kept only as exactly as the agent says what it uses. */
+function limitWords(limits: Readonly<Record<string, number>>, metering: SpawnOutput["metering"]): string {
+  const { minutes, usd, tokens, turns } = limits;
+  const over = metering === "call" ? "one model call" : "one turn";
+  const words = [
+    minutes === undefined ? null : `${minutes} min`,
+    usd === undefined ? null : `$${usd}`,
+    tokens === undefined ? null : `${tokensOf(tokens)} tokens`,
+    turns === undefined ? null : `${turns} ${turns === 1 ? "turn" : "turns"}`,
+  ].filter((word) => word !== null);
+  const isBudget = usd !== undefined || tokens !== undefined;
+  return words.join(", ") + (isBudget ? ` (kept to within ${over})` : "");
 }
 
 export function cancelReply(output: CancelOutput, unread: number, isTurnOnly: boolean): string {
@@ -70,11 +111,6 @@ export function tellReply(output: TellOutput, unread: number): string {
   return reply(head, oneLine(output.why, 400));
 }
 
-export function familyReply(output: OutputOf<"family">, now: number): string {
-  const head = { you: shortId(output.you), open: output.open, unread: output.unread };
-  return reply(head, ...familyLines(output.sessions, output.you, now));
-}
-
 function existingLine({ session }: SpawnOutput, now: number): string {
   const who = session.name === null ? session.shortId : `"${session.name}"`;
   const isOpen = session.status === "running" || session.status === "waiting";
@@ -87,8 +123,7 @@ function existingLine({ session }: SpawnOutput, now: number): string {
 }
 
 function queuedLine(output: SpawnOutput): string {
-  const turnsMax = output.effective.limits.turnsMax;
-  const limit = turnsMax === undefined ? "" : ` (${turnsMax} turns run on this machine)`;
+  const limit = ` (${output.turnsMax} turns run on this machine)`;
   const others = output.queuedBehind === 1 ? "1 other" : `${output.queuedBehind} others`;
   return output.queuedBehind > 0
     ? `Queued behind ${others}${limit}; it starts by itself.`

@@ -1,17 +1,15 @@
 import { shortId } from "../contract/short-id.ts";
 import type { ChildEnd, WaitChildrenOutput } from "../contract/index.ts";
 import { REPLY_BYTES_MAX, reply } from "./mcp-reply.ts";
-import { asData, duration, inKilobytes, oneLine, quoted, shorten } from "./mcp-words.ts";
+import { asData, duration, fitBlock, inKilobytes, oneLine, quoted, shareOf, shorten } from "./mcp-words.ts";
 
-/** All results of one reply share this; the rest is for line 1, names and the next step. */
-const RESULTS_BYTES_MAX = 20 * 1024;
-const RESULT_BYTES_MAX = 4 * 1024;
 /** What line 1, the marks and the last line of the source's form take at most. */
 const SOURCE_FRAME_BYTES = 1_024;
 
 export interface WaitReplyOptions {
   readonly unread: number;
   readonly isSourceForm: boolean;
+  readonly isWakeable: boolean;
   /** Said when the caller's own time was raised: models pass seconds. */
   readonly note: string;
 }
@@ -27,31 +25,26 @@ export function waitReply(output: WaitChildrenOutput, options: WaitReplyOptions)
   };
   const end = output.done[0];
   if (options.isSourceForm && end !== undefined) return reply(head, ...sourceLines(end));
-  return reply(head, options.note, ...blocks(output), workingLine(output), nextLine(output));
+  return reply(
+    head,
+    options.note,
+    ...blocks(output),
+    workingLine(output),
+    nextLine(output, options.isWakeable),
+  );
 }
 
 function blocks(output: WaitChildrenOutput): string[] {
-  if (output.done.length === 0 && output.needsYou.length === 0) return [quietLine(output)];
-  const share = Math.min(RESULT_BYTES_MAX, Math.floor(RESULTS_BYTES_MAX / Math.max(1, output.done.length)));
+  const { done, needsYou } = output;
+  if (done.length === 0 && needsYou.length === 0) return [quietLine(output)];
+  const share = shareOf(done.length + needsYou.length);
   return [
-    ...output.done.map(
-      (end) => (end.delivered ? `(You have read this before.)\n` : "") + fitBlock(end.block, share) + "\n",
-    ),
-    ...output.needsYou.map(
-      (item) => `[Kinfold] Child ${quoted(item.name, item.sessionId)} ${oneLine(item.what, 400)}\n`,
-    ),
+    ...done.map((end) => {
+      const again = end.delivered ? "(You have read this before.)\n" : "";
+      return `${again}${fitBlock(end.block, share, `get_session("${end.shortId}")`)}\n`;
+    }),
+    ...needsYou.map((item) => `${fitBlock(item.what, share, `get_session("${shortId(item.sessionId)}")`)}\n`),
   ];
-}
-
-/** Cuts a child's report inside its fence and keeps the fence whole: an open fence would swallow what follows. */
-function fitBlock(block: string, bytesMax: number): string {
-  const bytes = Buffer.byteLength(block);
-  if (bytes <= bytesMax) return block;
-  const fenceAt = block.lastIndexOf("\n</child-output id=");
-  if (fenceAt === -1) return shorten(block, bytesMax, " [cut]");
-  const close = block.slice(fenceAt).split("\n").slice(0, 2).join("\n");
-  const mark = `${close}\n[cut: ${inKilobytes(bytesMax)} of ${inKilobytes(bytes)} KB; wait for it alone by session_id for more]`;
-  return shorten(block.slice(0, fenceAt), bytesMax, mark);
 }
 
 function quietLine(output: WaitChildrenOutput): string {
@@ -69,15 +62,21 @@ function workingLine(output: WaitChildrenOutput): string {
   return `${lead}: ${list.join("; ")}.`;
 }
 
-function nextLine(output: WaitChildrenOutput): string {
+function nextLine(output: WaitChildrenOutput, isWakeable: boolean): string {
   const fresh = output.done.filter((end) => !end.delivered).length;
+  const answers = output.needsYou
+    .filter((item) => item.type !== "session_error")
+    .map(({ deliveryId: id }) => `respond_to_trigger("${id}", …) or escalate_trigger("${id}")`);
+  const next = answers.length === 0 ? "" : `Next: ${answers.join("; ")}.`;
   if (fresh > 0) {
-    return fresh === 1
-      ? "This result will not be sent to you again."
-      : "These results will not be sent to you again.";
+    const once = fresh === 1 ? "This result will" : "These results will";
+    return `${next} ${once} not be sent to you again.`.trim();
   }
-  if (output.working.length === 0) return "";
-  return `Next: go on with other work or end your turn; results come to you as messages. Only if you cannot: wait_session with cursor "${output.cursor}".`;
+  if (next !== "" || output.working.length === 0) return next;
+  const again = `wait_session with cursor "${output.cursor}"`;
+  return isWakeable
+    ? `Next: go on with other work or end your turn; results come to you as messages. Only if you cannot: ${again}.`
+    : `Next: go on with other work; before you end your turn: ${again}.`;
 }
 
 /** The source design's answer: the last assistant message itself, fenced as data under its delivery id. */
@@ -97,7 +96,7 @@ function sourceLines(end: ChildEnd): string[] {
     shorten(asData(end.result), room, ""),
     `</child-output id="${id}">`,
     bytes > room
-      ? `[first ${inKilobytes(room)} of ${inKilobytes(bytes)} KB; ask it for the rest with tell_child]`
+      ? `[first ${inKilobytes(room)} of ${inKilobytes(bytes)} KB; the rest: get_session("${end.shortId}")]`
       : "",
     end.delivered ? "You have read this before." : "This result will not be sent to you again.",
   ];

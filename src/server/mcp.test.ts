@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, mock, test } from "node:test";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { Refusal, shortId } from "../contract/index.ts";
+import { Refusal, shortId, toolsFor } from "../contract/index.ts";
 import type { InputOf, WaitChildrenOutput } from "../contract/index.ts";
 import type { Call } from "../operations/port.ts";
 import { PERSON, bearer, createDouble, sampleSession, sessionCaller, start } from "./double.spec.ts";
 import type { Running } from "./double.spec.ts";
-import { TOOLS } from "./mcp-tools.ts";
 
+const TOOLS = toolsFor("full", { aliases: false });
 const me = sessionCaller();
 const other = sessionCaller();
 const child = sampleSession({ name: "auth-tests", parentId: me.id });
@@ -24,6 +24,7 @@ before(async () => {
       open: 0,
       unread: 3,
       sessions: [sampleSession({ id: caller.id, name: "release" })],
+      triggers: [],
     }),
     spawn: async (_caller, input, call) => {
       spawned.push({ input, call });
@@ -39,6 +40,8 @@ before(async () => {
         childrenOpen: 1,
         childrenMax: 8,
         queuedBehind: 0,
+        turnsMax: 16,
+        metering: "call",
       };
     },
     waitChildren: async (_caller, input, call) => {
@@ -115,7 +118,10 @@ describe("the protocol", () => {
       assert.deepEqual((await client.listTools()).tools, TOOLS);
       assert.match(client.getInstructions() ?? "", /^Kinfold hands work to other coding agents/);
       const { text } = await call(client, "list_sessions");
-      assert.equal(text.split("\n")[0], JSON.stringify({ you: shortId(me.id), open: 0, unread: 3 }));
+      assert.equal(
+        text.split("\n")[0],
+        JSON.stringify({ you: shortId(me.id), open: 0, unread: 3, triggers: 0 }),
+      );
     });
   }
 
@@ -126,7 +132,8 @@ describe("the protocol", () => {
     };
     const first = await list();
     assert.equal(await list(), first);
-    assert.ok(Buffer.byteLength(first) <= 8_192);
+    const { result } = JSON.parse(/^data: (.*)$/m.exec(first)?.[1] ?? "") as { result: object };
+    assert.ok(Buffer.byteLength(JSON.stringify(result)) <= 8_192);
   });
 
   test("a person's token is refused with where to ask instead", async () => {
@@ -222,10 +229,7 @@ describe("spawn_session", () => {
     const bug = await call(client, "spawn_session", { prompt: "bug" });
     assert.ok(bug.isError && bug.text.startsWith("internal: ") && !bug.text.includes("secret"));
     const unknown = await call(client, "spawn_sesion", { prompt: "x" });
-    assert.match(
-      unknown.text,
-      /^not_found: .*Did you mean spawn_session\? Allowed: spawn_session, tell_child/,
-    );
+    assert.match(unknown.text, /^not_found: .*Did you mean spawn_session\? Allowed: spawn_session, subagent/);
     const wrong = await call(client, "spawn_session", { promt: "x" });
     assert.match(wrong.text, /^invalid_input: "promt" is not a field here; did you mean "prompt"\?/);
     assert.match(

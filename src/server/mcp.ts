@@ -1,6 +1,14 @@
 import { CLIENT_INFO_META_KEY, Server, createMcpHandler } from "@modelcontextprotocol/server";
-import type { CallToolResult, ListToolsResult } from "@modelcontextprotocol/server";
+import type {
+  CallToolResult,
+  GetPromptResult,
+  ListPromptsResult,
+  ListToolsResult,
+  Tool,
+} from "@modelcontextprotocol/server";
 import type { Context } from "hono";
+import { instructionsFor, toolsFor } from "../contract/index.ts";
+import type { Config, ToolRole } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
 import type { Log } from "../log.ts";
 import type { Gate, Operations } from "../operations/port.ts";
@@ -10,7 +18,8 @@ import { callTool } from "./mcp-call.ts";
 import type { ToolCall } from "./mcp-call.ts";
 import { ClientNames } from "./mcp-client.ts";
 import { CallsInFlight } from "./mcp-flight.ts";
-import { INSTRUCTIONS, TOOLS } from "./mcp-tools.ts";
+import { getPrompt, listPrompts } from "./mcp-prompts.ts";
+import { operationOf } from "./mcp-tools.ts";
 import type { Env } from "./routes.ts";
 
 export interface McpOptions {
@@ -18,6 +27,7 @@ export interface McpOptions {
   readonly gate: Gate;
   readonly log: Log;
   readonly version: string;
+  readonly config: Partial<Pick<Config, "mcp">>;
 }
 
 /**
@@ -34,6 +44,14 @@ export function createMcpEndpoint(options: McpOptions): (c: Context<Env>) => Pro
   return (c) => serve(c, shared);
 }
 
+/** One request, with whom it is for. */
+interface Served extends Shared {
+  readonly exchange: Exchange;
+  readonly role: ToolRole;
+}
+
+const BLOCKING: ReadonlySet<string> = new Set(["waitChildren", "subagent", "ask", "planReview"]);
+
 interface Shared extends McpOptions {
   readonly names: ClientNames;
   readonly flight: CallsInFlight;
@@ -42,16 +60,17 @@ interface Shared extends McpOptions {
 async function serve(c: Context<Env>, shared: Shared): Promise<Response> {
   const exchange = c.var.exchange;
   refuseOthers(exchange);
-  if (c.req.method !== "POST") return handlerFor(exchange, shared, "auto").fetch(c.req.raw);
+  const served: Served = { ...shared, exchange, role: await shared.gate.role(exchange.caller) };
+  if (c.req.method !== "POST") return handlerFor(served, "auto").fetch(c.req.raw);
   const body = await bodyOf(c);
   if (body === undefined) return parseError();
   const messages = (Array.isArray(body) ? body : [body]).map(readMessage);
   for (const message of messages) learn(message, exchange.token, shared);
   const isListening = messages.some(({ method }) => method === "subscriptions/listen");
-  const isWait = messages.some(({ tool }) => tool === "wait_session");
-  exchange.isLong = isListening || isWait;
-  // A wait answers over a stream, so that progress and signs of life can go before the answer.
-  const handler = handlerFor(exchange, shared, isWait ? "sse" : "auto");
+  const isBlocking = messages.some(({ tool }) => BLOCKING.has((tool && operationOf(tool)) ?? ""));
+  exchange.isLong = isListening || isBlocking;
+  // What blocks answers over a stream, so that progress and signs of life can go before the answer.
+  const handler = handlerFor(served, isBlocking ? "sse" : "auto");
   if (isListening) exchange.signal.addEventListener("abort", () => void handler.close(), { once: true });
   return handler.fetch(c.req.raw, { parsedBody: body });
 }
@@ -64,30 +83,29 @@ function refuseOthers(exchange: Exchange): void {
   );
 }
 
-function handlerFor(
-  exchange: Exchange,
-  shared: Shared,
-  responseMode: "auto" | "sse",
-): ReturnType<typeof createMcpHandler> {
-  return createMcpHandler(() => serverFor(exchange, shared), {
+function handlerFor(served: Served, responseMode: "auto" | "sse"): ReturnType<typeof createMcpHandler> {
+  return createMcpHandler(() => serverFor(served), {
     responseMode,
-    onerror: (error) => shared.log.debug({ err: error }, "an MCP request was not served"),
+    onerror: (error) => served.log.debug({ err: error }, "an MCP request was not served"),
   });
 }
 
-function serverFor(exchange: Exchange, shared: Shared): Server {
+function serverFor(served: Served): Server {
+  const { exchange, role } = served;
   const server = new Server(
-    { name: "kinfold", title: "Kinfold", version: shared.version },
-    { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
+    { name: "kinfold", title: "Kinfold", version: served.version },
+    { capabilities: { tools: {}, prompts: {} }, instructions: instructionsFor(role) },
   );
-  server.setRequestHandler("tools/list", (): ListToolsResult => ({ tools: [...TOOLS] }));
+  server.setRequestHandler("tools/list", (): ListToolsResult => toolList(served));
+  server.setRequestHandler("prompts/list", (): ListPromptsResult => ({ prompts: listPrompts() }));
+  server.setRequestHandler("prompts/get", (request): GetPromptResult => getPrompt(request.params));
   server.setRequestHandler("tools/call", async (request, ctx): Promise<CallToolResult> => {
     const { id, signal, _meta: meta = {} } = ctx.mcpReq;
-    const flight = shared.flight.enter(exchange.token, id);
+    const flight = served.flight.enter(exchange.token, id);
     const call: ToolCall = {
-      ...shared,
-      exchange,
-      clientName: shared.names.get(exchange.token),
+      ...served,
+      clientName: served.names.get(exchange.token),
+      isWakeable: role !== "attached",
       tool: request.params.name,
       args: request.params.arguments ?? {},
       meta,
@@ -101,6 +119,11 @@ function serverFor(exchange: Exchange, shared: Shared): Server {
     }
   });
   return server;
+}
+
+function toolList({ role, config }: Served): ListToolsResult {
+  const tools: readonly unknown[] = toolsFor(role, config.mcp ?? { aliases: false });
+  return { tools: tools as Tool[] };
 }
 
 /** A body that is not JSON is answered as the protocol does; every other refusal is HTTP's. */

@@ -23,6 +23,14 @@ export function entryReads(q: Query): EntryReads {
   const { columns } = entries;
   const many = async (statement: Sql) => (await q.all(statement)).map(entries.record);
   return {
+    async find({ words, sessionId, scope, offset, limit }) {
+      const inSession = sessionId === undefined ? sql`` : sql` AND e.session_id = ${sessionId}`;
+      const inScope = scope === undefined ? sql`` : sql` AND s.scope = ${scope}`;
+      const holds = words.map((word) => sql` AND lower(e.body) LIKE ${like(word)} ESCAPE '!'`);
+      return many(sql`SELECT ${entries.columnsOf("e")} FROM entries e JOIN sessions s ON s.id = e.session_id
+        WHERE 1 = 1${inSession}${inScope}${joined(holds)}
+        ORDER BY e.at DESC, e.session_id, e.idx DESC LIMIT ${limit} OFFSET ${offset}`);
+    },
     async page(sessionId, { before, after, limit }) {
       if (after !== undefined) {
         const upTo = before === undefined ? sql`` : sql` AND idx < ${before}`;
@@ -35,6 +43,16 @@ export function entryReads(q: Query): EntryReads {
       return tail.reverse();
     },
   };
+}
+
+/** The body is JSON: a quote in it stands behind a backslash. */
+function like(word: string): string {
+  const escaped = JSON.stringify(word).slice(1, -1);
+  return `%${escaped.replaceAll(/[!%_]/g, (found) => `!${found}`)}%`;
+}
+
+function joined(parts: readonly Sql[]): Sql {
+  return { text: parts.map((part) => part.text).join(""), params: parts.flatMap((part) => part.params) };
 }
 
 /** Rows in one statement: few enough for its text to be kept and its parameters to be allowed. */

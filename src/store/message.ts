@@ -57,7 +57,7 @@ export function messageReads(q: Query): MessageReads {
         WHERE session_id = ${sessionId} AND callback_key = ${callbackKey}`),
     queued: (sessionId, limit) =>
       many(sql`SELECT ${columns} FROM messages WHERE session_id = ${sessionId} AND ${QUEUED}
-        ORDER BY CASE WHEN kind = 'answer' THEN 0 ELSE 1 END, position LIMIT ${limit}`),
+        ORDER BY CASE WHEN kind IN ('answer', 'notice') THEN 0 ELSE 1 END, position LIMIT ${limit}`),
     ofTurn: (turnId) =>
       many(sql`SELECT ${columns} FROM messages WHERE turn_id = ${turnId} ORDER BY position`),
     ofSession: (sessionId, statuses) =>

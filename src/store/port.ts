@@ -8,6 +8,7 @@ import type {
   MessageRecord,
   NodeRecord,
   SessionRecord,
+  Spent,
   TokenRecord,
   TreeRecord,
   TriggerRecord,
@@ -66,7 +67,7 @@ export interface Reads {
   readonly triggers: TriggerReads;
   readonly checkpoints: CheckpointReads;
   readonly leases: LeaseReads;
-  readonly tokens: { byHash(hash: string): Promise<TokenRecord | null> };
+  readonly tokens: TokenReads;
   readonly trees: { byId(rootId: string): Promise<TreeRecord | null> };
 }
 
@@ -109,8 +110,8 @@ export interface SessionReads {
   spawnedSince(rootId: string, at: number): Promise<number>;
   list(filter: SessionFilter): Promise<SessionRecord[]>;
   /**
-   * Managed sessions of this node, not ended, not held, with a queued message and no running turn;
-   * longest waiting first.
+   * Managed sessions of this node, not ended, not held, not parked, with a queued message and no
+   * running turn; longest waiting first.
    */
   ready(node: string, limit: number): Promise<SessionRecord[]>;
   /** How many are ready before this one. */
@@ -119,6 +120,10 @@ export interface SessionReads {
   withOpenRound(node: string): Promise<SessionRecord[]>;
   /** Those of them that work in the background. */
   inBackground(node: string): Promise<SessionRecord[]>;
+  /** Managed sessions of this node, not ended, that are parked until then or earlier. */
+  parkedUntil(node: string, at: number): Promise<SessionRecord[]>;
+  /** Those of a tree that are parked and have not ended; longest first. */
+  parkedIn(rootId: string): Promise<SessionRecord[]>;
   counts(): Promise<Counts>;
   /** Tokens and cost of turns settled since then. */
   usageSince(at: number): Promise<{ tokens: number; usd: number | null }>;
@@ -129,7 +134,7 @@ export interface MessageReads {
   byKey(caller: string, key: string): Promise<MessageRecord | null>;
   byDeliveryId(sessionId: string, deliveryId: string): Promise<MessageRecord | null>;
   byCallbackKey(sessionId: string, callbackKey: string): Promise<MessageRecord | null>;
-  /** In the order they are worked off: answers first, then position. */
+  /** In the order they are worked off: answers and the daemon's own words first, then position. */
   queued(sessionId: string, limit: number): Promise<MessageRecord[]>;
   ofTurn(turnId: string): Promise<MessageRecord[]>;
   ofSession(sessionId: string, statuses: readonly MessageStatus[]): Promise<MessageRecord[]>;
@@ -150,22 +155,55 @@ export interface TurnReads {
   slotsHeld(node: string): Promise<number>;
   /** Running turns of a node, of any boot. */
   runningOn(node: string): Promise<TurnRecord[]>;
+  /** Of this session and all managed ones below it, without the turn named. */
+  spentBelow(sessionId: string, withoutTurnId: string | null): Promise<Spent>;
+  /** The most that a settled turn of this profile in this tree is known to have used. */
+  largest(rootId: string, profile: string): Promise<{ tokens: number; usd: number }>;
+}
+
+export interface EntryQuery {
+  /** In lower case. */
+  words: readonly string[];
+  sessionId?: string;
+  scope?: string;
+  offset: number;
+  limit: number;
 }
 
 export interface EntryReads {
   /** Ascending. With `before`, the last `limit` below it; with `after`, the first above it; with neither, the tail. */
   page(sessionId: string, page: { before?: number; after?: number; limit: number }): Promise<EntryRecord[]>;
+  /** Entries that hold all the words, ignoring case; newest first. */
+  find(query: EntryQuery): Promise<EntryRecord[]>;
 }
 
 export interface TriggerReads {
   byId(id: string): Promise<TriggerRecord | null>;
   ofSession(sessionId: string): Promise<TriggerRecord[]>;
+  /** By id, or by its last characters; newest first, at most five. */
+  byRef(ref: string): Promise<TriggerRecord[]>;
+  /** Open ones that may want an answer, oldest first. */
+  open(of: {
+    sessionId?: string;
+    toId?: string;
+    toPerson?: boolean;
+    fence?: number;
+  }): Promise<TriggerRecord[]>;
+  /** Open ones with a deadline that has passed. */
+  due(now: number): Promise<TriggerRecord[]>;
+  withDeadline(): Promise<TriggerRecord[]>;
   /** Those that wait for an answer: an end or an error never does. */
   openCount(sessionId: string): Promise<number>;
 }
 
 export interface CheckpointReads {
   ofSession(sessionId: string): Promise<CheckpointRecord[]>;
+}
+
+export interface TokenReads {
+  byHash(hash: string): Promise<TokenRecord | null>;
+  /** API keys, oldest first. */
+  outside(): Promise<TokenRecord[]>;
 }
 
 export interface LeaseReads {
@@ -184,8 +222,7 @@ export interface Tx extends Reads {
   readonly triggers: TriggerReads & TriggerWrites;
   readonly checkpoints: CheckpointReads & { add(record: CheckpointRecord): Promise<void> };
   readonly leases: LeaseReads & LeaseWrites;
-  readonly tokens: {
-    byHash(hash: string): Promise<TokenRecord | null>;
+  readonly tokens: TokenReads & {
     add(token: TokenRecord): Promise<void>;
     revokeOfSession(sessionId: string, at: number): Promise<void>;
   };
@@ -235,6 +272,10 @@ export interface EntryWrites {
 
 export interface TriggerWrites {
   add(trigger: Omit<TriggerRecord, "rootId">): Promise<void>;
+  /** Changes an open one: false where it is closed. */
+  patch(id: string, patch: Partial<TriggerRecord>): Promise<boolean>;
+  /** What happened to a closed one's answer. */
+  seen(id: string, at: number): Promise<void>;
   /** Compare and set: false unless it was open. */
   close(id: string, patch: Partial<TriggerRecord>): Promise<boolean>;
 }

@@ -1,5 +1,6 @@
 import type {
   Agent,
+  Answer,
   CallbackConfig,
   Carrier,
   Delivery,
@@ -13,6 +14,7 @@ import type {
   MessageStatus,
   Outcome,
   Receipt,
+  TokenRight,
   TriggerStatus,
   TurnKind,
   TurnStatus,
@@ -55,6 +57,10 @@ export interface SessionRecord {
   held: "failed" | "stopped" | null;
   /** Until when background work that the driver reported keeps the round open. */
   backgroundUntil: number | null;
+  /** Why nothing is taken from its inbox: a vendor's usage limit, or nothing left to reserve. */
+  parked: Parked | null;
+  /** How much of the open round does not count as its time: sleep, and a daemon that was down. */
+  pausedMs: number;
   evidence: Evidence;
   agentSessionId: string | null;
   /** Raised with every new lease; a writer with an older one loses. */
@@ -81,6 +87,15 @@ export interface SessionRecord {
   replyLostAt: number | null;
 }
 
+export interface Parked {
+  on: "limit" | "budget";
+  since: number;
+  /** When it goes on by itself; null where something must change first. */
+  until: number | null;
+  /** One line: which limit, with its numbers. */
+  reason: string;
+}
+
 export interface TurnRecord {
   id: string;
   rootId: string;
@@ -103,7 +118,11 @@ export interface TurnRecord {
   entryFrom: number;
   entryTo: number | null;
   toolUseCount: number;
+  /** What it has used; what it held where that could not be known (`estimated`). */
   usage: Usage;
+  /** What it holds of the budgets above it while it runs; null where none of them counts that. */
+  reservedTokens: number | null;
+  reservedUsd: number | null;
   receipt: Receipt | null;
   /** How many blocking Kinfold calls it is inside of: above 0 it holds no slot. */
   blocked: number;
@@ -160,10 +179,21 @@ export interface TriggerRecord {
   rootId: string;
   sessionId: string;
   toId: string | null;
+  toPerson: boolean;
   type: string;
   payload: Record<string, unknown>;
   status: TriggerStatus;
   round: number;
+  /** When a person is asked as well, and when the default holds: awake time, moved by sleep. */
+  personAt: number | null;
+  defaultAt: number | null;
+  default: string | null;
+  originalId: string | null;
+  context: string | null;
+  answer: Answer | null;
+  seenAt: number | null;
+  /** Of a vendor's own request: it lives with the process of this fence and no longer. */
+  fence: number | null;
   createdAt: number;
   closedAt: number | null;
 }
@@ -202,6 +232,9 @@ export interface TokenRecord {
   rootId: string | null;
   fence: number | null;
   name: string;
+  /** Of an API key: what it may do, and in which scope; null reaches all. */
+  can: TokenRight[] | null;
+  scope: string | null;
   createdAt: number;
   expiresAt: number | null;
   revokedAt: number | null;
@@ -230,6 +263,16 @@ export interface TreeRecord {
   seq: number;
   xid: number;
   spawnCount: number;
+}
+
+/** What the turns of a session and of those below it have taken of its budget. */
+export interface Spent {
+  tokens: number;
+  usd: number;
+  /** Held by running turns. */
+  reservedTokens: number;
+  reservedUsd: number;
+  turns: number;
 }
 
 export interface Counts {

@@ -38,6 +38,8 @@ export const sessions = table<SessionRecord>(
     outcomeReason: "plain",
     held: "plain",
     backgroundUntil: "plain",
+    parked: "json",
+    pausedMs: "plain",
     evidence: "json",
     agentSessionId: "plain",
     fence: "plain",
@@ -64,6 +66,8 @@ export const sessions = table<SessionRecord>(
     fixed: ["id", "rootId", "createdAt", "entryCount", "positionCount", "turnCount"],
     derived: [
       { column: "callback_on", from: "callback", value: (record) => (record.callback?.enabled ? 1 : 0) },
+      { column: "parked_on", from: "parked", value: (record) => record.parked?.on ?? null },
+      { column: "parked_until", from: "parked", value: (record) => record.parked?.until ?? null },
     ],
   },
 );
@@ -106,6 +110,8 @@ export function sessionReads(q: Query): SessionReads {
       many(sql`SELECT ${columns} FROM sessions
         WHERE node = ${node} AND round_open = 1 AND ended_at IS NULL AND background_until IS NOT NULL
         ORDER BY ${BY_CREATION}`),
+    parkedUntil: (node, at) => many(parkedUntil(node, at)),
+    parkedIn: (rootId) => many(parkedIn(rootId)),
     counts: () => counts(q),
     usageSince: (at) => usageSince(q, at),
     ...familyReads(q),
@@ -194,7 +200,19 @@ const FIRST_QUEUED = raw(
 
 function isReady(node: string): Sql {
   return sql`s.node = ${node} AND s.origin = 'managed' AND s.ended_at IS NULL AND s.held IS NULL
+    AND s.parked_on IS NULL
     AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.session_id = s.id AND t.status = 'running')`;
+}
+
+function parkedUntil(node: string, at: number): Sql {
+  return sql`SELECT ${sessions.columns} FROM sessions
+    WHERE parked_on IS NOT NULL AND parked_until <= ${at} AND node = ${node} AND ended_at IS NULL
+      AND origin = 'managed' ORDER BY parked_until, id`;
+}
+
+function parkedIn(rootId: string): Sql {
+  return sql`SELECT ${sessions.columns} FROM sessions
+    WHERE parked_on IS NOT NULL AND root_id = ${rootId} AND ended_at IS NULL ORDER BY updated_at, id`;
 }
 
 /** Ids are lower-case hexadecimal and dashes, so `g` is above every continuation of a prefix. */

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { uuidv7 } from "uuidv7";
 import { Refusal } from "../contract/index.ts";
+import { budgetRules } from "./budget.spec.ts";
 import { feedRules } from "./feed.spec.ts";
 import type { Commit, Store } from "./port.ts";
 import { recordRules } from "./record.spec.ts";
@@ -40,6 +41,7 @@ export function storeSuite(suite: Suite): void {
     wakeRules(fresh);
     lifeRules(suite);
     recordRules(fresh);
+    budgetRules(fresh);
     feedRules(fresh);
   });
 }

@@ -1,3 +1,4 @@
+import type { TokenReads } from "./port.ts";
 import type { TokenRecord } from "./record.ts";
 import { sql, type Query } from "./sql.ts";
 import { table } from "./table.ts";
@@ -9,13 +10,20 @@ export const tokens = table<TokenRecord>("tokens", {
   rootId: "plain",
   fence: "plain",
   name: "plain",
+  can: "json",
+  scope: "plain",
   createdAt: "plain",
   expiresAt: "plain",
   revokedAt: "plain",
 });
 
-export function tokenReads(q: Query): { byHash(hash: string): Promise<TokenRecord | null> } {
+export function tokenReads(q: Query): TokenReads {
   return {
+    async outside() {
+      const rows = await q.all(sql`SELECT ${tokens.columns} FROM tokens
+        WHERE kind = 'outside' ORDER BY created_at, hash`);
+      return rows.map(tokens.record);
+    },
     async byHash(hash) {
       const row = await q.get(sql`SELECT ${tokens.columns} FROM tokens WHERE hash = ${hash}`);
       return row === null ? null : tokens.record(row);

@@ -1,6 +1,6 @@
 import type { Receipt, Usage } from "../contract/index.ts";
 import type { TurnReads, TurnWrites } from "./port.ts";
-import type { TurnRecord } from "./record.ts";
+import type { Spent, TurnRecord } from "./record.ts";
 import { raw, sql, type Query, type Row, type Sql } from "./sql.ts";
 import { table } from "./table.ts";
 
@@ -29,6 +29,8 @@ export const turns = table<Omit<TurnRecord, "receipt">>(
     entryTo: "plain",
     toolUseCount: "plain",
     usage: "json",
+    reservedTokens: "plain",
+    reservedUsd: "plain",
     blocked: "plain",
     stopBy: "plain",
     stopNote: "plain",
@@ -39,6 +41,7 @@ export const turns = table<Omit<TurnRecord, "receipt">>(
     derived: [
       { column: "tokens", from: "usage", value: (turn) => tokensOf(turn.usage) },
       { column: "usd", from: "usage", value: (turn) => turn.usage?.usd ?? null },
+      { column: "estimated", from: "usage", value: (turn) => (turn.usage?.estimated ? 1 : 0) },
     ],
   },
 );
@@ -70,6 +73,13 @@ export function turnReads(q: Query): TurnReads {
     },
     runningOn: (node) =>
       many(sql`${SELECT} WHERE t.node = ${node} AND t.status = 'running' ORDER BY t.started_at, t.id`),
+    spentBelow: (sessionId, withoutTurnId) => spentBelow(q, sessionId, withoutTurnId),
+    async largest(rootId, profile) {
+      const row = await q.get(sql`SELECT coalesce(max(t.tokens), 0), coalesce(max(t.usd), 0)
+        FROM turns t JOIN sessions s ON s.id = t.session_id
+        WHERE t.root_id = ${rootId} AND s.profile = ${profile} AND t.estimated = 0`);
+      return { tokens: row?.[0] as number, usd: row?.[1] as number };
+    },
   };
 }
 
@@ -94,6 +104,18 @@ export function turnWrites(q: Query, rootId: string): TurnWrites {
       return true;
     },
   };
+}
+
+async function spentBelow(q: Query, sessionId: string, withoutTurnId: string | null): Promise<Spent> {
+  const row = await q.get(sql`WITH RECURSIVE below (id) AS (
+      SELECT id FROM sessions WHERE id = ${sessionId}
+      UNION ALL
+      SELECT s.id FROM sessions s JOIN below b ON s.parent_id = b.id WHERE s.origin = 'managed')
+    SELECT coalesce(sum(t.tokens), 0), coalesce(sum(t.usd), 0), coalesce(sum(t.reserved_tokens), 0),
+      coalesce(sum(t.reserved_usd), 0), count(*)
+    FROM turns t JOIN below b ON b.id = t.session_id WHERE t.id <> ${withoutTurnId ?? ""}`);
+  const [tokens = 0, usd = 0, reservedTokens = 0, reservedUsd = 0, count = 0] = (row ?? []) as number[];
+  return { tokens, usd, reservedTokens, reservedUsd, turns: count };
 }
 
 const NOTHING = raw("");

@@ -1,4 +1,5 @@
 import type { Session, SessionStatus } from "../../contract/index.ts";
+import { asksOf } from "../asking.ts";
 import type { Call } from "../call.ts";
 import { type Client, openConnection } from "../connection.ts";
 import { gridLines } from "../grid.ts";
@@ -18,8 +19,8 @@ export async function run(call: Call): Promise<void> {
     call.io.line(nothing(call));
     return;
   }
-  const parents = await parentNames(client, sessions);
-  for (const line of tableOf(sessions, { open, parents }, call)) call.io.line(line);
+  const [parents, asks] = await Promise.all([parentNames(client, sessions), asksOf(client)]);
+  for (const line of tableOf(sessions, { open, parents, asks }, call)) call.io.line(line);
 }
 
 /** Names of parents, also of those that are not in the list themselves. */
@@ -49,14 +50,13 @@ async function asked(call: Call, open: readonly Session[], list: List): Promise<
 interface Beside {
   readonly open: readonly Session[];
   readonly parents: ReadonlyMap<string, string>;
+  readonly asks: ReadonlyMap<string, string>;
 }
 
-function tableOf(sessions: readonly Session[], { open, parents }: Beside, call: Call): string[] {
+function tableOf(sessions: readonly Session[], { open, parents, asks }: Beside, call: Call): string[] {
   const now = Date.now();
-  const around = surroundings([
-    ...open,
-    ...sessions.filter((session) => !open.some((other) => other.id === session.id)),
-  ]);
+  const others = sessions.filter((session) => !open.some((other) => other.id === session.id));
+  const around = surroundings([...open, ...others], asks);
   const columns = [
     { title: "NAME" },
     { title: "ID" },

@@ -1,4 +1,5 @@
 import type { Entry, Receipt, Session, Turn } from "../../contract/index.ts";
+import { asksOf } from "../asking.ts";
 import type { Call } from "../call.ts";
 import { type Client, openConnection } from "../connection.ts";
 import { receiptLines } from "../receipt.ts";
@@ -14,7 +15,8 @@ export async function run(call: Call): Promise<void> {
   if (call.flags.on("transcript")) return await showTranscript(client, call, session);
   const facts = await factsOf(client, session);
   if (call.io.json) {
-    call.io.answer(facts);
+    const { asks: _, ...answer } = facts;
+    call.io.answer(answer);
     return;
   }
   for (const line of lines(facts, call)) call.io.line(line);
@@ -27,15 +29,17 @@ interface Facts {
   readonly receipt: Receipt;
   readonly turns: readonly Turn[];
   readonly entries: readonly Entry[];
+  readonly asks: ReadonlyMap<string, string>;
 }
 
 async function factsOf(client: Client, session: Session): Promise<Facts> {
   const { id } = session;
-  const [tree, receipt, turns, entries] = await Promise.all([
+  const [tree, receipt, turns, entries, asks] = await Promise.all([
     client.tree({ id }),
     client.receipt({ id }),
     client.turns({ id, limit: 5 }),
     client.entries({ id, limit: 12 }),
+    asksOf(client),
   ]);
   return {
     session,
@@ -43,6 +47,7 @@ async function factsOf(client: Client, session: Session): Promise<Facts> {
     receipt: receipt.receipt,
     turns: turns.turns,
     entries: entries.entries,
+    asks,
   };
 }
 
@@ -50,7 +55,7 @@ function lines(facts: Facts, call: Call): string[] {
   const { session } = facts;
   const { paint } = call.io;
   const now = Date.now();
-  const state = stateWords(session, surroundings(facts.family)(session), now);
+  const state = stateWords(session, surroundings(facts.family, facts.asks)(session), now);
   const row = (title: string, text: string) => `  ${paint("soft", title.padEnd(10))} ${text}`;
   const agent = [session.agent, session.effective.agentVersion, session.model]
     .filter((word) => word !== null)

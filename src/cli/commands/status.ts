@@ -1,22 +1,27 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import type { Agent, Health } from "../../contract/index.ts";
+import { askLine, type Need, needsOf, quoted, timeLeft } from "../asking.ts";
 import type { Call } from "../call.ts";
 import { type Connection, tryConnection } from "../connection.ts";
 import { homeOf } from "../home.ts";
 import type { Paint } from "../paint.ts";
-import { columnsOf, count, duration, oneLine, padTo, tokens, usd } from "../text.ts";
+import { labelOf } from "../sessions.ts";
+import { clip, columnsOf, count, duration, oneLine, padTo, tokens, usd } from "../text.ts";
 
 /** Bare `kinfold`: the screen that teaches the rest. */
 export async function run(call: Call): Promise<void> {
   const connection = await tryConnection(call);
   if (connection === null) return await whenDown(call);
-  const agents = usableFirst((await connection.client.agents({})).agents);
+  const { client, url, health } = connection;
+  const [found, needs] = await Promise.all([client.agents({}), needsOf(client)]);
+  const agents = usableFirst(found.agents);
   if (call.io.json) {
-    call.io.answer({ running: true, url: connection.url, health: connection.health, agents });
+    const triggers = needs.flatMap(({ trigger }) => trigger ?? []);
+    call.io.answer({ running: true, url, health, agents, needsYou: needs.length, triggers });
     return;
   }
-  for (const line of screen(connection, agents, call)) call.io.line(line);
+  for (const line of screen(connection, { agents, needs }, call)) call.io.line(line);
 }
 
 async function whenDown(call: Call): Promise<void> {
@@ -34,7 +39,12 @@ async function whenDown(call: Call): Promise<void> {
   for (const line of hints(call)) call.io.line(line);
 }
 
-function screen(connection: Connection, agents: readonly Agent[], call: Call): string[] {
+interface Facts {
+  readonly agents: readonly Agent[];
+  readonly needs: readonly Need[];
+}
+
+function screen(connection: Connection, { agents, needs }: Facts, call: Call): string[] {
   const { health, url } = connection;
   const { paint } = call.io;
   const up = duration(Date.now() - health.startedAt)
@@ -50,6 +60,7 @@ function screen(connection: Connection, agents: readonly Agent[], call: Call): s
       "",
     ),
     "",
+    ...needRows(needs, call),
     row(
       "Working",
       atWork,
@@ -74,6 +85,38 @@ function screen(connection: Connection, agents: readonly Agent[], call: Call): s
   ];
   if (isFirst) lines.push("  No session yet. Look first: kinfold demo", "");
   return [...lines, ...hints(call)];
+}
+
+/** What only a person can move on, with the command that does it. */
+function needRows(needs: readonly Need[], call: Call): string[] {
+  const { paint } = call.io;
+  if (needs.length === 0) return [row("Needs you", 0, "", paint)];
+  const shown = needs.slice(0, NEEDS_SHOWN).map((need, index) => {
+    const head =
+      index === 0
+        ? `  ${padTo("Needs you", 14)}${paint("amber", String(needs.length))}`
+        : " ".repeat(16 + String(needs.length).length);
+    const hint = need.kind === "Limit" ? "kinfold inbox" : `kinfold answer ${quoted(labelOf(need.session))}`;
+    const room = Math.max(24, call.io.columns() - columnsOf(head) - columnsOf(hint) - 6);
+    return withHint(`${head}   ${clip(needWords(need), room)}`, hint, call);
+  });
+  const more = needs.length - shown.length;
+  return more === 0 ? shown : [...shown, `${" ".repeat(19)}and ${more} more: kinfold inbox`];
+}
+
+function needWords(need: Need): string {
+  const name = labelOf(need.session);
+  if (need.trigger === null) return `${name}: ${need.ask.join(" ")}`;
+  const left = need.until === null ? "" : ` (${leftWords(need.until)})`;
+  return need.kind === "Question"
+    ? `${name} asks: ${askLine(need.trigger)}${left}`
+    : `${name}: ${askLine(need.trigger)}${left}`;
+}
+
+/** Minutes are enough on a screen that stands still. */
+function leftWords(until: number): string {
+  const minutes = Math.floor((until - Date.now()) / 60_000);
+  return minutes >= 1 && minutes < 60 ? `${minutes} min left` : timeLeft(until, Date.now());
 }
 
 function usableFirst(agents: readonly Agent[]): Agent[] {
@@ -120,10 +163,14 @@ function packed(words: readonly string[], columns: number, indent: string): stri
 }
 
 function hints(call: Call): string[] {
-  return [call.io.paint("soft", '  kinfold spawn "…" · run "…" · watch · ls · doctor · help')];
+  return [
+    call.io.paint("soft", '  kinfold spawn "…" · run "…" · watch · inbox · search "…" · doctor · help'),
+  ];
 }
 
 async function ownVersion(): Promise<string> {
   const text = await readFile(new URL("../../../package.json", import.meta.url), "utf8");
   return String((JSON.parse(text) as { version?: unknown }).version ?? "");
 }
+
+const NEEDS_SHOWN = 5;

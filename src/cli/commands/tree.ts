@@ -1,4 +1,5 @@
 import type { Session } from "../../contract/index.ts";
+import { asksOf } from "../asking.ts";
 import type { Call } from "../call.ts";
 import { type Client, openConnection } from "../connection.ts";
 import { familyLines } from "../family.ts";
@@ -15,7 +16,8 @@ export async function run(call: Call): Promise<void> {
     call.io.line('Nothing is open. Start something: kinfold spawn "…"   Earlier ones: kinfold ls --all');
     return;
   }
-  const drawing = { columns: call.io.columns(), paint: call.io.paint, now: Date.now() };
+  const asks = await asksOf(client);
+  const drawing = { columns: call.io.columns(), paint: call.io.paint, now: Date.now(), asks };
   for (const line of familyLines(sessions, drawing)) call.io.line(line);
 }
 

@@ -61,7 +61,7 @@ class Frame {
     const { io } = this.#call;
     this.#view = view;
     const drawing = { columns: io.columns(), paint: io.paint, now: this.#now() };
-    this.#lines = view === null ? [] : familyLines(view.sessions, drawing);
+    this.#lines = view === null ? [] : familyLines(view.sessions, { ...drawing, asks: view.asks });
     const room = Math.max(1, io.rows() - 3);
     this.#top = Math.max(0, Math.min(this.#top, this.#lines.length - room));
     const body = this.#lines.slice(this.#top, this.#top + room);
@@ -100,10 +100,10 @@ class Frame {
     }
     const open = view.sessions.filter(isOpen).length;
     const families = new Set(view.sessions.map((session) => session.rootId)).size;
-    return paint(
-      "soft",
-      clip(`${open} at work, ${count(families, "family", "families")}   ${clock(Date.now())}`, columns()),
-    );
+    const asked = view.sessions.filter((session) => view.asks.has(session.id)).length;
+    const needs = asked === 0 ? "" : `   ◆ ${asked} need${asked === 1 ? "s" : ""} you: kinfold inbox`;
+    const words = `${open} at work, ${count(families, "family", "families")}   ${clock(Date.now())}${needs}`;
+    return paint(asked === 0 ? "soft" : "amber", clip(words, columns()));
   }
 
   #foot(room: number): string {

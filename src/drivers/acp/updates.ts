@@ -83,7 +83,7 @@ export class Updates {
           steps: update.entries.map((entry) => ({ title: entry.content, status: entry.status })),
         });
       case "usage_update":
-        return this.#usage(update.cost);
+        return this.#usage(update.cost, update["_meta"]?.["usage"]);
       case "session_info_update":
         return this.#info(update["_meta"]);
       default:
@@ -118,12 +118,16 @@ export class Updates {
     this.#collected.lastText = null;
   }
 
-  #usage(cost: { amount: number; currency: string } | null | undefined): void {
-    if (cost?.currency !== "USD") return;
-    this.#costTotal = cost.amount;
-    if (this.#mode === "replay") this.#costBefore = cost.amount;
-    const usd = this.#costTotal - this.#costBefore;
-    this.#emit({ kind: "usage", usage: { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd } });
+  /** The cost is the session's, the tokens are the prompt's own; an agent may say either or both. */
+  #usage(cost: { amount: number; currency: string } | null | undefined, counted: unknown): void {
+    const isCost = cost?.currency === "USD";
+    if (isCost) {
+      this.#costTotal = cost.amount;
+      if (this.#mode === "replay") this.#costBefore = cost.amount;
+    }
+    if (!isCost && !isFields(counted)) return;
+    const usd = isCost ? this.#costTotal - this.#costBefore : null;
+    this.#emit({ kind: "usage", usage: { ...countOf(counted), usd } });
   }
 
   #info(meta: Fields | null | undefined): void {
@@ -166,6 +170,18 @@ function collect(into: Collected, update: AgentUpdate): void {
   into.userOpen = null;
   if (update.kind === "text") into.lastText = update.text;
   if (update.kind === "toolResult" && update.ours) into.toolResults.push(update.text);
+}
+
+function countOf(counted: unknown): { inputTokens: number; cachedTokens: number; outputTokens: number } {
+  const number = (name: string): number => {
+    const value = isFields(counted) ? counted[name] : 0;
+    return typeof value === "number" ? value : 0;
+  };
+  return {
+    inputTokens: number("inputTokens"),
+    cachedTokens: number("cachedReadTokens"),
+    outputTokens: number("outputTokens"),
+  };
 }
 
 function textOf(content: ContentBlock): string {

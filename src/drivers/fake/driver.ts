@@ -1,4 +1,4 @@
-import { setTimeout as pause } from "node:timers/promises";
+import { setImmediate as turnOfEvents, setTimeout as pause } from "node:timers/promises";
 import type { Agent } from "../../contract/index.ts";
 import type {
   AgentAnswer,
@@ -13,7 +13,7 @@ import type {
   Replay,
 } from "../port.ts";
 import { Steered, play } from "../sim/play.ts";
-import type { PlayEnd, Stage } from "../sim/play.ts";
+import type { PlayEnd, Stage, Used } from "../sim/play.ts";
 
 export interface FakeOptions {
   readonly name?: string;
@@ -247,6 +247,12 @@ class FakeStage implements Stage {
     return (await this.#request({ kind: "permission", ...request }, signal)).kind === "allow";
   }
 
+  async usage({ input, output, usd }: Used): Promise<void> {
+    const usage = { inputTokens: input, cachedTokens: 0, outputTokens: output, usd };
+    this.#effects.emit({ kind: "usage", usage });
+    await turnOfEvents();
+  }
+
   async misbehave(step: Parameters<Stage["misbehave"]>[0]): Promise<void> {
     if (step.word === "deaf") return this.#effects.turnDeaf();
     const code = step.word === "half" ? 0 : 1;
@@ -299,6 +305,7 @@ function describeAgent(name: string): Agent {
     load: true,
     fork: false,
     cost: "usd",
+    metersCalls: true,
     questions: true,
     models: ["fake-1"],
     defaultModel: "fake-1",

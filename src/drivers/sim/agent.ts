@@ -19,8 +19,10 @@ interface Session {
   readonly journal: Journal;
   readonly mcp: McpClient | null;
   model: string;
-  /** What a load found unfinished. */
+  /** What a load found unfinished, or a usage limit has cut. */
   cut: Cut | null;
+  /** What its prompts have cost in this process. */
+  cost: number;
   turn: { readonly abort: AbortController; readonly steered: Steered } | null;
 }
 
@@ -87,6 +89,7 @@ function openSession(id: string, params: Params, journal: Journal): Session {
     mcp,
     model: MODEL,
     cut: null,
+    cost: 0,
     turn: null,
   };
   sessions.get(id)?.journal.close();
@@ -101,19 +104,35 @@ async function prompt(session: Session, text: string): Promise<object> {
   session.turn = turn;
   try {
     session.journal.appendDurably({ kind: "user", text });
-    const stage = new AcpStage({ ...session, sessionId: session.id, wire, onDeaf });
+    const stage = new AcpStage({
+      ...session,
+      sessionId: session.id,
+      costBefore: session.cost,
+      wire,
+      onDeaf,
+    });
     const cut = asksToGoOn(text) ? session.cut : null;
     for (const each of cut?.unanswered ?? []) turn.steered.add(each);
     const more = cut === null ? null : broughtAlong(text);
     if (more !== null) turn.steered.add(more);
+    const bound = cut?.bound ?? new Map<string, unknown>();
+    let done = cut?.done ?? 0;
     const end = await play({
-      ...(cut ?? { text }),
+      text: cut?.text ?? text,
+      done,
+      bound,
       stage,
       signal: turn.abort.signal,
       steered: turn.steered,
       onSteered: () => session.journal.append({ kind: "answered" }),
-      onStep: (done, bound) => session.journal.append({ kind: "step", done, ...bound }),
+      onStep: (steps, made) => {
+        done = steps;
+        session.journal.append({ kind: "step", done, ...made });
+      },
     });
+    session.cost += end.usage.usd;
+    const isLimited = end.limitSeconds !== null;
+    session.cut = isLimited ? { text: cut?.text ?? text, done, bound, said: null, unanswered: [] } : null;
     if (cut !== null && cut.done >= readPrompt(cut.text).length && cut.said !== null) stage.say(cut.said);
     if (end.stopReason === "error") throw turnError(end.error ?? "failed", end.limitSeconds);
     const { input, output, usd } = end.usage;

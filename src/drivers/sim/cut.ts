@@ -1,6 +1,6 @@
 import type { Record } from "./journal.ts";
 
-/** A prompt whose work was cut by a death, and how far it had come. */
+/** A prompt whose work was cut by a death or a usage limit, and how far it had come. */
 export interface Cut {
   readonly text: string;
   readonly done: number;
@@ -11,12 +11,12 @@ export interface Cut {
   readonly unanswered: readonly string[];
 }
 
-const CUT_MARK = "[Kinfold] Your turn was cut";
+const CUT_MARKS = ["[Kinfold] Your turn was cut", "[Kinfold] The usage limit is over"];
 const MISSING_MARK = "These messages had not reached you:\n\n";
 
 /** Whether a prompt asks to go on with a turn that was cut, as a model would read it. */
 export function asksToGoOn(text: string): boolean {
-  return text.startsWith(CUT_MARK);
+  return CUT_MARKS.some((mark) => text.startsWith(mark));
 }
 
 /** The messages that such a prompt brings along. */

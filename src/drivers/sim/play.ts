@@ -14,6 +14,8 @@ export interface Stage {
   /** Resolves to the answer, or null when it was declined. */
   ask(text: string, options: readonly string[], signal: AbortSignal): Promise<string | null>;
   permit(text: string, signal: AbortSignal): Promise<boolean>;
+  /** A model call is over: what the prompt has used so far. */
+  usage(used: Used, signal: AbortSignal): Promise<void>;
   /** What only a real, badly behaved process can do. */
   misbehave(step: Extract<Step, { word: "crash" | "deaf" | "half" | "flood" }>): Promise<void>;
 }
@@ -33,11 +35,17 @@ export interface Play {
   readonly onStep?: (done: number, bound: { as: string | null; value: unknown }) => void;
 }
 
+export interface Used {
+  readonly input: number;
+  readonly output: number;
+  readonly usd: number;
+}
+
 export interface PlayEnd {
   readonly stopReason: "end_turn" | "cancelled" | "error";
   readonly error: string | null;
   readonly limitSeconds: number | null;
-  readonly usage: { readonly input: number; readonly output: number; readonly usd: number };
+  readonly usage: Used;
 }
 
 /** A queue that a hanging turn can wait on. */
@@ -95,9 +103,12 @@ async function playPrompt(state: State): Promise<void> {
     if (state.signal.aborted || state.stopped !== null) return;
     const step = steps[at]!;
     await playStep(state, step);
-    if (state.signal.aborted || state.stopped !== null) return;
+    const isLimit = step.word === "limit";
+    if (state.signal.aborted || (state.stopped !== null && !isLimit)) return;
     const as = step.word === "tool" ? step.as : null;
     state.onStep?.(at + 1, { as, value: as === null ? null : state.bound.get(as) });
+    // After a usage limit the turn is gone on with behind it.
+    if (isLimit) return;
     await playSteered(state);
   }
 }
@@ -156,7 +167,7 @@ async function playEnding(state: State, step: Step): Promise<void> {
       state.used.input += step.input;
       state.used.output += step.output;
       state.used.usd += step.usd;
-      return;
+      return state.stage.usage(state.used, state.signal);
     case "limit":
       state.stopped = { error: `usage limit, over in ${step.seconds} s`, limitSeconds: step.seconds };
       return;

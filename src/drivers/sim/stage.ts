@@ -2,9 +2,10 @@ import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import type { Journal } from "./journal.ts";
 import type { McpClient } from "./mcp-client.ts";
-import type { Stage } from "./play.ts";
+import type { Stage, Used } from "./play.ts";
 import type { Wire } from "./wire.ts";
 
 export interface StageOptions {
@@ -13,6 +14,8 @@ export interface StageOptions {
   readonly journal: Journal;
   readonly mcp: McpClient | null;
   readonly wire: Wire;
+  /** What the prompts before this one have cost. */
+  readonly costBefore: number;
   /** From now on cancels are not heard, and nothing but a kill ends this process. */
   readonly onDeaf: () => void;
 }
@@ -120,6 +123,20 @@ export class AcpStage implements Stage {
     return reply.outcome.optionId === "yes";
   }
 
+  /** As ACP has it: the cost is the session's. What a vendor adds for the prompt stands in `_meta`. */
+  async usage(used: Used, signal: AbortSignal): Promise<void> {
+    const { input: inputTokens, output: outputTokens } = used;
+    this.#update({
+      sessionUpdate: "usage_update",
+      used: inputTokens + outputTokens,
+      size: CONTEXT_TOKENS,
+      cost: { amount: this.#options.costBefore + used.usd, currency: "USD" },
+      _meta: { usage: { inputTokens, outputTokens } },
+    });
+    // A model call takes its time: whoever wants to stop us because of it can.
+    await pause(CALL_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
+  }
+
   async misbehave(step: Parameters<Stage["misbehave"]>[0]): Promise<void> {
     switch (step.word) {
       case "crash":
@@ -152,6 +169,8 @@ export class AcpStage implements Stage {
 }
 
 const OUTPUT_LENGTH = 65_536;
+const CONTEXT_TOKENS = 200_000;
+const CALL_MS = 50;
 
 /** The exit code, or null after a signal. A cancel ends the child's whole group. */
 async function finish(child: ChildProcess, signal: AbortSignal): Promise<number | null> {

@@ -167,6 +167,10 @@ CREATE TABLE sessions (
   key_caller text COLLATE "C",
   key_hash text,
   reply_lost_at bigint,
+  parked text,
+  parked_on text,
+  parked_until bigint,
+  paused_ms bigint NOT NULL DEFAULT 0,
   CONSTRAINT sessions_pkey PRIMARY KEY (id)
 );
 
@@ -180,6 +184,8 @@ CREATE TABLE tokens (
   created_at bigint NOT NULL,
   expires_at bigint,
   revoked_at bigint,
+  can text,
+  scope text,
   CONSTRAINT tokens_pkey PRIMARY KEY (hash)
 );
 
@@ -202,6 +208,15 @@ CREATE TABLE triggers (
   round bigint NOT NULL,
   created_at bigint NOT NULL,
   closed_at bigint,
+  to_person bigint NOT NULL DEFAULT 0,
+  person_at bigint,
+  default_at bigint,
+  default_answer text,
+  original_id text COLLATE "C",
+  context text,
+  answer text,
+  seen_at bigint,
+  fence bigint,
   CONSTRAINT triggers_pkey PRIMARY KEY (id),
   CONSTRAINT triggers_session_id_fkey FOREIGN KEY (session_id) REFERENCES sessions(id)
 );
@@ -233,6 +248,9 @@ CREATE TABLE turns (
   blocked bigint NOT NULL,
   stop_by text,
   stop_note text,
+  reserved_tokens bigint,
+  reserved_usd double precision,
+  estimated smallint NOT NULL DEFAULT 0,
   CONSTRAINT turns_pkey PRIMARY KEY (id),
   CONSTRAINT turns_session_id_fkey FOREIGN KEY (session_id) REFERENCES sessions(id)
 );
@@ -256,6 +274,7 @@ CREATE UNIQUE INDEX sessions_key ON sessions USING btree (key_caller, key) WHERE
 CREATE INDEX sessions_name ON sessions USING btree (name) WHERE (name IS NOT NULL);
 CREATE INDEX sessions_open ON sessions USING btree (root_id, node) WHERE ((round_open = 1) AND (ended_at IS NULL));
 CREATE INDEX sessions_parent ON sessions USING btree (parent_id, created_at) WHERE (parent_id IS NOT NULL);
+CREATE INDEX sessions_parked ON sessions USING btree (parked_on, parked_until) WHERE (parked_on IS NOT NULL);
 CREATE INDEX sessions_reply_lost ON sessions USING btree (parent_id, key_hash) WHERE (reply_lost_at IS NOT NULL);
 CREATE INDEX sessions_root ON sessions USING btree (root_id, created_at);
 CREATE INDEX sessions_short_id ON sessions USING btree (short_id);
@@ -263,7 +282,9 @@ CREATE INDEX sessions_unseen ON sessions USING btree (id) WHERE (seen = 0);
 CREATE INDEX tokens_root ON tokens USING btree (root_id) WHERE (root_id IS NOT NULL);
 CREATE INDEX tokens_session ON tokens USING btree (session_id) WHERE (session_id IS NOT NULL);
 CREATE INDEX trees_xid ON trees USING btree (xid);
+CREATE INDEX triggers_due ON triggers USING btree (default_at, person_at) WHERE (status = 'open'::text);
 CREATE INDEX triggers_open ON triggers USING btree (session_id) WHERE (status = 'open'::text);
+CREATE INDEX triggers_person ON triggers USING btree (status, to_person) WHERE (status = 'open'::text);
 CREATE INDEX triggers_root ON triggers USING btree (root_id);
 CREATE INDEX triggers_session ON triggers USING btree (session_id, created_at);
 CREATE INDEX turns_root ON turns USING btree (root_id);

@@ -177,7 +177,7 @@ CREATE TABLE sessions (
   key_caller TEXT,
   key_hash TEXT,
   reply_lost_at INTEGER
-) STRICT;
+, parked TEXT, parked_on TEXT, parked_until INTEGER, paused_ms INTEGER NOT NULL DEFAULT 0) STRICT;
 
 CREATE INDEX sessions_created ON sessions (created_at, id);
 
@@ -188,6 +188,8 @@ CREATE INDEX sessions_name ON sessions (name) WHERE name IS NOT NULL;
 CREATE INDEX sessions_open ON sessions (root_id, node) WHERE round_open = 1 AND ended_at IS NULL;
 
 CREATE INDEX sessions_parent ON sessions (parent_id, created_at) WHERE parent_id IS NOT NULL;
+
+CREATE INDEX sessions_parked ON sessions (parked_on, parked_until) WHERE parked_on IS NOT NULL;
 
 CREATE INDEX sessions_reply_lost ON sessions (parent_id, key_hash) WHERE reply_lost_at IS NOT NULL;
 
@@ -207,7 +209,7 @@ CREATE TABLE tokens (
   created_at INTEGER NOT NULL,
   expires_at INTEGER,
   revoked_at INTEGER
-) STRICT;
+, can TEXT, scope TEXT) STRICT;
 
 CREATE INDEX tokens_root ON tokens (root_id) WHERE root_id IS NOT NULL;
 
@@ -233,9 +235,13 @@ CREATE TABLE triggers (
   round INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   closed_at INTEGER
-) STRICT;
+, to_person INTEGER NOT NULL DEFAULT 0, person_at INTEGER, default_at INTEGER, default_answer TEXT, original_id TEXT, context TEXT, answer TEXT, seen_at INTEGER, fence INTEGER) STRICT;
+
+CREATE INDEX triggers_due ON triggers (default_at, person_at) WHERE status = 'open';
 
 CREATE INDEX triggers_open ON triggers (session_id) WHERE status = 'open';
+
+CREATE INDEX triggers_person ON triggers (status, to_person) WHERE status = 'open';
 
 CREATE INDEX triggers_root ON triggers (root_id);
 
@@ -268,7 +274,7 @@ CREATE TABLE turns (
   blocked INTEGER NOT NULL,
   stop_by TEXT,
   stop_note TEXT
-) STRICT;
+, reserved_tokens INTEGER, reserved_usd REAL, estimated INTEGER NOT NULL DEFAULT 0) STRICT;
 
 CREATE INDEX turns_root ON turns (root_id);
 

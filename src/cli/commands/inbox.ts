@@ -1,0 +1,52 @@
+import { answerCommands, type Need, needsOf, timeLeft } from "../asking.ts";
+import type { Call } from "../call.ts";
+import { openConnection } from "../connection.ts";
+import { labelOf } from "../sessions.ts";
+import { ago, count, oneLine } from "../text.ts";
+
+export async function run(call: Call): Promise<void> {
+  const { client, health } = await openConnection(call);
+  const needs = await needsOf(client);
+  if (call.io.json) {
+    call.io.answer({
+      triggers: needs.flatMap(({ trigger, family }) => (trigger === null ? [] : [{ ...trigger, family }])),
+      limits: needs.filter(({ trigger }) => trigger === null).map(({ session }) => session),
+    });
+    return;
+  }
+  if (needs.length === 0) {
+    const atWork = health.counts.running + health.counts.waiting;
+    call.io.line(`Nothing needs you.${atWork === 0 ? "" : ` ${count(atWork, "session")} at work.`}`);
+    return;
+  }
+  for (const [index, need] of needs.entries()) {
+    if (index > 0) call.io.line();
+    for (const line of needLines(need, call, Date.now())) call.io.line(line);
+  }
+}
+
+/** One item: kind and time left, the exact ask, where it comes from, how to answer, what happens else. */
+export function needLines(need: Need, call: Call, now: number): string[] {
+  const { paint } = call.io;
+  const kind = need.isEscalated ? `${need.kind}, passed on by its parent` : need.kind;
+  const left = timeLeft(need.until, now);
+  const isUrgent = need.until !== null && need.until - now < 60_000;
+  const family = need.family === null ? "" : ` · ${need.family}`;
+  const asked = need.trigger === null ? "" : `, asked ${ago(now - need.trigger.createdAt)}`;
+  const context = need.trigger?.context;
+  return [
+    `${paint("amber", "◆")} ${paint("bold", kind)}   ${paint(isUrgent ? "bold" : "soft", left)}`,
+    ...need.ask.map((line) => `  ${line}`),
+    paint("soft", `  ${labelOf(need.session)}${family}${asked}`),
+    ...(context == null ? [] : [`  its parent says: "${oneLine(context)}"`]),
+    ...answerCommands(need).map((line) => `    ${line}`),
+    ...fallback(need).map((line) => paint("soft", `  ${line}`)),
+  ];
+}
+
+function fallback(need: Need): string[] {
+  if (need.until === null || need.trigger === null) return [];
+  const { default: stated } = need.trigger;
+  if (need.kind === "Permission") return ["without an answer: denied"];
+  return stated === null ? [] : [`without an answer: ${oneLine(stated)}`];
+}

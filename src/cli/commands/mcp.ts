@@ -1,0 +1,225 @@
+import { readFile } from "node:fs/promises";
+import { type ListedTool, toolsFor } from "../../contract/tool.ts";
+import { TOOL_WORDS } from "../../contract/tool-words.ts";
+import type { Call } from "../call.ts";
+import { homeOf } from "../home.ts";
+import { helloAnswer, negotiated } from "../mcp-hello.ts";
+import { forward, type Link, NotConnected, type Sending, TokenRefused, trouble } from "../mcp-link.ts";
+import {
+  clientNameIn,
+  errorAnswer,
+  LineReader,
+  type McpMessage,
+  messageOf,
+  recordOf,
+} from "../mcp-message.ts";
+
+/** How long the first questions of a client have before the daemon is looked for. */
+const HELLO_MS = 200;
+/** How long a call may still take when the client has closed our input. */
+const LEAVE_MS = 5_000;
+/** How often, and how much later each time, a daemon that went away is looked for. */
+const ATTEMPTS = 6;
+const RETRY_MS = 200;
+const SESSION_TOKEN = /^kfs_/;
+const BLOCKING = new Set(["wait_session", "subagent", "ask_user_question", "plan_review"]);
+
+/** The tools over stdio: answers what a client asks first by itself, and hands the rest to the daemon. */
+export async function run(call: Call): Promise<void> {
+  const server = new StdioServer(call, await ownVersion());
+  const lines = new LineReader();
+  for await (const piece of call.io.stdin as AsyncIterable<Buffer>) {
+    for (const line of lines.push(piece)) server.take(line);
+  }
+  await server.leave();
+}
+
+interface Flight {
+  readonly blocks: boolean;
+  readonly controller: AbortController;
+  isAnswered: boolean;
+}
+
+class StdioServer {
+  readonly #call: Call;
+  readonly #version: string;
+  readonly #inFlight = new Map<string | number, Flight>();
+  readonly #open = new Set<Promise<void>>();
+  #initialize: McpMessage | null = null;
+  #clientName = "unknown client";
+  #link: Promise<Link> | null = null;
+  #token: string | null = null;
+
+  constructor(call: Call, version: string) {
+    this.#call = call;
+    this.#version = version;
+    const given = call.env["KINFOLD_TOKEN"]?.trim() ?? "";
+    if (SESSION_TOKEN.test(given)) this.#token = given;
+  }
+
+  take(line: string): void {
+    let read: unknown;
+    try {
+      read = JSON.parse(line);
+    } catch {
+      return this.#write(errorAnswer(null, -32_700, "Parse error: the line is not JSON."));
+    }
+    for (const whole of Array.isArray(read) ? read : [read]) {
+      const task = this.#serve(messageOf(whole)).finally(() => this.#open.delete(task));
+      this.#open.add(task);
+    }
+  }
+
+  /** The client has gone: nobody would read what a wait brings, so it is ended; the rest may finish. */
+  async leave(): Promise<void> {
+    for (const { blocks, controller } of this.#inFlight.values()) if (blocks) controller.abort();
+    const late = setTimeout(() => {
+      for (const { controller } of this.#inFlight.values()) controller.abort();
+    }, LEAVE_MS);
+    await Promise.all(this.#open);
+    clearTimeout(late);
+  }
+
+  async #serve(message: McpMessage): Promise<void> {
+    if (message.method === "notifications/initialized") return;
+    if (message.method === "notifications/cancelled") return this.#cancel(message.params["requestId"]);
+    if (message.method === "initialize") this.#initialize = message;
+    this.#clientName = clientNameIn(message) ?? this.#clientName;
+    const hello = this.#isKnown
+      ? null
+      : await helloAnswer(message, { version: this.#version, tools: () => this.#tools() });
+    if (hello === null) return this.#forward(message);
+    this.#write(hello);
+    // The daemon is found while the client is busy with what it got, not before it got it.
+    if (message.method === "tools/list") setImmediate(() => this.#warm());
+    else setTimeout(() => this.#warm(), HELLO_MS).unref();
+  }
+
+  /** A session that we run has its own token and its own list; the daemon knows it. */
+  get #isKnown(): boolean {
+    return SESSION_TOKEN.test(this.#call.env["KINFOLD_TOKEN"]?.trim() ?? "");
+  }
+
+  /** An agent that we started has its tools already, and may not be a session of its own beside that. */
+  async #tools(): Promise<readonly ListedTool[]> {
+    if (this.#call.env["KINFOLD_LEASE"]) return [];
+    return toolsFor("attached", { aliases: await listsAliases(this.#call) });
+  }
+
+  #warm(): void {
+    this.#connected().catch((error: unknown) => {
+      this.#call.io.note(`kinfold mcp: ${error instanceof Error ? error.message : String(error)}`);
+    });
+  }
+
+  async #forward(message: McpMessage): Promise<void> {
+    const controller = new AbortController();
+    const { id } = message;
+    const flight: Flight = {
+      blocks: BLOCKING.has(String(message.params["name"])),
+      controller,
+      isAnswered: false,
+    };
+    if (id !== null) this.#inFlight.set(id, flight);
+    const write = (answer: unknown): void => {
+      if (id !== null && recordOf(answer)["id"] === id) flight.isAnswered = true;
+      this.#write(answer);
+    };
+    try {
+      await this.#send(message, { version: this.#agreed(), signal: controller.signal, write });
+    } catch (error) {
+      const isOver = controller.signal.aborted || flight.isAnswered;
+      if (!isOver && id !== null) this.#write(trouble(message, sentenceOf(error)));
+    } finally {
+      if (id !== null) this.#inFlight.delete(id);
+    }
+  }
+
+  /** A daemon that went away is looked for again, and started where it does not come back by itself. */
+  async #send(message: McpMessage, sending: Sending): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      const wasLinked = this.#link !== null || attempt > 1;
+      try {
+        return await forward(await this.#connected(), message, sending);
+      } catch (error) {
+        const mayRepeat = wasLinked && this.#mayRepeat(message, error);
+        if (sending.signal.aborted || !mayRepeat || attempt === ATTEMPTS) throw error;
+        if (error instanceof TokenRefused) this.#token = null;
+        this.#link = null;
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS * attempt));
+      }
+    }
+  }
+
+  /** What was cut on the way may have been done: only what changes nothing is asked again. */
+  #mayRepeat(message: McpMessage, error: unknown): boolean {
+    if (error instanceof TokenRefused) return !this.#isKnown;
+    if (error instanceof NotConnected || recordOf(error)["code"] === "daemon_unreachable") return true;
+    const words = TOOL_WORDS.find(({ name }) => name === message.params["name"]);
+    return message.method !== "tools/call" || words?.reads === true;
+  }
+
+  #agreed(): string | null {
+    return this.#initialize === null ? null : negotiated(this.#initialize.params["protocolVersion"]);
+  }
+
+  #cancel(requestId: unknown): void {
+    if (typeof requestId !== "string" && typeof requestId !== "number") return;
+    this.#inFlight.get(requestId)?.controller.abort();
+  }
+
+  #connected(): Promise<Link> {
+    this.#link ??= this.#connect().catch((error: unknown) => {
+      this.#link = null;
+      throw error;
+    });
+    return this.#link;
+  }
+
+  /** The daemon's code is large and the client waits for its first answer, so it is loaded only now. */
+  async #connect(): Promise<Link> {
+    const { openConnection } = await import("../connection.ts");
+    const { client, url } = await openConnection(this.#call, { start: true });
+    if (this.#token === null) {
+      const asked = { client: this.#clientName, cwd: process.cwd(), pid: process.ppid };
+      this.#token = (await client.attach(asked)).token;
+    }
+    const link = { url, token: this.#token };
+    await this.#introduce(link);
+    return link;
+  }
+
+  /** The daemon keeps a client's name by its token: how long a call may block depends on it. */
+  async #introduce(link: Link): Promise<void> {
+    if (this.#initialize === null || this.#isKnown) return;
+    const sending = { version: null, signal: AbortSignal.timeout(10_000), write: () => undefined };
+    await forward(link, this.#initialize, sending);
+  }
+
+  #write(message: unknown): void {
+    this.#call.io.stdout.write(`${JSON.stringify(message)}\n`);
+  }
+}
+
+/** Reading the configuration takes longer than a client should wait, so that is done only where it matters. */
+async function listsAliases(call: Call): Promise<boolean> {
+  const paths = homeOf(call);
+  const text = await readFile(paths.configFile, "utf8").catch(() => "");
+  if (!text.includes("aliases") && !call.env["KINFOLD_MCP_ALIASES"]) return false;
+  const { loadConfig } = await import("../../config/load.ts");
+  return loadConfig({ home: paths.home, cwd: paths.home, env: call.env, flags: {} }).config.mcp.aliases;
+}
+
+/** A refusal says what to do next by itself; any other trouble is the daemon's silence. */
+function sentenceOf(error: unknown): string {
+  const { name, code, next } = recordOf(error);
+  const text = error instanceof Error ? error.message : String(error);
+  if (name === "Refusal") return `${String(code)}: ${text}`;
+  const more = Array.isArray(next) ? ` ${next.join(" ")}` : "";
+  return `not_available: The daemon did not answer: ${text}${more} What it had accepted is not lost: list_sessions shows it.`;
+}
+
+async function ownVersion(): Promise<string> {
+  const text = await readFile(new URL("../../../package.json", import.meta.url), "utf8");
+  return String((JSON.parse(text) as { version?: unknown }).version ?? "unknown");
+}

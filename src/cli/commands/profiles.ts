@@ -1,0 +1,134 @@
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { loadProfiles, prepareHome, type ProfileSet, readProfile, trustProject } from "../../config/index.ts";
+import type { Profile } from "../../contract/index.ts";
+import type { Call } from "../call.ts";
+import { Failure } from "../failure.ts";
+import { gridLines } from "../grid.ts";
+import { homeOf } from "../home.ts";
+import { nearest } from "../nearest.ts";
+import { confirm } from "../prompt.ts";
+import { limitWords } from "../spawning.ts";
+import { count, harmless, oneLine } from "../text.ts";
+
+export async function run(call: Call): Promise<void> {
+  const [action, subject] = call.args;
+  if (action === "trust") return await trust(call, resolve(subject ?? "."));
+  const set = loadProfiles({ home: homeOf(call).home, project: process.cwd() });
+  if (action === "show") return show(call, set, subject);
+  if (call.io.json) {
+    call.io.answer(set);
+    return;
+  }
+  list(call, set);
+}
+
+function list(call: Call, set: ProfileSet): void {
+  const rows = set.profiles.map((profile) => [
+    { text: profile.name, colour: "bold" as const },
+    { text: oneLine(profile.description) },
+    { text: oneLine(profile.from), colour: "soft" as const },
+  ]);
+  const columns = [{ title: "PROFILE" }, { title: "WHAT FOR", flexible: true }, { title: "FROM" }];
+  for (const line of gridLines(columns, rows, { columns: call.io.columns(), paint: call.io.paint }))
+    call.io.line(line);
+  if (set.untrusted.length === 0) return;
+  call.io.line();
+  for (const { name, file } of set.untrusted)
+    call.io.line(`${oneLine(name)}: ${oneLine(file)} is not trusted yet`);
+  call.io.line("Look at the files, then: kinfold profiles trust");
+}
+
+function show(call: Call, set: ProfileSet, name: string | undefined): void {
+  const profile = set.profiles.find((each) => each.name === name);
+  if (profile === undefined) throw unknown(set, name);
+  if (call.io.json) {
+    call.io.answer({ profile });
+    return;
+  }
+  const { paint } = call.io;
+  call.io.line(`${paint("bold", profile.name)}  ${oneLine(profile.description)}`);
+  for (const [title, text] of facts(profile)) call.io.line(`  ${paint("soft", title.padEnd(11))} ${text}`);
+  call.io.line();
+  call.io.line(harmless(profile.instructions) || paint("soft", "No instructions of its own."));
+}
+
+function facts(profile: Profile): [string, string][] {
+  const rows: [string, string | null][] = [
+    ["agent", profile.agent],
+    ["model", profile.model],
+    ["permission", profile.permission],
+    ["tools", profile.tools?.join(", ") ?? null],
+    ["without", profile.disallowedTools.join(", ")],
+    ["mcp", profile.mcp?.join(", ") ?? null],
+    [
+      "limits",
+      limitWords(profile.maxTurns === null ? profile.limits : { turns: profile.maxTurns, ...profile.limits }),
+    ],
+    ["accepts", profile.accepts.join(", ")],
+    ["from", profile.from],
+  ];
+  return rows.flatMap(([title, text]) =>
+    text === null || text === "" ? [] : [[title, oneLine(text)] as [string, string]],
+  );
+}
+
+function unknown(set: ProfileSet, name: string | undefined): Failure {
+  const names = set.profiles.map((profile) => profile.name);
+  const untrusted = set.untrusted.find((each) => each.name === name);
+  if (untrusted !== undefined) {
+    return new Failure(
+      "refused",
+      `The profile "${oneLine(untrusted.name)}" is not trusted yet: ${oneLine(untrusted.file)}.`,
+      {
+        code: "untrusted_project",
+        next: ["Look at the file, then: kinfold profiles trust"],
+      },
+    );
+  }
+  const close = name === undefined ? [] : nearest(name, names);
+  return new Failure(
+    "refused",
+    name === undefined ? "Which profile? A name is missing." : `There is no profile "${oneLine(name)}".`,
+    {
+      code: "unknown_profile",
+      next: [...close.slice(0, 1).map((each) => `Did you mean: ${each}`), `There are: ${names.join(", ")}`],
+    },
+  );
+}
+
+/** What a project's files would have agents do, before a person says yes to it. */
+async function trust(call: Call, project: string): Promise<void> {
+  if (!existsSync(project)) {
+    throw new Failure("refused", `There is no folder ${project}.`, { code: "cwd_not_found" });
+  }
+  const paths = homeOf(call);
+  const waiting = loadProfiles({ home: paths.home, project }).untrusted;
+  if (waiting.length === 0) {
+    const there = existsSync(join(project, ".kinfold", "agents"));
+    const text = there
+      ? "All profile files of this project are trusted already."
+      : `There are no profile files in ${join(project, ".kinfold", "agents")}.`;
+    if (call.io.json) call.io.answer({ trusted: [] });
+    else call.io.line(text);
+    return;
+  }
+  const files = waiting.map(({ file }) => readProfile(file, file));
+  if (!call.io.json) for (const profile of files) for (const line of summary(profile)) call.io.note(line);
+  if (!call.flags.on("yes") && call.io.tty && call.io.stdin.isTTY === true) {
+    if (!(await confirm(call, `Trust ${count(files.length, "file")} as they are now?`)))
+      throw new Failure("cancelled", "Nothing was trusted.", { code: "not_confirmed" });
+  }
+  prepareHome(paths);
+  trustProject(paths.home, project);
+  if (call.io.json) call.io.answer({ trusted: files.map(({ from }) => from) });
+  else
+    call.io.line(
+      `${call.io.paint("green", "✓")} ${count(files.length, "profile")} trusted: ${files.map(({ name }) => name).join(", ")}. A change of a file asks again.`,
+    );
+}
+
+function summary(profile: Profile): string[] {
+  const lines = facts(profile).map(([title, text]) => `  ${title.padEnd(11)} ${text}`);
+  return [`${profile.name}: ${oneLine(profile.description)}`, ...lines];
+}

@@ -1,0 +1,135 @@
+import { type Token, TokenRight } from "../../contract/index.ts";
+import type { Call } from "../call.ts";
+import { type Client, openConnection } from "../connection.ts";
+import { Failure } from "../failure.ts";
+import { gridLines } from "../grid.ts";
+import { nearest } from "../nearest.ts";
+import { ago, oneLine } from "../text.ts";
+
+export async function run(call: Call): Promise<void> {
+  const [action = "ls", name] = call.args;
+  if (action === "create") return await create(call, required(name, "create ci --can read,spawn"));
+  if (action === "revoke") return await revoke(call, required(name, "revoke ci"));
+  const { client } = await openConnection(call);
+  return await list(client, call);
+}
+
+/** Only the secret goes to standard output, so that a script can keep it in a variable. */
+async function create(call: Call, name: string): Promise<void> {
+  const can = rightsOf(call.flags.text("can") ?? "read");
+  const { client } = await openConnection(call, { start: true });
+  const scope = call.flags.text("scope") ?? null;
+  const expiresInMs = call.flags.number("expires") ?? null;
+  const made = await client.createToken({ name, can, scope, expiresInMs });
+  if (call.io.json) {
+    call.io.answer(made);
+    return;
+  }
+  call.io.line(made.secret);
+  call.io.note(
+    `${reach(made.token)}. It is shown only now; revoke it: kinfold tokens revoke ${made.token.id}`,
+  );
+}
+
+async function list(client: Client, call: Call): Promise<void> {
+  const { tokens } = await client.listTokens({});
+  if (call.io.json) {
+    call.io.answer({ tokens });
+    return;
+  }
+  if (tokens.length === 0) {
+    call.io.line("No API keys yet. Make one: kinfold tokens create ci --can read,spawn --expires 30d");
+    return;
+  }
+  const now = Date.now();
+  const titles = ["NAME", "ID", "MAY", "SCOPE", "MADE", "STATE"];
+  const rows = tokens.map((token) => {
+    const state = stateOf(token, now);
+    const colour = state.isValid ? null : ("soft" as const);
+    return [
+      { text: oneLine(token.name), colour },
+      { text: token.id, colour: "soft" as const },
+      { text: token.can.join(", "), colour },
+      { text: oneLine(token.scope ?? "all"), colour },
+      { text: ago(now - token.createdAt), colour: "soft" as const },
+      { text: state.words, colour },
+    ];
+  });
+  const columns = titles.map((title) => ({ title, ...(title === "MADE" ? { dropped: 1 } : {}) }));
+  for (const line of gridLines(columns, rows, { columns: call.io.columns(), paint: call.io.paint }))
+    call.io.line(line);
+}
+
+async function revoke(call: Call, name: string): Promise<void> {
+  const { client } = await openConnection(call);
+  const { token } = await client.revokeToken({ id: await idOf(client, name) });
+  if (call.io.json) call.io.answer({ token });
+  else
+    call.io.line(`${call.io.paint("green", "✓")} ${oneLine(token.name)} is revoked; its open streams end.`);
+}
+
+/** A name may have been used before: the key that is still valid is meant. */
+async function idOf(client: Client, name: string): Promise<string> {
+  const { tokens } = await client.listTokens({});
+  const found = tokens.filter((token) => token.id === name || token.name === name);
+  const valid = found.filter((token) => token.revokedAt === null);
+  const [one, ...more] = valid.length > 0 ? valid : found;
+  if (one === undefined) {
+    const names = [...new Set(tokens.map((token) => oneLine(token.name)))];
+    throw new Failure("refused", `There is no API key "${oneLine(name)}".`, {
+      code: "not_found",
+      next: [
+        ...nearest(name, names).map((each) => `Did you mean: ${each}`),
+        "All of them: kinfold tokens ls",
+      ],
+    });
+  }
+  if (more.length === 0 || valid.length === 0) return one.id;
+  throw new Failure("refused", `${found.length} valid keys have the name "${oneLine(name)}". Say which:`, {
+    code: "ambiguous_reference",
+    next: valid.map(
+      (token) => `kinfold tokens revoke ${token.id}   (made ${ago(Date.now() - token.createdAt)})`,
+    ),
+  });
+}
+
+function rightsOf(text: string): TokenRight[] {
+  const words = text.split(",").map((word) => word.trim().toLowerCase());
+  for (const word of words) {
+    if (TokenRight.safeParse(word).success) continue;
+    const [close] = nearest(word, TokenRight.options);
+    throw new Failure("refused", `There is no right "${oneLine(word)}".`, {
+      code: "wrong_use",
+      next: [
+        ...(close === undefined ? [] : [`Did you mean: ${close}`]),
+        `Allowed: ${TokenRight.options.join(", ")}`,
+      ],
+    });
+  }
+  return [...new Set(words as TokenRight[])];
+}
+
+function reach(token: Token): string {
+  const where = token.scope === null ? "in every scope" : `in the scope ${oneLine(token.scope)}`;
+  const until = token.expiresAt === null ? "without an end" : `until ${day(token.expiresAt)}`;
+  return `${oneLine(token.name)} may ${token.can.join(", ")} ${where}, ${until}`;
+}
+
+function stateOf(token: Token, now: number): { words: string; isValid: boolean } {
+  if (token.revokedAt !== null) return { words: `revoked ${ago(now - token.revokedAt)}`, isValid: false };
+  if (token.expiresAt === null) return { words: "valid", isValid: true };
+  if (token.expiresAt <= now) return { words: `expired ${ago(now - token.expiresAt)}`, isValid: false };
+  return { words: `valid until ${day(token.expiresAt)}`, isValid: true };
+}
+
+function day(at: number): string {
+  return new Date(at).toLocaleString("sv").slice(0, 16);
+}
+
+function required(name: string | undefined, example: string): string {
+  if (name !== undefined) return name;
+  throw new Failure("refused", "Which key? A name is missing.", {
+    code: "wrong_use",
+    next: [`Example: kinfold tokens ${example}`, "All of them: kinfold tokens ls"],
+  });
+}

@@ -1,0 +1,65 @@
+/** A message of the protocol, as far as this process looks into it. */
+export interface McpMessage {
+  readonly id: string | number | null;
+  /** Null for an answer to something the daemon asked. */
+  readonly method: string | null;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly meta: Readonly<Record<string, unknown>>;
+  readonly whole: unknown;
+}
+
+export type McpId = string | number | null;
+
+const PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion";
+const CLIENT_INFO = "io.modelcontextprotocol/clientInfo";
+
+export function messageOf(whole: unknown): McpMessage {
+  const { id, method, params } = recordOf(whole);
+  const inner = recordOf(params);
+  return {
+    id: typeof id === "string" || typeof id === "number" ? id : null,
+    method: typeof method === "string" ? method : null,
+    params: inner,
+    meta: recordOf(inner["_meta"]),
+    whole,
+  };
+}
+
+/** The protocol version a message names itself, as those without `initialize` do. */
+export function versionIn(message: McpMessage): string | null {
+  const version = message.meta[PROTOCOL_VERSION];
+  return typeof version === "string" ? version : null;
+}
+
+/** What the client calls itself, in any era. */
+export function clientNameIn(message: McpMessage): string | null {
+  const told = message.method === "initialize" ? message.params["clientInfo"] : message.meta[CLIENT_INFO];
+  const { name } = recordOf(told);
+  return typeof name === "string" && name.trim() !== "" ? name.trim().slice(0, 100) : null;
+}
+
+export function answer(id: McpId, result: object): object {
+  return { jsonrpc: "2.0", id, result };
+}
+
+export function errorAnswer(id: McpId, code: number, message: string): object {
+  return { jsonrpc: "2.0", id, error: { code, message } };
+}
+
+/** Whole lines of pieces that may be cut anywhere: only LF ends a message. */
+export class LineReader {
+  readonly #decoder = new TextDecoder();
+  #rest = "";
+
+  push(piece: Uint8Array): string[] {
+    const lines = (this.#rest + this.#decoder.decode(piece, { stream: true })).split("\n");
+    this.#rest = lines.pop() ?? "";
+    return lines.filter((line) => line.trim() !== "");
+  }
+}
+
+export function recordOf(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : {};
+}

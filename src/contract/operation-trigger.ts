@@ -1,0 +1,85 @@
+import { z } from "zod";
+import { FOUND, One, type OperationSpec } from "./operation-spec.ts";
+import {
+  AskInput,
+  Asked,
+  EscalateInput,
+  FireInput,
+  FireOutput,
+  PlanInput,
+  RespondInput,
+  RespondOutput,
+  Trigger,
+} from "./trigger.ts";
+
+/** What goes up and comes down: questions, plans, permissions, ends, things fired. */
+export const TRIGGER = {
+  ask: {
+    summary: "Ask the parent, or through it the person, and wait for the answer.",
+    input: AskInput,
+    output: Asked,
+    refusals: ["forbidden"],
+    mcp: "ask_user_question",
+    sessions: true,
+  },
+  planReview: {
+    summary: "Submit a plan to the parent or the person and wait for approval.",
+    input: PlanInput,
+    output: Asked,
+    refusals: ["forbidden"],
+    mcp: "plan_review",
+    sessions: true,
+  },
+  respond: {
+    summary: "Answer a trigger: a question, a plan, a permission, or a child's end.",
+    input: RespondInput,
+    output: RespondOutput,
+    refusals: [
+      "unknown_trigger",
+      "already_answered",
+      "bad_answer",
+      "may_not_allow",
+      "not_a_child",
+      "session_ended",
+    ],
+    http: { method: "POST", path: "/api/triggers/:id/respond" },
+    mcp: "respond_to_trigger",
+    cli: "answer",
+    sessions: true,
+  },
+  escalate: {
+    summary: "Pass a trigger on to the person; answering either answers both.",
+    input: EscalateInput,
+    output: RespondOutput,
+    refusals: ["unknown_trigger", "already_answered", "bad_answer", "not_a_child"],
+    http: { method: "POST", path: "/api/triggers/:id/escalate" },
+    mcp: "escalate_trigger",
+    sessions: true,
+  },
+  fire: {
+    summary: "Notify a session of something without waiting.",
+    input: FireInput,
+    output: FireOutput,
+    refusals: [...FOUND, "invalid_input", "prompt_too_large", "session_ended", "not_a_child", "key_reused"],
+    http: { method: "POST", path: "/api/sessions/:id/triggers" },
+    mcp: "fire_trigger",
+    sessions: true,
+  },
+  listTriggers: {
+    summary: "Open triggers, nearest deadline first: those for the person, or all.",
+    input: z.strictObject({ for: z.enum(["person", "all"]).default("person") }),
+    output: z.object({ triggers: z.array(Trigger.extend({ sessionName: z.string().nullable() })) }),
+    refusals: [],
+    http: { method: "GET", path: "/api/triggers" },
+    cli: "inbox",
+    sessions: false,
+  },
+  triggers: {
+    summary: "The triggers a session has fired.",
+    input: One,
+    output: z.object({ triggers: z.array(Trigger) }),
+    refusals: FOUND,
+    http: { method: "GET", path: "/api/sessions/:id/triggers" },
+    sessions: true,
+  },
+} as const satisfies Record<string, OperationSpec>;

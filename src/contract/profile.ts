@@ -1,0 +1,69 @@
+import { z } from "zod";
+import { Agent } from "./agent.ts";
+import { CallbackPatch, Permission } from "./session.ts";
+
+/** What a session may spend at most. A child's is never more than what its parent has left. */
+export const Budget = z.strictObject({
+  usd: z.number().min(0).optional(),
+  tokens: z.int().min(0).optional(),
+  turns: z.int().min(1).optional(),
+  minutes: z.number().min(0).optional(),
+});
+export type Budget = z.infer<typeof Budget>;
+
+export const BudgetPatch = z
+  .strictObject({
+    usd: z.number().min(0).nullable(),
+    tokens: z.int().min(0).nullable(),
+    turns: z.int().min(1).nullable(),
+    minutes: z.number().min(0).nullable(),
+  })
+  .partial();
+export type BudgetPatch = z.infer<typeof BudgetPatch>;
+
+/** A named way to start a session; a Markdown file, its body the instructions. It can only narrow. */
+export const Profile = z.object({
+  name: z.string(),
+  description: z.string(),
+  instructions: z.string(),
+  agent: z.string().nullable(),
+  model: z.string().nullable(),
+  permission: Permission.nullable(),
+  tools: z.array(z.string()).nullable(),
+  disallowedTools: z.array(z.string()),
+  mcp: z.array(z.string()).nullable(),
+  limits: Budget,
+  inherit: z.enum(["none", "brief", "tail", "fork"]).nullable(),
+  callback: CallbackPatch,
+  accepts: z.array(z.string()).describe("types that sessions of its scope may fire at it"),
+  maxTurns: z.number().nullable(),
+  from: z.string().describe("`built in`, or the file it comes from"),
+});
+export type Profile = z.infer<typeof Profile>;
+
+const List = z.union([z.string(), z.array(z.string())]);
+/** The front matter of a profile's file; compatible with Claude Code's agent files. */
+export const ProfileHead = z.strictObject({
+  name: z.string().regex(/^[A-Za-z][A-Za-z0-9_-]*$/, "letters, digits, dash and underscore"),
+  description: z.string().min(1),
+  agent: z.string().optional(),
+  model: z.string().optional(),
+  permission: Permission.optional(),
+  permissionMode: z.enum(["plan", "default", "acceptEdits", "bypassPermissions"]).optional(),
+  tools: List.optional(),
+  disallowedTools: List.optional(),
+  mcp: List.optional(),
+  limits: Budget.optional(),
+  maxTurns: z.int().min(1).optional(),
+  inherit: z.enum(["none", "brief", "tail", "fork"]).optional(),
+  callback: CallbackPatch.optional(),
+  accepts: List.optional(),
+  color: z.string().optional(),
+});
+export type ProfileHead = z.infer<typeof ProfileHead>;
+
+export const Models = z.object({
+  agents: z.array(Agent),
+  profiles: z.array(z.object({ name: z.string(), description: z.string(), from: z.string() })),
+});
+export type Models = z.infer<typeof Models>;

@@ -1,0 +1,16 @@
+import { z } from "zod";
+
+export const TokenRight = z.enum(["read", "spawn", "answer", "fire", "cancel"]);
+export type TokenRight = z.infer<typeof TokenRight>;
+
+/** An API key: what an outside system may do, as the daemon keeps it. The secret is shown once. */
+export const Token = z.object({
+  id: z.string(),
+  name: z.string(),
+  can: z.array(TokenRight),
+  scope: z.string().nullable(),
+  createdAt: z.number(),
+  expiresAt: z.number().nullable(),
+  revokedAt: z.number().nullable(),
+});
+export type Token = z.infer<typeof Token>;

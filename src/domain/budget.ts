@@ -1,0 +1,274 @@
+import type { Budget, Price, Usage } from "../contract/index.ts";
+import { count, tokens } from "./text.ts";
+
+/** What is counted in money and tokens; null where no budget counts it. */
+export interface Amount {
+  readonly tokens: number | null;
+  readonly usd: number | null;
+}
+
+/** A budget that a turn spends from: the session's own, or that of one above it. */
+export interface Account {
+  readonly isOwn: boolean;
+  readonly budget: Budget;
+  /** What settled turns of that session and of those below it have used. */
+  readonly spent: { readonly tokens: number; readonly usd: number };
+  /** What other running turns there hold. */
+  readonly reserved: { readonly tokens: number; readonly usd: number };
+  /** Turns there that have begun, without the one in question. */
+  readonly turns: number;
+}
+
+/** The budget that has nothing left, and what the person needs to know about it. */
+export interface Exhausted {
+  readonly unit: "usd" | "tokens" | "turns" | "minutes";
+  readonly limit: number;
+  readonly reason: string;
+}
+
+export type Reservation =
+  | { readonly ok: true; readonly reserved: Amount }
+  | { readonly ok: false; readonly exhausted: Exhausted };
+
+type Metered = "usd" | "tokens";
+const METERED: readonly Metered[] = ["usd", "tokens"];
+
+/** So much larger than the largest turn before it may a turn be. */
+const ROOM = 1.5;
+/** By so much at least is a reservation raised. */
+const STEP = 1.1;
+
+/** What a turn holds when it begins: room for its like, at least a floor, at most what is left anywhere above. */
+export function reserve(
+  accounts: readonly Account[],
+  turn: { readonly largest: Record<Metered, number>; readonly floor: Record<Metered, number> },
+): Reservation {
+  const exhausted = exhaustedBy(accounts, { usd: 0, tokens: 0 });
+  if (exhausted !== null) return { ok: false, exhausted };
+  const held = (unit: Metered): number | null => {
+    const left = leftOf(accounts, unit);
+    return left === null ? null : Math.min(left, Math.max(turn.floor[unit], ROOM * turn.largest[unit]));
+  };
+  return { ok: true, reserved: { usd: held("usd"), tokens: whole(held("tokens")) } };
+}
+
+/**
+ * A running turn at its reservation holds a little more where there is more, and is over its budget
+ * where not. A little, because others may need what it would hold in vain.
+ */
+export function extend(
+  accounts: readonly Account[],
+  turn: { readonly used: Record<Metered, number>; readonly floor: Record<Metered, number> },
+): Reservation {
+  const began = accounts.map((account) => ({ ...account, turns: 0 }));
+  const exhausted = exhaustedBy(began, turn.used);
+  if (exhausted !== null) return { ok: false, exhausted };
+  const held = (unit: Metered): number | null => {
+    const left = leftOf(accounts, unit);
+    if (left === null) return null;
+    const used = turn.used[unit];
+    const wanted = Math.max(used + turn.floor[unit], STEP * used);
+    // Where nothing was used and nothing is the floor, a step further is nothing too.
+    return wanted > used ? Math.min(left, wanted) : left;
+  };
+  return { ok: true, reserved: { usd: held("usd"), tokens: whole(held("tokens")) } };
+}
+
+/** Whether a turn has used what it holds. */
+export function isReached(used: Record<Metered, number>, reserved: Amount): boolean {
+  return METERED.some((unit) => {
+    const held = reserved[unit];
+    return held !== null && exact(used[unit]) >= exact(held);
+  });
+}
+
+/** What is left of the tightest of these budgets; null where none counts it. */
+export function leftOf(accounts: readonly Account[], unit: Metered | "turns"): number | null {
+  let least: number | null = null;
+  for (const account of accounts) {
+    const limit = account.budget[unit];
+    if (limit === undefined) continue;
+    const taken = unit === "turns" ? account.turns : account.spent[unit] + account.reserved[unit];
+    const left = Math.max(0, exact(limit - taken));
+    least = least === null ? left : Math.min(least, left);
+  }
+  return least;
+}
+
+/** The first budget with nothing left after `used`; one's own before those above. */
+function exhaustedBy(accounts: readonly Account[], used: Record<Metered, number>): Exhausted | null {
+  for (const account of accounts) {
+    for (const unit of METERED) {
+      const limit = account.budget[unit];
+      const spent = exact(account.spent[unit] + used[unit]);
+      if (limit === undefined || exact(limit - spent - account.reserved[unit]) > 0) continue;
+      return { unit, limit, reason: spentReason(account, unit, { limit, spent }) };
+    }
+    const { turns } = account.budget;
+    if (turns === undefined || account.turns < turns) continue;
+    return { unit: "turns", limit: turns, reason: `it reached its limit of ${count(turns, "turn")}` };
+  }
+  return null;
+}
+
+function spentReason(account: Account, unit: Metered, at: { limit: number; spent: number }): string {
+  const verb = unit === "usd" ? "spent" : "used";
+  const family = account.isOwn ? "" : " with its family";
+  const held = exact(account.reserved[unit]);
+  const others = at.spent < at.limit && held > 0 ? `; ${amount(unit, held)} held by others at work` : "";
+  return `it reached its limit of ${limitWords(unit, at.limit)} (${verb} ${amount(unit, at.spent)}${family}${others})`;
+}
+
+export function minutesReason(limit: number): string {
+  return `it reached its limit of ${limitWords("minutes", limit)}`;
+}
+
+/** "$2.00", "50k tokens", "3 turns", "30 min". */
+export function limitWords(unit: Exhausted["unit"], limit: number): string {
+  if (unit === "turns") return count(limit, "turn");
+  if (unit === "minutes") return minutesWords(limit);
+  return unit === "tokens" ? `${tokens(limit)} tokens` : amount(unit, limit);
+}
+
+function minutesWords(limit: number): string {
+  return limit >= 1 ? `${Math.round(limit * 10) / 10} min` : `${Math.round(limit * 600) / 10} s`;
+}
+
+function amount(unit: Metered, value: number): string {
+  if (unit === "tokens") return tokens(value);
+  return value > 0 && value < 0.01 ? `$${Number(value.toPrecision(2))}` : `$${value.toFixed(2)}`;
+}
+
+/** How the prompt of a turn ended, as far as its usage is concerned. */
+export interface Meter {
+  /** What the agent said at the end; null where it said nothing. */
+  readonly reported: Usage | null;
+  /** What it had said on the way; null where it says nothing then. */
+  readonly metered: Usage | null;
+  /** Nothing was sent to the agent. */
+  readonly isUnsent: boolean;
+  /** Its process was killed or died, or an earlier part of the turn was lost with one. */
+  readonly isCut: boolean;
+}
+
+/** What is booked for a turn: what was used, or what it held where nobody can know, marked. */
+export function book(meter: Meter, reserved: Amount, price: Price | null): Usage {
+  const known = priced(most(meter.reported, meter.metered), price);
+  if (meter.isUnsent) return known;
+  const isUnsaid = meter.reported === null && meter.metered === null;
+  const used = { usd: known.usd ?? 0, tokens: tokensOf(known) };
+  const isUnknown = (unit: Metered): boolean => {
+    if (meter.isCut || isUnsaid) return true;
+    return unit === "usd" ? known.usd === null : false;
+  };
+  const missing = (unit: Metered): number => {
+    const held = reserved[unit];
+    return held === null || !isUnknown(unit) ? 0 : Math.max(0, held - used[unit]);
+  };
+  const isEstimated = METERED.some((unit) => reserved[unit] !== null && isUnknown(unit));
+  if (!isEstimated) return known;
+  return {
+    ...known,
+    inputTokens: known.inputTokens + missing("tokens"),
+    usd: reserved.usd === null ? known.usd : exact(used.usd + missing("usd")),
+    estimated: true,
+  };
+}
+
+/** Both say what the same prompt has used so far, each perhaps only in part. */
+export function most(a: Usage | null, b: Usage | null): Usage {
+  if (a === null || b === null) return a ?? b ?? NOTHING;
+  return {
+    inputTokens: Math.max(a.inputTokens, b.inputTokens),
+    cachedTokens: Math.max(a.cachedTokens, b.cachedTokens),
+    outputTokens: Math.max(a.outputTokens, b.outputTokens),
+    usd: a.usd === null ? b.usd : b.usd === null ? a.usd : Math.max(a.usd, b.usd),
+  };
+}
+
+/** The agent's own cost where it says one, else its tokens at the price of its model. */
+export function priced(usage: Usage, price: Price | null): Usage {
+  if (usage.usd !== null || price === null) return usage;
+  const cached = Math.min(usage.cachedTokens, usage.inputTokens);
+  const fresh = usage.inputTokens - cached;
+  const micro =
+    fresh * price.input + cached * (price.cached ?? price.input) + usage.outputTokens * price.output;
+  return { ...usage, usd: exact(micro / 1_000_000) };
+}
+
+export function usedOf(usage: Usage): Record<Metered, number> {
+  return { usd: usage.usd ?? 0, tokens: tokensOf(usage) };
+}
+
+export function tokensOf(usage: Usage): number {
+  return usage.inputTokens + usage.outputTokens;
+}
+
+/** Why a budget could not be kept with this agent; null where it can. */
+export function meterProblem(
+  limits: Budget,
+  agent: { readonly name: string; readonly cost: "usd" | "tokens" | "none"; readonly model: string | null },
+  hasPrice: boolean,
+): string | null {
+  if (limits.tokens !== undefined && agent.cost === "none") {
+    return `"${agent.name}" does not report the tokens it uses, so a limit of tokens could not be kept. Choose another agent, or limit turns or minutes.`;
+  }
+  if (limits.usd === undefined || agent.cost === "usd") return null;
+  if (agent.cost === "tokens" && hasPrice) return null;
+  const model = agent.model === null ? "its model" : `the model "${agent.model}"`;
+  return `"${agent.name}" does not report what it costs and ${model} has no price, so a limit in USD could not be kept. Choose another agent, limit tokens, turns or minutes, or let the user set "prices" in kinfold.yaml.`;
+}
+
+/** A stretch in which a person was asked; `to` is null while it lasts. */
+export interface Asked {
+  readonly from: number;
+  readonly to: number | null;
+}
+
+/** How long a round has worked: not while a person was asked, nor while the machine slept. */
+export function workedMs(round: {
+  readonly openedAt: number;
+  readonly now: number;
+  readonly pausedMs: number;
+  readonly asked: readonly Asked[];
+}): number {
+  const stretches = round.asked
+    .map(({ from, to }) => ({
+      from: Math.max(from, round.openedAt),
+      to: Math.min(to ?? round.now, round.now),
+    }))
+    .filter(({ from, to }) => to > from)
+    .toSorted((a, b) => a.from - b.from);
+  let askedMs = 0;
+  let end = round.openedAt;
+  for (const { from, to } of stretches) {
+    askedMs += Math.max(0, to - Math.max(from, end));
+    end = Math.max(end, to);
+  }
+  return Math.max(0, round.now - round.openedAt - round.pausedMs - askedMs);
+}
+
+/** When a parked session tries again: at the reset, within bounds, a little apart from the others. */
+export function parkedUntil(at: {
+  readonly resetAt: number;
+  readonly now: number;
+  readonly longestMs: number;
+  readonly jitterMs: number;
+  /** From 0 to 1. */
+  readonly chance: number;
+}): number {
+  const waitMs = Math.max(PARK_MIN_MS, at.resetAt - at.now) + at.chance * at.jitterMs;
+  return Math.round(at.now + Math.min(waitMs, at.longestMs));
+}
+
+const PARK_MIN_MS = 500;
+const NOTHING: Usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null };
+
+/** Dollars are compared to the nanodollar: sums of fractions must not leave dust behind. */
+function exact(value: number): number {
+  return Math.round(value * 1e9) / 1e9;
+}
+
+function whole(value: number | null): number | null {
+  return value === null ? null : Math.ceil(value);
+}

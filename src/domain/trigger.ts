@@ -1,0 +1,73 @@
+import { BLOCKING_TYPES } from "../contract/index.ts";
+
+/** How long a parent has before a person is asked as well, and before a stated default holds. */
+export const PARENT_MS = 5 * 60_000;
+export const DEFAULT_MS = 10 * 60_000;
+/** A parent's clock starts when the question reaches its turn, or so long after it was raised. */
+export const UNTAKEN_MS = 2 * 60_000;
+
+export interface DeadlineFacts {
+  readonly type: string;
+  readonly raisedAt: number;
+  /** When it came into the parent's turn; null while it has not. */
+  readonly takenAt: number | null;
+  readonly toPerson: boolean;
+  readonly default: string | null;
+  readonly parentMs: number;
+  readonly defaultMs: number;
+}
+
+/** When a person is asked as well, and when the default holds; null where that never comes by itself. */
+export function deadlinesOf(facts: DeadlineFacts): { personAt: number | null; defaultAt: number | null } {
+  if (!isBlocking(facts.type)) return { personAt: null, defaultAt: null };
+  const start = Math.min(facts.takenAt ?? Infinity, facts.raisedAt + UNTAKEN_MS);
+  const hasDefault = facts.default !== null || facts.type === "permission";
+  return {
+    personAt: facts.toPerson ? null : start + facts.parentMs,
+    defaultAt: hasDefault ? facts.raisedAt + facts.defaultMs : null,
+  };
+}
+
+export function isBlocking(type: string): boolean {
+  return (BLOCKING_TYPES as readonly string[]).includes(type);
+}
+
+/** What may be answered to a trigger of this type; null: free text. */
+export function actionsOf(type: string): readonly string[] {
+  switch (type) {
+    case "plan_review":
+      return ["approve", "edit", "cancel"];
+    case "permission":
+      return ["allow", "deny"];
+    case "session_complete":
+      return ["followUp", "ack"];
+    default:
+      return [];
+  }
+}
+
+export interface AnswerInput {
+  readonly action: string | null;
+  readonly response: string | null;
+  readonly answers: Record<string, unknown> | null;
+}
+
+/** What is wrong with an answer to this type, in words that say what is allowed; null: nothing. */
+export function answerProblem(type: string, answer: AnswerInput): string | null {
+  const actions = actionsOf(type);
+  const hasText = (answer.response ?? "").trim() !== "" || answer.answers !== null;
+  if (actions.length === 0) {
+    if (answer.action !== null)
+      return `"${answer.action}" is no answer to ${type}; give a response in words.`;
+    return hasText ? null : "The answer is empty; give a response in words.";
+  }
+  if (answer.action === null) return `Say which: action ${list(actions)}.`;
+  if (!actions.includes(answer.action))
+    return `"${answer.action}" does not fit ${type}; allowed: ${list(actions)}.`;
+  const needsText = answer.action === "edit" || answer.action === "followUp";
+  return needsText && !hasText ? `With "${answer.action}" goes a response: what to change or to do.` : null;
+}
+
+function list(actions: readonly string[]): string {
+  return actions.map((action) => `"${action}"`).join(", ");
+}

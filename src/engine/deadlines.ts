@@ -1,0 +1,50 @@
+import type { Answer } from "../contract/index.ts";
+import { askPerson, closeTrigger } from "../kernel/trigger.ts";
+import type { TriggerRecord } from "../store/port.ts";
+import type { EngineDeps } from "./deps.ts";
+
+/** None fires so soon after a start: whoever was away has time to come back. */
+const GRACE_MS = 60_000;
+
+/** Questions whose time is over: a person is asked as well, or the stated default holds. */
+export async function passDeadlines(deps: EngineDeps, startedAt: number): Promise<void> {
+  const now = deps.now();
+  if (now - startedAt < Math.min(GRACE_MS, deps.config.triggers.parentMs)) return;
+  for (const trigger of await deps.store.read.triggers.due(now)) {
+    await deps.store.write(trigger.rootId, async (tx) => {
+      const fresh = await tx.triggers.byId(trigger.id);
+      if (fresh === null || fresh.status !== "open") return;
+      if (fresh.defaultAt !== null && fresh.defaultAt <= now) {
+        await closeTrigger(tx, fresh, { status: "defaulted", answer: defaultOf(fresh, now), now });
+      } else if (fresh.personAt !== null && fresh.personAt <= now) {
+        await askPerson(tx, fresh, now);
+      }
+    });
+  }
+}
+
+/** Deadlines count awake time only: what was slept, or spent without a daemon, is added to each. */
+export async function moveDeadlines(deps: EngineDeps, byMs: number): Promise<void> {
+  if (byMs <= 0) return;
+  for (const trigger of await deps.store.read.triggers.withDeadline()) {
+    await deps.store.write(trigger.rootId, async (tx) => {
+      const fresh = await tx.triggers.byId(trigger.id);
+      if (fresh === null || fresh.status !== "open") return;
+      const personAt = fresh.personAt === null ? null : fresh.personAt + byMs;
+      const defaultAt = fresh.defaultAt === null ? null : fresh.defaultAt + byMs;
+      await tx.triggers.patch(fresh.id, { personAt, defaultAt });
+    });
+  }
+}
+
+function defaultOf(trigger: TriggerRecord, now: number): Answer {
+  const isPermission = trigger.type === "permission";
+  return {
+    by: isPermission ? "nobody in time: denied" : "nobody in time: the stated default",
+    callerId: null,
+    action: isPermission ? "deny" : null,
+    response: isPermission ? null : trigger.default,
+    answers: null,
+    at: now,
+  };
+}

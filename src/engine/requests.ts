@@ -1,0 +1,121 @@
+import path from "node:path";
+import type { AgentAnswer, AgentRequest } from "../drivers/port.ts";
+import { oneLine } from "../domain/text.ts";
+import { raise } from "../kernel/trigger.ts";
+import type { SessionRecord, TriggerRecord } from "../store/port.ts";
+import type { Place, Runtime } from "./place.ts";
+
+/**
+ * A vendor's own request: answered by the session's mode where that decides it, else raised as a
+ * trigger, the same as a question of ours. It lives with its process: when that is gone the
+ * trigger is withdrawn.
+ */
+export async function answerRequest(
+  runtime: Runtime,
+  place: Place,
+  request: AgentRequest,
+): Promise<AgentAnswer> {
+  if (request.kind === "permission" && request.ours) return { kind: "allow" };
+  const decided = byMode(place.session, request);
+  if (decided !== null) return noted(place, request, decided);
+  const trigger = await raiseRequest(runtime, place, request);
+  const closed = await answered(runtime, place, trigger);
+  const answer = closed.answer;
+  if (request.kind === "question") {
+    if (answer === null) return noted(place, request, { kind: "deny" });
+    return { kind: "answer", text: answer.response ?? JSON.stringify(answer.answers ?? {}) };
+  }
+  return noted(place, request, { kind: answer?.action === "allow" ? "allow" : "deny" });
+}
+
+/** What the mode itself says; null: it must be asked. */
+function byMode(session: SessionRecord, request: AgentRequest): AgentAnswer | null {
+  if (request.kind === "question") return null;
+  const mode = session.effective.permission;
+  if (mode === "full") return { kind: "allow" };
+  if (mode === "read-only") return { kind: "deny" };
+  const isInside = request.paths.length > 0 && request.paths.every((each) => inside(session.cwd, each));
+  return mode === "workspace" && isInside ? { kind: "allow" } : null;
+}
+
+function inside(folder: string, file: string): boolean {
+  const relative = path.relative(folder, path.resolve(folder, file));
+  return !relative.startsWith("..") && !path.isAbsolute(relative);
+}
+
+function noted(place: Place, request: AgentRequest, answer: AgentAnswer): AgentAnswer {
+  if (answer.kind !== "deny") return answer;
+  const what = request.kind === "permission" ? (request.command ?? request.title) : request.text;
+  place.recorder?.seen.denied.push(request.kind === "permission" ? request.tool : "question");
+  place.recorder?.notice(`denied: ${oneLine(what)}`);
+  return answer;
+}
+
+async function raiseRequest(runtime: Runtime, place: Place, request: AgentRequest): Promise<TriggerRecord> {
+  const { store, config, now } = runtime.deps;
+  return store.write(place.session.rootId, async (tx) => {
+    const session = (await tx.sessions.byId(place.session.id)) ?? place.session;
+    const parent = session.parentId === null ? null : await tx.sessions.byId(session.parentId);
+    const isPermission = request.kind === "permission";
+    return raise(tx, session, {
+      type: isPermission ? "permission" : "ask_user_question",
+      payload: payloadOf(session, request),
+      default: null,
+      fence: place.hold.fence,
+      personOnly: isPermission && parent?.effective.permission !== "full",
+      parentMs: config.triggers.parentMs,
+      defaultMs: config.triggers.defaultMs,
+      now: now(),
+    });
+  });
+}
+
+function payloadOf(session: SessionRecord, request: AgentRequest): Record<string, unknown> {
+  if (request.kind === "question") {
+    const options = request.options.length === 0 ? {} : { options: [...request.options] };
+    return { questions: [{ id: "q1", question: request.text, ...options }] };
+  }
+  const { tool, title, command, paths } = request;
+  return { tool, title, ...(command === null ? {} : { command }), paths: [...paths], cwd: session.cwd };
+}
+
+/** Resolves when it is closed, by whoever; a turn that waits here holds no slot. */
+async function answered(runtime: Runtime, place: Place, trigger: TriggerRecord): Promise<TriggerRecord> {
+  const { store } = runtime.deps;
+  await changeBlocked(runtime, place, 1);
+  const closed = await new Promise<TriggerRecord>((resolve) => {
+    const look = (): void => {
+      store.read.triggers.byId(trigger.id).then((now) => {
+        if (now !== null && now.status === "open" && !place.isEnding) return;
+        clearInterval(timer);
+        off();
+        resolve(now ?? trigger);
+      }, onError);
+    };
+    const onError = (error: unknown): void => {
+      runtime.deps.log.error(
+        { err: error, triggerId: trigger.id },
+        "could not look for an answer; trying again",
+      );
+    };
+    const off = store.onCommit((commit) => {
+      if (commit.rootIds.includes(trigger.rootId)) look();
+    });
+    const timer = setInterval(look, 2_000);
+    look();
+  });
+  await changeBlocked(runtime, place, -1);
+  await store.write(trigger.rootId, (tx) => tx.triggers.seen(trigger.id, runtime.deps.now()));
+  return closed;
+}
+
+async function changeBlocked(runtime: Runtime, place: Place, by: 1 | -1): Promise<void> {
+  const turn = place.recorder?.turn;
+  if (turn === undefined) return;
+  await runtime.deps.store.write(turn.rootId, async (tx) => {
+    const row = await tx.turns.byId(turn.id);
+    if (row === null) return;
+    await tx.turns.patchRunning(turn.id, turn.fence, { blocked: Math.max(0, row.blocked + by) });
+    tx.wake(turn.sessionId);
+  });
+}

@@ -1,0 +1,91 @@
+import { type Effective, shortId } from "../contract/index.ts";
+import { withInstructions } from "../domain/instruction.ts";
+import { fence } from "../domain/text.ts";
+import type { SessionRecord, Tx } from "../store/port.ts";
+import { admit } from "./admit.ts";
+import { lastMessageOf } from "./callback.ts";
+import { newDeliveryId, newId } from "./id.ts";
+
+/** A step that has not begun: everything about it was decided when the chain was asked for. */
+export interface ChainStep {
+  readonly task: string;
+  readonly effective: Effective;
+  /** How its profile works; null where that says nothing. */
+  readonly instructions?: string | null;
+}
+
+/** A chain's remaining steps stand in the row of the step at work. */
+export function stepsLeft(session: SessionRecord): readonly ChainStep[] {
+  const { chain } = session.spawnConfig;
+  return Array.isArray(chain) ? (chain as ChainStep[]) : [];
+}
+
+/**
+ * The completed round of a step begins the next one, in the same transaction; `{previous}` in its
+ * task becomes the answer before, as data. Null where the chain ends here.
+ */
+export async function beginNextStep(tx: Tx, done: SessionRecord, now: number): Promise<SessionRecord | null> {
+  const [next, ...rest] = stepsLeft(done);
+  if (next === undefined || done.outcome !== "completed") return null;
+  const answer = lastMessageOf(await tx.turns.ofRound(done.id, done.round)) ?? "";
+  const previous = fence(answer, newDeliveryId(), 65_536).text;
+  const task = next.task.replaceAll("{previous}", () => previous);
+  const { profile } = next.effective;
+  const prompt = withInstructions(task, { profile, instructions: next.instructions ?? null });
+  const id = newId();
+  const step: SessionRecord = {
+    ...done,
+    id,
+    shortId: shortId(id),
+    name: null,
+    title: next.task.slice(0, 80),
+    agent: next.effective.agent,
+    profile: next.effective.profile,
+    model: next.effective.model,
+    effective: next.effective,
+    spawnConfig: { ...done.spawnConfig, prompt: prompt.slice(0, 400), chain: rest },
+    round: 0,
+    roundOpen: false,
+    roundOpenedAt: null,
+    roundClosedAt: null,
+    outcome: null,
+    outcomeReason: null,
+    held: null,
+    backgroundUntil: null,
+    parked: null,
+    pausedMs: 0,
+    agentSessionId: null,
+    fence: 0,
+    messageCount: 0,
+    toolUseCount: 0,
+    usage: { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null },
+    entryCount: 0,
+    positionCount: 0,
+    turnCount: 0,
+    evidence: { state: "queued", reason: "accepted, not started yet", confidence: "certain", at: now },
+    createdAt: now,
+    updatedAt: now,
+    lastActivityAt: now,
+    key: null,
+    keyCaller: null,
+    keyHash: null,
+    replyLostAt: null,
+  };
+  await tx.sessions.add(step);
+  await tx.tree.countSpawn();
+  const data = {
+    parentId: step.parentId,
+    agent: step.agent,
+    model: step.model,
+    depth: step.depth,
+    name: null,
+  };
+  tx.append({ sessionId: id, type: "session.created", text: null, data, at: now });
+  await admit(
+    tx,
+    step,
+    { kind: "prompt", senderKind: "session", senderId: done.parentId, delivery: "followUp", body: prompt },
+    now,
+  );
+  return step;
+}

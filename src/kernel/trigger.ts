@@ -1,0 +1,195 @@
+import type { Answer } from "../contract/index.ts";
+import { deadlinesOf, isBlocking } from "../domain/trigger.ts";
+import type { MessageRecord, SessionRecord, Tx, TriggerRecord } from "../store/port.ts";
+import { admit } from "./admit.ts";
+import { newId } from "./id.ts";
+import { closeIfOver } from "./round.ts";
+
+export interface Raise {
+  readonly type: string;
+  readonly payload: Record<string, unknown>;
+  readonly default: string | null;
+  /** Of a vendor's own request: the fence of the process that waits. */
+  readonly fence: number | null;
+  /** Nobody but the person may decide it. */
+  readonly personOnly: boolean;
+  readonly parentMs: number;
+  readonly defaultMs: number;
+  readonly now: number;
+}
+
+/** A question goes up: a row, and a message to the parent where there is one that can be asked. */
+export async function raise(tx: Tx, session: SessionRecord, order: Raise): Promise<TriggerRecord> {
+  const parent = order.personOnly ? null : await askableParent(tx, session);
+  const deadlines = deadlinesOf({
+    type: order.type,
+    raisedAt: order.now,
+    takenAt: null,
+    toPerson: parent === null,
+    default: order.default,
+    parentMs: order.parentMs,
+    defaultMs: order.defaultMs,
+  });
+  const trigger: TriggerRecord = {
+    id: newId(),
+    rootId: tx.rootId,
+    sessionId: session.id,
+    toId: parent?.id ?? null,
+    toPerson: parent === null,
+    type: order.type,
+    payload: order.payload,
+    status: "open",
+    round: session.round,
+    ...deadlines,
+    default: order.default,
+    originalId: null,
+    context: null,
+    answer: null,
+    seenAt: null,
+    fence: order.fence,
+    createdAt: order.now,
+    closedAt: null,
+  };
+  await tx.triggers.add(trigger);
+  opened(tx, trigger, order.now);
+  if (parent !== null) await tellOf(tx, parent, trigger, { now: order.now, delivery: "steer" });
+  return trigger;
+}
+
+/** A question reached its reader's turn: now the reader's own clock runs. An answer there has been seen. */
+export async function startClock(
+  tx: Tx,
+  message: MessageRecord,
+  at: { parentMs: number; now: number },
+): Promise<void> {
+  const id = message.metadata["triggerId"];
+  if (typeof id !== "string") return;
+  if (message.kind === "answer") await tx.triggers.seen(id, at.now);
+  if (message.kind !== "trigger") return;
+  const trigger = await tx.triggers.byId(id);
+  if (trigger === null || trigger.personAt === null) return;
+  await tx.triggers.patch(id, { personAt: Math.min(trigger.personAt, at.now + at.parentMs) });
+}
+
+/** After its deadline a person is asked as well; nobody is un-asked. */
+export async function askPerson(tx: Tx, trigger: TriggerRecord, now: number): Promise<void> {
+  if (await tx.triggers.patch(trigger.id, { toPerson: true, personAt: null }))
+    opened(tx, { ...trigger, toPerson: true }, now);
+}
+
+/**
+ * The one answer. Compare and set: false when somebody was faster. An answer to a question is
+ * always a message to the asker; a call that is still open merely carries it.
+ */
+export async function closeTrigger(
+  tx: Tx,
+  trigger: TriggerRecord,
+  end: { status: "answered" | "defaulted" | "withdrawn"; answer: Answer | null; now: number },
+): Promise<boolean> {
+  const { status, answer, now } = end;
+  if (!(await tx.triggers.close(trigger.id, { status, answer, closedAt: now }))) return false;
+  closed(tx, trigger, end);
+  for (const other of await tx.triggers.ofSession(trigger.sessionId)) {
+    const isPair = other.originalId === trigger.id || trigger.originalId === other.id;
+    if (isPair && (await tx.triggers.close(other.id, { status, answer, closedAt: now })))
+      closed(tx, other, end);
+  }
+  const origin = trigger.originalId === null ? trigger : await tx.triggers.byId(trigger.originalId);
+  if (origin === null) return true;
+  const asker = await tx.sessions.byId(origin.sessionId);
+  if (asker === null || asker.endedAt !== null) return true;
+  if (answer !== null && isBlocking(origin.type) && origin.fence === null) {
+    await admitAnswer(tx, asker, origin, { answer, now });
+  }
+  tx.wake(asker.id);
+  await closeIfOver(tx, asker.id, now);
+  return true;
+}
+
+/** Requests of a process that is gone: nobody could hear the answer. */
+export async function withdrawOf(tx: Tx, sessionId: string, fence: number, now: number): Promise<void> {
+  for (const trigger of await tx.triggers.open({ sessionId, fence })) {
+    await closeTrigger(tx, trigger, { status: "withdrawn", answer: null, now });
+  }
+}
+
+async function admitAnswer(
+  tx: Tx,
+  asker: SessionRecord,
+  trigger: TriggerRecord,
+  end: { answer: Answer; now: number },
+): Promise<void> {
+  const { answer, now } = end;
+  const isSession = answer.callerId !== null && (await tx.sessions.byId(answer.callerId)) !== null;
+  await admit(
+    tx,
+    asker,
+    {
+      kind: "answer",
+      senderKind: isSession ? "session" : answer.callerId === null ? "daemon" : "person",
+      senderId: answer.callerId,
+      delivery: "followUp",
+      body: null,
+      data: { ...answer, type: trigger.type, asked: askedText(trigger), isSession },
+      metadata: { triggerId: trigger.id, action: answer.action },
+    },
+    now,
+  );
+}
+
+/** What was asked, in one line. */
+export function askedText(trigger: Pick<TriggerRecord, "type" | "payload">): string {
+  const { payload } = trigger;
+  const questions = payload["questions"];
+  if (Array.isArray(questions)) return String((questions[0] as { question?: string })?.question ?? "");
+  return String(payload["title"] ?? payload["command"] ?? payload["tool"] ?? trigger.type);
+}
+
+export async function tellOf(
+  tx: Tx,
+  reader: SessionRecord,
+  trigger: TriggerRecord,
+  how: { now: number; delivery: "steer" | "followUp" },
+): Promise<MessageRecord> {
+  const { now, delivery } = how;
+  return admit(
+    tx,
+    reader,
+    {
+      kind: "trigger",
+      senderKind: trigger.sessionId === reader.id ? "outside" : "session",
+      senderId: trigger.sessionId === reader.id ? null : trigger.sessionId,
+      delivery,
+      body: null,
+      data: {
+        type: trigger.type,
+        payload: trigger.payload,
+        defaultAt: trigger.defaultAt,
+        default: trigger.default,
+      },
+      metadata: { triggerId: trigger.id, type: trigger.type },
+    },
+    now,
+  );
+}
+
+async function askableParent(tx: Tx, session: SessionRecord): Promise<SessionRecord | null> {
+  if (session.parentId === null || session.detachedAt !== null) return null;
+  const parent = await tx.sessions.byId(session.parentId);
+  return parent === null || parent.endedAt !== null || parent.origin === "imported" ? null : parent;
+}
+
+function opened(tx: Tx, trigger: TriggerRecord, now: number): void {
+  const { id, type, toId, toPerson } = trigger;
+  const data = { triggerId: id, type, toId, toPerson, asked: askedText(trigger).slice(0, 400) };
+  tx.append({ sessionId: trigger.sessionId, type: "trigger.opened", text: null, data, at: now });
+}
+
+function closed(
+  tx: Tx,
+  trigger: TriggerRecord,
+  end: { status: string; answer: Answer | null; now: number },
+): void {
+  const data = { triggerId: trigger.id, type: trigger.type, status: end.status, by: end.answer?.by ?? null };
+  tx.append({ sessionId: trigger.sessionId, type: "trigger.closed", text: null, data, at: end.now });
+}

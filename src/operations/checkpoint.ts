@@ -1,0 +1,49 @@
+import { type Caller, type CheckpointOutput, type InputOf, Refusal } from "../contract/index.ts";
+import { newId } from "../kernel/id.ts";
+import type { OperationDeps } from "./deps.ts";
+import { callerSession, requireBelow, resolve } from "./resolve.ts";
+
+/** Saves what a session wants its children and its later self to know. A constraint holds until withdrawn by name. */
+export async function checkpoint(
+  deps: OperationDeps,
+  caller: Caller,
+  input: InputOf<"checkpoint">,
+): Promise<CheckpointOutput> {
+  const self = await callerSession(deps.store.read, caller);
+  const session = input.id === undefined ? self : await resolve(deps, caller, input.id);
+  if (session === null)
+    throw new Refusal("not_found", "Say which session: a person has no checkpoint of their own.");
+  if (session.id !== self?.id) await requireBelow(deps, caller, session);
+  return deps.store.write(session.rootId, async (tx) => {
+    const fresh = await tx.sessions.byId(session.id);
+    if (fresh === null || fresh.endedAt !== null) {
+      throw new Refusal("session_ended", "The session has ended; nothing of it can be saved any more.");
+    }
+    const now = deps.now();
+    const turn = await tx.turns.running(session.id);
+    const earlier = await tx.checkpoints.ofSession(session.id);
+    const before = earlier.findLast((each) => each.kind === "explicit")?.constraints ?? {};
+    const merged = Object.entries({ ...before, ...input.constraints }).filter(([, text]) => text !== "");
+    const id = newId();
+    await tx.checkpoints.add({
+      id,
+      rootId: session.rootId,
+      sessionId: session.id,
+      turnId: turn?.id ?? null,
+      kind: "explicit",
+      summary: input.summary,
+      entities: input.entities,
+      constraints: Object.fromEntries(merged),
+      entryIndex: fresh.entryCount - 1,
+      at: now,
+    });
+    tx.append({
+      sessionId: session.id,
+      type: "notice",
+      text: "a checkpoint was saved",
+      data: { checkpointId: id },
+      at: now,
+    });
+    return { checkpointId: id, sessionId: session.id, constraints: merged.length };
+  });
+}

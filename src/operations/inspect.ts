@@ -1,0 +1,97 @@
+import { type Caller, type InputOf, type InspectOutput, Refusal } from "../contract/index.ts";
+import { mergeReceipts, receiptLine } from "../domain/receipt.ts";
+import { firstBytes } from "../domain/text.ts";
+import { transcriptText } from "../domain/transcript.ts";
+import { lastMessageOf } from "../kernel/callback.ts";
+import type { SessionRecord } from "../store/port.ts";
+import type { OperationDeps } from "./deps.ts";
+import { resolve } from "./resolve.ts";
+import { viewEntry, viewOne } from "./view.ts";
+
+/** What one reply may hold; the rest comes by cursor. */
+const PART_BYTES = 20_000;
+
+/** Evidence about one session: what it said, what it did, what Kinfold saw. */
+export async function inspect(
+  deps: OperationDeps,
+  caller: Caller,
+  input: InputOf<"inspect">,
+): Promise<InspectOutput> {
+  const session = await resolve(deps, caller, input.id);
+  const whole = await textOf(deps, session, input);
+  const from = input.cursor === undefined ? 0 : offsetOf(input.cursor);
+  const text = firstBytes(whole.slice(from), PART_BYTES);
+  const end = from + text.length;
+  return {
+    session: await viewOne(deps, session),
+    view: input.view,
+    text,
+    cursor: end < whole.length ? `c${end}` : null,
+  };
+}
+
+async function textOf(
+  deps: OperationDeps,
+  session: SessionRecord,
+  input: InputOf<"inspect">,
+): Promise<string> {
+  const { read } = deps.store;
+  switch (input.view) {
+    case "transcript":
+      return transcriptOf(deps, session, input.turn ?? null);
+    case "receipt": {
+      const turns = await read.turns.ofRound(session.id, session.round);
+      const receipt = mergeReceipts(turns.flatMap((turn) => (turn.receipt === null ? [] : [turn.receipt])));
+      return `Seen by Kinfold: ${receiptLine(receipt)}.\n${JSON.stringify(receipt, null, 1)}`;
+    }
+    case "result": {
+      const turns =
+        input.turn === undefined
+          ? await read.turns.ofRound(session.id, session.round)
+          : [await requireTurn(deps, session, input.turn)];
+      return lastMessageOf(turns) ?? "It has said nothing yet.";
+    }
+    default:
+      throw new Refusal(
+        "not_available",
+        `The view "${input.view}" is not available in this version. Allowed: result, transcript, receipt.`,
+        { view: input.view },
+      );
+  }
+}
+
+async function transcriptOf(
+  deps: OperationDeps,
+  session: SessionRecord,
+  turnId: string | null,
+): Promise<string> {
+  const turn = turnId === null ? null : await requireTurn(deps, session, turnId);
+  const entries = [];
+  for (let after = (turn?.entryFrom ?? 0) - 1; ;) {
+    const page = await deps.store.read.entries.page(session.id, { after, limit: 1_000 });
+    entries.push(...page.filter((entry) => turn === null || entry.turnId === turn.id));
+    if (page.length < 1_000) break;
+    after = page.at(-1)!.index;
+  }
+  const title = session.name ?? session.title ?? session.shortId;
+  return transcriptText(entries.map(viewEntry), "text", { title, agent: session.agent });
+}
+
+async function requireTurn(
+  deps: OperationDeps,
+  session: SessionRecord,
+  id: string,
+): Promise<NonNullable<Awaited<ReturnType<OperationDeps["store"]["read"]["turns"]["byId"]>>>> {
+  const turn = await deps.store.read.turns.byId(id);
+  if (turn !== null && turn.sessionId === session.id) return turn;
+  throw new Refusal("not_found", `The session has no turn "${id}". Leave it out for the last round.`);
+}
+
+function offsetOf(cursor: string): number {
+  const value = Number(/^c(\d{1,12})$/.exec(cursor)?.[1] ?? NaN);
+  if (Number.isSafeInteger(value)) return value;
+  throw new Refusal(
+    "invalid_input",
+    `"${cursor}" is not a cursor that get_session gave. Leave it out to begin.`,
+  );
+}

@@ -1,0 +1,251 @@
+import {
+  type Answer,
+  type Caller,
+  type InputOf,
+  type OutputOf,
+  Refusal,
+  type RespondOutput,
+  type Trigger,
+  shortId,
+} from "../contract/index.ts";
+import { actionsOf, answerProblem } from "../domain/trigger.ts";
+import { admit } from "../kernel/admit.ts";
+import { cancelSubtree } from "../kernel/cancel.ts";
+import { newTrigger } from "../kernel/new-trigger.ts";
+import { closeTrigger } from "../kernel/trigger.ts";
+import type { SessionRecord, TriggerRecord, Tx } from "../store/port.ts";
+import type { OperationDeps } from "./deps.ts";
+import { callerSession, describe, isBelow, resolve, scopeOf } from "./resolve.ts";
+
+/** Answers a trigger, once, by someone who may. The loser is told who answered what. */
+export async function respond(
+  deps: OperationDeps,
+  caller: Caller,
+  input: InputOf<"respond">,
+): Promise<RespondOutput> {
+  const trigger = await findTrigger(deps, caller, input.id);
+  const asker = await requireAsker(deps, caller, trigger);
+  const given = {
+    action: input.action ?? null,
+    response: input.response ?? null,
+    answers: input.answers ?? null,
+  };
+  const type = await typeOf(deps, trigger);
+  const problem = answerProblem(type, given);
+  if (problem !== null) throw new Refusal("bad_answer", problem, { type, actions: actionsOf(type) });
+  await requireAuthority(deps, caller, type, given.action);
+  const now = deps.now();
+  const answer: Answer = { by: await nameOf(deps, caller), callerId: caller.id, ...given, at: now };
+  const what = await deps.store.write(trigger.rootId, async (tx) => {
+    const fresh = (await tx.triggers.byId(trigger.id)) ?? trigger;
+    if (fresh.status !== "open") throw tooLate(fresh);
+    if (type === "session_complete") return finishChild(tx, fresh, { asker, answer, caller, now });
+    await closeTrigger(tx, fresh, { status: "answered", answer, now });
+    if (type === "plan_review" && given.action === "cancel") await stopTurnOf(tx, asker, answer, now);
+    return `Your answer goes to ${describe(asker)}${(await tx.turns.running(asker.id)) === null ? " as its next message" : ""}.`;
+  });
+  const after = (await deps.store.read.triggers.byId(trigger.id)) ?? trigger;
+  return { trigger: viewTrigger(after), what };
+}
+
+/** Passes a question on to the person, with what the parent knows about it. Answering either answers both. */
+export async function escalate(
+  deps: OperationDeps,
+  caller: Caller,
+  input: InputOf<"escalate">,
+): Promise<OutputOf<"escalate">> {
+  const trigger = await findTrigger(deps, caller, input.id);
+  const asker = await requireAsker(deps, caller, trigger);
+  const now = deps.now();
+  const row = await deps.store.write(trigger.rootId, async (tx) => {
+    const fresh = (await tx.triggers.byId(trigger.id)) ?? trigger;
+    if (fresh.status !== "open") throw tooLate(fresh);
+    if (actionsOf(fresh.type).includes("ack")) {
+      throw new Refusal("bad_answer", "An end needs no decision. Tell the user in your own words instead.");
+    }
+    const open = await tx.triggers.open({ sessionId: asker.id });
+    const earlier = open.find((each) => each.originalId === fresh.id);
+    if (earlier !== undefined) return earlier;
+    const made = newTrigger({
+      sessionId: asker.id,
+      toId: null,
+      type: "escalate",
+      payload: { ...fresh.payload, originalType: fresh.type },
+      round: fresh.round,
+      now,
+    });
+    const more = { toPerson: true, originalId: fresh.id, context: input.context ?? null };
+    const added = { ...made, ...more, default: fresh.default, defaultAt: fresh.defaultAt };
+    await tx.triggers.add(added);
+    await tx.triggers.patch(fresh.id, { personAt: null });
+    const data = { triggerId: made.id, type: "escalate", originalId: fresh.id, toId: null, toPerson: true };
+    tx.append({ sessionId: asker.id, type: "trigger.opened", text: null, data, at: now });
+    return { ...added, rootId: tx.rootId };
+  });
+  return {
+    trigger: viewTrigger(row),
+    what: `The user has been asked. The answer goes to ${describe(asker)}; you will be told.`,
+  };
+}
+
+export async function listTriggers(
+  deps: OperationDeps,
+  caller: Caller,
+  input: InputOf<"listTriggers">,
+): Promise<OutputOf<"listTriggers">> {
+  const open = await deps.store.read.triggers.open(input.for === "person" ? { toPerson: true } : {});
+  const escalated = new Set(open.map((each) => each.originalId));
+  const scope = scopeOf(caller, null);
+  const latest = open.filter((each) => !escalated.has(each.id));
+  const askers = await Promise.all(latest.map((each) => deps.store.read.sessions.byId(each.sessionId)));
+  const isSeen = (index: number): boolean => scope === null || askers[index]?.scope === scope;
+  const own = latest.filter((_, index) => isSeen(index));
+  const sessions = askers.filter((_, index) => isSeen(index));
+  const order = (each: TriggerRecord): number => each.defaultAt ?? Infinity;
+  return {
+    triggers: own
+      .map((each, index) => ({ ...viewTrigger(each), sessionName: nameOfRow(sessions[index] ?? null) }))
+      .toSorted(
+        (a, b) =>
+          order(own[own.findIndex((each) => each.id === a.id)]!) -
+          order(own[own.findIndex((each) => each.id === b.id)]!),
+      ),
+  };
+}
+
+export function viewTrigger(row: TriggerRecord): Trigger {
+  const { rootId: _root, personAt, defaultAt, seenAt, fence: _fence, ...rest } = row;
+  const originalType = row.payload["originalType"];
+  const type = row.type === "escalate" && typeof originalType === "string" ? originalType : row.type;
+  return {
+    ...rest,
+    shortId: shortId(row.id),
+    actions: [...actionsOf(type)],
+    deadline: { personAt, defaultAt },
+    seenByAgentAt: seenAt,
+  };
+}
+
+/** By the id that stands in the caller's own message, by the trigger's id, or by the name of its session. */
+async function findTrigger(deps: OperationDeps, caller: Caller, ref: string): Promise<TriggerRecord> {
+  const { read } = deps.store;
+  const self = await callerSession(read, caller);
+  if (self !== null) {
+    const message = await read.messages.byDeliveryId(self.id, ref);
+    const id = message?.metadata["triggerId"];
+    const named = typeof id === "string" ? await read.triggers.byId(id) : null;
+    if (named !== null) return named;
+  }
+  const found = await read.triggers.byRef(ref);
+  const usable = self === null ? found : found.filter((each) => each.rootId === self.rootId);
+  if (usable.length === 1 || usable[0]?.id === ref) return usable[0]!;
+  const session = self === null ? await resolve(deps, caller, ref).catch(() => null) : null;
+  const open = session === null ? [] : await read.triggers.open({ sessionId: session.id });
+  const asked = open.find((each) => each.type === "escalate") ?? open[0];
+  if (asked !== undefined) return asked;
+  throw new Refusal(
+    "unknown_trigger",
+    `No trigger "${ref.slice(0, 60)}" is known to you. Use the ID of its <!-- trigger:ID --> line; list_sessions shows what is open.`,
+    { ref },
+  );
+}
+
+async function requireAsker(
+  deps: OperationDeps,
+  caller: Caller,
+  trigger: TriggerRecord,
+): Promise<SessionRecord> {
+  const asker = await deps.store.read.sessions.byId(trigger.sessionId);
+  const scope = scopeOf(caller, null);
+  if (asker === null || (scope !== null && asker.scope !== scope)) {
+    throw new Refusal("unknown_trigger", "No session that you can see asks this.");
+  }
+  if (caller.kind !== "session" || (await isBelow(deps.store.read, asker, caller.id))) return asker;
+  throw new Refusal(
+    "not_a_child",
+    `${describe(asker)} is not below you: its triggers are not yours to answer.`,
+  );
+}
+
+/** A parent may allow only what it may itself do unasked; everything else goes to the person. */
+async function requireAuthority(
+  deps: OperationDeps,
+  caller: Caller,
+  type: string,
+  action: string | null,
+): Promise<void> {
+  if (type !== "permission" || action !== "allow" || caller.kind !== "session") return;
+  const self = await callerSession(deps.store.read, caller);
+  if (self?.effective.permission === "full") return;
+  throw new Refusal(
+    "may_not_allow",
+    `You may do this only when asked yourself (your permission is "${self?.effective.permission}"), so you cannot allow it. Deny it, or pass it on with escalate_trigger.`,
+  );
+}
+
+async function typeOf(deps: OperationDeps, trigger: TriggerRecord): Promise<string> {
+  if (trigger.originalId === null) return trigger.type;
+  const original = await deps.store.read.triggers.byId(trigger.originalId);
+  return original?.type ?? trigger.type;
+}
+
+async function finishChild(
+  tx: Tx,
+  trigger: TriggerRecord,
+  end: { asker: SessionRecord; answer: Answer; caller: Caller; now: number },
+): Promise<string> {
+  const child = (await tx.sessions.byId(end.asker.id)) ?? end.asker;
+  const { now, answer, caller } = end;
+  await tx.triggers.close(trigger.id, { status: "answered", answer, closedAt: now });
+  if (answer.action === "ack") {
+    if (child.round !== trigger.round || child.roundOpen || child.endedAt !== null) {
+      return `${describe(child)} has been given more work since; it goes on and was not closed.`;
+    }
+    await cancelSubtree(tx, child, { by: answer.by, reason: "acknowledged", now });
+    await tx.sessions.patch(child.id, { endReason: "acked" });
+    return `${describe(child)} is closed.`;
+  }
+  if (child.endedAt !== null)
+    throw new Refusal("session_ended", `${describe(child)} has ended and takes no more work.`);
+  const sender = { senderKind: caller.kind, senderId: caller.id };
+  await admit(tx, child, { kind: "prompt", delivery: "followUp", body: answer.response, ...sender }, now);
+  return `${describe(child)} goes on with it; its result will come to you as a message.`;
+}
+
+async function stopTurnOf(tx: Tx, asker: SessionRecord, answer: Answer, now: number): Promise<void> {
+  const turn = await tx.turns.running(asker.id);
+  if (turn === null) return;
+  await tx.turns.patchRunning(turn.id, turn.fence, { stopBy: answer.by, stopNote: "the plan was cancelled" });
+  const data = { turnId: turn.id, by: answer.by };
+  tx.append({
+    sessionId: asker.id,
+    type: "notice",
+    text: `the plan of session ${asker.id} was cancelled`,
+    data,
+    at: now,
+  });
+  tx.wake(asker.id);
+}
+
+function tooLate(trigger: TriggerRecord): Refusal {
+  const by = trigger.answer?.by ?? "nobody";
+  const what = trigger.answer?.action ?? trigger.answer?.response ?? trigger.status;
+  return new Refusal(
+    "already_answered",
+    trigger.status === "withdrawn"
+      ? "It was withdrawn: the process that asked is gone, or the session was cancelled. If it asks again you will be told."
+      : `It was answered already, by ${by}: ${String(what).slice(0, 200)}. Nothing was changed.`,
+    { status: trigger.status, answer: trigger.answer },
+  );
+}
+
+async function nameOf(deps: OperationDeps, caller: Caller): Promise<string> {
+  if (caller.kind === "person") return "the user";
+  if (caller.kind === "outside") return caller.name;
+  const self = await deps.store.read.sessions.byId(caller.id);
+  return self === null ? "a session" : `its parent ${describe(self)}`;
+}
+
+function nameOfRow(session: SessionRecord | null): string | null {
+  return session === null ? null : (session.name ?? session.shortId);
+}

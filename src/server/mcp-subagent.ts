@@ -1,0 +1,54 @@
+import type { SubagentOutput } from "../contract/index.ts";
+import { reply } from "./mcp-reply.ts";
+import { fitBlock, oneLine, shareOf } from "./mcp-words.ts";
+
+type Result = SubagentOutput["results"][number];
+
+export interface SubagentReplyOptions {
+  readonly unread: number;
+  readonly isWakeable: boolean;
+}
+
+/** Results in the order asked, failures beside successes; beyond the client's limit, how to go on. */
+export function subagentReply(output: SubagentOutput, options: SubagentReplyOptions): string {
+  const { results, cursor } = output;
+  const head = {
+    results: results.map(({ shortId, outcome }) => ({ session_id: shortId, outcome })),
+    over: output.isOver,
+    cursor,
+    unread: options.unread,
+  };
+  const share = shareOf(results.length);
+  return reply(
+    head,
+    ...results.map((result, index) => block(result, index, share)),
+    nextLine(output, options),
+  );
+}
+
+function block(result: Result, index: number, share: number): string {
+  const lead = `${index + 1}. "${oneLine(result.task, 80)}"`;
+  const who = result.shortId === null ? "" : ` (${result.shortId})`;
+  switch (result.outcome) {
+    case "working":
+      return `${lead}${who}: working, ${oneLine(result.text, 120)}\n`;
+    case "refused":
+    case "not_started":
+      return `${lead}: ${result.outcome === "refused" ? "REFUSED" : "not started"}: ${oneLine(result.text, 400)}\n`;
+    default:
+      return `${lead}${who}:\n${fitBlock(result.text, share, `get_session("${result.shortId}")`)}\n`;
+  }
+}
+
+function nextLine(output: SubagentOutput, { isWakeable }: SubagentReplyOptions): string {
+  const isTold = output.results.some(
+    ({ outcome }) => !["working", "refused", "not_started"].includes(outcome),
+  );
+  const once = isTold ? "These results will not be sent to you again." : "";
+  if (output.isOver) return once;
+  const again = `wait_session with cursor "${output.cursor}"`;
+  const next = isWakeable
+    ? `Still working; the rest comes to you as messages: go on or end your turn. Only if you cannot: ${again}.`
+    : `Still working. Go on with other work; before you end your turn: ${again}.`;
+  return `${next} ${once}`.trim();
+}

@@ -1,0 +1,38 @@
+// The sim agent gone wild: whatever it is told, it spends and spawns more of its own kind, in a loop
+// and over every route there is. `person.ts` in its folder spawns with a person's token
+// that it got hold of.
+import path from "node:path";
+import { createInterface } from "node:readline";
+import { PassThrough } from "node:stream";
+import { fileURLToPath } from "node:url";
+
+const SIM = fileURLToPath(new URL("../../src/drivers/sim/agent.ts", import.meta.url));
+const simDir = path.join(process.env["HOME"] ?? "", ".sim");
+process.env["KINFOLD_SIM_DIR"] = simDir;
+
+/** Each line is a model call that costs two cents, and what it makes the agent do. */
+const CALL = "usage 900 100 0.02";
+const SPAWN = 'tool spawn_session {"prompt":"run away","agent":"runaway"}';
+const SUBAGENT =
+  'tool subagent {"tasks":[{"task":"run away","agent":"runaway"},{"task":"run away","agent":"runaway"}]}';
+const PERSON = `run ${process.execPath} person.ts`;
+const LOOP = [SPAWN, SPAWN, SPAWN, SPAWN, SUBAGENT, PERSON, SPAWN, SUBAGENT]
+  .flatMap((step) => [CALL, step])
+  .map((line) => `sim> ${line}`)
+  .join("\n");
+
+const input = new PassThrough();
+const lines = createInterface({ input: process.stdin, crlfDelay: Infinity });
+lines.on("line", (line) => input.write(`${wild(line)}\n`));
+lines.on("close", () => input.end());
+Object.defineProperty(process, "stdin", { value: input });
+await import(SIM);
+
+function wild(line: string): string {
+  const message = JSON.parse(line) as { method?: string; params?: Record<string, unknown> };
+  if (message.method !== "session/prompt") return line;
+  return JSON.stringify({
+    ...message,
+    params: { ...message.params, prompt: [{ type: "text", text: LOOP }] },
+  });
+}

@@ -1,0 +1,193 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { type Client, eventually, TestHome } from "./support/daemon.ts";
+import { allQuiet, callbacksTo, checkInvariants } from "./support/family.ts";
+
+const ask = (question: string, more: object = {}): string =>
+  `sim> tool ask_user_question ${JSON.stringify({ questions: [{ question, options: ["small", "full"] }], ...more })} as a`;
+const spawn = (name: string, prompt: string, more: object = {}): string =>
+  `sim> tool spawn_session ${JSON.stringify({ name, prompt, ...more })}`;
+
+async function openTrigger(client: Client, who: "person" | "all", type: string) {
+  return eventually(`a ${type} is open`, async () => {
+    const { triggers } = await client.listTriggers({ for: who });
+    return triggers.find((each) => each.type === type || each.payload["originalType"] === type);
+  });
+}
+
+async function said(client: Client, id: string): Promise<string> {
+  const { text } = await client.transcript({ id });
+  return text;
+}
+
+describe("triggers", { concurrency: 3 }, () => {
+  test("a root's question goes to the person, and the answer comes into the call that asked", async () => {
+    const home = new TestHome();
+    try {
+      const client = await home.start();
+      const prompt = `${ask("Which dataset?")}\nsim> say end`;
+      const { session } = await client.create({ name: "perf", cwd: home.work, prompt });
+      const trigger = await openTrigger(client, "person", "ask_user_question");
+      assert.equal((await client.get({ id: session.id })).session.waiting?.on, "trigger");
+      await client.respond({ id: trigger.shortId, response: "small" });
+      await allQuiet(client, session.id);
+      assert.match(await said(client, session.id), /small/);
+      const late = await client
+        .respond({ id: trigger.id, response: "full" })
+        .catch((error: unknown) => error);
+      assert.equal((late as { code: string }).code, "already_answered");
+      const { messages } = await client.inbox({ id: session.id, all: true });
+      assert.deepEqual(
+        messages.filter((each) => each.kind === "answer").map((each) => [each.status, each.carrier]),
+        [["landed", "tool"]],
+      );
+    } finally {
+      await home.close();
+    }
+  });
+
+  test("a child's question reaches its parent as data with an id, and is escalated and answered after a restart", async () => {
+    const home = new TestHome();
+    try {
+      const client = await home.start();
+      const prompt = `${spawn("kid", `${ask("Which dataset?")}\nsim> say kid end`)}\nsim> say waiting`;
+      const { session: root } = await client.create({ name: "root", cwd: home.work, prompt });
+      const trigger = await openTrigger(client, "all", "ask_user_question");
+      assert.equal(trigger.toId, root.id);
+      await eventually("the parent was told", async () =>
+        (await said(client, root.id)).includes("asks and waits"),
+      );
+      await client.escalate({ id: trigger.id, context: "either is fine for me" });
+      await home.kill();
+      const again = await home.start();
+      const up = await openTrigger(again, "person", "ask_user_question");
+      assert.equal(up.type, "escalate");
+      assert.equal(up.context, "either is fine for me");
+      await again.respond({ id: up.id, response: "full" });
+      const sessions = await allQuiet(again, root.id);
+      assert.ok(sessions.every((each) => each.outcome === "completed"));
+      const { triggers } = await again.triggers({ id: sessions[1]!.id });
+      const asked = triggers.filter((each) => each.type !== "session_complete");
+      assert.deepEqual(new Set(asked.map((each) => each.status)), new Set(["answered"]));
+      assert.match(await said(again, sessions[1]!.id), /full/);
+      assert.equal((await callbacksTo(again, root.id)).length, 1);
+      await checkInvariants(again, root.id);
+    } finally {
+      await home.close();
+    }
+  });
+
+  test("a plan is edited, submitted again and approved", async () => {
+    const home = new TestHome();
+    try {
+      const client = await home.start();
+      const plan = (title: string): string =>
+        `sim> tool plan_review ${JSON.stringify({ title, steps: ["one", "two"] })}`;
+      const prompt = [plan("first"), plan("second"), "sim> say built"].join("\n");
+      const { session } = await client.create({ name: "planner", cwd: home.work, prompt });
+      const first = await openTrigger(client, "person", "plan_review");
+      const empty = await client.respond({ id: first.id, action: "edit" }).catch((error: unknown) => error);
+      assert.equal((empty as { code: string }).code, "bad_answer");
+      await client.respond({ id: first.id, action: "edit", response: "use three steps" });
+      const second = await eventually("the second plan", async () => {
+        const { triggers } = await client.listTriggers({ for: "person" });
+        return triggers.find((each) => each.id !== first.id && each.type === "plan_review");
+      });
+      assert.equal(second.payload["revision"], 2);
+      await client.respond({ id: second.id, action: "approve" });
+      await allQuiet(client, session.id);
+      assert.match(await said(client, session.id), /built/);
+    } finally {
+      await home.close();
+    }
+  });
+
+  test("a deadline walks from the parent to the person to the stated default", async () => {
+    const home = new TestHome({
+      env: { KINFOLD_TRIGGERS_PARENT_MS: "1500", KINFOLD_TRIGGERS_DEFAULT_MS: "5000" },
+    });
+    try {
+      const client = await home.start();
+      const prompt = `${spawn("kid", `${ask("Which?", { default: "small" })}\nsim> say kid end`)}\nsim> say waiting`;
+      const { session: root } = await client.create({ name: "root", cwd: home.work, prompt });
+      const trigger = await openTrigger(client, "all", "ask_user_question");
+      assert.equal(trigger.toPerson, false);
+      await openTrigger(client, "person", "ask_user_question");
+      const sessions = await allQuiet(client, root.id);
+      const { triggers } = await client.triggers({ id: sessions[1]!.id });
+      assert.equal(triggers.find((each) => each.id === trigger.id)?.status, "defaulted");
+      assert.match(await said(client, sessions[1]!.id), /small/);
+    } finally {
+      await home.close();
+    }
+  });
+
+  test("a finished child is given more work by followUp, and closed by ack", async () => {
+    const home = new TestHome();
+    try {
+      const client = await home.start();
+      const prompt = `${spawn("kid", "sim> say one")}\nsim> say waiting`;
+      const { session: root } = await client.create({ name: "root", cwd: home.work, prompt });
+      const [, kid] = await allQuiet(client, root.id);
+      const complete = async () => {
+        const { triggers } = await client.triggers({ id: kid!.id });
+        return triggers.findLast((each) => each.type === "session_complete" && each.status === "open")!;
+      };
+      await client.respond({ id: (await complete()).id, action: "followUp", response: "sim> say two" });
+      await eventually(
+        "the second round",
+        async () => (await client.get({ id: kid!.id })).session.round === 2,
+      );
+      await allQuiet(client, root.id);
+      assert.match(await said(client, kid!.id), /two/);
+      await client.respond({ id: (await complete()).id, action: "ack" });
+      assert.equal((await client.get({ id: kid!.id })).session.status, "ended");
+    } finally {
+      await home.close();
+    }
+  });
+
+  test("a vendor's permission request is answered by the person, and a denied one is in the receipt", async () => {
+    const home = new TestHome();
+    try {
+      const client = await home.start();
+      const prompt = "sim> permit git push\nsim> permit npm publish\nsim> say end";
+      const { session } = await client.create({ name: "pusher", cwd: home.work, prompt });
+      const first = await openTrigger(client, "person", "permission");
+      await client.respond({ id: first.id, action: "allow" });
+      const second = await eventually("the second request", async () => {
+        const { triggers } = await client.listTriggers({ for: "person" });
+        return triggers.find((each) => each.id !== first.id);
+      });
+      await client.respond({ id: second.id, action: "deny" });
+      await allQuiet(client, session.id);
+      const text = await said(client, session.id);
+      assert.match(text, /sim: allowed/);
+      assert.match(text, /sim: denied/);
+      const { receipt } = await client.receipt({ id: session.id });
+      assert.equal(receipt.denied.length, 1);
+    } finally {
+      await home.close();
+    }
+  });
+
+  test("something fired reaches a session as data, once per key", async () => {
+    const home = new TestHome();
+    try {
+      const client = await home.start();
+      const { session } = await client.create({ name: "target", cwd: home.work, prompt: "hello" });
+      await allQuiet(client, session.id);
+      const fired = { id: session.id, type: "ci.failed", payload: { run: 7, text: "@secret" }, key: "run-7" };
+      const first = await client.fire(fired);
+      const second = await client.fire(fired);
+      assert.equal(first.existing, false);
+      assert.equal(second.existing, true);
+      await allQuiet(client, session.id);
+      const text = await said(client, session.id);
+      assert.match(text, /"ci.failed" from outside/);
+      assert.ok(!/[^\\]@secret/.test(text));
+    } finally {
+      await home.close();
+    }
+  });
+});
