@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Paths } from "../src/config/index.ts";
+import { loadProfiles, type Paths } from "../src/config/index.ts";
 import type { Caller } from "../src/contract/index.ts";
 import { createFakeDriver } from "../src/drivers/fake/driver.ts";
 import { silentLog } from "../src/log.ts";
@@ -32,7 +32,7 @@ export async function openKernel(paths: Paths): Promise<Kernel> {
     privateFolders: [],
     rolloutPath: (session) => session.id,
     version: "bench",
-    profiles: () => ({ profiles: [], untrusted: [] }),
+    profiles: (cwd) => loadProfiles({ home: paths.home, project: cwd }),
     startedAt: Date.now(),
   };
   return { store, operations: createOperations(deps), close: () => store.close() };

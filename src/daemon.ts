@@ -5,7 +5,6 @@ import { type Checked, takeChecked } from "./config/checked.ts";
 import { removeDaemonFile, writeDaemonFile } from "./config/daemon-file.ts";
 import { kinfoldHome, type Paths, pathsIn, prepareHome } from "./config/paths.ts";
 import { problemLine } from "./config/problem.ts";
-import { loadProfiles } from "./config/profile.ts";
 import type { Config } from "./contract/index.ts";
 import { shortId } from "./contract/short-id.ts";
 import type { Driver } from "./drivers/port.ts";
@@ -85,7 +84,10 @@ async function compose(parts: Parts): Promise<Daemon> {
     address: () => url,
     privateFolders: [paths.home],
     rolloutPath,
-    profiles: (cwd) => loadProfiles({ home: paths.home, project: cwd }),
+    profiles: async (cwd) => {
+      const { loadProfiles } = await import("./config/profile.ts");
+      return loadProfiles({ home: paths.home, project: cwd });
+    },
     version: VERSION,
     startedAt,
   };

@@ -2,9 +2,10 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, realpathSync, statSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parse } from "yaml";
-import { type Permission, type Profile, ProfileHead } from "../contract/index.ts";
+import type { Permission, Profile } from "../contract/index.ts";
+import { ProfileHead } from "../contract/profile.ts";
 import { ConfigError } from "./problem.ts";
+import { yaml } from "./yaml.ts";
 
 const BUILT_IN = fileURLToPath(new URL("./profiles/", import.meta.url));
 const PROJECT_FOLDER = join(".kinfold", "agents");
@@ -37,13 +38,26 @@ export function loadProfiles(places: { home: string; project: string | null }): 
   return { profiles: [...found.values()], untrusted };
 }
 
+/** Read anew only when the file has changed: every spawn asks. */
 export function readProfile(file: string, from: string): Profile {
+  const { mtimeMs, size } = statSync(file);
+  const state = `${mtimeMs} ${size} ${from}`;
+  const before = known.get(file);
+  if (before?.state === state) return before.profile;
+  const profile = parseProfile(file, from);
+  known.set(file, { state, profile });
+  return profile;
+}
+
+const known = new Map<string, { state: string; profile: Profile }>();
+
+function parseProfile(file: string, from: string): Profile {
   const text = readFileSync(file, "utf8");
   const match = /^---\r?\n([\s\S]*?)\r?\n---\r?\n?([\s\S]*)$/.exec(text);
   if (match === null) throw problem(file, 1, "it must begin with front matter between two lines of ---");
   let data: unknown;
   try {
-    data = parse(match[1] ?? "");
+    data = yaml().parse(match[1] ?? "");
   } catch (error) {
     const line = (error as { linePos?: { line: number }[] }).linePos?.[0]?.line ?? 1;
     throw problem(
@@ -124,8 +138,8 @@ function hashOf(file: string): string {
   return createHash("sha256").update(readFileSync(file)).digest("hex");
 }
 
-function lineOf(yaml: string, key: string): number {
-  const at = yaml.split("\n").findIndex((line) => line.trimStart().startsWith(`${key}:`));
+function lineOf(head: string, key: string): number {
+  const at = head.split("\n").findIndex((line) => line.trimStart().startsWith(`${key}:`));
   return at === -1 ? 2 : at + 2;
 }
 

@@ -4,8 +4,7 @@ import { Id, SessionRef } from "./id.ts";
 export const TriggerStatus = z.enum(["open", "answered", "defaulted", "withdrawn"]);
 export type TriggerStatus = z.infer<typeof TriggerStatus>;
 
-/** The types whose sender waits for an answer. An end, an error or a fired type blocks nobody. */
-export const BLOCKING_TYPES = ["ask_user_question", "plan_review", "permission"] as const;
+export { BLOCKING_TYPES } from "./blocking-type.ts";
 
 export const Question = z.strictObject({
   id: z.string().max(60).optional(),

@@ -1,4 +1,4 @@
-import { BLOCKING_TYPES } from "../contract/index.ts";
+import { BLOCKING_TYPES } from "../contract/blocking-type.ts";
 
 /** How long a parent has before a person is asked as well, and before a stated default holds. */
 export const PARENT_MS = 5 * 60_000;

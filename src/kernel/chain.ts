@@ -1,4 +1,5 @@
-import { type Effective, shortId } from "../contract/index.ts";
+import type { Effective } from "../contract/index.ts";
+import { shortId } from "../contract/short-id.ts";
 import { withInstructions } from "../domain/instruction.ts";
 import { fence } from "../domain/text.ts";
 import type { SessionRecord, Tx } from "../store/port.ts";

@@ -1,4 +1,5 @@
-import { type Budget, Refusal } from "../contract/index.ts";
+import type { Budget } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 import { leftOf, limitWords } from "../domain/budget.ts";
 import { accountsOf, clockOf } from "../kernel/budget.ts";
 import type { SessionRecord, Tx } from "../store/port.ts";

@@ -1,4 +1,6 @@
-import { type Asked, type Caller, type InputOf, Refusal, shortId } from "../contract/index.ts";
+import type { Asked, Caller, InputOf } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
+import { shortId } from "../contract/short-id.ts";
 import { hashOf } from "../kernel/id.ts";
 import { raise } from "../kernel/trigger.ts";
 import type { SessionRecord, TriggerRecord, Tx } from "../store/port.ts";

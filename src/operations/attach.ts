@@ -1,10 +1,5 @@
-import {
-  type AttachOutput,
-  CallbackConfig,
-  type Caller,
-  type Effective,
-  type InputOf,
-} from "../contract/index.ts";
+import type { AttachOutput, Caller, Effective, InputOf } from "../contract/index.ts";
+import { CallbackConfig } from "../contract/session.ts";
 import { hashOf, newId, newSecret } from "../kernel/id.ts";
 import type { OperationDeps } from "./deps.ts";
 import { decideFolder, newSession } from "./start.ts";

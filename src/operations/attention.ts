@@ -1,5 +1,5 @@
 import type { Caller, WaitChildrenOutput } from "../contract/index.ts";
-import { shortId } from "../contract/index.ts";
+import { shortId } from "../contract/short-id.ts";
 import { parkedError } from "../kernel/park.ts";
 import { triggerBody } from "../kernel/trigger-body.ts";
 import type { SessionRecord, TriggerRecord, Tx } from "../store/port.ts";

@@ -1,4 +1,5 @@
-import { type Caller, type CheckpointOutput, type InputOf, Refusal } from "../contract/index.ts";
+import type { Caller, CheckpointOutput, InputOf } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 import { newId } from "../kernel/id.ts";
 import type { OperationDeps } from "./deps.ts";
 import { callerSession, requireBelow, resolve } from "./resolve.ts";

@@ -13,7 +13,7 @@ export interface OperationDeps extends Deps {
   readonly privateFolders: readonly string[];
   readonly rolloutPath: (session: { id: string; createdAt: number }) => string;
   /** The profiles there are: built in, of the home, and of this folder's project where it is trusted. */
-  readonly profiles: (cwd: string | null) => ProfileChoice;
+  readonly profiles: (cwd: string | null) => ProfileChoice | Promise<ProfileChoice>;
   readonly version: string;
   readonly startedAt: number;
 }

@@ -1,4 +1,5 @@
-import { type Caller, type FireOutput, type InputOf, Refusal } from "../contract/index.ts";
+import type { Caller, FireOutput, InputOf } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 import { isBlocking } from "../domain/trigger.ts";
 import { hashOf } from "../kernel/id.ts";
 import { newTrigger } from "../kernel/new-trigger.ts";
@@ -101,7 +102,7 @@ async function requireReach(
   // A session that was detached has left its parent's family.
   if (target.id === self.parentId && self.detachedAt === null) return;
   if (await isBelow(deps.store.read, target, self.id)) return;
-  const { profiles } = deps.profiles(target.cwd);
+  const { profiles } = await deps.profiles(target.cwd);
   const accepts = profiles.find((each) => each.name === target.profile)?.accepts ?? [];
   if (target.scope === self.scope && accepts.includes(type)) return;
   throw new Refusal(

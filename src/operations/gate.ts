@@ -2,8 +2,7 @@ import type { Caller, ToolRole } from "../contract/index.ts";
 import { giveBack as giveMessageBack } from "../kernel/admit.ts";
 import { hashOf } from "../kernel/id.ts";
 import type { OperationDeps } from "./deps.ts";
-import { feed } from "./feed.ts";
-import type { Gate } from "./port.ts";
+import type { Feed, FeedRequest, Gate } from "./port.ts";
 
 export function createGate(deps: OperationDeps): Gate {
   return {
@@ -15,6 +14,12 @@ export function createGate(deps: OperationDeps): Gate {
     role: (caller) => role(deps, caller),
     feed: (caller, request) => feed(deps, caller, request),
   };
+}
+
+/** Loaded by the first who follows. */
+async function* feed(deps: OperationDeps, caller: Caller, request: FeedRequest): Feed {
+  const events = await import("./feed.ts");
+  yield* events.feed(deps, caller, request);
 }
 
 /** Only what is stored counts: a token says nothing about itself. */

@@ -1,84 +1,27 @@
 import type { Caller, OperationName } from "../contract/index.ts";
-import { requireRight } from "./authority.ts";
-import { agents, health } from "./health.ts";
-import { ask, planReview } from "./ask.ts";
-import { attach } from "./attach.ts";
-import { cancel, detach } from "./cancel.ts";
 import type { OperationDeps } from "./deps.ts";
+import { health } from "./health.ts";
 import type { Operations } from "./port.ts";
-import { prompt, tell } from "./prompt.ts";
-import { checkpoint } from "./checkpoint.ts";
-import { inspect } from "./inspect.ts";
-import { models } from "./models.ts";
-import { search } from "./search.ts";
-import { subagent } from "./subagent.ts";
-import { createToken, listTokens, revokeToken } from "./token.ts";
-import { fire } from "./fire.ts";
-import { escalate, listTriggers, respond } from "./respond.ts";
-import * as read from "./read.ts";
-import { create, spawn } from "./spawn.ts";
-import { update } from "./update.ts";
-import { wait } from "./wait.ts";
-import { waitChildren } from "./wait-children.ts";
 
 export { createGate } from "./gate.ts";
 export type { OperationDeps } from "./deps.ts";
 export type * from "./port.ts";
 
-/** One function per row of the operation table; each can only commit and wake. */
+/**
+ * Every operation there is. They are loaded by the first call of one, with the schemas they need:
+ * a daemon starts without them, and tells a person that it lives.
+ */
 export function createOperations(deps: OperationDeps): Operations {
-  return guarded({
-    health: () => health(deps),
-    agents: () => agents(deps),
-    create: (caller, input) => create(deps, caller, input),
-    attach: (caller, input) => attach(deps, caller, input),
-    list: (caller, input) => read.list(deps, caller, input),
-    get: (caller, input) => read.get(deps, caller, input),
-    update: (caller, input) => update(deps, caller, input),
-    prompt: (caller, input) => prompt(deps, caller, input),
-    spawn: (caller, input, call) => spawn(deps, caller, input, call),
-    tell: (caller, input) => tell(deps, caller, input),
-    cancel: (caller, input) => cancel(deps, caller, input),
-    detach: (caller, input) => detach(deps, caller, input),
-    wait: (caller, input, call) => wait(deps, caller, input, call),
-    waitChildren: (caller, input, call) => waitChildren(deps, caller, input, call),
-    family: (caller, input) => read.family(deps, caller, input),
-    tree: (caller, input) => read.tree(deps, caller, input),
-    children: (caller, input) => read.children(deps, caller, input),
-    turns: (caller, input) => read.turns(deps, caller, input),
-    turn: (caller, input) => read.turn(deps, caller, input),
-    entries: (caller, input) => read.entries(deps, caller, input),
-    transcript: (caller, input) => read.transcript(deps, caller, input),
-    inbox: (caller, input) => read.inbox(deps, caller, input),
-    triggers: (caller, input) => read.triggers(deps, caller, input),
-    ask: (caller, input, call) => ask(deps, caller, input, call),
-    planReview: (caller, input, call) => planReview(deps, caller, input, call),
-    respond: (caller, input) => respond(deps, caller, input),
-    escalate: (caller, input) => escalate(deps, caller, input),
-    fire: (caller, input) => fire(deps, caller, input),
-    listTriggers: (caller, input) => listTriggers(deps, caller, input),
-    inspect: (caller, input) => inspect(deps, caller, input),
-    search: (caller, input) => search(deps, caller, input),
-    checkpoint: (caller, input) => checkpoint(deps, caller, input),
-    models: (caller, input) => models(deps, caller, input),
-    subagent: (caller, input, call) => subagent(deps, caller, input, call),
-    createToken: (caller, input) => createToken(deps, caller, input),
-    listTokens: () => listTokens(deps),
-    revokeToken: (caller, input) => revokeToken(deps, caller, input),
-    receipt: (caller, input) => read.receipt(deps, caller, input),
-    rollout: (caller, input) => read.rollout(deps, caller, input),
-    backup: (caller, input) => read.backup(deps, caller, input),
-  });
-}
-
-function guarded(operations: Operations): Operations {
-  const names = Object.keys(operations) as OperationName[];
-  const wrap = <N extends OperationName>(name: N): Operations[N] => {
-    const run = operations[name] as (...args: unknown[]) => Promise<unknown>;
-    return (async (caller: Caller, ...rest: unknown[]) => {
-      requireRight(caller, name);
-      return run(caller, ...rest);
-    }) as unknown as Operations[N];
+  let loaded: Promise<Operations> | null = null;
+  const load = (): Promise<Operations> =>
+    (loaded ??= import("./table.ts").then((module) => module.createTable(deps)));
+  const later = (name: OperationName) => async (caller: Caller, input: never, call: never) => {
+    if (name === "health" && caller.kind === "person") return health(deps);
+    const table = await load();
+    return table[name](caller, input, call);
   };
-  return Object.fromEntries(names.map((name) => [name, wrap(name)])) as unknown as Operations;
+  // Whoever awaits the table itself must not be taken for a caller of `then`.
+  const get = (_none: Operations, name: string | symbol): unknown =>
+    name === "then" || typeof name === "symbol" ? undefined : later(name as OperationName);
+  return new Proxy({} as Operations, { get });
 }

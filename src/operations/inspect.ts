@@ -1,4 +1,5 @@
-import { type Caller, type InputOf, type InspectOutput, Refusal } from "../contract/index.ts";
+import type { Caller, InputOf, InspectOutput } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 import { mergeReceipts, receiptLine } from "../domain/receipt.ts";
 import { firstBytes } from "../domain/text.ts";
 import { transcriptText } from "../domain/transcript.ts";

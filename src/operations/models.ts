@@ -1,4 +1,5 @@
-import { type Caller, type InputOf, type Models, Refusal } from "../contract/index.ts";
+import type { Caller, InputOf, Models } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 import type { OperationDeps } from "./deps.ts";
 
 /** What can be asked for: agents as the engine found them, and the profiles there are. */
@@ -16,8 +17,9 @@ export async function models(
       `No agent "${input.agent}" is known. Known: ${agents.map((agent) => agent.name).join(", ")}.`,
     );
   }
-  const profiles = deps
-    .profiles(null)
-    .profiles.map(({ name, description, from }) => ({ name, description, from }));
-  return { agents: wanted, profiles };
+  const { profiles } = await deps.profiles(null);
+  return {
+    agents: wanted,
+    profiles: profiles.map(({ name, description, from }) => ({ name, description, from })),
+  };
 }

@@ -1,13 +1,6 @@
-import {
-  type Answer,
-  type Caller,
-  type InputOf,
-  type OutputOf,
-  Refusal,
-  type RespondOutput,
-  type Trigger,
-  shortId,
-} from "../contract/index.ts";
+import type { Answer, Caller, InputOf, OutputOf, RespondOutput, Trigger } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
+import { shortId } from "../contract/short-id.ts";
 import { actionsOf, answerProblem } from "../domain/trigger.ts";
 import { admit } from "../kernel/admit.ts";
 import { cancelSubtree } from "../kernel/cancel.ts";

@@ -1,4 +1,5 @@
-import { type Caller, type InputOf, Refusal, type SearchOutput } from "../contract/index.ts";
+import type { Caller, InputOf, SearchOutput } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 import type { OperationDeps } from "./deps.ts";
 import { callerSession, resolve, scopeOf } from "./resolve.ts";
 

@@ -60,7 +60,7 @@ export async function decideStart(
   refusePrompt(deps, input.prompt);
   refuseUnavailable(deps, input);
   const cwd = await decideFolder(deps, input.cwd, parent);
-  const profile = findProfile(deps, input.profile ?? "default", cwd);
+  const profile = await findProfile(deps, input.profile ?? "default", cwd);
   const agent = await findAgent(deps, input.agent ?? profile.agent ?? (await agentOf(deps, parent)));
   const permission = decidePermission(deps, { asked: input.permission, profile, parent, cwd });
   const callback = await decideCallback(deps, { asked: input.callback, profile, parent });
@@ -209,8 +209,8 @@ function refuseUnavailable(deps: OperationDeps, input: StartInput): void {
   );
 }
 
-function findProfile(deps: OperationDeps, name: string, cwd: string): Profile {
-  const { profiles, untrusted } = deps.profiles(cwd);
+async function findProfile(deps: OperationDeps, name: string, cwd: string): Promise<Profile> {
+  const { profiles, untrusted } = await deps.profiles(cwd);
   const found = profiles.find((each) => each.name === name);
   if (found !== undefined) return found;
   const blocked = untrusted.find((each) => each.name === name);

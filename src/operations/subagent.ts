@@ -1,10 +1,5 @@
-import {
-  type Caller,
-  type InputOf,
-  Refusal,
-  type SpawnOutput,
-  type SubagentOutput,
-} from "../contract/index.ts";
+import type { Caller, InputOf, SpawnOutput, SubagentOutput } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 import type { ChainStep } from "../kernel/chain.ts";
 import { newId } from "../kernel/id.ts";
 import type { SessionRecord } from "../store/port.ts";

@@ -1,4 +1,5 @@
-import { type Caller, type InputOf, type OutputOf, Refusal, type Token } from "../contract/index.ts";
+import type { Caller, InputOf, OutputOf, Token } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 import { hashOf, newSecret } from "../kernel/id.ts";
 import type { TokenRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";

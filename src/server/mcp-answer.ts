@@ -1,4 +1,4 @@
-import { shortId } from "../contract/index.ts";
+import { shortId } from "../contract/short-id.ts";
 import type { Asked, FireOutput, InputOf, RespondOutput } from "../contract/index.ts";
 import { reply } from "./mcp-reply.ts";
 import { fenced, newNonce, oneLine, quoted, shorten } from "./mcp-words.ts";

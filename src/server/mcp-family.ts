@@ -1,4 +1,5 @@
-import { Refusal, shortId } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
+import { shortId } from "../contract/short-id.ts";
 import type { OutputOf, Session, Trigger } from "../contract/index.ts";
 import { reply } from "./mcp-reply.ts";
 import { duration, oneLine, tokensOf } from "./mcp-words.ts";

@@ -1,4 +1,4 @@
-import { shortId } from "../contract/index.ts";
+import { shortId } from "../contract/short-id.ts";
 import type { Agent, CheckpointOutput, InspectOutput, Models, SearchOutput } from "../contract/index.ts";
 import { reply } from "./mcp-reply.ts";
 import { duration, fenced, newNonce, oneLine, quoted } from "./mcp-words.ts";
