@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import path from "node:path";
 import { after, describe, it } from "node:test";
 import type { TestContext } from "node:test";
 import { eventually } from "../support/daemon.ts";
@@ -58,6 +60,19 @@ export function contract(agent: ProgramName): void {
       "takes a message while it works, and says how",
       { child: ["takes a message while it works"] },
       (stage) => takesMessage(stage, agent),
+    );
+    proves(
+      "asks a question that its parent answers",
+      {
+        parent: ["asks a question that its parent answers"],
+        child: ["asks a question that its parent answers"],
+      },
+      (stage) => asks(stage, agent),
+    );
+    proves(
+      "has a permission request answered by its parent",
+      { parent: ["has a permission request answered"], child: ["has a permission request answered"] },
+      (stage) => permitted(stage, agent),
     );
     proves(
       "is cancelled with its shell commands",
@@ -168,6 +183,63 @@ async function takesMessage(stage: Stage, agent: ProgramName): Promise<string> {
   assert.equal(timesTold(told, "LOOK-HERE"), 1, "the model is told once");
   await checkInvariants(client, root.id);
   return String(message?.metadata["delivered"] ?? "?");
+}
+
+/** The parent is told with an id; its model answers by that id. */
+function answering(name: string, on: RegExp, input: Record<string, string>): Rule {
+  const call = { tool: "respond_to_trigger", input: { triggerId: "${trigger}", ...input } };
+  return { name, on, capture: { trigger: /<!-- trigger:(\w+) -->/ }, steps: [{ call }, { say: "answered" }] };
+}
+
+async function asks(stage: Stage, agent: string): Promise<void> {
+  const question: Step = {
+    call: {
+      tool: "ask_user_question",
+      input: { questions: [{ question: "Which dataset?", options: ["small", "full"] }] },
+    },
+    until: /small/,
+  };
+  stage.model.play([
+    answering("question", /asks and waits/, { response: "small" }),
+    ...rules({ parent: [spawnKid, { say: "spawned" }], kid: [question, { say: KID_DONE }] }),
+  ]);
+  const client = await stage.start();
+  const root = await stage.root(client, agent, "RAISE a kid");
+  const sessions = await allQuiet(client, root.id, AGENT_MS);
+  assert.deepEqual(
+    sessions.map((each) => each.outcome),
+    ["completed", "completed"],
+  );
+  const told = await stage.asked("kid", 1);
+  assert.match(told.messages.flatMap((one) => one.results.map((each) => each.text)).join("\n"), /small/);
+  const { triggers } = await client.triggers({ id: sessions[1]!.id });
+  const trigger = triggers.find((each) => each.type === "ask_user_question");
+  assert.equal(trigger?.status, "answered");
+  await checkInvariants(client, root.id);
+}
+
+async function permitted(stage: Stage, agent: ProgramName): Promise<void> {
+  const file = path.join(stage.project, "made.txt");
+  const careful = { name: "kid", prompt: "KID-WORK: do your part.", permission: "ask" };
+  const spawn: Step = { call: { tool: "spawn_session", input: careful } };
+  const write: Step = { call: TOOLS[agent].write(file, "made") };
+  stage.model.play([
+    answering("permission", /wants to run/, { action: "allow", response: "" }),
+    ...rules({ parent: [spawn, { say: "spawned" }], kid: [write, { say: KID_DONE }] }),
+  ]);
+  const client = await stage.start();
+  const root = await stage.root(client, agent, "RAISE a kid");
+  const sessions = await allQuiet(client, root.id, AGENT_MS);
+  assert.deepEqual(
+    sessions.map((each) => each.outcome),
+    ["completed", "completed"],
+  );
+  assert.equal(readFileSync(file, "utf8").trim(), "made");
+  const { triggers } = await client.triggers({ id: sessions[1]!.id });
+  const asked = triggers.filter((each) => each.type === "permission");
+  assert.ok(asked.length > 0, "it was asked");
+  assert.ok(asked.every((each) => each.status === "answered"));
+  await checkInvariants(client, root.id);
 }
 
 async function cancelled(stage: Stage, agent: ProgramName): Promise<void> {

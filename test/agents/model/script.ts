@@ -8,6 +8,8 @@ import type { JsonSchema, ModelAnswer, ModelMessage, ModelRequest, OfferedTool }
 export interface Rule {
   readonly name: string;
   readonly on: RegExp;
+  /** From the message that it fits, by name: the first group. */
+  readonly capture?: Readonly<Record<string, RegExp>>;
   readonly steps: readonly Step[];
 }
 
@@ -44,7 +46,9 @@ export function decide(rules: readonly Rule[], request: ModelRequest): Decision 
   const found = newestMatch(rules, request.messages);
   if (found === null) return plain("(none)", "no rule fits");
   const { rule, at } = found;
-  const { step: index, values } = replay(rule, request.messages.slice(at + 1));
+  const values: Values = {};
+  take(rule.capture, request.messages[at]?.text ?? "", values);
+  const index = replay(rule, request.messages.slice(at + 1), values);
   const step = rule.steps[index] ?? { say: `rule ${rule.name} has no step ${index}` };
   return { rule: rule.name, step: index, answer: render(step, values, request), how: step };
 }
@@ -69,11 +73,10 @@ function newestMatch(
 type Values = Record<string, string>;
 
 /** Each message of the assistant is one played step; the results up to the next one are its results. */
-function replay(rule: Rule, after: readonly ModelMessage[]): { step: number; values: Values } {
-  const values: Values = {};
+function replay(rule: Rule, after: readonly ModelMessage[], values: Values): number {
   let step = 0;
   for (const [index, one] of after.entries()) {
-    if (one.role !== "assistant" || isSearch(one)) continue;
+    if (one.role !== "assistant" || (isSearch(one) && !isScripted(rule.steps[step]))) continue;
     const next = after.findIndex((other, place) => place > index && other.role === "assistant");
     const results = after
       .slice(index, next < 0 ? undefined : next)
@@ -81,13 +84,17 @@ function replay(rule: Rule, after: readonly ModelMessage[]): { step: number; val
       .join("\n");
     if (results !== "") values["result"] = results;
     const played = rule.steps[step];
-    for (const [name, pattern] of Object.entries(played?.capture ?? {})) {
-      const match = pattern.exec(results);
-      if (match) values[name] = match[1] ?? match[0];
-    }
+    take(played?.capture, results, values);
     if (played?.until === undefined || played.until.test(results)) step += 1;
   }
-  return { step, values };
+  return step;
+}
+
+function take(wanted: Rule["capture"], text: string, values: Values): void {
+  for (const [name, pattern] of Object.entries(wanted ?? {})) {
+    const match = pattern.exec(text);
+    if (match) values[name] = match[1] ?? match[0];
+  }
 }
 
 function render(step: Step, values: Values, request: ModelRequest): ModelAnswer {
@@ -113,6 +120,10 @@ function isSearch(one: ModelMessage): boolean {
   return one.calls.length > 0 && one.calls.every((call) => SEARCH.test(call.name));
 }
 
+function isScripted(step: Step | undefined): boolean {
+  return [step?.call?.tool ?? []].flat().some((name) => SEARCH.test(name));
+}
+
 function searchFor(wanted: string, request: ModelRequest): ModelAnswer["calls"][number] | null {
   const tool = request.tools.find((one) => SEARCH.test(one.name) || one.kind === "tool_search");
   const tried = request.messages.slice(-4).filter(isSearch).length;
@@ -121,7 +132,7 @@ function searchFor(wanted: string, request: ModelRequest): ModelAnswer["calls"][
   const full = names.find((name) => name.endsWith(wanted));
   if (tool.name === "ToolSearch")
     return { tool, input: { query: `select:${full ?? wanted}`, max_results: 5 } };
-  return { tool, input: { query: wanted.replaceAll("_", " "), limit: 8 } };
+  return { tool, input: { query: wanted, limit: 8 } };
 }
 
 function fill(value: unknown, values: Values): unknown {

@@ -31,8 +31,11 @@ export const PROGRAM_NAMES = Object.keys(PROGRAMS) as ProgramName[];
 
 /** Outside the repository, because it is gigabytes and belongs to nobody's checkout. */
 export function cacheDir(): string {
-  return process.env["KINFOLD_AGENTS_CACHE"] ?? path.join(homedir(), ".cache", "kinfold-agents");
+  return CACHE;
 }
+
+/** Found once: tests give themselves another home. */
+const CACHE = process.env["KINFOLD_AGENTS_CACHE"] ?? path.join(homedir(), ".cache", "kinfold-agents");
 
 /** Where the adapters are, in the form of a home's `agents` folder. */
 export function adaptersDir(): string {
