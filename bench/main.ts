@@ -44,10 +44,16 @@ async function main(): Promise<number> {
     return 2;
   }
   const rows: (Row & { name: string })[] = [];
+  const broken: string[] = [];
   for (const measurement of MEASUREMENTS) {
     if (values.only !== undefined && !values.only.includes(measurement.name)) continue;
     const from = performance.now();
-    rows.push(...(await measurement.run()).map((row) => ({ name: measurement.name, ...row })));
+    try {
+      rows.push(...(await measurement.run()).map((row) => ({ name: measurement.name, ...row })));
+    } catch (error) {
+      broken.push(measurement.name);
+      console.error(error);
+    }
     console.error(`${measurement.name} (${((performance.now() - from) / 1000).toFixed(1)} s)`);
   }
   const report = reportOf(rows);
@@ -56,7 +62,8 @@ async function main(): Promise<number> {
   console.log(values.json ? JSON.stringify(report, null, 2) : `\n${tableOf(rows)}`);
   const over = rows.filter((row) => verdict(row) === "over");
   if (over.length > 0) console.error(`\nOver its goal: ${over.map((row) => row.what).join("; ")}.`);
-  return over.length > 0 && values.strict ? 1 : 0;
+  if (broken.length > 0) console.error(`\nNot measured: ${broken.join(", ")}.`);
+  return broken.length > 0 || (over.length > 0 && values.strict) ? 1 : 0;
 }
 
 function reportOf(rows: readonly (Row & { name: string })[]): object {

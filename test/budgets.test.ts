@@ -248,6 +248,58 @@ describe("a budget", () => {
   });
 });
 
+describe("after the daemon was killed", () => {
+  test("a turn keeps what it holds, and books it where its use is not known any more", async () => {
+    const home = new TestHome();
+    try {
+      const client = await home.start();
+      const ask = {
+        cwd: home.work,
+        limits: { usd: 1 },
+        prompt: script("usage 0 0 0.2", gate("on"), "say ok"),
+      };
+      const { session } = await client.create(ask);
+      const reserved = await eventually("it holds what it used", async () => {
+        const [turn] = (await client.turns({ id: session.id })).turns;
+        return (turn?.reserved?.usd ?? 0) >= 0.2 ? turn!.reserved!.usd : null;
+      });
+      await home.kill();
+      const next = await home.start();
+      const [turn] = (await next.turns({ id: session.id })).turns;
+      assert.equal(turn!.reserved?.usd, reserved);
+      openGate(home.work, "on");
+      const after = await quiet(next, session.id);
+      assert.deepEqual(
+        [after.outcome, after.usage.usd, after.usage.estimated],
+        ["completed", reserved, true],
+      );
+    } finally {
+      await home.close();
+    }
+  });
+
+  test("minutes have not run while it was down", async () => {
+    const home = new TestHome();
+    try {
+      const client = await home.start();
+      const ask = { cwd: home.work, limits: { minutes: 0.1 }, prompt: script("hang") };
+      const { session } = await client.create(ask);
+      await running(client, session.id);
+      await home.kill();
+      const killedAt = Date.now();
+      await eventually("its minutes would be over", async () => Date.now() - killedAt > 6_500);
+      const next = await home.start();
+      const restartedAt = Date.now();
+      const after = await quiet(next, session.id);
+      assert.match(after.outcomeReason ?? "", /^it reached its limit of 6 s$/);
+      const [turn] = (await next.turns({ id: session.id })).turns;
+      assert.ok(turn!.settledAt! - restartedAt > 1_000, "it had its time left");
+    } finally {
+      await home.close();
+    }
+  });
+});
+
 async function held(client: Client, parentId: string, name: string, usd: number): Promise<void> {
   const { id } = await childNamed(client, parentId, name);
   await running(client, id);

@@ -48,6 +48,11 @@ export function withoutTriggerLines(text: string): string {
   return text.replace(deliveryComment, String.raw`<\!--`);
 }
 
+/** The same, and no line that begins as the daemon's own do: for words that another session or system sent as they are. */
+export function withoutOurLines(text: string): string {
+  return withoutTriggerLines(text).replace(ourLine, String.raw`$1$2\[`);
+}
+
 /** What a reader can see: no terminal sequences, control characters, bidi overrides or lone surrogates. */
 export function visible(text: string): string {
   return text
@@ -116,6 +121,7 @@ const bareAt = /(?<!\\)@(?![ \t\n]|$)/g;
 const bareAtOrLast = /(?<!\\)@(?! )/g;
 const danglingAt = /(?: |(?<!\\)@)+$/;
 const deliveryComment = /<!--(?=\s*(?:trigger|message)\s*:)/gi;
+const ourLine = /(^|[\n\r\u0085\u2028\u2029])([ \t]*)\[(?=kinfold\])/gi;
 const fenceMark = /<(\s*\/?\s*child-output)/gi;
 
 const escape = String.raw`\u001b`;

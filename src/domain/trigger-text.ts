@@ -1,5 +1,5 @@
 import { triggerLine } from "./callback.ts";
-import { count, duration, fence, oneLine } from "./text.ts";
+import { count, duration, fence, oneLine, withoutTriggerLines } from "./text.ts";
 
 /** Who sent a trigger, as its reader is told. */
 export interface TriggerSender {
@@ -116,7 +116,7 @@ function senderOf(sender: TriggerSender): string {
   const name = oneLine(sender.name, 60);
   if (sender.kind === "outside") return `outside ("${name}")`;
   const kind = sender.kind === "child" ? "Child" : "Session";
-  return `${kind} "${name}" (${sender.shortId ?? "?"}, ${sender.agent ?? "?"})`;
+  return `${kind} "${name}" (${sender.shortId ?? "?"}, ${oneLine(sender.agent ?? "?", 60)})`;
 }
 
 /** An answer that comes as a message, because the call that asked is gone. */
@@ -128,7 +128,8 @@ export function renderAnswer(answer: {
   action: string | null;
   response: string | null;
   answers: Record<string, unknown> | null;
-  isSession: boolean;
+  /** Not the user's own words. */
+  isData: boolean;
 }): string {
   const what = answer.type === "plan_review" ? "plan" : answer.type === "permission" ? "request" : "question";
   const lines = [
@@ -136,7 +137,8 @@ export function renderAnswer(answer: {
     `[Kinfold] The answer to your ${what} "${oneLine(answer.asked)}", by ${oneLine(answer.by, 60)}${answer.action === null ? "" : `: ${answer.action}`}.`,
   ];
   const text = answer.response ?? (answer.answers === null ? "" : JSON.stringify(answer.answers));
-  if (text !== "") lines.push(answer.isSession ? fence(text, answer.deliveryId).text : text);
+  if (text !== "")
+    lines.push(answer.isData ? fence(text, answer.deliveryId).text : withoutTriggerLines(text));
   lines.push(nextAfter(answer.type, answer.action));
   return lines.join("\n");
 }

@@ -7,6 +7,7 @@ import {
   renderCallback,
   withMessageLine,
 } from "../domain/callback.ts";
+import { withoutOurLines, withoutTriggerLines } from "../domain/text.ts";
 import { hashOf, newId, newSecret } from "../kernel/id.ts";
 import { startClock } from "../kernel/trigger.ts";
 import { openRound } from "../kernel/round.ts";
@@ -140,10 +141,16 @@ function bodyOf(
     const { text, notice } = renderCallback(data, { ...context, deliveryId, repeated });
     return { body: text, notice };
   }
-  const marked = message.repeated
-    ? `[Kinfold] You may have seen this already.\n${message.body}`
-    : message.body;
-  return { body: withMessageLine(marked ?? "", message.deliveryId), notice: null };
+  const words = wordsOf(message);
+  const marked = message.repeated ? `[Kinfold] You may have seen this already.\n${words}` : words;
+  return { body: withMessageLine(marked, message.deliveryId), notice: null };
+}
+
+/** A prompt is sent as it was written, but for what only the daemon writes: delivery ids, and its own lines. */
+function wordsOf({ body, senderKind }: MessageRecord): string {
+  const text = body ?? "";
+  if (senderKind === "daemon") return text;
+  return senderKind === "person" ? withoutTriggerLines(text) : withoutOurLines(text);
 }
 
 function batchItem(message: MessageRecord): BatchItem {

@@ -32,7 +32,7 @@ export async function triggerBody(
     action: (data["action"] as string | null) ?? null,
     response: (data["response"] as string | null) ?? null,
     answers: (data["answers"] as Record<string, unknown> | null) ?? null,
-    isSession: data["isSession"] === true,
+    isData: data["isData"] === true,
   });
 }
 

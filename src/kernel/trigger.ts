@@ -5,6 +5,9 @@ import { admit } from "./admit.ts";
 import { newId } from "./id.ts";
 import { closeIfOver } from "./round.ts";
 
+/** How a person is named in an answer; no session and no API key is named so. */
+export const THE_USER = "the user";
+
 export interface Raise {
   readonly type: string;
   readonly payload: Record<string, unknown>;
@@ -121,16 +124,23 @@ async function admitAnswer(
 ): Promise<void> {
   const { answer, now } = end;
   const isSession = answer.callerId !== null && (await tx.sessions.byId(answer.callerId)) !== null;
+  const isPerson = answer.callerId !== null && answer.by === THE_USER;
   await admit(
     tx,
     asker,
     {
       kind: "answer",
-      senderKind: isSession ? "session" : answer.callerId === null ? "daemon" : "person",
+      senderKind: isSession
+        ? "session"
+        : isPerson
+          ? "person"
+          : answer.callerId === null
+            ? "daemon"
+            : "outside",
       senderId: answer.callerId,
       delivery: "followUp",
       body: null,
-      data: { ...answer, type: trigger.type, asked: askedText(trigger), isSession },
+      data: { ...answer, type: trigger.type, asked: askedText(trigger), isData: !isPerson },
       metadata: { triggerId: trigger.id, action: answer.action },
     },
     now,

@@ -171,6 +171,6 @@ async function stopped(
 
 function byWhom(caller: Caller, session: SessionRecord): string {
   if (caller.kind === "person") return "the user";
-  if (caller.kind === "outside") return caller.name;
+  if (caller.kind === "outside") return `${caller.name} (an API key)`;
   return caller.id === session.parentId ? "its parent" : "a session above it";
 }

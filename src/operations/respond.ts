@@ -1,11 +1,12 @@
 import type { Answer, Caller, InputOf, OutputOf, RespondOutput, Trigger } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
 import { shortId } from "../contract/short-id.ts";
+import { oneLine } from "../domain/text.ts";
 import { actionsOf, answerProblem } from "../domain/trigger.ts";
 import { admit } from "../kernel/admit.ts";
 import { cancelSubtree } from "../kernel/cancel.ts";
 import { newTrigger } from "../kernel/new-trigger.ts";
-import { closeTrigger } from "../kernel/trigger.ts";
+import { closeTrigger, THE_USER } from "../kernel/trigger.ts";
 import type { SessionRecord, TriggerRecord, Tx } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 import { callerSession, describe, isBelow, resolve, scopeOf } from "./resolve.ts";
@@ -227,14 +228,14 @@ function tooLate(trigger: TriggerRecord): Refusal {
     "already_answered",
     trigger.status === "withdrawn"
       ? "It was withdrawn: the process that asked is gone, or the session was cancelled. If it asks again you will be told."
-      : `It was answered already, by ${by}: ${String(what).slice(0, 200)}. Nothing was changed.`,
+      : `It was answered already, by ${oneLine(by)}: ${oneLine(String(what), 200)}. Nothing was changed.`,
     { status: trigger.status, answer: trigger.answer },
   );
 }
 
 async function nameOf(deps: OperationDeps, caller: Caller): Promise<string> {
-  if (caller.kind === "person") return "the user";
-  if (caller.kind === "outside") return caller.name;
+  if (caller.kind === "person") return THE_USER;
+  if (caller.kind === "outside") return `${caller.name} (an API key)`;
   const self = await deps.store.read.sessions.byId(caller.id);
   return self === null ? "a session" : `its parent ${describe(self)}`;
 }

@@ -2,6 +2,7 @@ import type { Caller, ChildEnd, InputOf, WaitChildrenOutput } from "../contract/
 import { Refusal } from "../contract/refusal.ts";
 import { shortId } from "../contract/short-id.ts";
 import { type CallbackData, renderBlock } from "../domain/callback.ts";
+import { oneLine } from "../domain/text.ts";
 import { callbackData, callbackKey } from "../kernel/callback.ts";
 import { isStopping, withLeft } from "../kernel/stopping.ts";
 import { newDeliveryId } from "../kernel/id.ts";
@@ -16,6 +17,7 @@ import { decodeCursor, encodeCursor, waitTimeMs } from "./wait-cursor.ts";
 
 /** What the reports of one reply may take together. */
 const REPLY_BYTES = 20_480;
+const ERROR_CHARACTERS = 400;
 
 /**
  * Waits for children. The reply that carries a child's end takes that callback, for the parent
@@ -183,7 +185,7 @@ function refuseSourceForm(
   const [session] = sessions;
   if (end !== undefined && end.outcome !== "completed") {
     // The error carries the end: what it took is given back if it does not arrive.
-    throw new Refusal("child_failed", end.error ?? end.outcome, {
+    throw new Refusal("child_failed", oneLine(end.error ?? end.outcome, ERROR_CHARACTERS), {
       sessionId: end.sessionId,
       outcome: end.outcome,
       deliveryId: end.deliveryId,

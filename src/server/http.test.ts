@@ -268,7 +268,7 @@ describe("answer", () => {
     await refusal(wrong, "method_not_allowed", 405);
     const options = await ask("OPTIONS", "/api/sessions");
     assert.equal(options.status, 204);
-    assert.equal(options.headers.get("allow"), "POST, GET, HEAD, OPTIONS");
+    assert.equal(options.headers.get("allow"), "GET, POST, HEAD, OPTIONS");
     const head = await ask("HEAD", "/api/health");
     assert.equal(head.status, 200);
     assert.equal(await head.text(), "");

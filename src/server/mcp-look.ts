@@ -17,7 +17,7 @@ export function inspectReply(output: InspectOutput, unread: number): string {
     unread,
   };
   const agent = [session.agent, session.model].filter((word) => word !== null).join(" ");
-  const who = `${session.name === null ? "" : `"${session.name}" `}(${session.shortId}, ${agent})`;
+  const who = `${session.name === null ? "" : `"${session.name}" `}(${session.shortId}, ${oneLine(agent, 120)})`;
   const end = session.outcome === null ? session.status : session.outcome;
   return reply(
     head,

@@ -19,6 +19,7 @@ export function oneLine(text: string, charactersMax: number): string {
     .replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, " ")
     .replaceAll(/\s+/g, " ")
     .replaceAll("<!--", "<! --")
+    .replaceAll(/<(\s*\/?\s*child-output)/gi, String.raw`<\$1`)
     .replaceAll("`", "'")
     .replaceAll(/@(?=\S)/g, String.raw`\@`)
     .trim();
@@ -28,10 +29,14 @@ export function oneLine(text: string, charactersMax: number): string {
 
 /** Text of another session inside its fence: it can neither close it, nor be a mark of ours, nor name a file. */
 export function asData(text: string): string {
-  return text
-    .replaceAll(/<!--(?=\s*(?:trigger|message)\s*:)/gi, String.raw`<\!--`)
+  return withoutMarks(text)
     .replaceAll(/<(\s*\/?\s*child-output)/gi, String.raw`<\$1`)
     .replaceAll(/(?<!\\)@(?=\S)/g, String.raw`\@`);
+}
+
+/** A delivery id counts only where the daemon wrote it. */
+export function withoutMarks(text: string): string {
+  return text.replaceAll(/<!--(?=\s*(?:trigger|message)\s*:)/gi, String.raw`<\!--`);
 }
 
 /** Another's words between marks that it cannot know, cut to fit. */

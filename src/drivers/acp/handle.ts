@@ -143,7 +143,9 @@ export class AcpHandle implements AgentHandle {
   #answered(response: PromptResponse): PromptEnd {
     const { systemError, usd } = this.#connection.seen();
     const usage = usageOf(response, usd);
-    if (systemError !== null && response.stopReason === "end_turn") return { ...failed(systemError), usage };
+    if (systemError !== null && response.stopReason === "end_turn") {
+      return { ...failed(systemError), usage, limitedUntil: limitedUntil(systemError) };
+    }
     const stopReason = STOP_REASONS.has(response.stopReason) ? response.stopReason : "error";
     const error = stopReason === "error" ? `unknown stop reason ${String(response.stopReason)}` : null;
     return { stopReason, error, exit: null, usage };

@@ -21,8 +21,21 @@ export class McpClient {
     this.#server = server;
   }
 
-  /** Never rejects for what the server says; only for a cancel. */
+  /**
+   * Never rejects for what the server says; only for a cancel. A connection that breaks is tried
+   * again, as every agent does: the daemon may be starting anew, and a spawn's name makes it safe.
+   */
   async call(name: string, input: unknown, signal: AbortSignal): Promise<ToolReply> {
+    for (let left = TRIES; ; left -= 1) {
+      const reply = await this.#try(name, input, signal);
+      if (reply !== null) return reply;
+      if (left === 0) return { text: `tool ${name} failed: nobody answers`, ok: false };
+      await new Promise((resolve) => setTimeout(resolve, TRY_MS));
+    }
+  }
+
+  /** Null where the connection broke. */
+  async #try(name: string, input: unknown, signal: AbortSignal): Promise<ToolReply | null> {
     try {
       this.#opening ??= this.#open(signal);
       await this.#opening;
@@ -31,6 +44,8 @@ export class McpClient {
     } catch (error) {
       if (signal.aborted) throw error;
       this.#opening = null;
+      // What fetch throws by itself is a TypeError: nothing was heard from the server.
+      if (error instanceof TypeError) return null;
       return { text: `tool ${name} failed: ${describe(error)}`, ok: false };
     }
   }
@@ -78,6 +93,8 @@ interface Message {
 }
 
 const PROTOCOL = "2025-06-18";
+const TRIES = 5;
+const TRY_MS = 1_000;
 const CALL_MS = 3_600_000;
 
 /** The answer to our request, whether it comes as JSON or in a stream of events. */
