@@ -48,9 +48,17 @@ export function withoutTriggerLines(text: string): string {
   return text.replace(deliveryComment, String.raw`<\!--`);
 }
 
-/** The same, and no line that begins as the daemon's own do: for words that another session or system sent as they are. */
+/**
+ * The words of one who may instruct the reader stay as they are, code included; only a whole line
+ * that would count as a delivery is undone.
+ */
+export function withoutDeliveryLines(text: string): string {
+  return text.replace(deliveryLine, String.raw`$1<\!--`);
+}
+
+/** The same for words of another session or system: nor does a line begin as the daemon's own do. */
 export function withoutOurLines(text: string): string {
-  return withoutTriggerLines(text).replace(ourLine, String.raw`$1$2\[`);
+  return withoutDeliveryLines(text).replace(ourLine, String.raw`$1$2\[`);
 }
 
 /** What a reader can see: no terminal sequences, control characters, bidi overrides or lone surrogates. */
@@ -121,6 +129,7 @@ const bareAt = /(?<!\\)@(?![ \t\n]|$)/g;
 const bareAtOrLast = /(?<!\\)@(?! )/g;
 const danglingAt = /(?: |(?<!\\)@)+$/;
 const deliveryComment = /<!--(?=\s*(?:trigger|message)\s*:)/gi;
+const deliveryLine = /(^|\n)<!--(?= (?:trigger|message):[\w-]{1,64} -->[ \t]*\r?(?:\n|$))/g;
 const ourLine = /(^|[\n\r\u0085\u2028\u2029])([ \t]*)\[(?=kinfold\])/gi;
 const fenceMark = /<(\s*\/?\s*child-output)/gi;
 

@@ -1,5 +1,5 @@
 import { triggerLine } from "./callback.ts";
-import { count, duration, fence, oneLine, withoutTriggerLines } from "./text.ts";
+import { count, duration, fence, oneLine, withoutDeliveryLines } from "./text.ts";
 
 /** Who sent a trigger, as its reader is told. */
 export interface TriggerSender {
@@ -138,7 +138,7 @@ export function renderAnswer(answer: {
   ];
   const text = answer.response ?? (answer.answers === null ? "" : JSON.stringify(answer.answers));
   if (text !== "")
-    lines.push(answer.isData ? fence(text, answer.deliveryId).text : withoutTriggerLines(text));
+    lines.push(answer.isData ? fence(text, answer.deliveryId).text : withoutDeliveryLines(text));
   lines.push(nextAfter(answer.type, answer.action));
   return lines.join("\n");
 }

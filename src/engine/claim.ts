@@ -7,7 +7,7 @@ import {
   renderCallback,
   withMessageLine,
 } from "../domain/callback.ts";
-import { withoutOurLines, withoutTriggerLines } from "../domain/text.ts";
+import { withoutDeliveryLines, withoutOurLines } from "../domain/text.ts";
 import { hashOf, newId, newSecret } from "../kernel/id.ts";
 import { startClock } from "../kernel/trigger.ts";
 import { openRound } from "../kernel/round.ts";
@@ -150,7 +150,7 @@ function bodyOf(
 function wordsOf({ body, senderKind }: MessageRecord): string {
   const text = body ?? "";
   if (senderKind === "daemon") return text;
-  return senderKind === "person" ? withoutTriggerLines(text) : withoutOurLines(text);
+  return senderKind === "person" ? withoutDeliveryLines(text) : withoutOurLines(text);
 }
 
 function batchItem(message: MessageRecord): BatchItem {

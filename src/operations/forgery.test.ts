@@ -363,6 +363,9 @@ describe("a person's own words", () => {
       sent ?? "",
       /^Look at @src\/a\.ts\n<\\!-- trigger:0badc0de -->\n\[Kinfold\] is the name\n\n<!-- message:/,
     );
-    assert.deepEqual(deliveryIdsIn(sent ?? "").includes(KNOWN), false);
+    assert.equal(deliveryIdsIn(sent ?? "").includes(KNOWN), false);
+    const code = `{"html":"<!-- trigger:${KNOWN} -->"}`;
+    await world.ask("prompt", PERSON, { id: session.id, prompt: code });
+    assert.ok((await rest(session.id))[0]?.startsWith(`${code}\n`), "code is not changed");
   });
 });

@@ -39,6 +39,14 @@ export function withoutMarks(text: string): string {
   return text.replaceAll(/<!--(?=\s*(?:trigger|message)\s*:)/gi, String.raw`<\!--`);
 }
 
+/** The user's words stay as they are, code included; only a whole line that would count as an id is undone. */
+export function withoutMarkLines(text: string): string {
+  return text.replaceAll(
+    /(^|\n)<!--(?= (?:trigger|message):[\w-]{1,64} -->[ \t]*\r?(?:\n|$))/g,
+    String.raw`$1<\!--`,
+  );
+}
+
 /** Another's words between marks that it cannot know, cut to fit. */
 export function fenced(text: string, id: string, bytesMax: number): string {
   const body = shorten(asData(text).trimEnd(), bytesMax, " [cut]");
