@@ -85,7 +85,8 @@ async function addTurn(runtime: Runtime, place: Place): Promise<{ turn: TurnReco
       if (session === null || session.endedAt !== null || session.fence !== place.hold.fence) return null;
       if ((await tx.turns.running(session.id)) !== null) return null;
       const now = deps.now();
-      await openRound(tx, session, now);
+      // What an agent does after it failed or was stopped is kept, but releases no held inbox.
+      if (session.held === null) await openRound(tx, session, now);
       const reserved = await reserveBegun(deps, tx, session);
       const turn = await tx.turns.add({
         id: newId(),

@@ -47,8 +47,9 @@ export async function claim(
     // A process whose lease was taken over may take nothing more.
     if (held !== null && held.fence !== session.fence) return null;
     if ((await tx.turns.running(session.id)) !== null) return null;
-    const queued = await tx.messages.queued(session.id, BATCH_MAX);
-    const next = session.callback.batch ? callbackRun(queued) : queued.slice(0, 1);
+    const { batch } = session.callback;
+    const queued = await tx.messages.queued(session.id, batch ? BATCH_MAX : 1);
+    const next = batch ? callbackRun(queued) : queued;
     const messages = await callbacksKnown(tx, next, deps.now());
     if (messages === null || messages.length === 0) return null;
     const reserved = await reserveTurn(deps, tx, session);

@@ -145,15 +145,10 @@ async function noteAgent(
   });
 }
 
-/** Ends an agent's whole process tree and its lease. */
-export async function unhost(
-  deps: EngineDeps,
-  agent: LiveAgent,
-  graceMs: number,
-): Promise<readonly ProcessIdentity[]> {
+/** Ends an agent's whole process tree. Says what is left of it. */
+export async function unhost(agent: LiveAgent, graceMs: number): Promise<readonly ProcessIdentity[]> {
   const { left } = await agent.handle.stop(graceMs);
   agent.hasExited = true;
-  await giveBackLease(deps, { ...agent, left, hasRun: true });
   return left;
 }
 

@@ -67,14 +67,17 @@ export class Keeper implements Service {
     const lateMs = this.#ticked.monotonic - before.monotonic - TICK_MS;
     const jumpMs = this.#ticked.wall - before.wall - (this.#ticked.monotonic - before.monotonic);
     const sleptMs = Math.max(lateMs, jumpMs);
-    if (sleptMs > SLEPT_MS) this.#sleptMs += sleptMs;
+    if (sleptMs <= SLEPT_MS) return;
+    this.#sleptMs += sleptMs;
+    // A clock that stood still with the machine knows nothing of the server's: the lease is asked for at once.
+    this.#renewed -= RENEW_MS;
   }
 
   async #tick(): Promise<void> {
     // What is over is decided by the time at which the tick began: it may be stopped half-way.
     const { wall } = this.#ticked;
-    await this.#afterSleep();
     await this.#renew();
+    await this.#afterSleep();
     await this.#watchBackground(wall);
     await passDeadlines(this.#deps, this.#startedAt);
     await resumeParked(this.#deps, wall);

@@ -1,4 +1,5 @@
 import { giveBackLease, unhost } from "./hosting.ts";
+import { insist } from "./insist.ts";
 import type { Place, Runtime } from "./place.ts";
 
 const CUT_MS = 250;
@@ -79,12 +80,12 @@ async function endProcess(runtime: Runtime, place: Place): Promise<void> {
   const { deps } = runtime;
   place.left = await cutStart(runtime, place);
   const { agent, session, hold } = place;
-  if (agent === null) {
-    await giveBackLease(deps, { session, hold, left: place.left, hasRun: false });
-    return;
-  }
-  place.left = await unhost(deps, agent, agent.hasExited ? 0 : deps.config.cancelGraceMs);
+  if (agent !== null) place.left = await unhost(agent, agent.hasExited ? 0 : deps.config.cancelGraceMs);
   place.agent = null;
+  const { left } = place;
+  const isWanted = (): boolean => !runtime.isStopping && !runtime.isHalted;
+  // While its lease stands, its token is alive and whoever cancelled it is not told.
+  await insist(deps, () => giveBackLease(deps, { session, hold, left, hasRun: agent !== null }), isWanted);
 }
 
 /** An agent that is still starting cannot be asked: its process is ended by its marker. */

@@ -6,6 +6,8 @@ import type { EngineDeps, Service } from "./deps.ts";
 const WRITE_MS = 500;
 const PAGE = 500;
 const TAIL_BYTES = 65_536;
+/** Trees whose last line is remembered. */
+const TREES_MAX = 1_000;
 
 /**
  * One append-only JSONL per session, written from the feed and never read back by us. A point
@@ -52,13 +54,30 @@ export class Rollout implements Service {
     try {
       const { feed } = this.#deps.store;
       const { xmin } = await feed.point();
+      let failed = 0;
       for (const tree of await feed.treesSince(this.#xmin)) {
-        if (this.#written.get(tree.rootId) !== tree.seq) await this.#writeTree(tree.rootId);
+        if (this.#written.get(tree.rootId) === tree.seq) continue;
+        if (!(await this.#tryTree(tree.rootId))) failed += 1;
       }
-      if (xmin !== this.#xmin) await this.#keepPoint(xmin);
+      // From the old point on, what failed is found again.
+      if (failed > 0 || xmin === this.#xmin) return;
+      await this.#keepPoint(xmin);
       this.#xmin = xmin;
+      // What is before the point is written; a tree that goes on is compared with its files once.
+      if (this.#written.size > TREES_MAX) this.#written.clear();
     } catch (error) {
       this.#deps.log.error({ err: error }, "rollouts could not be written; the next commit tries again");
+    }
+  }
+
+  /** A file that cannot be written keeps no other from being written. */
+  async #tryTree(rootId: string): Promise<boolean> {
+    try {
+      await this.#writeTree(rootId);
+      return true;
+    } catch (error) {
+      this.#deps.log.error({ err: error, rootId }, "a rollout could not be written; it is tried again");
+      return false;
     }
   }
 

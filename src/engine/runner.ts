@@ -1,4 +1,4 @@
-import type { Agent } from "../contract/index.ts";
+import { type Agent, Refusal } from "../contract/index.ts";
 import type { Commit, SessionRecord } from "../store/port.ts";
 import { takeEarly } from "./autonomous.ts";
 import { type Claim, claim } from "./claim.ts";
@@ -133,14 +133,24 @@ export class Runner implements Service {
     const free = config.limits.turnsMax - (await store.read.turns.slotsHeld(store.node));
     if (free <= 0) return;
     const ready = await store.read.sessions.ready(store.node, free + this.runtime.places.size + SPARE);
-    const counts = { started: 0, withoutRoom: 0 };
+    const counts: Counts = { started: 0, withoutRoom: 0 };
     for (const session of ready) {
       if (counts.started >= free || this.runtime.isStopping || this.runtime.isHalted) return;
-      await this.#start(session, counts);
+      await this.#tryStart(session, counts);
     }
   }
 
-  async #start(session: SessionRecord, counts: { started: number; withoutRoom: number }): Promise<void> {
+  /** One that cannot be started hides nobody behind it; a store that refuses refuses all. */
+  async #tryStart(session: SessionRecord, counts: Counts): Promise<void> {
+    try {
+      await this.#start(session, counts);
+    } catch (error) {
+      if (error instanceof Refusal) throw error;
+      this.#deps.log.error({ err: error, sessionId: session.id }, "a session could not be started");
+    }
+  }
+
+  async #start(session: SessionRecord, counts: Counts): Promise<void> {
     const place = this.runtime.places.get(session.id) ?? null;
     if (place === null && !(await makeRoom(this.runtime, counts.withoutRoom))) {
       counts.withoutRoom += 1;
@@ -181,6 +191,12 @@ export class Runner implements Service {
     this.runtime.places.set(session.id, place);
     follow(this.runtime, place, runTurn(this.runtime, place, { turn, text }));
   }
+}
+
+/** Of one look for ready sessions. */
+interface Counts {
+  started: number;
+  withoutRoom: number;
 }
 
 /** There was nothing to take, or the store refused: the place is as it was. */

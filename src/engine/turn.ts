@@ -85,7 +85,7 @@ export async function converse(runtime: Runtime, place: Place, text: string): Pr
   const { agent, recorder } = place;
   if (agent === null || recorder === null) return notStarted("the agent is gone");
   const isWanted = await isStillWanted(runtime, recorder.turn);
-  if (place.isEnding || !isWanted) {
+  if (place.isEnding || place.isStopping || !isWanted) {
     return { ...notStarted("it was stopped before it began"), outcome: "cancelled" };
   }
   const prompting = agent.handle.prompt(text);

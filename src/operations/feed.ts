@@ -10,6 +10,8 @@ const BATCH_MS = 20;
 const FLOOR_MS = 2_000;
 const PAGE = 1_000;
 const FRAGMENTS_MAX = 4_096;
+/** Trees a follower remembers, beside those that are at work. */
+const TREES_MAX = 10_000;
 
 /**
  * Numbered events from a point onward, then live.
@@ -104,12 +106,21 @@ class Follow {
   async #trees(since: number): Promise<string[]> {
     if (this.#rootId !== null) return [this.#rootId];
     const trees = await this.#deps.store.feed.treesSince(since);
+    if (this.#sent.size > TREES_MAX) this.#forget(trees, since);
     const seen: string[] = [];
     for (const tree of trees) {
       if (this.#sent.get(tree.rootId) === tree.seq) continue;
       if (await this.#maySee(tree.rootId)) seen.push(tree.rootId);
     }
     return seen;
+  }
+
+  /** All that the others had before this point has been sent, so that is where they go on. */
+  #forget(trees: readonly { rootId: string }[], since: number): void {
+    const kept = new Set(trees.map((tree) => tree.rootId));
+    for (const rootId of this.#sent.keys()) if (!kept.has(rootId)) this.#sent.delete(rootId);
+    for (const rootId of this.#visible.keys()) if (!kept.has(rootId)) this.#visible.delete(rootId);
+    this.#from = since;
   }
 
   async #eventsOf(rootId: string): Promise<EventRecord[]> {
