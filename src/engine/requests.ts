@@ -1,3 +1,4 @@
+import { existsSync, realpathSync } from "node:fs";
 import path from "node:path";
 import type { AgentAnswer, AgentRequest } from "../drivers/port.ts";
 import { oneLine } from "../domain/text.ts";
@@ -38,9 +39,17 @@ function byMode(session: SessionRecord, request: AgentRequest): AgentAnswer | nu
   return mode === "workspace" && isInside ? { kind: "allow" } : null;
 }
 
+/** Where a path really leads: a link inside the folder may point out of it. */
 function inside(folder: string, file: string): boolean {
-  const relative = path.relative(folder, path.resolve(folder, file));
+  const relative = path.relative(realOf(folder), realOf(path.resolve(folder, file)));
   return !relative.startsWith("..") && !path.isAbsolute(relative);
+}
+
+/** The real path of a file that may not exist yet: that of the nearest folder above it that does. */
+function realOf(file: string): string {
+  if (existsSync(file)) return realpathSync(file);
+  const parent = path.dirname(file);
+  return parent === file ? file : path.join(realOf(parent), path.basename(file));
 }
 
 function noted(place: Place, request: AgentRequest, answer: AgentAnswer): AgentAnswer {

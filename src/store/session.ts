@@ -250,7 +250,7 @@ async function counts(q: Query): Promise<Counts> {
     (SELECT count(*) FROM sessions s WHERE round_open = 1 AND ended_at IS NULL AND NOT EXISTS
       (SELECT 1 FROM turns t WHERE t.session_id = s.id AND t.status = 'running')),
     (SELECT count(*) FROM sessions WHERE round_open = 1 AND ended_at IS NULL),
-    (SELECT count(*) FROM sessions WHERE seen = 0),
+    (SELECT count(*) FROM sessions WHERE seen = 0 AND round_open = 0 AND round > 0),
     (SELECT count(*) FROM sessions),
     (SELECT count(DISTINCT root_id) FROM sessions WHERE round_open = 1 AND ended_at IS NULL)`);
   const [running, waiting, open, unseen, all, families] = (row ?? []) as number[];
