@@ -1,4 +1,5 @@
-import { type Agent, Refusal } from "../contract/index.ts";
+import type { Agent } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 import type { Commit, SessionRecord } from "../store/port.ts";
 import { takeEarly } from "./autonomous.ts";
 import { type Claim, claim } from "./claim.ts";
