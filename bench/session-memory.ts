@@ -4,10 +4,10 @@ import { DaemonProcess, FAKE_DAEMON } from "./daemon-process.ts";
 import { inHome } from "./home.ts";
 import { atMost, type Measurement } from "./measurement.ts";
 
-const WARM = 1_000;
+const WARM = 500;
 const FURTHER = 2_000;
 const AT_ONCE = 16;
-const SETTLE_MS = 10_000;
+const SETTLE_MS = 8_000;
 
 /**
  * What a session leaves in memory once it has worked and is idle. The first sessions fill caches
