@@ -17,6 +17,15 @@ const source = {
 };
 
 describe("an agent's environment", () => {
+  it("has every variable that begins as its configuration says, and our own never", () => {
+    const names = ["OPENAI_*", "KINFOLD_*", "*"];
+    const { OPENAI_API_KEY, KINFOLD_TOKEN, AWS_SECRET_ACCESS_KEY } = agentEnvironment(source, {
+      leaseId: "l",
+      names,
+    });
+    assert.deepEqual([OPENAI_API_KEY, KINFOLD_TOKEN, AWS_SECRET_ACCESS_KEY], ["k", undefined, undefined]);
+  });
+
   it("has the usual names, those its configuration lists, and nothing else", () => {
     const environment = agentEnvironment(source, { leaseId: "l", names: ["OPENAI_API_KEY"] });
     assert.deepEqual(environment, {

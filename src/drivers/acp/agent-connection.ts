@@ -69,7 +69,8 @@ export async function connect(options: ConnectOptions): Promise<AgentConnection>
     },
     onAnswer(method, left) {
       // A prompt that was put into a running one belongs to the same turn: the last answer ends it.
-      if (method === "session/prompt" && left === 0) seen = updates.endPrompt();
+      if (method === "session/prompt" && left > 0) updates.endMessage();
+      else if (method === "session/prompt") seen = updates.endPrompt();
       if (method !== "session/load") return;
       heardAt = performance.now();
       if (options.replayQuietMs === undefined) replay = updates.endReplay();
