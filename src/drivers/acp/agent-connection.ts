@@ -64,15 +64,14 @@ export async function connect(options: ConnectOptions): Promise<AgentConnection>
       if (message.method !== "session/update") return;
       heardAt = performance.now();
       const { sessionId, update } = (message.params ?? {}) as Partial<SessionNotification>;
-      const isOurs = update !== undefined && sessionId === (listenedTo ?? sessionId);
-      if (isOurs && options.isNoise?.(update) !== true) updates.take(update);
+      if (!update || sessionId !== (listenedTo ?? sessionId)) return;
+      if (options.isNoise?.(update) !== true) updates.take(update);
     },
     onAnswer(method, left) {
       // A prompt that was put into a running one belongs to the same turn: the last answer ends it.
       if (method === "session/prompt" && left > 0) updates.endMessage();
       else if (method === "session/prompt") seen = updates.endPrompt();
       if (method !== "session/load") return;
-      heardAt = performance.now();
       if (options.replayQuietMs === undefined) replay = updates.endReplay();
     },
     onTooLong(message) {
