@@ -118,7 +118,9 @@ export interface SessionReads {
   readyBefore(node: string, sessionId: string): Promise<number>;
   /** Managed sessions of this node, not ended, whose round is open. */
   withOpenRound(node: string): Promise<SessionRecord[]>;
-  /** Those of them that work in the background. */
+  /** Trees of this node with an open round whose minutes are limited. */
+  timedTrees(node: string): Promise<string[]>;
+  /** Those with an open round that work in the background. */
   inBackground(node: string): Promise<SessionRecord[]>;
   /** Managed sessions of this node, not ended, that are parked until then or earlier. */
   parkedUntil(node: string, at: number): Promise<SessionRecord[]>;

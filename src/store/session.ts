@@ -106,6 +106,11 @@ export function sessionReads(q: Query): SessionReads {
       many(sql`SELECT ${columns} FROM sessions
         WHERE node = ${node} AND round_open = 1 AND ended_at IS NULL AND origin = 'managed'
         ORDER BY ${BY_CREATION}`),
+    async timedTrees(node) {
+      const rows = await q.all(sql`SELECT DISTINCT root_id FROM sessions
+        WHERE node = ${node} AND round_open = 1 AND ended_at IS NULL AND effective LIKE '%"minutes":%'`);
+      return rows.map((row) => row[0] as string);
+    },
     inBackground: (node) =>
       many(sql`SELECT ${columns} FROM sessions
         WHERE node = ${node} AND round_open = 1 AND ended_at IS NULL AND background_until IS NOT NULL

@@ -1,6 +1,6 @@
 import type { TriggerReads, TriggerWrites } from "./port.ts";
 import type { TriggerRecord } from "./record.ts";
-import { sql, type Query } from "./sql.ts";
+import { and, raw, sql, type Query, type Sql } from "./sql.ts";
 import { table } from "./table.ts";
 
 export const triggers = table<TriggerRecord>(
@@ -48,21 +48,15 @@ export function triggerReads(q: Query): TriggerReads {
       return rows.map(triggers.record);
     },
     async open(of) {
-      const rows = await q.all(sql`SELECT ${columns} FROM triggers WHERE status = 'open'
-        AND type IN ('ask_user_question', 'plan_review', 'permission', 'escalate')
+      const rows = await q.all(sql`SELECT ${columns} FROM triggers WHERE ${and(conditionsOf(of))}
         ORDER BY created_at, id LIMIT 1000`);
-      return rows.map(triggers.record).filter((trigger) => fits(trigger, of));
+      return rows.map(triggers.record);
     },
     async due(now) {
-      const rows = await q.all(sql`SELECT ${columns} FROM triggers WHERE status = 'open'
-        AND (person_at <= ${now} OR default_at <= ${now}) ORDER BY created_at LIMIT 100`);
-      return rows.map(triggers.record);
+      const found = await eitherDeadline(q, (column) => sql`${column} <= ${now} LIMIT 100`);
+      return found.toSorted((a, b) => a.createdAt - b.createdAt);
     },
-    async withDeadline() {
-      const rows = await q.all(sql`SELECT ${columns} FROM triggers WHERE status = 'open'
-        AND (person_at IS NOT NULL OR default_at IS NOT NULL)`);
-      return rows.map(triggers.record);
-    },
+    withDeadline: () => eitherDeadline(q, (column) => sql`${column} >= 0`),
     async openCount(sessionId) {
       const row = await q.get(sql`SELECT count(*) FROM triggers
         WHERE session_id = ${sessionId} AND status = 'open'
@@ -97,12 +91,25 @@ export function triggerWrites(q: Query, rootId: string): TriggerWrites {
   };
 }
 
-function fits(
-  trigger: TriggerRecord,
-  of: { sessionId?: string; toId?: string; toPerson?: boolean; fence?: number },
-): boolean {
-  if (of.sessionId !== undefined && trigger.sessionId !== of.sessionId) return false;
-  if (of.toId !== undefined && trigger.toId !== of.toId) return false;
-  if (of.toPerson !== undefined && trigger.toPerson !== of.toPerson) return false;
-  return of.fence === undefined || trigger.fence === of.fence;
+/** One statement for each, because each has its own index. */
+async function eitherDeadline(q: Query, condition: (column: Sql) => Sql): Promise<TriggerRecord[]> {
+  const found = new Map<string, TriggerRecord>();
+  for (const column of [raw("default_at"), raw("person_at")]) {
+    const rows = await q.all(sql`SELECT ${triggers.columns} FROM triggers
+      WHERE status = 'open' AND ${column} IS NOT NULL AND ${condition(column)}`);
+    for (const trigger of rows.map(triggers.record)) found.set(trigger.id, trigger);
+  }
+  return [...found.values()];
+}
+
+/** In the statement, not after it: ends that nobody acknowledges stay open by the thousand. */
+function conditionsOf(of: { sessionId?: string; toId?: string; toPerson?: boolean; fence?: number }): Sql[] {
+  const conditions = [
+    raw("status = 'open' AND type IN ('ask_user_question', 'plan_review', 'permission', 'escalate')"),
+  ];
+  if (of.sessionId !== undefined) conditions.push(sql`session_id = ${of.sessionId}`);
+  if (of.toId !== undefined) conditions.push(sql`to_id = ${of.toId}`);
+  if (of.toPerson !== undefined) conditions.push(sql`to_person = ${of.toPerson ? 1 : 0}`);
+  if (of.fence !== undefined) conditions.push(sql`fence = ${of.fence}`);
+  return conditions;
 }

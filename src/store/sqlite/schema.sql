@@ -237,11 +237,13 @@ CREATE TABLE triggers (
   closed_at INTEGER
 , to_person INTEGER NOT NULL DEFAULT 0, person_at INTEGER, default_at INTEGER, default_answer TEXT, original_id TEXT, context TEXT, answer TEXT, seen_at INTEGER, fence INTEGER) STRICT;
 
-CREATE INDEX triggers_due ON triggers (default_at, person_at) WHERE status = 'open';
+CREATE INDEX triggers_default_at ON triggers (default_at) WHERE status = 'open' AND default_at IS NOT NULL;
 
 CREATE INDEX triggers_open ON triggers (session_id) WHERE status = 'open';
 
 CREATE INDEX triggers_person ON triggers (status, to_person) WHERE status = 'open';
+
+CREATE INDEX triggers_person_at ON triggers (person_at) WHERE status = 'open' AND person_at IS NOT NULL;
 
 CREATE INDEX triggers_root ON triggers (root_id);
 
