@@ -1,6 +1,6 @@
 import type { Answer } from "../contract/index.ts";
 import { askPerson, closeTrigger } from "../kernel/trigger.ts";
-import type { TriggerRecord } from "../store/port.ts";
+import type { TriggerRecord, Tx } from "../store/port.ts";
 import type { EngineDeps } from "./deps.ts";
 
 /** None fires so soon after a start: whoever was away has time to come back. */
@@ -24,16 +24,13 @@ export async function passDeadlines(deps: EngineDeps, startedAt: number): Promis
 }
 
 /** Deadlines count awake time only: what was slept, or spent without a daemon, is added to each. */
-export async function moveDeadlines(deps: EngineDeps, byMs: number): Promise<void> {
-  if (byMs <= 0) return;
-  for (const trigger of await deps.store.read.triggers.withDeadline()) {
-    await deps.store.write(trigger.rootId, async (tx) => {
-      const fresh = await tx.triggers.byId(trigger.id);
-      if (fresh === null || fresh.status !== "open") return;
-      const personAt = fresh.personAt === null ? null : fresh.personAt + byMs;
-      const defaultAt = fresh.defaultAt === null ? null : fresh.defaultAt + byMs;
-      await tx.triggers.patch(fresh.id, { personAt, defaultAt });
-    });
+export async function moveDeadlines(tx: Tx, triggers: readonly TriggerRecord[], byMs: number): Promise<void> {
+  for (const { id } of triggers) {
+    const fresh = await tx.triggers.byId(id);
+    if (fresh === null || fresh.status !== "open") continue;
+    const personAt = fresh.personAt === null ? null : fresh.personAt + byMs;
+    const defaultAt = fresh.defaultAt === null ? null : fresh.defaultAt + byMs;
+    await tx.triggers.patch(id, { personAt, defaultAt });
   }
 }
 

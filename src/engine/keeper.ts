@@ -94,12 +94,17 @@ export class Keeper implements Service {
     }
     const { ms: sleptMs, trees } = this.#moving;
     log.warn({ sleptMs }, "the machine or the daemon slept; open deadlines are moved by as much");
-    await moveDeadlines(this.#deps, sleptMs);
-    const open = await store.read.sessions.withOpenRound(store.node);
-    for (const [rootId, sessions] of Map.groupBy(open, (session) => session.rootId)) {
+    const open = Map.groupBy(
+      await store.read.sessions.withOpenRound(store.node),
+      (session) => session.rootId,
+    );
+    const asked = Map.groupBy(await store.read.triggers.withDeadline(), (trigger) => trigger.rootId);
+    for (const rootId of new Set([...open.keys(), ...asked.keys()])) {
       if (trees.has(rootId)) continue;
-      await pause(this.#deps, sessions, sleptMs);
+      const sessions = open.get(rootId) ?? [];
       await store.write(rootId, async (tx) => {
+        await moveDeadlines(tx, asked.get(rootId) ?? [], sleptMs);
+        await pause(tx, sessions, sleptMs);
         for (const { id } of sessions) {
           const session = await tx.sessions.byId(id);
           if (session?.backgroundUntil == null) continue;

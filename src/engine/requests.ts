@@ -3,7 +3,8 @@ import path from "node:path";
 import type { AgentAnswer, AgentRequest } from "../drivers/port.ts";
 import { oneLine } from "../domain/text.ts";
 import { raise } from "../kernel/trigger.ts";
-import type { SessionRecord, TriggerRecord } from "../store/port.ts";
+import type { SessionRecord, TriggerRecord, TurnRecord } from "../store/port.ts";
+import { insist } from "./insist.ts";
 import type { Place, Runtime } from "./place.ts";
 
 /**
@@ -19,9 +20,15 @@ export async function answerRequest(
   if (request.kind === "permission" && request.ours) return { kind: "allow" };
   const decided = byMode(place.session, request);
   if (decided !== null) return noted(place, request, decided);
-  const trigger = await raiseRequest(runtime, place, request);
-  const closed = await answered(runtime, place, trigger);
-  const answer = closed.answer;
+  let answer: TriggerRecord["answer"];
+  try {
+    const trigger = await raiseRequest(runtime, place, request);
+    ({ answer } = await answered(runtime, place, trigger));
+  } catch (error) {
+    // The agent waits for an answer in any case.
+    runtime.deps.log.error({ err: error, sessionId: place.session.id }, "a request could not be asked");
+    answer = null;
+  }
   if (request.kind === "question") {
     if (answer === null) return noted(place, request, { kind: "deny" });
     return { kind: "answer", text: answer.response ?? JSON.stringify(answer.answers ?? {}) };
@@ -62,21 +69,23 @@ function noted(place: Place, request: AgentRequest, answer: AgentAnswer): AgentA
 
 async function raiseRequest(runtime: Runtime, place: Place, request: AgentRequest): Promise<TriggerRecord> {
   const { store, config, now } = runtime.deps;
-  return store.write(place.session.rootId, async (tx) => {
-    const session = (await tx.sessions.byId(place.session.id)) ?? place.session;
-    const parent = session.parentId === null ? null : await tx.sessions.byId(session.parentId);
-    const isPermission = request.kind === "permission";
-    return raise(tx, session, {
-      type: isPermission ? "permission" : "ask_user_question",
-      payload: payloadOf(session, request),
-      default: null,
-      fence: place.hold.fence,
-      personOnly: isPermission && parent?.effective.permission !== "full",
-      parentMs: config.triggers.parentMs,
-      defaultMs: config.triggers.defaultMs,
-      now: now(),
+  const write = (): Promise<TriggerRecord> =>
+    store.write(place.session.rootId, async (tx) => {
+      const session = (await tx.sessions.byId(place.session.id)) ?? place.session;
+      const parent = session.parentId === null ? null : await tx.sessions.byId(session.parentId);
+      const isPermission = request.kind === "permission";
+      return raise(tx, session, {
+        type: isPermission ? "permission" : "ask_user_question",
+        payload: payloadOf(session, request),
+        default: null,
+        fence: place.hold.fence,
+        personOnly: isPermission && parent?.effective.permission !== "full",
+        parentMs: config.triggers.parentMs,
+        defaultMs: config.triggers.defaultMs,
+        now: now(),
+      });
     });
-  });
+  return insist(runtime.deps, write, () => !place.isEnding);
 }
 
 function payloadOf(session: SessionRecord, request: AgentRequest): Record<string, unknown> {
@@ -91,7 +100,8 @@ function payloadOf(session: SessionRecord, request: AgentRequest): Record<string
 /** Resolves when it is closed, by whoever; a turn that waits here holds no slot. */
 async function answered(runtime: Runtime, place: Place, trigger: TriggerRecord): Promise<TriggerRecord> {
   const { store } = runtime.deps;
-  await changeBlocked(runtime, place, 1);
+  const turn = place.recorder?.turn ?? null;
+  await changeBlocked(runtime, turn, 1);
   const closed = await new Promise<TriggerRecord>((resolve) => {
     const look = (): void => {
       store.read.triggers.byId(trigger.id).then((now) => {
@@ -113,14 +123,13 @@ async function answered(runtime: Runtime, place: Place, trigger: TriggerRecord):
     const timer = setInterval(look, 2_000);
     look();
   });
-  await changeBlocked(runtime, place, -1);
+  await changeBlocked(runtime, turn, -1);
   await store.write(trigger.rootId, (tx) => tx.triggers.seen(trigger.id, runtime.deps.now()));
   return closed;
 }
 
-async function changeBlocked(runtime: Runtime, place: Place, by: 1 | -1): Promise<void> {
-  const turn = place.recorder?.turn;
-  if (turn === undefined) return;
+async function changeBlocked(runtime: Runtime, turn: TurnRecord | null, by: 1 | -1): Promise<void> {
+  if (turn === null) return;
   await runtime.deps.store.write(turn.rootId, async (tx) => {
     const row = await tx.turns.byId(turn.id);
     if (row === null) return;

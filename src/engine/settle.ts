@@ -97,12 +97,13 @@ async function settleIn(deps: EngineDeps, tx: Tx, settling: Settling): Promise<b
   });
   const data = { turnId: turn.id, index: row.index, outcome, stopReason: end.stopReason, error: after.error };
   tx.append({ sessionId: session.id, type: "turn.settled", text: null, data, at: now });
-  await withdrawOf(tx, session.id, turn.fence, now);
   const { unacknowledged } = recorder;
   const ended = session.endedAt !== null;
   const unlanded = await settleMessages(tx, after, { end, ended, unacknowledged, now });
   const lastTool = recorder.seen.lastToolHasResult ? null : recorder.seen.lastTool;
   await settleRound(deps, tx, { sessionId: session.id, turn: after, outcome, end, unlanded, lastTool, now });
+  // Its outcome first: a round that only waited for such an answer closes with this, one that failed has.
+  await withdrawOf(tx, session.id, turn.fence, now);
   await retryBudgets(tx, session.rootId, now);
   tx.wake(session.id);
   return true;

@@ -2,7 +2,8 @@ import { minutesReason } from "../domain/budget.ts";
 import { budgetOf, clockOf } from "../kernel/budget.ts";
 import { raiseError, unpark } from "../kernel/park.ts";
 import { closeRound } from "../kernel/round.ts";
-import type { SessionRecord } from "../store/port.ts";
+import type { SessionRecord, Tx } from "../store/port.ts";
+import { moveDeadlines } from "./deadlines.ts";
 import type { EngineDeps } from "./deps.ts";
 import type { Runtime } from "./place.ts";
 import { stopAtLimit } from "./reservation.ts";
@@ -21,9 +22,10 @@ export async function resumeParked(deps: EngineDeps, now: number): Promise<void>
 /** Rounds whose minutes, or those of a round above them, are over: their turn is stopped, or they fail as they are. */
 export async function stopOvertime(runtime: Runtime, now: number): Promise<void> {
   const { store } = runtime.deps;
+  const timed = new Set(await store.read.sessions.timedTrees(store.node));
+  if (timed.size === 0) return;
   const open = await store.read.sessions.withOpenRound(store.node);
   const over: { session: SessionRecord; reason: string }[] = [];
-  const timed = new Set(open.filter(isTimed).map((session) => session.rootId));
   for (const session of open) {
     if (!timed.has(session.rootId)) continue;
     const clock = await clockOf(store.read, session, now);
@@ -36,32 +38,36 @@ export async function stopOvertime(runtime: Runtime, now: number): Promise<void>
   }
 }
 
-/** A daemon that was down counts for nobody: since its last sign of life in a tree, no round has worked. */
+/**
+ * A daemon that was down counts for nobody: since its last sign of life in a tree no round has worked,
+ * and no question has waited.
+ */
 export async function forgetDowntime(deps: EngineDeps): Promise<void> {
-  const now = deps.now();
-  const open = await deps.store.read.sessions.withOpenRound(deps.store.node);
-  for (const [rootId, sessions] of Map.groupBy(open.filter(isTimed), (session) => session.rootId)) {
-    const tree = await deps.store.read.sessions.tree(rootId);
+  const { store } = deps;
+  const open = await store.read.sessions.withOpenRound(store.node);
+  const timed = Map.groupBy(open.filter(isTimed), (session) => session.rootId);
+  const asked = Map.groupBy(await store.read.triggers.withDeadline(), (trigger) => trigger.rootId);
+  for (const rootId of new Set([...timed.keys(), ...asked.keys()])) {
+    const tree = await store.read.sessions.tree(rootId);
+    const here = new Set(tree.filter((each) => each.node === store.node).map((each) => each.id));
+    const triggers = (asked.get(rootId) ?? []).filter((trigger) => here.has(trigger.sessionId));
     const lastSign = Math.max(...tree.map((each) => Math.max(each.lastActivityAt, each.updatedAt)));
-    await pause(deps, sessions, Math.max(0, now - lastSign));
+    const byMs = Math.round(deps.now() - lastSign);
+    if (byMs <= 0) continue;
+    await store.write(rootId, async (tx) => {
+      await pause(tx, timed.get(rootId) ?? [], byMs);
+      await moveDeadlines(tx, triggers, byMs);
+    });
   }
 }
 
 /** Time that does not count, for sessions of one tree. */
-export async function pause(
-  deps: EngineDeps,
-  sessions: readonly SessionRecord[],
-  byMs: number,
-): Promise<void> {
-  const [first] = sessions;
-  if (first === undefined || byMs <= 0) return;
-  await deps.store.write(first.rootId, async (tx) => {
-    for (const { id } of sessions) {
-      const session = await tx.sessions.byId(id);
-      if (session === null || !session.roundOpen) continue;
-      await tx.sessions.patch(id, { pausedMs: session.pausedMs + Math.round(byMs) });
-    }
-  });
+export async function pause(tx: Tx, sessions: readonly SessionRecord[], byMs: number): Promise<void> {
+  for (const { id } of sessions) {
+    const session = await tx.sessions.byId(id);
+    if (session === null || !session.roundOpen) continue;
+    await tx.sessions.patch(id, { pausedMs: session.pausedMs + byMs });
+  }
 }
 
 function isTimed(session: SessionRecord): boolean {

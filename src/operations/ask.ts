@@ -7,7 +7,7 @@ import type { SessionRecord, TriggerRecord, Tx } from "../store/port.ts";
 import { blocking } from "./blocking.ts";
 import type { OperationDeps } from "./deps.ts";
 import type { Call } from "./port.ts";
-import { callerSession } from "./resolve.ts";
+import { callerSession, refuseGone } from "./resolve.ts";
 
 type Asker = Caller & { kind: "session" };
 
@@ -65,7 +65,10 @@ async function raiseAndWait(deps: OperationDeps, caller: Caller, asking: Asking)
   if (self === null || caller.kind !== "session") {
     throw new Refusal("forbidden", "Only a session asks upward; a person answers.");
   }
-  const trigger = await deps.store.write(self.rootId, (tx) => raiseOnce(deps, tx, self, asking));
+  const trigger = await deps.store.write(self.rootId, async (tx) => {
+    await refuseGone(tx, caller);
+    return raiseOnce(deps, tx, self, asking);
+  });
   const look = async (): Promise<TriggerRecord | null> => {
     const now = await deps.store.read.triggers.byId(trigger.id);
     return now === null || now.status === "open" ? null : now;

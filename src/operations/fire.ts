@@ -7,7 +7,7 @@ import { tellOf } from "../kernel/trigger.ts";
 import type { SessionRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 import { delivered } from "./prompt.ts";
-import { callerSession, describe, isBelow, resolve } from "./resolve.ts";
+import { callerSession, describe, isBelow, refuseGone, resolve } from "./resolve.ts";
 import { keyOwner, refuseReusedKey } from "./start.ts";
 
 const PAYLOAD_BYTES_MAX = 262_144;
@@ -22,6 +22,7 @@ export async function fire(deps: OperationDeps, caller: Caller, input: InputOf<"
   const owner = keyOwner(caller);
   const keyHash = hashOf(JSON.stringify([target.id, input.type, input.payload]));
   const { message, existing } = await deps.store.write(target.rootId, async (tx) => {
+    await refuseGone(tx, caller);
     const found = input.key === undefined ? null : await tx.messages.byKey(owner, input.key);
     if (found !== null) {
       if (found.keyHash !== keyHash) refuseReusedKey(input.key ?? "");

@@ -9,7 +9,7 @@ import { newTrigger } from "../kernel/new-trigger.ts";
 import { closeTrigger, THE_USER } from "../kernel/trigger.ts";
 import type { SessionRecord, TriggerRecord, Tx } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
-import { callerSession, describe, isBelow, resolve, scopeOf } from "./resolve.ts";
+import { callerSession, describe, isBelow, refuseGone, resolve, scopeOf } from "./resolve.ts";
 
 /** Answers a trigger, once, by someone who may. The loser is told who answered what. */
 export async function respond(
@@ -31,6 +31,7 @@ export async function respond(
   const now = deps.now();
   const answer: Answer = { by: await nameOf(deps, caller), callerId: caller.id, ...given, at: now };
   const what = await deps.store.write(trigger.rootId, async (tx) => {
+    await refuseGone(tx, caller);
     const fresh = (await tx.triggers.byId(trigger.id)) ?? trigger;
     if (fresh.status !== "open") throw tooLate(fresh);
     if (type === "session_complete") return finishChild(tx, fresh, { asker, answer, caller, now });
@@ -52,6 +53,7 @@ export async function escalate(
   const asker = await requireAsker(deps, caller, trigger);
   const now = deps.now();
   const row = await deps.store.write(trigger.rootId, async (tx) => {
+    await refuseGone(tx, caller);
     const fresh = (await tx.triggers.byId(trigger.id)) ?? trigger;
     if (fresh.status !== "open") throw tooLate(fresh);
     if (actionsOf(fresh.type).includes("ack")) {
