@@ -47,7 +47,12 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const store = await openStore({ config, paths, boot, log, waitMs: 45_000 });
   const stops: (() => Promise<void>)[] = [() => store.close()];
   const stop = async (): Promise<void> => {
-    for (const each of stops.splice(0).toReversed()) await each();
+    const failures: unknown[] = [];
+    // One part that does not end keeps none of the others, and not the store's lock.
+    for (const each of stops.splice(0).toReversed()) {
+      await each().catch((error: unknown) => failures.push(error));
+    }
+    if (failures.length > 0) throw failures[0];
   };
   try {
     return await compose({ ...options, boot, store, stops, stop });
@@ -164,6 +169,8 @@ async function main(): Promise<void> {
     const { config, problems } = takeChecked(process.env) ?? (await checkHere(paths));
     const log = openLog({ level: config.logLevel, path: isForeground ? paths.daemonLog : null });
     for (const problem of problems) log.warn({ problem: problemLine(problem) }, "a setting was not applied");
+    // A promise that nobody awaited is a bug, and no reason to end every agent: what it left is recovered.
+    process.on("unhandledRejection", (error) => log.error({ err: error }, "a failure that nobody awaited"));
     const daemon = await startDaemon({ paths, config, log });
     endOnSignal(daemon, log);
   } catch (error) {
