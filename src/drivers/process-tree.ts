@@ -72,6 +72,8 @@ async function endAll(find: (table: ProcessTable) => ProcessRow[], limitMs: numb
   for (let round = 0; ; round += 1) {
     const found = find(await scanProcesses());
     if (found.length === 0) return { killed: [...killed.values()], left: [] };
+    // All are held still before the first is killed: an agent that sees its command die would go on.
+    for (const row of found) signal(identify(row), "SIGSTOP");
     for (const row of found) {
       const identity = killed.get(row.pid) ?? identify(row);
       killed.set(row.pid, identity);
