@@ -32,22 +32,24 @@ export async function answerPermission(
   return { outcome: { outcome: "cancelled" } };
 }
 
-/** A form with one field is a question; anything else cannot be answered with a line of text. */
+/** Each field of a form is a question of its own, asked one after another. What nobody answers is left out. */
 export async function answerElicitation(
   asking: Asking,
   request: CreateElicitationRequest,
 ): Promise<CreateElicitationResponse> {
-  const field =
-    request.mode === "form" ? onlyField((request as { requestedSchema?: unknown }).requestedSchema) : null;
-  if (field === null) return { action: "decline" };
-  const answer = await askOrCancel(asking, {
-    kind: "question",
-    text: request.message,
-    options: field.options.map((option) => option.title),
-  });
-  if (answer === null) return { action: "cancel" };
-  if (answer.kind !== "answer") return { action: "decline" };
-  return { action: "accept", content: { [field.name]: valueOf(field, answer.text) } };
+  const fields =
+    request.mode === "form" ? fieldsOf((request as { requestedSchema?: unknown }).requestedSchema) : [];
+  const content: Record<string, Value> = {};
+  for (const field of fields) {
+    const answer = await askOrCancel(asking, {
+      kind: "question",
+      text: textOf(request.message, field, fields.length),
+      options: field.options.map((option) => option.title),
+    });
+    if (answer === null) return { action: "cancel" };
+    if (answer.kind === "answer") Object.assign(content, filled(field, answer.text));
+  }
+  return Object.keys(content).length === 0 ? { action: "decline" } : { action: "accept", content };
 }
 
 function permissionOf(call: Call): AgentRequest {
@@ -63,21 +65,42 @@ function deny(): AgentAnswer {
   return { kind: "deny" };
 }
 
+type Value = string | number | boolean | string[];
+
 interface Field {
   readonly name: string;
   readonly type: string;
+  readonly says: string;
   readonly options: readonly { readonly title: string; readonly value: string }[];
+  /** Where an answer goes that is none of the options. */
+  readonly other: string | null;
 }
 
-function onlyField(schema: unknown): Field | null {
+function fieldsOf(schema: unknown): Field[] {
   const properties = isFields(schema) && isFields(schema["properties"]) ? schema["properties"] : {};
-  const required = isFields(schema) && Array.isArray(schema["required"]) ? schema["required"] : [];
-  const names = required.length > 0 ? required : Object.keys(properties);
-  const [name] = names;
-  const property = typeof name === "string" ? properties[name] : null;
-  if (names.length !== 1 || !isFields(property)) return null;
-  const items = isFields(property["items"]) ? property["items"] : null;
-  return { name, type: String(property["type"] ?? "string"), options: optionsOf(items ?? property) };
+  const names = Object.keys(properties);
+  const all = names.flatMap((name): Field[] => {
+    const property = properties[name];
+    if (!isFields(property)) return [];
+    const items = isFields(property["items"]) ? property["items"] : null;
+    const options = optionsOf(items ?? property);
+    const other = options.length === 0 ? null : (names.find((one) => one.startsWith(`${name}_`)) ?? null);
+    const says = String(property["description"] ?? (names.length > 2 ? property["title"] : "") ?? "");
+    return [{ name, type: String(property["type"] ?? "string"), says, options, other }];
+  });
+  const others = new Set(all.map((field) => field.other));
+  return all.filter((field) => !others.has(field.name));
+}
+
+/** A form with one field has its question in the message, or beside the field, or half here and half there. */
+function textOf(message: string, field: Field, count: number): string {
+  if (field.says === "" || message.includes(field.says)) return message;
+  return count === 1 ? `${message}\n${field.says}` : field.says;
+}
+
+function filled(field: Field, text: string): Record<string, Value> {
+  const isFree = field.other !== null && chosen(field, text) === undefined;
+  return isFree ? { [field.other]: text } : { [field.name]: valueOf(field, text) };
 }
 
 function optionsOf(property: Fields): Field["options"] {
@@ -98,18 +121,21 @@ const YES_NO = [
   { title: "no", value: "false" },
 ];
 
-function valueOf(field: Field, text: string): string | number | boolean | string[] {
+function chosen(field: Field, text: string): Field["options"][number] | undefined {
   const wanted = text.trim().toLowerCase();
-  const chosen = field.options.find((one) => one.title.toLowerCase() === wanted || one.value === text.trim());
-  const value = chosen?.value ?? text;
+  return field.options.find((one) => one.title.toLowerCase() === wanted || one.value === text.trim());
+}
+
+function valueOf(field: Field, text: string): Value {
+  const value = chosen(field, text)?.value ?? text;
   switch (field.type) {
     case "boolean":
-      return value === "true" || wanted === "yes";
+      return value === "true" || text.trim().toLowerCase() === "yes";
     case "integer":
     case "number":
       return Number(value);
     case "array":
-      return [value];
+      return text.split(",").map((one) => chosen(field, one)?.value ?? one.trim());
     default:
       return value;
   }

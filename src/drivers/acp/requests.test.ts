@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { CreateElicitationRequest } from "@agentclientprotocol/sdk/unstable";
+import type { AgentRequest } from "../port.ts";
+import { answerElicitation } from "./requests.ts";
+import { ToolCalls } from "./tool-call.ts";
+
+/** Answers each question with the next of these; null declines it. */
+async function ask(message: string, properties: object, answers: (string | null)[]) {
+  const asked: AgentRequest[] = [];
+  const request = {
+    sessionId: "s",
+    mode: "form",
+    message,
+    requestedSchema: { type: "object", properties },
+  } as unknown as CreateElicitationRequest;
+  const reply = await answerElicitation(
+    {
+      calls: new ToolCalls(() => undefined),
+      cancelled: new Promise(() => {}),
+      async onRequest(one) {
+        asked.push(one);
+        const text = answers[asked.length - 1] ?? null;
+        return text === null ? { kind: "deny" } : { kind: "answer", text };
+      },
+    },
+    request,
+  );
+  const questions = asked.map((one) => (one.kind === "question" ? [one.text, ...one.options] : []));
+  return { reply, questions };
+}
+
+const either = {
+  oneOf: [
+    { const: "small", title: "Small" },
+    { const: "full", title: "Full" },
+  ],
+};
+
+describe("a form", () => {
+  it("with one field is one question, in the message's words", async () => {
+    const { reply, questions } = await ask("Which?", { size: { type: "string", ...either } }, ["small"]);
+    assert.deepEqual(questions, [["Which?", "Small", "Full"]]);
+    assert.deepEqual(reply, { action: "accept", content: { size: "small" } });
+  });
+
+  it("with a field for another answer, as Claude Code's, is one question, and what is no option goes there", async () => {
+    const properties = {
+      question_0: { type: "string", title: "Dataset", ...either },
+      question_0_custom: { type: "string", title: "Other", description: "Type your own answer (optional)." },
+    };
+    const { reply, questions } = await ask("Which dataset?", properties, ["neither of them"]);
+    assert.deepEqual(questions, [["Which dataset?", "Small", "Full"]]);
+    assert.deepEqual(reply, { action: "accept", content: { question_0_custom: "neither of them" } });
+    const { reply: picked } = await ask("Which dataset?", properties, ["FULL"]);
+    assert.deepEqual(picked, { action: "accept", content: { question_0: "full" } });
+  });
+
+  it("with several is as many questions, and those that nobody answers are left out", async () => {
+    const properties = {
+      a: { type: "string", description: "Which dataset?", ...either },
+      b: { type: "array", description: "Which days?", items: { enum: ["mon", "tue", "wed"] } },
+      c: { type: "integer", title: "How many?" },
+      d: { type: "boolean", description: "Really?" },
+    };
+    const { reply, questions } = await ask("Answer these.", properties, ["Small", "mon, wed", null, "yes"]);
+    assert.deepEqual(questions, [
+      ["Which dataset?", "Small", "Full"],
+      ["Which days?", "mon", "tue", "wed"],
+      ["How many?"],
+      ["Really?", "yes", "no"],
+    ]);
+    assert.deepEqual(reply, { action: "accept", content: { a: "small", b: ["mon", "wed"], d: true } });
+  });
+
+  it("that nobody answers, or that has no field, is declined", async () => {
+    assert.deepEqual((await ask("Which?", { size: { type: "string" } }, [null])).reply, {
+      action: "decline",
+    });
+    assert.deepEqual((await ask("Well?", {}, [])).reply, { action: "decline" });
+  });
+});
