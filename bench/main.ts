@@ -25,6 +25,8 @@ const MEASUREMENTS = [
   recovery,
   lane,
 ] as const;
+/** Load per core from which on a run measures its neighbours as well. */
+const BUSY = 1.5;
 const OUT = fileURLToPath(new URL("./out/latest.json", import.meta.url));
 
 process.exitCode = await main();
@@ -62,6 +64,13 @@ async function main(): Promise<number> {
   console.log(values.json ? JSON.stringify(report, null, 2) : `\n${tableOf(rows)}`);
   const over = rows.filter((row) => verdict(row) === "over");
   if (over.length > 0) console.error(`\nOver its goal: ${over.map((row) => row.what).join("; ")}.`);
+  const load = loadavg()[0] ?? 0;
+  if (load > availableParallelism() * BUSY) {
+    const cores = availableParallelism();
+    console.error(
+      `The machine was busy (load ${load.toFixed(1)} on ${cores} cores): times say little now, ratios more.`,
+    );
+  }
   if (broken.length > 0) console.error(`\nNot measured: ${broken.join(", ")}.`);
   return broken.length > 0 || (over.length > 0 && values.strict) ? 1 : 0;
 }
