@@ -5,7 +5,7 @@ import { PROGRAM_NAMES, PROGRAMS } from "../test/agents/support/cache.ts";
 import { readCells, ROWS } from "../test/agents/support/cells.ts";
 import type { Cell, Role, Row } from "../test/agents/support/cells.ts";
 
-const PAGE = new URL("../docs/reference/agents-matrix.md", import.meta.url);
+const PAGE = new URL("../docs/agents.md", import.meta.url);
 const ROLES: readonly Role[] = ["parent", "child"];
 
 /** Rows that concern only one end. */
