@@ -55,19 +55,28 @@ export function openFailure(error: unknown, otherwise: OpenFailure): OpenFailure
   return isFields(error) && error["code"] === AUTH_REQUIRED ? "not_signed_in" : otherwise;
 }
 
-/** Whether the promise settled in time; the timer does not outlive it. */
+/**
+ * Whether the promise settled in time; the timer does not outlive it. Only time that this process
+ * was awake counts: a beat that comes late, because the machine slept, counts as one beat.
+ */
 export async function within(promise: Promise<unknown>, ms: number): Promise<boolean> {
   const limit = Promise.withResolvers<boolean>();
-  const timer = setTimeout(() => limit.resolve(false), ms);
+  const beatMs = Math.max(1, Math.min(BEAT_MS, ms));
+  let leftMs = ms;
+  const timer = setInterval(() => {
+    leftMs -= beatMs;
+    if (leftMs <= 0) limit.resolve(false);
+  }, beatMs);
   const settled = promise.then(
     () => true,
     () => true,
   );
   const inTime = await Promise.race([settled, limit.promise]);
-  clearTimeout(timer);
+  clearInterval(timer);
   return inTime;
 }
 
+const BEAT_MS = 250;
 const AUTH_REQUIRED = -32000;
 const LINE_LENGTH = 500;
 
