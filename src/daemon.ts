@@ -8,7 +8,6 @@ import { problemLine } from "./config/problem.ts";
 import type { Config } from "./contract/index.ts";
 import { shortId } from "./contract/short-id.ts";
 import type { Driver } from "./drivers/port.ts";
-import { reaper } from "./drivers/process-tree.ts";
 import { createDrivers } from "./drivers/registry.ts";
 import type { EngineDeps, Service } from "./engine/deps.ts";
 import { Keeper } from "./engine/keeper.ts";
@@ -110,7 +109,7 @@ async function compose(parts: Parts): Promise<Daemon> {
   const engineDeps: EngineDeps = {
     ...deps,
     drivers,
-    reaper,
+    reaper: { reap: async (ids) => (await import("./drivers/process-tree.ts")).reaper.reap(ids) },
     toolsUrl,
     rolloutPath,
     rolloutFolder: paths.rollouts,

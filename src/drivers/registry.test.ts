@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { silentLog } from "../log.ts";
+import { createFakeDriver } from "./fake/driver.ts";
 import { createDrivers } from "./registry.ts";
 
 const common = { simDir: "/nowhere", sandbox: "auto" as const, log: silentLog };
@@ -11,7 +12,7 @@ const VENDOR_NAMES = ["claude", "codex", "gemini", "goose", "opencode"];
 it("sim and the vendors are always there, fake only when asked for, every configured agent by its name", async () => {
   const bare = createDrivers({ ...common, config: { agents: {} } });
   assert.deepEqual([...bare.keys()].sort(), [...VENDOR_NAMES, "sim"].sort());
-  const all = createDrivers({ ...common, config: { agents: { mine: agent } }, fake: true });
+  const all = createDrivers({ ...common, config: { agents: { mine: agent } }, fake: createFakeDriver() });
   assert.deepEqual([...all.keys()].sort(), [...VENDOR_NAMES, "fake", "mine", "sim"].sort());
   const sim = await all.get("sim")?.probe();
   assert.deepEqual([sim?.installed, sim?.steer, sim?.load, sim?.models], [true, "inject", true, ["sim-1"]]);

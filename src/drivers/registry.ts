@@ -3,11 +3,8 @@ import { fileURLToPath } from "node:url";
 import type { Config } from "../contract/index.ts";
 import type { Log } from "../log.ts";
 import { createAcpDriver } from "./acp/driver.ts";
-import { createFakeDriver } from "./fake/driver.ts";
-import type { FakeOptions } from "./fake/driver.ts";
 import type { Driver } from "./port.ts";
-import { createProcessHost } from "./process.ts";
-import type { ProcessHost } from "./process.ts";
+import type { createProcessHost, ProcessHost } from "./process.ts";
 import type { SandboxMode } from "./sandbox.ts";
 import { createVendorDriver } from "./vendors/driver.ts";
 import { agentsDirOf, VENDORS } from "./vendors/index.ts";
@@ -22,7 +19,7 @@ export interface DriversOptions {
   readonly sandbox: SandboxMode;
   readonly log: Log;
   /** The agent inside this process, for tests and benchmarks. */
-  readonly fake?: boolean | FakeOptions;
+  readonly fake?: Driver;
 }
 
 /** Every agent that this daemon can run, by name. */
@@ -30,7 +27,7 @@ export function createDrivers(options: DriversOptions): Map<string, Driver> {
   const { log, config } = options;
   const home = options.home ?? dirname(options.simDir);
   const hidden = options.home === undefined ? {} : { home: options.home };
-  const host = createProcessHost({ sandbox: options.sandbox, log, ...hidden });
+  const host = lateHost({ sandbox: options.sandbox, log, ...hidden });
   const drivers = new Map<string, Driver>();
   const versions = new Versions(join(agentsDirOf(home), "versions.json"));
   for (const vendor of VENDORS) {
@@ -56,8 +53,19 @@ export function createDrivers(options: DriversOptions): Map<string, Driver> {
   }
   if (drivers.has("sim")) log.warn({}, "the configuration replaces the built-in agent sim");
   else drivers.set("sim", createSimDriver({ host, simDir: options.simDir, log }));
-  if (options.fake) drivers.set("fake", createFakeDriver(options.fake === true ? {} : options.fake));
+  if (options.fake) drivers.set("fake", options.fake);
   return drivers;
+}
+
+/** Made with the first process: a start needs nothing of what holds processes and ends them. */
+function lateHost(options: Parameters<typeof createProcessHost>[0]): ProcessHost {
+  let made: Promise<ProcessHost> | null = null;
+  return {
+    async start(spec) {
+      made ??= import("./process.ts").then((module) => module.createProcessHost(options));
+      return (await made).start(spec);
+    },
+  };
 }
 
 /** The agent that ships with Kinfold: driven like every other, over ACP, in its own process. */

@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -109,6 +108,7 @@ function runNpm(cwd: string, wanted: string): Promise<string | null> {
   const npm = findCommand("npm", path);
   if (npm === null) return Promise.resolve("npm was not found on the PATH");
   const env = { ...process.env, PATH: path, npm_config_update_notifier: "false" };
+  const { spawn } = process.getBuiltinModule("node:child_process");
   const child = spawn(npm, [...ARGUMENTS, wanted], { cwd, env, stdio: ["ignore", "ignore", "pipe"] });
   const timer = setTimeout(() => child.kill("SIGKILL"), INSTALL_MS);
   let said = "";

@@ -1,4 +1,3 @@
-import { execFile } from "node:child_process";
 import { mkdirSync, readFileSync, realpathSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
@@ -95,6 +94,7 @@ function packageVersion(path: string): string | null {
 function saidVersion(program: string, env: NodeJS.ProcessEnv): Promise<string | null> {
   return new Promise((resolve) => {
     const options = { timeout: SAY_MS, killSignal: "SIGKILL" as const, env };
+    const { execFile } = process.getBuiltinModule("node:child_process");
     execFile(program, ["--version"], options, (error, stdout) =>
       resolve(error ? null : (VERSION.exec(stdout)?.[0] ?? null)),
     );
