@@ -18,8 +18,11 @@ export interface Driver {
   open(request: OpenRequest): Promise<OpenResult>;
 }
 
-/** `os`: a sandbox; `agent`: the vendor's own gate; `asked`: the agent asks and we answer. */
-export type Enforcement = Readonly<Record<Permission, "os" | "agent" | "asked">>;
+/**
+ * `os`: a sandbox; `agent`: the vendor's own gate; `asked`: the agent asks and we answer; `none`:
+ * nothing would hold it, so it is not opened in this mode.
+ */
+export type Enforcement = Readonly<Record<Permission, "os" | "agent" | "asked" | "none">>;
 
 export interface OpenRequest {
   readonly sessionId: string;

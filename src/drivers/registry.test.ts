@@ -7,7 +7,7 @@ import { createDrivers } from "./registry.ts";
 const common = { simDir: "/nowhere", sandbox: "auto" as const, log: silentLog };
 const agent = { command: ["no-such-agent"], env: [], howToInstall: "ask someone" };
 
-const VENDOR_NAMES = ["claude", "codex", "gemini", "goose", "opencode"];
+const VENDOR_NAMES = ["claude", "codex", "gemini", "goose", "opencode", "pi"];
 
 it("sim and the vendors are always there, fake only when asked for, every configured agent by its name", async () => {
   const bare = createDrivers({ ...common, config: { agents: {} } });

@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import type { Config } from "../contract/index.ts";
 import type { Log } from "../log.ts";
 import { createAcpDriver } from "./acp/driver.ts";
+import { createPiDriver } from "./pi/driver.ts";
 import type { Driver } from "./port.ts";
 import type { createProcessHost, ProcessHost } from "./process.ts";
 import type { SandboxMode } from "./sandbox.ts";
@@ -34,6 +35,7 @@ export function createDrivers(options: DriversOptions): Map<string, Driver> {
     const own = config.agents[vendor.name];
     drivers.set(vendor.name, createVendorDriver(vendor, { home, own, versions, host, log }));
   }
+  drivers.set("pi", createPiDriver({ own: config.agents["pi"], versions, host }));
   for (const [name, agent] of Object.entries(config.agents)) {
     // A vendor that the configuration names keeps its own ways; only its command is another.
     if (drivers.has(name)) continue;

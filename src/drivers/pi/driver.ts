@@ -1,0 +1,120 @@
+import { existsSync, readdirSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import type { Agent, AgentCommand, Permission } from "../../contract/index.ts";
+import { agentEnvironment, findCommand } from "../environment.ts";
+import type { Driver, Enforcement, OpenFailure, OpenRequest, OpenResult } from "../port.ts";
+import type { ProcessHost } from "../process.ts";
+import { NETWORK } from "../vendors/vendor.ts";
+import type { Versions } from "../vendors/version.ts";
+
+export interface PiOptions {
+  readonly own?: AgentCommand | undefined;
+  readonly versions: Versions;
+  readonly host: ProcessHost;
+}
+
+/** pi asks nobody: it can be kept from changing anything, or be let do everything, and nothing between. */
+const ENFORCES: Enforcement = { "read-only": "agent", ask: "none", workspace: "none", full: "agent" };
+const TOOLS: Partial<Record<Permission, readonly string[]>> = {
+  "read-only": ["--tools", "read,grep,find,ls"],
+  full: [],
+};
+const ENV = [...NETWORK, "PI_*", "ANTHROPIC_*", "OPENAI_*", "GEMINI_API_KEY", "OPENROUTER_API_KEY"];
+
+/** Drives pi over its own protocol. It knows no tools of ours, so it is always the last of its line. */
+export function createPiDriver(options: PiOptions): Driver {
+  const env = [...ENV, ...(options.own?.env ?? [])];
+  let version: string | null = null;
+  return {
+    name: "pi",
+    enforces: ENFORCES,
+    async probe() {
+      const agent = await describe(options, env);
+      ({ version } = agent);
+      return agent;
+    },
+    async open(request) {
+      const words = TOOLS[request.permission];
+      if (words === undefined)
+        return fail("protocol", `pi asks nobody: it has no mode ${request.permission}`);
+      const load = request.load !== null && isKept(request.load) ? request.load : null;
+      const started = await options.host.start({
+        command: [...commandOf(options), ...words, ...sessionWords({ ...request, load }, options)],
+        cwd: request.cwd,
+        leaseId: request.leaseId,
+        env,
+      });
+      if (!started.ok) return started;
+      request.onProcess(started.process.identity);
+      // Loaded with the first session and not before, because a daemon must start at once.
+      const [{ openSession }, { within }] = await Promise.all([
+        import("./open.ts"),
+        import("../acp/failure.ts"),
+      ]);
+      const opening = openSession(started.process, { request, load, version });
+      const result = (await within(opening, request.startMs))
+        ? await opening
+        : fail("timeout", `pi did not answer within ${request.startMs} ms of its start`);
+      if (!result.ok) await started.process.stop();
+      return result;
+    },
+  };
+}
+
+function commandOf(options: PiOptions): readonly string[] {
+  return options.own?.command ?? ["pi", "--mode", "rpc"];
+}
+
+function sessionWords(request: OpenRequest, options: PiOptions): string[] {
+  const model = request.model ?? options.own?.model ?? null;
+  return [
+    ...(request.load === null ? [] : ["--session", request.load]),
+    ...(model === null ? [] : ["--model", model]),
+  ];
+}
+
+/**
+ * pi keeps nothing of a session until its model has answered for the first time, and runs no tool
+ * before. So a session without a file is one that nothing has happened in: it is begun anew, and its
+ * replay is empty.
+ */
+function isKept(agentSessionId: string): boolean {
+  const root = join(process.env["PI_CODING_AGENT_DIR"] ?? join(homedir(), ".pi", "agent"), "sessions");
+  const files = existsSync(root) ? readdirSync(root, { recursive: true }) : [];
+  return files.some((file) => String(file).endsWith(`_${agentSessionId}.jsonl`));
+}
+
+async function describe(options: PiOptions, env: readonly string[]): Promise<Agent> {
+  const [command = ""] = commandOf(options);
+  const program = findCommand(command, process.env["PATH"]);
+  const isThere = program !== null;
+  const seen = agentEnvironment(process.env, { leaseId: "probe", names: env });
+  const howToInstall = options.own?.howToInstall ?? "npm install -g @mariozechner/pi-coding-agent";
+  return {
+    name: "pi",
+    title: options.own?.title ?? "pi",
+    installed: isThere,
+    version: isThere ? await options.versions.of(program, seen) : null,
+    signedIn: isThere ? isSignedIn() : null,
+    problem: isThere ? null : `${command} was not found on the PATH`,
+    howToInstall: isThere ? null : howToInstall,
+    steer: "inject",
+    load: true,
+    fork: false,
+    cost: "usd",
+    metersCalls: true,
+    questions: false,
+    models: [],
+    defaultModel: options.own?.model ?? null,
+  };
+}
+
+/** It takes keys from many variables, so that nothing can be said where there is no file. */
+function isSignedIn(): boolean | null {
+  return existsSync(join(homedir(), ".pi", "agent", "auth.json")) ? true : null;
+}
+
+function fail(reason: OpenFailure, message: string): OpenResult {
+  return { ok: false, reason, message };
+}

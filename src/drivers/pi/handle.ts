@@ -1,0 +1,162 @@
+import type { Usage } from "../../contract/index.ts";
+import { within } from "../acp/failure.ts";
+import { isFields } from "../acp/tool-call.ts";
+import type { Fields } from "../acp/tool-call.ts";
+import type { AgentHandle, AgentUpdate, PromptEnd, Replay, StopReport } from "../port.ts";
+import type { AgentProcess } from "../process.ts";
+import type { Channel } from "./channel.ts";
+import { sum, updatesOf, usageOf } from "./updates.ts";
+
+export interface PiHandleOptions {
+  readonly process: AgentProcess;
+  readonly channel: Channel;
+  readonly agentSessionId: string;
+  readonly agentVersion: string | null;
+  readonly model: string | null;
+  readonly replay: Replay | null;
+  readonly onUpdate: (update: AgentUpdate) => void;
+}
+
+/** An open session of pi. A prompt is over when pi has said so and neither tries again nor has more to do. */
+export class PiHandle implements AgentHandle {
+  readonly agentSessionId: string;
+  readonly agentVersion: string | null;
+  readonly model: string | null;
+  readonly replay: Replay | null;
+  readonly exited: AgentHandle["exited"];
+  readonly #process: AgentProcess;
+  readonly #channel: Channel;
+  readonly #onUpdate: (update: AgentUpdate) => void;
+  #running: Running | null = null;
+
+  constructor(options: PiHandleOptions) {
+    this.agentSessionId = options.agentSessionId;
+    this.agentVersion = options.agentVersion;
+    this.model = options.model;
+    this.replay = options.replay;
+    this.exited = options.process.exited;
+    this.#process = options.process;
+    this.#channel = options.channel;
+    this.#onUpdate = options.onUpdate;
+    void options.channel.closed.then(() => this.#lost());
+  }
+
+  async prompt(text: string): Promise<PromptEnd> {
+    if (this.#running !== null) return failed("a prompt is already running");
+    this.#process.noteBaseline();
+    const running: Running = {
+      ...Promise.withResolvers<PromptEnd>(),
+      usage: null,
+      last: null,
+      isRetrying: false,
+    };
+    this.#running = running;
+    const answer = await this.#channel.send({ type: "prompt", message: text });
+    // A channel that has closed tells nothing: the end of the process does.
+    const isRefused = !answer.ok && !this.#channel.isClosed();
+    if (isRefused && this.#running === running) this.#finish(failed(answer.error));
+    return running.promise;
+  }
+
+  async steer(text: string): Promise<"injected" | "refused"> {
+    if (this.#running === null) return "refused";
+    const answer = await this.#channel.send({ type: "steer", message: text });
+    return answer.ok ? "injected" : "refused";
+  }
+
+  cancel(): void {
+    void this.#channel.send({ type: "abort" });
+  }
+
+  async stop(graceMs: number): Promise<StopReport> {
+    if (graceMs > 0) await this.#endOrderly(graceMs);
+    return this.#process.stop();
+  }
+
+  background(since: number): Promise<boolean> {
+    return this.#process.background(since);
+  }
+
+  descendants(): ReturnType<AgentHandle["descendants"]> {
+    return this.#process.descendants();
+  }
+
+  /** Every event of the session, in order. */
+  take(event: Fields & { readonly type: string }): void {
+    for (const update of updatesOf(event)) this.#onUpdate(update);
+    const running = this.#running;
+    if (running === null) return;
+    if (event.type === "message_end") this.#count(running, event["message"]);
+    if (event.type === "auto_retry_start") running.isRetrying = true;
+    if (event.type === "auto_retry_end") running.isRetrying = false;
+    const isEnd = event.type === "agent_end" || event.type === "auto_retry_end";
+    if (isEnd) void this.#endIfQuiet(running);
+  }
+
+  #count(running: Running, message: unknown): void {
+    if (!isFields(message) || message["role"] !== "assistant") return;
+    running.last = message;
+    running.usage = sum(running.usage, usageOf(message));
+    if (running.usage !== null) this.#onUpdate({ kind: "usage", usage: running.usage });
+  }
+
+  /** After an error it may try again, after a long talk compact: its state says whether it is done. */
+  async #endIfQuiet(running: Running): Promise<void> {
+    const state = await this.#channel.send({ type: "get_state" });
+    if (!state.ok || this.#running !== running) return;
+    const { isStreaming, isCompacting, pendingMessageCount } = state.data;
+    if (isStreaming === true || isCompacting === true || running.isRetrying) return;
+    if (typeof pendingMessageCount === "number" && pendingMessageCount > 0) return;
+    this.#finish(endOf(running));
+  }
+
+  async #endOrderly(graceMs: number): Promise<void> {
+    if (this.#running !== null) {
+      this.cancel();
+      await within(this.#running.promise, graceMs / 2);
+    }
+    this.#process.stdin.end();
+    if (await within(this.exited, graceMs / 4)) return;
+    this.#process.terminate();
+    await within(this.exited, graceMs / 4);
+  }
+
+  #lost(): void {
+    const running = this.#running;
+    if (running === null) return;
+    void this.exited.then((exit) => {
+      if (this.#running === running)
+        this.#finish({ stopReason: "exited", error: null, exit, usage: running.usage });
+    });
+  }
+
+  #finish(end: PromptEnd): void {
+    this.#running?.resolve(end);
+    this.#running = null;
+  }
+}
+
+interface Running {
+  readonly promise: Promise<PromptEnd>;
+  readonly resolve: (end: PromptEnd) => void;
+  usage: Usage | null;
+  last: Fields | null;
+  isRetrying: boolean;
+}
+
+function endOf({ last, usage }: Running): PromptEnd {
+  switch (last?.["stopReason"]) {
+    case "aborted":
+      return { stopReason: "cancelled", error: null, exit: null, usage };
+    case "error":
+      return { ...failed(String(last["errorMessage"] ?? "the model failed")), usage };
+    case "length":
+      return { stopReason: "max_tokens", error: null, exit: null, usage };
+    default:
+      return { stopReason: "end_turn", error: null, exit: null, usage };
+  }
+}
+
+function failed(error: string): PromptEnd {
+  return { stopReason: "error", error, exit: null, usage: null };
+}

@@ -1,0 +1,53 @@
+import { describeExit } from "../acp/failure.ts";
+import { isFields } from "../acp/tool-call.ts";
+import type { Fields } from "../acp/tool-call.ts";
+import type { OpenRequest, OpenResult, Replay } from "../port.ts";
+import type { AgentProcess } from "../process.ts";
+import { openChannel } from "./channel.ts";
+import type { Channel } from "./channel.ts";
+import { PiHandle } from "./handle.ts";
+import { replayOf } from "./updates.ts";
+
+export interface Opening {
+  readonly request: OpenRequest;
+  /** The session that was asked for, where pi has kept something of it. */
+  readonly load: string | null;
+  readonly version: string | null;
+}
+
+/** Speaks to a process that has just been started, until its session is known. Never rejects. */
+export async function openSession(process: AgentProcess, opening: Opening): Promise<OpenResult> {
+  const { request, load, version } = opening;
+  let handle: PiHandle | null = null;
+  const channel = openChannel({
+    input: process.stdout,
+    output: process.stdin,
+    onEvent: (event) => handle?.take(event),
+  });
+  const state = await channel.send({ type: "get_state" });
+  if (!state.ok) return { ok: false, reason: "exited", message: describeExit(await process.exited) };
+  const agentSessionId = String(state.data["sessionId"]);
+  if (load !== null && agentSessionId !== load) {
+    return { ok: false, reason: "load_failed", message: "pi does not know this session any more" };
+  }
+  handle = new PiHandle({
+    process,
+    channel,
+    agentSessionId,
+    agentVersion: version,
+    model: modelOf(state.data),
+    replay: request.load === null ? null : await readBack(channel),
+    onUpdate: request.onUpdate,
+  });
+  return { ok: true, handle };
+}
+
+async function readBack(channel: Channel): Promise<Replay> {
+  const answer = await channel.send({ type: "get_messages" });
+  return replayOf(answer.ok ? answer.data["messages"] : []);
+}
+
+function modelOf(state: Fields): string | null {
+  const { model } = state;
+  return isFields(model) ? `${String(model["provider"])}/${String(model["id"])}` : null;
+}

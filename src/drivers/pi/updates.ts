@@ -1,0 +1,123 @@
+import type { Usage } from "../../contract/index.ts";
+import { isFields } from "../acp/tool-call.ts";
+import type { Fields } from "../acp/tool-call.ts";
+import type { AgentUpdate, Replay } from "../port.ts";
+
+/** One of pi's events in our words; none for what is nothing of the transcript. */
+export function updatesOf(event: Fields & { readonly type: string }): AgentUpdate[] {
+  switch (event.type) {
+    case "message_update":
+      return fragments(event["assistantMessageEvent"]);
+    case "message_end":
+      return isFields(event["message"]) ? messageUpdates(event["message"]) : [];
+    case "tool_execution_start":
+      return [callOf(event)];
+    case "tool_execution_end":
+      return [resultOf(event)];
+    default:
+      return [];
+  }
+}
+
+/** What one message of the model has used; null for every other message. */
+export function usageOf(message: unknown): Usage | null {
+  if (!isFields(message) || message["role"] !== "assistant" || !isFields(message["usage"])) return null;
+  const { usage } = message as { usage: Fields };
+  const cost = isFields(usage["cost"]) ? number(usage["cost"]["total"]) : 0;
+  return {
+    inputTokens: number(usage["input"]),
+    cachedTokens: number(usage["cacheRead"]),
+    outputTokens: number(usage["output"]),
+    usd: cost > 0 ? cost : null,
+  };
+}
+
+export function sum(one: Usage | null, other: Usage | null): Usage | null {
+  if (one === null || other === null) return one ?? other;
+  return {
+    inputTokens: one.inputTokens + other.inputTokens,
+    cachedTokens: one.cachedTokens + other.cachedTokens,
+    outputTokens: one.outputTokens + other.outputTokens,
+    usd: one.usd === null && other.usd === null ? null : (one.usd ?? 0) + (other.usd ?? 0),
+  };
+}
+
+/** What a loaded session holds. pi has no tools of ours, so no result counts. */
+export function replayOf(messages: unknown): Replay {
+  const all = (Array.isArray(messages) ? messages : []).filter(isFields);
+  const lastUser = all.findLastIndex((message) => message["role"] === "user");
+  const said = all.slice(lastUser + 1).filter((message) => message["role"] === "assistant");
+  return {
+    userTexts: all.filter((message) => message["role"] === "user").map((message) => textOf(message)),
+    toolResults: [],
+    lastText: said.map(textOf).findLast((text) => text !== "") ?? null,
+  };
+}
+
+export function textOf(message: Fields): string {
+  const { content } = message;
+  if (typeof content === "string") return content;
+  return blocks(content)
+    .filter((block) => block["type"] === "text")
+    .map((block) => String(block["text"]))
+    .join("");
+}
+
+function fragments(delta: unknown): AgentUpdate[] {
+  if (!isFields(delta) || typeof delta["delta"] !== "string") return [];
+  const text = delta["delta"];
+  if (delta["type"] === "text_delta") return [{ kind: "fragment", what: "text", text }];
+  return delta["type"] === "thinking_delta" ? [{ kind: "fragment", what: "thought", text }] : [];
+}
+
+function messageUpdates(message: Fields): AgentUpdate[] {
+  if (message["role"] !== "assistant") return [];
+  return blocks(message["content"]).flatMap((block): AgentUpdate[] => {
+    const { text, thinking } = block;
+    if (block["type"] === "text" && typeof text === "string" && text !== "") return [{ kind: "text", text }];
+    const isThought = block["type"] === "thinking" && typeof thinking === "string" && thinking !== "";
+    return isThought ? [{ kind: "thought", text: thinking }] : [];
+  });
+}
+
+function callOf(event: Fields): AgentUpdate {
+  const tool = String(event["toolName"]);
+  const input = isFields(event["args"]) ? event["args"] : {};
+  const command = typeof input["command"] === "string" ? input["command"] : undefined;
+  const file = typeof input["path"] === "string" ? input["path"] : undefined;
+  return {
+    kind: "toolCall",
+    callId: String(event["toolCallId"]),
+    tool,
+    title: command ?? file ?? tool,
+    input,
+    ...(command === undefined ? {} : { command }),
+    ...(file === undefined ? {} : { paths: [file] }),
+  };
+}
+
+function resultOf(event: Fields): AgentUpdate {
+  const result = isFields(event["result"]) ? event["result"] : {};
+  const text = textOf(result);
+  const ok = event["isError"] !== true;
+  const tool = String(event["toolName"]);
+  const said = /exited with code (\d+)/.exec(text)?.[1];
+  const exitCode = ok ? 0 : said === undefined ? null : Number(said);
+  return {
+    kind: "toolResult",
+    callId: String(event["toolCallId"]),
+    tool,
+    text,
+    ok,
+    ours: false,
+    ...(tool === "bash" ? { exitCode } : {}),
+  };
+}
+
+function blocks(content: unknown): Fields[] {
+  return (Array.isArray(content) ? content : []).filter(isFields);
+}
+
+function number(value: unknown): number {
+  return typeof value === "number" ? value : 0;
+}
