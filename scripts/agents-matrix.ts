@@ -1,7 +1,7 @@
 // Prints what the real agents have been proven to do, and writes it to the reference.
 import { writeFileSync } from "node:fs";
 import { VENDORS } from "../src/drivers/vendors/index.ts";
-import { PROGRAM_NAMES, PROGRAMS } from "../test/agents/support/cache.ts";
+import { PARENT_NAMES, PROGRAMS } from "../test/agents/support/cache.ts";
 import { readCells, ROWS } from "../test/agents/support/cells.ts";
 import type { Cell, Role, Row } from "../test/agents/support/cells.ts";
 
@@ -18,15 +18,15 @@ const WHY_NOT: Partial<Record<Row, Partial<Record<Role, string>>>> = {
   "fails when its model fails": { parent: "as child" },
 };
 
-const cells = PROGRAM_NAMES.flatMap(readCells);
+const cells = PARENT_NAMES.flatMap(readCells);
 const lines = matrix(cells);
 console.log(lines.join("\n"));
-const missing = PROGRAM_NAMES.filter((name) => !cells.some((cell) => cell.agent === name));
+const missing = PARENT_NAMES.filter((name) => !cells.some((cell) => cell.agent === name));
 if (missing.length === 0) writeFileSync(PAGE, page(lines));
 else console.log(`\nNot written to the reference: ${missing.join(", ")} not tested yet.`);
 
 function matrix(all: readonly Cell[]): string[] {
-  const columns = PROGRAM_NAMES.flatMap((agent) => ROLES.map((role) => ({ agent, role })));
+  const columns = PARENT_NAMES.flatMap((agent) => ROLES.map((role) => ({ agent, role })));
   const head = columns.map(({ agent, role }) => `${agent} as ${role}`);
   const body = ROWS.map((row) => [row, ...columns.map(({ agent, role }) => word(all, { agent, role, row }))]);
   return table(["", ...head], body);
@@ -40,7 +40,7 @@ function word(all: readonly Cell[], at: { agent: string; role: Role; row: Row })
 }
 
 function page(body: readonly string[]): string {
-  const versions = PROGRAM_NAMES.map((name) => {
+  const versions = PARENT_NAMES.map((name) => {
     const vendor = VENDORS.find((one) => one.name === name);
     const adapter = vendor !== undefined && "adapter" in vendor.speaks ? vendor.speaks.adapter : null;
     const through = adapter === null ? "itself" : `${adapter.package} ${adapter.version}`;

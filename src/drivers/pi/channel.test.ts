@@ -24,11 +24,19 @@ it("a line ends with LF only: other separators are part of a string", async () =
 
 it("an answer finds its question, whatever comes between", async () => {
   const { input, output, channel } = pair();
+  const sent: string[] = [];
+  output.on("data", (chunk: Buffer) =>
+    sent.push(
+      ...String(chunk)
+        .matchAll(/"id":"(\w+)"/g)
+        .map(([, id]) => id!),
+    ),
+  );
   const first = channel.send({ type: "get_state" });
   const second = channel.send({ type: "steer" });
-  const ids = String(output.read()).match(/k\d+/g) ?? [];
-  input.write(`{"type":"response","id":"${ids[1]}","success":false,"error":"not now"}\n{"type":"x"}\n`);
-  input.write(`{"type":"response","id":"${ids[0]}","success":true,"data":{"a":1}}\n`);
+  while (sent.length < 2) await new Promise((resolve) => setImmediate(resolve));
+  input.write(`{"type":"response","id":"${sent[1]}","success":false,"error":"not now"}\n{"type":"x"}\n`);
+  input.write(`{"type":"response","id":"${sent[0]}","success":true,"data":{"a":1}}\n`);
   assert.deepEqual(await first, { ok: true, data: { a: 1 } });
   assert.deepEqual(await second, { ok: false, error: "not now" });
   input.end();

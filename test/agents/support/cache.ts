@@ -24,10 +24,17 @@ export const PROGRAMS = {
     version: "1.18.33",
     program: `node_modules/opencode-${process.platform}-${process.arch}/bin/opencode`,
   },
+  pi: {
+    package: "@mariozechner/pi-coding-agent",
+    version: "0.73.1",
+    program: "node_modules/@mariozechner/pi-coding-agent/dist/cli.js",
+  },
 } as const;
 
 export type ProgramName = keyof typeof PROGRAMS;
 export const PROGRAM_NAMES = Object.keys(PROGRAMS) as ProgramName[];
+/** Those that know our tools, and so can be parents too. */
+export const PARENT_NAMES = PROGRAM_NAMES.filter((name) => name !== "pi");
 
 /** Outside the repository, because it is gigabytes and belongs to nobody's checkout. */
 export function cacheDir(): string {

@@ -31,7 +31,7 @@ export function surround(
 /** Writes what the program reads from its own home and returns the variables it needs. */
 type Setup = (userHome: string, modelUrl: string) => Record<string, string>;
 
-const SETUPS: Readonly<Record<ProgramName, Setup>> = { claude, codex, gemini, opencode };
+const SETUPS: Readonly<Record<ProgramName, Setup>> = { claude, codex, gemini, opencode, pi };
 
 function claude(userHome: string, modelUrl: string): Record<string, string> {
   return {
@@ -112,6 +112,16 @@ function opencode(userHome: string, modelUrl: string): Record<string, string> {
     OPENCODE_DISABLE_LSP_DOWNLOAD: "1",
     OPENCODE_DISABLE_DEFAULT_PLUGINS: "1",
   };
+}
+
+function pi(userHome: string, modelUrl: string): Record<string, string> {
+  const models = [{ id: "m1", name: "m1", contextWindow: 200_000, maxTokens: 8_000 }];
+  const scripted = { baseUrl: `${modelUrl}/v1`, api: "openai-completions", apiKey: "dummy", models };
+  const folder = path.join(userHome, ".pi", "agent");
+  put(path.join(folder, "models.json"), JSON.stringify({ providers: { scripted } }));
+  const settings = { defaultProvider: "scripted", defaultModel: "m1" };
+  put(path.join(folder, "settings.json"), JSON.stringify(settings));
+  return { PI_OFFLINE: "1", PI_TELEMETRY: "0" };
 }
 
 function put(file: string, text: string): void {

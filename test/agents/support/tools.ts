@@ -38,4 +38,9 @@ export const TOOLS: Readonly<Record<ProgramName, Tools>> = {
     write: (path, content) => ({ tool: "write", input: { filePath: path, content } }),
     read: (path) => ({ tool: "read", input: { filePath: path } }),
   },
+  pi: {
+    shell: (command) => ({ tool: "bash", input: { command } }),
+    write: (path, content) => ({ tool: "write", input: { path, content } }),
+    read: (path) => ({ tool: "read", input: { path } }),
+  },
 };
