@@ -4,16 +4,10 @@ import path from "node:path";
 import { describe, it } from "node:test";
 import { allQuiet, callbacksTo, checkInvariants } from "../support/family.ts";
 import type { Rule } from "./model/script.ts";
-import { isCached } from "./support/cache.ts";
-import type { ProgramName } from "./support/cache.ts";
+import { missing } from "./support/cache.ts";
 import { AGENT_MS, Stage, timesTold } from "./support/stage.ts";
 
 const LIMIT = { timeout: 4 * AGENT_MS };
-
-function missing(...names: ProgramName[]): string | false {
-  const left = names.filter((name) => !isCached(name));
-  return left.length > 0 && `${left.join(", ")} not in the cache: npm run test:agents`;
-}
 
 const spawn = (name: string, agent: string) => ({
   call: { tool: "spawn_session", input: { name, agent, prompt: `${name}-WORK: do your part.` } },

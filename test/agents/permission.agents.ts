@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
 import type { Permission } from "../../src/contract/index.ts";
-import { isCached, PARENT_NAMES } from "./support/cache.ts";
+import { missing, PARENT_NAMES } from "./support/cache.ts";
 import type { ProgramName } from "./support/cache.ts";
 import { DEEDS, Place, SECRET } from "./support/place.ts";
 import type { Deed } from "./support/place.ts";
@@ -40,8 +40,7 @@ function deeds(...ends: readonly [End, End, End, End]): Record<Deed, End> {
 }
 
 for (const agent of PARENT_NAMES) {
-  const skip = isCached(agent) ? false : `${agent} is not in the cache: npm run test:agents`;
-  describe(`${agent} keeps to its mode`, { skip, concurrency: false }, () => {
+  describe(`${agent} keeps to its mode`, { skip: missing(agent), concurrency: false }, () => {
     const place = new Place(agent);
     after(() => place.close());
 

@@ -6,11 +6,11 @@ import { eventually } from "../support/daemon.ts";
 import type { Client } from "../support/daemon.ts";
 import { allQuiet, callbacksTo, checkInvariants, childNamed } from "../support/family.ts";
 import type { Rule } from "./model/script.ts";
-import { isCached } from "./support/cache.ts";
+import { missing } from "./support/cache.ts";
 import { AGENT_MS, processesWith, Stage, timesTold } from "./support/stage.ts";
 import { TOOLS } from "./support/tools.ts";
 
-const skip = isCached("pi") ? false : "pi is not in the cache: npm run test:agents";
+const skip = missing("pi");
 const LIMIT = { timeout: 3 * AGENT_MS };
 
 /** pi is the last of its line: it knows no tools of ours, so its parent is sim. */

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import path from "node:path";
+import { locateAdapter, VENDORS } from "../../../src/drivers/vendors/index.ts";
 
 /** The real programs, pinned: what is known about them was measured on these versions. */
 export const PROGRAMS = {
@@ -59,6 +60,18 @@ export function isCached(name: ProgramName): boolean {
   const manifest = path.join(cacheDir(), name, "node_modules", packageName, "package.json");
   if (!existsSync(manifest) || !existsSync(programPath(name))) return false;
   return (JSON.parse(readFileSync(manifest, "utf8")) as { version: string }).version === version;
+}
+
+/** Why these cannot be tested here, or false: a program or its adapter is not in the cache in its pinned version. */
+export function missing(...names: ProgramName[]): string | false {
+  const left = names.filter((name) => !isCached(name) || !hasAdapter(name));
+  return left.length > 0 && `${left.join(", ")} not in the cache: npm run test:agents`;
+}
+
+function hasAdapter(name: ProgramName): boolean {
+  const speaks = VENDORS.find((vendor) => vendor.name === name)?.speaks;
+  if (speaks === undefined || !("adapter" in speaks)) return true;
+  return "path" in locateAdapter(speaks.adapter, { agentsDir: adaptersDir() });
 }
 
 function triple(): string {

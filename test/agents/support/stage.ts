@@ -55,6 +55,14 @@ export class Stage {
     );
   }
 
+  /** Every command line of this daemon's processes that holds something in the form of one of our tokens. */
+  tokensInCommandLines(): string[] {
+    return readdirSync("/proc")
+      .filter((name) => /^\d+$/.test(name) && readOf(name, "environ").includes(this.home.work))
+      .map((name) => readCommandLine(name))
+      .filter((line) => /kf[a-z]_[\w-]{40,}/.test(line));
+  }
+
   async close(): Promise<void> {
     try {
       await this.home.close();
@@ -67,24 +75,20 @@ export class Stage {
 /** A real agent on a busy machine may take this long for what usually takes two seconds. */
 export const AGENT_MS = 120_000;
 
-/** Every command line of this machine that holds something in the form of one of our tokens. */
-export function tokensInCommandLines(): string[] {
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .map((name) => readCommandLine(name))
-    .filter((line) => /kf[a-z]_[\w-]{40,}/.test(line));
-}
-
 /** Processes whose command line contains the text, by pid. */
 export function processesWith(text: string): string[] {
   return readdirSync("/proc").filter((name) => /^\d+$/.test(name) && readCommandLine(name).includes(text));
 }
 
 function readCommandLine(pid: string): string {
+  return readOf(pid, "cmdline").replaceAll("\0", " ");
+}
+
+function readOf(pid: string, name: "cmdline" | "environ"): string {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
+    return readFileSync(`/proc/${pid}/${name}`, "utf8");
   } catch {
-    // It ended while it was being read.
+    // It ended while it was being read, or is another user's.
     return "";
   }
 }
