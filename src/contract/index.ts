@@ -4,6 +4,7 @@ export * from "./caller.ts";
 export * from "./config.ts";
 export * from "./entry.ts";
 export * from "./event.ts";
+export * from "./history.ts";
 export * from "./id.ts";
 export * from "./memory.ts";
 export * from "./message.ts";

@@ -1,0 +1,58 @@
+import { readFileSync } from "node:fs";
+import { readdir, readlink } from "node:fs/promises";
+
+/** What the system says about processes. Nothing is ever sent to one of them. */
+export interface ProcessProbe {
+  /**
+   * When the process with this pid was started, as the system counts it (field 22 of its `stat` on
+   * Linux), or null when there is none. `undefined` where the system does not say.
+   */
+  startOf(pid: number): string | null | undefined;
+  /** Whether there is a process with this pid, whoever it is. */
+  exists(pid: number): boolean;
+  /** For each of these files that a process holds open, its pid. Empty where the system does not say. */
+  holders(paths: ReadonlySet<string>): Promise<ReadonlyMap<string, number>>;
+}
+
+/** The machine's own processes. */
+export const systemProbe: ProcessProbe = { startOf, exists, holders };
+
+function startOf(pid: number): string | null | undefined {
+  if (process.platform !== "linux") return exists(pid) ? undefined : null;
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    // The name stands in parentheses and may hold anything, also spaces and parentheses.
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    const isZombie = fields[0] === "Z" || fields[0] === "X";
+    return isZombie ? null : (fields[19] ?? null);
+  } catch {
+    return null;
+  }
+}
+
+function exists(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+async function holders(paths: ReadonlySet<string>): Promise<ReadonlyMap<string, number>> {
+  const found = new Map<string, number>();
+  if (process.platform !== "linux" || paths.size === 0) return found;
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/u.test(name)).map(Number);
+  for (const pid of pids) {
+    if (pid === process.pid) continue;
+    for (const path of await openFiles(pid)) if (paths.has(path)) found.set(path, pid);
+  }
+  return found;
+}
+
+/** A process of someone else, or one that has just gone, shows nothing. */
+async function openFiles(pid: number): Promise<string[]> {
+  const folder = `/proc/${pid}/fd`;
+  const numbers = await readdir(folder).catch((): string[] => []);
+  const links = numbers.map((number) => readlink(`${folder}/${number}`).catch(() => ""));
+  return (await Promise.all(links)).filter((path) => path.startsWith("/"));
+}
