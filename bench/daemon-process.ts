@@ -24,18 +24,31 @@ export class DaemonProcess {
   readonly #port: number;
   /** Resolves when as many turns have begun as were asked for. */
   readonly begun: Promise<unknown>;
+  readonly #tokens = new Map<string, PromiseWithResolvers<string>>();
 
   private constructor(paths: Paths, child: ChildProcess, port: number) {
     this.#paths = paths;
     this.#child = child;
     this.#port = port;
-    this.begun = new Promise((resolve) => child.once("message", resolve));
+    const begun = Promise.withResolvers<void>();
+    this.begun = begun.promise;
+    child.on("message", (message: "begun" | { sessionId: string; token: string }) => {
+      if (message === "begun") begun.resolve();
+      else this.#tokenOf(message.sessionId).resolve(message.token);
+    });
   }
 
-  /** `tellTurns`: how many turns have begun when `begun` resolves. Known to the fake daemon only. */
+  /**
+   * Known to the fake daemon only: `tellTurns`, how many turns have begun when `begun` resolves, and
+   * `turnsMax`, how many may run.
+   */
   static async start(
     paths: Paths,
-    { entry = DAEMON, tellTurns = 0 }: { entry?: string; tellTurns?: number } = {},
+    {
+      entry = DAEMON,
+      tellTurns = 0,
+      turnsMax,
+    }: { entry?: string; tellTurns?: number; turnsMax?: number } = {},
   ): Promise<DaemonProcess> {
     const port = await freePort();
     const { NODE_COMPILE_CACHE = path.join(paths.home, "compiled"), PATH = "", HOME = "" } = process.env;
@@ -43,7 +56,11 @@ export class DaemonProcess {
     const child = spawn(process.execPath, [entry], {
       cwd: tmpdir(),
       stdio: ["ignore", "ignore", "inherit", "ipc"],
-      env: { ...daemonEnv(paths, { port }, env), BENCH_TELL_TURNS: String(tellTurns) },
+      env: {
+        ...daemonEnv(paths, { port }, env),
+        BENCH_TELL_TURNS: String(tellTurns),
+        ...(turnsMax === undefined ? {} : { BENCH_TURNS_MAX: String(turnsMax) }),
+      },
     });
     return new DaemonProcess(paths, child, port);
   }
@@ -68,6 +85,17 @@ export class DaemonProcess {
   /** Resolves when every service is at work: recovery has taken up what was left. */
   async atWork(): Promise<void> {
     await this.#until(async () => readDaemonFile(this.#paths.daemonFile)?.pid === this.pid);
+  }
+
+  /** The token with which a session's agent calls our tools, once it has been started. */
+  sessionToken(sessionId: string): Promise<string> {
+    return this.#tokenOf(sessionId).promise;
+  }
+
+  #tokenOf(sessionId: string): PromiseWithResolvers<string> {
+    const token = this.#tokens.get(sessionId) ?? Promise.withResolvers<string>();
+    this.#tokens.set(sessionId, token);
+    return token;
   }
 
   rssKb(): number {

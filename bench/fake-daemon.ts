@@ -1,5 +1,6 @@
 // The daemon with the agent that lives inside it, as a process that can be measured and killed.
 import { kinfoldHome, loadConfig, pathsIn } from "../src/config/index.ts";
+import type { Config } from "../src/contract/index.ts";
 import { startDaemon } from "../src/daemon.ts";
 import { createFakeDriver } from "../src/drivers/fake/driver.ts";
 import type { Driver } from "../src/drivers/port.ts";
@@ -17,7 +18,7 @@ const fake = createFakeDriver({
 });
 const daemon = await startDaemon({
   paths,
-  config: benchConfig({ port: config.port, idleMs: 0 }),
+  config: benchConfig({ port: config.port, idleMs: 0, ...turnsMax(process.env["BENCH_TURNS_MAX"]) }),
   log: openLog({ level: "error", path: null }),
   drivers: new Map([["fake", forgetful(fake)]]),
 });
@@ -30,6 +31,14 @@ function forgetful(driver: Driver): Driver {
   return {
     name: driver.name,
     probe: () => driver.probe(),
-    open: (request) => driver.open({ ...request, load: null }),
+    open(request) {
+      if (request.mcp !== null) process.send?.({ sessionId: request.sessionId, token: request.mcp.token });
+      return driver.open({ ...request, load: null });
+    },
   };
+}
+
+/** Where few turns may run, what is spawned waits, and nothing but the spawn is measured. */
+function turnsMax(value: string | undefined): Partial<Pick<Config, "limits">> {
+  return value === undefined ? {} : { limits: { ...benchConfig().limits, turnsMax: Number(value) } };
 }

@@ -4,27 +4,33 @@ import { availableParallelism, loadavg } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { codexChild } from "./codex-child.ts";
 import { coldStart } from "./cold-start.ts";
+import { contextCost } from "./context-cost.ts";
 import { entries } from "./entries.ts";
 import { idleMemory } from "./idle-memory.ts";
 import { lane } from "./lane.ts";
-import type { Row } from "./measurement.ts";
+import { mcpSpawn } from "./mcp-spawn.ts";
+import type { Measurement, Row } from "./measurement.ts";
 import { recovery } from "./recovery.ts";
 import { sessionMemory } from "./session-memory.ts";
 import { settleToStart } from "./settle-to-start.ts";
 import { spawn } from "./spawn.ts";
 import { tableOf, verdict } from "./table.ts";
 
-const MEASUREMENTS = [
+const MEASUREMENTS: readonly Measurement[] = [
   coldStart,
   idleMemory,
   sessionMemory,
   spawn,
+  mcpSpawn,
+  contextCost,
+  codexChild,
   settleToStart,
   entries,
   recovery,
   lane,
-] as const;
+];
 /** Load per core from which on a run measures its neighbours as well. */
 const BUSY = 1.5;
 const OUT = fileURLToPath(new URL("./out/latest.json", import.meta.url));
@@ -47,8 +53,14 @@ async function main(): Promise<number> {
   }
   const rows: (Row & { name: string })[] = [];
   const broken: string[] = [];
+  const skipped: { name: string; reason: string }[] = [];
   for (const measurement of MEASUREMENTS) {
     if (values.only !== undefined && !values.only.includes(measurement.name)) continue;
+    const reason = measurement.skip?.() ?? false;
+    if (reason !== false) {
+      skipped.push({ name: measurement.name, reason });
+      continue;
+    }
     const from = performance.now();
     try {
       rows.push(...(await measurement.run()).map((row) => ({ name: measurement.name, ...row })));
@@ -58,7 +70,7 @@ async function main(): Promise<number> {
     }
     console.error(`${measurement.name} (${((performance.now() - from) / 1000).toFixed(1)} s)`);
   }
-  const report = reportOf(rows);
+  const report = reportOf(rows, skipped);
   mkdirSync(path.dirname(OUT), { recursive: true });
   writeFileSync(OUT, `${JSON.stringify(report, null, 2)}\n`);
   console.log(values.json ? JSON.stringify(report, null, 2) : `\n${tableOf(rows)}`);
@@ -71,11 +83,12 @@ async function main(): Promise<number> {
       `The machine was busy (load ${load.toFixed(1)} on ${cores} cores): times say little now, ratios more.`,
     );
   }
+  for (const { name, reason } of skipped) console.error(`\nSkipped: ${name} (${reason}).`);
   if (broken.length > 0) console.error(`\nNot measured: ${broken.join(", ")}.`);
   return broken.length > 0 || (over.length > 0 && values.strict) ? 1 : 0;
 }
 
-function reportOf(rows: readonly (Row & { name: string })[]): object {
+function reportOf(rows: readonly (Row & { name: string })[], skipped: readonly object[]): object {
   return {
     at: new Date().toISOString(),
     node: process.version,
@@ -83,5 +96,6 @@ function reportOf(rows: readonly (Row & { name: string })[]): object {
     cores: availableParallelism(),
     load: loadavg()[0],
     rows: rows.map((row) => ({ ...row, verdict: verdict(row) || null })),
+    skipped,
   };
 }

@@ -8,7 +8,7 @@ export interface Row {
   readonly note: string;
 }
 
-export type Unit = "times" | "MB" | "KB" | "ms" | "s" | "per s";
+export type Unit = "times" | "MB" | "KB" | "B" | "ms" | "s" | "per s";
 
 export interface Goal {
   readonly is: "at most" | "at least";
@@ -18,6 +18,8 @@ export interface Goal {
 /** One file of this folder. Its figures are compared only with others of the same run. */
 export interface Measurement {
   readonly name: string;
+  /** Why it cannot be taken here, or false. */
+  skip?(): string | false;
   run(): Promise<readonly Row[]>;
 }
 

@@ -13,6 +13,8 @@ import { responses } from "./wire-responses.ts";
 
 /** One request as it was answered: what a model was told, and what it said. */
 export interface Asked {
+  /** When it had come, on the clock of `performance.now()`. */
+  readonly at: number;
   readonly api: Api;
   readonly rule: string;
   readonly step: number;
@@ -119,6 +121,7 @@ function mayFail({ decision, failures }: Playing, times = Number.POSITIVE_INFINI
 function noteOf(api: Api, request: ModelRequest, { rule, step, answer }: Decision): Asked {
   const calls = answer.calls.map(({ tool, input }) => `${tool.name}(${JSON.stringify(input)})`);
   return {
+    at: performance.now(),
     api,
     rule,
     step,

@@ -30,6 +30,11 @@ export class Stage {
     return new Stage(home, model, surround(home, names, model.url));
   }
 
+  /** What an agent sees that a person starts by hand in the same place. */
+  get agentEnv(): Record<string, string> {
+    return { HOME: this.home.work, ...this.#env };
+  }
+
   start(): Promise<Client> {
     return this.home.start({ env: this.#env });
   }

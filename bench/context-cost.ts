@@ -1,0 +1,22 @@
+import { instructionsFor, toolsFor } from "../src/contract/index.ts";
+import { atMost, type Measurement } from "./measurement.ts";
+
+const ROLES = { full: "everyone else", attached: "attached root", leaf: "leaf" } as const;
+const TOOLS_BYTES_MAX = 8_192;
+
+/** What Kinfold costs in an agent's context: the answer to tools/list and the server's instructions. */
+export const contextCost: Measurement = {
+  name: "context-cost",
+  run: async () =>
+    (["leaf", "attached", "full"] as const).map((role) => {
+      const tools = toolsFor(role, { aliases: false });
+      const words = Buffer.byteLength(instructionsFor(role));
+      return {
+        what: `tools of a session, ${ROLES[role]}`,
+        value: Buffer.byteLength(JSON.stringify({ tools })),
+        unit: "B",
+        goal: atMost(TOOLS_BYTES_MAX),
+        note: `${tools.length} tools as tools/list answers; the instructions are ${words} B more`,
+      };
+    }),
+};
