@@ -27,6 +27,8 @@ export interface SessionFacts {
   createdAt: number | null;
   /** The latest time that stands in the file. Never the file's own time. */
   lastAt: number | null;
+  /** When it was last prompted: what was told of it before is about an earlier stretch of work. */
+  promptedAt: number | null;
   usage: Usage;
   /** Prompts and answers; blocks of one answer count once. */
   messageCount: number;
@@ -67,6 +69,8 @@ export interface SpawnCall {
   readonly promptKey: string | null;
   /** Asked to run on in the background, or answered as launched. */
   background: boolean;
+  /** It starts several sub-agents, and its result is not theirs. */
+  readonly many: boolean;
   readonly at: number | null;
   /** Known once a result, an activity row or a told state names it. */
   agentId: string | null;
@@ -145,6 +149,7 @@ export function noFacts(id: string): SessionFacts {
     agentVersion: null,
     createdAt: null,
     lastAt: null,
+    promptedAt: null,
     usage: { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null },
     messageCount: 0,
     toolUseCount: 0,

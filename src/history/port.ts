@@ -184,6 +184,8 @@ export interface LiveSession {
   /** The agent's own id of the session at the top of a tree. */
   readonly id: string;
   readonly pid: number;
+  /** When that process began; what stopped before it was the work of an earlier one. */
+  readonly startedAt: number | null;
   /** Whether that very process is alive; null where it cannot be told. */
   readonly alive: boolean | null;
   /** What the agent says about itself; null where it does not. */

@@ -1,0 +1,212 @@
+import type { Confidence, HistoryState } from "../contract/index.ts";
+import type { SessionFacts, SpawnCall, ToldState } from "./facts.ts";
+
+/** A state that can be defended. */
+export interface Judgement {
+  readonly state: HistoryState;
+  readonly reason: string;
+  readonly confidence: Confidence;
+  readonly error: string | null;
+  /** When the evidence is from; null where it has no time. */
+  readonly at: number | null;
+}
+
+/** Whether someone works on a tree, and what it says about itself. */
+export interface Liveness {
+  /** Null where nothing tells. */
+  readonly alive: boolean | null;
+  readonly doing: "busy" | "idle" | "waiting" | null;
+  readonly startedAt: number | null;
+  readonly how: string;
+}
+
+export const NOT_KNOWN_ALIVE: Liveness = {
+  alive: null,
+  doing: null,
+  startedAt: null,
+  how: "no process is known for it",
+};
+
+export interface SubagentEvidence {
+  /** Null when it has no file. */
+  readonly facts: SessionFacts | null;
+  readonly call: SpawnCall | null;
+  /** The latest that any session of the family was told about it. */
+  readonly told: ToldState | null;
+  /** Of the process at the top of the tree, in which every sub-agent lives. */
+  readonly root: Liveness;
+  /** Seen to start and not to stop (hooks), or seen to grow while we watched. Never a file's age. */
+  readonly seenWorking: string | null;
+  /** Sub-agents it started that still run. */
+  readonly runningCount: number;
+}
+
+export interface SessionEvidence {
+  readonly facts: SessionFacts;
+  readonly live: Liveness;
+  readonly seenWorking: string | null;
+  readonly runningCount: number;
+}
+
+/**
+ * The state of a sub-agent, from the strongest evidence there is: what its parent was told, the result
+ * of its call, what was seen of it, and only then how its file stops.
+ */
+export function judgeSubagent(evidence: SubagentEvidence): Judgement {
+  const judged =
+    byTold(evidence) ?? byResult(evidence) ?? bySight(evidence) ?? byEnding(evidence) ?? byAbsence(evidence);
+  return notDoneBefore(judged, evidence.runningCount);
+}
+
+/** The state of a session at the top of its tree. */
+export function judgeSession(evidence: SessionEvidence): Judgement {
+  const { live, facts } = evidence;
+  if (live.alive === true && live.doing === "busy") return certain("running", live.how, facts.lastAt);
+  if (live.alive === true && live.doing === "waiting") return certain("waiting", live.how, facts.lastAt);
+  const judged = bySessionEnding(evidence);
+  return notDoneBefore(judged, Math.max(evidence.runningCount, live.alive ? facts.backgroundCount : 0));
+}
+
+/** What it was told is about its present stretch of work, not one before it was prompted again. */
+function isFresh(at: number | null, facts: SessionFacts | null): boolean {
+  const promptedAt = facts?.promptedAt ?? null;
+  return at === null || promptedAt === null || at >= promptedAt;
+}
+
+function byTold({ told, facts }: SubagentEvidence): Judgement | null {
+  if (told === null || told.state === "running" || !isFresh(told.at, facts)) return null;
+  if (told.state !== "unknown") {
+    return { ...certain(told.state, `${told.how} says so`, told.at), error: told.error };
+  }
+  const { kind, error } = facts?.ending ?? { kind: "ended", error: null };
+  const reason = `${told.how} says that it stopped, its file how`;
+  if (kind === "failed") return { ...likely("failed", reason, told.at), error };
+  if (kind === "ended") return likely("completed", reason, told.at);
+  return likely("interrupted", reason, told.at);
+}
+
+function byResult({ call, facts }: SubagentEvidence): Judgement | null {
+  const result = call === null || call.many ? null : call.result;
+  if (result === null || result.state === "running" || !isFresh(result.at, facts)) return null;
+  return {
+    ...certain(result.state, "its call's result in the parent says so", result.at),
+    error: result.error,
+  };
+}
+
+function bySight({ seenWorking, facts }: SubagentEvidence): Judgement | null {
+  return seenWorking === null ? null : likely("running", seenWorking, facts?.lastAt ?? null);
+}
+
+function byEnding(evidence: SubagentEvidence): Judgement | null {
+  const { facts, call, root } = evidence;
+  if (facts === null) return null;
+  const { ending } = facts;
+  const held = isHeld(evidence);
+  switch (ending.kind) {
+    case "ended":
+      return facts.finished || ending.confirmed
+        ? certain("completed", ending.how, ending.at)
+        : likely("completed", `${ending.how}, which its parent has not confirmed`, ending.at);
+    case "failed":
+      return {
+        ...(facts.finished ? certain : likely)("failed", ending.how, ending.at),
+        error: ending.error,
+      };
+    case "interrupted":
+      return certain("interrupted", ending.how, ending.at);
+    case "toolError":
+      if (held && call?.movedOn !== true) return likely("running", `${ending.how}; ${root.how}`, ending.at);
+      return {
+        ...likely("failed", `${ending.how}, and nothing came after it`, ending.at),
+        error: ending.error,
+      };
+    case "working":
+      return held
+        ? likely("running", `${ending.how}; ${root.how}`, ending.at)
+        : cutOff(root, ending.how, ending.at);
+    default:
+      return held
+        ? likely("pending", `${ending.how}; ${root.how}`, ending.at)
+        : cutOff(root, ending.how, ending.at);
+  }
+}
+
+function byAbsence({ call, root }: SubagentEvidence): Judgement {
+  const at = call?.at ?? null;
+  const how = "it has no file, and its call no result";
+  if (call === null) return guess("unknown", "neither a file nor a call of it was found", at);
+  if (root.alive === true && !call.movedOn && !isBefore(at, root)) {
+    return likely("pending", `${how} yet; ${root.how}`, at);
+  }
+  if (call.movedOn) return certain("orphaned", `${how}, and its parent has gone on without one`, at);
+  return root.alive === null
+    ? guess("orphaned", `${how}; ${root.how}`, at)
+    : certain("orphaned", `${how}; ${root.how}`, at);
+}
+
+/** Its process is alive, is not a later one, and still waits for it. */
+function isHeld({ facts, call, root }: SubagentEvidence): boolean {
+  if (root.alive !== true || isBefore(facts?.lastAt ?? null, root)) return false;
+  return call === null || call.background || call.result !== null || !call.movedOn;
+}
+
+/** It stopped before the process that is alive now began. */
+function isBefore(at: number | null, { startedAt }: Liveness): boolean {
+  return at !== null && startedAt !== null && at < startedAt;
+}
+
+function bySessionEnding({ facts, live, seenWorking }: SessionEvidence): Judgement {
+  const { ending } = facts;
+  const isLive = live.alive === true && !isBefore(facts.lastAt, live);
+  switch (ending.kind) {
+    case "ended":
+      return ending.confirmed || live.doing === "idle"
+        ? certain("completed", ending.how, ending.at)
+        : likely("completed", ending.how, ending.at);
+    case "failed":
+      return { ...likely("failed", ending.how, ending.at), error: ending.error };
+    case "interrupted":
+      return certain("interrupted", ending.how, ending.at);
+    case "empty":
+      return isLive
+        ? likely("pending", `${ending.how}; ${live.how}`, ending.at)
+        : guess("unknown", ending.how, ending.at);
+    default:
+      if (isLive && live.doing === "idle") {
+        return likely("interrupted", `${ending.how}, but ${live.how}`, ending.at);
+      }
+      if (isLive) return likely("running", `${ending.how}; ${live.how}`, ending.at);
+      if (seenWorking !== null) return likely("running", seenWorking, ending.at);
+      return cutOff(live, ending.how, ending.at);
+  }
+}
+
+function cutOff(live: Liveness, how: string, at: number | null): Judgement {
+  const why =
+    live.alive === true ? "the process that is alive now began later, or went on without it" : live.how;
+  return (live.alive === null ? guess : certain)("interrupted", `${how}; ${why}`, at);
+}
+
+/** A parent is not done while what it started in the background still runs. */
+function notDoneBefore(judged: Judgement, runningCount: number): Judgement {
+  if (judged.state !== "completed" || runningCount === 0) return judged;
+  const what = runningCount === 1 ? "a sub-agent it started" : `${runningCount} sub-agents it started`;
+  return likely(
+    "running",
+    `its own work is over, but ${what} still ${runningCount === 1 ? "runs" : "run"}`,
+    judged.at,
+  );
+}
+
+function certain(state: HistoryState, reason: string, at: number | null): Judgement {
+  return { state, reason, confidence: "certain", error: null, at };
+}
+
+function likely(state: HistoryState, reason: string, at: number | null): Judgement {
+  return { state, reason, confidence: "likely", error: null, at };
+}
+
+function guess(state: HistoryState, reason: string, at: number | null): Judgement {
+  return { state, reason, confidence: "guess", error: null, at };
+}

@@ -1,0 +1,57 @@
+import { hash } from "node:crypto";
+
+/** At most so many characters, and a word about what is missing. */
+export function cut(text: string, max: number): string {
+  if (text.length <= max) return text;
+  const end = isHighSurrogate(text.charCodeAt(max - 1)) ? max - 1 : max;
+  return `${text.slice(0, end)}\n[… ${text.length - end} more characters stand in the agent's own file]`;
+}
+
+/** One line of at most so many characters, for titles and reasons. */
+export function oneLine(text: string, max: number): string {
+  // What lies far behind the cut is not worth the work on a text of many megabytes.
+  const line = text
+    .slice(0, max * 4)
+    .replace(/\s+/gu, " ")
+    .trim();
+  if (line.length <= max) return line;
+  const end = isHighSurrogate(line.charCodeAt(max - 2)) ? max - 2 : max - 1;
+  return `${line.slice(0, end)}…`;
+}
+
+/** Two prompts with the same key are the same but for white space and case. */
+export function promptKey(prompt: string): string {
+  return hash("sha1", prompt.replace(/\s+/gu, " ").trim().toLowerCase(), "base64url").slice(0, 16);
+}
+
+/** Milliseconds since 1970 from an ISO time, seconds or milliseconds; null from anything else. */
+export function timeOf(value: unknown): number | null {
+  if (typeof value === "string") {
+    const time = Date.parse(value);
+    return Number.isNaN(time) ? null : time;
+  }
+  if (typeof value !== "number" || !Number.isFinite(value) || value <= 0) return null;
+  return value < 1e11 ? value * 1000 : value;
+}
+
+/**
+ * A value from a file in a form that is safe to keep and to write out again: no deeper and no longer
+ * than anyone reads. The value itself where it is small, which is nearly always.
+ */
+export function bounded(value: unknown, textMax: number, depthMax = 24): unknown {
+  if (typeof value === "string") return cut(value, textMax);
+  if (value === null || typeof value !== "object") return value;
+  if (depthMax === 0) return "[…]";
+  if (Array.isArray(value)) {
+    const kept = value.slice(0, LIST_MAX).map((item) => bounded(item, textMax, depthMax - 1));
+    return value.length > LIST_MAX ? [...kept, `[… ${value.length - LIST_MAX} more]`] : kept;
+  }
+  const fields = Object.entries(value).slice(0, LIST_MAX);
+  return Object.fromEntries(fields.map(([key, item]) => [key, bounded(item, textMax, depthMax - 1)]));
+}
+
+const LIST_MAX = 1000;
+
+function isHighSurrogate(code: number): boolean {
+  return code >= 0xd800 && code <= 0xdbff;
+}
