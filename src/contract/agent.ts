@@ -1,7 +1,15 @@
 import { z } from "zod";
+import { Permission } from "./session.ts";
 
 export const Steer = z.enum(["inject", "queue", "restart", "none"]);
 export type Steer = z.infer<typeof Steer>;
+
+/**
+ * What holds an agent to a mode. `os`: a sandbox; `agent`: the vendor's own gate; `asked`: the agent
+ * asks and we answer; `none`: nothing would, so it is not started in that mode.
+ */
+export const Enforcement = z.enum(["os", "agent", "asked", "none"]);
+export type Enforcement = z.infer<typeof Enforcement>;
 
 /** What an agent on a node can do, as the engine found it. */
 export const Agent = z.object({
@@ -21,6 +29,18 @@ export const Agent = z.object({
     .optional()
     .describe("says what it has used after each model call, not only at the end of a turn"),
   questions: z.boolean(),
+  enforces: z
+    .record(Permission, Enforcement)
+    .optional()
+    .describe("what holds it to each mode; absent where it asks and is answered"),
+  tools: z
+    .array(z.string())
+    .optional()
+    .describe("tools it can be held to, as profiles call them; absent where it cannot be held to any"),
+  servers: z
+    .enum(["named", "ours"])
+    .optional()
+    .describe("MCP servers it can be held to: those named, or Kinfold's alone; absent where to neither"),
   models: z.array(z.string()),
   defaultModel: z.string().nullable(),
 });

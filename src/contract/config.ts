@@ -44,6 +44,10 @@ export const Config = z.strictObject({
   agents: z.record(z.string(), AgentCommand).default({}),
   roots: z.array(z.string()).default([]).describe("folders sessions may work in; empty allows any"),
   permission: Permission.default("workspace").describe("the mode of a root session that names none"),
+  enforcement: z
+    .enum(["strict", "mode"])
+    .default("strict")
+    .describe("strict: a child's agent holds its mode no weaker than its parent's; mode: the mode is enough"),
   callback: CallbackPatch.default({}),
   triggers: z
     .strictObject({

@@ -21,6 +21,8 @@ export const REFUSALS = {
   cwd_not_found: [400, "The folder does not exist or is not a folder."],
   cwd_not_allowed: [403, "The folder is not one a session may work in."],
   permission_too_wide: [403, "A child may not be allowed more than its parent."],
+  cannot_enforce: [403, "Nothing would hold the agent to what the child may do."],
+  tool_not_given: [403, "The session's profile or parent keeps this tool from it."],
   cannot_meter: [409, "The budget cannot be kept: the agent does not report what it would count."],
   over_budget: [409, "More than what is left was asked for."],
   untrusted_project: [403, "The project's own files are not used until a person trusts them."],

@@ -71,6 +71,8 @@ export const Effective = z.object({
     .array(z.string())
     .optional()
     .describe("kept from it, also where it has no list of tools"),
+  mcp: z.array(z.string()).optional().describe("the MCP servers it is held to, beside Kinfold's own"),
+  enforcement: z.enum(["os", "agent", "asked"]).optional().describe("what holds it to its permission"),
   limits: z.record(z.string(), z.number()),
   node: z.string(),
   cwd: z.string(),

@@ -1,4 +1,4 @@
-import type { Permission } from "../contract/index.ts";
+import type { Agent, Enforcement, Permission } from "../contract/index.ts";
 
 const STRICT_TO_LOOSE: readonly Permission[] = ["read-only", "ask", "workspace", "full"];
 
@@ -10,3 +10,21 @@ export function isLooser(mode: Permission, than: Permission): boolean {
 export function atMost(mode: Permission): Permission[] {
   return STRICT_TO_LOOSE.slice(0, STRICT_TO_LOOSE.indexOf(mode) + 1);
 }
+
+const WEAK_TO_STRONG: readonly Enforcement[] = ["none", "asked", "agent", "os"];
+
+/** What holds an agent to a mode; one that says nothing of it asks, and is answered. */
+export function enforcementOf(agent: Pick<Agent, "enforces">, mode: Permission): Enforcement {
+  return agent.enforces?.[mode] ?? "asked";
+}
+
+export function isWeaker(level: Enforcement, than: Enforcement): boolean {
+  return WEAK_TO_STRONG.indexOf(level) < WEAK_TO_STRONG.indexOf(than);
+}
+
+export const ENFORCEMENT_WORDS: Readonly<Record<Enforcement, string>> = {
+  os: "by a sandbox of the operating system",
+  agent: "by its own gate",
+  asked: "by what it asks and is answered",
+  none: "by nothing",
+};

@@ -1,4 +1,4 @@
-import type { Agent, Permission, Usage } from "../contract/index.ts";
+import type { Agent, Enforcement as Level, Permission, Usage } from "../contract/index.ts";
 
 /**
  * Code that talks to one kind of agent: stateless translation and nothing else.
@@ -10,19 +10,14 @@ import type { Agent, Permission, Usage } from "../contract/index.ts";
  */
 export interface Driver {
   readonly name: string;
-  /** What holds an agent to each mode; absent where nothing is known, which is as good as `asked`. */
-  readonly enforces?: Enforcement;
   /** What this agent can do here. Cheap enough to ask at every start; starts no agent session. */
   probe(): Promise<Agent>;
   /** Starts the agent's process and opens its session: a new one, or `load`. Never rejects. */
   open(request: OpenRequest): Promise<OpenResult>;
 }
 
-/**
- * `os`: a sandbox; `agent`: the vendor's own gate; `asked`: the agent asks and we answer; `none`:
- * nothing would hold it, so it is not opened in this mode.
- */
-export type Enforcement = Readonly<Record<Permission, "os" | "agent" | "asked" | "none">>;
+/** What holds an agent to each mode. */
+export type Enforcement = Readonly<Record<Permission, Level>>;
 
 export interface OpenRequest {
   readonly sessionId: string;
@@ -31,6 +26,11 @@ export interface OpenRequest {
   readonly cwd: string;
   readonly model: string | null;
   readonly permission: Permission;
+  /** Which of the agent's own tools it may use, as profiles call them; null is all. */
+  readonly tools: readonly string[] | null;
+  readonly notTools: readonly string[];
+  /** The person's own MCP servers that it may use; null is all. */
+  readonly servers: readonly string[] | null;
   /** Our own tools. The token travels over the protocol or the environment, never in argv. */
   readonly mcp: { readonly url: string; readonly token: string } | null;
   /** The agent's own session id, to be loaded and read back; null starts a new one. */

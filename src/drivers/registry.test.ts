@@ -30,5 +30,5 @@ it("a vendor that the configuration gives another command keeps its own ways", a
   const gemini = createDrivers({ ...common, config }).get("gemini");
   const probed = await gemini?.probe();
   assert.deepEqual([probed?.installed, probed?.steer, probed?.title], [true, "restart", "Gemini CLI"]);
-  assert.equal(gemini?.enforces?.["read-only"], "agent");
+  assert.equal((await gemini?.probe())?.enforces?.["read-only"], "agent");
 });

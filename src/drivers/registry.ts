@@ -92,6 +92,13 @@ export function createSimDriver(options: { host: ProcessHost; simDir: string; lo
       metersCalls: true,
       models: ["sim-1"],
       defaultModel: "sim-1",
+      enforces: { "read-only": "agent", ask: "asked", workspace: "asked", full: "agent" },
+      tools: ["Write", "Bash"],
+      // It has no servers of the person's own.
+      servers: "named",
+    },
+    dialect: {
+      meta: ({ permission, tools, notTools }) => ({ kinfold: { permission, tools, notTools } }),
     },
     host: options.host,
     log: options.log,

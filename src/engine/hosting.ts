@@ -1,3 +1,4 @@
+import { ownToolsOf } from "../domain/tool-list.ts";
 import type {
   AgentAnswer,
   AgentHandle,
@@ -53,6 +54,9 @@ export async function host(
     cwd: session.cwd,
     model: session.model,
     permission: session.effective.permission,
+    tools: ownToolsOf(session.effective.tools),
+    notTools: ownToolsOf(session.effective.disallowedTools ?? []),
+    servers: session.effective.mcp ?? null,
     mcp: url === null || hold.token === null ? null : { url, token: hold.token },
     load: listener.load,
     startMs: deps.config.startMs,

@@ -1,4 +1,13 @@
-import { type Caller, OPERATIONS, type OperationName, Refusal, type TokenRight } from "../contract/index.ts";
+import {
+  type Caller,
+  OPERATIONS,
+  type OperationName,
+  Refusal,
+  TOOL_WORDS,
+  type TokenRight,
+} from "../contract/index.ts";
+import { withheldFrom } from "../domain/tool-list.ts";
+import type { OperationDeps } from "./deps.ts";
 
 /** What an API key must be allowed, by operation. What stands not here is a person's or a session's alone. */
 const NEEDS: Partial<Record<OperationName, TokenRight>> = {
@@ -50,3 +59,24 @@ export function requireRight(caller: Caller, operation: OperationName): void {
     { can: caller.can, needs: right ?? null },
   );
 }
+
+/** A tool that was kept from a session is refused on every surface, not only left out of a list. */
+export async function requireTool(
+  deps: OperationDeps,
+  caller: Caller,
+  operation: OperationName,
+): Promise<void> {
+  const tool = TOOL_OF.get(operation);
+  if (caller.kind !== "session" || tool === undefined) return;
+  const session = await deps.store.read.sessions.byId(caller.id);
+  if (session === null || !withheldFrom(session.effective).includes(tool)) return;
+  throw new Refusal(
+    "tool_not_given",
+    `Your profile "${session.profile}" or your parent keeps ${tool} from you. Do this part yourself, or report to your parent what should be done.`,
+    { tool },
+  );
+}
+
+const TOOL_OF: ReadonlyMap<string, string> = new Map(
+  TOOL_WORDS.map(({ operation, name }) => [operation, name]),
+);

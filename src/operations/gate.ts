@@ -1,8 +1,9 @@
-import type { Caller, ToolRole } from "../contract/index.ts";
+import type { Caller } from "../contract/index.ts";
+import { withheldFrom } from "../domain/tool-list.ts";
 import { giveBack as giveMessageBack } from "../kernel/admit.ts";
 import { hashOf } from "../kernel/id.ts";
 import type { OperationDeps } from "./deps.ts";
-import type { Feed, FeedRequest, Gate } from "./port.ts";
+import type { Feed, FeedRequest, Gate, ToolSight } from "./port.ts";
 
 export function createGate(deps: OperationDeps): Gate {
   return {
@@ -11,7 +12,7 @@ export function createGate(deps: OperationDeps): Gate {
     spawnReplyLost: (caller, sessionId) => spawnReplyLost(deps, caller, sessionId),
     unread: async (caller) =>
       caller.kind === "session" ? deps.store.read.messages.queuedCount(caller.id) : 0,
-    role: (caller) => role(deps, caller),
+    sight: (caller) => sight(deps, caller),
     feed: (caller, request) => feed(deps, caller, request),
   };
 }
@@ -45,11 +46,13 @@ async function isHeld(deps: OperationDeps, sessionId: string, fence: number): Pr
   return session?.origin === "attached" && session.endedAt === null && session.fence === fence;
 }
 
-async function role(deps: OperationDeps, caller: Caller): Promise<ToolRole> {
+async function sight(deps: OperationDeps, caller: Caller): Promise<ToolSight> {
   const session = caller.kind === "session" ? await deps.store.read.sessions.byId(caller.id) : null;
-  if (session === null) return "full";
-  if (session.depth >= deps.config.limits.depthMax) return "leaf";
-  return session.origin === "attached" && session.parentId === null ? "attached" : "full";
+  if (session === null) return { role: "full", withheld: [] };
+  const withheld = withheldFrom(session.effective);
+  const mayNotSpawn = session.depth >= deps.config.limits.depthMax || withheld.includes("spawn_session");
+  if (mayNotSpawn) return { role: "leaf", withheld };
+  return { role: session.origin === "attached" && session.parentId === null ? "attached" : "full", withheld };
 }
 
 async function giveBack(deps: OperationDeps, caller: Caller, messageIds: readonly string[]): Promise<void> {

@@ -22,6 +22,12 @@ export type Operations = {
 };
 
 /** What the server needs beside the operations. */
+/** Which of our tools a caller is shown, and those of them that its profile or parent keeps from it. */
+export interface ToolSight {
+  readonly role: ToolRole;
+  readonly withheld: readonly string[];
+}
+
 export interface Gate {
   /** The caller a token stands for, or null. A session's token dies with its lease. */
   identify(token: string): Promise<Caller | null>;
@@ -31,7 +37,7 @@ export interface Gate {
   spawnReplyLost(caller: Caller, sessionId: string): Promise<void>;
   unread(caller: Caller): Promise<number>;
   /** Which tools the caller is shown; the same for the life of a session. */
-  role(caller: Caller): Promise<ToolRole>;
+  sight(caller: Caller): Promise<ToolSight>;
   /** Numbered events from a point onward, then live. */
   feed(caller: Caller, request: FeedRequest): Feed;
 }

@@ -18,6 +18,7 @@ import { atMost, isLooser } from "../domain/permission.ts";
 import { hashOf } from "../kernel/id.ts";
 import type { SessionRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
+import { decideEnforcement, decideTools } from "./holding.ts";
 
 /** What a root and a child are started with, as the contract parsed it. */
 export interface StartInput {
@@ -65,7 +66,7 @@ export async function decideStart(
   const permission = decidePermission(deps, { asked: input.permission, profile, parent, cwd });
   const callback = await decideCallback(deps, { asked: input.callback, profile, parent });
   const sameAgent = parent !== null && parent.agent === agent.name;
-  const effective: Effective = {
+  const applied: Effective = {
     agent: agent.name,
     agentVersion: agent.version,
     model: input.model ?? profile.model ?? (sameAgent ? parent.model : null) ?? agent.defaultModel,
@@ -78,7 +79,9 @@ export async function decideStart(
     workspace: "shared",
     inherit: "none",
   };
-  refuseUnmetered(deps, agent, effective);
+  refuseUnmetered(deps, agent, applied);
+  const held = await decideEnforcement(deps, agent, { effective: applied, parent });
+  const effective = { ...applied, ...held };
   const instructions = [profile.name === "default" ? null : profile.instructions, input.instructions ?? null];
   // A parent may be named by its id, its short id or its name: the input is the same.
   const named = { key: undefined, id: parent?.id, cwd, agent: agent.name };
@@ -282,31 +285,6 @@ function decidePermission(
 function ceilingIn(cwd: string, parent: SessionRecord | null): Permission | undefined {
   const own = parent?.effective.permission;
   return own === "workspace" && parent !== null && !isInside(cwd, parent.cwd) ? "ask" : own;
-}
-
-/** Those that the profile allows and the parent has; null is all. What was asked for by name must be there. */
-function decideTools(
-  asked: readonly string[] | null,
-  profile: Profile,
-  parent: SessionRecord | null,
-): Pick<Effective, "tools" | "disallowedTools"> {
-  const forbidden = [...new Set([...profile.disallowedTools, ...(parent?.effective.disallowedTools ?? [])])];
-  const lists = [profile.tools, parent?.effective.tools ?? null].filter((each) => each !== null);
-  const isAllowed = (tool: string): boolean =>
-    !forbidden.includes(tool) && lists.every((list) => list.includes(tool));
-  const kept = forbidden.length === 0 ? {} : { disallowedTools: forbidden };
-  const missing = (asked ?? []).filter((tool) => !isAllowed(tool));
-  if (missing.length > 0) {
-    const all = lists[0]?.filter(isAllowed).join(", ");
-    const allowed = all === undefined ? `all but ${forbidden.join(", ")}` : all || "none";
-    throw new Refusal(
-      "permission_too_wide",
-      `These tools are not yours or not the profile's to give: ${missing.join(", ")}. Allowed: ${allowed}. Leave tools out to use these.`,
-      { asked: missing, profile: profile.name },
-    );
-  }
-  const [first] = asked === null ? lists : [asked];
-  return { tools: first === undefined ? null : first.filter(isAllowed), ...kept };
 }
 
 /** The least of what was asked, what the profile says, and what the parent has. */

@@ -1,5 +1,5 @@
 import type { Caller, OperationName } from "../contract/index.ts";
-import { requireRight } from "./authority.ts";
+import { requireRight, requireTool } from "./authority.ts";
 import { agents, health } from "./health.ts";
 import { ask, planReview } from "./ask.ts";
 import { attach } from "./attach.ts";
@@ -23,7 +23,7 @@ import { waitChildren } from "./wait-children.ts";
 
 /** One function per row of the operation table; each can only commit and wake. */
 export function createTable(deps: OperationDeps): Operations {
-  return guarded({
+  return guarded(deps, {
     health: () => health(deps),
     agents: () => agents(deps),
     create: (caller, input) => create(deps, caller, input),
@@ -67,12 +67,13 @@ export function createTable(deps: OperationDeps): Operations {
   });
 }
 
-function guarded(operations: Operations): Operations {
+function guarded(deps: OperationDeps, operations: Operations): Operations {
   const names = Object.keys(operations) as OperationName[];
   const wrap = <N extends OperationName>(name: N): Operations[N] => {
     const run = operations[name] as (...args: unknown[]) => Promise<unknown>;
     return (async (caller: Caller, ...rest: unknown[]) => {
       requireRight(caller, name);
+      await requireTool(deps, caller, name);
       return run(caller, ...rest);
     }) as unknown as Operations[N];
   };

@@ -8,10 +8,10 @@ import type {
 } from "@modelcontextprotocol/server";
 import type { Context } from "hono";
 import { instructionsFor, toolsFor } from "../contract/index.ts";
-import type { Config, ToolRole } from "../contract/index.ts";
+import type { Config } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
 import type { Log } from "../log.ts";
-import type { Gate, Operations } from "../operations/port.ts";
+import type { Gate, Operations, ToolSight } from "../operations/port.ts";
 import { readJson } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
 import { callTool } from "./mcp-call.ts";
@@ -45,9 +45,8 @@ export function createMcpEndpoint(options: McpOptions): (c: Context<Env>) => Pro
 }
 
 /** One request, with whom it is for. */
-interface Served extends Shared {
+interface Served extends Shared, ToolSight {
   readonly exchange: Exchange;
-  readonly role: ToolRole;
 }
 
 const BLOCKING: ReadonlySet<string> = new Set(["waitChildren", "subagent", "ask", "planReview"]);
@@ -60,7 +59,7 @@ interface Shared extends McpOptions {
 async function serve(c: Context<Env>, shared: Shared): Promise<Response> {
   const exchange = c.var.exchange;
   refuseOthers(exchange);
-  const served: Served = { ...shared, exchange, role: await shared.gate.role(exchange.caller) };
+  const served: Served = { ...shared, exchange, ...(await shared.gate.sight(exchange.caller)) };
   if (c.req.method !== "POST") return handlerFor(served, "auto").fetch(c.req.raw);
   const body = await bodyOf(c);
   if (body === undefined) return parseError();
@@ -121,8 +120,9 @@ function serverFor(served: Served): Server {
   return server;
 }
 
-function toolList({ role, config }: Served): ListToolsResult {
-  const tools: readonly unknown[] = toolsFor(role, config.mcp ?? { aliases: false });
+function toolList({ role, withheld, config }: Served): ListToolsResult {
+  const all = toolsFor(role, config.mcp ?? { aliases: false });
+  const tools: readonly unknown[] = all.filter(({ name }) => !withheld.includes(name));
   return { tools: tools as Tool[] };
 }
 

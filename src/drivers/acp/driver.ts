@@ -1,7 +1,7 @@
 import type { Agent } from "../../contract/index.ts";
 import type { Log } from "../../log.ts";
 import { findCommand } from "../environment.ts";
-import type { Driver, Enforcement } from "../port.ts";
+import type { Driver } from "../port.ts";
 import type { ProcessHost } from "../process.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Learned } from "./open.ts";
@@ -19,7 +19,6 @@ export interface AcpOptions {
   /** What can be found out about it without starting it; wins over all else. */
   readonly describe?: () => Promise<Partial<Agent>>;
   readonly dialect?: Dialect;
-  readonly enforces?: Enforcement;
   readonly host: ProcessHost;
   readonly log: Log;
 }
@@ -29,7 +28,6 @@ export function createAcpDriver(options: AcpOptions): Driver {
   const learned: Learned = {};
   return {
     name: options.name,
-    ...(options.enforces === undefined ? {} : { enforces: options.enforces }),
     probe: async () => ({ ...describeAgent(options, learned), ...(await options.describe?.()) }),
     async open(request) {
       // What speaks the protocol is loaded with the first agent, not with the daemon.

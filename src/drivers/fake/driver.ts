@@ -307,6 +307,10 @@ function describeAgent(name: string): Agent {
     cost: "usd",
     metersCalls: true,
     questions: true,
+    // It does nothing but answer, so that it is held to everything.
+    enforces: { "read-only": "os", ask: "os", workspace: "os", full: "os" },
+    tools: [],
+    servers: "named",
     models: ["fake-1"],
     defaultModel: "fake-1",
   };

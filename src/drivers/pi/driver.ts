@@ -1,10 +1,11 @@
 import { existsSync, readdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import type { Agent, AgentCommand, Permission } from "../../contract/index.ts";
+import type { Agent, AgentCommand } from "../../contract/index.ts";
 import { agentEnvironment, findCommand } from "../environment.ts";
 import type { Driver, Enforcement, OpenFailure, OpenRequest, OpenResult } from "../port.ts";
 import type { ProcessHost } from "../process.ts";
+import { heldTo } from "../vendors/tools.ts";
 import { NETWORK } from "../vendors/vendor.ts";
 import type { Versions } from "../vendors/version.ts";
 
@@ -16,10 +17,16 @@ export interface PiOptions {
 
 /** pi asks nobody: it can be kept from changing anything, or be let do everything, and nothing between. */
 const ENFORCES: Enforcement = { "read-only": "agent", ask: "none", workspace: "none", full: "agent" };
-const TOOLS: Partial<Record<Permission, readonly string[]>> = {
-  "read-only": ["--tools", "read,grep,find,ls"],
-  full: [],
+const TOOLS = {
+  Read: ["read"],
+  Edit: ["edit"],
+  Write: ["write"],
+  Bash: ["bash"],
+  Grep: ["grep"],
+  Glob: ["find"],
+  LS: ["ls"],
 };
+const READING = ["read", "grep", "find", "ls"];
 const ENV = [...NETWORK, "PI_*", "ANTHROPIC_*", "OPENAI_*", "GEMINI_API_KEY", "OPENROUTER_API_KEY"];
 
 /** Drives pi over its own protocol. It knows no tools of ours, so it is always the last of its line. */
@@ -28,16 +35,14 @@ export function createPiDriver(options: PiOptions): Driver {
   let version: string | null = null;
   return {
     name: "pi",
-    enforces: ENFORCES,
     async probe() {
       const agent = await describe(options, env);
       ({ version } = agent);
       return agent;
     },
     async open(request) {
-      const words = TOOLS[request.permission];
-      if (words === undefined)
-        return fail("protocol", `pi asks nobody: it has no mode ${request.permission}`);
+      const words = toolWords(request);
+      if (words === null) return fail("protocol", `pi asks nobody: it has no mode ${request.permission}`);
       const load = request.load !== null && isKept(request.load) ? request.load : null;
       const started = await options.host.start({
         command: [...commandOf(options), ...words, ...sessionWords({ ...request, load }, options)],
@@ -60,6 +65,15 @@ export function createPiDriver(options: PiOptions): Driver {
       return result;
     },
   };
+}
+
+/** Null where pi has no such mode. */
+function toolWords(request: OpenRequest): string[] | null {
+  if (ENFORCES[request.permission] === "none") return null;
+  const held = heldTo(TOOLS, request);
+  if (request.permission === "full" && held === null) return [];
+  const left = request.permission === "full" ? held : READING.filter((tool) => held?.includes(tool) ?? true);
+  return left === null || left.length === 0 ? ["--no-tools"] : ["--tools", left.join(",")];
 }
 
 function commandOf(options: PiOptions): readonly string[] {
@@ -105,6 +119,10 @@ async function describe(options: PiOptions, env: readonly string[]): Promise<Age
     cost: "usd",
     metersCalls: true,
     questions: false,
+    enforces: ENFORCES,
+    tools: Object.keys(TOOLS),
+    // It knows no MCP at all.
+    servers: "named",
     models: [],
     defaultModel: options.own?.model ?? null,
   };

@@ -3,6 +3,7 @@ import { Journal } from "./journal.ts";
 import type { Record } from "./journal.ts";
 import { McpClient } from "./mcp-client.ts";
 import type { McpServer } from "./mcp-client.ts";
+import { type Mode, readMode } from "./mode.ts";
 import { Steered, play } from "./play.ts";
 import { readPrompt } from "./script.ts";
 import { AcpStage } from "./stage.ts";
@@ -18,6 +19,7 @@ interface Session {
   readonly cwd: string;
   readonly journal: Journal;
   readonly mcp: McpClient | null;
+  readonly mode: Mode;
   model: string;
   /** What a load found unfinished, or a usage limit has cut. */
   cut: Cut | null;
@@ -87,6 +89,7 @@ function openSession(id: string, params: Params, journal: Journal): Session {
     cwd: String(params["cwd"] ?? "."),
     journal,
     mcp,
+    mode: readMode(params["_meta"]),
     model: MODEL,
     cut: null,
     cost: 0,

@@ -5,6 +5,7 @@ import { resolve } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Journal } from "./journal.ts";
 import type { McpClient } from "./mcp-client.ts";
+import { type Mode, verdict } from "./mode.ts";
 import type { Stage, Used } from "./play.ts";
 import type { Wire } from "./wire.ts";
 
@@ -13,6 +14,7 @@ export interface StageOptions {
   readonly cwd: string;
   readonly journal: Journal;
   readonly mcp: McpClient | null;
+  readonly mode: Mode;
   readonly wire: Wire;
   /** What the prompts before this one have cost. */
   readonly costBefore: number;
@@ -57,6 +59,7 @@ export class AcpStage implements Stage {
     const rawInput = { command };
     const call = { title: command, name: "shell", kind: "execute", status: "in_progress", rawInput };
     this.#update({ sessionUpdate: "tool_call", toolCallId, ...call });
+    if (!(await this.#may(toolCallId, { tool: "Bash", what: command }))) return;
     const child = spawn("/bin/sh", ["-c", command], {
       cwd: this.#options.cwd,
       detached: true,
@@ -78,6 +81,7 @@ export class AcpStage implements Stage {
     const call = { title: `Write ${path}`, name: "write", kind: "edit", status: "in_progress" };
     const locations = [{ path: target }];
     this.#update({ sessionUpdate: "tool_call", toolCallId, ...call, locations, rawInput: { path, text } });
+    if (!(await this.#may(toolCallId, { tool: "Write", what: `Write ${path}`, path: target }))) return;
     const oldText = await readFile(target, "utf8").catch(() => null);
     const newText = `${text}\n`;
     await writeFile(target, newText);
@@ -150,6 +154,19 @@ export class AcpStage implements Stage {
       default:
         return this.#options.onDeaf();
     }
+  }
+
+  /** Whether the session may; where it may not, the call has failed and its result says so. */
+  async #may(
+    toolCallId: string,
+    deed: { readonly tool: "Write" | "Bash"; readonly what: string; readonly path?: string },
+  ): Promise<boolean> {
+    const { mode, cwd } = this.#options;
+    const decided = verdict(mode, { ...deed, cwd });
+    if (decided === "do" || (decided === "ask" && (await this.permit(deed.what)))) return true;
+    const text = decided === "ask" ? "denied" : `${deed.tool} is not given in ${mode.permission}`;
+    this.#result(toolCallId, { ok: false, text, rawOutput: text });
+    return false;
   }
 
   #chunk(sessionUpdate: string, text: string): void {

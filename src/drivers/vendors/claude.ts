@@ -1,12 +1,17 @@
 import { join } from "node:path";
 import { serversWith } from "../acp/dialect.ts";
 import { SERVER_NAME } from "../acp/tool-call.ts";
+import { heldTo } from "./tools.ts";
 import { NETWORK, TOOL_MS } from "./vendor.ts";
 import type { Look, Vendor } from "./vendor.ts";
 
 /** Its own sub-agents would be children that nobody can see, stop or pay for. */
 const OWN_AGENTS = ["Agent", "Task", "Workflow", "ListAgents", "SendMessage"];
 const EDITS = ["Edit", "Write", "NotebookEdit"];
+const TOOLS =
+  "Read Edit Write NotebookEdit Bash BashOutput KillShell Grep Glob LS WebFetch WebSearch TodoWrite Skill ExitPlanMode AskUserQuestion".split(
+    " ",
+  );
 
 /**
  * Claude Code through its ACP adapter. The adapter writes MCP headers into an argument of
@@ -39,6 +44,8 @@ export const claude: Vendor = {
   ],
   known: { steer: "inject", load: true, fork: true, cost: "usd", questions: true },
   enforces: { "read-only": "agent", ask: "asked", workspace: "asked", full: "agent" },
+  tools: Object.fromEntries(TOOLS.map((name) => [name, [name]])),
+  mcpServers: "ours",
   modes: {
     "read-only": ["plan"],
     ask: ["default"],
@@ -56,7 +63,13 @@ export const claude: Vendor = {
     claudeCode: {
       options: {
         allowedTools: [`mcp__${SERVER_NAME}`],
-        disallowedTools: [...OWN_AGENTS, ...(request.permission === "read-only" ? EDITS : [])],
+        disallowedTools: [
+          ...OWN_AGENTS,
+          ...(request.permission === "read-only" ? EDITS : []),
+          ...request.notTools,
+        ],
+        ...(request.tools === null ? {} : { tools: heldTo(claude.tools ?? {}, request) }),
+        ...(request.servers === null ? {} : { strictMcpConfig: true }),
         settings: { permissions: { deny: closed.flatMap(denials) } },
         promptSuggestions: false,
       },

@@ -33,14 +33,18 @@ export function createVendorDriver(vendor: Vendor, options: VendorOptions): Driv
     command: own?.command ?? [vendor.program],
     env,
     model: own?.model ?? null,
-    known: vendor.known,
+    known: {
+      ...vendor.known,
+      enforces: vendor.enforces,
+      ...(vendor.tools === undefined ? {} : { tools: Object.keys(vendor.tools) }),
+      ...(vendor.mcpServers === undefined ? {} : { servers: vendor.mcpServers }),
+    },
     async describe() {
       const described = await describe(vendor, options, env);
       ({ version } = described);
       return described;
     },
     dialect: dialectOf(vendor, options, () => version),
-    enforces: vendor.enforces,
     host: options.host,
     log: options.log,
   });

@@ -3,8 +3,23 @@ import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { SERVER_NAME } from "../acp/tool-call.ts";
+import { keptFrom } from "./tools.ts";
 import { NETWORK } from "./vendor.ts";
 import type { Look, Surroundings, Vendor } from "./vendor.ts";
+
+const TOOLS = {
+  Read: ["read_file", "read_many_files"],
+  Edit: ["replace"],
+  Write: ["write_file"],
+  Bash: ["run_shell_command"],
+  Grep: ["grep_search", "search_file_content"],
+  Glob: ["glob"],
+  LS: ["list_directory"],
+  WebFetch: ["web_fetch"],
+  WebSearch: ["google_web_search"],
+  TodoWrite: ["write_todos"],
+  Skill: ["activate_skill"],
+};
 
 /** Gemini CLI. Unless it is told to trust the folder it drops our tools without a word. */
 export const gemini: Vendor = {
@@ -17,6 +32,8 @@ export const gemini: Vendor = {
   env: [...NETWORK, "GEMINI_*", "GOOGLE_*", "GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_*"],
   known: { steer: "restart", load: true, fork: false, cost: "tokens", questions: false },
   enforces: { "read-only": "agent", ask: "asked", workspace: "asked", full: "agent" },
+  tools: TOOLS,
+  mcpServers: "named",
   modes: { "read-only": ["plan"], ask: ["default"], workspace: ["autoEdit"], full: ["yolo"] },
   load: { waitMs: untilLaterMinute, waitMaxMs: 61_000, replayQuietMs: 1_000 },
   // It tells its model's user of a new mode as if the model had said it.
@@ -25,20 +42,28 @@ export const gemini: Vendor = {
     update.content.type === "text" &&
     update.content.text.startsWith("[MODE_UPDATE] "),
   signedIn,
-  launch: (_, at) => ({
-    args: ["--admin-policy", writePolicy(at)],
+  launch: (request, at) => ({
+    args: [
+      "--admin-policy",
+      writePolicy(at, keptFrom(TOOLS, request)),
+      ...(request.servers === null ? [] : serverWords(request.servers)),
+    ],
     env: { GEMINI_CLI_TRUST_WORKSPACE: "true", GEMINI_CLI_NO_RELAUNCH: "1" },
   }),
 };
 
+function serverWords(servers: readonly string[]): string[] {
+  return [SERVER_NAME, ...servers].flatMap((name) => ["--allowed-mcp-server-names", name]);
+}
+
 type Rule = Readonly<Record<string, string | number>>;
 
 /** Its own sub-agents are off, our tools need no leave in any mode, and Kinfold's home is none of its business. */
-function writePolicy({ closed, folder }: Surroundings): string {
+function writePolicy({ closed, folder }: Surroundings, notTools: readonly string[]): string {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const path = join(folder, `policy-${nameOf(closed)}.toml`);
+  const path = join(folder, `policy-${nameOf([...closed, "", ...notTools])}.toml`);
   const rules: Rule[] = [
-    { toolName: "invoke_agent", decision: "deny", priority: 900 },
+    ...["invoke_agent", ...notTools].map((toolName) => ({ toolName, decision: "deny", priority: 900 })),
     { toolName: "*", mcpName: SERVER_NAME, decision: "allow", priority: 800 },
     ...closed.map((one) => ({
       toolName: "*",
@@ -52,9 +77,9 @@ function writePolicy({ closed, folder }: Surroundings): string {
   return path;
 }
 
-/** Sessions with the same closed folders share a file. */
-function nameOf(closed: readonly string[]): string {
-  return createHash("sha256").update(closed.join("\0")).digest("hex").slice(0, 12);
+/** Sessions that are kept from the same folders and tools share a file. */
+function nameOf(kept: readonly string[]): string {
+  return createHash("sha256").update(kept.join("\0")).digest("hex").slice(0, 12);
 }
 
 function lines(rule: Rule): string {

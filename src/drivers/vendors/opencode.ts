@@ -1,9 +1,26 @@
 import { join } from "node:path";
 import type { Permission } from "../../contract/index.ts";
+import { SERVER_NAME } from "../acp/tool-call.ts";
+import { keptFrom } from "./tools.ts";
 import { NETWORK, TOOL_MS } from "./vendor.ts";
 import type { Look, Vendor } from "./vendor.ts";
 
 const MORE_KEYS = ["OPENROUTER_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "GROQ_API_KEY", "XAI_API_KEY"];
+
+/** One rule holds for all that edits. */
+const TOOLS = {
+  Read: ["read"],
+  Edit: ["edit"],
+  Write: ["edit", "write"],
+  Bash: ["bash"],
+  Grep: ["grep"],
+  Glob: ["glob"],
+  LS: ["list"],
+  WebFetch: ["webfetch"],
+  WebSearch: ["websearch", "codesearch"],
+  TodoWrite: ["todowrite", "todoread"],
+  Skill: ["skill"],
+};
 
 /** OpenCode: everything particular goes into one variable that it merges over its own configuration. */
 export const opencode: Vendor = {
@@ -19,11 +36,17 @@ export const opencode: Vendor = {
   // One load in ten was never answered; the next one was.
   load: { limitMs: 30_000, tries: 2 },
   signedIn,
-  launch: ({ permission }, { closed }) => ({
+  tools: TOOLS,
+  mcpServers: "named",
+  launch: (request, { closed }) => ({
     env: {
       OPENCODE_DISABLE_AUTOUPDATE: "1",
       OPENCODE_CONFIG_CONTENT: JSON.stringify({
-        permission: rulesOf(permission, closed),
+        permission: {
+          ...serverRules(request.servers),
+          ...rulesOf(request.permission, closed),
+          ...Object.fromEntries(keptFrom(TOOLS, request).map((tool) => [tool, "deny"])),
+        },
         experimental: { mcp_timeout: TOOL_MS },
       }),
     },
@@ -47,6 +70,13 @@ function rulesOf(mode: Permission, closed: readonly string[]): Record<string, un
       ...Object.fromEntries(closed.flatMap((path) => [path, join(path, "**")]).map((path) => [path, "deny"])),
     },
   };
+}
+
+/** A server's tools are called after it; what no server has keeps its own name without an underscore. */
+function serverRules(servers: readonly string[] | null): Record<string, string> {
+  if (servers === null) return {};
+  const given = [SERVER_NAME, ...servers].map((name) => [`${name}_*`, "allow"]);
+  return { "*_*": "deny", external_directory: "ask", ...Object.fromEntries(given) };
 }
 
 function signedIn({ env, home, has, read }: Look): boolean | null {

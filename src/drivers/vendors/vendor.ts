@@ -3,6 +3,7 @@ import type { Agent, Permission } from "../../contract/index.ts";
 import type { Dialect, LoadHabit } from "../acp/dialect.ts";
 import type { Enforcement, OpenRequest } from "../port.ts";
 import type { AdapterPackage } from "./adapter.ts";
+import type { ToolTable } from "./tools.ts";
 
 /** What is particular about one vendor's agent: data, and our words translated into its own. */
 export interface Vendor {
@@ -18,6 +19,9 @@ export interface Vendor {
   readonly env: readonly string[];
   readonly known: Pick<Agent, "steer" | "load" | "fork" | "cost" | "questions">;
   readonly enforces: Enforcement;
+  /** What it calls each tool that a profile may name; absent where it cannot be held to any. */
+  readonly tools?: ToolTable;
+  readonly mcpServers?: NonNullable<Agent["servers"]>;
   readonly modes?: Readonly<Record<Permission, readonly string[]>>;
   /** It asks where it should change nothing, and must then be denied whatever anybody says. */
   readonly asksInReadOnly?: boolean;

@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { ownToolsOf, serverProblem, toolProblem, withheldFrom } from "./tool-list.ts";
+
+const lists = (tools: string[] | null, disallowedTools: string[] = []) => ({ tools, disallowedTools });
+
+describe("Kinfold's own tools", () => {
+  it("are not counted among an agent's", () => {
+    assert.deepEqual(ownToolsOf(["Read", "spawn_session", "mcp__kinfold__checkpoint", "mcp__other__x"]), [
+      "Read",
+      "mcp__other__x",
+    ]);
+    assert.equal(ownToolsOf(null), null);
+  });
+
+  it("are all there where no list names one of them", () => {
+    assert.deepEqual(withheldFrom(lists(null)), []);
+    assert.deepEqual(withheldFrom(lists(["Read", "Grep"])), []);
+    assert.deepEqual(withheldFrom(lists(null, ["Bash"])), []);
+  });
+
+  it("are those named where a list names some", () => {
+    const withheld = withheldFrom(lists(["Read", "mcp__kinfold__ask_user_question"]));
+    assert.equal(withheld.includes("ask_user_question"), false);
+    assert.ok(withheld.includes("wait_session"));
+  });
+
+  it("raise nobody in other words where spawn_session is kept from a session", () => {
+    const all = ["spawn_session", "subagent", "create_session"];
+    assert.deepEqual(withheldFrom(lists(null, ["spawn_session"])).toSorted(), all.toSorted());
+    assert.deepEqual(withheldFrom(lists(null, ["subagent"])), ["subagent"]);
+  });
+
+  it("are gone altogether where the server is named", () => {
+    assert.ok(withheldFrom(lists(null, ["mcp__kinfold"])).includes("checkpoint"));
+  });
+});
+
+describe("an agent", () => {
+  it("that cannot be held to single tools may have all of them and nothing else", () => {
+    const codex = { name: "codex" };
+    assert.equal(toolProblem(codex, lists(null)), null);
+    assert.equal(toolProblem(codex, lists(null, ["spawn_session"])), null);
+    assert.match(toolProblem(codex, lists([])) ?? "", /single tools/);
+    assert.match(toolProblem(codex, lists(null, ["Bash"])) ?? "", /single tools/);
+    assert.equal(toolProblem({ name: "pi", tools: ["Read"] }, lists(["Read"])), null);
+  });
+
+  it("is held to MCP servers as far as it can be", () => {
+    assert.equal(serverProblem({ name: "a" }, null), null);
+    assert.match(serverProblem({ name: "a" }, []) ?? "", /cannot be held/);
+    assert.equal(serverProblem({ name: "a", servers: "ours" }, []), null);
+    assert.match(serverProblem({ name: "a", servers: "ours" }, ["github"]) ?? "", /alone/);
+    assert.equal(serverProblem({ name: "a", servers: "named" }, ["github"]), null);
+  });
+});

@@ -1,0 +1,61 @@
+import { ALIAS_WORDS, TOOL_WORDS } from "../contract/tool-words.ts";
+import type { Agent, Effective } from "../contract/index.ts";
+
+const OURS: ReadonlySet<string> = new Set([...TOOL_WORDS, ALIAS_WORDS].map(({ name }) => name));
+const PREFIX = "mcp__kinfold__";
+const ALL_OURS = "mcp__kinfold";
+
+/** Of a list of tools, those that are the agent's own and not Kinfold's; null stays all. */
+export function ownToolsOf<L extends readonly string[] | null>(list: L): L | string[] {
+  return list === null ? list : list.filter((name) => !isOurs(name));
+}
+
+/** Those of Kinfold's tools that a session may not call. Who may not spawn may not do so in other words. */
+export function withheldFrom(lists: Lists): string[] {
+  const withheld = [...OURS].filter((name) => !mayCall(lists, name));
+  if (!withheld.includes(SPAWN)) return withheld.filter((name) => name !== ALIAS_WORDS.name);
+  return [...new Set([...withheld, ...SPAWNING])];
+}
+
+const SPAWN = "spawn_session";
+const SPAWNING = [SPAWN, "subagent", ALIAS_WORDS.name];
+
+/**
+ * Whether a session may call one of Kinfold's tools. A list that names none of them says nothing about
+ * them: a child that may only read must still be able to ask.
+ */
+function mayCall({ tools, disallowedTools }: Lists, tool: string): boolean {
+  const fits = (name: string): boolean => name === ALL_OURS || bare(name) === tool;
+  if (disallowedTools?.some(fits)) return false;
+  const named = tools?.filter(isOurs) ?? [];
+  return named.length === 0 || named.some(fits);
+}
+
+type Lists = Pick<Effective, "tools" | "disallowedTools">;
+
+/** Why an agent cannot be held to such lists; null where it can. */
+export function toolProblem(agent: Pick<Agent, "name" | "tools">, lists: Lists): string | null {
+  const wanted = [...(ownToolsOf(lists.tools) ?? []), ...(ownToolsOf(lists.disallowedTools ?? []) ?? [])];
+  if (agent.tools !== undefined || (lists.tools === null && wanted.length === 0)) return null;
+  return `${agent.name} cannot be held to single tools`;
+}
+
+/** The same for the person's own MCP servers. */
+export function serverProblem(
+  agent: Pick<Agent, "name" | "servers">,
+  servers: readonly string[] | null,
+): string | null {
+  if (servers === null || agent.servers === "named") return null;
+  if (agent.servers === "ours" && servers.length === 0) return null;
+  return agent.servers === "ours"
+    ? `${agent.name} can be held to Kinfold's MCP server alone (mcp: []), not to others by name`
+    : `${agent.name} cannot be held to some of the MCP servers it is configured with`;
+}
+
+function isOurs(name: string): boolean {
+  return name === ALL_OURS || OURS.has(bare(name));
+}
+
+function bare(name: string): string {
+  return name.startsWith(PREFIX) ? name.slice(PREFIX.length) : name;
+}

@@ -1,0 +1,36 @@
+import { isAbsolute, relative, resolve } from "node:path";
+
+/** What a sim session may do, as its client said with the session. A client that says nothing allows all. */
+export interface Mode {
+  readonly permission: string;
+  readonly tools: readonly string[] | null;
+  readonly notTools: readonly string[];
+}
+
+/** Reads the extension of `session/new` and `session/load`. */
+export function readMode(meta: unknown): Mode {
+  const said = fieldsOf(fieldsOf(meta)["kinfold"]);
+  const { permission = "full", tools = null, notTools = [] } = said;
+  return {
+    permission: String(permission),
+    tools: Array.isArray(tools) ? tools.map(String) : null,
+    notTools: Array.isArray(notTools) ? notTools.map(String) : [],
+  };
+}
+
+/** Sim keeps its modes by itself, like the best vendor: it does a thing, asks first, or does not do it. */
+export function verdict(
+  mode: Mode,
+  deed: { readonly tool: "Write" | "Bash"; readonly cwd: string; readonly path?: string },
+): "do" | "ask" | "refuse" {
+  const isGiven = mode.tools?.includes(deed.tool) ?? true;
+  if (!isGiven || mode.notTools.includes(deed.tool) || mode.permission === "read-only") return "refuse";
+  if (mode.permission === "full") return "do";
+  if (mode.permission === "ask") return "ask";
+  const way = relative(deed.cwd, resolve(deed.cwd, deed.path ?? "."));
+  return way.startsWith("..") || isAbsolute(way) ? "ask" : "do";
+}
+
+function fieldsOf(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+}
