@@ -97,16 +97,9 @@ describe("callbacks", { concurrency: 4 }, () => {
     assert.match(callbacks[1]!.text, /completed after [^]*\nback again\n/);
   });
 
-  test("what was denied, run, written and used stands in the receipt and in the callback", async () => {
-    const prompt = script(
-      "permit git push",
-      "permit npm publish",
-      "run exit 3",
-      "write receipt.txt hello",
-      "usage 1200 300 0.05",
-      "say done",
-    );
-    const [rootId, childId] = await family({ prompt, permission: "read-only" });
+  test("what was run, written and used stands in the receipt and in the callback", async () => {
+    const prompt = script("run exit 3", "write receipt.txt hello", "usage 1200 300 0.05", "say done");
+    const [rootId, childId] = await family({ prompt });
     await allQuiet(client, rootId);
     const { receipt } = await client.receipt({ id: childId });
     assert.deepEqual(receipt.commands, [{ command: "exit 3", exitCode: 3 }]);
@@ -119,15 +112,24 @@ describe("callbacks", { concurrency: 4 }, () => {
       [[true, "added", 1]],
     );
     assert.deepEqual(
-      receipt.denied.map((each) => each.count),
-      [2],
-    );
-    assert.deepEqual(
       [receipt.usage.inputTokens, receipt.usage.outputTokens, receipt.usage.usd],
       [1200, 300, 0.05],
     );
     const [told] = await callbacksTo(client, rootId);
     assert.match(told!.text, /Seen by Kinfold: .*1 command \(last: exit 3, exit 3\).*1\.5k tokens/);
+  });
+
+  test("what was denied stands in the receipt and in the callback, and a child that reads only writes nothing", async () => {
+    const prompt = script("permit git push", "permit npm publish", "write denied.txt hello", "say done");
+    const [rootId, childId] = await family({ prompt, permission: "read-only" });
+    await allQuiet(client, rootId);
+    const { receipt } = await client.receipt({ id: childId });
+    assert.deepEqual(receipt.filesChanged, []);
+    assert.deepEqual(
+      receipt.denied.map((each) => each.count),
+      [2],
+    );
+    const [told] = await callbacksTo(client, rootId);
     assert.match(told!.text, /\nDenied on the way: 2 requests \(.*\)\.\n/);
     const { entries } = await client.entries({ id: childId, limit: 100 });
     const notices = entries.filter((entry) => entry.kind === "notice").map((entry) => entry.body.text);
