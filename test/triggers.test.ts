@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { type Client, eventually, TestHome } from "./support/daemon.ts";
-import { allQuiet, callbacksTo, checkInvariants } from "./support/family.ts";
+import { connect } from "../src/client/index.ts";
+import { allQuiet, callbacksTo, checkInvariants, childNamed } from "./support/family.ts";
+import { openSpy, SPY_YAML } from "./support/spy.ts";
 
 const ask = (question: string, more: object = {}): string =>
   `sim> tool ask_user_question ${JSON.stringify({ questions: [{ question, options: ["small", "full"] }], ...more })} as a`;
@@ -190,4 +192,96 @@ describe("triggers", { concurrency: 3 }, () => {
       await home.close();
     }
   });
+
+  test("a parent's own agent answers its child's question, and the child goes on with that answer", async () => {
+    const home = new TestHome({ yaml: SPY_YAML });
+    try {
+      const client = await home.start();
+      const parent = await openSpy(home, client, { name: "parent", prompt: BUSY });
+      const prompt = `${ask("Which dataset?")}\nsim> say kid end`;
+      await parent.call("spawn_session", { name: "kid", agent: "sim", prompt });
+      const looked = await parent.call("wait_session", { timeoutMs: 30_000 });
+      const [triggerId] = /(?<=<!-- trigger:)\w+/.exec(looked.text) ?? [];
+      assert.match(looked.text, /asks and waits\. Options: small, full\.\n.*\nWhich dataset\?\n/);
+      const answered = await parent.call("respond_to_trigger", { triggerId, response: "small" });
+      assert.equal(answered.isError, false, answered.text);
+      const ended = await parent.call("wait_session", { timeoutMs: 30_000, until: "all" });
+      assert.match(ended.text, /kid end/);
+      const kid = await childNamed(client, parent.id, "kid");
+      assert.match(await said(client, kid.id), /small/);
+      const { triggers } = await client.triggers({ id: kid.id });
+      const asked = triggers.find((each) => each.type === "ask_user_question");
+      assert.deepEqual(
+        [asked?.status, asked?.answer?.by],
+        ["answered", `its parent "parent" (${parent.session.shortId})`],
+      );
+      await parent.close();
+    } finally {
+      await home.close();
+    }
+  });
+
+  test("a question whose call was cut by the client is answered later, as a message", async () => {
+    const home = new TestHome({ yaml: SPY_YAML });
+    try {
+      const client = await home.start();
+      const asker = await openSpy(home, client, { name: "asker", prompt: BUSY });
+      const cut = new AbortController();
+      const questions = [{ question: "Which dataset?", options: ["small", "full"] }];
+      const call = asker.post("ask_user_question", { questions }, cut.signal);
+      const trigger = await openTrigger(client, "person", "ask_user_question");
+      cut.abort();
+      await assert.rejects(call.then((response) => response.text()));
+      await client.respond({ id: trigger.id, response: "full" });
+      const answer = await eventually("the answer is a message", async () => {
+        const { messages } = await client.inbox({ id: asker.id, all: true });
+        return messages.find((each) => each.kind === "answer" && each.carrier !== "tool");
+      });
+      assert.equal(answer.status, "queued");
+      await client.cancel({ id: asker.id, turnOnly: true });
+      await client.prompt({ id: asker.id, prompt: "go on" });
+      await eventually("the answer has landed, once", async () => {
+        const { messages } = await client.inbox({ id: asker.id, all: true });
+        const answers = messages.filter((each) => each.kind === "answer");
+        return answers.length === 1 && answers[0]?.status !== "queued";
+      });
+      assert.match(await said(client, asker.id), /full/);
+    } finally {
+      await home.close();
+    }
+  });
+
+  test("an outside system fires with an API key, into its scope and with its right alone", async () => {
+    const home = new TestHome();
+    try {
+      const client = await home.start();
+      const { session } = await client.create({ name: "target", cwd: home.work, prompt: "hello" });
+      await allQuiet(client, session.id);
+      const key = async (can: ("fire" | "read")[], scope: string) =>
+        connect({
+          url: home.url,
+          token: (await client.createToken({ name: `ci-${can[0]}-${scope}`, can, scope })).secret,
+        });
+      const fired = { id: session.id, type: "ci.failed", payload: { run: 7 } };
+      const firing = await key(["fire"], "default");
+      assert.equal((await firing.fire(fired)).existing, false);
+      await allQuiet(client, session.id);
+      assert.match(await said(client, session.id), /"ci.failed" from outside \("ci-fire-default"\)/);
+      const reading = await key(["read"], "default");
+      assert.equal(await codeOf(reading.fire(fired)), "forbidden");
+      const elsewhere = await key(["fire"], "other");
+      assert.equal(await codeOf(elsewhere.fire(fired)), "not_found");
+    } finally {
+      await home.close();
+    }
+  });
 });
+
+const BUSY = "sim> hang";
+
+async function codeOf(asked: Promise<unknown>): Promise<string | null> {
+  return asked.then(
+    () => null,
+    (error: unknown) => (error as { code: string }).code,
+  );
+}
