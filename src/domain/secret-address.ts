@@ -1,0 +1,47 @@
+import { isPlaceholder } from "./secret-name.ts";
+import type { Secret } from "./secret-shape.ts";
+
+const SCHEME = /[A-Za-z][A-Za-z0-9+.-]{0,24}$/;
+/** People write passwords into these without escaping a slash. */
+const DATABASE =
+  /^(?:postgres|postgresql|mysql|mariadb|mongodb|mongodb\+srv|redis|rediss|amqp|amqps|mssql|sqlserver|clickhouse|cockroachdb|neo4j|ldap|ldaps|smtp|smtps|ftp|sftp)$/i;
+const TOKEN_MIN = 20;
+
+/** The password in `scheme://user:password@host`; scheme, user and host stay. */
+export function passwordsInAddresses(text: string): Secret[] {
+  const found: Secret[] = [];
+  for (const mark of text.matchAll(/:(?:\/\/|\\\/\\\/)/g)) {
+    const scheme = SCHEME.exec(text.slice(Math.max(0, mark.index - 25), mark.index))?.[0];
+    if (scheme === undefined) continue;
+    const start = mark.index + mark[0].length;
+    const end = userEnd(text, start, DATABASE.test(scheme));
+    if (end === null || text.startsWith("sha256:", end + 1)) continue;
+    const secret = secretOf(text.slice(start, end), /^(?:https?|git|git\+https)$/i.test(scheme));
+    if (secret !== null) found.push({ start: start + secret.at, end, kind: secret.kind });
+  }
+  return found;
+}
+
+const AUTHORITY = /[^\s"'`<>/?#,\\]{0,512}/y;
+const ADDRESS = /[^\s"'`<>?#,\\@]{0,256}@/y;
+
+/** Where the user and the password end: at the last `@` before the host. */
+function userEnd(text: string, start: number, isDatabase: boolean): number | null {
+  AUTHORITY.lastIndex = start;
+  const authority = AUTHORITY.exec(text)?.[0] ?? "";
+  const found = authority.lastIndexOf("@");
+  if (found !== -1) return start + found;
+  const end = start + authority.length;
+  if (!isDatabase || text[end] !== "/" || !/:(?!\d{1,5}$)/.test(authority)) return null;
+  ADDRESS.lastIndex = end;
+  return ADDRESS.test(text) ? ADDRESS.lastIndex - 1 : null;
+}
+
+function secretOf(user: string, isWeb: boolean): { at: number; kind: string } | null {
+  const colon = user.indexOf(":");
+  if (colon !== -1) {
+    return isPlaceholder(user.slice(colon + 1)) ? null : { at: colon + 1, kind: "password" };
+  }
+  const isToken = user.length >= TOKEN_MIN && /^\w[\w-]*$/.test(user) && /\d/.test(user);
+  return isWeb && isToken ? { at: 0, kind: "token" } : null;
+}

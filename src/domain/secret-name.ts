@@ -1,0 +1,145 @@
+/**
+ * What a name says about its value. `secret`: whatever stands there is one. `key`: it is one where it
+ * looks like one, because code has tokens and keys of many other kinds.
+ */
+export interface Named {
+  readonly sure: "secret" | "key";
+  readonly kind: string;
+}
+
+const WORDS = /[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+/g;
+const NAME_MAX = 96;
+
+/** Last words that name a secret by themselves. */
+const SECRET = /^(?:password|passwd|passphrase|passcode|mnemonic)$/;
+/** And those that do behind another: `DB_PASS`, `mysql_pwd`. */
+const SECRET_BEHIND = /^(?:pass|pwd|pw)$/;
+const RUN_TOGETHER = /^(?:[a-z]{2,20})(?:password|passwd|passphrase)$|^(?:sshpass|mysqlpwd|userpass|dbpass)$/;
+const TOKEN_RUN_TOGETHER =
+  /^(?:auth|access|refresh|id|api|bot|session|bearer|csrf|xsrf|security|github|gh|npm|user|app|deploy|push|device|secret)token$/;
+const KEY_RUN_TOGETHER = /^(?:api|access|secret|private|account|encryption|signing|sharedaccess|auth)key$/;
+const SECRET_RUN_TOGETHER = /^(?:client|app|api|consumer|shared|webhook|auth|jwt|user)secret$/;
+/** A token of these kinds opens nothing. */
+const HARMLESS_TOKEN =
+  /^(?:page|next|prev|previous|continuation|cancel|cancellation|end|start|first|last|stop|eos|bos|eot|pad|unk|mask|sep|cls|special|per|each|input|output|prompt|completion|current|peek|syntax|lexer|parser|abort)$/;
+/** A key with these words before it opens something. */
+const KEY_OPENS =
+  /^(?:api|access|secret|private|encryption|encrypt|decryption|signing|sign|auth|account|master|service|deploy|shared|admin|webhook|storage|subscription|management|consumer|application|hmac|aes|jwt|license|session|root|client|server|app|ssh|gpg|rsa|ingest|license|write|read|integration|developer|publish)$/;
+const KEY_HARMLESS =
+  /^(?:public|publishable|primary|foreign|cache|sort|partition|index|hot|arrow|group|object|row|map|unique|composite|lookup|registry|idempotency|dedup|dedupe|known|host|translation|i18n|locale|config|setting|storage|query|react|list|item|data|json|shortcut|modifier|any|press|enter|escape|delete|up|down|left|right|s3|file|path|bucket|feature|flag|env|ref|tree|event|message|trigger|callback|delivery|caller|hash|topic|routing|record|shard|hkey)$/;
+
+/** What the name of a field, variable, flag or header says; null for a name that says nothing. */
+export function nameSays(name: string): Named | null {
+  if (name.length > NAME_MAX) return null;
+  const isLoud = name === name.toUpperCase();
+  const words = (name.match(WORDS) ?? []).map((word) => word.toLowerCase());
+  const last = words.at(-1);
+  if (last === undefined) return null;
+  const before = words.at(-2);
+  if (SECRET.test(last) || RUN_TOGETHER.test(last)) return { sure: "secret", kind: "password" };
+  if (SECRET_BEHIND.test(last)) {
+    return before === undefined || before === "old" ? null : { sure: "secret", kind: "password" };
+  }
+  if (last === "secret" || SECRET_RUN_TOGETHER.test(last)) return { sure: "secret", kind: "secret" };
+  if (TOKEN_RUN_TOGETHER.test(last)) return { sure: "key", kind: "token" };
+  if (last === "token") {
+    return before !== undefined && HARMLESS_TOKEN.test(before) ? null : { sure: "key", kind: "token" };
+  }
+  if (KEY_RUN_TOGETHER.test(last)) return { sure: "key", kind: "key" };
+  if (last === "key" && before !== undefined) {
+    const opens = isLoud ? !KEY_HARMLESS.test(before) : KEY_OPENS.test(before);
+    return opens ? { sure: "key", kind: "key" } : null;
+  }
+  if (words.includes("no")) return null;
+  if (/^(?:credential|credentials|auth|authorization|jwt|pat)$/.test(last))
+    return { sure: "key", kind: "credential" };
+  return null;
+}
+
+/** Words that stand where a value would, and references to one: none of them is a secret. */
+const PLACEHOLDER =
+  /^(?:\*+|x{3,}|\.{2,}|…+|•+|-+|_+|\?+|\[[^\]]*\]?|<[^>]*>?|\{.*|%[\w()]*%?[sdv]?|\$[A-Za-z_]\w*|\$[{(].*|#\{.*|!\w+ .*|your[-_ ].*|my[-_](?:api|secret|token|password|key)[-_a-z]*|(?:op|vault|env|file|ref|secret|ssm|arn):.*|changeme|redacted|hidden|masked|example|placeholder|todo|none|null|nil|undefined|true|false)$/i;
+const TYPE =
+  /^(?:string|number|boolean|bool|str|int|integer|float|any|unknown|never|void|object|bytes|text|char|varchar|uuid|date|none|null|nil|undefined|true|false|yes|no|on|off|required|optional|empty|default|plain|hidden|masked|secret|password|passwd|token|key|self|this|value|data|input|string\[\]|symbol|bigint|function|required\w*)$/i;
+const REFERENCE =
+  /^(?:process\.env|import\.meta|os\.environ|Deno\.env|ENV|env|this|self|config|secrets|vars|var|local|data|props|opts|options|args|req|request|res|response|ctx|context|state|params|event|user|settings)\b[.?[]/;
+const CALL = /^[A-Za-z_$][\w$]*(?:(?:\?\.|\.|::|->)[A-Za-z_$][\w$]*)*!?\s?[(<[`]/;
+const MEMBER = /^[A-Za-z_$][\w$]*(?:(?:\?\.|\.|::|->)[A-Za-z_$][\w$]*)+[!;,]?$/;
+const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
+const PATH = /^(?:~|\.{1,2})?(?:\/[\w.@+-]{1,40}){1,16}\/?$/;
+const ADDRESS = /^[a-z][a-z0-9+.-]{1,20}:\/\//i;
+const PROSE =
+  /(?:^|[\s"'])(?:passwords?|passphrase|secrets?|tokens?|keys?|required|your|invalid|please|the|is|are|of|for|and|not|with|cannot)(?=$|[\s"'.,:!?])/i;
+
+/** More than this is never taken for code: it bounds what one name costs. */
+const CODE_MAX = 256;
+
+export function isPlaceholder(value: string): boolean {
+  return value.trim() === "" || (value.length <= CODE_MAX && PLACEHOLDER.test(value.trim()));
+}
+
+export interface Place {
+  readonly quoted: boolean;
+  /** Spellings that are never code: an environment, an address's query, a flag, a header. */
+  readonly spelled: boolean;
+  /** What follows the value on its line. */
+  readonly next: "end" | "word" | "code";
+}
+
+/** Whether the value that stands behind such a name is to be hidden. */
+export function isSecretValue(named: Named, value: string, place: Place): boolean {
+  const text = value.trim();
+  if (text.length < 3 || isPlaceholder(text) || isMarks(text)) return false;
+  if (text.length > CODE_MAX) return named.sure === "secret" || !/\s/.test(text);
+  if (TYPE.test(text) || ADDRESS.test(text) || isWordyPath(text)) return false;
+  if (place.quoted ? /\$\{|\{\{/.test(text) : isCode(text, place)) return false;
+  if (/\s/.test(text)) return named.sure === "secret" && place.quoted && !PROSE.test(text);
+  if (place.spelled) return named.sure === "secret" || text.length >= (named.kind === "signature" ? 16 : 6);
+  if (named.sure === "key") return looksLikeKey(text, named.kind === "credential" ? 16 : 8);
+  if (place.quoted) return true;
+  if (/^[A-Za-z]+$/.test(text))
+    return place.next === "end" && named.kind === "password" && !/^[A-Z][a-z]/.test(text);
+  return text.length >= (place.next === "word" ? 6 : 4);
+}
+
+/** Nothing but what was hidden before. */
+function isMarks(text: string): boolean {
+  return text.startsWith("[redacted: ") && text.replaceAll(/\[redacted: [a-z0-9 .]{1,32}\]/g, "") === "";
+}
+
+function isCode(text: string, place: Place): boolean {
+  if (REFERENCE.test(text) || CALL.test(text)) return true;
+  if (place.spelled) return false;
+  if (MEMBER.test(text) || /^[({[`]|=>|\|\||&&|^!|[|&]$/.test(text)) return true;
+  return IDENTIFIER.test(text) && !/\d/.test(text) && (place.next === "code" || isIdentifier(text));
+}
+
+/** `authToken`, `new_password`: two words or more, which nobody chooses as a value. */
+function isIdentifier(text: string): boolean {
+  return /[a-z]_[a-z]|[a-z][A-Z][a-z]/.test(text);
+}
+
+function isWordyPath(text: string): boolean {
+  return (
+    PATH.test(text) &&
+    !text.split("/").some((part) => part.length >= 16 && looksLikeKey(part, 16) && /[A-Z]/.test(part))
+  );
+}
+
+/** Letters and digits together, or a long run of both cases: no word and no identifier is like that. */
+export function looksLikeKey(text: string, lengthMin: number): boolean {
+  if (text.length < lengthMin) return false;
+  if (/\d/.test(text) && /[A-Za-z]/.test(text)) return true;
+  if (/^\d+$/.test(text)) return text.length >= 12;
+  return text.length >= 20 && /[a-z]/.test(text) && /[A-Z]/.test(text) && !isWords(text);
+}
+
+/** `SomeLongNameOfAThing`: its capitals stand where words begin. */
+function isWords(text: string): boolean {
+  const words = text.match(/[A-Z]?[a-z]+|[A-Z]+/g) ?? [];
+  return text.length / words.length >= 3.5;
+}
+
+export function hasFigure(text: string): boolean {
+  return /\d/.test(text) && /[A-Za-z]/.test(text);
+}

@@ -1,0 +1,150 @@
+/** A stretch of text that is not shown: `kind` says what stood there; null where it is a mark already. */
+export interface Secret {
+  readonly start: number;
+  readonly end: number;
+  readonly kind: string | null;
+}
+
+/** Stretches of one text, in order and apart from each other. */
+export class Spans {
+  readonly all: readonly Secret[];
+
+  constructor(found: readonly Secret[]) {
+    const sorted = found.toSorted((a, b) => a.start - b.start || b.end - a.end);
+    const apart: Secret[] = [];
+    for (const each of sorted) {
+      const last = apart.at(-1);
+      if (last === undefined || each.start >= last.end) apart.push(each);
+      else if (each.end > last.end) apart[apart.length - 1] = { ...last, end: each.end };
+    }
+    this.all = apart;
+  }
+
+  /** The one that this place lies in. */
+  covering(place: number): Secret | null {
+    let low = 0;
+    let high = this.all.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.all[middle] as Secret).end <= place) low = middle + 1;
+      else high = middle;
+    }
+    const found = this.all[low];
+    return found !== undefined && found.start <= place ? found : null;
+  }
+
+  has({ start, end }: { start: number; end: number }): boolean {
+    const found = this.covering(start);
+    return found !== null && found.start === start && found.end === end;
+  }
+}
+
+/**
+ * What vendors' keys look like. Each begins with letters nobody writes by chance, or has a length and an
+ * alphabet of its own. A pattern may end in one open run and in nothing after it, so that a start that
+ * fails fails within a few characters: that keeps the whole linear.
+ */
+const ANYWHERE: readonly (readonly [kind: string, pattern: string])[] = [
+  ["anthropic key", String.raw`sk-ant-[\w-]{12,}`],
+  ["openai key", String.raw`sk-(?:proj|svcacct|admin|None)-[\w-]{16,}`],
+  ["openrouter key", String.raw`sk-or-v\d-[\w-]{16,}`],
+  ["google secret", String.raw`GOCSPX-[\w-]{16,}`],
+  ["google token", String.raw`ya29\.[\w-]{16,}`],
+  ["github token", String.raw`gh[opsur]_[A-Za-z0-9_]{20,}(?:\.[\w-]{8,512}){0,2}`],
+  ["github token", String.raw`github_pat_\w{20,}`],
+  ["gitlab token", String.raw`gl(?:pat|ptt|dt|rt|rtr|cbt|soat|ft|imt|agent|oas|ffct|wt)-[\w-]{16,}`],
+  ["gitlab token", String.raw`GR1348941[\w-]{16,}`],
+  ["slack token", String.raw`xox[abcdeoprs](?:\.xox[bp])?-[\w-]{10,}`],
+  ["slack token", String.raw`xapp-\d-[\w-]{10,}`],
+  ["stripe key", String.raw`[rs]k_(?:live|test|prod)_[A-Za-z0-9]{10,}`],
+  ["webhook secret", String.raw`whsec_[A-Za-z0-9+/=]{16,}`],
+  ["npm token", String.raw`npm_[A-Za-z0-9]{36,}`],
+  ["pypi token", String.raw`pypi-Ag[\w-]{20,}`],
+  ["rubygems key", String.raw`rubygems_[0-9a-f]{40,}`],
+  ["hugging face token", String.raw`(?:hf|api_org)_[A-Za-z0-9]{30,}`],
+  ["digitalocean token", String.raw`do[oprt]_v1_[0-9a-f]{40,}`],
+  ["linear key", String.raw`lin_(?:api|oauth)_[A-Za-z0-9]{30,}`],
+  ["notion token", String.raw`(?:ntn|secret)_[A-Za-z0-9]{40,}`],
+  ["grafana token", String.raw`gl(?:c|sa)_[A-Za-z0-9+/=_]{32,}`],
+  ["vault token", String.raw`hv[bsr]\.[\w-]{20,}`],
+  ["doppler token", String.raw`dp\.(?:pt|st|sa|ct|scim|audit)\.[\w.-]{30,}`],
+  ["shopify token", String.raw`shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32,}`],
+  ["atlassian token", String.raw`AT[AC]TT3[\w=-]{50,}`],
+  ["fly token", String.raw`fm[12][ar]?_[A-Za-z0-9+/=_-]{40,}`],
+  ["heroku key", String.raw`HRKU-[\w-]{30,}`],
+  ["netlify token", String.raw`nf[pcoub]_[A-Za-z0-9]{36,}`],
+  ["supabase key", String.raw`sb(?:p_[0-9a-f]{40,}|_secret_[\w-]{20,})`],
+  ["docker token", String.raw`dckr_(?:pat|oat)_[\w-]{20,}`],
+  ["figma token", String.raw`figd_[\w-]{30,}`],
+  ["postman key", String.raw`PMAK-[0-9a-f]{24}-[0-9a-f]{30,}`],
+  ["sentry token", String.raw`sntry[su]_[A-Za-z0-9+/=_-]{40,}`],
+  ["groq key", String.raw`gsk_[A-Za-z0-9]{40,}`],
+  ["xai key", String.raw`xai-[A-Za-z0-9]{40,}`],
+  ["perplexity key", String.raw`pplx-[A-Za-z0-9]{40,}`],
+  ["tavily key", String.raw`tvly-[A-Za-z0-9-]{28,}`],
+  ["langsmith key", String.raw`lsv2_(?:pt|sk)_[0-9a-f_]{32,}`],
+  ["nvidia key", String.raw`nvapi-[\w-]{40,}`],
+  ["pinecone key", String.raw`pcsk_\w{40,}`],
+  ["buildkite token", String.raw`bkua_[0-9a-f]{40,}`],
+  ["pulumi token", String.raw`pul-[0-9a-f]{40,}`],
+  ["planetscale token", String.raw`pscale_(?:tkn|pw|oauth)_[\w.-]{30,}`],
+  ["contentful token", String.raw`CFPAT-[\w-]{40,}`],
+  ["tailscale key", String.raw`tskey-[a-z]{2,10}-[\w-]{16,}`],
+  ["new relic key", String.raw`NR(?:AK|II|JS|BR)-[\w-]{20,}`],
+  ["age key", String.raw`AGE-SECRET-KEY-1[A-Z0-9]{40,}`],
+  ["square token", String.raw`sq0(?:atp|csp)-[\w-]{22,}`],
+  ["kinfold token", String.raw`kf[a-z]_[\w-]{40,}`],
+  ["slack webhook", String.raw`hooks\.slack\.com/(?:services|workflows|triggers)/[\w/-]{20,}`],
+  ["discord webhook", String.raw`discord(?:app)?\.com/api/webhooks/\d{6,24}/[\w-]{40,}`],
+];
+
+/** These are taken only where a word begins: inside a longer one they would be chance. */
+const AT_A_WORD: readonly (readonly [kind: string, pattern: string])[] = [
+  ["openai key", String.raw`sk-[A-Za-z0-9]{20,}`],
+  ["google key", String.raw`AIza[\w-]{35}(?![\w-])`],
+  ["google token", String.raw`1//0[\w-]{20,}`],
+  ["aws key", String.raw`A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}(?![A-Za-z0-9])`],
+  ["aws key", String.raw`ABSK[A-Za-z0-9+/]{80,}=*`],
+  ["azure secret", String.raw`[\w.~]{3}\dQ~[\w.~-]{28,40}`],
+  ["sendgrid key", String.raw`SG\.[\w-]{16,64}\.[\w-]{16,}`],
+  ["twilio key", String.raw`SK[0-9a-f]{32}(?![A-Za-z0-9])`],
+  ["telegram token", String.raw`\d{8,12}:AA[\w-]{30,}`],
+  ["discord token", String.raw`[MNO][\w-]{22,28}\.[\w-]{6}\.[\w-]{27,}`],
+  ["databricks token", String.raw`dapi[0-9a-f]{32}(?:-\d)?(?![A-Za-z0-9])`],
+  ["mailgun key", String.raw`key-[0-9a-f]{32}(?![A-Za-z0-9])`],
+  ["mailchimp key", String.raw`[0-9a-f]{32}-us\d{1,2}(?!\w)`],
+  ["bitbucket token", String.raw`ATBB[A-Za-z0-9]{28,}`],
+  ["airtable token", String.raw`pat[A-Za-z0-9]{14}\.[0-9a-f]{60,}`],
+  ["replicate token", String.raw`r8_[A-Za-z0-9]{36,}`],
+  ["elevenlabs key", String.raw`sk_[0-9a-f]{40,}`],
+  ["resend key", String.raw`re_[A-Za-z0-9]{6,12}_[A-Za-z0-9]{20,}`],
+  ["firecrawl key", String.raw`fc-[0-9a-f]{32}(?![A-Za-z0-9])`],
+  ["crates.io token", String.raw`cio[A-Za-z0-9]{32}(?![A-Za-z0-9])`],
+  ["nuget key", String.raw`oy2[a-z0-9]{43}(?![A-Za-z0-9])`],
+  ["hubspot token", String.raw`pat-(?:na|eu|ap)\d-[0-9a-f-]{36}`],
+  ["terraform token", String.raw`[A-Za-z0-9]{14}\.atlasv1\.[\w-]{40,}`],
+  ["jwt", String.raw`(?<!-)eyJ[\w-]{8,}\.[\w-]{6,}(?:\.[\w-]{6,}){0,3}`],
+];
+
+/** Not only a space or a quote stands before a word: in JSON it may be `\n`, in an address `%3D`, on a terminal a colour. */
+const WORD_START = String.raw`(?<=^|[^A-Za-z0-9_]|\\[nrtbf]|%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\x1b\[[0-9;]{0,12}m)`;
+
+const either = (shapes: typeof ANYWHERE): string => shapes.map(([, pattern]) => pattern).join("|");
+const SHAPE = new RegExp(`(?:${either(ANYWHERE)})|${WORD_START}(?:${either(AT_A_WORD)})`, "g");
+const KINDS = [...ANYWHERE, ...AT_A_WORD].map(([kind, pattern]) => ({
+  kind,
+  whole: new RegExp(`^(?:${pattern})$`),
+}));
+
+export function shapesIn(text: string): Secret[] {
+  const found: Secret[] = [];
+  for (const match of text.matchAll(SHAPE)) {
+    const [whole] = match;
+    found.push({ start: match.index, end: match.index + whole.length, kind: kindOf(whole) });
+  }
+  return found;
+}
+
+function kindOf(text: string): string {
+  return KINDS.find(({ whole }) => whole.test(text))?.kind ?? "key";
+}
