@@ -48,6 +48,18 @@ export const Config = z.strictObject({
     .enum(["strict", "mode"])
     .default("strict")
     .describe("strict: a child's agent holds its mode no weaker than its parent's; mode: the mode is enough"),
+  scopes: z
+    .record(
+      z.string().min(1).max(60),
+      z.strictObject({
+        visibility: z
+          .enum(["isolated", "shared"])
+          .default("isolated")
+          .describe("isolated: sees only itself; shared: sees all that are shared"),
+      }),
+    )
+    .default({})
+    .describe("scopes by name; one that is not named is isolated"),
   callback: CallbackPatch.default({}),
   triggers: z
     .strictObject({

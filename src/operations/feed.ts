@@ -2,9 +2,10 @@ import type { Caller, Event, Fragment } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
 import type { EventRecord } from "../store/port.ts";
 import { requireRight } from "./authority.ts";
+import { sees, type Visible } from "../domain/scope.ts";
 import type { OperationDeps } from "./deps.ts";
 import type { Feed, FeedBatch, FeedRequest } from "./port.ts";
-import { callerSession, resolve, scopeOf } from "./resolve.ts";
+import { callerSession, resolve, visibleTo } from "./resolve.ts";
 
 const BATCH_MS = 20;
 const FLOOR_MS = 2_000;
@@ -43,15 +44,15 @@ class Follow {
   readonly #deps: OperationDeps;
   readonly #sent = new Map<string, number>();
   readonly #visible = new Map<string, boolean>();
-  readonly #scope: string | null;
+  readonly #sight: Visible;
   readonly #sessionId: string | null;
   #rootId: string | null = null;
   #from = 0;
   #xmin = 0;
 
-  private constructor(deps: OperationDeps, scope: string | null, sessionId: string | null) {
+  private constructor(deps: OperationDeps, sight: Visible, sessionId: string | null) {
     this.#deps = deps;
-    this.#scope = scope;
+    this.#sight = sight;
     this.#sessionId = sessionId;
   }
 
@@ -59,7 +60,7 @@ class Follow {
     const self = await callerSession(deps.store.read, caller);
     const session = request.session === null ? null : await resolve(deps, caller, request.session);
     const tree = request.tree === null ? session : await resolve(deps, caller, request.tree);
-    const follow = new Follow(deps, scopeOf(caller, self), session?.id ?? null);
+    const follow = new Follow(deps, visibleTo(deps, caller, self), session?.id ?? null);
     follow.#rootId = tree?.rootId ?? null;
     await follow.#start(request.after);
     return follow;
@@ -144,11 +145,11 @@ class Follow {
   }
 
   async #maySee(rootId: string): Promise<boolean> {
-    if (this.#scope === null) return true;
+    if (this.#sight === "all") return true;
     const known = this.#visible.get(rootId);
     if (known !== undefined) return known;
     const root = await this.#deps.store.read.sessions.byId(rootId);
-    const visible = root?.scope === this.#scope;
+    const visible = root !== null && sees(this.#sight, root.scope);
     this.#visible.set(rootId, visible);
     return visible;
   }
@@ -156,7 +157,7 @@ class Follow {
   #wants(fragment: Fragment): boolean {
     if (this.#sessionId !== null) return fragment.sessionId === this.#sessionId;
     if (this.#rootId !== null) return fragment.rootId === this.#rootId;
-    return this.#scope === null || this.#visible.get(fragment.rootId) === true;
+    return this.#sight === "all" || this.#visible.get(fragment.rootId) === true;
   }
 
   cursor(seq: number | null = null): string {

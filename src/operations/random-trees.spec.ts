@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import fc from "fast-check";
+import type { z } from "zod";
 import {
   type AskOf,
   type Budget,
@@ -58,9 +59,9 @@ const ROOM = {
   spawnsMax: 100_000,
 };
 
-export async function openWorld(): Promise<World> {
+export async function openWorld(more: Partial<z.input<typeof Config>> = {}): Promise<World> {
   const { home, ...folders } = makeFolders();
-  const config = Config.parse({ agent: "fake", limits: ROOM });
+  const config = Config.parse({ agent: "fake", limits: ROOM, ...more });
   const boot = randomUUID();
   const paths = { database: path.join(home, "kinfold.db") };
   const store = await openStore({ config, paths, boot, log: silentLog });
@@ -138,7 +139,7 @@ function makeFolders(): Pick<World, "folder" | "inside" | "outside"> & { home: s
 
 async function changesOf(store: Store, roots: readonly string[]): Promise<string> {
   const trees = await Promise.all(roots.map((id) => store.read.trees.byId(id)));
-  const all = await store.read.sessions.list({ limit: 10_000 });
+  const all = await store.read.sessions.list({ visible: "all", limit: 10_000 });
   const keys = await store.read.tokens.outside();
   const revoked = keys.filter((key) => key.revokedAt !== null).length;
   return JSON.stringify([trees.map((tree) => tree?.seq), all.length, keys.length, revoked]);

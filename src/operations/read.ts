@@ -6,7 +6,7 @@ import { mergeReceipts } from "../domain/receipt.ts";
 import { transcriptText } from "../domain/transcript.ts";
 import type { EntryRecord, SessionRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
-import { callerSession, resolve, scopeOf } from "./resolve.ts";
+import { callerSession, resolve, visibleTo } from "./resolve.ts";
 import { viewTrigger } from "./respond.ts";
 import { viewEntry, viewMessage, viewOne, viewSessions, viewTurn } from "./view.ts";
 
@@ -117,9 +117,10 @@ export async function list(
   caller: Caller,
   input: InputOf<"list">,
 ): Promise<OutputOf<"list">> {
-  const scope = scopeOf(caller, await callerSession(deps.store.read, caller));
+  const visible = visibleTo(deps, caller, await callerSession(deps.store.read, caller));
   const before = input.cursor === undefined ? null : listCursor(input.cursor);
   const rows = await deps.store.read.sessions.list({
+    visible,
     limit: input.limit,
     ...(input.parent === undefined ? {} : { parentId: (await resolve(deps, caller, input.parent)).id }),
     ...(input.root === undefined ? {} : { rootId: (await resolve(deps, caller, input.root)).rootId }),
@@ -127,7 +128,6 @@ export async function list(
     ...(input.agent === undefined ? {} : { agent: input.agent }),
     ...(input.unseen === undefined ? {} : { unseen: input.unseen }),
     ...(input.status === undefined ? {} : { ended: input.status === "ended" }),
-    ...(scope === null ? {} : { scope }),
     ...(before === null ? {} : { before }),
   });
   const views = await viewSessions(deps, rows);

@@ -1,5 +1,6 @@
 import type { Caller } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
+import { type Visible, visibleFrom } from "../domain/scope.ts";
 import type { Reads, SessionRecord, Tx } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 
@@ -9,9 +10,8 @@ const CANDIDATES_MAX = 10;
 /** The session that a caller means by an id, a short id or a name, within what it may see. */
 export async function resolve(deps: OperationDeps, caller: Caller, ref: string): Promise<SessionRecord> {
   const self = await callerSession(deps.store.read, caller);
-  const all = await candidates(deps, self, ref);
-  const scope = scopeOf(caller, self);
-  const visible = all.filter((session) => scope === null || session.scope === scope);
+  const sight = visibleTo(deps, caller, self);
+  const visible = await candidates(deps, { self, sight, ref });
   const exact = visible.find((session) => session.id === ref);
   if (exact !== undefined) return exact;
   const byName = visible.filter((session) => session.name === ref);
@@ -29,16 +29,18 @@ export async function resolve(deps: OperationDeps, caller: Caller, ref: string):
       { ids },
     );
   }
-  throw await unknown(deps, { self, scope, ref });
+  throw await unknown(deps, { self, sight, ref });
+}
+
+interface Wanted {
+  readonly self: SessionRecord | null;
+  readonly sight: Visible;
+  readonly ref: string;
 }
 
 /** A common name may have more holders than are looked up: the caller's own family comes first. */
-async function candidates(
-  deps: OperationDeps,
-  self: SessionRecord | null,
-  ref: string,
-): Promise<SessionRecord[]> {
-  const found = await deps.store.read.sessions.byRef(ref);
+async function candidates(deps: OperationDeps, { self, sight, ref }: Wanted): Promise<SessionRecord[]> {
+  const found = await deps.store.read.sessions.byRef(ref, sight);
   if (self === null || found.length < CANDIDATES_MAX) return found;
   const family = await deps.store.read.sessions.tree(self.rootId);
   const named = family.filter((session) => session.name === ref);
@@ -95,19 +97,16 @@ export function describe(session: SessionRecord): string {
   return session.name === null ? `session ${session.shortId}` : `"${session.name}" (${session.shortId})`;
 }
 
-/** The one scope a caller may see; null sees all. */
-export function scopeOf(caller: Caller, self: SessionRecord | null): string | null {
-  if (caller.kind === "outside") return caller.scope;
-  return self?.scope ?? null;
+/** The scopes a caller sees: an API key its own, a session what its scope does, a person all. */
+export function visibleTo(deps: OperationDeps, caller: Caller, self: SessionRecord | null): Visible {
+  if (caller.kind === "outside") return caller.scope === null ? "all" : [caller.scope];
+  return self === null ? "all" : visibleFrom(self.scope, deps.config.scopes);
 }
 
-async function unknown(
-  deps: OperationDeps,
-  { self, scope, ref }: { self: SessionRecord | null; scope: string | null; ref: string },
-): Promise<Refusal> {
+async function unknown(deps: OperationDeps, { self, sight, ref }: Wanted): Promise<Refusal> {
   const near =
     self === null
-      ? await deps.store.read.sessions.list({ limit: 5, ...(scope === null ? {} : { scope }) })
+      ? await deps.store.read.sessions.list({ visible: sight, limit: 5 })
       : await deps.store.read.sessions.children(self.id);
   const names = near.slice(-5).map((session) => session.name ?? session.shortId);
   const known = names.length === 0 ? "There are none yet." : `Known: ${names.join(", ")}.`;

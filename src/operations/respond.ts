@@ -8,8 +8,9 @@ import { cancelSubtree } from "../kernel/cancel.ts";
 import { newTrigger } from "../kernel/new-trigger.ts";
 import { closeTrigger, THE_USER } from "../kernel/trigger.ts";
 import type { SessionRecord, TriggerRecord, Tx } from "../store/port.ts";
+import { sees } from "../domain/scope.ts";
 import type { OperationDeps } from "./deps.ts";
-import { callerSession, describe, isBelow, refuseGone, resolve, scopeOf } from "./resolve.ts";
+import { callerSession, describe, isBelow, refuseGone, resolve, visibleTo } from "./resolve.ts";
 
 /** Answers a trigger, once, by someone who may. The loser is told who answered what. */
 export async function respond(
@@ -91,10 +92,10 @@ export async function listTriggers(
 ): Promise<OutputOf<"listTriggers">> {
   const open = await deps.store.read.triggers.open(input.for === "person" ? { toPerson: true } : {});
   const escalated = new Set(open.map((each) => each.originalId));
-  const scope = scopeOf(caller, null);
+  const sight = visibleTo(deps, caller, null);
   const latest = open.filter((each) => !escalated.has(each.id));
   const askers = await Promise.all(latest.map((each) => deps.store.read.sessions.byId(each.sessionId)));
-  const isSeen = (index: number): boolean => scope === null || askers[index]?.scope === scope;
+  const isSeen = (index: number): boolean => askers[index] != null && sees(sight, askers[index].scope);
   const own = latest.filter((_, index) => isSeen(index));
   const sessions = askers.filter((_, index) => isSeen(index));
   const order = (each: TriggerRecord): number => each.defaultAt ?? Infinity;
@@ -152,8 +153,7 @@ async function requireAsker(
   trigger: TriggerRecord,
 ): Promise<SessionRecord> {
   const asker = await deps.store.read.sessions.byId(trigger.sessionId);
-  const scope = scopeOf(caller, null);
-  if (asker === null || (scope !== null && asker.scope !== scope)) {
+  if (asker === null || !sees(visibleTo(deps, caller, null), asker.scope)) {
     throw new Refusal("unknown_trigger", "No session that you can see asks this.");
   }
   if (caller.kind !== "session" || (await isBelow(deps.store.read, asker, caller.id))) return asker;

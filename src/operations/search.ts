@@ -1,7 +1,7 @@
 import type { Caller, InputOf, SearchOutput } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
 import type { OperationDeps } from "./deps.ts";
-import { callerSession, resolve, scopeOf } from "./resolve.ts";
+import { callerSession, resolve, visibleTo } from "./resolve.ts";
 
 const SNIPPET = 160;
 
@@ -17,12 +17,11 @@ export async function search(
     .filter((word) => word !== "");
   const self = await callerSession(deps.store.read, caller);
   const session = await sessionOf(deps, caller, input.id, self?.parentId ?? self?.id ?? null);
-  const scope = scopeOf(caller, self);
   const offset = input.cursor === undefined ? 0 : offsetOf(input.cursor);
   const found = await deps.store.read.entries.find({
     words,
     ...(session === null ? {} : { sessionId: session }),
-    ...(scope === null ? {} : { scope }),
+    visible: visibleTo(deps, caller, self),
     offset,
     limit: input.limit + 1,
   });

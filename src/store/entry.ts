@@ -1,6 +1,7 @@
 import type { EntryReads, EntryWrites } from "./port.ts";
 import type { EntryRecord } from "./record.ts";
 import { sql, type Query, type Sql } from "./sql.ts";
+import { within } from "./session.ts";
 import { table } from "./table.ts";
 
 export const entries = table<EntryRecord>(
@@ -23,9 +24,9 @@ export function entryReads(q: Query): EntryReads {
   const { columns } = entries;
   const many = async (statement: Sql) => (await q.all(statement)).map(entries.record);
   return {
-    async find({ words, sessionId, scope, offset, limit }) {
+    async find({ words, sessionId, visible, offset, limit }) {
       const inSession = sessionId === undefined ? sql`` : sql` AND e.session_id = ${sessionId}`;
-      const inScope = scope === undefined ? sql`` : sql` AND s.scope = ${scope}`;
+      const inScope = sql` AND ${within(visible)}`;
       const holds = words.map((word) => sql` AND lower(e.body) LIKE ${like(word)} ESCAPE '!'`);
       return many(sql`SELECT ${entries.columnsOf("e")} FROM entries e JOIN sessions s ON s.id = e.session_id
         WHERE 1 = 1${inSession}${inScope}${joined(holds)}

@@ -1,4 +1,5 @@
 import type { Agent, Fragment, MessageStatus } from "../contract/index.ts";
+import type { Visible } from "../domain/scope.ts";
 import type {
   CheckpointRecord,
   Counts,
@@ -16,6 +17,8 @@ import type {
 } from "./record.ts";
 
 export type * from "./record.ts";
+// A type of the domain's own, so that what decides who sees what and what asks for it cannot differ.
+export type { Visible } from "../domain/scope.ts";
 
 /**
  * The port to durable state.
@@ -72,13 +75,14 @@ export interface Reads {
 }
 
 export interface SessionFilter {
+  /** No query over several trees goes without. */
+  visible: Visible;
   parentId?: string;
   rootId?: string;
   origin?: string;
   agent?: string;
   ended?: boolean;
   unseen?: boolean;
-  scope?: string;
   /** Created before this session, in the order of creation (createdAt, then id). */
   before?: { createdAt: number; id: string };
   limit: number;
@@ -90,7 +94,7 @@ export type SessionName = Pick<SessionRecord, "id" | "shortId" | "name">;
 export interface SessionReads {
   byId(id: string): Promise<SessionRecord | null>;
   /** By id, short id or name; newest first; at most ten. A prefix of an id of eight characters or more counts. */
-  byRef(ref: string): Promise<SessionRecord[]>;
+  byRef(ref: string, visible: Visible): Promise<SessionRecord[]>;
   byKey(caller: string, key: string): Promise<SessionRecord | null>;
   /** The open child of this name, if there is one. */
   openByName(parentId: string, name: string): Promise<SessionRecord | null>;
@@ -167,7 +171,7 @@ export interface EntryQuery {
   /** In lower case. */
   words: readonly string[];
   sessionId?: string;
-  scope?: string;
+  visible: Visible;
   offset: number;
   limit: number;
 }

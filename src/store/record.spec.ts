@@ -77,7 +77,7 @@ function sessionRules(fresh: Fresh): void {
     const store = await fresh();
     const older = await treeOf(store, { name: "twin", createdAt: 1 });
     const newer = await treeOf(store, { name: "twin", createdAt: 2 });
-    const ids = async (ref: string) => (await store.read.sessions.byRef(ref)).map((found) => found.id);
+    const ids = async (ref: string) => (await store.read.sessions.byRef(ref, "all")).map((found) => found.id);
     assert.deepEqual(await ids(older.id), [older.id]);
     assert.deepEqual(await ids(older.id.toUpperCase()), [older.id]);
     assert.deepEqual(await ids(older.shortId), [older.id]);
@@ -134,7 +134,7 @@ function listRules(fresh: Fresh): void {
     const paged: string[] = [];
     let before: { createdAt: number; id: string } | undefined;
     for (;;) {
-      const page = await store.read.sessions.list({ limit: 5, before });
+      const page = await store.read.sessions.list({ visible: "all", limit: 5, before });
       paged.push(...page.map((session) => session.id));
       const last = page.at(-1);
       if (last === undefined) break;
@@ -144,10 +144,15 @@ function listRules(fresh: Fresh): void {
       paged,
       newest.map((session) => session.id),
     );
-    const sims = await store.read.sessions.list({ agent: "sim", ended: false, scope: "default", limit: 50 });
+    const sims = await store.read.sessions.list({
+      agent: "sim",
+      ended: false,
+      visible: ["default"],
+      limit: 50,
+    });
     assert.equal(sims.length, 6);
-    assert.deepEqual(await store.read.sessions.list({ ended: true, limit: 50 }), []);
-    assert.deepEqual(await store.read.sessions.list({ unseen: true, limit: 50 }), []);
+    assert.deepEqual(await store.read.sessions.list({ visible: "all", ended: true, limit: 50 }), []);
+    assert.deepEqual(await store.read.sessions.list({ visible: "all", unseen: true, limit: 50 }), []);
   });
 
   it("a tree is listed by depth and then creation", async () => {

@@ -1,7 +1,7 @@
 import type { Usage } from "../contract/index.ts";
-import type { SessionFilter, SessionName, SessionReads, SessionWrites } from "./port.ts";
+import type { SessionFilter, SessionName, SessionReads, SessionWrites, Visible } from "./port.ts";
 import type { Counts, SessionRecord } from "./record.ts";
-import { and, raw, sql, type Query, type Row, type Sql } from "./sql.ts";
+import { and, list, raw, sql, type Query, type Row, type Sql } from "./sql.ts";
 import { QUEUED } from "./message.ts";
 import { table } from "./table.ts";
 
@@ -78,7 +78,7 @@ export function sessionReads(q: Query): SessionReads {
   const { columns } = sessions;
   return {
     byId: (id) => one(sql`SELECT ${columns} FROM sessions WHERE id = ${id}`),
-    byRef: (ref) => many(byRef(ref)),
+    byRef: (ref, visible) => many(byRef(ref, visible)),
     byKey: (caller, key) =>
       one(sql`SELECT ${columns} FROM sessions WHERE key_caller = ${caller} AND key = ${key}`),
     openByName: (parentId, name) =>
@@ -221,22 +221,21 @@ function parkedIn(rootId: string): Sql {
 }
 
 /** Ids are lower-case hexadecimal and dashes, so `g` is above every continuation of a prefix. */
-function byRef(ref: string): Sql {
+function byRef(ref: string, visible: Visible): Sql {
   const prefix = ref.toLowerCase();
   const asPrefix = /^[0-9a-f-]{8,36}$/.test(prefix)
     ? sql` OR (id >= ${prefix} AND id < ${`${prefix}g`}) OR short_id = ${prefix}`
     : NOTHING;
-  return sql`SELECT ${sessions.columns} FROM sessions WHERE name = ${ref}${asPrefix}
+  return sql`SELECT ${sessions.columns} FROM sessions WHERE (name = ${ref}${asPrefix}) AND ${within(visible)}
     ORDER BY created_at DESC, id DESC LIMIT 10`;
 }
 
 function listed(filter: SessionFilter): Sql {
-  const conditions: Sql[] = [raw("1 = 1")];
+  const conditions: Sql[] = [within(filter.visible)];
   if (filter.parentId !== undefined) conditions.push(sql`parent_id = ${filter.parentId}`);
   if (filter.rootId !== undefined) conditions.push(sql`root_id = ${filter.rootId}`);
   if (filter.origin !== undefined) conditions.push(sql`origin = ${filter.origin}`);
   if (filter.agent !== undefined) conditions.push(sql`agent = ${filter.agent}`);
-  if (filter.scope !== undefined) conditions.push(sql`scope = ${filter.scope}`);
   if (filter.unseen !== undefined) conditions.push(sql`seen = ${filter.unseen ? 0 : 1}`);
   if (filter.ended !== undefined) {
     conditions.push(raw(filter.ended ? "ended_at IS NOT NULL" : "ended_at IS NULL"));
@@ -247,6 +246,12 @@ function listed(filter: SessionFilter): Sql {
   }
   return sql`SELECT ${sessions.columns} FROM sessions WHERE ${and(conditions)}
     ORDER BY created_at DESC, id DESC LIMIT ${filter.limit}`;
+}
+
+/** What the reader's scopes let it see; with no scope at all, nothing. */
+export function within(visible: Visible): Sql {
+  if (visible === "all") return raw("1 = 1");
+  return visible.length === 0 ? raw("1 = 0") : sql`scope IN ${list(visible)}`;
 }
 
 async function counts(q: Query): Promise<Counts> {
