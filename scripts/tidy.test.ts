@@ -300,8 +300,9 @@ describe("names", () => {
     );
   });
 
-  it("a marked word, a private type and prose are left alone", () => {
+  it("a marked word, a private type, what an agent wrote and prose are left alone", () => {
     assert.deepEqual(withWords("src/store/queue.ts"), []);
+    assert.deepEqual(withWords("src/history/codex/fixtures/2026/Mailbox_T1.jsonl", "{}\n"), []);
     assert.deepEqual(
       withWords("src/store/a.ts", "type Mailbox = 1;\nexport const mailbox: Mailbox = 1;\n"),
       [],

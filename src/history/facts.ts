@@ -55,6 +55,8 @@ export interface ParentClaim {
   /** The parent's own id; null when only the call is named. */
   readonly id: string | null;
   readonly callId: string | null;
+  /** Other ids by which the call may be known, see `SpawnCall.taskIds`. */
+  readonly taskIds?: readonly string[];
   /** A few words for the evidence: "its sidecar names the call". */
   readonly how: string;
 }
@@ -74,8 +76,8 @@ export interface SpawnCall {
   readonly at: number | null;
   /** Known once a result, an activity row or a told state names it. */
   agentId: string | null;
-  /** An id by which other files name this call's work (a workflow's task id); null otherwise. */
-  taskId: string | null;
+  /** Other ids by which files name this call's work (a workflow's task and run); mostly none. */
+  taskIds: string[];
   result: CallResult | null;
   /** The session went on with something else after it, so a missing result will not come any more. */
   movedOn: boolean;

@@ -122,6 +122,7 @@ function finders(all: readonly FamilyMember[], calls: readonly Placed[]): Finder
     ({ facts }) =>
       facts.parent?.callId ? throughCall(byCallId.get(facts.parent.callId), facts.parent.how) : null,
     ({ facts }) => throughCall(byAgentId.get(facts.id), "the call's result names it"),
+    ({ facts }) => throughCall(byTaskId(facts, calls), facts.parent?.how ?? ""),
     ({ facts }) =>
       throughCall(byCallId.get(toldCallId.get(facts.id) ?? ""), "what its parent was told names the call"),
     ({ facts }, taken) => throughCall(byPrompt(facts, calls, taken), "its prompt is that of one call only"),
@@ -130,6 +131,12 @@ function finders(all: readonly FamilyMember[], calls: readonly Placed[]): Finder
       return parent === undefined ? null : { parent, call: null, how: facts.parent?.how ?? "" };
     },
   ];
+}
+
+function byTaskId(facts: SessionFacts, calls: readonly Placed[]): Placed | undefined {
+  const ids = facts.parent?.taskIds ?? [];
+  if (ids.length === 0) return undefined;
+  return calls.find(({ call }) => call.taskIds.some((id) => ids.includes(id)));
 }
 
 /** Only one open call may have the prompt, and names must agree where both sides have one. */

@@ -44,6 +44,11 @@ export interface HistoryReader {
   tail(found: FoundSession, options: TailOptions): Promise<TailPage>;
   /** What the agent's own registry says is alive below a root, checked against the processes there are. */
   live(root: string, probe: ProcessProbe): Promise<LiveSession[]>;
+  /**
+   * Whether a process that worked on this session would be in `live`, so that its absence there proves
+   * that there is none. Absent: never.
+   */
+  listsLive?(facts: SessionFacts): boolean;
 }
 
 /** Where a reader looks. Given in, so that tests and other homes are not special. */

@@ -1,0 +1,32 @@
+import { noFacts } from "../facts.ts";
+import type { HistoryReader } from "../port.ts";
+import { type RowFormat, rowReader } from "../row-reader.ts";
+import { takeBeside } from "./beside.ts";
+import { discover, FORMAT, roots } from "./layout.ts";
+import { noNotes, type Notes } from "./notes.ts";
+import { keepsRegistry, readRegistry } from "./registry.ts";
+import { takeRow } from "./take.ts";
+
+const rows: RowFormat<Notes> = {
+  version: 1,
+  begin: ({ id, isSubagent }) => ({
+    facts: { ...noFacts(id), isSubagent, rootId: isSubagent ? null : id },
+    notes: { own: noNotes(), inline: {}, inlineId: null },
+  }),
+  take: takeRow,
+  gap({ notes }) {
+    Object.assign(notes.own, { ...noNotes(), customTitle: notes.own.customTitle });
+  },
+  beside: takeBeside,
+};
+
+/** Claude Code's transcripts, with the sub-agents it started. */
+export const claudeCode: HistoryReader = {
+  format: FORMAT,
+  agent: "claude",
+  roots,
+  discover,
+  live: readRegistry,
+  listsLive: ({ agentVersion }) => keepsRegistry(agentVersion),
+  ...rowReader(rows),
+};

@@ -1,0 +1,355 @@
+import { noFacts } from "../facts.ts";
+import type { JsonObject, Row } from "../json-lines.ts";
+import { oneLine, promptKey, timeOf } from "../text.ts";
+import { asCount, asList, asNumber, asObject, asText } from "../value.ts";
+import { called, movedOn, notified, returned } from "./calls.ts";
+import { answered, asBefore, interrupted, prompted, resulted, turnEnded } from "./ending.ts";
+import { addEntry, callEntry, commandOf, noticed, resultEntry, said, type TakenRow } from "./entries.ts";
+import { type ClaudeFold, inlineKey, type Line, noNotes, pushBounded, type Step } from "./notes.ts";
+import { addStep, rewindBy } from "./rewind.ts";
+import { readTaskNotice } from "./task-notice.ts";
+import { commandText, INTERRUPTS, outputText, readUserRow, textOf, type UserRow } from "./user-row.ts";
+
+/** Takes one row of a transcript into what is known of its session. */
+export function takeRow(fold: ClaudeFold, row: Row): void {
+  const type = asText(row.value["type"]);
+  if (type === null) throw new Error("it has no type");
+  const take = GRAPH.get(type);
+  if (take === undefined) {
+    BESIDE.get(type)?.(fold, row);
+    return;
+  }
+  const line = lineOf(fold, row.value);
+  const taken: TakenRow = { row, line, at: timeOf(row.value["timestamp"]), count: 0 };
+  envelope(taken);
+  const kind = take(fold, taken);
+  const id = asText(row.value["uuid"]);
+  if (id !== null) addStep(line.notes, stepOf(taken, id, kind));
+}
+
+type Kind = Step["kind"];
+
+/** Rows of the graph: each has an id and a parent. */
+const GRAPH = new Map<string, (fold: ClaudeFold, taken: TakenRow) => Kind>(
+  Object.entries({
+    user: takeUser,
+    assistant: takeAnswer,
+    system: takeSystem,
+    attachment: takeAttachment,
+  }),
+);
+
+/** Rows beside the graph. */
+const BESIDE = new Map<string, (fold: ClaudeFold, row: Row) => void>(
+  Object.entries({
+    summary: ({ facts }: ClaudeFold, { value }: Row) => {
+      facts.title ??= short(value["summary"]);
+    },
+    "ai-title": ({ facts, notes }: ClaudeFold, { value }: Row) => {
+      if (notes.own.customTitle === null) facts.title = short(value["aiTitle"]) ?? facts.title;
+    },
+    "custom-title": ({ facts, notes }: ClaudeFold, { value }: Row) => {
+      notes.own.customTitle = short(value["customTitle"]);
+      facts.title = notes.own.customTitle ?? facts.title;
+    },
+    "agent-name": ({ facts }: ClaudeFold, { value }: Row) => {
+      facts.name = short(value["agentName"]) ?? facts.name;
+    },
+    "cost-state": ({ facts }: ClaudeFold, { value }: Row) => {
+      facts.usage.usd = asNumber(value["totalCostUSD"]) ?? facts.usage.usd;
+    },
+    "queue-operation": takeQueued,
+  }),
+);
+
+/** Whose row it is: of the file's own session, or of a sub-agent that old versions wrote into it. */
+function lineOf(fold: ClaudeFold, value: JsonObject): Line {
+  const own: Line = { inlineId: null, facts: fold.facts, notes: fold.notes.own };
+  if (value["isSidechain"] !== true || fold.found.isSubagent) return own;
+  const id = inlineIdOf(fold, value);
+  if (id === null) return own;
+  fold.notes.inlineId = id;
+  let facts = fold.inline.get(id);
+  if (facts === undefined) {
+    facts = { ...noFacts(id), isSubagent: true, rootId: fold.facts.id };
+    fold.inline.set(id, facts);
+  }
+  return { inlineId: id, facts, notes: (fold.notes.inline[inlineKey(id)] ??= noNotes()) };
+}
+
+/** Sidechain rows that hang together are one sub-agent, called by its id or by its first row's. */
+function inlineIdOf(fold: ClaudeFold, value: JsonObject): string | null {
+  const named = asText(value["agentId"]);
+  if (named !== null) return named;
+  const parentId = asText(value["parentUuid"]);
+  if (parentId === null) return asText(value["uuid"]) ?? fold.notes.inlineId;
+  for (const [key, { steps }] of Object.entries(fold.notes.inline)) {
+    if (steps.some(({ id }) => id === parentId)) return key.slice(1);
+  }
+  return fold.notes.inlineId;
+}
+
+function envelope({ row: { value }, line: { facts }, at }: TakenRow): void {
+  facts.firstRef ??= asText(value["uuid"]);
+  facts.cwd ??= asText(value["cwd"]);
+  facts.gitBranch = asText(value["gitBranch"]) ?? facts.gitBranch;
+  facts.agentVersion = asText(value["version"]) ?? facts.agentVersion;
+  if (facts.isSubagent) facts.rootId ??= asText(value["sessionId"]);
+  if (at === null) return;
+  facts.createdAt ??= at;
+  facts.lastAt = Math.max(facts.lastAt ?? at, at);
+}
+
+function stepOf({ row: { value }, at }: TakenRow, id: string, kind: Kind): Omit<Step, "ref"> {
+  return { id, kind, at, messageId: asText(asObject(value["message"])?.["id"]) };
+}
+
+function takeUser(fold: ClaudeFold, taken: TakenRow): Kind {
+  const user = readUserRow(taken.row.value);
+  const { line } = taken;
+  switch (user.kind) {
+    case "prompt":
+      takePrompt(fold, taken, user.text);
+      return "prompt";
+    case "results":
+      takeResults(fold, taken, user);
+      return "result";
+    case "notice":
+      takeNotice(fold, taken, user);
+      return "prompt";
+    case "interrupt":
+      addEntry(fold, taken, noticed(user.text.trim()));
+      interrupted(line, taken.at);
+      return "other";
+    case "command":
+      line.notes.before = line.facts.ending;
+      addEntry(fold, taken, said(asker(line), commandText(user.text)));
+      prompted(line, taken.at);
+      return "prompt";
+    case "output":
+      addEntry(fold, taken, noticed(outputText(user.text)));
+      asBefore(line);
+      return "other";
+    default:
+      if (user.text.trim() !== "") addEntry(fold, taken, noticed(user.text));
+      return "other";
+  }
+}
+
+/** A sub-agent is asked by the session that started it. */
+function asker(line: Line): "person" | "session" {
+  return line.facts.isSubagent ? "session" : "person";
+}
+
+function takePrompt(fold: ClaudeFold, taken: TakenRow, text: string): void {
+  const { line, at, row } = taken;
+  const { facts } = line;
+  const id = asText(row.value["uuid"]);
+  const parentId = asText(row.value["parentUuid"]);
+  const behind = id === null ? null : rewindBy(line.notes, stepOf(taken, id, "prompt"), parentId);
+  if (behind !== null) fold.leftBehind.push({ ...behind, inlineId: line.inlineId });
+  const isFromTeam = text.startsWith("<teammate-message");
+  addEntry(fold, taken, said(isFromTeam ? "session" : asker(line), text));
+  facts.firstPrompt ??= oneLine(text, 200);
+  facts.promptKey ??= promptKey(text);
+  facts.promptedAt = at ?? facts.promptedAt;
+  facts.messageCount += 1;
+  movedOn(line);
+  prompted(line, at);
+}
+
+function takeResults(fold: ClaudeFold, taken: TakenRow, user: UserRow): void {
+  const { line, at, row } = taken;
+  const structured = user.results.length === 1 ? row.value["toolUseResult"] : undefined;
+  let error: string | null = null;
+  for (const block of user.results) {
+    const callId = asText(block["tool_use_id"]);
+    const call = line.notes.open.find(({ id }) => id === callId) ?? null;
+    line.notes.open = line.notes.open.filter(({ id }) => id !== callId);
+    addEntry(fold, taken, resultEntry(block, structured, call));
+    returned(line, { block, structured, at });
+    error = block["is_error"] === true ? textOf(block["content"]) || "the call failed" : null;
+  }
+  const text = user.text.trim();
+  if (text !== "") addEntry(fold, taken, noticed(text));
+  if (INTERRUPTS.has(text)) interrupted(line, at);
+  else resulted(line, { error, at });
+}
+
+function takeNotice(fold: ClaudeFold, taken: TakenRow, { text, isNoticeCarrier }: UserRow): void {
+  const { line, at } = taken;
+  const notice = readTaskNotice(text, isNoticeCarrier);
+  const isNew = notice === null || notified(line, notice, at);
+  if (isNew) addNotice(fold, taken, { text, ref: notice?.ref });
+  line.facts.messageCount += 1;
+  movedOn(line);
+  prompted(line, at);
+}
+
+function addNotice(
+  fold: ClaudeFold,
+  taken: TakenRow,
+  { text, ref }: { text: string; ref?: string | undefined },
+): void {
+  const entry = { author: "session", kind: "callback", body: { text } } as const;
+  addEntry(fold, taken, ref === undefined ? entry : { ...entry, ref });
+}
+
+function takeAnswer(fold: ClaudeFold, taken: TakenRow): Kind {
+  const { row, line, at } = taken;
+  const message = asObject(row.value["message"]);
+  if (message === null) throw new Error("an answer without a message");
+  const blocks =
+    typeof message["content"] === "string"
+      ? [{ type: "text", text: message["content"] }]
+      : asList(message["content"]);
+  if (message["model"] === "<synthetic>" && isNoAnswer(row.value, blocks)) return "other";
+  countAnswer(line, message);
+  let text = "";
+  for (const block of blocks.map(asObject)) {
+    if (block === null) continue;
+    text ||= asText(block["text"]) ?? "";
+    takeBlock(fold, taken, block);
+  }
+  answered(line, { ...row.value, message }, { text, at });
+  return "answer";
+}
+
+/** Written when a session is opened again without being asked anything. */
+function isNoAnswer(value: JsonObject, blocks: readonly unknown[]): boolean {
+  return value["isApiErrorMessage"] !== true && textOf(blocks).trim() === "No response requested.";
+}
+
+function takeBlock(fold: ClaudeFold, taken: TakenRow, block: JsonObject): void {
+  const { line, at, row } = taken;
+  switch (block["type"]) {
+    case "text":
+      if (!asText(block["text"])) return;
+      if (row.value["isApiErrorMessage"] === true) {
+        addEntry(fold, taken, {
+          author: "agent",
+          kind: "notice",
+          body: { text: block["text"] as string, ok: false },
+        });
+      } else addEntry(fold, taken, said("agent", block["text"] as string));
+      return;
+    case "thinking":
+      if (!asText(block["thinking"])) return;
+      addEntry(fold, taken, {
+        author: "agent",
+        kind: "thought",
+        body: { text: block["thinking"] as string },
+      });
+      return;
+    case "tool_use": {
+      line.facts.toolUseCount += 1;
+      const id = asText(block["id"]);
+      const command = commandOf(asObject(block["input"]) ?? {});
+      const tool = asText(block["name"]) ?? "a tool";
+      if (id !== null) {
+        pushBounded(
+          line.notes.open,
+          { id, tool, command: command === null ? null : oneLine(command, 2000) },
+          OPEN_MAX,
+        );
+      }
+      called(line, block, at);
+      addEntry(fold, taken, callEntry(block, fold.textMax));
+      return;
+    }
+    default:
+      return;
+  }
+}
+
+const OPEN_MAX = 256;
+
+/** One answer is several rows with the same id, each repeating what the whole has used. */
+function countAnswer(line: Line, message: JsonObject): void {
+  const { facts, notes } = line;
+  const model = asText(message["model"]);
+  if (model !== null && model !== "<synthetic>") facts.model = model;
+  const id = asText(message["id"]);
+  if (id === null || id !== notes.messageId) {
+    facts.messageCount += 1;
+    movedOn(line);
+  }
+  notes.messageId = id;
+  const usage = asObject(message["usage"]);
+  if (usage === null) return;
+  const now = {
+    id: id ?? "",
+    inputTokens: asCount(usage["input_tokens"]) + asCount(usage["cache_creation_input_tokens"]),
+    cachedTokens: asCount(usage["cache_read_input_tokens"]),
+    outputTokens: asCount(usage["output_tokens"]),
+  };
+  const before = id === null ? undefined : notes.recent.find((other) => other.id === id);
+  for (const name of ["inputTokens", "cachedTokens", "outputTokens"] as const) {
+    facts.usage[name] += Math.max(0, now[name] - (before?.[name] ?? 0));
+  }
+  notes.recent = notes.recent.filter((other) => other !== before);
+  pushBounded(notes.recent, now, 4);
+}
+
+function takeSystem(fold: ClaudeFold, taken: TakenRow): Kind {
+  const { row, line, at } = taken;
+  const subtype = asText(row.value["subtype"]) ?? "";
+  const text = asText(row.value["content"]) ?? asText(row.value["summary"]);
+  switch (subtype) {
+    case "turn_duration":
+      turnEnded(line, "turn_duration", at);
+      line.facts.backgroundCount =
+        asCount(row.value["pendingBackgroundAgentCount"]) + asCount(row.value["pendingWorkflowCount"]);
+      return "other";
+    case "stop_hook_summary":
+      if (line.facts.ending.kind === "ended") turnEnded(line, "stop_hook_summary", at);
+      return "other";
+    case "api_error": {
+      const error = asObject(row.value["error"]);
+      const message = text ?? asText(error?.["message"]) ?? asText(row.value["error"]) ?? "the API failed";
+      addEntry(fold, taken, { author: "agent", kind: "notice", body: { text: message, ok: false } });
+      return "lateError";
+    }
+    case "compact_boundary":
+    case "away_summary":
+    case "local_command":
+    case "informational":
+    case "model_refusal_fallback":
+      if (text !== null)
+        addEntry(fold, taken, noticed(subtype === "local_command" ? outputText(text) : text));
+      return "other";
+    default:
+      return "other";
+  }
+}
+
+/** Only what was typed, or told, while the agent was at work. */
+function takeAttachment(fold: ClaudeFold, taken: TakenRow): Kind {
+  const attachment = asObject(taken.row.value["attachment"]);
+  if (attachment?.["type"] !== "queued_command") return "other";
+  const text = textOf(attachment["prompt"]);
+  const origin =
+    asText(asObject(attachment["origin"])?.["kind"]) ?? asText(asObject(taken.row.value["origin"])?.["kind"]);
+  const isCarrier = origin === "task-notification" || attachment["commandMode"] === "task-notification";
+  const notice = readTaskNotice(text, isCarrier);
+  if (notice === null) {
+    if (text.trim() !== "") addEntry(fold, taken, said(asker(taken.line), text));
+  } else if (notified(taken.line, notice, taken.at)) addNotice(fold, taken, { text, ref: notice.ref });
+  return "other";
+}
+
+/** Sometimes the only place where the end of a sub-agent stands. */
+function takeQueued(fold: ClaudeFold, row: Row): void {
+  if (row.value["operation"] !== "enqueue") return;
+  const text = asText(row.value["content"]);
+  const notice = text === null ? null : readTaskNotice(text, false);
+  if (text === null || notice === null) return;
+  const line: Line = { inlineId: null, facts: fold.facts, notes: fold.notes.own };
+  const taken: TakenRow = { row, line, at: timeOf(row.value["timestamp"]), count: 0 };
+  if (notified(line, notice, taken.at)) addNotice(fold, taken, { text, ref: notice.ref });
+}
+
+function short(value: unknown): string | null {
+  const text = asText(value);
+  return text === null ? null : oneLine(text, 200);
+}

@@ -1,0 +1,105 @@
+import type { JsonObject } from "../json-lines.ts";
+import { asList, asObject, asText } from "../value.ts";
+
+/** What a row of type `user` really is. Only a `prompt` was asked by someone. */
+export type UserKind =
+  | "prompt"
+  | "results"
+  | "notice"
+  | "summary"
+  | "injected"
+  | "interrupt"
+  | "command"
+  | "output";
+
+export interface UserRow {
+  readonly kind: UserKind;
+  /** All its text, without the results of tools. */
+  readonly text: string;
+  readonly results: readonly JsonObject[];
+  /** Whether its own fields say that it carries a notice. */
+  readonly isNoticeCarrier: boolean;
+}
+
+/** The fields a row carries decide before its wording does. */
+export function readUserRow(value: JsonObject): UserRow {
+  const content = asObject(value["message"])?.["content"];
+  const blocks = asList(content).map((block) =>
+    typeof block === "string" ? { type: "text", text: block } : asObject(block),
+  );
+  const results = blocks.filter((block): block is JsonObject => block?.["type"] === "tool_result");
+  const text =
+    typeof content === "string"
+      ? content
+      : textOfBlocks(blocks.filter((block) => block?.["type"] !== "tool_result"));
+  const origin = asText(asObject(value["origin"])?.["kind"]);
+  const row = { text, results, isNoticeCarrier: origin === "task-notification" };
+  return { ...row, kind: kindOf(value, row, origin) };
+}
+
+export const INTERRUPTS: ReadonlySet<string> = new Set([
+  "[Request interrupted by user]",
+  "[Request interrupted by user for tool use]",
+]);
+
+function kindOf(value: JsonObject, row: Omit<UserRow, "kind">, origin: string | null): UserKind {
+  const text = row.text.trim();
+  if (row.results.length > 0) return "results";
+  if (row.isNoticeCarrier) return "notice";
+  if (origin === "human") return "prompt";
+  if (value["isCompactSummary"] === true) return "summary";
+  if (value["isMeta"] === true) return "injected";
+  if (INTERRUPTS.has(text)) return "interrupt";
+  if (text.startsWith("<task-notification>") && text.endsWith("</task-notification>")) return "notice";
+  if (/^<(command-(name|message)|bash-input)>/u.test(text)) return "command";
+  if (/^<(local-command-std(out|err)|bash-std(out|err))>/u.test(text)) return "output";
+  return "prompt";
+}
+
+/** The text of content that is a string or a list of blocks; what is no text is named. */
+export function textOf(content: unknown): string {
+  if (typeof content === "string") return content;
+  return textOfBlocks(
+    asList(content).map((block) =>
+      typeof block === "string" ? { type: "text", text: block } : asObject(block),
+    ),
+  );
+}
+
+function textOfBlocks(blocks: readonly (JsonObject | null)[]): string {
+  return blocks.flatMap((block) => textOfBlock(block) ?? []).join("\n");
+}
+
+function textOfBlock(block: JsonObject | null): string | null {
+  if (block === null) return null;
+  if (typeof block["text"] === "string") return block["text"];
+  switch (block["type"]) {
+    case "image":
+    case "document":
+      return `[${block["type"]}]`;
+    case "tool_reference":
+      return `[tool ${asText(block["tool_name"]) ?? ""}]`;
+    default:
+      return null;
+  }
+}
+
+/** A command as it was typed: `/compact now`, `! ls`. */
+export function commandText(text: string): string {
+  const name = inside(text, "command-name");
+  if (name !== null) return [name, inside(text, "command-args")].filter((part) => part !== null).join(" ");
+  const shell = inside(text, "bash-input");
+  return shell === null ? text : `! ${shell}`;
+}
+
+/** What a command that the agent ran by itself said. */
+export function outputText(text: string): string {
+  return text.replace(/<\/?(local-command|bash)-std(out|err)>/gu, "").trim();
+}
+
+function inside(text: string, name: string): string | null {
+  const start = text.indexOf(`<${name}>`);
+  const end = text.indexOf(`</${name}>`, start);
+  if (start < 0 || end < 0) return null;
+  return asText(text.slice(start + name.length + 2, end).trim());
+}

@@ -1,0 +1,31 @@
+import { openBytes, readFully } from "./byte-file.ts";
+import { asObject } from "./value.ts";
+
+/** A small text beside a session, or null when it is not there, not readable or larger than anyone writes it. */
+export async function readSmall(path: string, bytesMax: number): Promise<string | null> {
+  const file = await openBytes(path).catch(() => null);
+  if (file === null) return null;
+  try {
+    if (file.sizeBytes > bytesMax) return null;
+    const buffer = Buffer.alloc(file.sizeBytes);
+    return buffer.subarray(0, await readFully(file, buffer, 0)).toString("utf8");
+  } catch {
+    return null;
+  } finally {
+    await file.close();
+  }
+}
+
+/** The object a small file holds, or null. */
+export async function readSmallObject(
+  path: string,
+  bytesMax = 1024 * 1024,
+): Promise<Readonly<Record<string, unknown>> | null> {
+  const text = await readSmall(path, bytesMax);
+  if (text === null) return null;
+  try {
+    return asObject(JSON.parse(text));
+  } catch {
+    return null;
+  }
+}
