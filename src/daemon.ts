@@ -13,6 +13,7 @@ import type { EngineDeps, Service } from "./engine/deps.ts";
 import { Keeper } from "./engine/keeper.ts";
 import { Rollout } from "./engine/rollout.ts";
 import { Runner } from "./engine/runner.ts";
+import { Scout } from "./engine/scout.ts";
 import type { Deps, Moment } from "./kernel/deps.ts";
 import { hashOf, newSecret } from "./kernel/id.ts";
 import { type Log, openLog } from "./log.ts";
@@ -115,7 +116,12 @@ async function compose(parts: Parts): Promise<Daemon> {
     rolloutFolder: paths.rollouts,
   };
   const runner = new Runner(engineDeps, agents);
-  const services: Service[] = [new Rollout(engineDeps), runner, new Keeper(engineDeps, runner)];
+  const services: Service[] = [
+    new Rollout(engineDeps),
+    runner,
+    new Keeper(engineDeps, runner),
+    new Scout(engineDeps, runner),
+  ];
   for (const service of services) {
     await service.run();
     stops.push(() => service.stop());

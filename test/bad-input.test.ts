@@ -131,7 +131,7 @@ describe("bad input is refused with what is wrong, what is allowed and what next
     );
     await creating(
       { agent: "moved" },
-      { code: "agent_not_installed", says: [/Install it: install \/nowhere\/agent and start Kinfold again/] },
+      { code: "agent_not_installed", says: [/Install it: install \/nowhere\/agent\./] },
     );
     await creating(
       { profile: "wizard" },

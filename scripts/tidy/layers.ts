@@ -63,7 +63,10 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
   cli: {
     may: ["client", "contract", "config", "attach"],
     packages: ["commander", "yaml"],
-    only: { "commands/up.ts": ["daemon.ts"], "commands/agents.ts": ["drivers/vendors/index.ts"] },
+    only: {
+      "commands/up.ts": ["daemon.ts"],
+      "own-agents.ts": ["drivers/registry.ts", "drivers/vendors/index.ts", "log.ts"],
+    },
   },
   "log.ts": { may: [], packages: [] },
 };

@@ -1,12 +1,11 @@
 import { ConfigError, loadConfig } from "../config/index.ts";
-import type { Agent } from "../contract/index.ts";
 import type { Call } from "./call.ts";
 import type { Check } from "./commands/doctor.ts";
 import { type Connection, tryConnection } from "./connection.ts";
 import { Failure } from "./failure.ts";
 import { homeOf } from "./home.ts";
 import { answers } from "./start-daemon.ts";
-import { duration, oneLine } from "./text.ts";
+import { duration } from "./text.ts";
 
 /** The daemon, its port and its store; what only a running daemon knows is left to it. */
 export async function checkDaemon(call: Call): Promise<{ checks: Check[]; connection: Connection | null }> {
@@ -36,41 +35,6 @@ export async function checkDaemon(call: Call): Promise<{ checks: Check[]; connec
       connection: null,
     };
   }
-}
-
-export async function checkAgents(connection: Connection | null): Promise<Check[]> {
-  if (connection === null) {
-    return [
-      {
-        name: "agents",
-        ok: false,
-        optional: true,
-        text: "the daemon knows them",
-        advice: "start it: kinfold up",
-      },
-    ];
-  }
-  const { agents } = await connection.client.agents({});
-  return agents.map(checkAgent);
-}
-
-function checkAgent(agent: Agent): Check {
-  const name = oneLine(agent.name);
-  if (!agent.installed) {
-    return {
-      name,
-      ok: false,
-      optional: true,
-      text: "not installed",
-      advice: agent.howToInstall === null ? null : oneLine(agent.howToInstall),
-    };
-  }
-  const version = agent.version === null ? "installed" : oneLine(agent.version);
-  if (agent.signedIn === false)
-    return { name, ok: false, optional: true, text: `${version}: not logged in`, advice: `run: ${name}` };
-  if (agent.problem !== null)
-    return { name, ok: false, text: `${version}: ${oneLine(agent.problem)}`, advice: agent.howToInstall };
-  return { name, ok: true, text: `${version}${agent.signedIn ? ", logged in" : ""}`, advice: null };
 }
 
 function notRunning(): Check {

@@ -12,7 +12,7 @@ export const ACCESS: readonly CommandRow[] = [
       { name: "agent", summary: "claude or codex", required: false },
     ],
     options: [],
-    examples: [["kinfold agents add claude", "installs the adapter for Claude Code, about 77 MB"]],
+    examples: [["kinfold agents add claude", "installs the adapter for Claude Code, about 55 MB"]],
     exits: ["done", "failed", "refused", "noDaemon"],
     load: () => import("./commands/agents.ts"),
   },

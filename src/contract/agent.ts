@@ -20,6 +20,8 @@ export const Agent = z.object({
   signedIn: z.boolean().nullable().describe("null where it cannot be known without starting it"),
   problem: z.string().nullable(),
   howToInstall: z.string().nullable(),
+  howToSignIn: z.string().nullable().optional().describe("where somebody must sign in first"),
+  uses: z.string().nullable().optional().describe("the program that is started, and what speaks for it"),
   steer: Steer,
   load: z.boolean(),
   fork: z.boolean(),

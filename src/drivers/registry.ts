@@ -86,6 +86,7 @@ export function createSimDriver(options: { host: ProcessHost; simDir: string; lo
     known: {
       version: "1.0.0",
       signedIn: true,
+      uses: null,
       steer: "inject",
       load: true,
       cost: "usd",

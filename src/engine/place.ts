@@ -44,8 +44,8 @@ export interface Place {
 export interface Runtime {
   readonly deps: EngineDeps;
   readonly places: Map<string, Place>;
-  /** What each agent can do, as it was found at start. */
-  readonly agents: ReadonlyMap<string, Agent>;
+  /** What each agent can do, as it was last found. */
+  agents: ReadonlyMap<string, Agent>;
   /** Looks for sessions that may start. */
   readonly fill: () => void;
   isStopping: boolean;

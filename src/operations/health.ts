@@ -21,6 +21,7 @@ export async function health(deps: OperationDeps): Promise<Health> {
 }
 
 export async function agents(deps: OperationDeps): Promise<OutputOf<"agents">> {
+  await deps.store.probe();
   const node = await deps.store.nodes.byName(deps.config.node);
   return { agents: node?.agents ?? [] };
 }

@@ -8,6 +8,7 @@ export async function models(
   _caller: Caller,
   input: InputOf<"models">,
 ): Promise<Models> {
+  await deps.store.probe();
   const node = await deps.store.nodes.byName(deps.config.node);
   const agents = node?.agents ?? [];
   const wanted = input.agent === undefined ? agents : agents.filter((agent) => agent.name === input.agent);

@@ -236,13 +236,20 @@ async function findProfile(deps: OperationDeps, name: string, cwd: string): Prom
 async function agentOf(deps: OperationDeps, parent: SessionRecord | null): Promise<string> {
   if (parent === null) return deps.config.agent;
   if (parent.origin !== "attached") return parent.agent;
-  const node = await deps.store.nodes.byName(deps.config.node);
-  return node?.agents.some((each) => each.name === parent.agent) ? parent.agent : deps.config.agent;
+  const known = await agentsOf(deps);
+  return known.some((each) => each.name === parent.agent) ? parent.agent : deps.config.agent;
+}
+
+async function agentsOf(deps: OperationDeps): Promise<readonly Agent[]> {
+  return (await deps.store.nodes.byName(deps.config.node))?.agents ?? [];
 }
 
 async function findAgent(deps: OperationDeps, name: string): Promise<Agent> {
-  const node = await deps.store.nodes.byName(deps.config.node);
-  const agents = node?.agents ?? [];
+  const known = await agentsOf(deps);
+  const isWell = known.some((each) => each.name === name && each.problem === null);
+  // What was missing may have come since: whoever has just installed it expects this to work.
+  if (!isWell) await deps.store.probe();
+  const agents = isWell ? known : await agentsOf(deps);
   const agent = agents.find((each) => each.name === name);
   const installed = agents.filter((each) => each.installed).map((each) => each.name);
   if (agent === undefined) {

@@ -2,10 +2,11 @@ import type { Fragment } from "../contract/index.ts";
 import type { Log } from "../log.ts";
 import type { Commit } from "./port.ts";
 
-/** Who wants to hear of commits and of live text. A listener that throws harms nobody else. */
+/** Who wants to hear of commits, of live text, and when agents are to be looked at. A listener that throws harms nobody else. */
 export class Listeners {
   readonly #log: Log;
   readonly #commit = new Set<(commit: Commit) => void>();
+  readonly #probe = new Set<() => Promise<void>>();
   readonly #fragment = new Set<(fragment: Fragment) => void>();
 
   constructor(log: Log) {
@@ -22,12 +23,25 @@ export class Listeners {
     return () => this.#fragment.delete(listener);
   }
 
+  onProbe(listener: () => Promise<void>): () => void {
+    this.#probe.add(listener);
+    return () => this.#probe.delete(listener);
+  }
+
   committed(commit: Commit): void {
     for (const listener of this.#commit) this.#call(listener, commit);
   }
 
   published(fragment: Fragment): void {
     for (const listener of this.#fragment) this.#call(listener, fragment);
+  }
+
+  async probed(): Promise<void> {
+    const looks = await Promise.allSettled([...this.#probe].map((listener) => listener()));
+    for (const look of looks) {
+      if (look.status === "rejected")
+        this.#log.error({ error: String(look.reason) }, "the agents were not looked at");
+    }
   }
 
   #call<T>(listener: (value: T) => void, value: T): void {

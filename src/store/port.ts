@@ -50,6 +50,13 @@ export interface Store {
   /** Live text: reaches listeners of this store, is never kept. */
   publish(fragment: Fragment): void;
   onFragment(listener: (fragment: Fragment) => void): () => void;
+  /**
+   * Asks this node's engine to look at its agents again: one may have been installed, or signed in to.
+   * Resolves when what it found is published, or at once where nobody listens. Never rejects: what was
+   * published before then still stands.
+   */
+  probe(): Promise<void>;
+  onProbe(listener: () => Promise<void>): () => void;
   /** A consistent copy in one file. Rejects with `not_available` where the store is a server. */
   backup(path: string): Promise<{ bytes: number }>;
   /** Ends cleanly: the epoch is kept for the next opening. */

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { uuidv7 } from "uuidv7";
-import { Refusal } from "../contract/index.ts";
+import { type Agent, Refusal } from "../contract/index.ts";
+import { createFakeDriver } from "../drivers/fake/driver.ts";
 import { budgetRules } from "./budget.spec.ts";
 import { feedRules } from "./feed.spec.ts";
 import type { Commit, Store } from "./port.ts";
@@ -310,6 +311,22 @@ function lifeRules(suite: Suite): void {
     assert.equal((await next.nodes.byName(next.node))?.boot, next.boot);
     assert.equal(await next.nodes.byName("elsewhere"), null);
     await next.close();
+    await place.remove();
+  });
+
+  it("who asks for a look at the agents reads what it found, and is never failed by it", async () => {
+    const place = await suite.place();
+    const store = await place.open();
+    await store.nodes.register([]);
+    await store.probe();
+    const agent: Agent = await createFakeDriver().probe();
+    const off = store.onProbe(() => store.nodes.publish([agent]));
+    await store.probe();
+    assert.deepEqual((await store.nodes.byName(store.node))?.agents, [agent]);
+    off();
+    store.onProbe(() => Promise.reject(new Error("a driver has a bug")));
+    await store.probe();
+    await store.close();
     await place.remove();
   });
 }

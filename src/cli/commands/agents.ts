@@ -2,10 +2,11 @@ import { join } from "node:path";
 import { prepareHome } from "../../config/index.ts";
 import type { Agent } from "../../contract/index.ts";
 import type { Call } from "../call.ts";
-import { openConnection } from "../connection.ts";
+import { openConnection, tryConnection } from "../connection.ts";
 import { Failure } from "../failure.ts";
 import { gridLines } from "../grid.ts";
 import { homeOf } from "../home.ts";
+import type { AdapterPackage, Vendor } from "../own-agents.ts";
 import { inlineBlock } from "../screen.ts";
 import { bytes, oneLine } from "../text.ts";
 
@@ -32,8 +33,8 @@ function rowOf(agent: Agent): { text: string; colour?: "bold" | "soft" | "green"
   const signedIn = agent.signedIn === null ? "-" : agent.signedIn ? "yes" : "no";
   const version = agent.version === null ? (agent.installed ? "-" : "not installed") : oneLine(agent.version);
   const isReady = agent.installed && agent.problem === null;
-  const what = [agent.problem, agent.howToInstall]
-    .filter((each) => each !== null)
+  const what = [agent.problem, agent.installed ? agent.howToSignIn : agent.howToInstall]
+    .filter((each) => typeof each === "string")
     .map(oneLine)
     .join(" → ");
   return [
@@ -47,26 +48,21 @@ function rowOf(agent: Agent): { text: string; colour?: "bold" | "soft" | "green"
 
 /** Installs the adapter through which an agent is driven; the agent's own program stays the person's. */
 async function add(call: Call, name: string | undefined): Promise<void> {
-  const { agentsDirOf, installAdapter, VENDORS } = await import("../../drivers/vendors/index.ts");
-  const adapters = VENDORS.flatMap((vendor) =>
-    "adapter" in vendor.speaks ? [{ vendor, adapter: vendor.speaks.adapter }] : [],
-  );
-  const wanted = adapters.find(({ vendor }) => vendor.name === name);
-  if (wanted === undefined)
-    throw noAdapter(
-      name,
-      adapters.map(({ vendor }) => vendor.name),
-      VENDORS.map((vendor) => vendor.name),
-    );
-  const { adapter, vendor } = wanted;
+  const { agentsDirOf, installAdapter, locateAdapter } = await import("../own-agents.ts");
+  const { adapter, vendor } = await wantedAdapter(name);
   const paths = homeOf(call);
+  const place = { agentsDir: agentsDirOf(paths.home) };
+  if ("path" in locateAdapter(adapter, place)) {
+    return tell(call, vendor, { version: adapter.version, already: true, bytes: null, tookMs: null });
+  }
   prepareHome(paths);
   if (!call.io.json)
     call.io.note(
-      `Installing ${adapter.package} ${adapter.version} into ${join(agentsDirOf(paths.home), vendor.name)}.`,
+      `Installing ${adapter.package} ${adapter.version} into ${join(place.agentsDir, vendor.name)}.`,
     );
   const draw = progressOf(call, vendor.title);
-  const result = await installAdapter(adapter, { agentsDir: agentsDirOf(paths.home) }, draw.to);
+  const from = performance.now();
+  const result = await installAdapter(adapter, place, draw.to);
   draw.end();
   if (!result.ok) {
     throw new Failure("failed", `The adapter could not be installed: ${oneLine(result.message)}`, {
@@ -74,11 +70,67 @@ async function add(call: Call, name: string | undefined): Promise<void> {
       next: ["Nothing was changed. Check the network and npm, then try again."],
     });
   }
-  if (call.io.json) call.io.answer({ agent: vendor.name, version: result.version, path: result.path });
+  const tookMs = Math.round(performance.now() - from);
+  await tell(call, vendor, { version: result.version, already: false, bytes: result.bytes, tookMs });
+}
+
+async function wantedAdapter(name: string | undefined): Promise<{ vendor: Vendor; adapter: AdapterPackage }> {
+  const { VENDORS } = await import("../own-agents.ts");
+  const adapters = VENDORS.flatMap((vendor) =>
+    "adapter" in vendor.speaks ? [{ vendor, adapter: vendor.speaks.adapter }] : [],
+  );
+  const wanted = adapters.find(({ vendor }) => vendor.name === name);
+  if (wanted !== undefined) return wanted;
+  const known = adapters.map(({ vendor }) => vendor.name);
+  throw noAdapter(name, known, [...VENDORS.map((vendor) => vendor.name), "pi"]);
+}
+
+interface Added {
+  readonly version: string;
+  readonly already: boolean;
+  readonly bytes: number | null;
+  readonly tookMs: number | null;
+}
+
+/** What there is now, and what is still missing: the daemon has looked again by then. */
+async function tell(call: Call, vendor: Vendor, added: Added): Promise<void> {
+  const agent = (await agentsNow(call)).find((one) => one.name === vendor.name);
+  const {
+    problem = null,
+    version = null,
+    howToInstall = null,
+    howToSignIn = null,
+    uses = null,
+  } = agent ?? {};
+  if (call.io.json) {
+    call.io.answer({ agent: vendor.name, adapter: added, version, uses, problem });
+    return;
+  }
+  const size =
+    added.bytes === null || added.tookMs === null
+      ? ""
+      : ` (${bytes(added.bytes)}, ${Math.max(1, Math.round(added.tookMs / 1000))} s)`;
+  const done = added.already ? "is installed already" : `installed${size}`;
+  call.io.line(`${call.io.paint("green", "✓")} ${vendor.title}: adapter ${added.version} ${done}.`);
+  const next = agent?.installed ? howToSignIn : howToInstall;
+  if (problem !== null) call.io.line(`  ${oneLine(problem)}${next === null ? "" : ` → ${oneLine(next)}`}`);
   else
     call.io.line(
-      `${call.io.paint("green", "✓")} ${vendor.title}: adapter ${result.version} installed. It is used from the daemon's next start: kinfold down && kinfold up`,
+      `  Ready: ${vendor.program} ${oneLine(version ?? "")}. Try: kinfold run --agent ${vendor.name} "…"`,
     );
+}
+
+/** As the running daemon finds them; where none runs, as one started from here would. */
+async function agentsNow(call: Call): Promise<readonly Agent[]> {
+  const { lookFromHere } = await import("../own-agents.ts");
+  try {
+    const connection = await tryConnection(call);
+    if (connection !== null) return (await connection.client.agents({})).agents;
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    call.io.note(oneLine(error.message));
+  }
+  return lookFromHere(call);
 }
 
 /** A bar on a terminal; nothing in a pipe. */

@@ -1,5 +1,6 @@
 import type { Call } from "../call.ts";
-import { checkAgents, checkDaemon } from "../check-daemon.ts";
+import { checkAgents } from "../check-agents.ts";
+import { checkDaemon } from "../check-daemon.ts";
 import { checkMachine } from "../check-machine.ts";
 
 /** One thing that was looked at. `advice` says what to do where it is not well. */
@@ -15,7 +16,7 @@ export interface Check {
 export async function run(call: Call): Promise<number> {
   const machine = await checkMachine(call);
   const { checks, connection } = await checkDaemon(call);
-  const agents = await checkAgents(connection);
+  const agents = await checkAgents(call, connection);
   const all = [...machine, ...checks, ...agents];
   const isWell = all.every((check) => check.ok || check.optional);
   if (call.io.json) {

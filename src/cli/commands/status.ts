@@ -137,9 +137,13 @@ function withHint(line: string, hint: string, call: Call): string {
 function agentWords(agent: Agent | undefined, paint: Paint): string {
   if (agent === undefined) return "none";
   const name = oneLine(agent.name);
+  // Where its version is known the program is there, and only the way to it is missing.
+  if (!agent.installed && agent.version !== null && agent.howToInstall !== null)
+    return `${name}: run ${oneLine(agent.howToInstall)}`;
   if (!agent.installed) return `${name}: not installed`;
   const version = agent.version === null ? name : `${name} ${oneLine(agent.version)}`;
-  if (agent.signedIn === false) return `${name}: not logged in (run: ${name})`;
+  if (agent.signedIn === false)
+    return `${name}: not logged in (${oneLine(agent.howToSignIn ?? `run: ${name}`)})`;
   if (agent.problem !== null) return `${version}: ${oneLine(agent.problem)}`;
   return `${version} ${paint("green", "✓")}`;
 }

@@ -44,7 +44,8 @@ export function createAcpDriver(options: AcpOptions): Driver {
 
 function describeAgent(options: AcpOptions, learned: Learned): Agent {
   const command = options.command[0] ?? "";
-  const installed = findCommand(command, process.env["PATH"]) !== null;
+  const program = findCommand(command, process.env["PATH"]);
+  const installed = program !== null;
   return {
     name: options.name,
     title: options.title,
@@ -57,10 +58,11 @@ function describeAgent(options: AcpOptions, learned: Learned): Agent {
     questions: true,
     models: [],
     defaultModel: options.model ?? null,
+    uses: program === null ? null : [program, ...options.command.slice(1)].join(" "),
     ...options.known,
     ...learned,
     installed,
     problem: installed ? null : `${command} was not found on the PATH`,
-    howToInstall: installed ? null : (options.howToInstall ?? `install ${command} and start Kinfold again`),
+    howToInstall: installed ? null : (options.howToInstall ?? `install ${command}`),
   };
 }

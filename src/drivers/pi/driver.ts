@@ -113,6 +113,7 @@ async function describe(options: PiOptions, env: readonly string[]): Promise<Age
     signedIn: isThere ? isSignedIn() : null,
     problem: isThere ? null : `${command} was not found on the PATH`,
     howToInstall: isThere ? null : howToInstall,
+    uses: program,
     steer: "inject",
     load: true,
     fork: false,

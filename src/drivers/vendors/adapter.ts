@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { findCommand } from "../environment.ts";
 
 /** A program of the protocol's own project that starts a vendor's agent and speaks ACP for it. */
@@ -10,13 +10,15 @@ export interface AdapterPackage {
   /** Pinned: npm picks an older one by itself where it does not like the Node it runs under. */
   readonly version: string;
   readonly entry: string;
-  /** About so much is on the disk when it is installed, for a progress bar. */
+  /** About so much its files hold when it is installed, for a progress bar. */
   readonly installedBytes: number;
 }
 
 export interface AdapterPlace {
   /** Where Kinfold keeps its adapters: `<home>/agents`. */
   readonly agentsDir: string;
+  /** Another npm than that of the PATH. */
+  readonly npm?: string;
 }
 
 export interface InstallProgress {
@@ -25,7 +27,7 @@ export interface InstallProgress {
 }
 
 export type InstallResult =
-  | { readonly ok: true; readonly path: string; readonly version: string }
+  | { readonly ok: true; readonly path: string; readonly version: string; readonly bytes: number }
   | { readonly ok: false; readonly message: string };
 
 /** The adapter's script where it is installed in the pinned version; else why it cannot be used. */
@@ -54,9 +56,10 @@ export async function installAdapter(
   const making = join(place.agentsDir, `.${adapter.name}-${process.pid}`);
   try {
     await mkdir(making, { recursive: true, mode: 0o700 });
+    await removeAbandoned(adapter, place);
     await writeFile(join(making, "package.json"), '{ "private": true }\n');
     const watch = watchSize(making, adapter.installedBytes, onProgress);
-    const message = await runNpm(making, `${adapter.package}@${adapter.version}`);
+    const message = await runNpm(making, `${adapter.package}@${adapter.version}`, place.npm);
     await watch.end();
     if (message !== null) return { ok: false, message };
     await rm(target, { recursive: true, force: true });
@@ -69,7 +72,24 @@ export async function installAdapter(
   const located = locateAdapter(adapter, place);
   if ("problem" in located) return { ok: false, message: located.problem };
   onProgress({ doneBytes: adapter.installedBytes, totalBytes: adapter.installedBytes });
-  return { ok: true, path: located.path, version: adapter.version };
+  return { ok: true, path: located.path, version: adapter.version, bytes: await bytesIn(target) };
+}
+
+/** An installation that was cut leaves its folder behind, named after a process that is gone. */
+async function removeAbandoned({ name }: AdapterPackage, { agentsDir }: AdapterPlace): Promise<void> {
+  for (const folder of await readdir(agentsDir)) {
+    if (!folder.startsWith(`.${name}-`) || isAlive(Number(folder.slice(name.length + 2)))) continue;
+    await rm(join(agentsDir, folder), { recursive: true, force: true });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
 }
 
 function packageFolder(adapter: AdapterPackage, place: AdapterPlace): string {
@@ -97,15 +117,18 @@ const ARGUMENTS = [
   "--no-package-lock",
   "--loglevel=error",
   "--save-exact",
+  // By itself npm tries for more than a minute before it says that there is no network.
+  "--fetch-retry-mintimeout=1000",
+  "--fetch-retry-maxtimeout=4000",
 ];
 const SIZE_MS = 250;
 const INSTALL_MS = 600_000;
 
 /** Resolves to what npm complained about, or null. It runs under our own Node, which decides what it picks. */
-function runNpm(cwd: string, wanted: string): Promise<string | null> {
+function runNpm(cwd: string, wanted: string, own?: string): Promise<string | null> {
   const nodeFolder = dirname(process.execPath);
-  const path = `${nodeFolder}:${process.env["PATH"] ?? ""}`;
-  const npm = findCommand("npm", path);
+  const path = [nodeFolder, process.env["PATH"] ?? ""].join(delimiter);
+  const npm = own ?? findCommand("npm", path);
   if (npm === null) return Promise.resolve("npm was not found on the PATH");
   const env = { ...process.env, PATH: path, npm_config_update_notifier: "false" };
   const { spawn } = process.getBuiltinModule("node:child_process");
@@ -119,10 +142,19 @@ function runNpm(cwd: string, wanted: string): Promise<string | null> {
     child.once("error", (error) => resolve(error.message));
     child.once("close", (code) => {
       clearTimeout(timer);
-      const last = said.trim().split("\n").slice(-5).join(" ");
-      resolve(code === 0 ? null : `npm could not install ${wanted}: ${last || `exit ${code}`}`);
+      resolve(code === 0 ? null : `npm could not install ${wanted}: ${complaintIn(said) || `exit ${code}`}`);
     });
   });
+}
+
+/** What npm says in words, without its codes and the place of its log. */
+function complaintIn(said: string): string {
+  return said
+    .split("\n")
+    .map((line) => line.replace(/^npm (?:error|ERR!) ?/, "").trim())
+    .filter((line) => line !== "" && !/^(?:code|errno|syscall) |^A complete log|^npm warn/i.test(line))
+    .slice(-5)
+    .join(" ");
 }
 
 /** npm shows no progress to a program, but what it has written can be measured. */

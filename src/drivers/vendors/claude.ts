@@ -28,7 +28,7 @@ export const claude: Vendor = {
       package: "@agentclientprotocol/claude-agent-acp",
       version: "0.99.1",
       entry: "dist/index.js",
-      installedBytes: 77_000_000,
+      installedBytes: 55_300_000,
     },
     programVariable: "CLAUDE_CODE_EXECUTABLE",
   },
@@ -92,7 +92,7 @@ function signedIn({ env, home, platform, has, read }: Look): boolean | null {
     "CLAUDE_CODE_USE_FOUNDRY",
   ].some((name) => Boolean(env[name]));
   if (isGiven) return true;
-  const folder = env["CLAUDE_CONFIG_DIR"] ?? join(home, ".claude");
+  const folder = env["CLAUDE_CONFIG_DIR"] || join(home, ".claude");
   if (has(join(folder, ".credentials.json"))) return true;
   if (read(join(folder, "settings.json")).includes('"apiKeyHelper"')) return true;
   const accountFile = env["CLAUDE_CONFIG_DIR"] ? join(folder, ".claude.json") : join(home, ".claude.json");

@@ -19,7 +19,7 @@ export const codex: Vendor = {
       package: "@agentclientprotocol/codex-acp",
       version: "2.6.0",
       entry: "dist/index.js",
-      installedBytes: 22_000_000,
+      installedBytes: 18_700_000,
     },
     programVariable: "CODEX_PATH",
   },
@@ -63,7 +63,7 @@ function configOf({ mcp }: OpenRequest): Record<string, unknown> {
 
 function signedIn({ env, home, has, read }: Look): boolean | null {
   if (env["OPENAI_API_KEY"] || env["CODEX_API_KEY"]) return true;
-  const folder = env["CODEX_HOME"] ?? join(home, ".codex");
+  const folder = env["CODEX_HOME"] || join(home, ".codex");
   if (has(join(folder, "auth.json"))) return true;
   // A provider of its own may need no account at all.
   return /^\s*model_provider\s*=/m.test(read(join(folder, "config.toml"))) ? null : false;

@@ -107,14 +107,21 @@ async function describe(vendor: Vendor, options: VendorOptions, env: readonly st
   const seen = agentEnvironment(process.env, { leaseId: "probe", names: env });
   const version = found.program === null ? null : await options.versions.of(found.program, seen);
   const signedIn = found.program === null && found.problem !== null ? null : isSignedIn(vendor);
-  const notSignedIn = signedIn === false ? `nobody is signed in (${vendor.howToSignIn})` : null;
+  const isSignedOut = signedIn === false;
   return {
     installed: found.problem === null,
     version,
     signedIn,
-    problem: found.problem ?? notSignedIn,
+    problem: found.problem ?? (isSignedOut ? "nobody is signed in" : null),
     howToInstall: found.howToInstall,
+    howToSignIn: isSignedOut ? vendor.howToSignIn : null,
+    uses: found.problem === null ? usesOf(vendor, options, found) : null,
   } satisfies Partial<Agent>;
+}
+
+function usesOf({ speaks }: Vendor, { own }: VendorOptions, { program, command }: Found): string {
+  if (own !== undefined || !("adapter" in speaks)) return command.join(" ");
+  return `${program} through Kinfold's adapter ${speaks.adapter.version}`;
 }
 
 function dialectOf(vendor: Vendor, options: VendorOptions, version: () => string | null): Dialect {

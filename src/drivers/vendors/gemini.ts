@@ -96,7 +96,7 @@ function untilLaterMinute(agentSessionId: string): number {
   const now = Date.now();
   const minute = new Date(now).toISOString().slice(0, 16).replace(":", "-");
   const name = `session-${minute}-${agentSessionId.slice(0, 8)}.jsonl`;
-  const root = join(process.env["GEMINI_CLI_HOME"] ?? homedir(), ".gemini", "tmp");
+  const root = join(process.env["GEMINI_CLI_HOME"] || homedir(), ".gemini", "tmp");
   const isThere = list(root).some((project) => list(join(root, project, "chats")).includes(name));
   return isThere ? MINUTE_MS - (now % MINUTE_MS) + SLACK_MS : 0;
 }
@@ -114,7 +114,7 @@ function list(folder: string): string[] {
 
 function signedIn({ env, home, has, read }: Look): boolean | null {
   if (env["GEMINI_API_KEY"] || env["GOOGLE_API_KEY"] || env["GOOGLE_GENAI_USE_VERTEXAI"]) return true;
-  const folder = join(env["GEMINI_CLI_HOME"] ?? home, ".gemini");
+  const folder = join(env["GEMINI_CLI_HOME"] || home, ".gemini");
   if (has(join(folder, "oauth_creds.json")) || has(join(folder, "google_accounts.json"))) return true;
   if (/^\s*(?:export\s+)?(?:GEMINI|GOOGLE)_API_KEY=/m.test(read(join(folder, ".env")))) return true;
   return /"selectedType":\s*"(?:vertex-ai|cloud-shell|compute-default-credentials|gateway)"/.test(

@@ -24,6 +24,6 @@ export const goose: Vendor = {
 };
 
 function signedIn({ env, home, has }: Look): boolean | null {
-  const folder = env["XDG_CONFIG_HOME"] ?? join(home, ".config");
+  const folder = env["XDG_CONFIG_HOME"] || join(home, ".config");
   return has(join(folder, "goose", "config.yaml")) || Boolean(env["GOOSE_PROVIDER"]) ? true : null;
 }

@@ -80,10 +80,10 @@ function serverRules(servers: readonly string[] | null): Record<string, string> 
 }
 
 function signedIn({ env, home, has, read }: Look): boolean | null {
-  const data = env["XDG_DATA_HOME"] ?? join(home, ".local", "share");
+  const data = env["XDG_DATA_HOME"] || join(home, ".local", "share");
   if (read(join(data, "opencode", "auth.json")).length > 4) return true;
   if (opencode.env.some((name) => name.endsWith("_API_KEY") && Boolean(env[name]))) return true;
   // It may have a provider in its configuration, or use a model that needs no account.
-  const config = join(env["XDG_CONFIG_HOME"] ?? join(home, ".config"), "opencode");
+  const config = join(env["XDG_CONFIG_HOME"] || join(home, ".config"), "opencode");
   return has(config) || has(join(data, "opencode")) ? null : false;
 }

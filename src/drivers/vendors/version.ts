@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, realpathSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, realpathSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
 /** Versions of programs, kept by path and time of change: some take a second to say theirs. */
@@ -32,7 +32,9 @@ export class Versions {
     const all = { ...this.#load(), [at.path]: { changedAt: at.changedAt, bytes: at.bytes, version } };
     this.#known = all;
     try {
-      mkdirSync(dirname(this.#file), { recursive: true, mode: 0o700 });
+      const folder = dirname(this.#file);
+      // Only inside a home that is there: who merely looks makes none.
+      if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 });
       writeFileSync(this.#file, `${JSON.stringify(all, null, 1)}\n`, { mode: 0o600 });
     } catch {
       // What cannot be kept is asked again at the next start.

@@ -98,6 +98,8 @@ async function storeOver(
     onCommit: (listener) => listeners.onCommit(listener),
     publish: (fragment) => listeners.published(fragment),
     onFragment: (listener) => listeners.onFragment(listener),
+    probe: () => listeners.probed(),
+    onProbe: (listener) => listeners.onProbe(listener),
     async backup() {
       throw new Refusal("not_available", "The store is a PostgreSQL server; back it up with pg_dump.");
     },

@@ -127,6 +127,8 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
     onCommit: (listener) => listeners.onCommit(listener),
     publish: (fragment) => listeners.published(fragment),
     onFragment: (listener) => listeners.onFragment(listener),
+    probe: () => listeners.probed(),
+    onProbe: (listener) => listeners.onProbe(listener),
     backup: (target) => backUp(path, target),
     close: () => (closing ??= close()),
   };

@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import type { Check } from "./commands/doctor.ts";
+import { CliHome } from "./testing/process.ts";
+
+const cli = new CliHome();
+const person = mkdtempSync(join(tmpdir(), "kinfold-person-"));
+const bin = join(person, "bin");
+/** A machine with nothing but what a test puts there, and no npm. */
+const env = { HOME: person, PATH: bin, OPENAI_API_KEY: "", CODEX_API_KEY: "", CODEX_HOME: "" };
+after(() => {
+  cli.remove();
+  rmSync(person, { recursive: true, force: true });
+});
+mkdirSync(bin);
+
+const put = (file: string, text: string, mode = 0o644): void => {
+  mkdirSync(join(file, ".."), { recursive: true });
+  writeFileSync(file, text, { mode });
+};
+
+async function checked(name: string): Promise<Check | undefined> {
+  const { out } = await cli.run(["doctor", "--json"], { env });
+  return (JSON.parse(out) as { checks: Check[] }).checks.find((check) => check.name === name);
+}
+
+describe("doctor, without a daemon", () => {
+  it("says of each agent what is there, what would be used and what to do next", async () => {
+    const adapter = join(cli.home, "agents/codex/node_modules/@agentclientprotocol/codex-acp");
+    assert.deepEqual(words(await checked("codex")), [
+      "not installed",
+      "npm install -g @openai/codex && kinfold agents add codex",
+    ]);
+    put(join(bin, "codex"), "#!/bin/sh\necho codex 7.8.9\n", 0o755);
+    assert.deepEqual(words(await checked("codex")), [
+      "7.8.9: Kinfold's adapter for it is not installed",
+      "kinfold agents add codex",
+    ]);
+    put(join(adapter, "dist/index.js"), "");
+    put(join(adapter, "package.json"), JSON.stringify({ version: "2.6.0" }));
+    assert.deepEqual(words(await checked("codex")), ["7.8.9: not logged in", "run: codex login"]);
+    put(join(person, ".codex/auth.json"), "{}");
+    assert.deepEqual(words(await checked("codex")), [
+      `7.8.9, logged in, ${join(bin, "codex")} through Kinfold's adapter 2.6.0`,
+      null,
+    ]);
+  });
+
+  it("says which agent a session gets that names none", async () => {
+    const check = await checked("default agent");
+    assert.deepEqual([check?.ok, check?.text], [true, "sim"]);
+    put(join(cli.home, "kinfold.yaml"), "agent: gemini\n");
+    const missing = await checked("default agent");
+    assert.deepEqual([missing?.ok, missing?.text], [false, "gemini is not installed"]);
+  });
+});
+
+describe("kinfold agents add", () => {
+  it("installs nothing where the adapter is there, and says whether all is ready", async () => {
+    const { code, out } = await cli.run(["agents", "add", "codex"], { env });
+    assert.equal(code, 0);
+    assert.match(out, /adapter 2\.6\.0 is installed already\.\n {2}Ready: codex 7\.8\.9/);
+  });
+
+  it("says why it could not install, and changes nothing", async () => {
+    // Wherever npm may be found beside Node, it may not write here.
+    const { code, err } = await cli.run(["agents", "add", "claude"], {
+      env: { ...env, npm_config_registry: "http://127.0.0.1:9/" },
+    });
+    assert.equal(code, 1);
+    assert.match(err, /The adapter could not be installed: .*\n {2}Nothing was changed/);
+    assert.equal((await checked("claude"))?.text, "not installed");
+  });
+});
+
+function words(check: Check | undefined): unknown[] {
+  return [check?.text, check?.advice];
+}

@@ -1,0 +1,65 @@
+import type { EngineDeps, Service } from "./deps.ts";
+import type { Runner } from "./runner.ts";
+
+/**
+ * Looks at the agents again whenever somebody asks, and publishes what has changed: a program that
+ * was installed, an adapter that was added, an account that was signed in to are there for the next
+ * spawn, without a restart.
+ */
+export class Scout implements Service {
+  readonly name = "scout";
+  readonly #deps: EngineDeps;
+  readonly #runner: Runner;
+  #looking: Promise<void> | null = null;
+  #next: Promise<void> | null = null;
+  #off: () => void = () => undefined;
+
+  constructor(deps: EngineDeps, runner: Runner) {
+    this.#deps = deps;
+    this.#runner = runner;
+  }
+
+  async run(): Promise<void> {
+    this.#off = this.#deps.store.onProbe(() => this.#askedFor());
+  }
+
+  async stop(): Promise<void> {
+    this.#off();
+    await Promise.allSettled([this.#looking, this.#next]);
+  }
+
+  /** A look that has begun may have passed by what has just changed: all who ask meanwhile share the one after it. */
+  #askedFor(): Promise<void> {
+    if (this.#looking === null) return this.#lookNow();
+    this.#next ??= this.#looking
+      .catch(() => undefined)
+      .then(() => {
+        this.#next = null;
+        return this.#lookNow();
+      });
+    return this.#next;
+  }
+
+  #lookNow(): Promise<void> {
+    this.#looking = this.#look().finally(() => {
+      this.#looking = null;
+    });
+    return this.#looking;
+  }
+
+  async #look(): Promise<void> {
+    const { drivers, store, log } = this.#deps;
+    const { runtime } = this.#runner;
+    const found = await Promise.all([...drivers.values()].map((driver) => driver.probe()));
+    const isSame = (each: (typeof found)[number]): boolean =>
+      JSON.stringify(each) === JSON.stringify(runtime.agents.get(each.name));
+    const changed = found.filter((each) => !isSame(each));
+    if (changed.length === 0) return;
+    await store.nodes.publish(found);
+    runtime.agents = new Map(found.map((agent) => [agent.name, agent]));
+    log.info(
+      { agents: changed.map(({ name }) => name) },
+      "agents have changed since they were last looked at",
+    );
+  }
+}
