@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import type { Budget, Permission, SpawnOutput } from "../contract/index.ts";
 import type { Call, Flags } from "./call.ts";
 import type { Client } from "./connection.ts";
+import { Failure } from "./failure.ts";
 import { findSession, labelOf } from "./sessions.ts";
 import { count, duration, oneLine, tokens, usd } from "./text.ts";
 
@@ -21,7 +22,13 @@ export async function spawnAsAsked(client: Client, call: Call, prompt: string): 
     callback: flags.off("callback") ? false : undefined,
   });
   const parent = flags.text("parent");
-  if (parent === undefined) return await client.create({ ...start, cwd: resolve(cwd ?? "."), source: "cli" });
+  if (parent === undefined) {
+    const scope = given({ scope: flags.text("scope") });
+    return await client.create({ ...start, ...scope, cwd: resolve(cwd ?? "."), source: "cli" });
+  }
+  if (flags.text("scope") !== undefined) {
+    throw new Failure("refused", "A child is of its parent's scope. Leave --scope out.");
+  }
   const { id } = await findSession(client, parent);
   return await client.spawn({ ...start, id, ...(cwd === undefined ? {} : { cwd: resolve(cwd) }) });
 }

@@ -17,6 +17,7 @@ const SPAWN_OPTIONS: readonly OptionRow[] = [
   { flags: "--cwd <folder>", summary: "where it works (default: here)", completes: "folder" },
   { flags: "--profile <profile>", summary: "a named way to work: reviewer, tester, …; see kinfold profiles" },
   { flags: "--permission <mode>", summary: "what it may do", choices: PERMISSIONS },
+  { flags: "--scope <scope>", summary: "whose memory this is; only its own sessions see it" },
   { flags: "--parent <session>", summary: "spawn it as a child of this session", completes: "session" },
   { flags: "--usd <amount>", summary: "stop it when it has spent so many dollars", kind: "number" },
   { flags: "--tokens <count>", summary: "stop it when it has used so many tokens", kind: "int" },
