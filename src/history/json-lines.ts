@@ -88,8 +88,8 @@ export async function* readRowsBack(
       const bytes = buffer.subarray(0, await readFully(file, buffer, start));
       let stop = bytes.length;
       for (let at = lastNewline(bytes, stop); at >= 0; at = lastNewline(bytes, stop)) {
-        const line = joined([bytes.subarray(at + 1, stop), ...later]);
-        if (laterBytes <= options.lineBytesMax) yield* rowBack(line, start + at + 1, isTorn);
+        const isHeld = laterBytes + stop - at - 1 <= options.lineBytesMax;
+        if (isHeld) yield* rowBack(joined([bytes.subarray(at + 1, stop), ...later]), start + at + 1, isTorn);
         isTorn = false;
         [later, laterBytes, stop] = [[], 0, at];
       }

@@ -14,16 +14,19 @@ import { commandText, INTERRUPTS, outputText, readUserRow, textOf, type UserRow 
 export function takeRow(fold: ClaudeFold, row: Row): void {
   const type = asText(row.value["type"]);
   if (type === null) throw new Error("it has no type");
-  const take = GRAPH.get(type);
-  if (take === undefined) {
-    BESIDE.get(type)?.(fold, row);
+  const beside = BESIDE.get(type);
+  if (beside !== undefined) {
+    beside(fold, row);
     return;
   }
+  const id = asText(row.value["uuid"]);
+  const take = GRAPH.get(type);
+  if (take === undefined && id === null) return;
   const line = lineOf(fold, row.value);
   const taken: TakenRow = { row, line, at: timeOf(row.value["timestamp"]), count: 0 };
   envelope(taken);
-  const kind = take(fold, taken);
-  const id = asText(row.value["uuid"]);
+  // What is not known may still stand between a row and its parent.
+  const kind = take?.(fold, taken) ?? "other";
   if (id !== null) addStep(line.notes, stepOf(taken, id, kind));
 }
 
