@@ -51,8 +51,8 @@ export interface RowFormat<Notes> {
 }
 
 const TEXT_MAX = 256 * 1024;
-const HEAD_BYTES = 64 * 1024;
-const TAIL_BYTES = 64 * 1024;
+const HEAD_BYTES = 16 * 1024;
+const TAIL_BYTES = 32 * 1024;
 /** A head or tail without a single row is looked for so far. */
 const FAR_BYTES = 4 * 1024 * 1024;
 

@@ -126,12 +126,20 @@ describe("who wrote what", () => {
         { kind: "text", text: "Done." },
       ],
     );
-    assert.deepEqual([state.facts.messageCount, state.facts.toolUseCount], [4, 3]);
     assert.deepEqual(
-      state.facts.usage,
-      { inputTokens: 39, cachedTokens: 300, outputTokens: 60, usd: null },
-      "an answer in three rows is counted once",
+      [state.facts.messageCount, state.facts.toolUseCount],
+      [4, 3],
+      "an answer in three rows is one",
     );
+  });
+
+  it("what an answer used is counted once, though each of its rows repeats it", async () => {
+    const { state } = await reading(
+      main()
+        .answer([bash("b1", "ls"), bash("b2", "ls")])
+        .says("Done."),
+    );
+    assert.deepEqual(state.facts.usage, { inputTokens: 26, cachedTokens: 200, outputTokens: 40, usd: null });
   });
 
   it("a title given by a person stays before the agent's own", async () => {
@@ -261,7 +269,7 @@ describe("large and broken", () => {
       `<persisted-output>\nOutput too large (90KB). Full output saved to: ${path}\n\nPreview (first 2KB):\nall of\n</persisted-output>`;
     const row = main().answer([bash("b1", "cat"), bash("b2", "cat")]);
     row
-      .result("b1", stub(`/home/x/.claude/projects/-w-app/${S}/tool-results/out-1.txt`))
+      .result("b1", stub(`/h/.claude/projects/-w-app/${S}/tool-results/out-1.txt`))
       .result("b2", stub("/etc/secret.txt"));
     await lay(root, { [MAIN]: row, [`-w-app/${S}/tool-results/out-1.txt`]: "all of it" });
     const { entries } = await readAll(claudeCode, await find());
