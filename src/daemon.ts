@@ -11,6 +11,7 @@ import type { Driver } from "./drivers/port.ts";
 import { createDrivers } from "./drivers/registry.ts";
 import type { EngineDeps, Service } from "./engine/deps.ts";
 import { Keeper } from "./engine/keeper.ts";
+import { Retention } from "./engine/retention.ts";
 import { Rollout } from "./engine/rollout.ts";
 import { Runner } from "./engine/runner.ts";
 import { Scout } from "./engine/scout.ts";
@@ -121,6 +122,7 @@ async function compose(parts: Parts): Promise<Daemon> {
     runner,
     new Keeper(engineDeps, runner),
     new Scout(engineDeps, runner),
+    new Retention(engineDeps),
   ];
   for (const service of services) {
     await service.run();

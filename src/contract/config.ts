@@ -31,6 +31,18 @@ export const AgentCommand = z.strictObject({
 });
 export type AgentCommand = z.infer<typeof AgentCommand>;
 
+/** How long transcripts are kept, and how much of them. Lineage, results and receipts always stay. */
+export const Keep = z.strictObject({
+  days: z.number().min(0).nullable().default(null).describe("older entries are removed; null keeps all"),
+  megabytes: z
+    .number()
+    .min(0)
+    .nullable()
+    .default(null)
+    .describe("beyond it the entries of the oldest sessions are removed; null keeps all"),
+});
+export type Keep = z.infer<typeof Keep>;
+
 /** `kinfold.yaml`, `KINFOLD_*` and flags, validated by this one schema. */
 export const Config = z.strictObject({
   host: z.string().default("127.0.0.1").describe("the address to listen on"),
@@ -56,10 +68,12 @@ export const Config = z.strictObject({
           .enum(["isolated", "shared"])
           .default("isolated")
           .describe("isolated: sees only itself; shared: sees all that are shared"),
+        keep: Keep.optional(),
       }),
     )
     .default({})
     .describe("scopes by name; one that is not named is isolated"),
+  keep: Keep.prefault({}),
   callback: CallbackPatch.default({}),
   triggers: z
     .strictObject({

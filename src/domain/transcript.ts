@@ -5,13 +5,17 @@ import { oneLine, visible } from "./text.ts";
 export function transcriptText(
   entries: readonly Entry[],
   format: "text" | "markdown",
-  head: { title: string; agent: string },
+  head: { title: string; agent: string; keptFrom?: number },
 ): string {
   const write = format === "text" ? textEntry : markdownEntry;
   const title = oneLine(head.title, 200);
   const agent = oneLine(head.agent);
   const first = format === "text" ? `${title}\n${agent}` : `# ${title}\n\nAgent: ${agent}`;
-  return `${[first, ...entries.map((entry) => write(entry, agent))].join("\n\n")}\n`;
+  const removed =
+    (head.keptFrom ?? 0) > 0
+      ? [`(${head.keptFrom} earlier entries were removed, as the scope keeps no more.)`]
+      : [];
+  return `${[first, ...removed, ...entries.map((entry) => write(entry, agent))].join("\n\n")}\n`;
 }
 
 /** Every line of an entry is indented; only headings stand at the margin. */

@@ -65,6 +65,7 @@ export const entries: Read<"entries"> = async (deps, caller, input) => {
     first: rows[0]?.index ?? 0,
     last: rows.at(-1)?.index ?? -1,
     total: session.entryCount,
+    keptFrom: await deps.store.read.retention.keptFrom(session.id),
   };
 };
 
@@ -78,7 +79,10 @@ export const transcript: Read<"transcript"> = async (deps, caller, input) => {
     after = page.at(-1)!.index;
   }
   const title = session.name ?? session.title ?? session.shortId;
-  return { text: transcriptText(rows.map(viewEntry), input.format, { title, agent: session.agent }) };
+  const keptFrom = await deps.store.read.retention.keptFrom(session.id);
+  return {
+    text: transcriptText(rows.map(viewEntry), input.format, { title, agent: session.agent, keptFrom }),
+  };
 };
 
 export const inbox: Read<"inbox"> = async (deps, caller, input) => {

@@ -76,6 +76,7 @@ export interface Reads {
   readonly entries: EntryReads;
   readonly triggers: TriggerReads;
   readonly checkpoints: CheckpointReads;
+  readonly retention: RetentionReads;
   readonly leases: LeaseReads;
   readonly tokens: TokenReads;
   readonly trees: { byId(rootId: string): Promise<TreeRecord | null> };
@@ -213,6 +214,42 @@ export interface CheckpointReads {
   ofSession(sessionId: string): Promise<CheckpointRecord[]>;
 }
 
+/** A session of which entries may be removed, the oldest first. */
+export interface Prunable {
+  readonly id: string;
+  readonly rootId: string;
+  readonly createdAt: number;
+  readonly entryCount: number;
+  /** Its round is open: nothing of it is removed. */
+  readonly isOpen: boolean;
+  /** Entries before this one are gone. */
+  readonly entriesFrom: number;
+  /** Entries before this one are counted in `bytes`. */
+  readonly measuredTo: number;
+  readonly bytes: number;
+}
+
+export interface RetentionReads {
+  scopes(): Promise<string[]>;
+  /** Those with entries left, oldest first. */
+  sessions(
+    scope: string,
+    page: { after?: Pick<Prunable, "createdAt" | "id">; limit: number },
+  ): Promise<Prunable[]>;
+  /** The first entry that is still there. */
+  keptFrom(sessionId: string): Promise<number>;
+}
+
+export interface RetentionWrites {
+  /** Counts at most so many entries more. */
+  measure(sessionId: string, limit: number): Promise<{ bytes: number; isDone: boolean }>;
+  /** Removes at most so many of the oldest entries, of those older than a time; null is any. */
+  prune(
+    sessionId: string,
+    what: { olderThan: number | null; limit: number },
+  ): Promise<{ removed: number; bytes: number; isDone: boolean }>;
+}
+
 export interface TokenReads {
   byHash(hash: string): Promise<TokenRecord | null>;
   /** API keys, oldest first. */
@@ -234,6 +271,7 @@ export interface Tx extends Reads {
   readonly entries: EntryReads & EntryWrites;
   readonly triggers: TriggerReads & TriggerWrites;
   readonly checkpoints: CheckpointReads & { add(record: CheckpointRecord): Promise<void> };
+  readonly retention: RetentionReads & RetentionWrites;
   readonly leases: LeaseReads & LeaseWrites;
   readonly tokens: TokenReads & {
     add(token: TokenRecord): Promise<void>;

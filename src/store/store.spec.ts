@@ -7,6 +7,7 @@ import { budgetRules } from "./budget.spec.ts";
 import { feedRules } from "./feed.spec.ts";
 import type { Commit, Store } from "./port.ts";
 import { recordRules } from "./record.spec.ts";
+import { retentionRules } from "./retention.spec.ts";
 import { aChild, aMessage, anEvent, aSession } from "./sample.spec.ts";
 
 /** A place that holds a store; opening it twice at once is for the place to refuse. */
@@ -43,6 +44,7 @@ export function storeSuite(suite: Suite): void {
     lifeRules(suite);
     recordRules(fresh);
     budgetRules(fresh);
+    retentionRules(fresh);
     feedRules(fresh);
   });
 }

@@ -3,6 +3,7 @@ import { entryReads, entryWrites } from "./entry.ts";
 import { leaseReads, leaseWrites } from "./lease.ts";
 import { messageReads, messageWrites } from "./message.ts";
 import type { NewEvent, Reads, Tx } from "./port.ts";
+import { retentionReads, retentionWrites } from "./retention.ts";
 import { sessionReads, sessionWrites } from "./session.ts";
 import type { Query, Row, Sql } from "./sql.ts";
 import { tokenReads, tokenWrites } from "./token.ts";
@@ -18,6 +19,7 @@ export function readsOver(q: Query): Reads {
     entries: entryReads(q),
     triggers: triggerReads(q),
     checkpoints: checkpointReads(q),
+    retention: retentionReads(q),
     leases: leaseReads(q),
     tokens: tokenReads(q),
     trees: treeReads(q),
@@ -113,6 +115,10 @@ export class OpenTx implements Tx {
 
   get checkpoints(): Tx["checkpoints"] {
     return { ...checkpointReads(this.#q), ...checkpointWrites(this.#q, this.rootId) };
+  }
+
+  get retention(): Tx["retention"] {
+    return { ...retentionReads(this.#q), ...retentionWrites(this.#q, this.rootId) };
   }
 
   get leases(): Tx["leases"] {

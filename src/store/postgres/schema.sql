@@ -114,6 +114,16 @@ CREATE TABLE receipts (
   CONSTRAINT receipts_turn_id_fkey FOREIGN KEY (turn_id) REFERENCES turns(id)
 );
 
+CREATE TABLE retention (
+  session_id text COLLATE "C" NOT NULL,
+  root_id text COLLATE "C" NOT NULL,
+  entries_from bigint NOT NULL,
+  measured_to bigint NOT NULL,
+  bytes bigint NOT NULL,
+  CONSTRAINT retention_pkey PRIMARY KEY (session_id),
+  CONSTRAINT retention_session_id_fkey FOREIGN KEY (session_id) REFERENCES sessions(id)
+);
+
 CREATE TABLE sessions (
   id text COLLATE "C" NOT NULL,
   root_id text COLLATE "C" NOT NULL,
@@ -269,6 +279,7 @@ CREATE INDEX messages_root ON messages USING btree (root_id);
 CREATE UNIQUE INDEX messages_session ON messages USING btree (session_id, "position");
 CREATE INDEX messages_turn ON messages USING btree (turn_id) WHERE (turn_id IS NOT NULL);
 CREATE INDEX receipts_root ON receipts USING btree (root_id);
+CREATE INDEX retention_root ON retention USING btree (root_id);
 CREATE INDEX sessions_created ON sessions USING btree (created_at, id);
 CREATE UNIQUE INDEX sessions_key ON sessions USING btree (key_caller, key) WHERE (key IS NOT NULL);
 CREATE INDEX sessions_name ON sessions USING btree (name) WHERE (name IS NOT NULL);

@@ -124,6 +124,16 @@ CREATE TABLE receipts (
 
 CREATE INDEX receipts_root ON receipts (root_id);
 
+CREATE TABLE retention (
+  session_id TEXT NOT NULL PRIMARY KEY REFERENCES sessions (id),
+  root_id TEXT NOT NULL,
+  entries_from INTEGER NOT NULL,
+  measured_to INTEGER NOT NULL,
+  bytes INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX retention_root ON retention (root_id);
+
 CREATE TABLE sessions (
   id TEXT NOT NULL PRIMARY KEY,
   root_id TEXT NOT NULL,

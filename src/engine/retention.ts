@@ -1,0 +1,134 @@
+import { setImmediate as others } from "node:timers/promises";
+import type { Keep } from "../contract/index.ts";
+import { count } from "../domain/text.ts";
+import type { Prunable } from "../store/port.ts";
+import type { EngineDeps, Service } from "./deps.ts";
+
+const FIRST_MS = 60_000;
+const PASS_MS = 10 * 60_000;
+const DAY_MS = 86_400_000;
+const MEGABYTE = 1_000_000;
+const PAGE = 100;
+/** As many as one write removes, so that nobody waits for it. */
+const SLICE = 100;
+
+/**
+ * Removes entries beyond what a scope keeps, a little at a time. Sessions at work keep everything, and
+ * of every session its place, turns, results and receipts stay.
+ */
+export class Retention implements Service {
+  readonly name = "retention";
+  readonly #deps: EngineDeps;
+  #timer: NodeJS.Timeout | null = null;
+  #pass: Promise<void> = Promise.resolve();
+  #isStopped = false;
+
+  constructor(deps: EngineDeps) {
+    this.#deps = deps;
+  }
+
+  async run(): Promise<void> {
+    const { keep, scopes } = this.#deps.config;
+    const isLimited = [keep, ...Object.values(scopes).map((scope) => scope.keep)].some(
+      (each) => each !== undefined && (each.days !== null || each.megabytes !== null),
+    );
+    if (isLimited) this.#passIn(FIRST_MS);
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    await this.#pass;
+  }
+
+  /** Once through every scope. */
+  async pass(): Promise<void> {
+    const { keep, scopes } = this.#deps.config;
+    for (const scope of await this.#deps.store.read.retention.scopes()) {
+      const { days, megabytes } = scopes[scope]?.keep ?? keep;
+      if (days !== null) await this.#byAge(scope, days);
+      if (megabytes !== null) await this.#bySize(scope, megabytes * MEGABYTE);
+    }
+  }
+
+  async #byAge(scope: string, days: Keep["days"] & number): Promise<void> {
+    const olderThan = this.#deps.now() - days * DAY_MS;
+    for await (const session of this.#sessions(scope)) {
+      if (session.createdAt >= olderThan) return;
+      if (!session.isOpen) await this.#prune(session, olderThan);
+    }
+  }
+
+  async #bySize(scope: string, bytesMax: number): Promise<void> {
+    let bytes = 0;
+    for await (const session of this.#sessions(scope)) bytes += await this.#measured(session);
+    for await (const session of this.#sessions(scope)) {
+      if (bytes <= bytesMax) return;
+      if (!session.isOpen) bytes -= await this.#prune(session, null);
+    }
+  }
+
+  async *#sessions(scope: string): AsyncGenerator<Prunable> {
+    let after: Prunable | undefined;
+    for (;;) {
+      const page = await this.#deps.store.read.retention.sessions(scope, {
+        limit: PAGE,
+        ...(after === undefined ? {} : { after }),
+      });
+      for (const session of page) {
+        if (this.#isStopped) return;
+        yield session;
+      }
+      after = page.at(-1);
+      if (after === undefined || page.length < PAGE) return;
+    }
+  }
+
+  async #measured(session: Prunable): Promise<number> {
+    let { bytes } = session;
+    for (let isDone = session.measuredTo >= session.entryCount; !isDone && !this.#isStopped;) {
+      const more = await this.#deps.store.write(session.rootId, (tx) =>
+        tx.retention.measure(session.id, SLICE),
+      );
+      bytes += more.bytes;
+      ({ isDone } = more);
+      await others();
+    }
+    return bytes;
+  }
+
+  /** How many bytes fewer there are. */
+  async #prune(session: Prunable, olderThan: number | null): Promise<number> {
+    let bytes = 0;
+    let removed = 0;
+    for (let isDone = false; !isDone && !this.#isStopped;) {
+      const gone = await this.#deps.store.write(session.rootId, async (tx) => {
+        const pruned = await tx.retention.prune(session.id, { olderThan, limit: SLICE });
+        if (pruned.isDone && removed + pruned.removed > 0) {
+          const text = `${count(removed + pruned.removed, "entry", "entries")} removed, as the scope keeps no more`;
+          const data = { removed: removed + pruned.removed };
+          tx.append({ sessionId: session.id, type: "notice", text, data, at: this.#deps.now() });
+        }
+        return pruned;
+      });
+      bytes += gone.bytes;
+      removed += gone.removed;
+      ({ isDone } = gone);
+      await others();
+    }
+    return bytes;
+  }
+
+  #passIn(ms: number): void {
+    this.#timer = setTimeout(() => {
+      this.#pass = this.pass()
+        .catch((error: unknown) =>
+          this.#deps.log.error({ err: error }, "entries were not removed; the next pass tries again"),
+        )
+        .finally(() => {
+          if (!this.#isStopped) this.#passIn(PASS_MS);
+        });
+    }, ms);
+    this.#timer.unref();
+  }
+}
