@@ -14,7 +14,8 @@ export type HistoryFormat = "claude-code" | "codex" | "opencode" | "gemini";
  * An implementer must never write, create, lock or touch anything below the agent's own folders (files
  * are opened for reading only; a database is opened so that no file appears beside it), never hold a
  * whole file, and never throw because of what a file contains: a bad line is counted in `bad`, a file
- * that cannot be read at all is a `Problem`. It never takes a state from a file's age, never trusts a
+ * that cannot be read at all is a `Problem` to `discover` and `glance`; `read` and `tail` reject with the
+ * system's own error when it cannot be opened, and for nothing else. It never takes a state from a file's age, never trusts a
  * path's spelling where a record says the same, and never decides a status: it gathers facts, and
  * `family.ts` and `status.ts` judge them.
  *

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, readlinkSync } from "node:fs";
 import { readdir, readlink } from "node:fs/promises";
 
 /** What the system says about processes. Nothing is ever sent to one of them. */
@@ -8,6 +8,8 @@ export interface ProcessProbe {
    * Linux), or null when there is none. `undefined` where the system does not say.
    */
   startOf(pid: number): string | null | undefined;
+  /** The name of the space our pids are counted in (`pid:[4026531836]`); null where there is none. */
+  space(): string | null;
   /** Whether there is a process with this pid, whoever it is. */
   exists(pid: number): boolean;
   /** For each of these files that a process holds open, its pid. Empty where the system does not say. */
@@ -15,7 +17,7 @@ export interface ProcessProbe {
 }
 
 /** The machine's own processes. */
-export const systemProbe: ProcessProbe = { startOf, exists, holders };
+export const systemProbe: ProcessProbe = { startOf, space, exists, holders };
 
 function startOf(pid: number): string | null | undefined {
   if (process.platform !== "linux") return exists(pid) ? undefined : null;
@@ -25,6 +27,14 @@ function startOf(pid: number): string | null | undefined {
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     const isZombie = fields[0] === "Z" || fields[0] === "X";
     return isZombie ? null : (fields[19] ?? null);
+  } catch {
+    return null;
+  }
+}
+
+function space(): string | null {
+  try {
+    return readlinkSync("/proc/self/ns/pid");
   } catch {
     return null;
   }

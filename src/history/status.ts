@@ -94,8 +94,11 @@ function byResult({ call, facts }: SubagentEvidence): Judgement | null {
   };
 }
 
+/** A file also grows by its last row, and not every end is reported: an end that was written counts. */
 function bySight({ seenWorking, facts }: SubagentEvidence): Judgement | null {
-  return seenWorking === null ? null : likely("running", seenWorking, facts?.lastAt ?? null);
+  const kind = facts?.ending.kind;
+  if (seenWorking === null || kind === "ended" || kind === "failed" || kind === "interrupted") return null;
+  return likely("running", seenWorking, facts?.lastAt ?? null);
 }
 
 function byEnding(evidence: SubagentEvidence): Judgement | null {

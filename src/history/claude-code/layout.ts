@@ -1,6 +1,6 @@
 import type { Dirent } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import type { FoundSession, Place, Problem } from "../port.ts";
 
 export const FORMAT = "claude-code";
@@ -53,47 +53,49 @@ async function* inProject(look: Look, folder: string, nestedMax: number): AsyncG
     const path = join(folder, entry.name);
     if (entry.name === "subagents") yield* inSubagents(look, path, null);
     else if (names.has(`${entry.name}.jsonl`) || SESSION_NAME.test(entry.name)) {
-      yield* inSubagents(look, join(path, "subagents"), entry.name);
+      yield* inSubagents(look, join(path, "subagents"), { id: entry.name, folder: path });
     } else if (nestedMax > 0) yield* inProject(look, path, nestedMax - 1);
   }
 }
 
+/** A session's own folder, where the layout has one. */
+interface Owner {
+  readonly id: string;
+  readonly folder: string;
+}
+
 /** Flat at every depth; workflows have a folder for each run. */
-async function* inSubagents(
-  look: Look,
-  folder: string,
-  sessionId: string | null,
-): AsyncGenerator<FoundSession> {
+async function* inSubagents(look: Look, folder: string, owner: Owner | null): AsyncGenerator<FoundSession> {
   const entries = await list(look, folder);
-  yield* allOf(agentsIn(look, { folder, entries, sessionId, runId: null }));
+  yield* allOf(agentsIn(look, { folder, entries, owner, runId: null }));
   if (!entries.some(({ name }) => name === "workflows")) return;
   for (const run of await foldersIn(look, join(folder, "workflows"))) {
-    const runId = run.slice(run.lastIndexOf("/") + 1);
-    yield* allOf(agentsIn(look, { folder: run, entries: await list(look, run), sessionId, runId }));
+    const inRun = { folder: run, entries: await list(look, run), owner, runId: basename(run) };
+    yield* allOf(agentsIn(look, inRun));
   }
 }
 
 interface AgentFolder {
   readonly folder: string;
   readonly entries: readonly Dirent[];
-  readonly sessionId: string | null;
+  readonly owner: Owner | null;
   readonly runId: string | null;
 }
 
 function agentsIn(
   look: Look,
-  { folder, entries, sessionId, runId }: AgentFolder,
+  { folder, entries, owner, runId }: AgentFolder,
 ): Promise<FoundSession | null>[] {
   return entries.flatMap(({ name }) => {
     const id = AGENT_FILE.exec(name)?.[1];
-    return id === undefined ? [] : [agentFile(look, { path: join(folder, name), id, sessionId, runId })];
+    return id === undefined ? [] : [agentFile(look, { path: join(folder, name), id, owner, runId })];
   });
 }
 
 function fileIn(look: Look, folder: string, name: string): Promise<FoundSession | null> {
   const path = join(folder, name);
   const agentId = AGENT_FILE.exec(name)?.[1];
-  if (agentId !== undefined) return agentFile(look, { path, id: agentId, sessionId: null, runId: null });
+  if (agentId !== undefined) return agentFile(look, { path, id: agentId, owner: null, runId: null });
   const id = name.slice(0, -".jsonl".length);
   const extra: Extra = { sidecar: null, folder: join(folder, id), runId: null };
   const key = keyOf(look, id, path);
@@ -102,27 +104,21 @@ function fileIn(look: Look, folder: string, name: string): Promise<FoundSession 
 
 function agentFile(
   look: Look,
-  {
-    path,
-    id,
-    sessionId,
-    runId,
-  }: { path: string; id: string; sessionId: string | null; runId: string | null },
+  { path, id, owner, runId }: { path: string; id: string; owner: Owner | null; runId: string | null },
 ): Promise<FoundSession | null> {
-  const folder =
-    sessionId === null ? null : path.slice(0, path.lastIndexOf(`/${sessionId}/`) + sessionId.length + 1);
-  const extra: Extra = { sidecar: `${path.slice(0, -".jsonl".length)}.meta.json`, folder, runId };
+  const sidecar = `${path.slice(0, -".jsonl".length)}.meta.json`;
+  const extra: Extra = { sidecar, folder: owner?.folder ?? null, runId };
   // Without a session's folder only the rows say whose it is, and ids alone may come twice.
-  const inside = sessionId ?? path.slice(look.root.length + 1, path.lastIndexOf("/"));
+  const inside = owner?.id ?? relative(look.root, dirname(path));
   const key = keyOf(look, [inside, ...(runId === null ? [] : [runId]), id].join("/"), path);
-  const rootKey = sessionId === null ? null : `${FORMAT}:${sessionId}`;
+  const rootKey = owner === null ? null : `${FORMAT}:${owner.id}`;
   return found(look, { path, id, key, rootKey, isSubagent: true, extra });
 }
 
 /** The same id in a second folder (a copy of a project) is told apart by where it lies. */
 function keyOf(look: Look, name: string, path: string): string {
   const key = `${FORMAT}:${name}`;
-  const own = look.keys.has(key) ? `${key}@${path.slice(look.root.length + 1)}` : key;
+  const own = look.keys.has(key) ? `${key}@${relative(look.root, path)}` : key;
   look.keys.add(own);
   return own;
 }

@@ -11,6 +11,7 @@ const root = fileURLToPath(new URL("fixtures", import.meta.url));
 /** The process of the recorded registry, as a machine would show it. */
 const probe = (start: string | null): ProcessProbe => ({
   startOf: () => start,
+  space: () => null,
   exists: () => start !== null,
   holders: async () => new Map(),
 });

@@ -38,7 +38,7 @@ function liveOf(record: Readonly<Record<string, unknown>>, probe: ProcessProbe):
     startedAt: timeOf(record["startedAt"]),
     alive,
     doing: alive === false ? null : doing,
-    how: alive === false ? `its process ${pid} is gone` : `its process ${pid} is alive${says}`,
+    how: HOW[String(alive) as keyof typeof HOW].replace("$", String(pid)) + (alive === false ? "" : says),
   };
 }
 
@@ -47,6 +47,9 @@ function isAlive(
   pid: number,
   probe: ProcessProbe,
 ): boolean | null {
+  // A process of another container cannot be seen from here, and its pid may be someone else's.
+  const space = /pid:\[\d+\]$/u.exec(asText(record["pidDomain"]) ?? "")?.[0];
+  if (space !== undefined && space !== (probe.space() ?? space)) return null;
   const start = probe.startOf(pid);
   if (start === null) return false;
   const written = record["procStart"];
@@ -54,6 +57,12 @@ function isAlive(
   if (start === undefined || known === null) return probe.exists(pid) ? null : false;
   return start === known;
 }
+
+const HOW = {
+  true: "its process $ is alive",
+  false: "its process $ is gone",
+  null: "whether its process $ is alive cannot be seen from here",
+} as const;
 
 /** `shell`: a person works in its shell, the agent does not. */
 const DOING: ReadonlyMap<string, LiveSession["doing"]> = new Map([

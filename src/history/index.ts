@@ -1,0 +1,5 @@
+import { claudeCode } from "./claude-code/index.ts";
+import type { HistoryReader } from "./port.ts";
+
+/** Every reader there is, one for each format. */
+export const historyReaders: readonly HistoryReader[] = [claudeCode];
