@@ -5,7 +5,15 @@ import { asCount, asList, asNumber, asObject, asText } from "../value.ts";
 import { called, movedOn, notified, returned } from "./calls.ts";
 import { answered, asBefore, interrupted, prompted, resulted, turnEnded } from "./ending.ts";
 import { addEntry, callEntry, commandOf, noticed, resultEntry, said, type TakenRow } from "./entries.ts";
-import { type ClaudeFold, inlineKey, type Line, noNotes, pushBounded, type Step } from "./notes.ts";
+import {
+  type ClaudeFold,
+  inlineKey,
+  type Line,
+  type LineNotes,
+  noNotes,
+  pushBounded,
+  type Step,
+} from "./notes.ts";
 import { addStep, rewindBy } from "./rewind.ts";
 import { readTaskNotice } from "./task-notice.ts";
 import { commandText, INTERRUPTS, outputText, readUserRow, textOf, type UserRow } from "./user-row.ts";
@@ -74,10 +82,22 @@ function lineOf(fold: ClaudeFold, value: JsonObject): Line {
   fold.notes.inlineId = id;
   let facts = fold.inline.get(id);
   if (facts === undefined) {
+    if (fold.inline.size >= INLINE_MAX) throw new Error("more sub-agents in one file than anyone starts");
     facts = { ...noFacts(id), isSubagent: true, rootId: fold.facts.id };
     fold.inline.set(id, facts);
   }
-  return { inlineId: id, facts, notes: (fold.notes.inline[inlineKey(id)] ??= noNotes()) };
+  return { inlineId: id, facts, notes: inlineNotes(fold.notes.inline, id) };
+}
+
+const INLINE_MAX = 1000;
+/** So many sidechains can be at work at once; what was noted of older ones is let go. */
+const INLINE_NOTED_MAX = 64;
+
+function inlineNotes(inline: ClaudeFold["notes"]["inline"], id: string): LineNotes {
+  const notes = (inline[inlineKey(id)] ??= noNotes());
+  const keys = Object.keys(inline);
+  if (keys.length > INLINE_NOTED_MAX) delete inline[keys[0] as string];
+  return notes;
 }
 
 /** Sidechain rows that hang together are one sub-agent, called by its id or by its first row's. */
