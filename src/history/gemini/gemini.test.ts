@@ -2,7 +2,7 @@ import { cp } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { provesReader } from "../reader.spec.ts";
 import { gemini } from "./index.ts";
-import { Chat } from "./session.spec.ts";
+import { Recording } from "./session.spec.ts";
 
 const recorded = fileURLToPath(new URL("fixtures", import.meta.url));
 
@@ -11,7 +11,7 @@ provesReader("Gemini CLI", {
   isLines: ({ path }) => path.endsWith(".jsonl"),
   async lay(root) {
     await cp(recorded, root, { recursive: true });
-    const parent = new Chat("parent00-1").user("Look").calls({
+    const parent = new Recording("parent00-1").user("Look").calls({
       id: "c1",
       name: "codebase_investigator",
       agentId: "child000-1",
@@ -20,11 +20,13 @@ provesReader("Gemini CLI", {
     });
     parent.answer("It is fine.").row({ $rewindTo: "parent00-1-3" }).user("Again").answer("Still fine.");
     await parent.write(root);
-    const child = new Chat("child000-1", { kind: "subagent", directories: ["/w/app"] });
+    const child = new Recording("child000-1", { kind: "subagent", directories: ["/w/app"] });
     child.user("Look at Y").answer("Looking.", { thoughts: [{ subject: "Where", description: "is Y?" }] });
     child.calls({ id: "c2", name: "complete_task", result: [{ functionResponse: { id: "c2" } }] });
     await child.write(root, "tmp/app/chats/parent00-1/child000-1.jsonl");
-    const old = new Chat("old00000-1").user("Old\nprompt").answer('Old answer, with "quotes" and {braces].');
+    const old = new Recording("old00000-1")
+      .user("Old\nprompt")
+      .answer('Old answer, with "quotes" and {braces].');
     await old.writeWhole(root, { summary: "An old one" });
   },
 });

@@ -9,7 +9,7 @@ import { gemini } from "./index.ts";
 type Fields = Record<string, unknown>;
 
 /** Writes the rows of one session as Gemini CLI would. */
-export class Chat {
+export class Recording {
   readonly id: string;
   readonly rows: Fields[] = [];
   #second = 0;

@@ -7,7 +7,7 @@ import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { Problem } from "../port.ts";
 import { gemini } from "./index.ts";
-import { Chat, families, readRoot } from "./session.spec.ts";
+import { Recording, families, readRoot } from "./session.spec.ts";
 
 const recorded = fileURLToPath(new URL("fixtures", import.meta.url));
 const TALK = "31e64e9a-a358-44a5-8e94-e40f8bd20321";
@@ -73,7 +73,7 @@ describe("Gemini CLI's sessions", () => {
   });
   after(() => rm(folder, { recursive: true, force: true }));
 
-  const stateOf = async (chat: Chat): Promise<string> => {
+  const stateOf = async (chat: Recording): Promise<string> => {
     const root = fresh();
     await chat.write(root);
     const family = (await families(root)).get(chat.id);
@@ -87,7 +87,7 @@ describe("Gemini CLI's sessions", () => {
   });
 
   it("its state is how its file stops, and never certain where nothing confirms it", async () => {
-    const asked = () => new Chat("s").user("Do X");
+    const asked = () => new Recording("s").user("Do X");
     assert.equal(await stateOf(asked()), "interrupted guess");
     assert.equal(await stateOf(asked().answer("Done.")), "completed likely");
     assert.equal(await stateOf(asked().answer("")), "interrupted guess");
@@ -108,7 +108,7 @@ describe("Gemini CLI's sessions", () => {
 
   it("a rewind leaves behind what came after, and the session stands where it stood before", async () => {
     const root = fresh();
-    const chat = new Chat("s").user("One").answer("First.").user("Two").answer("Second.");
+    const chat = new Recording("s").user("One").answer("First.").user("Two").answer("Second.");
     chat.row({ $rewindTo: "s-3" });
     await chat.write(root);
     const { leftBehind, state } = (await readRoot(root)).get("s")!.reading;
@@ -130,7 +130,7 @@ describe("Gemini CLI's sessions", () => {
 
   it("a message that is written again is the same entry, and what it used counts once", async () => {
     const root = fresh();
-    const chat = new Chat("s").user("Do X").answer("Working");
+    const chat = new Recording("s").user("Do X").answer("Working");
     const first = chat.rows.at(-1) as Record<string, unknown>;
     chat.row({ ...first, content: "Working on it.", tokens: { input: 30, output: 2, cached: 4 } });
     await chat.write(root);
@@ -145,7 +145,7 @@ describe("Gemini CLI's sessions", () => {
 
   it("compression takes nothing away: what it dropped stays, what it wrote is a notice", async () => {
     const root = fresh();
-    const chat = new Chat("s").user("One").answer("First.").user("Two").answer("Second.");
+    const chat = new Recording("s").user("One").answer("First.").user("Two").answer("Second.");
     const kept = chat.messages.slice(2);
     const summary = {
       id: "sum",
@@ -176,10 +176,10 @@ describe("Gemini CLI's sessions", () => {
         { functionResponse: { id, response: status === "error" ? { error: "it broke" } : { output: "ok" } } },
       ],
     });
-    const top = new Chat("top").user("Go").calls(spawn("c1", "a", "success"), spawn("c2", "b", "error"));
+    const top = new Recording("top").user("Go").calls(spawn("c1", "a", "success"), spawn("c2", "b", "error"));
     await top.answer("All done.").write(root);
     const sub = (id: string) =>
-      new Chat(id, { kind: "subagent", directories: ["/w/app"] }).user(`Work of ${id}`);
+      new Recording(id, { kind: "subagent", directories: ["/w/app"] }).user(`Work of ${id}`);
     await sub("a")
       .calls(spawn("c3", "deep", "success"))
       .answer("Done.")
@@ -213,11 +213,11 @@ describe("Gemini CLI's sessions", () => {
 
   it("the project's folder is known by its marker, by its hash, or as the agent said it", async () => {
     const cwdOf = async (
-      lay: (root: string, chat: Chat) => Promise<void>,
+      lay: (root: string, chat: Recording) => Promise<void>,
       projectHash = "0",
     ): Promise<unknown> => {
       const root = fresh();
-      const chat = new Chat("s", { projectHash });
+      const chat = new Recording("s", { projectHash });
       chat.row({
         $set: {
           messages: [
@@ -252,7 +252,10 @@ describe("Gemini CLI's sessions", () => {
 
   it("an old file, one JSON object, reads the same as lines, and a copy of it in lines is read instead", async () => {
     const root = fresh();
-    const chat = new Chat("s").user('A "prompt"\nwith [brackets}').calls(call("success")).answer("Done.");
+    const chat = new Recording("s")
+      .user('A "prompt"\nwith [brackets}')
+      .calls(call("success"))
+      .answer("Done.");
     const path = await chat.writeWhole(root, { summary: "Old" });
     const old = (await readRoot(root)).get("s")!;
     assert.equal(old.found.path, path);
@@ -266,7 +269,7 @@ describe("Gemini CLI's sessions", () => {
 
   it("an old file with nothing before its list, nothing in it, or torn at any byte is read as far as it goes", async () => {
     const root = fresh();
-    const chat = new Chat("s").user("One").answer("First.");
+    const chat = new Recording("s").user("One").answer("First.");
     const path = await chat.writeWhole(root);
     const found = (await readRoot(root)).get("s")!.found;
     const message = JSON.stringify(chat.messages[0]);
@@ -287,7 +290,7 @@ describe("Gemini CLI's sessions", () => {
 
   it("what is no session is named with a reason, and the rest is found", async () => {
     const root = fresh();
-    await new Chat("s").user("Hi").write(root);
+    await new Recording("s").user("Hi").write(root);
     await mkdir(join(root, "tmp/app/chats/session-x.jsonl"));
     await writeFile(join(root, "tmp/app/logs.json"), "[]");
     const problems: Problem[] = [];
@@ -303,7 +306,7 @@ describe("Gemini CLI's sessions", () => {
   });
 
   it("its root is in the home, or where the agent was told that the home is", () => {
-    assert.deepEqual(gemini.roots({ home: "/home/p", env: {} }), ["/home/p/.gemini"]);
-    assert.deepEqual(gemini.roots({ home: "/home/p", env: { GEMINI_CLI_HOME: "/x" } }), ["/x/.gemini"]);
+    assert.deepEqual(gemini.roots({ home: "/h", env: {} }), ["/h/.gemini"]);
+    assert.deepEqual(gemini.roots({ home: "/h", env: { GEMINI_CLI_HOME: "/x" } }), ["/x/.gemini"]);
   });
 });
