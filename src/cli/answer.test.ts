@@ -283,4 +283,21 @@ describe("profiles and agents", () => {
     assert.match(out, /limit 4 turns, 2 min 30 s/);
     assert.match((await kinfold("spawn", "--usd", "much", "hi")).err, /Write a number, such as 10 or 2\.5/);
   });
+  it("a session that waits for its budget is in the inbox, and goes on when its limit is raised", async () => {
+    const script = "sim> usage 50 50 0\nsim> say one";
+    await kinfold("run", "--agent", "sim", "--name", "spender", "--tokens", "100", script);
+    await kinfold("tell", "spender", "sim> say two");
+    for (;;) {
+      if (/budget is used up[^]*kinfold limit spender/.test((await kinfold("inbox")).out)) break;
+      await pause(50);
+    }
+    assert.match((await kinfold("limit", "spender")).out, /spender may use 100 tokens; used so far/);
+    assert.match((await kinfold("limit", "spender", "--none", "--usd", "1")).err, /leave the others out/);
+    assert.match(
+      (await kinfold("limit", "spender", "--tokens", "100000")).out,
+      /✓ spender may use 100k tokens/,
+    );
+    assert.match((await kinfold("wait", "spender")).out, /two/);
+    assert.match((await kinfold("limit", "spender", "--none")).out, /may use any amount/);
+  });
 });

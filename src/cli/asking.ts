@@ -128,7 +128,7 @@ export function answerCommands(need: Pick<Need, "kind" | "session" | "trigger">)
     case "Permission":
       return [`${start} --allow`, `${start} --deny`];
     case "Limit":
-      return [`kinfold cancel ${name}`];
+      return [`kinfold limit ${name} --usd …`, `kinfold cancel ${name}`];
     case "Question": {
       const questions = need.trigger === null ? [] : questionsOf(need.trigger);
       if (questions.length > 1) return [`${start} ${questions.map((each) => `${each.id}=…`).join(" ")}`];

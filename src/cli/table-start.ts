@@ -113,6 +113,26 @@ export const START: readonly CommandRow[] = [
     load: () => import("./commands/wait.ts"),
   },
   {
+    name: "limit",
+    summary: "Change what a session and those below it may spend.",
+    about:
+      "One that waits for its budget goes on by itself. Without flags it says what holds and what is used.",
+    args: [{ name: "session", summary: "id, short id or name", required: true, completes: "session" }],
+    options: [
+      { flags: "--usd <amount>", summary: "so many dollars in all", kind: "number" },
+      { flags: "--tokens <count>", summary: "so many tokens in all", kind: "int" },
+      { flags: "--turns <count>", summary: "so many turns in all", kind: "int" },
+      { flags: "--minutes <minutes>", summary: "so long at work in all", kind: "number" },
+      { flags: "--none", summary: "take all its limits away" },
+    ],
+    examples: [
+      ["kinfold limit release --usd 20", "it may spend 20 dollars in all, what is spent included"],
+      ["kinfold limit release", "what holds, and what is used"],
+    ],
+    exits: ["done", "refused", "noDaemon"],
+    load: () => import("./commands/limit.ts"),
+  },
+  {
     name: "cancel",
     summary: "Stop a session and all below it.",
     about: "On a terminal it asks first when there are children below.",
