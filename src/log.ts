@@ -1,5 +1,6 @@
 import { mkdirSync, openSync, writeSync } from "node:fs";
 import path from "node:path";
+import { redact, redactNamed } from "./domain/redact.ts";
 
 /** What daemon code may say. Never `console`: the log is a file that a person reads later. */
 export interface Log {
@@ -63,14 +64,16 @@ interface Said {
 /** A log never throws: of what cannot be written as JSON, the words are kept. */
 function json(said: Said): string {
   try {
-    return JSON.stringify(said, (_key, value: unknown) => plain(value));
+    return JSON.stringify(said, (key, value: unknown) => shown(key, value));
   } catch (error) {
     const { level, time, msg } = said;
-    return JSON.stringify({ level, time, unreadable: String(error), msg });
+    return JSON.stringify({ level, time, unreadable: String(error), msg: redact(msg) });
   }
 }
 
-function plain(value: unknown): unknown {
+/** Without secrets: `key` may be the name of one. */
+function shown(key: string, value: unknown): unknown {
+  if (typeof value === "string") return redactNamed(key, value);
   if (typeof value === "bigint") return value.toString();
   if (!(value instanceof Error)) return value;
   const { name, message, stack, cause, ...more } = value;

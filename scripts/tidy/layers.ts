@@ -31,7 +31,7 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
     only: { "template.ts": ["handlebars", "node:module"] },
     noNode: true,
   },
-  store: { may: ["contract", "log.ts"], types: ["domain"], packages: ["pg", "uuidv7"] },
+  store: { may: ["contract", "domain/redact.ts", "log.ts"], types: ["domain"], packages: ["pg", "uuidv7"] },
   drivers: { may: ["contract", "log.ts"], types: ["domain"], packages: ["@agentclientprotocol/sdk"] },
   history: { may: ["contract", "log.ts"], types: ["domain"], packages: [] },
   workspace: { may: ["contract", "log.ts"], packages: [] },
@@ -68,7 +68,7 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
       "own-agents.ts": ["drivers/registry.ts", "drivers/vendors/index.ts", "log.ts"],
     },
   },
-  "log.ts": { may: [], packages: [] },
+  "log.ts": { may: ["domain/redact.ts"], packages: [] },
 };
 
 /** The composition root sees everything. */

@@ -1,4 +1,5 @@
 import type { Receipt, Usage } from "../contract/index.ts";
+import { redact } from "./redact.ts";
 import { count, duration, oneLine, tokens, visible } from "./text.ts";
 
 export interface FileChangeLike {
@@ -236,7 +237,7 @@ function bounded<T>(commands: T[]): T[] {
 }
 
 function clipped(text: string, max: number): string {
-  const line = visible(text.slice(0, max * 8))
+  const line = visible(redact(text.slice(0, max * 8)))
     .replace(/\s+/g, " ")
     .trim();
   const points = Array.from(line);

@@ -3,7 +3,7 @@ import { keyBlocksIn } from "./secret-block.ts";
 import { spelledIn } from "./secret-command.ts";
 import { namedIn } from "./secret-field.ts";
 import { isSecretValue, nameSays } from "./secret-name.ts";
-import { type Secret, shapesIn, Spans } from "./secret-shape.ts";
+import { type Secret, shapesIn, Spans, type Tail } from "./secret-shape.ts";
 
 /** Nothing shorter can hold a name with its value. */
 const LENGTH_MIN = 7;
@@ -15,36 +15,45 @@ const MARK = /\[redacted: [a-z0-9 .]{1,32}\]/g;
  */
 export function redact(text: string): string {
   if (text.length < LENGTH_MIN) return text;
-  const { all } = secretsIn(text);
-  if (all.length === 0) return text;
-  let shown = "";
-  let at = 0;
-  for (const { start, end, kind } of all) {
-    if (kind === null) continue;
-    shown += `${text.slice(at, start)}${markOf(kind)}`;
-    at = end;
-  }
-  return shown + text.slice(at);
+  const { all } = secretsIn(text, null);
+  return all.length === 0 ? text : shownPart(text, all, { from: 0, to: text.length });
 }
 
-export function markOf(kind: string): string {
+/** A part of a text, with marks in place of its secrets. */
+export function shownPart(
+  text: string,
+  secrets: readonly Secret[],
+  part: { from: number; to: number },
+): string {
+  let shown = "";
+  let at = part.from;
+  for (const { start, end, kind } of secrets) {
+    if (kind === null || end <= part.from) continue;
+    if (start >= part.to) break;
+    shown += text.slice(at, start) + markOf(kind);
+    at = end;
+  }
+  return shown + text.slice(at, Math.max(at, part.to));
+}
+
+function markOf(kind: string): string {
   return `[redacted: ${kind}]`;
 }
 
-/** All secrets of a text, and the marks that stand in it already. */
-export function secretsIn(text: string): Spans {
+/** All secrets of a text, and the marks that stand in it already. `tail` is told what may still go on. */
+export function secretsIn(text: string, tail: Tail | null): Spans {
   const marks: Secret[] = [];
   for (const { index, 0: mark } of text.matchAll(MARK)) {
     marks.push({ start: index, end: index + mark.length, kind: null });
   }
   const known = new Spans([
     ...marks,
-    ...keyBlocksIn(text),
+    ...keyBlocksIn(text, tail),
     ...shapesIn(text),
     ...passwordsInAddresses(text),
     ...spelledIn(text),
   ]);
-  const named = namedIn(text, known);
+  const named = namedIn(text, known, tail);
   return named.length === 0 ? known : new Spans([...named, ...known.all]);
 }
 
@@ -64,6 +73,11 @@ function deep(value: unknown, name: string | null): unknown {
 }
 
 const QUOTED = { quoted: true, spelled: false, next: "end" } as const;
+
+/** A text that stands under a name, as in a record. */
+export function redactNamed(name: string, text: string): string {
+  return named(text, name);
+}
 
 function named(text: string, name: string | null): string {
   const says = name === null ? null : nameSays(name);

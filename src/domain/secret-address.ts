@@ -32,6 +32,8 @@ function userEnd(text: string, start: number, isDatabase: boolean): number | nul
   const found = authority.lastIndexOf("@");
   if (found !== -1) return start + found;
   const end = start + authority.length;
+  // Cut off before its host; a port that was cut off is no password.
+  if (authority.endsWith("…") && /:(?!\d{0,5}…)/.test(authority)) return end - 1;
   if (!isDatabase || text[end] !== "/" || !/:(?!\d{1,5}$)/.test(authority)) return null;
   ADDRESS.lastIndex = end;
   return ADDRESS.test(text) ? ADDRESS.lastIndex - 1 : null;

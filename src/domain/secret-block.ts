@@ -1,9 +1,9 @@
-import type { Secret } from "./secret-shape.ts";
+import type { Secret, Tail } from "./secret-shape.ts";
 
 /** The end of both border lines of a private key; PuTTY's files have a heading of their own. */
 const BORDER = /PRIVATE KEY(?: BLOCK)?(?:-{4,5}| ----)|Private-Lines: \d{1,4}/g;
-const HEAD = /-{0,5} ?BEGIN [A-Z0-9 ]{0,40}$/;
-const FOOT = /-{0,5} ?END [A-Z0-9 ]{0,40}$/;
+const HEAD = /-{2,5} ?BEGIN [A-Z0-9 ]{0,40}$/;
+const FOOT = /-{2,5} ?END [A-Z0-9 ]{0,40}$/;
 const BORDER_MAX = 64;
 /** What stands between two lines of a key: breaks, also written as `\n`; quotes of source code; numbers of lines. */
 const BETWEEN = /(?:\s|\\{1,4}[nrt]|["',;>|#*→]|\+(?=[\s"'])|\d{1,6}[\t→:|]){0,64}/y;
@@ -14,25 +14,40 @@ const END = /(?:\s|\\{1,4}[nrt]){0,64}-{4,5} ?END [A-Z0-9 ]{0,40}PRIVATE KEY(?: 
 const LINE_MIN = 16;
 const SHORT_MAX = 3;
 const KEY_MIN = 16;
+/** Without its first border, more is needed to know a key. */
+const HEADLESS_MIN = 40;
 
 /** Private keys in their own format, whole or cut off at either end. */
-export function keyBlocksIn(text: string): Secret[] {
+export function keyBlocksIn(text: string, tail: Tail | null): Secret[] {
   const found: Secret[] = [];
   let from = 0;
   for (const border of text.matchAll(BORDER)) {
     if (border.index < from) continue;
     const after = border.index + border[0].length;
     const before = text.slice(Math.max(from, border.index - BORDER_MAX), border.index);
-    const foot = FOOT.exec(before);
-    const head = HEAD.exec(before);
-    const borderStart = border.index - (foot ?? head ?? [""])[0].length;
-    const block = foot === null ? bodyAfter(text, after) : bodyBefore(text, borderStart, from);
-    if (block.length < KEY_MIN) continue;
-    const [start, end] = foot === null ? [borderStart, block.at] : [block.at, after];
+    const foot = FOOT.exec(before)?.[0];
+    const borderStart = border.index - (foot ?? HEAD.exec(before)?.[0] ?? "").length;
+    const block = foot === undefined ? bodyAfter(text, after) : bodyBefore(text, borderStart, from);
+    if (block.isOpen) tail?.hold(borderStart);
+    if (block.length < (foot === undefined ? KEY_MIN : HEADLESS_MIN)) continue;
+    const [start, end] = foot === undefined ? [borderStart, block.at] : [block.at, after];
     found.push({ start, end, kind: "private key" });
     from = end;
   }
+  if (tail !== null) holdBegun(text, tail, from);
   return found;
+}
+
+/** A border that has only begun, or the name of a header behind it. */
+const BEGUN = /-{2,5} ?(?:[A-Z][A-Z0-9 ]{0,60}-{0,5})?$|Private-Lines:? ?\d{0,4}$/;
+
+/** Lines that the border of a key may still follow. */
+function holdBegun(text: string, tail: Tail, from: number): void {
+  const begun = BEGUN.exec(text.slice(-BORDER_MAX - 12))?.[0] ?? "";
+  const end = text.length - begun.length;
+  if (begun !== "") tail.hold(end);
+  const body = bodyBefore(text, end, from);
+  if (body.length >= HEADLESS_MIN) tail.hold(body.at);
 }
 
 interface Body {
@@ -40,7 +55,13 @@ interface Body {
   readonly at: number;
   /** How much of it there is. */
   readonly length: number;
+  /** It reaches to where the text ends. */
+  readonly isOpen: boolean;
 }
+
+/** What a key may go on with where the text ends: a break, its last border, its first header. */
+const GOES_ON = /^(?:\\{1,4}|-{1,5}[ A-Z0-9]{0,60}-{0,5})?$/;
+const HEADER_BEGUN = /^[A-Z][A-Za-z-]{0,30}:? ?$/;
 
 function bodyAfter(text: string, start: number): Body {
   let at = stick(HEADERS, text, start);
@@ -49,12 +70,15 @@ function bodyAfter(text: string, start: number): Body {
   let end = at;
   for (;;) {
     const closed = stickIf(END, text, at);
-    if (closed !== null) return { at: closed, length };
+    if (closed !== null) return { at: closed, length, isOpen: false };
     const line = stick(BETWEEN, text, at);
     at = stick(LINE, text, line);
-    if (at === line) return { at: at === text.length ? at : end, length };
+    const isOpen =
+      GOES_ON.test(text.slice(at, at + 2 * BORDER_MAX)) ||
+      (length === 0 && HEADER_BEGUN.test(text.slice(line, line + BORDER_MAX)));
+    if (at === line) return { at: end, length, isOpen };
     short = at - line < LINE_MIN ? short + 1 : 0;
-    if (short > SHORT_MAX) return { at: end, length };
+    if (short > SHORT_MAX) return { at: end, length, isOpen };
     if (short === 0 || at === text.length) {
       length += at - line;
       end = at;
@@ -67,27 +91,29 @@ function bodyBefore(text: string, footStart: number, from: number): Body {
   let at = footStart;
   let start = footStart;
   let length = 0;
-  let short = 0;
   for (;;) {
     const lineEnd = back(text, at, from, isBetween);
     at = back(text, lineEnd, from, isLine);
-    if (at === lineEnd) return { at: start, length };
-    const isFirst = length === 0 && short === 0;
-    short = lineEnd - at < LINE_MIN && at > from ? short + 1 : 0;
-    if (short > (isFirst ? 1 : 0)) return { at: start, length };
+    const isShort = lineEnd - at < HEADLESS_MIN && at > from;
+    const isPart = at > from && !isBetween(text.charCodeAt(at - 1));
+    if (at === lineEnd || isPart || (isShort && length > 0)) return { at: start, length, isOpen: false };
     length += lineEnd - at;
     start = at;
   }
 }
 
-function back(text: string, end: number, from: number, is: (char: string) => boolean): number {
+function back(text: string, end: number, from: number, is: (code: number) => boolean): number {
   let at = end;
-  while (at > from && is(text[at - 1] as string)) at -= 1;
+  while (at > from && is(text.charCodeAt(at - 1))) at -= 1;
   return at;
 }
 
-const isBetween = (char: string): boolean => /[\s"',;>|#*]/.test(char);
-const isLine = (char: string): boolean => /[A-Za-z0-9+/=]/.test(char);
+const BETWEEN_CODES = new Set([..." \t\n\r\"',;>|#*\\"].map((char) => char.charCodeAt(0)));
+const LINE_CODES = new Set(
+  [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="].map((char) => char.charCodeAt(0)),
+);
+const isBetween = (code: number): boolean => BETWEEN_CODES.has(code);
+const isLine = (code: number): boolean => LINE_CODES.has(code);
 
 function stick(pattern: RegExp, text: string, at: number): number {
   return stickIf(pattern, text, at) ?? at;

@@ -6,7 +6,7 @@ import {
   type Named,
   nameSays,
 } from "./secret-name.ts";
-import type { Secret, Spans } from "./secret-shape.ts";
+import type { Secret, Spans, Tail } from "./secret-shape.ts";
 
 const HINT = /pass|pwd|secret|token|key|cred|auth|cookie|mnemonic|jwt|_pw|_pat|sig(?:nature)?=/gi;
 /** How far around a hint its name is looked for. */
@@ -22,7 +22,7 @@ interface Field {
 }
 
 /** Values that a name before them gives away, in any spelling. `known` are those found by shape, and marks. */
-export function namedIn(text: string, known: Spans): Secret[] {
+export function namedIn(text: string, known: Spans, tail: Tail | null): Secret[] {
   const found: Secret[] = [];
   let at = 0;
   while (at < text.length) {
@@ -32,7 +32,7 @@ export function namedIn(text: string, known: Spans): Secret[] {
     const covered = known.covering(hint.index);
     const name = covered === null ? nameAt(text, hint.index) : null;
     at = Math.max(covered?.end ?? 0, name?.end ?? 0, hint.index + hint[0].length);
-    const secret = name === null ? null : behind(text, name, known);
+    const secret = name === null ? null : behind(text, name, { known, tail });
     if (secret === null) continue;
     found.push(secret);
     at = Math.max(at, secret.end);
@@ -55,14 +55,18 @@ function nameAt(text: string, hint: number): Name {
   return { text: text.slice(start, end), start, end };
 }
 
-function behind(text: string, name: Name, known: Spans): Secret | null {
+function behind(text: string, name: Name, at: { known: Spans; tail: Tail | null }): Secret | null {
+  const { known, tail } = at;
   const header = /(?:^|[-_.])(authorization|cookie)$/i.exec(name.text)?.[1]?.toLowerCase();
-  if (header !== undefined) return headerValue(text, name, header);
+  if (header !== undefined) return headerValue(text, name, { header, tail });
   const named = nameSays(name.text) ?? signature(text, name);
   if (named === null) return null;
   const field = fieldBehind(text, name, { named, known });
-  if (field === null || known.has(field)) return null;
+  if (field === null) return null;
   const { start, end, quoted, spelled } = field;
+  // A value of several words may go on where the text ends.
+  if (quoted && end === text.length && named.sure === "secret") tail?.hold(start);
+  if (known.has(field)) return null;
   const place = { quoted, spelled, next: follows(text, end) };
   return isSecretValue(named, text.slice(start, end), place) ? { start, end, kind: named.kind } : null;
 }
@@ -132,7 +136,7 @@ function listed(text: string, at: number, known: Spans): Field | null {
   return field?.quoted && hasFigure(text.slice(field.start, field.end)) ? field : null;
 }
 
-const METHOD = /^(?:base|sha|md|utf|aes|rsa|oauth|argon|scrypt|http|\d{1,4}[-A-Za-z]{1,12}$)/i;
+const METHOD = /^(?:(?:base|sha|md|utf|aes|rsa|oauth|argon|http)[-_]?\d|\d{1,4}[-A-Za-z]{1,12}$)/i;
 
 /** “The password is hunter2”: in prose only what is quoted, or has a figure in it and is no name of a method. */
 function said(text: string, nameEnd: number, known: Spans): Field | null {
@@ -217,25 +221,27 @@ const PAIRS = /(?:[\w.$-]{1,64}=[^\s;"'`\\]*(?:; ?|$))*[\w.$-]{1,64}=[^\s;"'`\\]
 const WORD_MAX = 2_048;
 
 /** `Authorization: Bearer …` keeps its scheme; of `Cookie: …` nothing is kept. */
-function headerValue(text: string, name: Name, header: string): Secret | null {
+function headerValue(text: string, name: Name, at: { header: string; tail: Tail | null }): Secret | null {
   const separator = separatorBehind(text, name.end);
   if (separator === null) return null;
   const quote = /^\\{0,3}["'`]/.exec(text.slice(separator.value, separator.value + 4))?.[0] ?? "";
   const start = separator.value + quote.length;
-  return header === "cookie" ? cookies(text, start) : credential(text, start);
+  return at.header === "cookie" ? cookies(text, start, at.tail) : credential(text, start, at.tail);
 }
 
-function cookies(text: string, start: number): Secret | null {
+function cookies(text: string, start: number, tail: Tail | null): Secret | null {
   const end = stick(PAIRS, text, start);
+  if (/^;? ?[\w.$-]{0,64}$/.test(text.slice(end, end + 68))) tail?.hold(start);
   const pairs = text.slice(start, end).split(";");
   const isHidden = pairs.some((pair) => looksLikeKey(pair.slice(pair.indexOf("=") + 1), 8));
   return isHidden ? { start, end, kind: "cookie" } : null;
 }
 
-function credential(text: string, start: number): Secret | null {
+function credential(text: string, start: number, tail: Tail | null): Secret | null {
   const line = stick(WHOLE_LINE, text, start);
   if (line > start) {
     const end = stick(LINE, text, line);
+    if (end === text.length) tail?.hold(line);
     const value = text.slice(line, end);
     return isPlaceholder(value) || !hasFigure(value) ? null : { start: line, end, kind: "credential" };
   }

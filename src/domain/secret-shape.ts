@@ -5,6 +5,15 @@ export interface Secret {
   readonly kind: string | null;
 }
 
+/** Where a text may be unfinished: what is behind this place could still become something else. */
+export class Tail {
+  from = Infinity;
+
+  hold(at: number): void {
+    this.from = Math.min(this.from, at);
+  }
+}
+
 /** Stretches of one text, in order and apart from each other. */
 export class Spans {
   readonly all: readonly Secret[];
@@ -142,8 +151,17 @@ export function shapesIn(text: string): Secret[] {
     const [whole] = match;
     found.push({ start: match.index, end: match.index + whole.length, kind: kindOf(whole) });
   }
+  for (let at = text.indexOf("…"); at !== -1; at = text.indexOf("…", at + 1)) {
+    const cut = CUT.exec(text.slice(Math.max(0, at - CUT_MAX), at));
+    if (cut !== null) found.push({ start: at - cut[0].length, end: at, kind: "key" });
+  }
   return found;
 }
+
+/** The head of a key that was cut off, and is now shorter than one: what cuts text for people writes `…`. */
+const CUT =
+  /(?:sk-(?:ant|proj|or|svcacct)-|sk-|gh[opsur]_|github_pat_|gl(?:pat|ptt|dt|rt|sa)[-_]|xox[a-z]-|xapp-|[rs]k_(?:live|test)_|whsec_|npm_|hf_|pypi-Ag|AKIA|ASIA|AIza|GOCSPX-|ya29\.|eyJ|lin_api_|ntn_|secret_|kf[a-z]_|do[oprt]_v1_|dckr_pat_|SG\.|hv[bsr]\.|shpat_|figd_|gsk_|xai-)[\w.+/=-]{4,}$/;
+const CUT_MAX = 120;
 
 function kindOf(text: string): string {
   return KINDS.find(({ whole }) => whole.test(text))?.kind ?? "key";

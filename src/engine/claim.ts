@@ -7,6 +7,7 @@ import {
   renderCallback,
   withMessageLine,
 } from "../domain/callback.ts";
+import { excerpt } from "../domain/excerpt.ts";
 import { withoutDeliveryLines, withoutOurLines } from "../domain/text.ts";
 import { hashOf, newId, newSecret } from "../kernel/id.ts";
 import { startClock } from "../kernel/trigger.ts";
@@ -189,7 +190,7 @@ async function addTurn(
     boot: deps.store.boot,
     fence: hold.fence,
     attempt: 1,
-    description: firstCharacters(messages[0]?.body ?? order.text, 120),
+    description: excerpt(messages[0]?.body ?? order.text, 120),
     startedAt: now,
     settledAt: null,
     error: null,
@@ -220,13 +221,6 @@ async function addTurn(
     at: now,
   });
   return turn;
-}
-
-/** Cut before it is spread: a prompt may have megabytes. */
-function firstCharacters(text: string, max: number): string {
-  return Array.from(text.slice(0, 2 * max))
-    .slice(0, max)
-    .join("");
 }
 
 async function takeAll(deps: EngineDeps, tx: Tx, turn: TurnRecord, rendered: Rendered): Promise<void> {

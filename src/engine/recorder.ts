@@ -1,6 +1,8 @@
 import type { Usage } from "../contract/index.ts";
 import { deliveryIdsIn } from "../domain/callback.ts";
 import { emptySeen, observe, type Seen } from "../domain/receipt.ts";
+import { redact } from "../domain/redact.ts";
+import { LiveRedactor } from "../domain/redact-live.ts";
 import { oneLine } from "../domain/text.ts";
 import type { AgentUpdate } from "../drivers/port.ts";
 import { land } from "../kernel/admit.ts";
@@ -39,6 +41,7 @@ export class Recorder {
   recorded = 0;
   #entries: NewEntry[] = [];
   #landed: string[] = [];
+  readonly #live = { text: new LiveRedactor(), thought: new LiveRedactor() };
   readonly #calls = new Set<string>();
   #doing = "thinking";
   #timer: NodeJS.Timeout | null = null;
@@ -59,9 +62,11 @@ export class Recorder {
   record(update: AgentUpdate): void {
     this.recorded += 1;
     if (update.kind === "fragment") {
-      const { rootId, sessionId, id: turnId } = this.turn;
-      this.#deps.store.publish({ rootId, sessionId, turnId, kind: update.what, text: update.text });
+      this.#publish(update.what, this.#live[update.what].push(update.text));
       return;
+    }
+    if (update.kind === "text" || update.kind === "thought") {
+      this.#publish(update.kind, this.#live[update.kind].flush());
     }
     observe(this.seen, update);
     if (update.kind === "usage") {
@@ -77,6 +82,12 @@ export class Recorder {
     this.#doing = doing(update) ?? this.#doing;
     this.#entries.push(entryOfUpdate(update, this.turn.id, this.#deps.now()));
     this.#flushSoon(this.#entries.length >= FLUSH_ENTRIES ? 0 : FLUSH_MS);
+  }
+
+  /** Live text goes out without secrets too, and those come in pieces: what may be one is held back. */
+  #publish(kind: "text" | "thought", text: string): void {
+    const { rootId, sessionId, id: turnId } = this.turn;
+    if (text !== "") this.#deps.store.publish({ rootId, sessionId, turnId, kind, text });
   }
 
   notice(text: string): void {
@@ -212,7 +223,7 @@ function doing(update: AgentUpdate): string | null {
     case "text":
       return "writing";
     case "toolCall":
-      return oneLine(update.command ?? update.title, 80);
+      return oneLine(redact(update.command ?? update.title), 80);
     default:
       return null;
   }

@@ -1,6 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import path from "node:path";
 import type { AgentAnswer, AgentRequest } from "../drivers/port.ts";
+import { redact } from "../domain/redact.ts";
 import { oneLine } from "../domain/text.ts";
 import { raise } from "../kernel/trigger.ts";
 import type { SessionRecord, TriggerRecord, TurnRecord } from "../store/port.ts";
@@ -63,7 +64,7 @@ function noted(place: Place, request: AgentRequest, answer: AgentAnswer): AgentA
   if (answer.kind !== "deny") return answer;
   const what = request.kind === "permission" ? (request.command ?? request.title) : request.text;
   place.recorder?.seen.denied.push(request.kind === "permission" ? request.tool : "question");
-  place.recorder?.notice(`denied: ${oneLine(what)}`);
+  place.recorder?.notice(`denied: ${oneLine(redact(what))}`);
   return answer;
 }
 

@@ -1,4 +1,5 @@
 import type { PromptEnd } from "../drivers/port.ts";
+import { redact } from "../domain/redact.ts";
 import { oneLine } from "../domain/text.ts";
 import type { TurnRecord } from "../store/port.ts";
 import { autonomous, takeEarly } from "./autonomous.ts";
@@ -47,7 +48,7 @@ async function startAgent(runtime: Runtime, place: Place): Promise<Hosted> {
   let hosted = await host(deps, place.session, place.hold, { ...listener(runtime, place), load });
   if (!hosted.ok && hosted.isLoadFailure && !place.isEnding) {
     place.recorder?.notice(
-      `the earlier conversation could not be loaded (${oneLine(hosted.reason)}); it starts anew`,
+      `the earlier conversation could not be loaded (${oneLine(redact(hosted.reason))}); it starts anew`,
     );
     hosted = await host(deps, place.session, place.hold, { ...listener(runtime, place), load: null });
   }
@@ -123,7 +124,7 @@ function reasonOf(end: PromptEnd): string | null {
       return `the agent process exited with code ${end.exit?.code ?? "unknown"}${signal}`;
     }
     case "error":
-      return `the agent reported: "${oneLine(end.error ?? "an error")}"`;
+      return `the agent reported: "${oneLine(redact(end.error ?? "an error"))}"`;
     default:
       return `the agent stopped: ${end.stopReason.replaceAll("_", " ")}`;
   }

@@ -1,5 +1,6 @@
 import type { Effective } from "../contract/index.ts";
 import { shortId } from "../contract/short-id.ts";
+import { excerpt } from "../domain/excerpt.ts";
 import { withInstructions } from "../domain/instruction.ts";
 import { fence } from "../domain/text.ts";
 import type { SessionRecord, Tx } from "../store/port.ts";
@@ -39,12 +40,12 @@ export async function beginNextStep(tx: Tx, done: SessionRecord, now: number): P
     id,
     shortId: shortId(id),
     name: null,
-    title: next.task.slice(0, 80),
+    title: excerpt(next.task, 80),
     agent: next.effective.agent,
     profile: next.effective.profile,
     model: next.effective.model,
     effective: next.effective,
-    spawnConfig: { ...done.spawnConfig, prompt: prompt.slice(0, 400), chain: rest },
+    spawnConfig: { ...done.spawnConfig, prompt: excerpt(prompt, 400), chain: rest },
     round: 0,
     roundOpen: false,
     roundOpenedAt: null,
@@ -73,6 +74,8 @@ export async function beginNextStep(tx: Tx, done: SessionRecord, now: number): P
     replyLostAt: null,
   };
   await tx.sessions.add(step);
+  const { chain: _, ...asked } = done.spawnConfig;
+  await tx.sessions.patch(done.id, { spawnConfig: asked });
   await tx.tree.countSpawn();
   const data = {
     parentId: step.parentId,

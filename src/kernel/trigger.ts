@@ -1,5 +1,6 @@
 import type { Answer } from "../contract/index.ts";
 import { deadlinesOf, isBlocking } from "../domain/trigger.ts";
+import { excerpt } from "../domain/excerpt.ts";
 import type { MessageRecord, SessionRecord, Tx, TriggerRecord } from "../store/port.ts";
 import { admit } from "./admit.ts";
 import { newId } from "./id.ts";
@@ -114,6 +115,7 @@ export async function withdrawOf(tx: Tx, sessionId: string, fence: number, now: 
   for (const trigger of await tx.triggers.open({ sessionId, fence })) {
     await closeTrigger(tx, trigger, { status: "withdrawn", answer: null, now });
   }
+  await tx.triggers.unheard(sessionId, fence);
 }
 
 async function admitAnswer(
@@ -191,7 +193,7 @@ async function askableParent(tx: Tx, session: SessionRecord): Promise<SessionRec
 
 function opened(tx: Tx, trigger: TriggerRecord, now: number): void {
   const { id, type, toId, toPerson } = trigger;
-  const data = { triggerId: id, type, toId, toPerson, asked: askedText(trigger).slice(0, 400) };
+  const data = { triggerId: id, type, toId, toPerson, asked: excerpt(askedText(trigger), 400) };
   tx.append({ sessionId: trigger.sessionId, type: "trigger.opened", text: null, data, at: now });
 }
 

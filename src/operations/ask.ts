@@ -1,6 +1,7 @@
-import type { Asked, Caller, InputOf } from "../contract/index.ts";
+import type { Answer, Asked, Caller, InputOf } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
 import { shortId } from "../contract/short-id.ts";
+import { redactDeep } from "../domain/redact.ts";
 import { hashOf } from "../kernel/id.ts";
 import { raise } from "../kernel/trigger.ts";
 import type { SessionRecord, TriggerRecord, Tx } from "../store/port.ts";
@@ -87,7 +88,7 @@ async function raiseOnce(
 ): Promise<TriggerRecord> {
   const session = (await tx.sessions.byId(self.id)) ?? self;
   const { revision: _, ...asked } = asking.payload;
-  const hash = hashOf(JSON.stringify(asked));
+  const hash = hashOf(JSON.stringify(redactDeep(asked)));
   for (const earlier of await unheard(tx, self.id)) {
     const { revision: _revision, ...payload } = earlier.payload;
     if (earlier.type === asking.type && hashOf(JSON.stringify(payload)) === hash) return earlier;
@@ -134,13 +135,15 @@ async function takeAnswer(
     await tx.triggers.seen(trigger.id, now);
     return answer;
   });
+  // The row is shown to everyone and has lost its secrets; the message holds what was said to this asker.
+  const answer = message === null ? trigger.answer : (message.data as Answer | null);
   return {
     ...(await pending(deps, trigger)),
     status: trigger.status === "open" ? "pending" : trigger.status,
-    by: trigger.answer?.by ?? null,
-    action: trigger.answer?.action ?? null,
-    response: trigger.answer?.response ?? null,
-    answers: trigger.answer?.answers ?? null,
+    by: answer?.by ?? null,
+    action: answer?.action ?? null,
+    response: answer?.response ?? null,
+    answers: answer?.answers ?? null,
     deliveryId: message?.deliveryId ?? null,
     taken: message === null ? [] : [message.id],
   };

@@ -1,6 +1,7 @@
 import type { Answer, Caller, InputOf, OutputOf, RespondOutput, Trigger } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
 import { shortId } from "../contract/short-id.ts";
+import { redact, redactDeep } from "../domain/redact.ts";
 import { oneLine } from "../domain/text.ts";
 import { actionsOf, answerProblem } from "../domain/trigger.ts";
 import { admit } from "../kernel/admit.ts";
@@ -116,6 +117,7 @@ export function viewTrigger(row: TriggerRecord): Trigger {
   const type = row.type === "escalate" && typeof originalType === "string" ? originalType : row.type;
   return {
     ...rest,
+    answer: redactDeep(row.answer),
     shortId: shortId(row.id),
     actions: [...actionsOf(type)],
     deadline: { personAt, defaultAt },
@@ -230,8 +232,8 @@ function tooLate(trigger: TriggerRecord): Refusal {
     "already_answered",
     trigger.status === "withdrawn"
       ? "It was withdrawn: the process that asked is gone, or the session was cancelled. If it asks again you will be told."
-      : `It was answered already, by ${oneLine(by)}: ${oneLine(String(what), 200)}. Nothing was changed.`,
-    { status: trigger.status, answer: trigger.answer },
+      : `It was answered already, by ${oneLine(by)}: ${oneLine(redact(String(what)), 200)}. Nothing was changed.`,
+    { status: trigger.status, answer: redactDeep(trigger.answer) },
   );
 }
 

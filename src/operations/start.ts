@@ -14,6 +14,7 @@ import { Refusal } from "../contract/refusal.ts";
 import { shortId } from "../contract/short-id.ts";
 import { meterProblem } from "../domain/budget.ts";
 import { checkTemplate } from "../domain/callback.ts";
+import { excerpt } from "../domain/excerpt.ts";
 import { atMost, isLooser } from "../domain/permission.ts";
 import { hashOf } from "../kernel/id.ts";
 import type { SessionRecord } from "../store/port.ts";
@@ -129,7 +130,7 @@ export function newSession(
     detachedAt: null,
     spawnTurnId: null,
     spawnEntryIndex: null,
-    spawnConfig: { ...input, prompt: input.prompt.slice(0, 400) },
+    spawnConfig: { ...input, prompt: excerpt(input.prompt, 400) },
     effective: start.effective,
     title: input.title ?? titleOf(input.prompt),
     agent: start.effective.agent,
@@ -187,9 +188,7 @@ export function refuseReusedKey(key: string): never {
 }
 
 function titleOf(prompt: string): string {
-  const line = prompt.trim().split("\n", 1)[0] ?? "";
-  // Cut before it is spread: a prompt may be one line of megabytes.
-  return Array.from(line.slice(0, 160)).slice(0, 80).join("");
+  return excerpt(prompt.trim(), 80).split("\n", 1)[0] ?? "";
 }
 
 /** What later versions bring is refused by name, never ignored. */

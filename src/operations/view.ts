@@ -1,5 +1,6 @@
 import type { Entry, Message, Session, Turn, Usage } from "../contract/index.ts";
 import { addUsage } from "../domain/receipt.ts";
+import { redact, redactDeep } from "../domain/redact.ts";
 import { statusOf } from "../domain/session.ts";
 import { roundFacts } from "../kernel/round.ts";
 import type { EntryRecord, MessageRecord, Reads, SessionRecord, TurnRecord } from "../store/port.ts";
@@ -49,7 +50,7 @@ async function viewSession(
     depth: record.depth,
     detachedAt: record.detachedAt,
     spawnPoint,
-    spawnConfig: record.spawnConfig,
+    spawnConfig: redactDeep(record.spawnConfig),
     effective: record.effective,
     title: record.title,
     agent: record.agent,
@@ -138,7 +139,7 @@ export function viewMessage(message: MessageRecord): Message {
     deliveryId: message.deliveryId,
     key: message.key,
     turnId: message.turnId,
-    body: message.body,
+    body: message.body === null ? null : redact(message.body),
     metadata: message.metadata,
     voidReason: message.voidReason,
     admittedAt: message.admittedAt,

@@ -9,7 +9,7 @@ export const checkpoints = table<CheckpointRecord>("checkpoints", {
   sessionId: "plain",
   turnId: "plain",
   kind: "plain",
-  summary: "plain",
+  summary: "text",
   entities: "json",
   constraints: "json",
   entryIndex: "plain",

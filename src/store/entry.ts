@@ -67,7 +67,10 @@ export function entryWrites(q: Query, rootId: string): EntryWrites {
         WHERE id = ${sessionId} AND root_id = ${rootId} RETURNING entry_count`);
       if (counted === null) throw new Error(`there is no session ${sessionId} in tree ${rootId}`);
       const first = (counted[0] as number) - added.length;
-      const records = added.map((entry, i) => ({ ...entry, rootId, sessionId, index: first + i }));
+      // Cleaned before anything else sees them: what is indexed or answered is what is kept.
+      const records = added.map((entry, i) =>
+        entries.clean({ ...entry, rootId, sessionId, index: first + i }),
+      );
       for (let at = 0; at < records.length; at += ROWS_MAX) {
         await q.run(entries.insert(records.slice(at, at + ROWS_MAX)));
       }

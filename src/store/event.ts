@@ -9,7 +9,7 @@ export const events = table<EventRecord>("events", {
   xid: "plain",
   sessionId: "plain",
   type: "plain",
-  text: "plain",
+  text: "text",
   data: "json",
   at: "plain",
 });

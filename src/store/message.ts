@@ -1,3 +1,4 @@
+import type { MessageStatus } from "../contract/index.ts";
 import type { MessageReads, MessageWrites } from "./port.ts";
 import type { MessageRecord } from "./record.ts";
 import { list, raw, sql, type Query, type Sql } from "./sql.ts";
@@ -22,11 +23,11 @@ export const messages = table<MessageRecord>(
     keyHash: "plain",
     callbackKey: "plain",
     turnId: "plain",
-    body: "plain",
-    data: "json",
-    metadata: "json",
+    body: "held",
+    data: "heldJson",
+    metadata: "heldJson",
     repeated: "bool",
-    voidReason: "plain",
+    voidReason: "text",
     admittedAt: "plain",
     takenAt: "plain",
     landedAt: "plain",
@@ -71,7 +72,26 @@ export function messageReads(q: Query): MessageReads {
   };
 }
 
+/** Landed or void: nobody will receive it any more, so what was held for them is held no longer. */
+function isOver(status: MessageStatus): boolean {
+  return status === "landed" || status === "void";
+}
+
 export function messageWrites(q: Query, rootId: string): MessageWrites {
+  /** What this move must redact, in the same transaction. */
+  async function overIn(
+    id: string,
+    from: readonly MessageStatus[],
+    patch: Partial<MessageRecord>,
+  ): Promise<Partial<MessageRecord>> {
+    if (!isOver(patch.status ?? "queued") && !from.some(isOver)) return {};
+    const row = await q.get(sql`SELECT ${messages.columns} FROM messages
+      WHERE id = ${id} AND root_id = ${rootId} AND status IN ${list(from)}`);
+    if (row === null) return {};
+    const after = { ...messages.record(row), ...patch };
+    return isOver(after.status) ? messages.redacted(after) : {};
+  }
+
   return {
     async add(message) {
       const counted = await q.get(sql`UPDATE sessions
@@ -79,11 +99,12 @@ export function messageWrites(q: Query, rootId: string): MessageWrites {
         WHERE id = ${message.sessionId} AND root_id = ${rootId} RETURNING position_count`);
       if (counted === null) throw new Error(`there is no session ${message.sessionId} in tree ${rootId}`);
       const record = { ...message, rootId, position: (counted[0] as number) - 1 };
-      await q.run(messages.insert([record]));
-      return record;
+      const kept = isOver(record.status) ? { ...record, ...messages.redacted(record) } : record;
+      await q.run(messages.insert([kept]));
+      return kept;
     },
     async move(id, from, patch) {
-      const set = messages.set(patch);
+      const set = messages.set({ ...patch, ...(await overIn(id, from, patch)) });
       if (set === null) throw new Error(`message ${id} is moved without saying where to`);
       const changed = await q.run(sql`UPDATE messages SET ${set}
         WHERE id = ${id} AND root_id = ${rootId} AND status IN ${list(from)}`);

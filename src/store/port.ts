@@ -27,7 +27,8 @@ export type { Visible } from "../domain/scope.ts";
  * is durable, and rejects with whatever the closure threw, having changed nothing. Reads that a
  * decision needs happen on `tx`. The closure may await nothing but `tx`: an implementer revokes
  * `tx` and rolls back where it does. Wakes and the commit listener run after the commit and are
- * advice only: losing every one of them costs one poll.
+ * advice only: losing every one of them costs one poll. What somebody wrote is kept without its
+ * secrets (`table.ts` says by column), but for what an agent has yet to receive.
  */
 export interface Store {
   readonly kind: "sqlite" | "postgres";
@@ -47,7 +48,7 @@ export interface Store {
   addToken(token: TokenRecord): Promise<void>;
   revokeToken(hash: string, at: number): Promise<boolean>;
   onCommit(listener: (commit: Commit) => void): () => void;
-  /** Live text: reaches listeners of this store, is never kept. */
+  /** Live text, already without secrets: reaches listeners of this store, is never kept. */
   publish(fragment: Fragment): void;
   onFragment(listener: (fragment: Fragment) => void): () => void;
   /**
@@ -305,7 +306,10 @@ export interface SessionWrites {
 export interface MessageWrites {
   /** Gives it the next position of its session. Raises the session's `messageCount` too. */
   add(message: NewMessage): Promise<MessageRecord>;
-  /** Guarded: false unless its status was one of `from`. */
+  /**
+   * Guarded: false unless its status was one of `from`. Body, data and metadata stay as they were sent until it
+   * is landed or void, because the agent must receive exactly that; then they lose their secrets.
+   */
   move(id: string, from: readonly MessageStatus[], patch: Partial<MessageRecord>): Promise<boolean>;
 }
 
@@ -325,8 +329,10 @@ export interface TriggerWrites {
   add(trigger: Omit<TriggerRecord, "rootId">): Promise<void>;
   /** Changes an open one: false where it is closed. */
   patch(id: string, patch: Partial<TriggerRecord>): Promise<boolean>;
-  /** What happened to a closed one's answer. */
+  /** What happened to a closed one's answer: it has been heard, so nothing is held for the asker any more. */
   seen(id: string, at: number): Promise<void>;
+  /** Answers to requests of this process that it will not hear: nothing is held for it any more. */
+  unheard(sessionId: string, fence: number): Promise<void>;
   /** Compare and set: false unless it was open. */
   close(id: string, patch: Partial<TriggerRecord>): Promise<boolean>;
 }

@@ -1,4 +1,5 @@
 import type { Usage } from "../contract/index.ts";
+import { redact, redactDeep } from "../domain/redact.ts";
 import type { SessionFilter, SessionName, SessionReads, SessionWrites, Visible } from "./port.ts";
 import type { Counts, SessionRecord } from "./record.ts";
 import { and, list, raw, sql, type Query, type Row, type Sql } from "./sql.ts";
@@ -12,14 +13,14 @@ export const sessions = table<SessionRecord>(
     rootId: "plain",
     parentId: "plain",
     shortId: "plain",
-    name: "plain",
+    name: "text",
     depth: "plain",
     detachedAt: "plain",
     spawnTurnId: "plain",
     spawnEntryIndex: "plain",
-    spawnConfig: "json",
+    spawnConfig: "heldJson",
     effective: "json",
-    title: "plain",
+    title: "text",
     agent: "plain",
     profile: "plain",
     model: "plain",
@@ -35,7 +36,7 @@ export const sessions = table<SessionRecord>(
     roundOpenedAt: "plain",
     roundClosedAt: "plain",
     outcome: "plain",
-    outcomeReason: "plain",
+    outcomeReason: "text",
     held: "plain",
     backgroundUntil: "plain",
     parked: "json",
@@ -55,8 +56,8 @@ export const sessions = table<SessionRecord>(
     lastActivityAt: "plain",
     endedAt: "plain",
     endReason: "plain",
-    endBy: "plain",
-    endNote: "plain",
+    endBy: "text",
+    endNote: "text",
     key: "plain",
     keyCaller: "plain",
     keyHash: "plain",
@@ -83,7 +84,7 @@ export function sessionReads(q: Query): SessionReads {
       one(sql`SELECT ${columns} FROM sessions WHERE key_caller = ${caller} AND key = ${key}`),
     openByName: (parentId, name) =>
       one(sql`SELECT ${columns} FROM sessions
-        WHERE parent_id = ${parentId} AND name = ${name} AND round_open = 1 AND ended_at IS NULL
+        WHERE parent_id = ${parentId} AND name = ${redact(name)} AND round_open = 1 AND ended_at IS NULL
         ORDER BY created_at DESC, id DESC LIMIT 1`),
     replyLost: (parentId, keyHash, since) =>
       one(sql`SELECT ${columns} FROM sessions
@@ -171,16 +172,32 @@ function familyReads(q: Query): FamilyReads {
   };
 }
 
+/** Of what a session was asked to be, the steps of its chain that have yet to begin are held. */
+function shownConfig(config: SessionRecord["spawnConfig"]): SessionRecord["spawnConfig"] {
+  const { chain, ...rest } = config;
+  const shown = redactDeep(rest);
+  return chain === undefined ? shown : { ...shown, chain };
+}
+
 export function sessionWrites(q: Query, rootId: string): SessionWrites {
+  /** No step begins after a session that has ended. */
+  async function shownPatch(id: string, patch: Partial<SessionRecord>): Promise<Partial<SessionRecord>> {
+    const { spawnConfig: given, endedAt } = patch;
+    if (typeof endedAt !== "number") return given ? { ...patch, spawnConfig: shownConfig(given) } : patch;
+    const row = given ? null : await q.get(sql`SELECT spawn_config FROM sessions WHERE id = ${id}`);
+    const kept = given ?? (row === null ? {} : (JSON.parse(row[0] as string) as Record<string, unknown>));
+    return { ...patch, spawnConfig: redactDeep(kept) };
+  }
+
   return {
     async add(record) {
       if (record.rootId !== rootId) {
         throw new Error(`session ${record.id} is of tree ${record.rootId}, but ${rootId} is locked`);
       }
-      await q.run(sessions.insert([record]));
+      await q.run(sessions.insert([{ ...record, spawnConfig: shownConfig(record.spawnConfig) }]));
     },
     async patch(id, patch) {
-      const set = sessions.set(patch);
+      const set = sessions.set(await shownPatch(id, patch));
       if (set === null) return;
       const changed = await q.run(sql`UPDATE sessions SET ${set} WHERE id = ${id} AND root_id = ${rootId}`);
       if (changed !== 1) throw new Error(`there is no session ${id} in tree ${rootId}`);
@@ -226,7 +243,7 @@ function byRef(ref: string, visible: Visible): Sql {
   const asPrefix = /^[0-9a-f-]{8,36}$/.test(prefix)
     ? sql` OR (id >= ${prefix} AND id < ${`${prefix}g`}) OR short_id = ${prefix}`
     : NOTHING;
-  return sql`SELECT ${sessions.columns} FROM sessions WHERE (name = ${ref}${asPrefix}) AND ${within(visible)}
+  return sql`SELECT ${sessions.columns} FROM sessions WHERE (name = ${redact(ref)}${asPrefix}) AND ${within(visible)}
     ORDER BY created_at DESC, id DESC LIMIT 10`;
 }
 

@@ -1,7 +1,13 @@
+import { redact, redactDeep } from "../domain/redact.ts";
 import { placeholders, raw, type Param, type Row, type Sql } from "./sql.ts";
 
-/** How a column holds its value: as it is, as 0 and 1, or as JSON text. */
-export type Kind = "plain" | "bool" | "json";
+/**
+ * How a column holds its value. `plain`: as it is, which is for ids, numbers, paths and words of our own.
+ * `text`: what somebody wrote, without its secrets; `json`: the same for a value, as JSON text. `held` and
+ * `heldJson` keep what somebody wrote as it was sent, because an agent has yet to receive it: who writes
+ * them sees to it that they are redacted when it has (`redacted`).
+ */
+export type Kind = "plain" | "text" | "bool" | "json" | "held" | "heldJson";
 
 /** One table's columns beside a record's fields; everything that can be prepared is prepared once. */
 export interface Table<R extends object> {
@@ -11,6 +17,12 @@ export interface Table<R extends object> {
   /** The same with a table's alias before each. */
   columnsOf(alias: string): Sql;
   record(row: Row): R;
+  /** The kind of each column. */
+  readonly kinds: ReadonlyMap<string, Kind>;
+  /** The record without its secrets, as `insert` would write it; what is held stays. */
+  clean(record: R): R;
+  /** Those of the held fields that have a secret, without it. */
+  redacted(record: Partial<R>): Partial<R>;
   /** One statement for all of them. */
   insert(records: readonly R[]): Sql;
   /** `a = ?, b = ?` for the fields that are given, or null when none is. */
@@ -51,8 +63,27 @@ export function table<R extends object>(
     if (!fixed.has(field))
       settable.set(field, { assignment: `${columns[i]} = ?`, kind: kinds[i] ?? "plain" });
   });
+  const cleaned = new WeakSet<R>();
+  const clean = (record: R): R => {
+    const shown = { ...record };
+    for (const [i, field] of fields.entries()) shown[field] = withoutSecrets(kinds[i] as Kind, record[field]);
+    cleaned.add(shown);
+    return shown;
+  };
   return {
     name,
+    kinds: new Map(columns.map((column, i) => [column, kinds[i] as Kind])),
+    clean,
+    redacted(record) {
+      const shown: Partial<R> = {};
+      for (const [i, field] of fields.entries()) {
+        const value = record[field];
+        if (!kinds[i]?.startsWith("held") || value === undefined) continue;
+        const after = redactDeep(value);
+        if (after !== value) shown[field] = after;
+      }
+      return shown;
+    },
     columns: raw(columns.join(", ")),
     columnsOf: (alias) => raw(columns.map((column) => `${alias}.${column}`).join(", ")),
     record(row) {
@@ -64,7 +95,8 @@ export function table<R extends object>(
       const text = (insertTexts[records.length] ??=
         head + Array.from(records, () => placeholders(widthAll)).join(", "));
       const params: Param[] = [];
-      for (const record of records) {
+      for (const each of records) {
+        const record = cleaned.has(each) ? each : clean(each);
         for (let i = 0; i < width; i++) {
           params.push(encode(kinds[i] as Kind, record[fields[i] as keyof R]));
         }
@@ -80,7 +112,7 @@ export function table<R extends object>(
         const value = patch[field];
         if (column === undefined || value === undefined) continue;
         text += text === "" ? column.assignment : `, ${column.assignment}`;
-        params.push(encode(column.kind, value));
+        params.push(encode(column.kind, withoutSecrets(column.kind, value)));
       }
       for (const made of derived) {
         if (patch[made.from] === undefined) continue;
@@ -92,16 +124,21 @@ export function table<R extends object>(
   };
 }
 
+function withoutSecrets<T>(kind: Kind, value: T): T {
+  if (kind === "json") return redactDeep(value);
+  return kind === "text" && typeof value === "string" ? (redact(value) as T) : value;
+}
+
 function encode(kind: Kind, value: unknown): Param {
   if (value === null || value === undefined) return null;
-  if (kind === "json") return JSON.stringify(value);
+  if (kind === "json" || kind === "heldJson") return JSON.stringify(value);
   if (kind === "bool") return value === true ? 1 : 0;
   return value as Param;
 }
 
 function decode(kind: Kind, value: unknown): unknown {
   if (value === null) return null;
-  if (kind === "json") return JSON.parse(value as string) as unknown;
+  if (kind === "json" || kind === "heldJson") return JSON.parse(value as string) as unknown;
   if (kind === "bool") return value === 1;
   return value;
 }

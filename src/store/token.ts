@@ -9,7 +9,7 @@ export const tokens = table<TokenRecord>("tokens", {
   sessionId: "plain",
   rootId: "plain",
   fence: "plain",
-  name: "plain",
+  name: "text",
   can: "json",
   scope: "plain",
   createdAt: "plain",

@@ -1,3 +1,4 @@
+import type { Answer } from "../contract/index.ts";
 import type { TriggerReads, TriggerWrites } from "./port.ts";
 import type { TriggerRecord } from "./record.ts";
 import { and, raw, sql, type Query, type Sql } from "./sql.ts";
@@ -11,16 +12,16 @@ export const triggers = table<TriggerRecord>(
     sessionId: "plain",
     toId: "plain",
     toPerson: "bool",
-    type: "plain",
+    type: "text",
     payload: "json",
     status: "plain",
     round: "plain",
     personAt: "plain",
     defaultAt: "plain",
-    default: "plain",
+    default: "text",
     originalId: "plain",
-    context: "plain",
-    answer: "json",
+    context: "text",
+    answer: "heldJson",
     seenAt: "plain",
     fence: "plain",
     createdAt: "plain",
@@ -67,6 +68,22 @@ export function triggerReads(q: Query): TriggerReads {
 }
 
 export function triggerWrites(q: Query, rootId: string): TriggerWrites {
+  /** The answer is a message to the asker. Only a vendor's own request is answered from this row. */
+  async function heldIn(id: string, patch: Partial<TriggerRecord>): Promise<Partial<TriggerRecord>> {
+    if (!patch.answer) return patch;
+    const row = await q.get(sql`SELECT fence FROM triggers WHERE id = ${id} AND root_id = ${rootId}`);
+    return row === null || row[0] === null ? { ...patch, ...triggers.redacted(patch) } : patch;
+  }
+
+  async function redactAnswers(which: Sql): Promise<void> {
+    const rows = await q.all(sql`SELECT id, answer FROM triggers
+      WHERE ${which} AND root_id = ${rootId} AND fence IS NOT NULL AND answer IS NOT NULL`);
+    for (const [id, answer] of rows as [string, string][]) {
+      const set = triggers.set(triggers.redacted({ answer: JSON.parse(answer) as Answer }));
+      if (set !== null) await q.run(sql`UPDATE triggers SET ${set} WHERE id = ${id}`);
+    }
+  }
+
   return {
     async add(trigger) {
       await q.run(triggers.insert([{ ...trigger, rootId }]));
@@ -80,9 +97,13 @@ export function triggerWrites(q: Query, rootId: string): TriggerWrites {
     },
     async seen(id, at) {
       await q.run(sql`UPDATE triggers SET seen_at = ${at} WHERE id = ${id} AND root_id = ${rootId}`);
+      await redactAnswers(sql`id = ${id}`);
+    },
+    async unheard(sessionId, fence) {
+      await redactAnswers(sql`session_id = ${sessionId} AND fence = ${fence} AND seen_at IS NULL`);
     },
     async close(id, patch) {
-      const set = triggers.set(patch);
+      const set = triggers.set(await heldIn(id, patch));
       if (set === null) throw new Error(`trigger ${id} is closed without saying how`);
       const changed = await q.run(sql`UPDATE triggers SET ${set}
         WHERE id = ${id} AND root_id = ${rootId} AND status = 'open'`);

@@ -1,4 +1,5 @@
 import type { Receipt, Usage } from "../contract/index.ts";
+import { redactDeep } from "../domain/redact.ts";
 import type { TurnReads, TurnWrites } from "./port.ts";
 import type { Spent, TurnRecord } from "./record.ts";
 import { raw, sql, type Query, type Row, type Sql } from "./sql.ts";
@@ -19,12 +20,12 @@ export const turns = table<Omit<TurnRecord, "receipt">>(
     boot: "plain",
     fence: "plain",
     attempt: "plain",
-    description: "plain",
+    description: "text",
     startedAt: "plain",
     settledAt: "plain",
-    error: "plain",
-    stopReason: "plain",
-    lastAssistantMessage: "plain",
+    error: "text",
+    stopReason: "text",
+    lastAssistantMessage: "text",
     entryFrom: "plain",
     entryTo: "plain",
     toolUseCount: "plain",
@@ -32,8 +33,8 @@ export const turns = table<Omit<TurnRecord, "receipt">>(
     reservedTokens: "plain",
     reservedUsd: "plain",
     blocked: "plain",
-    stopBy: "plain",
-    stopNote: "plain",
+    stopBy: "text",
+    stopNote: "text",
   },
   {
     fixed: ["id", "rootId", "sessionId", "index"],
@@ -136,7 +137,7 @@ async function putReceipt(
   receipt: Receipt,
 ): Promise<void> {
   await q.run(sql`INSERT INTO receipts (turn_id, root_id, session_id, body)
-    VALUES (${turn.id}, ${turn.rootId}, ${turn.sessionId}, ${JSON.stringify(receipt)})
+    VALUES (${turn.id}, ${turn.rootId}, ${turn.sessionId}, ${JSON.stringify(redactDeep(receipt))})
     ON CONFLICT (turn_id) DO UPDATE SET body = excluded.body`);
 }
 

@@ -81,5 +81,6 @@ const AUTH_REQUIRED = -32000;
 const LINE_LENGTH = 500;
 
 function oneLine(text: string): string {
-  return text.replace(/\s+/g, " ").trim().slice(0, LINE_LENGTH);
+  const line = text.replace(/\s+/g, " ").trim();
+  return line.length <= LINE_LENGTH ? line : `${line.slice(0, LINE_LENGTH - 1)}…`;
 }

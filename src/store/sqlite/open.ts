@@ -76,7 +76,7 @@ function openHeld(options: SqliteOptions, lock: Lock): Store {
 function prepare(db: DatabaseSync, options: SqliteOptions, lock: Lock): Opening {
   const { path } = options;
   db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON;
-    PRAGMA wal_autocheckpoint = 0; PRAGMA foreign_keys = ON`);
+    PRAGMA wal_autocheckpoint = 0; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON`);
   migrate(db, path);
   if (options.pageCountMax !== undefined) db.exec(`PRAGMA max_page_count = ${options.pageCountMax}`);
   const opening = openEpoch(db, { path, closedXid: lock.before?.closedXid ?? null, mint: uuidv7 });

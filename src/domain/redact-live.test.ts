@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import fc from "fast-check";
+import { redact } from "./redact.ts";
+import { LiveRedactor } from "./redact-live.ts";
+import { sampleInnocents, sampleSecrets } from "./sample-secret.spec.ts";
+
+const secrets = sampleSecrets(7);
+const texts = [
+  ...secrets.map(({ text }) => `Some words before it.\n${text} and words behind it,\nin more lines.\n`),
+  ...secrets.map(({ text }) => text),
+];
+
+function live(pieces: readonly string[]): string[] {
+  const redactor = new LiveRedactor();
+  return [...pieces.map((piece) => redactor.push(piece)), redactor.flush()];
+}
+
+it("live text that is cut anywhere is together what the whole text would be", () => {
+  for (const text of texts) {
+    const whole = redact(text);
+    for (let cut = 0; cut <= text.length; cut++) {
+      const shown = live([text.slice(0, cut), text.slice(cut)]);
+      assert.equal(shown.join(""), whole, JSON.stringify([text.slice(0, cut), text.slice(cut)]));
+    }
+  }
+});
+
+it("live text that comes one character at a time shows no part of any secret", () => {
+  for (const { kind, secret, text } of secrets) {
+    const shown = live([...`Some words.\n${text} and more.\n`]).join("");
+    assert.equal(shown, redact(`Some words.\n${text} and more.\n`), kind);
+    for (let at = 0; at + 8 <= secret.length; at++) {
+      const part = secret.slice(at, at + 8);
+      assert.ok(!shown.includes(part), `${kind}: ${part} is in ${shown}`);
+    }
+  }
+});
+
+const word = fc.oneof(
+  fc.constantFrom(...secrets.map(({ text }) => text)),
+  fc.constantFrom(...sampleInnocents(3, 60)),
+  fc.constantFrom(
+    ..."password: token= api_key Authorization: Bearer Cookie: a=b; \" ' is : = , -----BEGIN …".split(" "),
+  ),
+  fc.constantFrom(
+    "password:",
+    'secret = "',
+    "--password",
+    "the password is",
+    "[redacted: password]",
+    "-----",
+  ),
+  fc.lorem({ maxCount: 4 }),
+);
+const gap = fc.constantFrom(" ", "\n", "\t", "  ", "", "\n\n", ", ");
+
+it("live text in any pieces is together what the whole text would be", () => {
+  const text = fc.array(fc.tuple(word, gap), { maxLength: 12 }).map((parts) => parts.flat().join(""));
+  const sizes = fc.array(fc.integer({ min: 1, max: 24 }), { minLength: 1, maxLength: 20 });
+  fc.assert(
+    fc.property(text, sizes, (whole, lengths) => {
+      const pieces: string[] = [];
+      for (let at = 0, i = 0; at < whole.length; i++) {
+        const length = lengths[i % lengths.length] as number;
+        pieces.push(whole.slice(at, at + length));
+        at += length;
+      }
+      assert.equal(live(pieces).join(""), redact(whole));
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+it("words are shown as soon as the next one begins", () => {
+  const redactor = new LiveRedactor();
+  assert.equal(redactor.push("Look at the "), "Look at ");
+  assert.equal(redactor.push("tests"), "");
+  assert.equal(redactor.push(" now"), "the tests ");
+  assert.equal(redactor.flush(), "now");
+  assert.equal(redactor.push("A new one"), "A new ");
+});
+
+it("what has no end is held, and costs no more than its length", { timeout: 60_000 }, () => {
+  const border = ["-----BEGIN", "PRIVATE", "KEY-----\n"].join(" ");
+  for (const [first, next] of [
+    [border, `${"QUJD".repeat(16)}\n`],
+    ["password: '", "x y "],
+    ["", "password: 'x "],
+    ["", "QUJD"],
+  ] as const) {
+    const pieces = [first, ...Array.from({ length: 4_000 }, () => next)];
+    assert.equal(live(pieces).join(""), redact(pieces.join("")));
+  }
+});

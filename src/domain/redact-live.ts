@@ -1,0 +1,65 @@
+import { secretsIn, shownPart } from "./redact.ts";
+import { Tail } from "./secret-shape.ts";
+
+/** How much of what was shown is remembered: names stand before their values. */
+const CONTEXT_MAX = 512;
+/** What is held longer than this is looked at again only when it has grown by a quarter. */
+const HELD_MAX = 256;
+
+/**
+ * Live text without secrets, however it is cut. The pieces that `push` and at last `flush` return are
+ * together what `redact` makes of the whole, and no piece of a secret is among them: the last word, and
+ * whatever may still turn out to be part of a secret, is held until more text or the end has decided it.
+ */
+export class LiveRedactor {
+  /** What was shown last, as it came. */
+  #context = "";
+  #held = "";
+  #lookAt = 0;
+
+  push(text: string): string {
+    this.#held += text;
+    // A word goes on until a space ends it.
+    if (this.#held.length < this.#lookAt || !/\s/.test(text)) return "";
+    const whole = this.#context + this.#held;
+    const tail = new Tail();
+    const secrets = secretsIn(whole, tail);
+    const from = this.#context.length;
+    const until = Math.min(lastWord(whole), tail.from);
+    const to = Math.max(from, Math.min(until, secrets.covering(until)?.start ?? until));
+    const shown = shownPart(whole, secrets.all, { from, to });
+    this.#held = whole.slice(to);
+    if (to > from) this.#context = lastWords(whole.slice(0, to));
+    this.#lookAt = this.#held.length < HELD_MAX ? 0 : this.#held.length * 1.25;
+    return shown;
+  }
+
+  /** The rest: nothing more belongs to it. */
+  flush(): string {
+    const whole = this.#context + this.#held;
+    const from = this.#context.length;
+    this.#context = "";
+    this.#held = "";
+    this.#lookAt = 0;
+    if (from === whole.length) return "";
+    return shownPart(whole, secretsIn(whole, null).all, { from, to: whole.length });
+  }
+}
+
+const MARK_BEGUN = /\[redacted: [a-z0-9 .]{0,32}$/;
+
+/** Where the last word begins, with the blanks behind it: whether a line ends there is not known yet. */
+function lastWord(text: string): number {
+  const mark = MARK_BEGUN.exec(text.slice(-48));
+  let end = text.length - (mark?.[0].length ?? 0);
+  while (end > 0 && (text[end - 1] === " " || text[end - 1] === "\t")) end -= 1;
+  let start = end;
+  while (start > 0 && !/\s/.test(text[start - 1] as string)) start -= 1;
+  return start === text.length || (start === end && mark === null) ? text.length : start;
+}
+
+function lastWords(text: string): string {
+  if (text.length <= CONTEXT_MAX) return text;
+  const cut = text.slice(-CONTEXT_MAX);
+  return cut.slice(cut.search(/\s/) + 1);
+}

@@ -1,0 +1,152 @@
+/** Secrets for tests. All are made here from parts, so that no scanner finds one in the repository. */
+
+export interface SampleSecret {
+  readonly kind: string;
+  /** What must never be kept. */
+  readonly secret: string;
+  /** As it would be written down. */
+  readonly text: string;
+}
+
+const LOWER = "abcdefghijklmnopqrstuvwxyz";
+const UPPER = LOWER.toUpperCase();
+const DIGITS = "0123456789";
+const WORD = LOWER + UPPER + DIGITS;
+const HEX = `${DIGITS}abcdef`;
+
+/** The same seed gives the same secrets, and another seed others. */
+export function sampleSecrets(seed: number): SampleSecret[] {
+  const { of, word, hex, url, base64 } = drawing(seed);
+  const made: SampleSecret[] = [];
+  const add = (kind: string, secret: string, text = `use ${secret} for this`): void => {
+    made.push({ kind, secret, text });
+  };
+  add("anthropic key", ["sk", "ant", "api03", url(95)].join("-"));
+  add("openai project key", ["sk", "proj", url(120)].join("-"));
+  add("openai key", ["sk", word(48)].join("-"));
+  add("openrouter key", ["sk", "or", "v1", hex(64)].join("-"));
+  add("google api key", `AI${"za"}${url(35)}`);
+  add("google client secret", ["GOCSPX", url(28)].join("-"));
+  add("github classic token", ["ghp", word(36)].join("_"));
+  add("github fine-grained token", ["github", "pat", word(22), word(59)].join("_"));
+  add("github app token", ["ghs", word(36)].join("_"));
+  add("gitlab token", ["glpat", url(20)].join("-"));
+  add("slack bot token", ["xoxb", of(DIGITS, 12), of(DIGITS, 12), word(24)].join("-"));
+  add("slack webhook", ["T" + of(UPPER, 8), "B" + of(UPPER, 8), word(24)].join("/"), "");
+  add("aws access key", `AK${"IA"}${of(UPPER + DIGITS, 16)}`);
+  const aws = base64(40);
+  add("aws secret key", aws, `aws_secret_access_key = ${aws}\n`);
+  const azure = `${base64(86)}==`;
+  add("azure storage key", azure, `AccountName=a;AccountKey=${azure};EndpointSuffix=core.windows.net`);
+  add("azure client secret", `${word(3)}8Q${"~"}${word(34)}`);
+  add("stripe key", ["sk", "live", word(24)].join("_"));
+  add("npm token", ["npm", word(36)].join("_"));
+  add("pypi token", ["pypi", `AgEIcHlwaS5vcmc${url(70)}`].join("-"));
+  add("hugging face token", ["hf", word(34)].join("_"));
+  add("sendgrid key", ["SG", url(22), url(43)].join("."));
+  add("twilio key", `SK${hex(32)}`);
+  add("telegram token", [of(DIGITS, 10), `AA${url(33)}`].join(":"));
+  add("discord token", [`M${word(23)}`, url(6), url(38)].join("."));
+  add("digitalocean token", ["dop", "v1", hex(64)].join("_"));
+  add("linear key", ["lin", "api", word(40)].join("_"));
+  add("notion token", ["ntn", word(46)].join("_"));
+  add("kinfold token", ["kfs", url(43)].join("_"));
+  add("jwt", [`ey${"J"}${url(33)}`, `ey${"J"}${url(80)}`, url(43)].join("."));
+  const key = [base64(64), base64(64), base64(64), `${base64(22)}==`];
+  const border = (name: string): string => `-----${name} RSA PRIVATE${" "}KEY-----`;
+  add("private key", key[1] as string, [border("BEGIN"), ...key, border("END")].join("\n"));
+  add("private key, cut off", key[2] as string, [border("BEGIN"), ...key.slice(0, 3)].join("\n"));
+  const password = `${word(9)}4$${word(6)}`;
+  add("connection string", password, `postgres://app:${password}@db.example.com:5432/app?sslmode=require`);
+  const bearer = url(40);
+  add("bearer header", bearer, `curl -H "Authorization: Bearer ${bearer}" https://api.example.com/v1/items`);
+  const basic = btoa(`user:${word(14)}`);
+  add("basic header", basic, `Authorization: Basic ${basic}\n`);
+  const cookie = word(32);
+  add("cookie", cookie, `Cookie: theme=dark; sid=${cookie}\n`);
+  const env = word(18);
+  add("environment", env, `export DEPLOY_TOKEN=${env}\n`);
+  const json = `${word(6)}-${word(7)}1`;
+  add("json field", json, `{"user":"bob","password":"${json}","n":1}`);
+  const yaml = `${word(8)}7${word(4)}`;
+  add("yaml field", yaml, `db:\n  user: bob\n  password: ${yaml}\n  port: 5432\n`);
+  const query = word(24);
+  add("url query", query, `GET https://example.com/x?user=1&access_token=${query}&page=2`);
+  const flag = `${word(10)}9`;
+  add("flag", flag, `tool login --password ${flag} --verbose`);
+  const header = word(28);
+  add("api key header", header, `X-Api-Key: ${header}\n`);
+  const phrase = `${of(LOWER, 6)} ${of(LOWER, 7)} ${of(LOWER, 8)} ${of(LOWER, 5)}`;
+  add("quoted phrase", phrase, `PASSPHRASE="${phrase}"\n`);
+  const spoken = `${of(LOWER, 7)}${of(DIGITS, 3)}`;
+  add("said in prose", spoken, `By the way, the password is ${spoken} until Monday.`);
+  return made.map((each) => (each.text === "" ? { ...each, text: webhook(each.secret) } : each));
+}
+
+/** Hashes, ids, paths and code of which nothing may be changed: as many as asked for. */
+export function sampleInnocents(seed: number, count: number): string[] {
+  const { of, word, hex, base64 } = drawing(seed);
+  const uuid = (): string => [hex(8), hex(4), `7${hex(3)}`, `a${hex(3)}`, hex(12)].join("-");
+  const kinds: readonly (() => string)[] = [
+    () => hex(40),
+    () => `commit ${hex(40)}`,
+    () => `index ${hex(7)}..${hex(7)} 100644`,
+    () => hex(64),
+    () => `sha256:${hex(64)}`,
+    uuid,
+    () => `session ${uuid()} (${hex(8)})`,
+    () => `<!-- message:${hex(8)} -->`,
+    () => `sha512-${base64(86)}==`,
+    () => `"integrity": "sha512-${base64(86)}=="`,
+    () => `/home/${of(LOWER, 6)}/src/${of(LOWER, 9)}/${of(LOWER, 5)}-${hex(8)}.ts`,
+    () => `node_modules/.pnpm/${of(LOWER, 5)}@${of(DIGITS, 1)}.0.2/node_modules/${of(LOWER, 5)}/index.js`,
+    () => `data:image/png;base64,iVBORw0KGgo${base64(400)}`,
+    () => `https://example.com/${of(LOWER, 8)}/${hex(12)}?page=${of(DIGITS, 2)}&sort=name`,
+    () => `docker.io/library/node@sha256:${hex(64)}`,
+    () => `toolu_01${word(22)}`,
+    () => `call_${word(24)}`,
+    () => `msg_01${word(22)}`,
+    () => `${of(LOWER, 6)}_TOKEN_COUNT=${of(DIGITS, 4)}`,
+    () => `max_tokens: ${of(DIGITS, 4)}`,
+    () => `const ${of(LOWER, 5)}Token = await get${of(LOWER, 5)}Token();`,
+    () => `password: string; // ${of(LOWER, 6)}`,
+    () => `if (key === "${of(LOWER, 6)}") return process.env.API_KEY;`,
+    () => `export const KEY_${of(UPPER, 5)} = ${of(DIGITS, 3)};`,
+    () => `postgres://localhost:5432/${of(LOWER, 6)}`,
+    () => `git@github.com:${of(LOWER, 6)}/${of(LOWER, 7)}.git`,
+    () =>
+      `2026-11-16T0${of("12345", 1)}:${of("12345", 1)}2:11.123Z pid=${of(DIGITS, 5)} fence=${of(DIGITS, 2)}`,
+    () => `${hex(8)}:${hex(8)} ${of(DIGITS, 5)} 0x${hex(16)}`,
+  ];
+  return Array.from({ length: count }, (_, i) => (kinds[i % kinds.length] as () => string)());
+}
+
+function webhook(secret: string): string {
+  return `POST https://hooks.slack.com/services/${secret} with the text`;
+}
+
+function drawing(seed: number): {
+  of: (letters: string, length: number) => string;
+  word: (length: number) => string;
+  hex: (length: number) => string;
+  url: (length: number) => string;
+  base64: (length: number) => string;
+} {
+  let state = seed >>> 0;
+  const below = (max: number): number => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * max);
+  };
+  const of = (letters: string, length: number): string => {
+    let text = "";
+    for (let i = 0; i < length; i++) text += letters[below(letters.length)];
+    return text;
+  };
+  return {
+    of,
+    word: (length) => `${of(WORD, length - 2)}${of(DIGITS, 1)}${of(LOWER, 1)}`,
+    hex: (length) => of(HEX, length),
+    url: (length) => `${of(WORD, 1)}${of(`${WORD}-_`, length - 2)}${of(WORD, 1)}`,
+    base64: (length) => of(`${WORD}+/`, length),
+  };
+}
