@@ -63,27 +63,11 @@ export function table<R extends object>(
     if (!fixed.has(field))
       settable.set(field, { assignment: `${columns[i]} = ?`, kind: kinds[i] ?? "plain" });
   });
-  const cleaned = new WeakSet<R>();
-  const clean = (record: R): R => {
-    const shown = { ...record };
-    for (const [i, field] of fields.entries()) shown[field] = withoutSecrets(kinds[i] as Kind, record[field]);
-    cleaned.add(shown);
-    return shown;
-  };
+  const cleaning = cleaningOf(kindOf);
   return {
     name,
     kinds: new Map(columns.map((column, i) => [column, kinds[i] as Kind])),
-    clean,
-    redacted(record) {
-      const shown: Partial<R> = {};
-      for (const [i, field] of fields.entries()) {
-        const value = record[field];
-        if (!kinds[i]?.startsWith("held") || value === undefined) continue;
-        const after = redactDeep(value);
-        if (after !== value) shown[field] = after;
-      }
-      return shown;
-    },
+    ...cleaning,
     columns: raw(columns.join(", ")),
     columnsOf: (alias) => raw(columns.map((column) => `${alias}.${column}`).join(", ")),
     record(row) {
@@ -95,8 +79,7 @@ export function table<R extends object>(
       const text = (insertTexts[records.length] ??=
         head + Array.from(records, () => placeholders(widthAll)).join(", "));
       const params: Param[] = [];
-      for (const each of records) {
-        const record = cleaned.has(each) ? each : clean(each);
+      for (const record of records.map(cleaning.clean)) {
         for (let i = 0; i < width; i++) {
           params.push(encode(kinds[i] as Kind, record[fields[i] as keyof R]));
         }
@@ -120,6 +103,33 @@ export function table<R extends object>(
         params.push(made.value(patch));
       }
       return text === "" ? null : { text, params };
+    },
+  };
+}
+
+function cleaningOf<R extends object>(
+  kindOf: Readonly<Record<keyof R & string, Kind>>,
+): Pick<Table<R>, "clean" | "redacted"> {
+  const fields = Object.keys(kindOf) as (keyof R & string)[];
+  const written = fields.filter((field) => kindOf[field] === "text" || kindOf[field] === "json");
+  const held = fields.filter((field) => kindOf[field] === "held" || kindOf[field] === "heldJson");
+  const cleaned = new WeakSet<R>();
+  return {
+    clean(record) {
+      if (cleaned.has(record)) return record;
+      const shown = { ...record };
+      for (const field of written) shown[field] = withoutSecrets(kindOf[field], record[field]);
+      cleaned.add(shown);
+      return shown;
+    },
+    redacted(record) {
+      const shown: Partial<R> = {};
+      for (const field of held) {
+        const value = record[field];
+        const after = redactDeep(value);
+        if (after !== value) shown[field] = after;
+      }
+      return shown;
     },
   };
 }
