@@ -91,6 +91,16 @@ export const Config = z.strictObject({
     })
     .prefault({}),
   onParentEnd: z.enum(["cancel", "detach"]).default("cancel"),
+  inheritContext: z
+    .boolean()
+    .default(true)
+    .describe("whether children may inherit context; false permits only `none`"),
+  tailChars: z
+    .int()
+    .min(0)
+    .max(100_000)
+    .default(3_000)
+    .describe("characters of a parent's newest transcript in what a child inherits"),
   limits: Limits.prefault({}),
   budget: z
     .strictObject({

@@ -133,7 +133,7 @@ export const READ = {
     sessions: true,
   },
   inspect: {
-    summary: "One session's result, transcript or receipt, in parts.",
+    summary: "One session's result, transcript, receipt or inherited context, in parts.",
     input: InspectInput,
     output: InspectOutput,
     refusals: [...FOUND, "not_available"],

@@ -24,6 +24,8 @@ export const REFUSALS = {
   cannot_enforce: [403, "Nothing would hold the agent to what the child may do."],
   tool_not_given: [403, "The session's profile or parent keeps this tool from it."],
   cannot_meter: [409, "The budget cannot be kept: the agent does not report what it would count."],
+  cannot_fork: [409, "The parent's conversation cannot be forked: the agent cannot, or there is none."],
+  inherit_off: [409, "The configuration lets no child inherit its parent's context."],
   over_budget: [409, "More than what is left was asked for."],
   untrusted_project: [403, "The project's own files are not used until a person trusts them."],
   limit_depth: [409, "The tree is as deep as it may be."],

@@ -51,6 +51,12 @@ export const SpawnOutput = z.object({
   status: z.enum(["queued", "running"]).describe("queued: it starts when a turn is free"),
   existing: z.boolean(),
   effective: Effective,
+  inherited: z
+    .object({
+      bytes: z.number().describe("of what stands in its first prompt"),
+      why: z.string().nullable().describe("why there is nothing, where it was not asked for so"),
+    })
+    .describe("what it was given of its parent's context"),
   childrenOpen: z.number(),
   childrenMax: z.number(),
   queuedBehind: z.number(),

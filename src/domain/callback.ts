@@ -125,6 +125,13 @@ export function withMessageLine(prompt: string, deliveryId: string): string {
   return `${prompt}${gap}${messageLine(deliveryId)}`;
 }
 
+/** A prompt with what its reader must know besides; the delivery id stays the last line. */
+export function withOpening(prompt: string, opening: string): string {
+  const line = /\n<!-- message:[\w-]{1,64} -->$/.exec(prompt);
+  if (line === null) return `${prompt}\n\n${opening}`;
+  return `${prompt.slice(0, line.index).trimEnd()}\n\n${opening}\n${line[0]}`;
+}
+
 export const defaultTemplate = `\
 [Kinfold] Child "{{childName}}" ({{childSessionId}}, {{agent}}) {{#if (eq status 'completed')}}completed{{/if}}\
 {{#if (eq status 'failed')}}FAILED{{/if}}\

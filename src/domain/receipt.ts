@@ -17,6 +17,7 @@ export type AgentUpdateLike =
       readonly tool: string;
       readonly title: string;
       readonly command?: string;
+      readonly paths?: readonly string[];
     }
   | {
       readonly kind: "toolResult";
@@ -27,7 +28,8 @@ export type AgentUpdateLike =
       readonly exitCode?: number | null;
       readonly files?: readonly FileChangeLike[];
     }
-  | { readonly kind: "fragment" | "text" | "thought" | "plan" | "usage" | "notice" };
+  | { readonly kind: "plan"; readonly steps: readonly { title: string; status: string }[] }
+  | { readonly kind: "fragment" | "text" | "thought" | "compaction" | "usage" | "notice" };
 
 /** What a turn has been seen to do so far. Denied requests are added by whoever denies them. */
 export interface Seen {
@@ -41,6 +43,10 @@ export interface Seen {
   /** Where each call stands in the lists above, by the agent's own id for it. */
   places: Map<string, { call: number; command: number | null }>;
   lastCallId: string | null;
+  /** Its last plan; null where it made none. */
+  plan: readonly { title: string; status: string }[] | null;
+  /** How often its calls named each file. */
+  touched: Map<string, number>;
 }
 
 export function emptySeen(): Seen {
@@ -53,6 +59,8 @@ export function emptySeen(): Seen {
     lastToolHasResult: false,
     places: new Map(),
     lastCallId: null,
+    plan: null,
+    touched: new Map(),
   };
 }
 
@@ -67,7 +75,9 @@ export function observe(seen: Seen, update: AgentUpdateLike): Seen {
     seen.lastTool = clipped(update.title.trim() === "" ? update.tool : update.title, nameMax);
     if (seen.lastCallId !== update.callId) seen.lastToolHasResult = false;
     seen.lastCallId = update.callId;
+    for (const path of update.paths ?? []) seen.touched.set(path, (seen.touched.get(path) ?? 0) + 1);
   }
+  if (update.kind === "plan") seen.plan = update.steps;
   if (update.kind === "toolResult") {
     const place = placeOf(seen, update);
     const call = seen.toolCalls[place.call];

@@ -35,6 +35,8 @@ export interface OpenRequest {
   readonly mcp: { readonly url: string; readonly token: string } | null;
   /** The agent's own session id, to be loaded and read back; null starts a new one. */
   readonly load: string | null;
+  /** The agent's own id of another session, whose conversation the new one begins with a copy of. */
+  readonly fork?: string | null;
   readonly startMs: number;
   readonly onUpdate: (update: AgentUpdate) => void;
   /** A request that the agent blocks on. The driver answers it with what this resolves to. */
@@ -47,20 +49,21 @@ export type OpenResult =
   | { readonly ok: true; readonly handle: AgentHandle }
   | { readonly ok: false; readonly reason: OpenFailure; readonly message: string };
 
-/** `load_failed`: the process works but the old conversation could not be loaded. */
+/** `load_failed`, `fork_failed`: the process works but the old conversation could not be loaded or copied. */
 export type OpenFailure =
   | "not_installed"
   | "exited"
   | "timeout"
   | "protocol"
   | "not_signed_in"
-  | "load_failed";
+  | "load_failed"
+  | "fork_failed";
 
 export interface AgentHandle {
   readonly agentSessionId: string;
   readonly agentVersion: string | null;
   readonly model: string | null;
-  /** What the load replayed; null after a new session. */
+  /** What the load replayed; null after a new session or a fork. */
   readonly replay: Replay | null;
   /** Resolves when the agent has answered the prompt, or cannot any more. Never rejects. */
   prompt(text: string): Promise<PromptEnd>;
@@ -158,6 +161,8 @@ export type AgentUpdate =
       readonly ours: boolean;
     }
   | { readonly kind: "plan"; readonly steps: readonly { title: string; status: string }[] }
+  /** The agent has replaced its conversation so far by this summary of it. */
+  | { readonly kind: "compaction"; readonly summary: string }
   /** What the running prompt has used so far; the prompt's end says it again, with the rest. */
   | { readonly kind: "usage"; readonly usage: Usage }
   | { readonly kind: "notice"; readonly text: string };

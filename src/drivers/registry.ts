@@ -89,6 +89,7 @@ export function createSimDriver(options: { host: ProcessHost; simDir: string; lo
       uses: null,
       steer: "inject",
       load: true,
+      fork: true,
       cost: "usd",
       metersCalls: true,
       models: ["sim-1"],

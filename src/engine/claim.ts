@@ -9,6 +9,7 @@ import {
 } from "../domain/callback.ts";
 import { excerpt } from "../domain/excerpt.ts";
 import { withoutDeliveryLines, withoutOurLines } from "../domain/text.ts";
+import { appendEntries } from "../kernel/entry.ts";
 import { hashOf, newId, newSecret } from "../kernel/id.ts";
 import { startClock } from "../kernel/trigger.ts";
 import { openRound } from "../kernel/round.ts";
@@ -259,20 +260,6 @@ export function entryOf(message: MessageRecord, body: string, at: { turnId: stri
     isSubagent: false,
     at: at.at,
   };
-}
-
-/** Entries and the events that refer to them, in one transaction. */
-export async function appendEntries(tx: Tx, sessionId: string, entries: readonly NewEntry[]): Promise<void> {
-  if (entries.length === 0) return;
-  for (const entry of await tx.entries.append(sessionId, entries)) {
-    tx.append({
-      sessionId,
-      type: "entry.appended",
-      text: null,
-      data: { index: entry.index, kind: entry.kind, author: entry.author, turnId: entry.turnId },
-      at: entry.at,
-    });
-  }
 }
 
 function authorOf(message: MessageRecord): EntryAuthor {

@@ -18,6 +18,8 @@ export interface LiveAgent {
   readonly hold: Hold;
   readonly handle: AgentHandle;
   hasExited: boolean;
+  /** It has had a prompt of this process: what a conversation opens with was sent. */
+  isOpened: boolean;
 }
 
 export interface AgentListener {
@@ -40,7 +42,7 @@ export async function host(
   deps: EngineDeps,
   session: SessionRecord,
   hold: Hold,
-  listener: AgentListener & { load: string | null },
+  listener: AgentListener & { load: string | null; fork?: string | null },
 ): Promise<Hosted> {
   const driver = deps.drivers.get(session.agent);
   if (driver === undefined) {
@@ -59,6 +61,7 @@ export async function host(
     servers: session.effective.mcp ?? null,
     mcp: url === null || hold.token === null ? null : { url, token: hold.token },
     load: listener.load,
+    fork: listener.fork ?? null,
     startMs: deps.config.startMs,
     onUpdate: (update) => listener.onUpdate(update),
     onRequest: (request) => listener.onRequest(request),
@@ -85,7 +88,7 @@ export async function host(
     return failed("its lease was taken while it started");
   }
   deps.reached("agent.identified");
-  const agent: LiveAgent = { session, hold, handle: result.handle, hasExited: false };
+  const agent: LiveAgent = { session, hold, handle: result.handle, hasExited: false, isOpened: false };
   return { ok: true, agent };
 }
 

@@ -6,8 +6,9 @@ import { LiveRedactor } from "../domain/redact-live.ts";
 import { oneLine } from "../domain/text.ts";
 import type { AgentUpdate } from "../drivers/port.ts";
 import { land } from "../kernel/admit.ts";
+import { appendEntries } from "../kernel/entry.ts";
+import { keepCompactions } from "./checkpoints.ts";
 import type { NewEntry, Tx, TurnRecord } from "../store/port.ts";
-import { appendEntries } from "./claim.ts";
 import type { EngineDeps } from "./deps.ts";
 
 const FLUSH_MS = 50;
@@ -81,7 +82,8 @@ export class Recorder {
     if (update.kind === "toolResult" && update.ours) this.#landed.push(...deliveryIdsIn(update.text));
     this.#doing = doing(update) ?? this.#doing;
     this.#entries.push(entryOfUpdate(update, this.turn.id, this.#deps.now()));
-    this.#flushSoon(this.#entries.length >= FLUSH_ENTRIES ? 0 : FLUSH_MS);
+    const isDue = this.#entries.length >= FLUSH_ENTRIES || isPassedOn(update);
+    this.#flushSoon(isDue ? 0 : FLUSH_MS);
   }
 
   /** Live text goes out without secrets too, and those come in pieces: what may be one is held back. */
@@ -177,12 +179,20 @@ export class Recorder {
 
 /** Part of the flush and of the settle. */
 export async function writeBatch(tx: Tx, turn: TurnRecord, batch: Batch, now: number): Promise<void> {
-  await appendEntries(tx, turn.sessionId, batch.entries);
+  const appended = await appendEntries(tx, turn.sessionId, batch.entries);
+  await keepCompactions(tx, turn, appended);
   for (const id of batch.landed) {
     const message = await tx.messages.byDeliveryId(turn.sessionId, id);
     if (message !== null && message.status === "taken") await land(tx, message, now);
   }
 }
+
+/** What a child shall inherit must be in the store before the call that spawns it is worked off. */
+function isPassedOn(update: AgentUpdate): boolean {
+  return update.kind === "toolCall" && PASSES_ON.has(update.tool);
+}
+
+const PASSES_ON: ReadonlySet<string> = new Set(["spawn_session", "create_session", "subagent"]);
 
 function entryOfUpdate(update: AgentUpdate, turnId: string, at: number): NewEntry {
   const base = { turnId, isSubagent: false, at };
@@ -208,6 +218,13 @@ function entryOfUpdate(update: AgentUpdate, turnId: string, at: number): NewEntr
       const steps = update.steps.map((step) => ({ ...step }));
       const text = steps.map((step) => `- ${step.title}`).join("\n");
       return { ...base, author: "agent", kind: "plan", body: { text, steps } };
+    }
+    case "compaction": {
+      const body = {
+        text: "the agent has replaced its conversation so far by a summary",
+        input: { summary: update.summary },
+      };
+      return { ...base, author: "daemon", kind: "notice", body };
     }
     default: {
       const text = update.kind === "notice" ? update.text : "";

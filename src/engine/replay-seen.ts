@@ -22,7 +22,8 @@ export async function replaySeen(deps: EngineDeps, recorder: Recorder): Promise<
 }
 
 function updateOf(entry: EntryRecord): AgentUpdate | null {
-  const { text, tool = "", callId = "", input, command, exitCode, ok = false } = entry.body;
+  const { text, tool = "", callId = "", input, command, paths, steps, exitCode, ok = false } = entry.body;
+  if (entry.kind === "plan") return { kind: "plan", steps: steps ?? [] };
   if (entry.kind === "text" && entry.author === "agent") return { kind: "text", text };
   if (entry.kind === "toolCall") {
     return {
@@ -32,6 +33,7 @@ function updateOf(entry: EntryRecord): AgentUpdate | null {
       title: text,
       input,
       ...(command === undefined ? {} : { command }),
+      ...(paths === undefined ? {} : { paths }),
     };
   }
   if (entry.kind !== "toolResult") return null;

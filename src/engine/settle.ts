@@ -11,6 +11,7 @@ import { type ErrorPayload, park, raiseError, retryBudgets } from "../kernel/par
 import { withdrawOf } from "../kernel/trigger.ts";
 import { closeIfOver, closeRound, type RoundEnd } from "../kernel/round.ts";
 import type { MessageRecord, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
+import { checkpointTurn } from "./checkpoints.ts";
 import type { EngineDeps } from "./deps.ts";
 import { insist } from "./insist.ts";
 import { type Batch, type Recorder, writeBatch } from "./recorder.ts";
@@ -72,13 +73,15 @@ async function settleIn(deps: EngineDeps, tx: Tx, settling: Settling): Promise<b
   await writeBatch(tx, turn, settling.batch, now);
   const outcome = outcomeOfTurn(session, row, end);
   const usage = bookedFor(deps, session, settling, row);
+  const { entryCount } = (await tx.sessions.byId(session.id))!;
+  await checkpointTurn(tx, { session, turn, seen: recorder.seen, entryIndex: entryCount - 1, now });
   const settled: Partial<TurnRecord> = {
     status: outcome,
     settledAt: now,
     error: reasonOfTurn(outcome, row, end),
     stopReason: end.stopReason,
     lastAssistantMessage: recorder.lastText ?? row.lastAssistantMessage,
-    entryTo: (await tx.sessions.byId(session.id))!.entryCount,
+    entryTo: entryCount,
     toolUseCount: recorder.toolUseCount,
     usage,
     reservedTokens: null,

@@ -1,7 +1,8 @@
 import { giveBack } from "../kernel/admit.ts";
 import { startClock } from "../kernel/trigger.ts";
 import type { MessageRecord, TurnRecord } from "../store/port.ts";
-import { appendEntries, entryOf, render } from "./claim.ts";
+import { appendEntries } from "../kernel/entry.ts";
+import { entryOf, render } from "./claim.ts";
 import type { Place, Runtime } from "./place.ts";
 import type { Recorder } from "./recorder.ts";
 

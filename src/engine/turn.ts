@@ -1,4 +1,5 @@
 import type { PromptEnd } from "../drivers/port.ts";
+import { withOpening } from "../domain/callback.ts";
 import { redact } from "../domain/redact.ts";
 import { oneLine } from "../domain/text.ts";
 import type { TurnRecord } from "../store/port.ts";
@@ -6,6 +7,7 @@ import { autonomous, takeEarly } from "./autonomous.ts";
 import { endTurn } from "./turn-end.ts";
 import { type AgentListener, host, type Hosted } from "./hosting.ts";
 import { endPlace } from "./leave.ts";
+import { forkOf, openingOf } from "./opening.ts";
 import type { Place, Runtime } from "./place.ts";
 import { Recorder } from "./recorder.ts";
 import { answerRequest } from "./requests.ts";
@@ -45,7 +47,8 @@ async function startAgent(runtime: Runtime, place: Place): Promise<Hosted> {
   const { deps } = runtime;
   const canLoad = runtime.agents.get(place.session.agent)?.load === true;
   const load = canLoad ? place.session.agentSessionId : null;
-  let hosted = await host(deps, place.session, place.hold, { ...listener(runtime, place), load });
+  const fork = await forkOf(deps, place.session);
+  let hosted = await host(deps, place.session, place.hold, { ...listener(runtime, place), load, fork });
   if (!hosted.ok && hosted.isLoadFailure && !place.isEnding) {
     place.recorder?.notice(
       `the earlier conversation could not be loaded (${oneLine(redact(hosted.reason))}); it starts anew`,
@@ -89,7 +92,9 @@ export async function converse(runtime: Runtime, place: Place, text: string): Pr
   if (place.isEnding || place.isStopping || !isWanted) {
     return { ...notStarted("it was stopped before it began"), outcome: "cancelled" };
   }
-  const prompting = agent.handle.prompt(text);
+  const opening = agent.isOpened ? null : await openingOf(runtime.deps, agent, recorder.turn);
+  agent.isOpened = true;
+  const prompting = agent.handle.prompt(opening === null ? text : withOpening(text, opening));
   runtime.deps.reached("prompt.sent");
   void steerQueued(runtime, place);
   const end = await prompting;

@@ -6,7 +6,9 @@ import { fence } from "../domain/text.ts";
 import type { SessionRecord, Tx } from "../store/port.ts";
 import { admit } from "./admit.ts";
 import { lastMessageOf } from "./callback.ts";
+import { appendEntries } from "./entry.ts";
 import { newDeliveryId, newId } from "./id.ts";
+import { type Inherited, inherited } from "./inherit.ts";
 
 /** A step that has not begun: everything about it was decided when the chain was asked for. */
 export interface ChainStep {
@@ -14,6 +16,8 @@ export interface ChainStep {
   readonly effective: Effective;
   /** How its profile works; null where that says nothing. */
   readonly instructions?: string | null;
+  /** How much of the parent's transcript it inherits. */
+  readonly tailChars?: number;
 }
 
 /** A chain's remaining steps stand in the row of the step at work. */
@@ -73,6 +77,8 @@ export async function beginNextStep(tx: Tx, done: SessionRecord, now: number): P
     keyHash: null,
     replyLostAt: null,
   };
+  const given = await inheritedBy(tx, step, next.tailChars ?? TAIL_CHARS);
+  if (given === null) step.effective = { ...step.effective, inherit: "none" };
   await tx.sessions.add(step);
   const { chain: _, ...asked } = done.spawnConfig;
   await tx.sessions.patch(done.id, { spawnConfig: asked });
@@ -85,6 +91,7 @@ export async function beginNextStep(tx: Tx, done: SessionRecord, now: number): P
     name: null,
   };
   tx.append({ sessionId: id, type: "session.created", text: null, data, at: now });
+  if (given !== null) await appendEntries(tx, id, [given.entry]);
   await admit(
     tx,
     step,
@@ -92,4 +99,14 @@ export async function beginNextStep(tx: Tx, done: SessionRecord, now: number): P
     now,
   );
   return step;
+}
+
+const TAIL_CHARS = 3_000;
+
+/** A later step inherits from the chain's parent as it is when the step begins. */
+async function inheritedBy(tx: Tx, step: SessionRecord, tailChars: number): Promise<Inherited | null> {
+  const { inherit: mode } = step.effective;
+  const parent = mode === "none" || step.parentId === null ? null : await tx.sessions.byId(step.parentId);
+  if (parent === null || mode === "none") return null;
+  return inherited(tx, { child: step, parent, mode, tailChars, now: step.createdAt });
 }

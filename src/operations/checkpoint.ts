@@ -1,8 +1,9 @@
 import type { Caller, CheckpointOutput, InputOf } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
 import { newId } from "../kernel/id.ts";
+import type { SessionRecord, Tx } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
-import { callerSession, requireBelow, resolve } from "./resolve.ts";
+import { callerSession, describe, requireBelow, resolve } from "./resolve.ts";
 
 /** Saves what a session wants its children and its later self to know. A constraint holds until withdrawn by name. */
 export async function checkpoint(
@@ -22,8 +23,8 @@ export async function checkpoint(
     }
     const now = deps.now();
     const turn = await tx.turns.running(session.id);
-    const earlier = await tx.checkpoints.ofSession(session.id);
-    const before = earlier.findLast((each) => each.kind === "explicit")?.constraints ?? {};
+    const before = (await tx.checkpoints.latest(session.id)).explicit?.constraints ?? {};
+    await refuseForeign(tx, fresh, { before, asked: input.constraints });
     const merged = Object.entries({ ...before, ...input.constraints }).filter(([, text]) => text !== "");
     const id = newId();
     await tx.checkpoints.add({
@@ -45,6 +46,31 @@ export async function checkpoint(
       data: { checkpointId: id },
       at: now,
     });
-    return { checkpointId: id, sessionId: session.id, constraints: merged.length };
+    const above = await tx.checkpoints.constraintsAbove(session.id);
+    const inherited = above.reduce((sum, each) => sum + Object.keys(each.constraints).length, 0);
+    return { checkpointId: id, sessionId: session.id, constraints: merged.length + inherited };
   });
+}
+
+/** A constraint is withdrawn where it was set, or from above: a session cannot free itself or those below it. */
+async function refuseForeign(
+  tx: Tx,
+  session: SessionRecord,
+  of: { before: Readonly<Record<string, string>>; asked: Readonly<Record<string, string>> },
+): Promise<void> {
+  const withdrawn = Object.keys(of.asked).filter(
+    (name) => of.asked[name] === "" && !Object.hasOwn(of.before, name),
+  );
+  if (withdrawn.length === 0) return;
+  for (const { sessionId, constraints } of await tx.checkpoints.constraintsAbove(session.id)) {
+    const name = withdrawn.find((each) => Object.hasOwn(constraints, each));
+    if (name === undefined) continue;
+    const owner = await tx.sessions.byId(sessionId);
+    const who = owner === null ? "a session above" : describe(owner);
+    throw new Refusal(
+      "forbidden",
+      `The constraint "${name}" was set by ${who} and holds for all below it; only there can it be withdrawn. Nothing was saved.`,
+      { constraint: name, sessionId },
+    );
+  }
 }

@@ -4,6 +4,7 @@ import { mergeReceipts, receiptLine } from "../domain/receipt.ts";
 import { firstBytes } from "../domain/text.ts";
 import { transcriptText } from "../domain/transcript.ts";
 import { lastMessageOf } from "../kernel/callback.ts";
+import type { InheritedData } from "../kernel/inherit.ts";
 import type { SessionRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 import { resolve } from "./resolve.ts";
@@ -52,13 +53,37 @@ async function textOf(
           : [await requireTurn(deps, session, input.turn)];
       return lastMessageOf(turns) ?? "It has said nothing yet.";
     }
+    case "inherited":
+      return inheritedText(deps, session);
     default:
       throw new Refusal(
         "not_available",
-        `The view "${input.view}" is not available in this version. Allowed: result, transcript, receipt.`,
+        `The view "${input.view}" is not available in this version. Allowed: result, transcript, receipt, inherited.`,
         { view: input.view },
       );
   }
+}
+
+/** What it was given, and what of that did not fit. */
+async function inheritedText(deps: OperationDeps, session: SessionRecord): Promise<string> {
+  const { read } = deps.store;
+  const [entry] = await read.entries.page(session.id, { after: -1, limit: 1 });
+  if (entry?.kind !== "inherited") {
+    return session.parentId === null
+      ? "A root session inherits nothing."
+      : "It was given nothing of its parent's context.";
+  }
+  const { from, checkpointId, constraints } = entry.body.input as InheritedData;
+  const checkpoints = checkpointId === null ? [] : await read.checkpoints.ofSession(from);
+  const whole = checkpoints.find((each) => each.id === checkpointId);
+  const parts = [
+    entry.body.text,
+    whole === undefined ? null : `The whole checkpoint:\n${whole.summary}`,
+    constraints === null
+      ? null
+      : `All constraints:\n${constraints.map(({ name, text }) => `- ${name}: ${text}`).join("\n")}`,
+  ];
+  return parts.filter((part) => part !== null).join("\n\n");
 }
 
 async function transcriptOf(

@@ -1,12 +1,15 @@
-import type { Caller, InputOf, SpawnOutput } from "../contract/index.ts";
+import type { Caller, Effective, InputOf, SpawnOutput } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
 import { withInstructions } from "../domain/instruction.ts";
 import { spawnLimit } from "../domain/limit.ts";
 import { admit } from "../kernel/admit.ts";
+import { appendEntries } from "../kernel/entry.ts";
 import { newId } from "../kernel/id.ts";
-import type { Reads, SessionRecord, Tx } from "../store/port.ts";
+import { inherited } from "../kernel/inherit.ts";
+import type { NewEntry, Reads, SessionRecord, Tx } from "../store/port.ts";
 import { decideWithin } from "./allowance.ts";
 import type { OperationDeps } from "./deps.ts";
+import { callSeen } from "./inheriting.ts";
 import type { Call } from "./port.ts";
 import { describe, isBelow, refuseGone, resolve } from "./resolve.ts";
 import { decideStart, keyOwner, newSession, refuseReusedKey, type Start } from "./start.ts";
@@ -28,11 +31,12 @@ export async function spawn(
   const start = await decideStart(deps, input, parent);
   deps.reached("spawn.decided");
   const key = input.key ?? (input.name === undefined ? call.callId : null);
-  const { child, existing } = await deps.store.write(parent.rootId, (tx) =>
+  if (start.effective.inherit !== "none") await callSeen(deps, caller, parent, input.prompt);
+  const { child, existing, bytes } = await deps.store.write(parent.rootId, (tx) =>
     addChild(deps, tx, { caller, input, start, parentId: parent.id, key, chain: call.chain ?? {} }),
   );
   deps.reached("spawn.committed");
-  return spawnReply(deps, child, existing);
+  return spawnReply(deps, child, { existing, bytes, asked: start.effective.inherit });
 }
 
 export async function create(
@@ -44,7 +48,7 @@ export async function create(
   const start = await decideStart(deps, input, null);
   const owner = keyOwner(caller);
   const found = input.key === undefined ? null : await byKey(deps.store.read, owner, input.key, start);
-  if (found !== null) return spawnReply(deps, found, true);
+  if (found !== null) return spawnReply(deps, found, EXISTING);
   const id = newId();
   const now = deps.now();
   const row = newSession(id, input, {
@@ -59,14 +63,14 @@ export async function create(
   try {
     const prompt = firstPrompt(input.prompt, start);
     // A copy, because opening its round changes it and the whole write may be done again.
-    await deps.store.write(id, (tx) => addRow(tx, { ...row }, { caller, prompt, now }));
+    await deps.store.write(id, (tx) => addRow(tx, { ...row }, { caller, prompt, now, inherited: null }));
   } catch (error) {
     // Two equal requests at once: the unique key let only one of them in.
     const winner = input.key === undefined ? null : await byKey(deps.store.read, owner, input.key, start);
     if (winner === null) throw error;
-    return spawnReply(deps, winner, true);
+    return spawnReply(deps, winner, EXISTING);
   }
-  return spawnReply(deps, row, false);
+  return spawnReply(deps, row, { existing: false, bytes: 0, asked: "none" });
 }
 
 /** A key with a scope starts roots there and nowhere else; where none was named, that one is meant. */
@@ -94,7 +98,7 @@ async function addChild(
   deps: OperationDeps,
   tx: Tx,
   order: ChildOrder,
-): Promise<{ child: SessionRecord; existing: boolean }> {
+): Promise<{ child: SessionRecord; existing: boolean; bytes: number }> {
   const { caller, input, start } = order;
   const now = deps.now();
   const parent = await tx.sessions.byId(order.parentId);
@@ -102,7 +106,7 @@ async function addChild(
   await refuseGone(tx, caller);
   const owner = keyOwner(caller);
   const earlier = await findExisting(tx, { ...order, owner, now });
-  if (earlier !== null) return { child: earlier, existing: true };
+  if (earlier !== null) return { child: earlier, existing: true, bytes: 0 };
   await refuseLimit(deps, tx, parent, now);
   const limits = await decideWithin(tx, parent, {
     asked: input.limits ?? {},
@@ -122,15 +126,20 @@ async function addChild(
   const turn = await tx.turns.running(parent.id);
   child.spawnTurnId = turn?.id ?? null;
   child.spawnEntryIndex = turn === null ? null : parent.entryCount - 1;
+  const { inherit: mode } = start.effective;
+  const { tailChars } = deps.config;
+  const given = mode === "none" ? null : await inherited(tx, { child, parent, mode, tailChars, now });
+  if (given === null) child.effective = { ...child.effective, inherit: "none" };
   await tx.tree.countSpawn();
-  await addRow(tx, child, { caller, prompt: firstPrompt(input.prompt, start), now });
-  return { child, existing: false };
+  const prompt = firstPrompt(input.prompt, start);
+  await addRow(tx, child, { caller, prompt, now, inherited: given?.entry ?? null });
+  return { child, existing: false, bytes: given?.bytes ?? 0 };
 }
 
 async function addRow(
   tx: Tx,
   session: SessionRecord,
-  first: { caller: Caller; prompt: string; now: number },
+  first: { caller: Caller; prompt: string; now: number; inherited: NewEntry | null },
 ): Promise<void> {
   const { caller, now } = first;
   await tx.sessions.add(session);
@@ -153,6 +162,7 @@ async function addRow(
       at: now,
     });
   }
+  if (first.inherited !== null) await appendEntries(tx, session.id, [first.inherited]);
   const sender = { senderKind: caller.kind, senderId: caller.id };
   await admit(tx, session, { kind: "prompt", delivery: "followUp", body: first.prompt, ...sender }, now);
 }
@@ -232,7 +242,7 @@ function parentEnded(): Refusal {
 export async function spawnReply(
   deps: OperationDeps,
   session: SessionRecord,
-  existing: boolean,
+  of: { existing: boolean; bytes: number; asked: Effective["inherit"] },
 ): Promise<SpawnOutput> {
   const { read } = deps.store;
   const fresh = (await read.sessions.byId(session.id)) ?? session;
@@ -244,14 +254,28 @@ export async function spawnReply(
   return {
     session: await viewOne(deps, fresh),
     status: isQueued ? "queued" : "running",
-    existing,
+    existing: of.existing,
     effective: session.effective,
+    inherited: { bytes: of.bytes, why: whyNothing(deps, session, of) },
     childrenOpen: siblings.length,
     childrenMax: deps.config.limits.childrenMax,
     queuedBehind: isQueued ? before : 0,
     metering: await meteringOf(deps, fresh),
     turnsMax: deps.config.limits.turnsMax,
   };
+}
+
+const EXISTING = { existing: true, bytes: 0, asked: "none" } as const;
+
+/** Why a child that might have inherited something was given nothing. */
+function whyNothing(
+  deps: OperationDeps,
+  session: SessionRecord,
+  of: { existing: boolean; asked: Effective["inherit"] },
+): string | null {
+  if (of.existing || session.parentId === null || session.effective.inherit !== "none") return null;
+  if (of.asked !== "none") return "its parent has said and done nothing yet";
+  return deps.config.inheritContext ? null : "the configuration has inheritContext off";
 }
 
 /** How closely its budget is kept: an agent that reports only at the end may go over by a whole turn. */

@@ -18,6 +18,7 @@ import { excerpt } from "../domain/excerpt.ts";
 import { atMost, isLooser } from "../domain/permission.ts";
 import { hashOf } from "../kernel/id.ts";
 import type { SessionRecord } from "../store/port.ts";
+import { decideInherit } from "./inheriting.ts";
 import type { OperationDeps } from "./deps.ts";
 import { decideEnforcement, decideTools } from "./holding.ts";
 
@@ -78,7 +79,7 @@ export async function decideStart(
     node: deps.config.node,
     cwd,
     workspace: "shared",
-    inherit: "none",
+    inherit: await decideInherit(deps, { asked: input.inherit, profile, parent, agent }),
   };
   refuseUnmetered(deps, agent, applied);
   const held = await decideEnforcement(deps, agent, { effective: applied, parent });
@@ -195,9 +196,6 @@ function titleOf(prompt: string): string {
 function refuseUnavailable(deps: OperationDeps, input: StartInput): void {
   const wanted = [
     input.workspace === "clone" ? 'workspace "clone" (use "shared")' : null,
-    input.inherit !== undefined && input.inherit !== "none"
-      ? `inherit "${input.inherit}" (use "none")`
-      : null,
     input.check === undefined ? null : "check (ask for it in the prompt)",
     input.node === undefined || input.node === deps.config.node
       ? null

@@ -109,7 +109,7 @@ async function beginChain(
   const steps: ChainStep[] = [];
   for (const { task, profile, agent } of rest) {
     const { effective, instructions } = await decideStart(deps, { prompt: task, profile, agent }, self);
-    steps.push({ task, effective, instructions });
+    steps.push({ task, effective, instructions, tailChars: deps.config.tailChars });
   }
   const { task, profile, agent } = first!;
   const input = { id: self.id, prompt: task, profile, agent };

@@ -23,6 +23,7 @@ function spawnOutput(own: Partial<SpawnOutput> = {}): SpawnOutput {
     queuedBehind: 0,
     turnsMax: 16,
     metering: "call",
+    inherited: { bytes: 0, why: null },
     ...own,
   };
 }

@@ -48,7 +48,7 @@ export function spawnReply(output: SpawnOutput, options: SpawnReplyOptions): str
 }
 
 /** What was really applied, which may be less than what was asked. */
-function appliedTo({ effective, metering }: SpawnOutput): string {
+function appliedTo({ effective, metering, inherited }: SpawnOutput): string {
   const { agent, model, profile, cwd, permission, tools, inherit, node } = effective;
   const who = [agent, model].filter((word) => word !== null).join(" ");
   const as = profile === "default" ? "" : ` as ${profile}`;
@@ -61,7 +61,7 @@ function appliedTo({ effective, metering }: SpawnOutput): string {
     `${who}${as} ${where}`,
     `permission ${permission}`,
     ...(tools === null ? [] : [`tools ${tools.length === 0 ? "none" : oneLine(tools.join(", "), 400)}`]),
-    `inherits ${inherited(inherit)}`,
+    `inherits ${inheritWords(inherit, inherited)}`,
     ...(limits === "" ? [] : [`limits ${limits}`]),
     ...(node === "local" ? [] : [`node ${node}`]),
   ].join("; ");
@@ -130,8 +130,14 @@ function queuedLine(output: SpawnOutput): string {
     : `Queued until a turn is free${limit}; it starts by itself.`;
 }
 
-function inherited(inherit: string): string {
-  return inherit === "none" ? "nothing" : `a ${inherit}`;
+/** "a 2.1 KB brief"; where it is nothing and that was not asked for, why. */
+function inheritWords(inherit: string, { bytes, why }: SpawnOutput["inherited"]): string {
+  if (inherit === "none") return why === null ? "nothing" : `nothing: ${why}`;
+  const size = `${Math.max(0.1, bytes / 1024).toFixed(1)} KB`;
+  if (inherit !== "fork") return `a ${size} ${inherit}`;
+  return bytes === 0
+    ? "a fork of your conversation"
+    : `a fork of your conversation and ${size} of constraints`;
 }
 
 function remainder(output: CancelOutput): string {

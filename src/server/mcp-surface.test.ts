@@ -57,6 +57,7 @@ async function begin(options: Parameters<typeof start>[1]): Promise<Running> {
       queuedBehind: 0,
       turnsMax: 16,
       metering: "call",
+      inherited: { bytes: 0, why: null },
     })),
     ask: note("ask", async (call) => ({ ...pending, ...(await onAsk(call)) })),
     planReview: note("planReview", () => pending),

@@ -42,6 +42,7 @@ before(async () => {
         queuedBehind: 0,
         turnsMax: 16,
         metering: "call",
+        inherited: { bytes: 0, why: null },
       };
     },
     waitChildren: async (_caller, input, call) => {

@@ -32,6 +32,18 @@ export function entryReads(q: Query): EntryReads {
         WHERE 1 = 1${inSession}${inScope}${joined(holds)}
         ORDER BY e.at DESC, e.session_id, e.idx DESC LIMIT ${limit} OFFSET ${offset}`);
     },
+    async tail(sessionId, { after, bytesMax, limit }) {
+      // Sizes first: a body that is not wanted is not read.
+      const rows = await q.all(sql`SELECT ${columns} FROM entries WHERE session_id = ${sessionId} AND idx >=
+        (SELECT min(idx) FROM
+          (SELECT idx, bytes, sum(bytes) OVER (ORDER BY idx DESC) AS so_far FROM
+            (SELECT idx, octet_length(body) AS bytes FROM entries
+              WHERE session_id = ${sessionId} AND idx > ${after} ORDER BY idx DESC LIMIT ${limit}) newest) summed
+          WHERE so_far <= ${bytesMax} OR so_far = bytes)
+        ORDER BY idx`);
+      const found = rows.map(entries.record);
+      return { entries: found, hasEarlier: (found[0]?.index ?? after + 1) > after + 1 };
+    },
     async page(sessionId, { before, after, limit }) {
       if (after !== undefined) {
         const upTo = before === undefined ? sql`` : sql` AND idx < ${before}`;

@@ -188,6 +188,14 @@ export interface EntryQuery {
 export interface EntryReads {
   /** Ascending. With `before`, the last `limit` below it; with `after`, the first above it; with neither, the tail. */
   page(sessionId: string, page: { before?: number; after?: number; limit: number }): Promise<EntryRecord[]>;
+  /**
+   * The newest above `after`, ascending: as many as there are room for in `bytesMax`, at most
+   * `limit`, and always the newest.
+   */
+  tail(
+    sessionId: string,
+    of: { after: number; bytesMax: number; limit: number },
+  ): Promise<{ entries: EntryRecord[]; hasEarlier: boolean }>;
   /** Entries that hold all the words, ignoring case; newest first. */
   find(query: EntryQuery): Promise<EntryRecord[]>;
 }
@@ -213,6 +221,16 @@ export interface TriggerReads {
 
 export interface CheckpointReads {
   ofSession(sessionId: string): Promise<CheckpointRecord[]>;
+  /** The newest of each kind, in the order of the transcript. */
+  latest(sessionId: string): Promise<Record<CheckpointRecord["kind"], CheckpointRecord | null>>;
+  /** What the newest explicit checkpoint of each session above this one holds; the root's first. */
+  constraintsAbove(sessionId: string): Promise<Pick<CheckpointRecord, "sessionId" | "constraints">[]>;
+}
+
+export interface CheckpointWrites {
+  add(record: CheckpointRecord): Promise<void>;
+  /** There is one automatic checkpoint of a session: the newest. */
+  replaceAutomatic(record: CheckpointRecord): Promise<void>;
 }
 
 /** A session of which entries may be removed, the oldest first. */
@@ -271,7 +289,7 @@ export interface Tx extends Reads {
   readonly turns: TurnReads & TurnWrites;
   readonly entries: EntryReads & EntryWrites;
   readonly triggers: TriggerReads & TriggerWrites;
-  readonly checkpoints: CheckpointReads & { add(record: CheckpointRecord): Promise<void> };
+  readonly checkpoints: CheckpointReads & CheckpointWrites;
   readonly retention: RetentionReads & RetentionWrites;
   readonly leases: LeaseReads & LeaseWrites;
   readonly tokens: TokenReads & {

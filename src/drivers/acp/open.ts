@@ -1,4 +1,8 @@
-import type { LoadSessionResponse, NewSessionResponse } from "@agentclientprotocol/sdk/unstable";
+import type {
+  LoadSessionResponse,
+  NewSessionRequest,
+  NewSessionResponse,
+} from "@agentclientprotocol/sdk/unstable";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Agent, Steer } from "../../contract/index.ts";
 import { CONTRACT_VERSION } from "../../contract/version.ts";
@@ -51,7 +55,11 @@ async function openSession(connection: AgentConnection, opening: Opening): Promi
     if (request.load !== null && answer.agentCapabilities?.loadSession !== true) {
       return failed("load_failed", "this agent cannot load an earlier session");
     }
+    const isFork = request.load === null && typeof request.fork === "string";
+    if (isFork && !opening.learned.fork)
+      return failed("fork_failed", "this agent cannot fork a conversation");
     if (request.load !== null) stage = "load_failed";
+    if (isFork) stage = "fork_failed";
     const session = await newOrLoaded(connection, opening);
     if (session === null) {
       return { ...failed("load_failed", "the agent did not answer a load"), isUnanswered: true };
@@ -96,6 +104,7 @@ function initialize(connection: AgentConnection) {
       fs: { readTextFile: false, writeTextFile: false },
       terminal: false,
       elicitation: { form: {} },
+      session: { compaction: {} },
     },
   });
 }
@@ -111,7 +120,7 @@ function learn(learned: Learned, answer: Initialized, steer: Steer): void {
   learned.fork = Boolean(answer.agentCapabilities?.sessionCapabilities?.fork);
 }
 
-/** Null where a load was not answered in its time. */
+/** Null where a load was not answered in its time. What a fork tells of the old conversation is nothing new. */
 async function newOrLoaded(connection: AgentConnection, opening: Opening): Promise<OpenedSession | null> {
   const { request, dialect } = opening;
   const meta = dialect.meta?.(request);
@@ -121,7 +130,7 @@ async function newOrLoaded(connection: AgentConnection, opening: Opening): Promi
     ...(meta === undefined ? {} : { _meta: meta }),
   };
   if (request.load === null) {
-    const session: unknown = await connection.rpc.agent.request("session/new", params);
+    const session: unknown = await newOrForked(connection, params, request.fork ?? null);
     const id = isFields(session) ? session["sessionId"] : null;
     if (typeof id !== "string") throw new Error("the agent opened a session without a session id");
     connection.listenTo(id);
@@ -135,6 +144,20 @@ async function newOrLoaded(connection: AgentConnection, opening: Opening): Promi
   const limitMs = dialect.load?.limitMs;
   if (limitMs !== undefined && !(await within(loading, limitMs))) return null;
   return { ...(await loading), sessionId };
+}
+
+async function newOrForked(
+  connection: AgentConnection,
+  params: NewSessionRequest,
+  fork: string | null,
+): Promise<unknown> {
+  if (fork === null) return connection.rpc.agent.request("session/new", params);
+  connection.updates.startReplay();
+  try {
+    return await connection.rpc.agent.request("session/fork", { ...params, sessionId: fork });
+  } finally {
+    connection.updates.endReplay();
+  }
 }
 
 /** Cut short when the process ends: whoever stops it must not wait for this. */

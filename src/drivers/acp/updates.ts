@@ -1,4 +1,4 @@
-import type { ContentBlock, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
+import type { CompactionUpdate, ContentBlock, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
 import type { AgentUpdate, Replay } from "../port.ts";
 import { ToolCalls, isFields } from "./tool-call.ts";
 import type { Fields } from "./tool-call.ts";
@@ -19,6 +19,8 @@ export class Updates {
   #lastText = "";
   #costTotal = 0;
   #costBefore = 0;
+  /** Of compactions under way, by their ids. */
+  readonly #summaries = new Map<string, string>();
 
   constructor(pass: (update: AgentUpdate) => void) {
     this.#pass = pass;
@@ -82,6 +84,14 @@ export class Updates {
           kind: "plan",
           steps: update.entries.map((entry) => ({ title: entry.content, status: entry.status })),
         });
+      case "compaction_summary_chunk":
+        this.#summaries.set(
+          update.compactionId,
+          (this.#summaries.get(update.compactionId) ?? "") + textOf(update.content),
+        );
+        return undefined;
+      case "compaction_update":
+        return this.#compaction(update);
       case "usage_update":
         return this.#usage(update.cost, update["_meta"]?.["usage"]);
       case "session_info_update":
@@ -128,6 +138,17 @@ export class Updates {
     if (!isCost && !isFields(counted)) return;
     const usd = isCost ? this.#costTotal - this.#costBefore : null;
     this.#emit({ kind: "usage", usage: { ...countOf(counted), usd } });
+  }
+
+  /** A summary comes whole, or was told in chunks before. */
+  #compaction({ compactionId, status, summary }: CompactionUpdate): void {
+    if (status === "in_progress") return;
+    const told = this.#summaries.get(compactionId) ?? "";
+    this.#summaries.delete(compactionId);
+    const text = (summary ?? []).map(textOf).join("\n").trim() || told.trim();
+    if (status !== "completed" || text === "") return;
+    this.endMessage();
+    this.#emit({ kind: "compaction", summary: text });
   }
 
   #info(meta: Fields | null | undefined): void {

@@ -14,6 +14,7 @@ import type {
 } from "../port.ts";
 import { Steered, play } from "../sim/play.ts";
 import type { PlayEnd, Stage, Used } from "../sim/play.ts";
+import { openingIn } from "../sim/script.ts";
 
 export interface FakeOptions {
   readonly name?: string;
@@ -53,9 +54,13 @@ export function createFakeDriver(options: FakeOptions = {}): Driver {
       if (request.load !== null && !conversations.has(request.load)) {
         return { ok: false, reason: "load_failed", message: `there is no fake session ${request.load}` };
       }
+      const source = request.load === null && request.fork ? conversations.get(request.fork) : undefined;
+      if (request.load === null && request.fork && source === undefined) {
+        return { ok: false, reason: "fork_failed", message: `there is no fake session ${request.fork}` };
+      }
       lastId += 1;
       const id = request.load ?? `${name}-${lastId}`;
-      const conversation = conversations.get(id) ?? { userTexts: [], toolResults: [], lastText: null };
+      const conversation = conversations.get(id) ?? copyOf(source);
       conversations.set(id, conversation);
       return { ok: true, handle: new FakeHandle({ id, request, options, conversation }) };
     },
@@ -66,6 +71,11 @@ interface Conversation {
   readonly userTexts: string[];
   readonly toolResults: string[];
   lastText: string | null;
+}
+
+function copyOf(source: Conversation | undefined): Conversation {
+  if (source === undefined) return { userTexts: [], toolResults: [], lastText: null };
+  return { ...source, userTexts: [...source.userTexts], toolResults: [...source.toolResults] };
 }
 
 interface Opened {
@@ -202,6 +212,16 @@ class FakeStage implements Stage {
     this.#effects.emit({ kind: "plan", steps: titles.map((title) => ({ title, status: "pending" })) });
   }
 
+  recalls(text: string): boolean {
+    const { userTexts, toolResults } = this.#opened.conversation;
+    const before = [...userTexts.slice(0, -1), openingIn(userTexts.at(-1) ?? ""), ...toolResults];
+    return before.some((each) => each.includes(text));
+  }
+
+  compact(summary: string): void {
+    this.#effects.emit({ kind: "compaction", summary });
+  }
+
   async sleep(ms: number, signal: AbortSignal): Promise<void> {
     await pause(ms, undefined, { signal });
   }
@@ -303,7 +323,7 @@ function describeAgent(name: string): Agent {
     howToInstall: null,
     steer: "inject",
     load: true,
-    fork: false,
+    fork: true,
     cost: "usd",
     metersCalls: true,
     questions: true,

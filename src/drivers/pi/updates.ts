@@ -14,6 +14,8 @@ export function updatesOf(event: Fields & { readonly type: string }): AgentUpdat
       return [callOf(event)];
     case "tool_execution_end":
       return [resultOf(event)];
+    case "compaction_end":
+      return compaction(event["result"]);
     default:
       return [];
   }
@@ -68,6 +70,11 @@ function fragments(delta: unknown): AgentUpdate[] {
   const text = delta["delta"];
   if (delta["type"] === "text_delta") return [{ kind: "fragment", what: "text", text }];
   return delta["type"] === "thinking_delta" ? [{ kind: "fragment", what: "thought", text }] : [];
+}
+
+function compaction(result: unknown): AgentUpdate[] {
+  const summary = isFields(result) ? result["summary"] : null;
+  return typeof summary === "string" && summary !== "" ? [{ kind: "compaction", summary }] : [];
 }
 
 function messageUpdates(message: Fields): AgentUpdate[] {

@@ -5,7 +5,7 @@ import { McpClient } from "./mcp-client.ts";
 import type { McpServer } from "./mcp-client.ts";
 import { type Mode, readMode } from "./mode.ts";
 import { Steered, play } from "./play.ts";
-import { readPrompt } from "./script.ts";
+import { openingIn, readPrompt } from "./script.ts";
 import { AcpStage } from "./stage.ts";
 import { Wire, WireError } from "./wire.ts";
 import type { Params } from "./wire.ts";
@@ -39,13 +39,26 @@ const wire = new Wire({
   initialize: () => ({
     protocolVersion: 1,
     agentInfo: { name: "sim", title: "Sim", version: "1.0.0" },
-    agentCapabilities: { loadSession: true, mcpCapabilities: { http: true, sse: false } },
+    agentCapabilities: {
+      loadSession: true,
+      mcpCapabilities: { http: true, sse: false },
+      sessionCapabilities: { fork: {} },
+    },
     authMethods: [],
     _meta: { steering: { supported: true } },
   }),
   "session/new": (params) => {
     const id = `sim-${crypto.randomUUID()}`;
     const session = openSession(id, params, Journal.create(id));
+    return { sessionId: id, configOptions: configOptions(session) };
+  },
+  "session/fork": (params) => {
+    const from = String(params["sessionId"]);
+    const loaded = Journal.load(from);
+    if (loaded === null) throw new WireError(UNKNOWN_SESSION, `there is no sim session ${from}`);
+    loaded.journal.close();
+    const id = `sim-${crypto.randomUUID()}`;
+    const session = openSession(id, params, Journal.copy(id, loaded.records));
     return { sessionId: id, configOptions: configOptions(session) };
   },
   "session/load": (params) => {
@@ -106,11 +119,13 @@ async function prompt(session: Session, text: string): Promise<object> {
   const turn = { abort: new AbortController(), steered: new Steered() };
   session.turn = turn;
   try {
+    const before = Journal.texts(session.id);
     session.journal.appendDurably({ kind: "user", text });
     const stage = new AcpStage({
       ...session,
       sessionId: session.id,
       costBefore: session.cost,
+      memory: () => [...before(), openingIn(text)].join("\n"),
       wire,
       onDeaf,
     });

@@ -7,6 +7,7 @@ import {
   openSync,
   readFileSync,
   readSync,
+  statSync,
   writeSync,
 } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
@@ -41,6 +42,15 @@ export class Journal {
     return new Journal(openSync(pathOf(sessionId), "ax", 0o600));
   }
 
+  /** A session of its own that begins with what these say; what they had left undone is not its work. */
+  static copy(sessionId: string, records: readonly Record[]): Journal {
+    const journal = Journal.create(sessionId);
+    for (const record of records) {
+      if (record.kind !== "step" && record.kind !== "answered") journal.append(record);
+    }
+    return journal;
+  }
+
   /** Null where there is no such session. A last line cut by a kill is given up. */
   static load(sessionId: string): { journal: Journal; records: Record[] } | null {
     if (!SESSION_ID.test(sessionId) || !existsSync(pathOf(sessionId))) return null;
@@ -48,6 +58,18 @@ export class Journal {
     const file = openSync(pathOf(sessionId), "a+");
     if (!endsWithNewline(file)) writeSync(file, "\n");
     return { journal: new Journal(file), records };
+  }
+
+  /** Everything said in a session up to now, read when it is asked for. */
+  static texts(sessionId: string): () => string[] {
+    const size = existsSync(pathOf(sessionId)) ? statSync(pathOf(sessionId)).size : 0;
+    return () =>
+      readFileSync(pathOf(sessionId))
+        .subarray(0, size)
+        .toString("utf8")
+        .split("\n")
+        .flatMap(parseLine)
+        .flatMap((record) => ("text" in record ? [record.text] : []));
   }
 
   append(record: Record): void {

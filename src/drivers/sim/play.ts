@@ -6,6 +6,10 @@ export interface Stage {
   say(text: string): void;
   think(text: string): void;
   plan(titles: readonly string[]): void;
+  /** Whether its conversation before this prompt, or what the prompt carries along, holds this. */
+  recalls(text: string): boolean;
+  /** Replaces the conversation so far by a summary, and tells so. */
+  compact(summary: string): void;
   sleep(ms: number, signal: AbortSignal): Promise<void>;
   background(ms: number): void;
   run(command: string, signal: AbortSignal): Promise<void>;
@@ -138,6 +142,12 @@ async function playStep(state: State, step: Step): Promise<void> {
       return stage.think(filled(step.text));
     case "plan":
       return stage.plan(step.titles.map(filled));
+    case "recall": {
+      const what = filled(step.text);
+      return stage.say(stage.recalls(what) ? `sim: recalls ${what}` : `sim: does not recall ${what}`);
+    }
+    case "compact":
+      return stage.compact(filled(step.text));
     case "sleep":
       return stage.sleep(step.ms, signal);
     case "background":

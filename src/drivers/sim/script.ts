@@ -1,6 +1,9 @@
 /** The sim agent's script language, shared by the sim process and the fake driver. */
 export type Step =
-  | { readonly word: "say" | "think" | "permit" | "fail" | "run"; readonly text: string }
+  | {
+      readonly word: "say" | "think" | "permit" | "fail" | "run" | "recall" | "compact";
+      readonly text: string;
+    }
   | { readonly word: "sleep" | "background"; readonly ms: number }
   | { readonly word: "tool"; readonly name: string; readonly input: unknown; readonly as: string | null }
   | { readonly word: "ask"; readonly text: string; readonly options: readonly string[] }
@@ -18,7 +21,7 @@ export type Step =
  * lines that do; one that begins with a trigger's mark is noted; every other is echoed.
  */
 export function readPrompt(text: string): readonly Step[] {
-  const lines = text.split("\n");
+  const lines = withoutOpening(text).split("\n");
   if (lines[0]?.startsWith("<!-- trigger:")) {
     const first = withoutMarks(lines).find((line) => line.trim() !== "") ?? "";
     return [{ word: "say", text: `sim: noted ${shorten(first.trim(), NOTE_LENGTH)}` }];
@@ -29,6 +32,12 @@ export function readPrompt(text: string): readonly Step[] {
     .split("\n")
     .filter((line) => line.startsWith(PREFIX))
     .map((line) => readStep(line.slice(PREFIX.length).trim()));
+}
+
+/** What a prompt carries along about earlier conversations; empty where it is nothing but itself. */
+export function openingIn(text: string): string {
+  const at = OPENING.exec(text)?.index;
+  return at === undefined ? "" : text.slice(at);
 }
 
 /** Replaces `${name.path}` by what was bound to the name; what is not bound stays as it is. */
@@ -65,8 +74,15 @@ const PREFIX = "sim>";
 const NOTE_LENGTH = 120;
 const ECHO_LENGTH = 2_000;
 const MARK = /^<!-- (message|trigger):\S+ -->$/;
+const OPENING = /^## (?:Inherited from Parent Session|From Your Own Earlier Conversation)$/m;
 const REFERENCE = /\$\{(\w+)((?:\.\w+)*)\}/g;
 const WHOLE_REFERENCE = /^\$\{(\w+)((?:\.\w+)*)\}$/;
+
+/** What it has inherited is no part of what it is asked. */
+function withoutOpening(text: string): string {
+  const opening = openingIn(text);
+  return opening === "" ? text : text.slice(0, -opening.length);
+}
 
 function withoutMarks(lines: readonly string[]): string[] {
   return lines.filter((line) => !MARK.test(line.trim()));
@@ -87,6 +103,8 @@ const READERS: Readonly<Record<string, (rest: string) => Step | null>> = {
   permit: (text) => ({ word: "permit", text }),
   fail: (text) => ({ word: "fail", text: text || "failed as told" }),
   run: (text) => ({ word: "run", text }),
+  recall: (text) => (text === "" ? null : { word: "recall", text }),
+  compact: (text) => (text === "" ? null : { word: "compact", text }),
   sleep: (rest) => withNumber(rest, (ms) => ({ word: "sleep", ms })),
   background: (rest) => withNumber(rest, (ms) => ({ word: "background", ms })),
   limit: (rest) => withNumber(rest, (seconds) => ({ word: "limit", seconds })),

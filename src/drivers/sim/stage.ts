@@ -18,6 +18,8 @@ export interface StageOptions {
   readonly wire: Wire;
   /** What the prompts before this one have cost. */
   readonly costBefore: number;
+  /** What was said before this prompt, and what it carries along. */
+  readonly memory: () => string;
   /** From now on cancels are not heard, and nothing but a kill ends this process. */
   readonly onDeaf: () => void;
 }
@@ -43,6 +45,17 @@ export class AcpStage implements Stage {
   plan(titles: readonly string[]): void {
     const entries = titles.map((content) => ({ content, priority: "medium", status: "pending" }));
     this.#update({ sessionUpdate: "plan", entries });
+  }
+
+  recalls(text: string): boolean {
+    return this.#options.memory().includes(text);
+  }
+
+  compact(summary: string): void {
+    const compactionId = crypto.randomUUID();
+    const content = [{ type: "text", text: summary }];
+    this.#update({ sessionUpdate: "compaction_update", compactionId, status: "in_progress" });
+    this.#update({ sessionUpdate: "compaction_update", compactionId, status: "completed", summary: content });
   }
 
   /** In a session of its own, as every vendor runs its shell commands. */

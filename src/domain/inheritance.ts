@@ -1,0 +1,303 @@
+import type { EntryAuthor, EntryBody, EntryKind } from "../contract/index.ts";
+import { asData, headOf, inline, type Label, labelled, tailOf } from "./inherited-text.ts";
+import { oneLine } from "./text.ts";
+
+/** One entry of the session that a brief is about. */
+export interface BriefEntry {
+  readonly author: EntryAuthor;
+  readonly kind: EntryKind;
+  readonly body: EntryBody;
+  readonly isSubagent: boolean;
+}
+
+export interface Constraint {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** Everything a brief is made of: the same input gives the same bytes. */
+export interface BriefInput {
+  /** `brief`: all of it; `tail`: only the recent context; `fork`: the conversation itself goes along. */
+  readonly mode: "brief" | "tail" | "fork";
+  /** Whose it is: the parent's for a child, or one's own for a conversation that starts anew. */
+  readonly of: "parent" | "self";
+  readonly title: string | null;
+  readonly checkpoint: string | null;
+  /** Since the checkpoint, oldest first. */
+  readonly entries: readonly BriefEntry[];
+  /** There are more since the checkpoint than these. */
+  readonly hasEarlier: boolean;
+  readonly entities: readonly string[];
+  /** Those of the oldest generation first. */
+  readonly constraints: readonly Constraint[];
+  readonly tailChars: number;
+  /** Of the fences around what tools returned: one that their authors could not know. */
+  readonly fenceId: string;
+  /** The calls that give what is cut. */
+  readonly transcriptCall: string;
+  readonly restCall: string;
+}
+
+export interface Brief {
+  readonly text: string;
+  /** What of it did not fit. */
+  readonly cut: readonly ("checkpoint" | "constraints")[];
+}
+
+/**
+ * The inherited block, made without a model; null where there is nothing to say. Within the budget
+ * constraints come first, then the checkpoint, the recent context and the entities: what comes
+ * later is cut earlier, and nothing is cut without saying so.
+ */
+export function briefOf(input: BriefInput): Brief | null {
+  const head = `${HEADINGS[input.of]}\n\n${title(input.title)}`;
+  let room = briefCharsMax(input.tailChars) - head.length;
+  const take = (section: string | null): string | null => {
+    if (section === null || section.length + 1 > room) return null;
+    room -= section.length + 1;
+    return section;
+  };
+  const isWhole = input.mode === "brief";
+  const constraints = take(constraintLine(input, room - 1));
+  const checkpoint = isWhole ? take(checkpointSection(input, Math.min(CHECKPOINT_CHARS, room - 1))) : null;
+  const recent = input.mode === "fork" ? null : take(recentSection(input, room - 1));
+  const entities = isWhole ? take(entityLine(input.entities, Math.min(ENTITY_CHARS, room - 1))) : null;
+  const sections = [checkpoint, recent, entities, constraints].filter((each) => each !== null);
+  if (sections.length === 0) return null;
+  return { text: [head, ...sections].join("\n"), cut: cutOf(input, { checkpoint, constraints }) };
+}
+
+/** The most characters that a block has. */
+export function briefCharsMax(tailChars: number): number {
+  return tailChars + 9_000;
+}
+
+export const HEADINGS = {
+  parent: "## Inherited from Parent Session",
+  self: "## From Your Own Earlier Conversation",
+} as const;
+
+/** A checkpoint as a brief chooses among them. */
+export interface CheckpointLike {
+  readonly summary: string;
+  readonly entities: readonly string[];
+  readonly entryIndex: number;
+  readonly at: number;
+}
+
+/**
+ * Of what a session said of itself and what its agent said of it, the newer; what was made from the
+ * transcript only where there is neither, and without shortening the tail.
+ */
+export function chooseCheckpoint<T extends CheckpointLike>(of: {
+  readonly explicit: T | null;
+  readonly compaction: T | null;
+  readonly automatic: T | null;
+}): { chosen: T | null; after: number; entities: readonly string[] } {
+  const { explicit, compaction, automatic } = of;
+  const isCompacted =
+    compaction !== null &&
+    (explicit === null ||
+      compaction.entryIndex > explicit.entryIndex ||
+      (compaction.entryIndex === explicit.entryIndex && compaction.at > explicit.at));
+  const stated = isCompacted ? compaction : explicit;
+  const named = [stated, explicit].find((each) => each !== null && each.entities.length > 0);
+  return {
+    chosen: stated ?? automatic,
+    after: stated?.entryIndex ?? -1,
+    entities: named?.entities ?? [],
+  };
+}
+
+/** How often each file is named by the calls among these entries. */
+export function filesNamed(entries: readonly Pick<BriefEntry, "kind" | "body">[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { kind, body } of entries) {
+    if (kind !== "toolCall") continue;
+    for (const path of body.paths ?? []) counts.set(path, (counts.get(path) ?? 0) + 1);
+  }
+  return counts;
+}
+
+/** The files most touched, then those known from before; inside the folder without the folder's name. */
+export function filesTouched(
+  counts: ReadonlyMap<string, number>,
+  of: { before: readonly string[]; cwd: string },
+): string[] {
+  const inside = of.cwd.endsWith("/") ? of.cwd : `${of.cwd}/`;
+  const touched = [...counts].toSorted((a, b) => b[1] - a[1]).map(([path]) => path);
+  const names = [...touched, ...of.before].map((path) =>
+    path.startsWith(inside) ? path.slice(inside.length) : path,
+  );
+  return [...new Set(names)].slice(0, FILES_MAX);
+}
+
+/** What a session that gave no checkpoint of its own is known by: its title and its last plan. */
+export function automaticSummary(
+  sessionTitle: string | null,
+  plan: readonly { readonly title: string; readonly status: string }[],
+): string {
+  const steps = plan.map((step) => `- [${oneLine(step.status, 30)}] ${oneLine(step.title, 200)}`);
+  return [title(sessionTitle), ...(steps.length === 0 ? [] : ["Plan:", ...steps])].join("\n");
+}
+
+const CHECKPOINT_CHARS = 6_000;
+const ENTITY_CHARS = 1_000;
+const FILES_MAX = 12;
+
+function title(text: string | null): string {
+  return oneLine(text ?? "", 120) || "active session";
+}
+
+function constraintLine({ constraints, restCall }: BriefInput, room: number): string | null {
+  const all = distinct(constraints.map(({ name, text }) => `${inline(name)}: ${inline(text)}`));
+  if (all.length === 0) return null;
+  const whole = `${CONSTRAINTS} ${all.join("; ")}`;
+  if (whole.length <= room) return whole;
+  const note = (left: number): string => `(${left} of ${all.length} did not fit: ${restCall})`;
+  const kept: string[] = [];
+  let left = room - CONSTRAINTS.length - 1 - note(all.length).length;
+  for (const each of all) {
+    if (each.length + 2 > left) continue;
+    kept.push(each);
+    left -= each.length + 2;
+  }
+  return `${CONSTRAINTS} ${[...kept, note(all.length - kept.length)].join("; ")}`;
+}
+
+function checkpointSection({ checkpoint, title: of, restCall }: BriefInput, room: number): string | null {
+  const summary = checkpoint === null ? "" : asData(checkpoint);
+  // A checkpoint that only says the title once more says nothing.
+  if (summary === "" || summary === title(of)) return null;
+  const section = (text: string): string => `Checkpoint:\n${text.replace(/^(?=.)/gm, "  ")}`;
+  const whole = section(summary);
+  if (whole.length <= room) return whole;
+  const note = `\n  (cut; all of it: ${restCall})`;
+  return headOf(summary, room - note.length, section)?.concat(note) ?? null;
+}
+
+/**
+ * Whole entries from the newest backwards. The first that does not fit is left out, unless less
+ * than half of the room is used by then: of that one the end is kept.
+ */
+function recentSection(input: BriefInput, room: number): string | null {
+  const limit = Math.min(input.tailChars, room - RECENT.length - 1);
+  const shown = withResults(input.entries).flatMap((entry) => labelOf(entry, input) ?? []);
+  if (shown.length === 0 || limit <= 0) return null;
+  const all = shown.map((each) => labelled(each, input.fenceId));
+  const isAll = !input.hasEarlier && all.join("\n").length <= limit;
+  if (isAll) return `${RECENT}\n${all.join("\n")}`;
+  const note = `  (earlier: ${input.transcriptCall})`;
+  const kept = newest(shown, all, { limit: limit - note.length - 1, fenceId: input.fenceId });
+  return kept.length === 0 ? null : [RECENT, note, ...kept].join("\n");
+}
+
+function newest(
+  shown: readonly Label[],
+  all: readonly string[],
+  of: { limit: number; fenceId: string },
+): string[] {
+  const kept: string[] = [];
+  let left = of.limit;
+  for (const [index, text] of [...all.entries()].toReversed()) {
+    if (text.length + 1 > left) {
+      const isScant = left > of.limit / 2;
+      const end = isScant ? tailOf(shown[index]!, left - 1, of.fenceId) : null;
+      return end === null ? kept : [end, ...kept];
+    }
+    kept.unshift(text);
+    left -= text.length + 1;
+  }
+  return kept;
+}
+
+/** Calls that have no result among these, marked; a checkpoint's own call says what stands above already. */
+function withResults(entries: readonly BriefEntry[]): (BriefEntry & { isOpen: boolean })[] {
+  const ended = new Set(entries.flatMap(({ kind, body }) => (kind === "toolResult" ? [body.callId] : [])));
+  const isOwn = ({ kind, body }: BriefEntry): boolean =>
+    (kind === "toolCall" || kind === "toolResult") && body.tool === "checkpoint";
+  return entries
+    .filter((entry) => !isOwn(entry))
+    .map((entry) => ({ ...entry, isOpen: entry.kind === "toolCall" && !ended.has(entry.body.callId) }));
+}
+
+/** Null for what is not passed on: thoughts, notices, and the brief that this session was itself given. */
+function labelOf(entry: BriefEntry & { isOpen: boolean }, { tailChars }: BriefInput): Label | null {
+  const { kind, body } = entry;
+  const who = entry.isSubagent ? "agent's own sub-agent" : AUTHORS[entry.author];
+  const max = tailChars * 2;
+  const dataMax = Math.max(200, Math.floor(tailChars / 4));
+  switch (kind) {
+    case "text":
+      return prose(who, asData(body.text, max));
+    case "plan": {
+      const steps = (body.steps ?? []).map(
+        (step) => `[${oneLine(step.status, 30)}] ${oneLine(step.title, 200)}`,
+      );
+      return prose(`${who}, plan`, steps.length === 0 ? asData(body.text, max) : steps.join("; "));
+    }
+    case "toolCall": {
+      const tool = oneLine(body.tool ?? "a tool", 60);
+      const what = oneLine(body.command ?? body.text, 200);
+      const about = what === tool || what === "" ? "" : `: ${what}`;
+      return { label: `${who} calls ${tool}${about}${entry.isOpen ? " (no result yet)" : ""}`, body: "" };
+    }
+    case "toolResult": {
+      const exit = typeof body.exitCode === "number" ? ` (exit ${body.exitCode})` : "";
+      const how = body.ok === false ? "failed" : "returned";
+      return data(`${oneLine(body.tool ?? "a tool", 60)} ${how}${exit}`, asData(body.text, dataMax));
+    }
+    case "callback":
+    case "trigger":
+      return data(kind === "callback" ? "a child's end" : "a trigger", asData(body.text, dataMax));
+    default:
+      return null;
+  }
+}
+
+function prose(label: string, body: string): Label | null {
+  return body === "" ? null : { label, body, form: "prose" };
+}
+
+function data(label: string, body: string): Label {
+  return body === "" ? { label, body } : { label, body, form: "data" };
+}
+
+function entityLine(entities: readonly string[], room: number): string | null {
+  const all = distinct(entities.map((each) => oneLine(each, 200))).filter((each) => each !== "");
+  const kept: string[] = [];
+  let left = room - ENTITIES.length - " (and 50 more)".length;
+  for (const each of all) {
+    if (each.length + 2 > left) break;
+    kept.push(each);
+    left -= each.length + 2;
+  }
+  if (kept.length === 0) return null;
+  const more = all.length - kept.length;
+  return `${ENTITIES} ${kept.join(", ")}${more === 0 ? "" : ` (and ${more} more)`}`;
+}
+
+function cutOf(
+  input: BriefInput,
+  made: { checkpoint: string | null; constraints: string | null },
+): ("checkpoint" | "constraints")[] {
+  const cut: ("checkpoint" | "constraints")[] = [];
+  if (made.checkpoint?.endsWith(`all of it: ${input.restCall})`)) cut.push("checkpoint");
+  if (made.constraints?.endsWith(`did not fit: ${input.restCall})`)) cut.push("constraints");
+  return cut;
+}
+
+function distinct(texts: readonly string[]): string[] {
+  return [...new Set(texts)];
+}
+
+const RECENT = "Recent context:";
+const ENTITIES = "Focal entities:";
+const CONSTRAINTS = "Active constraints:";
+const AUTHORS = {
+  person: "user",
+  agent: "agent",
+  tool: "tool",
+  session: "another session",
+  daemon: "kinfold",
+} as const;

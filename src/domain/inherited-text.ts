@@ -1,0 +1,90 @@
+import { visible, withoutTriggerLines } from "./text.ts";
+
+/** One entry of a brief: a line of ours, and what somebody wrote. */
+export interface Label {
+  readonly label: string;
+  readonly body: string;
+  /** `data`: what tools and other sessions wrote stands in a fence. */
+  readonly form?: "prose" | "data";
+}
+
+/**
+ * Text that cannot pass for ours: no delivery id, no fence, no heading or label of a block, no
+ * path that an agent would expand. With `charsMax` only its end, which is what is newest.
+ */
+export function asData(text: string, charsMax: number = Number.POSITIVE_INFINITY): string {
+  const read = text.length > charsMax * READ_AHEAD ? text.slice(-charsMax * READ_AHEAD) : text;
+  const plain = withoutTriggerLines(visible(read))
+    .replace(/^\s*\n/, "")
+    .trimEnd();
+  const clean = plain
+    .replace(FENCE_MARK, String.raw`<\$1`)
+    .replace(OUR_LINE, String.raw`$1\$2`)
+    .replace(BARE_AT, String.raw`\@`);
+  if (clean.length <= charsMax && read.length === text.length) return clean;
+  return `…${clean.slice(cutBefore(clean, Math.max(0, clean.length - charsMax + 1)))}`;
+}
+
+/** The same in one line. */
+export function inline(text: string): string {
+  return asData(visible(text).replace(/\s+/g, " ").trim());
+}
+
+/** An entry whole: its first line behind the label, the rest and all data below and deeper than any label. */
+export function labelled({ label, body, form }: Label, fenceId: string): string {
+  if (form === undefined) return `  ${label}`;
+  const below = body.replace(/\n(?=.)/g, "\n    ");
+  if (form === "prose") return `  ${label}: ${below}`;
+  return `  ${label}:\n    <tool-output id="${fenceId}">\n    ${below}\n    </tool-output id="${fenceId}">`;
+}
+
+/** The end of an entry in at most so many characters, at a code point; null where not even a little fits. */
+export function tailOf(entry: Label, charsMax: number, fenceId: string): string | null {
+  let keep = charsMax;
+  while (keep >= LEAST && entry.form !== undefined) {
+    const from = cutBefore(entry.body, Math.max(0, entry.body.length - keep));
+    const text = labelled({ ...entry, body: `…${entry.body.slice(from)}` }, fenceId);
+    if (text.length <= charsMax) return text;
+    keep -= Math.max(1, text.length - charsMax);
+  }
+  return null;
+}
+
+/** The beginning of a text that, once dressed, has at most so many characters. */
+export function headOf(text: string, charsMax: number, dress: (text: string) => string): string | null {
+  let keep = charsMax;
+  while (keep >= LEAST) {
+    const dressed = dress(`${text.slice(0, cutAfter(text, keep))}…`);
+    if (dressed.length <= charsMax) return dressed;
+    keep -= Math.max(1, dressed.length - charsMax);
+  }
+  return null;
+}
+
+/** How much more is read than is kept: bounded for a flood of what gets stripped. */
+const READ_AHEAD = 4;
+/** A smaller rest of a text tells nobody anything. */
+const LEAST = 40;
+
+/** Where a text may begin, from here on: at a code point, and not behind a backslash that escapes it. */
+function cutBefore(text: string, at: number): number {
+  let from = at;
+  while (from < text.length && (isLow(text, from) || (from > 0 && text[from - 1] === "\\"))) from += 1;
+  return from;
+}
+
+/** Where a text may end, from here back. */
+function cutAfter(text: string, at: number): number {
+  return isLow(text, at) ? at - 1 : at;
+}
+
+function isLow(text: string, at: number): boolean {
+  const unit = text.charCodeAt(at);
+  return unit >= 0xdc00 && unit <= 0xdfff;
+}
+
+const BARE_AT = /(?<!\\)@/g;
+const FENCE_MARK = /<(\s*\/?\s*(?:child|tool)-output)/gi;
+/** Headings, code fences, labels of a block, the daemon's own lines, and the underline of a heading. */
+const OUR_LINE =
+  /^([ \t>]*)(#|`{3}|~{3}|(?:checkpoint|recent context|focal entities|active constraints)\s*:|\[kinfold\]|(?:=+|-{2,})[ \t]*$)/gim;
