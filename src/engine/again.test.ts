@@ -22,7 +22,7 @@ function everyWriteTwice(store: Store): void {
 
 /** A family at work: a spawn, a callback, a steer, a stop, a cancel. Everything that has happened, in order. */
 async function story(t: TestContext, isTwice: boolean): Promise<unknown> {
-  const root = holdAt("end", (point) => point.text?.includes("the root") === true);
+  const root = holdAt("end", (point) => point.text?.startsWith("sim> say the root") === true);
   const { client, store, quiet, when } = await startFake(t, { gate: (point) => root.gate(point) });
   if (isTwice) everyWriteTwice(store);
   const { session } = await client.create({ name: "root", prompt: "sim> say the root" });
