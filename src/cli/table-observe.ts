@@ -42,7 +42,10 @@ export const OBSERVE: readonly CommandRow[] = [
     name: "show",
     summary: "One session: state, evidence, receipt, last messages. Marks it as looked at.",
     args: [SESSION],
-    options: [{ flags: "--transcript", summary: "the whole transcript" }],
+    options: [
+      { flags: "--transcript", summary: "the whole transcript" },
+      { flags: "--inherited", summary: "what it was given of its parent's context" },
+    ],
     examples: [["kinfold show tests --transcript | less", "everything that was said and done"]],
     exits: ["done", "refused", "noDaemon"],
     load: () => import("./commands/show.ts"),

@@ -13,6 +13,7 @@ export async function run(call: Call): Promise<void> {
   const { client } = await openConnection(call);
   const session = await findSession(client, call.args[0] ?? "");
   if (call.flags.on("transcript")) return await showTranscript(client, call, session);
+  if (call.flags.on("inherited")) return await showInherited(client, call, session);
   const facts = await factsOf(client, session);
   if (call.io.json) {
     const { asks: _, ...answer } = facts;
@@ -111,6 +112,18 @@ async function showTranscript(client: Client, call: Call, session: Session): Pro
     return;
   }
   call.io.answer({ session, entries: await allEntries(client, session.id) });
+}
+
+async function showInherited(client: Client, call: Call, session: Session): Promise<void> {
+  let text = "";
+  for (let cursor: string | null = ""; cursor !== null;) {
+    const page = { id: session.id, view: "inherited", ...(cursor === "" ? {} : { cursor }) } as const;
+    const part = await client.inspect(page);
+    text += part.text;
+    ({ cursor } = part);
+  }
+  if (call.io.json) call.io.answer({ session, inherited: text });
+  else call.io.line(harmless(text).trimEnd());
 }
 
 /** The whole transcript, oldest first. */
