@@ -93,7 +93,7 @@ describe("agents", { concurrency: 4 }, () => {
       const line = end.told.split("\n")[1]!;
       assert.match(line, /^\[Kinfold\] Child ".*" \(\w{8}, .*\) FAILED after .*: .+\.$/);
       assert.ok(await gone(() => rogues(mode).length === 0 || isIdle(mode), 20_000));
-      assert.equal(sleepers().length, 0);
+      assert.ok(await gone(() => sleepers().length === 0, 20_000), "what it left behind is ended");
     });
   }
 

@@ -2,10 +2,11 @@ import { createInterface } from "node:readline";
 import { killMarked } from "./process-tree.ts";
 
 /**
- * A process of its own that outlives the daemon by a moment. It reads `hold <lease>` and
- * `release <lease>` lines; when its input ends, for whatever reason, it kills what is still held.
+ * A process of its own that outlives the daemon by a moment. It is started with what it holds, and
+ * reads `hold <lease>` and `release <lease>` lines; when its input ends, for whatever reason, it kills
+ * what is still held.
  */
-const held = new Set<string>();
+const held = new Set(process.argv.slice(2));
 
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   process.on(name, () => held.size > 0 || process.exit(0));

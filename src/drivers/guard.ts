@@ -22,7 +22,7 @@ export function createGuard(log: Log): Guard {
   let idle: NodeJS.Timeout | null = null;
 
   const start = (): ChildProcess => {
-    const started = spawnGuard();
+    const started = spawnGuard([...held]);
     started.once("error", (error) => log.error({ error: error.message }, "the guard could not be started"));
     started.once("exit", () => {
       if (child !== started) return;
@@ -30,7 +30,6 @@ export function createGuard(log: Log): Guard {
       if (held.size === 0) return;
       log.warn({ held: held.size }, "the guard was ended from outside and is started again");
       child = start();
-      for (const leaseId of held) tell(`hold ${leaseId}`);
     });
     return started;
   };
@@ -46,9 +45,9 @@ export function createGuard(log: Log): Guard {
   return {
     hold(leaseId) {
       if (idle) clearTimeout(idle);
-      child ??= start();
       held.add(leaseId);
-      tell(`hold ${leaseId}`);
+      if (child === null) child = start();
+      else tell(`hold ${leaseId}`);
     },
     release(leaseId) {
       if (!held.delete(leaseId)) return;
@@ -60,9 +59,10 @@ export function createGuard(log: Log): Guard {
 
 const IDLE_MS = 5_000;
 
-function spawnGuard(): ChildProcess {
+/** What it guards stands in its arguments: were we to die before the first line is written, it would know nothing. */
+function spawnGuard(held: readonly string[]): ChildProcess {
   const path = fileURLToPath(new URL(`./guard-process${extname(import.meta.url)}`, import.meta.url));
-  const child = spawn(process.execPath, [path], {
+  const child = spawn(process.execPath, [path, ...held], {
     cwd: "/",
     detached: true,
     env: { PATH: process.env["PATH"] ?? "", NODE_COMPILE_CACHE: getCompileCacheDir() ?? "" },
