@@ -1,5 +1,5 @@
 import { readFileSync, readlinkSync } from "node:fs";
-import { readdir, readlink } from "node:fs/promises";
+import { readdir, readFile, readlink } from "node:fs/promises";
 
 /** What the system says about processes. Nothing is ever sent to one of them. */
 export interface ProcessProbe {
@@ -12,7 +12,10 @@ export interface ProcessProbe {
   space(): string | null;
   /** Whether there is a process with this pid, whoever it is. */
   exists(pid: number): boolean;
-  /** For each of these files that a process holds open, its pid. Empty where the system does not say. */
+  /**
+   * For each of these files that a process holds open for writing, its pid: who only reads does not work
+   * on it. Empty where the system does not say.
+   */
   holders(paths: ReadonlySet<string>): Promise<ReadonlyMap<string, number>>;
 }
 
@@ -54,15 +57,26 @@ async function holders(paths: ReadonlySet<string>): Promise<ReadonlyMap<string, 
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/u.test(name)).map(Number);
   for (const pid of pids) {
     if (pid === process.pid) continue;
-    for (const path of await openFiles(pid)) if (paths.has(path)) found.set(path, pid);
+    for (const [path, number] of await openFiles(pid)) {
+      if (paths.has(path) && (await isWritten(pid, number))) found.set(path, pid);
+    }
   }
   return found;
 }
 
 /** A process of someone else, or one that has just gone, shows nothing. */
-async function openFiles(pid: number): Promise<string[]> {
+async function openFiles(pid: number): Promise<[path: string, number: string][]> {
   const folder = `/proc/${pid}/fd`;
   const numbers = await readdir(folder).catch((): string[] => []);
-  const links = numbers.map((number) => readlink(`${folder}/${number}`).catch(() => ""));
-  return (await Promise.all(links)).filter((path) => path.startsWith("/"));
+  const links = numbers.map(async (number): Promise<[string, string]> => {
+    return [await readlink(`${folder}/${number}`).catch(() => ""), number];
+  });
+  return (await Promise.all(links)).filter(([path]) => path.startsWith("/"));
+}
+
+/** The last two bits of the flags say how a file was opened: 1 to write, 2 to do both. */
+async function isWritten(pid: number, number: string): Promise<boolean> {
+  const info = await readFile(`/proc/${pid}/fdinfo/${number}`, "latin1").catch(() => "");
+  const flags = /^flags:\s*([0-7]+)$/mu.exec(info)?.[1];
+  return flags !== undefined && (Number.parseInt(flags, 8) & 3) !== 0;
 }

@@ -34,6 +34,8 @@ export interface Fold<Notes> {
   readonly entries: HistoryEntry[];
   readonly leftBehind: LeftBehind[];
   readonly textMax: number;
+  /** Set where a row gives an entry that an earlier row began: that one's offset. */
+  heldFrom: number | null;
 }
 
 /** How one kind of file is understood, a row at a time. */
@@ -46,6 +48,8 @@ export interface RowFormat<Notes> {
   take(fold: Fold<Notes>, row: Row): void;
   /** Rows were left out here (the middle of a file): what was open may long be closed. */
   gap?(fold: Fold<Notes>): void;
+  /** Rows that are known follow on another page, and none of them belongs to what is held back. */
+  rest?(fold: Fold<Notes>): void;
   /** At the end of each batch: what stands beside the file. It must not throw. */
   beside?(fold: Fold<Notes>): Promise<void>;
 }
@@ -152,16 +156,17 @@ async function tail<Notes>(
   const rows: Row[] = [];
   let badCount = 0;
   let wanted = Math.max(16, entriesMax);
+  const wants = { entriesMax, textMax, isLast: beforeOffset === undefined };
   const options = lineOptions(format, { chunkBytes: TAIL_BYTES });
   for await (const row of readRowsBack(found.path, beforeOffset ?? null, options)) {
     if (isBad(row)) badCount += 1;
     else rows.push(row);
     if (rows.length < wanted) continue;
-    const page = await pageOf(format, found, { rows, entriesMax, textMax, isWhole: false });
+    const page = await pageOf(format, found, { ...wants, rows, isWhole: false });
     if (page !== null) return { ...page, badCount };
     wanted *= 2;
   }
-  const page = await pageOf(format, found, { rows, entriesMax, textMax, isWhole: true });
+  const page = await pageOf(format, found, { ...wants, rows, isWhole: true });
   return { entries: [], beforeOffset: null, ...page, badCount };
 }
 
@@ -171,25 +176,36 @@ interface Gathered {
   readonly entriesMax: number;
   readonly textMax: number | undefined;
   readonly isWhole: boolean;
+  /** Nothing follows these rows. */
+  readonly isLast: boolean;
 }
 
 /** The last entries these rows make, whole rows only; null when there are too few. */
 async function pageOf<Notes>(
   format: RowFormat<Notes>,
   found: FoundSession,
-  { rows, entriesMax, textMax, isWhole }: Gathered,
+  { rows, entriesMax, textMax, isWhole, isLast }: Gathered,
 ): Promise<Omit<TailPage, "badCount"> | null> {
   const fold = newFold(format, found, textMax ?? TEXT_MAX);
   const inOrder = rows.toReversed();
   const starts: { offset: number; entry: number }[] = [];
   for (const row of inOrder) {
     const entry = fold.entries.length;
+    fold.heldFrom = null;
     takeAll(format, fold, [row]);
-    if (fold.entries.length > entry) starts.push({ offset: row.offset, entry });
+    if (fold.entries.length > entry) starts.push({ offset: fold.heldFrom ?? row.offset, entry });
+  }
+  if (!isLast) {
+    const entry = fold.entries.length;
+    fold.heldFrom = null;
+    format.rest?.(fold);
+    if (fold.entries.length > entry && fold.heldFrom !== null) starts.push({ offset: fold.heldFrom, entry });
   }
   const count = fold.entries.length;
   if (count < entriesMax && !isWhole) return null;
   const start = starts.find(({ entry }) => count - entry <= entriesMax) ?? starts.at(-1);
+  // What the first row gives may have begun before it.
+  if (!isWhole && start?.offset === inOrder[0]?.offset) return null;
   await format.beside?.(fold);
   const isAll = isWhole && (start === undefined || start.entry === 0);
   return {
@@ -212,14 +228,18 @@ function takeAll<Notes>(format: RowFormat<Notes>, fold: Fold<Notes>, rows: reado
 }
 
 function newFold<Notes>(format: RowFormat<Notes>, found: FoundSession, textMax: number): Fold<Notes> {
-  return { found, ...format.begin(found), inline: new Map(), entries: [], leftBehind: [], textMax };
+  return { found, ...format.begin(found), inline: new Map(), ...nothingYet(textMax) };
 }
 
 /** The state is the caller's: it is copied, never changed. */
 function foldFrom<Notes>(state: ReadState, found: FoundSession, textMax: number): Fold<Notes> {
   const { facts, inline, notes } = structuredClone(state);
   const own = { facts, inline: new Map(Object.entries(inline)), notes: notes as Notes };
-  return { found, ...own, entries: [], leftBehind: [], textMax };
+  return { found, ...own, ...nothingYet(textMax) };
+}
+
+function nothingYet(textMax: number): Pick<Fold<unknown>, "entries" | "leftBehind" | "textMax" | "heldFrom"> {
+  return { entries: [], leftBehind: [], textMax, heldFrom: null };
 }
 
 function stateOf<Notes>(format: RowFormat<Notes>, fold: Fold<Notes>, position: LinePosition): ReadState {

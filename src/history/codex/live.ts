@@ -1,0 +1,67 @@
+import { realpath } from "node:fs/promises";
+import { uptime } from "node:os";
+import { join, relative } from "node:path";
+import { readRows } from "../json-lines.ts";
+import type { LiveSession, ProcessProbe } from "../port.ts";
+import { asObject, asText } from "../value.ts";
+import { rolloutFiles } from "./layout.ts";
+import { openRollout } from "./rollout-bytes.ts";
+
+/**
+ * Codex keeps no list of its processes, but each holds the files of its sessions open for writing from
+ * their first row until it ends. So who holds one is alive, whatever the file's age; sub-agents are held
+ * by the process of the session at the top.
+ */
+export async function readLive(root: string, probe: ProcessProbe): Promise<LiveSession[]> {
+  const real = await realpath(root).catch(() => null);
+  if (real === null) return [];
+  const files = await rolloutFiles(root);
+  const plain = files.filter(({ isCompressed }) => !isCompressed);
+  const byPath = new Map(plain.map((file) => [join(real, relative(root, file.folder), file.name), file]));
+  const holders = await probe.holders(new Set(byPath.keys()));
+  const live = [...holders].map(async ([path, pid]): Promise<LiveSession> => {
+    const own = byPath.get(path)?.id ?? "";
+    return {
+      id: (await rootIdOf(path)) ?? own,
+      pid,
+      startedAt: startedAt(probe.startOf(pid)),
+      alive: true,
+      doing: null,
+      how: `its process ${pid} holds its file open`,
+    };
+  });
+  return Promise.all(live);
+}
+
+/** Only there can be told which files a process holds. */
+export function listsHolders(): boolean {
+  return process.platform === "linux";
+}
+
+const HEAD_BYTES_MAX = 4 * 1024 * 1024;
+
+/** The first record names the session at the top. */
+async function rootIdOf(path: string): Promise<string | null> {
+  const options = { lineBytesMax: HEAD_BYTES_MAX, chunkBytes: 64 * 1024, open: openRollout };
+  try {
+    for await (const { rows, position } of readRows(path, null, options)) {
+      const meta = asObject(rows[0]?.value["payload"]);
+      if (meta !== null) return asText(meta["session_id"])?.toLowerCase() ?? null;
+      if (position.offset > HEAD_BYTES_MAX) return null;
+    }
+    return null;
+  } catch {
+    return null;
+  }
+}
+
+const TICKS_PER_SECOND = 100;
+/** The system's clock and its count since it was started do not agree to the millisecond. */
+const SLACK_MS = 2000;
+
+/** From the ticks since the system was started, in which Linux counts. */
+function startedAt(ticks: string | null | undefined): number | null {
+  if (!ticks || !/^\d+$/u.test(ticks)) return null;
+  const bootedAt = Date.now() - uptime() * 1000;
+  return Math.round(bootedAt + (Number(ticks) / TICKS_PER_SECOND) * 1000 - SLACK_MS);
+}
