@@ -31,7 +31,21 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
     only: { "template.ts": ["handlebars", "node:module"] },
     noNode: true,
   },
-  store: { may: ["contract", "domain/redact.ts", "log.ts"], types: ["domain"], packages: ["pg", "uuidv7"] },
+  store: {
+    may: ["contract", "domain/redact.ts", "log.ts"],
+    types: ["domain"],
+    packages: ["pg", "uuidv7"],
+    // Both databases hold and rank the words that one pure file finds in a text.
+    only: {
+      "entry-index.ts": ["domain/words.ts"],
+      "search.ts": [
+        "domain/words.ts",
+        "domain/search-near.ts",
+        "domain/search-rank.ts",
+        "domain/search-snippet.ts",
+      ],
+    },
+  },
   drivers: { may: ["contract", "log.ts"], types: ["domain"], packages: ["@agentclientprotocol/sdk"] },
   history: { may: ["contract", "log.ts"], types: ["domain"], packages: [] },
   workspace: { may: ["contract", "log.ts"], packages: [] },

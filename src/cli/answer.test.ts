@@ -182,17 +182,28 @@ describe("what needs a person", () => {
 });
 
 describe("search", () => {
-  it("finds words in every transcript, or in one", async () => {
+  it("finds words in every transcript, or in one, and says how to open what it found", async () => {
     await kinfold("run", "--agent", "sim", "--name", "finder", "the blue heron");
-    assert.match(
-      (await kinfold("search", "blue", "heron")).out,
-      /^finder {2}[0-9a-f]{8} {2}.*\n {2}.*the blue heron/,
-    );
+    const found = await kinfold("search", "blue", "heron");
+    assert.match(found.out, /^finder {2}[0-9a-f]{8} {2}sim\n {2}#\d+ {2}.*the blue heron/);
+    const [, open = ""] = /Open one: kinfold (show [0-9a-f]{8} --entry \d+)/.exec(found.err) ?? [];
+    assert.match((await kinfold(...open.split(" "))).out, /^finder .*entry \d of \d[^]*the blue heron/);
     assert.match((await kinfold("search", "heron", "--in", "finder")).out, /^finder /);
-    assert.equal(
-      (await kinfold("search", "heron", "--in", "perf")).out,
-      "Nothing has all of these words: heron\n",
+    assert.match((await kinfold("search", "heron", "-blue")).out, /^Nothing was found for: heron -blue\n/);
+    assert.match((await kinfold("search", "heron", "-http")).out, /^finder /);
+  });
+
+  it("without a word says how to search, and without a hit what to try", async () => {
+    assert.match((await kinfold("search")).out, /kinfold search timeout -test/);
+    assert.match((await kinfold("search", "herron")).out, /Did you mean: kinfold search heron\n/);
+    const elsewhere = (await kinfold("search", "heron", "--in", "perf")).out;
+    assert.match(
+      elsewhere,
+      /^Nothing was found in perf for: heron\n.*Without filters, in all sessions: \d hit/,
     );
+    const refused = await kinfold("search", "before:someday", "heron");
+    assert.match(refused.err, /^"someday" is no date for before:\. Write 2026-03-31/);
+    assert.equal(refused.code, 2);
   });
 });
 

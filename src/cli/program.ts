@@ -27,13 +27,22 @@ export async function readCommandLine(argv: readonly string[], version: string):
     command.configureOutput({ writeOut: (text) => void (said += text), writeErr: () => {} });
   }
   try {
-    await program.parseAsync([...argv], { from: "user" });
+    await program.parseAsync(dashWordsLast(argv), { from: "user" });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode !== 0) throw wrongUse(error, argv);
     return { kind: "text", text: said };
   }
   return asked ?? { kind: "text", text: said };
+}
+
+/** Behind `--` nothing is an option; the order of words that must not be there means nothing. */
+function dashWordsLast(argv: readonly string[]): string[] {
+  const row = COMMANDS.find(({ name }) => name === argv.find((word) => !word.startsWith("-")));
+  if (row?.dashWords !== true || argv.includes("--")) return [...argv];
+  const isWord = (word: string): boolean => /^-[^-]./.test(word);
+  const words = argv.filter(isWord);
+  return words.length === 0 ? [...argv] : [...argv.filter((word) => !isWord(word)), "--", ...words];
 }
 
 type OnAsked = (row: CommandRow, args: readonly string[], flags: Flags) => void;

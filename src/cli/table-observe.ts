@@ -45,8 +45,12 @@ export const OBSERVE: readonly CommandRow[] = [
     options: [
       { flags: "--transcript", summary: "the whole transcript" },
       { flags: "--inherited", summary: "what it was given of its parent's context" },
+      { flags: "--entry <number>", summary: "one entry whole, with those around it", kind: "int" },
     ],
-    examples: [["kinfold show tests --transcript | less", "everything that was said and done"]],
+    examples: [
+      ["kinfold show tests --transcript | less", "everything that was said and done"],
+      ["kinfold show tests --entry 12", "what kinfold search found"],
+    ],
     exits: ["done", "refused", "noDaemon"],
     load: () => import("./commands/show.ts"),
   },
@@ -65,16 +69,22 @@ export const OBSERVE: readonly CommandRow[] = [
   },
   {
     name: "search",
-    summary: "Find words in transcripts.",
-    args: [{ name: "words", summary: "all of them must be there", required: true, many: true }],
+    summary: "Find what was said and done, in every transcript.",
+    about: `Words are ranked together. "a phrase", begin*, -without, agent: author: tool: path: before: after: tree:`,
+    args: [
+      { name: "words", summary: "what to find; without any: how to search", required: false, many: true },
+    ],
+    dashWords: true,
     options: [
       { flags: "--in <session>", summary: "one session, or all (default: all)", completes: "session" },
+      { flags: "--newest", summary: "the newest first, not the best" },
       { flags: "-n, --limit <count>", summary: "how many hits (default: 10)", kind: "int" },
       { flags: "--cursor <cursor>", summary: "go on where an earlier search ended" },
     ],
     examples: [
-      ['kinfold search "token refresh"', "in every transcript"],
-      ["kinfold search expiry --in review", "in one session"],
+      ["kinfold search token refresh -test", "in every transcript"],
+      [`kinfold search '"access denied"' agent:codex after:2d`, "a phrase, by one agent, since two days"],
+      ["kinfold search expiry --in review --newest", "in one session, newest first"],
     ],
     exits: ["done", "refused", "noDaemon"],
     load: () => import("./commands/search.ts"),

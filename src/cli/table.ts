@@ -32,6 +32,8 @@ export interface CommandRow {
   readonly about?: string;
   readonly args: readonly ArgumentRow[];
   readonly options: readonly OptionRow[];
+  /** A word such as `-test` is one of its words and no option. */
+  readonly dashWords?: true;
   readonly examples: readonly (readonly [line: string, what: string])[];
   readonly exits: readonly ExitName[];
   readonly load: () => Promise<CommandModule>;

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { EntryAuthor, EntryKind } from "./entry.ts";
 import { SessionRef } from "./id.ts";
 import { Session } from "./session.ts";
 
@@ -17,8 +18,14 @@ export const InspectOutput = z.object({
 export type InspectOutput = z.infer<typeof InspectOutput>;
 
 export const SearchInput = z.strictObject({
-  query: z.string().trim().min(1).max(400),
+  query: z
+    .string()
+    .max(2_000)
+    .describe(
+      'words (more of them rank higher), "phrases", begin*, -without, agent: author: tool: path: before: after: tree: sort:newest',
+    ),
   id: SessionRef.optional().describe('a session, or "all"; default: your parent, or yourself'),
+  sort: z.enum(["relevance", "newest"]).optional().describe("default: relevance, with recency"),
   cursor: z.string().max(60).optional(),
   limit: z.coerce.number().int().min(1).max(50).default(10),
 });
@@ -26,14 +33,33 @@ export const SearchHit = z.object({
   sessionId: z.string(),
   shortId: z.string(),
   name: z.string().nullable(),
-  index: z.number(),
+  lineage: z.array(z.string()).describe("names or short ids, from the root down to the session itself"),
+  agent: z.string(),
   turnId: z.string().nullable(),
-  author: z.string(),
-  kind: z.string(),
+  turn: z.number().nullable().describe("the turn's number in its session, from 0"),
+  index: z.number().describe("the entry's number in its session, from 0"),
+  author: EntryAuthor,
+  kind: EntryKind,
   at: z.number(),
-  snippet: z.string(),
+  snippet: z.string().describe("one line of what was written"),
+  marks: z
+    .array(z.tuple([z.number(), z.number()]))
+    .describe("what was searched for in the snippet: from which character, to before which"),
 });
-export const SearchOutput = z.object({ hits: z.array(SearchHit), cursor: z.string().nullable() });
+export type SearchHit = z.infer<typeof SearchHit>;
+export const SearchOutput = z.object({
+  hits: z.array(SearchHit),
+  cursor: z.string().nullable().describe("for more; null where these are the last"),
+  total: z.number().nullable().describe("null where there are more than are counted"),
+  isWhole: z.boolean().describe("false while older entries are still being indexed"),
+  near: z
+    .array(z.object({ word: z.string(), instead: z.string() }))
+    .describe("without a hit: known words that may have been meant"),
+  elsewhere: z
+    .number()
+    .nullable()
+    .describe("without a hit: how many there are in the whole scope without the filters"),
+});
 export type SearchOutput = z.infer<typeof SearchOutput>;
 
 export const CheckpointInput = z.strictObject({

@@ -34,6 +34,8 @@ export const REFUSALS = {
   limit_rate: [429, "The tree has spawned as often this minute as it may."],
   limit_spawns: [409, "The tree has spawned as often in its life as it may."],
   key_reused: [409, "The key was used before with another input."],
+  bad_query: [400, "The search cannot be read, or says nothing to search for."],
+  search_too_long: [408, "The search took longer than it may; it must be narrowed."],
   bad_template: [400, "The callback template cannot be read."],
   wait_on_ancestor: [409, "A session may not wait for itself or one above it."],
   not_a_child: [403, "The session is not below the caller."],

@@ -1,74 +1,111 @@
-import type { Caller, InputOf, SearchOutput } from "../contract/index.ts";
+import type { Caller, InputOf, SearchHit, SearchOutput } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
+import { parseQuery, type SearchQuery } from "../domain/search-query.ts";
+import type { EntryHit, EntrySearch, SessionRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 import { callerSession, resolve, visibleTo } from "./resolve.ts";
 
-const SNIPPET = 160;
-
-/** Words in the entries of one session, or of the caller's whole scope; all of them must be there. */
+/** Entries of one session, or of all that the caller may see, ranked by what they hold and by their age. */
 export async function search(
   deps: OperationDeps,
   caller: Caller,
   input: InputOf<"search">,
 ): Promise<SearchOutput> {
-  const words = input.query
-    .toLowerCase()
-    .split(/\s+/)
-    .filter((word) => word !== "");
+  const { offset, at: firstAt } = cursorOf(input.cursor);
+  const now = firstAt ?? deps.now();
+  const query = queryOf(input.query, now);
   const self = await callerSession(deps.store.read, caller);
-  const session = await sessionOf(deps, caller, input.id, self?.parentId ?? self?.id ?? null);
-  const offset = input.cursor === undefined ? 0 : offsetOf(input.cursor);
-  const found = await deps.store.read.entries.find({
-    words,
-    ...(session === null ? {} : { sessionId: session }),
+  const place = await placeOf(deps, caller, { ref: input.id, self, tree: query.tree });
+  const asked: EntrySearch = {
+    query,
     visible: visibleTo(deps, caller, self),
+    ...place,
+    sort: input.sort ?? query.sort ?? "relevance",
     offset,
-    limit: input.limit + 1,
-  });
-  const hits = await Promise.all(
-    found.slice(0, input.limit).map(async (entry) => {
-      const of = await deps.store.read.sessions.byId(entry.sessionId);
-      const { sessionId, index, turnId, author, kind, at } = entry;
-      const snippet = snippetOf(entry.body.text, words);
-      return {
-        sessionId,
-        shortId: of?.shortId ?? "",
-        name: of?.name ?? null,
-        index,
-        turnId,
-        author,
-        kind,
-        at,
-        snippet,
-      };
-    }),
-  );
-  return { hits, cursor: found.length > input.limit ? `c${offset + input.limit}` : null };
+    limit: input.limit,
+    now,
+    upTo: firstAt,
+  };
+  const found = await deps.store.search(asked);
+  return {
+    hits: await withLineage(deps, found.hits),
+    cursor: found.isMore ? `c${offset + input.limit}.${now.toString(36)}` : null,
+    total: found.total,
+    isWhole: found.isWhole,
+    near: [...found.near],
+    elsewhere: found.hits.length === 0 && offset === 0 ? await elsewhere(deps, asked) : null,
+  };
 }
 
-async function sessionOf(
+function queryOf(text: string, now: number): SearchQuery {
+  const parsed = parseQuery(text, now);
+  if (parsed.isOk) return parsed.query;
+  throw new Refusal("bad_query", parsed.problem);
+}
+
+/** A tree that is named in the query is where to look, instead of the session a caller would begin with. */
+async function placeOf(
   deps: OperationDeps,
   caller: Caller,
-  ref: string | undefined,
-  own: string | null,
-): Promise<string | null> {
-  if (ref === "all") return null;
-  return ref === undefined ? own : (await resolve(deps, caller, ref)).id;
+  at: { ref: string | undefined; self: SessionRecord | null; tree: string | null },
+): Promise<{ sessionId: string | null; rootId: string | null }> {
+  const rootId = at.tree === null ? null : (await resolve(deps, caller, at.tree)).rootId;
+  if (at.ref === "all") return { sessionId: null, rootId };
+  if (at.ref !== undefined) return { sessionId: (await resolve(deps, caller, at.ref)).id, rootId };
+  return { sessionId: rootId === null ? (at.self?.parentId ?? at.self?.id ?? null) : null, rootId };
 }
 
-function snippetOf(text: string, words: readonly string[]): string {
-  const at = Math.max(0, text.toLowerCase().indexOf(words[0] ?? ""));
-  const from = Math.max(0, at - SNIPPET / 2);
-  const cut = text
-    .slice(from, from + SNIPPET)
-    .replaceAll(/\s+/g, " ")
-    .trim();
-  return `${from > 0 ? "…" : ""}${cut}${from + SNIPPET < text.length ? "…" : ""}`;
+/** What there would be without the filters, for whoever found nothing within them. */
+async function elsewhere(deps: OperationDeps, asked: EntrySearch): Promise<number | null> {
+  const { query } = asked;
+  const isBound =
+    asked.sessionId !== null || asked.rootId !== null || query.after !== null || query.before !== null;
+  const hasWords = query.any.length + query.all.length > 0;
+  if (!hasWords || (!isBound && query.filters.length === 0)) return null;
+  const { hits, total } = await deps.store.search({
+    ...asked,
+    query: { ...query, filters: [], after: null, before: null },
+    sessionId: null,
+    rootId: null,
+    limit: MANY,
+    sort: "newest",
+  });
+  return total ?? hits.length;
 }
 
-function offsetOf(cursor: string): number {
-  const value = Number(/^c(\d{1,6})$/.exec(cursor)?.[1] ?? NaN);
-  if (Number.isSafeInteger(value)) return value;
+const MANY = 50;
+
+async function withLineage(deps: OperationDeps, hits: readonly EntryHit[]): Promise<SearchHit[]> {
+  const known = new Map<string, Promise<SessionRecord | null>>();
+  const session = (id: string): Promise<SessionRecord | null> => {
+    const reading = known.get(id) ?? deps.store.read.sessions.byId(id);
+    known.set(id, reading);
+    return reading;
+  };
+  return Promise.all(
+    hits.map(async ({ rootId: _, turnIndex, snippet, ...hit }) => {
+      const lineage: string[] = [];
+      for (let at = await session(hit.sessionId); at !== null; at = await parentOf(at, session)) {
+        lineage.unshift(at.name ?? at.shortId);
+      }
+      const marks = snippet.marks.map(([from, to]): [number, number] => [from, to]);
+      return { ...hit, lineage, turn: turnIndex, snippet: snippet.text, marks };
+    }),
+  );
+}
+
+async function parentOf(
+  { parentId }: SessionRecord,
+  session: (id: string) => Promise<SessionRecord | null>,
+): Promise<SessionRecord | null> {
+  return parentId === null ? null : session(parentId);
+}
+
+/** Where an earlier page ended, and when the first was asked for. */
+function cursorOf(cursor: string | undefined): { offset: number; at: number | null } {
+  if (cursor === undefined) return { offset: 0, at: null };
+  const found = /^c(\d{1,6})\.([0-9a-z]{1,9})$/.exec(cursor);
+  if (found !== null) return { offset: Number(found[1]), at: Number.parseInt(found[2] ?? "", 36) };
   throw new Refusal(
     "invalid_input",
     `"${cursor}" is not a cursor that a search gave. Leave it out to begin.`,

@@ -78,7 +78,7 @@ const ALIASES: Readonly<Record<ToolOperation, Readonly<Record<string, string>>>>
     timeoutMs: "timeoutMs",
   },
   planReview: {},
-  search: { id: "id", sessionKey: "id", limit: "limit" },
+  search: { id: "id", sessionKey: "id", limit: "limit", sort: "sort" },
   checkpoint: {},
   models: {},
 };

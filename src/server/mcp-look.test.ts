@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { Agent, SubagentOutput, Trigger } from "../contract/index.ts";
+import type { Agent, SearchHit, SubagentOutput, Trigger } from "../contract/index.ts";
 import { sampleSession } from "./double.spec.ts";
 import { familyReply } from "./mcp-family.ts";
 import { checkpointReply, inspectReply, modelsReply, searchReply } from "./mcp-look.ts";
@@ -48,28 +48,46 @@ describe("get_session", () => {
   });
 });
 
+const NO_HIT = { hits: [], cursor: null, total: 0, isWhole: true, near: [], elsewhere: null };
+const hit: SearchHit = {
+  sessionId: id(1),
+  shortId: "00000001",
+  name: "auth-tests",
+  lineage: ["release", "auth-tests"],
+  agent: "codex",
+  index: 12,
+  turnId: null,
+  turn: 2,
+  author: "agent",
+  kind: "text",
+  at: NOW - 180_000,
+  snippet: "«the» `token`\nof @file",
+  marks: [[7, 12]],
+};
+
 describe("session_search, checkpoint and list_models", () => {
   test("hits are one harmless line each, with where they stand", () => {
-    const hit = {
-      sessionId: id(1),
-      shortId: "00000001",
-      name: "auth-tests",
-      index: 12,
-      turnId: null,
-      author: "agent",
-      kind: "text",
-      at: NOW - 180_000,
-      snippet: "the `token`\nof @file",
-    };
-    const text = searchReply({ hits: [hit], cursor: "c10" }, 1, NOW);
-    assert.match(text, /^\{"hits":1,"cursor":"c10","unread":1\}$/m);
+    const text = searchReply({ ...NO_HIT, hits: [hit], cursor: "c10.1", total: 12 }, 1, NOW);
+    assert.match(text, /^\{"hits":1,"total":12,"cursor":"c10.1","unread":1\}$/m);
     assert.ok(
       text.includes(
-        String.raw`1. "auth-tests" (00000001), entry 12, agent text, 3 min ago: the 'token' of \@file`,
+        String.raw`1. release › auth-tests (00000001, codex), turn 2, entry 12, agent text, 3 min ago: ‹the› '«token»' of \@file`,
       ),
+      text,
     );
-    assert.match(text, /^More: session_search with cursor "c10"\.$/m);
-    assert.match(searchReply({ hits: [], cursor: null }, 0, NOW), /Nothing was found\..*sessionId "all"/);
+    assert.match(text, /^More: session_search with cursor "c10.1"\.$/m);
+    assert.match(text, /^Whole: get_session\("00000001", view "transcript"\)\.$/m);
+  });
+
+  test("no hit says what to try", () => {
+    assert.match(searchReply(NO_HIT, 0, NOW), /Nothing was found\..*sessionId "all"/);
+    const near = searchReply(
+      { ...NO_HIT, near: [{ word: "tokne", instead: "token" }], elsewhere: 3 },
+      0,
+      NOW,
+    );
+    assert.match(near, /"token" for "tokne"/);
+    assert.match(near, /there would be 3/);
   });
 
   test("a checkpoint says what is active", () => {

@@ -71,7 +71,14 @@ async function begin(options: Parameters<typeof start>[1]): Promise<Running> {
       delivered: "queued",
     })),
     inspect: note("inspect", () => ({ session: child, view: "result", text: "Done.", cursor: null })),
-    search: note("search", () => ({ hits: [], cursor: null })),
+    search: note("search", () => ({
+      hits: [],
+      cursor: null,
+      total: 0,
+      isWhole: true,
+      near: [],
+      elsewhere: null,
+    })),
     checkpoint: note("checkpoint", () => ({ checkpointId: child.id, sessionId: root.id, constraints: 0 })),
     models: note("models", () => ({ agents: [], profiles: [] })),
   } as unknown as Partial<Operations>;

@@ -1,37 +1,39 @@
+import type { EntryIndex } from "./entry-index.ts";
 import type { EntryReads, EntryWrites } from "./port.ts";
 import type { EntryRecord } from "./record.ts";
 import { sql, type Query, type Sql } from "./sql.ts";
-import { within } from "./session.ts";
 import { table } from "./table.ts";
 
-export const entries = table<EntryRecord>(
+const KINDS = {
+  rootId: "plain",
+  sessionId: "plain",
+  index: "plain",
+  turnId: "plain",
+  author: "plain",
+  kind: "plain",
+  body: "json",
+  isSubagent: "bool",
+  at: "plain",
+} as const;
+const OPTIONS = { named: { index: "idx" } } as const;
+
+export const entries = table<EntryRecord>("entries", KINDS, OPTIONS);
+/** With where the entry stands in the index of the embedded store, and of PostgreSQL. */
+export const entriesWithDoc = table<EntryRecord & { doc: number }>(
   "entries",
-  {
-    rootId: "plain",
-    sessionId: "plain",
-    index: "plain",
-    turnId: "plain",
-    author: "plain",
-    kind: "plain",
-    body: "json",
-    isSubagent: "bool",
-    at: "plain",
-  },
-  { named: { index: "idx" } },
+  { ...KINDS, doc: "plain" },
+  OPTIONS,
+);
+export const entriesWithWords = table<EntryRecord & { words: string }>(
+  "entries",
+  { ...KINDS, words: "plain" },
+  OPTIONS,
 );
 
 export function entryReads(q: Query): EntryReads {
   const { columns } = entries;
   const many = async (statement: Sql) => (await q.all(statement)).map(entries.record);
   return {
-    async find({ words, sessionId, visible, offset, limit }) {
-      const inSession = sessionId === undefined ? sql`` : sql` AND e.session_id = ${sessionId}`;
-      const inScope = sql` AND ${within(visible)}`;
-      const holds = words.map((word) => sql` AND lower(e.body) LIKE ${like(word)} ESCAPE '!'`);
-      return many(sql`SELECT ${entries.columnsOf("e")} FROM entries e JOIN sessions s ON s.id = e.session_id
-        WHERE 1 = 1${inSession}${inScope}${joined(holds)}
-        ORDER BY e.at DESC, e.session_id, e.idx DESC LIMIT ${limit} OFFSET ${offset}`);
-    },
     async tail(sessionId, { after, bytesMax, limit }) {
       // Sizes first: a body that is not wanted is not read.
       const rows = await q.all(sql`SELECT ${columns} FROM entries WHERE session_id = ${sessionId} AND idx >=
@@ -58,34 +60,20 @@ export function entryReads(q: Query): EntryReads {
   };
 }
 
-/** The body is JSON: a quote in it stands behind a backslash. */
-function like(word: string): string {
-  const escaped = JSON.stringify(word).slice(1, -1);
-  return `%${escaped.replaceAll(/[!%_]/g, (found) => `!${found}`)}%`;
-}
-
-function joined(parts: readonly Sql[]): Sql {
-  return { text: parts.map((part) => part.text).join(""), params: parts.flatMap((part) => part.params) };
-}
-
-/** Rows in one statement: few enough for its text to be kept and its parameters to be allowed. */
-const ROWS_MAX = 32;
-
-export function entryWrites(q: Query, rootId: string): EntryWrites {
+export function entryWrites(q: Query, rootId: string, index: EntryIndex): EntryWrites {
   return {
     async append(sessionId, added) {
       if (added.length === 0) return [];
       const counted = await q.get(sql`UPDATE sessions SET entry_count = entry_count + ${added.length}
-        WHERE id = ${sessionId} AND root_id = ${rootId} RETURNING entry_count`);
+        WHERE id = ${sessionId} AND root_id = ${rootId} RETURNING entry_count, agent, scope`);
       if (counted === null) throw new Error(`there is no session ${sessionId} in tree ${rootId}`);
-      const first = (counted[0] as number) - added.length;
+      const [count, agent, scope] = counted as unknown as [number, string, string];
+      const first = count - added.length;
       // Cleaned before anything else sees them: what is indexed or answered is what is kept.
       const records = added.map((entry, i) =>
         entries.clean({ ...entry, rootId, sessionId, index: first + i }),
       );
-      for (let at = 0; at < records.length; at += ROWS_MAX) {
-        await q.run(entries.insert(records.slice(at, at + ROWS_MAX)));
-      }
+      await index.insert(q, records, { agent, scope });
       return records;
     },
   };

@@ -1,5 +1,7 @@
 import type { Agent, Fragment, MessageStatus } from "../contract/index.ts";
 import type { Visible } from "../domain/scope.ts";
+import type { SearchQuery } from "../domain/search-query.ts";
+import type { Snippet } from "../domain/search-snippet.ts";
 import type {
   CheckpointRecord,
   Counts,
@@ -44,6 +46,11 @@ export interface Store {
   readonly feed: FeedReads;
   readonly nodes: Nodes;
   write<T>(rootId: string, work: (tx: Tx) => Promise<T>): Promise<T>;
+  /**
+   * Full-text search over entries. It delays nothing else: at most two run at once, each for at most
+   * half a second, after which it rejects with `search_too_long`.
+   */
+  search(search: EntrySearch): Promise<EntryFound>;
   /** Tokens, beside any tree. */
   addToken(token: TokenRecord): Promise<void>;
   revokeToken(hash: string, at: number): Promise<boolean>;
@@ -176,13 +183,42 @@ export interface TurnReads {
   largest(rootId: string, profile: string): Promise<{ tokens: number; usd: number }>;
 }
 
-export interface EntryQuery {
-  /** In lower case. */
-  words: readonly string[];
-  sessionId?: string;
-  visible: Visible;
-  offset: number;
-  limit: number;
+export interface EntrySearch {
+  readonly query: SearchQuery;
+  /** Never left out: nothing of another scope is found, counted or hinted at. */
+  readonly visible: Visible;
+  /** Within one session, or one tree. */
+  readonly sessionId: string | null;
+  readonly rootId: string | null;
+  readonly sort: "relevance" | "newest";
+  readonly offset: number;
+  readonly limit: number;
+  /** From when the age of an entry counts: the same for every page of one search. */
+  readonly now: number;
+  /** Later pages leave out what came after the first. */
+  readonly upTo: number | null;
+}
+
+export interface EntryFound {
+  readonly hits: readonly EntryHit[];
+  readonly isMore: boolean;
+  /** Null where there are more than were counted. */
+  readonly total: number | null;
+  /** False while entries of an older version are still being indexed. */
+  readonly isWhole: boolean;
+  /** Where nothing was found: words that may have been meant. */
+  readonly near: readonly { readonly word: string; readonly instead: string }[];
+}
+
+export interface EntryHit extends Pick<
+  EntryRecord,
+  "sessionId" | "rootId" | "index" | "turnId" | "author" | "kind" | "at"
+> {
+  readonly shortId: string;
+  readonly name: string | null;
+  readonly agent: string;
+  readonly turnIndex: number | null;
+  readonly snippet: Snippet;
 }
 
 export interface EntryReads {
@@ -196,8 +232,6 @@ export interface EntryReads {
     sessionId: string,
     of: { after: number; bytesMax: number; limit: number },
   ): Promise<{ entries: EntryRecord[]; hasEarlier: boolean }>;
-  /** Entries that hold all the words, ignoring case; newest first. */
-  find(query: EntryQuery): Promise<EntryRecord[]>;
 }
 
 export interface TriggerReads {
@@ -339,7 +373,7 @@ export interface TurnWrites {
 }
 
 export interface EntryWrites {
-  /** Gives each the session's next index. */
+  /** Gives each the session's next index. What is appended can be searched for from the commit on. */
   append(sessionId: string, entries: readonly NewEntry[]): Promise<EntryRecord[]>;
 }
 

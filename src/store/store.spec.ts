@@ -8,6 +8,7 @@ import { feedRules } from "./feed.spec.ts";
 import type { Commit, Store } from "./port.ts";
 import { recordRules } from "./record.spec.ts";
 import { retentionRules } from "./retention.spec.ts";
+import { searchRules } from "./search.spec.ts";
 import { aChild, aMessage, anEvent, aSession } from "./sample.spec.ts";
 
 /** A place that holds a store; opening it twice at once is for the place to refuse. */
@@ -46,6 +47,7 @@ export function storeSuite(suite: Suite): void {
     budgetRules(fresh);
     retentionRules(fresh);
     feedRules(fresh);
+    searchRules(fresh);
   });
 }
 

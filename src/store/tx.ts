@@ -1,5 +1,6 @@
 import { checkpointReads, checkpointWrites } from "./checkpoint.ts";
 import { entryReads, entryWrites } from "./entry.ts";
+import type { EntryIndex } from "./entry-index.ts";
 import { leaseReads, leaseWrites } from "./lease.ts";
 import { messageReads, messageWrites } from "./message.ts";
 import type { NewEvent, Reads, Tx } from "./port.ts";
@@ -72,6 +73,7 @@ export class OpenTx implements Tx {
   readonly events: NewEvent[] = [];
   readonly wakes = new Set<string>();
   readonly #q: Query;
+  readonly #index: EntryIndex;
   #sessions: Tx["sessions"] | undefined;
   #messages: Tx["messages"] | undefined;
   #turns: Tx["turns"] | undefined;
@@ -80,9 +82,10 @@ export class OpenTx implements Tx {
   #leases: Tx["leases"] | undefined;
   #closed = false;
 
-  constructor(q: Query, rootId: string) {
+  constructor(q: Query, rootId: string, index: EntryIndex) {
     this.#q = q;
     this.rootId = rootId;
+    this.#index = index;
   }
 
   get tree(): Tx["tree"] {
@@ -106,7 +109,7 @@ export class OpenTx implements Tx {
   }
 
   get entries(): Tx["entries"] {
-    return (this.#entries ??= { ...entryReads(this.#q), ...entryWrites(this.#q, this.rootId) });
+    return (this.#entries ??= { ...entryReads(this.#q), ...entryWrites(this.#q, this.rootId, this.#index) });
   }
 
   get triggers(): Tx["triggers"] {

@@ -1,19 +1,23 @@
-import type { SearchOutput } from "../../contract/index.ts";
-import type { Call } from "../call.ts";
+import type { SearchHit, SearchOutput } from "../../contract/index.ts";
+import type { Call, Io } from "../call.ts";
 import { openConnection } from "../connection.ts";
 import { findSession } from "../sessions.ts";
-import { ago, clip, oneLine } from "../text.ts";
+import { ago, clip, columnsOf, count, harmless, oneLine, padTo } from "../text.ts";
 
 export async function run(call: Call): Promise<void> {
+  if (call.args.length === 0 && !call.io.json) {
+    for (const line of guide(call.io)) call.io.line(line);
+    return;
+  }
   const query = call.args.join(" ");
   const { client } = await openConnection(call);
   const where = call.flags.text("in") ?? "all";
-  const id = where === "all" ? "all" : (await findSession(client, where)).id;
   const cursor = call.flags.text("cursor");
   const limit = call.flags.number("limit");
   const found = await client.search({
     query,
-    id,
+    id: where === "all" ? "all" : (await findSession(client, where)).id,
+    ...(call.flags.on("newest") ? { sort: "newest" } : {}),
     ...(cursor === undefined ? {} : { cursor }),
     ...(limit === undefined ? {} : { limit }),
   });
@@ -21,20 +25,142 @@ export async function run(call: Call): Promise<void> {
     call.io.answer(found);
     return;
   }
-  if (found.hits.length === 0) {
-    call.io.line(`Nothing has all of these words: ${oneLine(query)}`);
-    return;
+  if (found.hits.length === 0) for (const line of noHitLines(found, query, where)) call.io.line(line);
+  for (const line of hitLines(found.hits, call.io)) call.io.line(line);
+  for (const line of footLines(found, query, call)) call.io.note(call.io.paint("soft", line));
+}
+
+const EXAMPLES = [
+  ["kinfold search login redirect", "what holds more of the words comes first"],
+  [`kinfold search '"access denied"'`, "these words side by side"],
+  ["kinfold search timeout -test", "with the one, without the other"],
+  ["kinfold search 'migrat*'", "words that begin like this"],
+  ["kinfold search exit tool:bash agent:codex", "by agent: author: tool: path:"],
+  ["kinfold search expiry after:2d", "by after: before: (yesterday, 12h, 2026-03-31)"],
+  ["kinfold search retry tree:release", "in one family; --in <session> for one session"],
+  ["kinfold search error --newest", "the newest first"],
+] as const;
+
+function guide({ paint }: Io): string[] {
+  const width = Math.max(...EXAMPLES.map(([line]) => line.length));
+  return [
+    "Searches what your sessions said and did: every prompt, answer, command and tool result.",
+    "",
+    ...EXAMPLES.map(([line, what]) => `  ${padTo(line, width)}   ${paint("soft", what)}`),
+  ];
+}
+
+/** Hits of one session stand together, under its place in its family; the best hit decides the order. */
+function hitLines(hits: readonly SearchHit[], io: Io): string[] {
+  const bySession = Map.groupBy(hits, ({ sessionId }) => sessionId);
+  return [...bySession.values()].flatMap((group, at) => [
+    ...(at === 0 ? [] : [""]),
+    headLine(group[0]!, io),
+    ...group.map((hit) => hitLine(hit, group, io)),
+  ]);
+}
+
+function headLine(hit: SearchHit, { paint, columns }: Io): string {
+  const id = `  ${hit.shortId}  ${oneLine(hit.agent)}`;
+  const isNamed = hit.name !== null;
+  const lineage = hit.lineage.map((name) => oneLine(name)).join(" › ");
+  const shown = isNamed || hit.lineage.length > 1 ? lineage : "unnamed";
+  return `${paint("bold", clip(shown, Math.max(12, columns() - id.length)))}${paint("soft", id)}`;
+}
+
+function hitLine(hit: SearchHit, group: readonly SearchHit[], io: Io): string {
+  const width = Math.max(...group.map(({ index }) => String(index).length)) + 1;
+  const who = WHO[hit.author];
+  const when = ago(Date.now() - hit.at);
+  const head = `  ${`#${hit.index}`.padStart(width)}  ${padTo(who, 7)}  ${padTo(when, 11)}  `;
+  return io.paint("soft", head) + marked(hit, io, Math.max(20, io.columns() - columnsOf(head)));
+}
+
+/** What was searched for stands out: in colour, or between signs where a terminal shows none. */
+function marked({ snippet, marks }: SearchHit, io: Io, columns: number): string {
+  if (harmless(snippet) !== snippet) return clip(oneLine(snippet), columns);
+  const text = clip(snippet, columns);
+  // The last character is the sign that something was cut.
+  const end = text === snippet ? text.length : text.length - 1;
+  let line = "";
+  let last = 0;
+  for (const [from, to] of marks) {
+    if (to > end) break;
+    line += text.slice(last, from) + stressed(text.slice(from, to), io);
+    last = to;
   }
-  for (const hit of found.hits) for (const line of hitLines(hit, call)) call.io.line(line);
-  if (found.cursor !== null)
-    call.io.note(call.io.paint("soft", `There is more: the same with --cursor ${found.cursor}`));
+  return line + text.slice(last);
 }
 
-function hitLines(hit: SearchOutput["hits"][number], call: Call): string[] {
-  const { paint, columns } = call.io;
-  const name = hit.name === null ? hit.shortId : `${oneLine(hit.name)}  ${hit.shortId}`;
-  const what = `${WHO[hit.author] ?? hit.author}, ${ago(Date.now() - hit.at)}, entry ${hit.index}`;
-  return [`${paint("bold", name)}  ${paint("soft", what)}`, `  ${clip(oneLine(hit.snippet), columns() - 2)}`];
+function stressed(text: string, { paint, tty }: Io): string {
+  if (paint.on) return paint("amber", text);
+  return tty ? `«${text}»` : text;
 }
 
-const WHO: Readonly<Record<string, string>> = { person: "you", daemon: "kinfold" };
+function noHitLines(found: SearchOutput, query: string, where: string): string[] {
+  const within = where === "all" ? "" : ` in ${oneLine(where)}`;
+  const lines = [`Nothing was found${within} for: ${oneLine(query)}`];
+  const meant = found.near.reduce(
+    (text, { word, instead }) => inPlaceOf(text, word, instead),
+    oneLine(query),
+  );
+  if (meant !== oneLine(query)) lines.push(`  Did you mean: ${asTyped(meant)}`);
+  if (found.elsewhere !== null && found.elsewhere > 0) {
+    lines.push(`  Without filters, in all sessions: ${count(found.elsewhere, "hit")}`);
+  }
+  if (lines.length === 1) lines.push("  Try fewer or other words, or the beginning of one: 'migrat*'.");
+  return lines;
+}
+
+/** Words are compared without case and accents, so what was typed may differ from what is named here. */
+function inPlaceOf(text: string, word: string, instead: string): string {
+  return text
+    .split(/([\p{L}\p{N}\p{M}]+)/u)
+    .map((part) => (folded(part) === word ? instead : part))
+    .join("");
+}
+
+function folded(text: string): string {
+  return text
+    .normalize("NFKD")
+    .replaceAll(/[\u0300-\u036f]/g, "")
+    .toLowerCase();
+}
+
+function footLines(found: SearchOutput, query: string, call: Call): string[] {
+  const lines: string[] = [];
+  const [first] = found.hits;
+  if (!found.isWhole) lines.push("Older entries are still being indexed; some may be missing.");
+  if (first === undefined) return lines;
+  const of = found.total === null ? "" : ` of ${found.total}`;
+  const rest = found.cursor === null ? "" : `${of}; more: ${asTyped(query, flagsOf(call, found.cursor))}`;
+  lines.push("", `${count(found.hits.length, "hit")}${rest}`);
+  lines.push(`Open one: kinfold show ${first.shortId} --entry ${first.index}`);
+  return lines;
+}
+
+function flagsOf({ flags }: Call, cursor: string): string {
+  const where = flags.text("in");
+  const limit = flags.number("limit");
+  return [
+    ...(where === undefined ? [] : [`--in ${where}`]),
+    ...(limit === undefined ? [] : [`--limit ${limit}`]),
+    ...(flags.on("newest") ? ["--newest"] : []),
+    `--cursor ${cursor}`,
+  ].join(" ");
+}
+
+/** A line that can be typed: quoted where the shell would read it differently. */
+function asTyped(query: string, flags = ""): string {
+  const plain = oneLine(query);
+  const quoted = /^[\w.:/ -]*$/.test(plain) ? plain : `'${plain.replaceAll("'", String.raw`'\''`)}'`;
+  return `kinfold search ${quoted}${flags === "" ? "" : ` ${flags}`}`;
+}
+
+const WHO: Readonly<Record<SearchHit["author"], string>> = {
+  person: "you",
+  agent: "agent",
+  tool: "tool",
+  session: "session",
+  daemon: "kinfold",
+};

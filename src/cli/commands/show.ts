@@ -2,6 +2,7 @@ import type { Entry, Receipt, Session, Turn } from "../../contract/index.ts";
 import { asksOf } from "../asking.ts";
 import type { Call } from "../call.ts";
 import { type Client, openConnection } from "../connection.ts";
+import { showEntry } from "../entry.ts";
 import { receiptLines } from "../receipt.ts";
 import { markSeen } from "../round-end.ts";
 import { findSession, labelOf } from "../sessions.ts";
@@ -14,6 +15,8 @@ export async function run(call: Call): Promise<void> {
   const session = await findSession(client, call.args[0] ?? "");
   if (call.flags.on("transcript")) return await showTranscript(client, call, session);
   if (call.flags.on("inherited")) return await showInherited(client, call, session);
+  const entry = call.flags.number("entry");
+  if (entry !== undefined) return await showEntry(call, { client, session, index: entry });
   const facts = await factsOf(client, session);
   if (call.io.json) {
     const { asks: _, ...answer } = facts;

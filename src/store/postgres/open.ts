@@ -13,7 +13,9 @@ import { nodesOver } from "./claim.ts";
 import { addressOf, openPool, PoolQuery, type Address } from "./connection.ts";
 import { openEpoch } from "./epoch.ts";
 import { codeOf } from "./failure.ts";
+import { Indexer } from "./indexer.ts";
 import { migrate } from "./migrate.ts";
+import { Searches } from "./search.ts";
 import { TreeQueue } from "./tree-queue.ts";
 import { Wakes } from "./wake.ts";
 import { writeTree } from "./write.ts";
@@ -70,6 +72,9 @@ async function storeOver(
   const nodes = nodesOver({ pool, q, node, boot, waitMs: options.waitMs });
   const wakes = new Wakes({ address, pool, boot, log, heard: (commit) => listeners.committed(commit) });
   await wakes.listen();
+  const searches = new Searches(address, log);
+  const indexer = new Indexer(q, log);
+  indexer.start();
   let closing: Promise<void> | null = null;
   return {
     kind: "postgres",
@@ -93,6 +98,11 @@ async function storeOver(
       }
       return value;
     },
+    async search(search) {
+      if (closing !== null)
+        throw new Refusal("shutting_down", "The store is being closed; nothing was searched.");
+      return searches.run(search);
+    },
     addToken: (token) => tokenWrites(q).add(token),
     revokeToken: (hash, at) => tokenWrites(q).revoke(hash, at),
     onCommit: (listener) => listeners.onCommit(listener),
@@ -107,7 +117,10 @@ async function storeOver(
   };
 
   async function close(): Promise<void> {
+    const tended = indexer.close();
     await queue.idle();
+    await tended;
+    await searches.close();
     await wakes.close();
     await nodes
       .release()

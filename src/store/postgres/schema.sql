@@ -23,6 +23,7 @@ CREATE TABLE entries (
   is_subagent smallint NOT NULL,
   at bigint NOT NULL,
   body text NOT NULL,
+  words tsvector,
   CONSTRAINT entries_pkey PRIMARY KEY (session_id, idx),
   CONSTRAINT entries_session_id_fkey FOREIGN KEY (session_id) REFERENCES sessions(id)
 );
@@ -267,7 +268,10 @@ CREATE TABLE turns (
 
 CREATE INDEX checkpoints_root ON checkpoints USING btree (root_id);
 CREATE INDEX checkpoints_session ON checkpoints USING btree (session_id, entry_index);
+CREATE INDEX entries_at ON entries USING btree (at);
 CREATE INDEX entries_root ON entries USING btree (root_id);
+CREATE INDEX entries_unindexed ON entries USING btree (at) WHERE (words IS NULL);
+CREATE INDEX entries_words ON entries USING gin (words);
 CREATE INDEX events_xid ON events USING btree (root_id, xid);
 CREATE INDEX leases_node ON leases USING btree (node);
 CREATE INDEX leases_root ON leases USING btree (root_id);

@@ -5,6 +5,7 @@ import type { Tx } from "../port.ts";
 import { sql } from "../sql.ts";
 import { GuardedQuery, OpenTx } from "../tx.ts";
 import { PostgresQuery } from "./connection.ts";
+import { postgresEntryIndex } from "./entry-index.ts";
 import { codeOf, IDLE_IN_TRANSACTION, isConnectionLoss, remedyFor, translated } from "./failure.ts";
 
 export interface Written<T> {
@@ -60,7 +61,7 @@ async function attemptOnce<T>(
   };
   client.on("error", onError);
   const q = new GuardedQuery(new PostgresQuery(client));
-  const tx = new OpenTx(q, rootId);
+  const tx = new OpenTx(q, rootId, postgresEntryIndex);
   try {
     const xid = await lockTree(client, q, rootId);
     const value = await work(tx);

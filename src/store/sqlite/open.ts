@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { uuidv7 } from "uuidv7";
 import type { Log } from "../../log.ts";
+import type { EntryIndex } from "../entry-index.ts";
 import { eventReads, writeEvents } from "../event.ts";
 import { Listeners } from "../listener.ts";
 import type { Store, Tx } from "../port.ts";
@@ -14,11 +15,14 @@ import { backUp } from "./backup.ts";
 import { nodesOver } from "./claim.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import { Connection } from "./connection.ts";
+import { sqliteEntryIndex } from "./entry-index.ts";
 import { lastXid, markClean, openEpoch, type Opening } from "./epoch.ts";
 import { codeOf, CORRUPT, FULL, NOTADB } from "./failure.ts";
+import { Indexer } from "./indexer.ts";
 import { Lane, type Write } from "./lane.ts";
 import { takeLock, type Lock } from "./lock.ts";
 import { migrate } from "./migrate.ts";
+import { Searches } from "./search.ts";
 
 export interface SqliteOptions {
   readonly path: string;
@@ -107,11 +111,24 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
     afterCommit(writes) {
       xids.committed = xids.issued;
       checkpointer.grown();
+      if (isGrown) indexer.grown();
+      isGrown = false;
       announce(listeners, writes);
     },
   });
-  const checkpointer = new Checkpointer(path, { log, hold: (until) => lane.hold(until) });
+  const searches = new Searches(path, log);
+  const hold = (until: Promise<void>): void => {
+    lane.hold(until);
+    searches.hold(until);
+  };
+  const checkpointer = new Checkpointer(path, { log, hold });
   const plain = <T>(work: (q: GuardedQuery) => Promise<T>) => lane.run(plainWrite(writer, work));
+  let isGrown = false;
+  const index = sqliteEntryIndex(() => {
+    isGrown = true;
+  });
+  const indexer = new Indexer(plain, log);
+  indexer.start();
   let closing: Promise<void> | null = null;
   return {
     kind: "sqlite",
@@ -121,7 +138,9 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
     read: readsOver(reader),
     feed: eventReads(reader, async () => ({ xmin: xids.committed + 1 })),
     nodes: nodesOver({ node, boot, reader, plain }),
-    write: (rootId, work) => lane.run(treeWrite({ rootId, writer, nextXid: () => ++xids.issued }, work)),
+    write: (rootId, work) =>
+      lane.run(treeWrite({ rootId, writer, index, nextXid: () => ++xids.issued }, work)),
+    search: (search) => searches.run(search),
     addToken: (token) => plain((q) => tokenWrites(q).add(token)),
     revokeToken: (hash, at) => plain((q) => tokenWrites(q).revoke(hash, at)),
     onCommit: (listener) => listeners.onCommit(listener),
@@ -134,7 +153,10 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
   };
 
   async function close(): Promise<void> {
+    const tended = indexer.close();
     await lane.close();
+    await tended;
+    await searches.close();
     await checkpointer.close();
     reader.db.close();
     const closedXid = lastXid(writer.db);
@@ -152,12 +174,12 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
 }
 
 function treeWrite<T>(
-  at: { rootId: string; writer: Connection; nextXid: () => number },
+  at: { rootId: string; writer: Connection; index: EntryIndex; nextXid: () => number },
   work: (tx: Tx) => Promise<T>,
 ): TreeWrite<T> {
   const { rootId } = at;
   const q = new GuardedQuery(at.writer);
-  const tx = new OpenTx(q, rootId);
+  const tx = new OpenTx(q, rootId, at.index);
   return {
     tx,
     async start() {

@@ -15,6 +15,10 @@ CREATE INDEX checkpoints_root ON checkpoints (root_id);
 
 CREATE INDEX checkpoints_session ON checkpoints (session_id, entry_index);
 
+CREATE TRIGGER entries_forgotten AFTER DELETE ON entries WHEN old.doc IS NOT NULL BEGIN
+  DELETE FROM entry_index WHERE rowid = old.doc;
+END;
+
 CREATE TABLE entries (
   root_id TEXT NOT NULL,
   session_id TEXT NOT NULL REFERENCES sessions (id),
@@ -24,11 +28,23 @@ CREATE TABLE entries (
   kind TEXT NOT NULL,
   is_subagent INTEGER NOT NULL,
   at INTEGER NOT NULL,
-  body TEXT NOT NULL,
+  body TEXT NOT NULL, doc INTEGER,
   PRIMARY KEY (session_id, idx)
 ) STRICT;
 
+CREATE UNIQUE INDEX entries_doc ON entries (doc) WHERE doc IS NOT NULL;
+
 CREATE INDEX entries_root ON entries (root_id);
+
+CREATE VIRTUAL TABLE entry_index USING fts5 (words, content = '', contentless_delete = 1, tokenize = 'ascii');
+
+CREATE TABLE 'entry_index_config'(k PRIMARY KEY, v) WITHOUT ROWID;
+
+CREATE TABLE 'entry_index_data'(id INTEGER PRIMARY KEY, block BLOB);
+
+CREATE TABLE 'entry_index_docsize'(id INTEGER PRIMARY KEY, sz BLOB, origin INTEGER);
+
+CREATE TABLE 'entry_index_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID;
 
 CREATE TABLE events (
   root_id TEXT NOT NULL,

@@ -1,0 +1,47 @@
+/** For each word that is not known, a known one that it may have been meant for. */
+export function nearestWords(
+  words: readonly string[],
+  known: ReadonlySet<string>,
+): { word: string; instead: string }[] {
+  return [...new Set(words)].flatMap((word) => {
+    if (known.has(word) || word.length < LENGTH_MIN) return [];
+    const instead = nearest(word, known);
+    return instead === null ? [] : [{ word, instead }];
+  });
+}
+
+/** Of shorter words too many are near. */
+const LENGTH_MIN = 3;
+
+function nearest(word: string, known: ReadonlySet<string>): string | null {
+  let best: { instead: string; distance: number } | null = null;
+  const distanceMax = word.length < 5 ? 1 : 2;
+  for (const instead of known) {
+    const most = best === null ? distanceMax : best.distance - 1;
+    if (most < 1) break;
+    if (Math.abs(instead.length - word.length) > most) continue;
+    const distance = distanceOf(word, instead);
+    if (distance <= most) best = { instead, distance };
+  }
+  return best?.instead ?? null;
+}
+
+/** Letters put in, left out, changed, or two exchanged. */
+function distanceOf(a: string, b: string): number {
+  let before: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, at) => at);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const same = a[i - 1] === b[j - 1] ? 0 : 1;
+      let least = Math.min(row[j - 1]! + 1, last[j]! + 1, last[j - 1]! + same);
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
+        least = Math.min(least, before[j - 2]! + 1);
+      }
+      row.push(least);
+    }
+    before = last;
+    last = row;
+  }
+  return last[b.length]!;
+}

@@ -1,0 +1,123 @@
+import type { Term } from "./search-query.ts";
+
+/** One term's entries, newest first. */
+export interface TermList<K> {
+  readonly found: readonly { readonly key: K; readonly at: number }[];
+  /** There are older ones as well. */
+  readonly isCut: boolean;
+  /** What part of all entries holds the term, as far as is known. */
+  readonly share: number;
+}
+
+/** A match of a term: from which word to which, the last not included. */
+export interface Match {
+  readonly term: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** A term that few entries hold says more. */
+export function weightOf(share: number): number {
+  return Math.log(1 + (1 - share + SHARE_MIN) / (share + SHARE_MIN));
+}
+
+/**
+ * Candidates by what can be told from the lists alone: the weights of the terms that each holds, and its
+ * age. Where a list was cut before a candidate's time, the term counts by how likely it is.
+ */
+export function roughOrder<K>(lists: readonly TermList<K>[], now: number): K[] {
+  const sums = new Map<K, { key: K; at: number; sum: number }>();
+  const unknown = lists
+    .filter(({ isCut }) => isCut)
+    .map(({ found, share }) => ({ before: found.at(-1)?.at ?? 0, sum: weightOf(share) * share }));
+  for (const { found, share } of lists) {
+    const weight = weightOf(share);
+    for (const { key, at } of found) {
+      const known = sums.get(key);
+      if (known === undefined) sums.set(key, { key, at, sum: weight + likely(unknown, at) });
+      else known.sum += weight;
+    }
+  }
+  const scored = [...sums.values()].map(({ key, at, sum }) => ({ key, at, score: sum * recency(now - at) }));
+  scored.sort((a, b) => b.score - a.score || b.at - a.at);
+  return scored.map(({ key }) => key);
+}
+
+function likely(unknown: readonly { before: number; sum: number }[], at: number): number {
+  let sum = 0;
+  for (const each of unknown) if (at < each.before) sum += each.sum;
+  return sum;
+}
+
+/** Okapi BM25 over one entry's words, more where words of the query stand side by side, less with age. */
+export function scoreOf(
+  of: { matches: readonly Match[]; words: number; ageMs: number; has?: ReadonlySet<number> },
+  weights: readonly number[],
+): number {
+  const counts = weights.map(() => 0);
+  for (const { term } of of.matches) counts[term] = (counts[term] ?? 0) + 1;
+  // A term that stands beyond what was read of a long entry is there once at least.
+  for (const term of of.has ?? []) counts[term] = Math.max(1, counts[term] ?? 0);
+  const norm = K1 * (1 - B + (B * of.words) / WORDS_USUAL);
+  const sum = counts.reduce(
+    (total, count, term) => total + ((weights[term] ?? 0) * count * (K1 + 1)) / (count + norm),
+    0,
+  );
+  return (sum + adjacency(of.matches, weights)) * recency(of.ageMs);
+}
+
+/** Pairs of the query's neighbours that are neighbours here too, each counted once. */
+function adjacency(matches: readonly Match[], weights: readonly number[]): number {
+  const pairs = new Set<number>();
+  for (const [at, match] of matches.entries()) {
+    const next = matches[at + 1];
+    if (next !== undefined && next.from === match.to && next.term === match.term + 1) pairs.add(match.term);
+  }
+  let sum = 0;
+  for (const term of pairs) sum += Math.min(weights[term] ?? 0, weights[term + 1] ?? 0);
+  return sum * NEIGHBOURS;
+}
+
+/** From 1 for what is new down to a half for what is old. */
+function recency(ageMs: number): number {
+  return 0.5 + 0.5 * 2 ** (-Math.max(0, ageMs) / HALF_MS);
+}
+
+/** Every place where a term stands among the words, in the order of the text. */
+export function matchesIn(words: readonly string[], terms: readonly Term[]): Match[] {
+  const exact = new Map<string, number[]>();
+  const prefixes: number[] = [];
+  for (const [index, { words: wanted, isPrefix }] of terms.entries()) {
+    const first = wanted[0] ?? "";
+    if (isPrefix && wanted.length === 1) prefixes.push(index);
+    else exact.set(first, [...(exact.get(first) ?? []), index]);
+  }
+  const matches: Match[] = [];
+  for (const [from, word] of words.entries()) {
+    for (const term of exact.get(word) ?? []) {
+      const wanted = terms[term]!;
+      if (standsAt(words, from, wanted)) matches.push({ term, from, to: from + wanted.words.length });
+    }
+    for (const term of prefixes) {
+      if (word.startsWith(terms[term]?.words[0] ?? "")) matches.push({ term, from, to: from + 1 });
+    }
+  }
+  return matches;
+}
+
+function standsAt(words: readonly string[], from: number, { words: wanted, isPrefix }: Term): boolean {
+  const last = wanted.length - 1;
+  return wanted.every((word, at) => {
+    const there = words[from + at] ?? "";
+    return at === last && isPrefix ? there.startsWith(word) : there === word;
+  });
+}
+
+const K1 = 1.2;
+const B = 0.75;
+/** An entry of this many words is neither short nor long. */
+const WORDS_USUAL = 90;
+const NEIGHBOURS = 0.5;
+const HALF_MS = 30 * 86_400_000;
+/** No share is known better than this. */
+const SHARE_MIN = 1e-7;

@@ -1,0 +1,97 @@
+import type { EntryBody } from "../contract/entry.ts";
+
+/** A word of a text as it is searched for, and where it stands. */
+export interface Span {
+  readonly word: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Longer ones are found by their beginning. */
+const WORD_MAX = 64;
+
+/**
+ * The words of a text as both databases hold them: letters and digits without case, accents and width. What
+ * a script writes without spaces is a word per character, so that it is found inside a sentence. Neither
+ * database divides text itself, because they do it differently.
+ */
+export function wordsOf(text: string): string[] {
+  if (isAscii(text)) return (lower(text).match(RUN) ?? []).map(cut);
+  const words: string[] = [];
+  for (const run of text.match(RUN) ?? []) {
+    if (isAscii(run)) words.push(cut(lower(run)));
+    else for (const { word } of spansIn(run, 0)) words.push(word);
+  }
+  return words;
+}
+
+/** The same words with their places in the text. */
+export function* spansOf(text: string): Generator<Span> {
+  for (const found of text.matchAll(RUN)) {
+    const [run] = found;
+    if (isAscii(run)) {
+      yield { word: cut(lower(run)), start: found.index, end: found.index + run.length };
+    } else yield* spansIn(run, found.index);
+  }
+}
+
+/** The text of an entry that is searched: what was said, and what a tool was asked for. */
+export function searchedText(body: EntryBody): string {
+  const { text } = body;
+  const more = [
+    body.tool,
+    body.command,
+    ...(body.paths ?? []),
+    ...(body.steps ?? []).map(({ title }) => title),
+  ];
+  const missing = more.filter((part) => part !== undefined && part !== "" && !text.includes(part));
+  return missing.length === 0 ? text : [...missing, text].join("\n");
+}
+
+/** What may be a word as far as one can see without knowing Unicode. */
+const RUN = /[0-9A-Za-z\u0080-\uffff]+/g;
+// oxlint-disable-next-line no-control-regex -- All of ASCII, its controls too.
+const ASCII = /^[\u0000-\u007f]*$/;
+const ALONE = String.raw`\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\u30fc\uff70`;
+const PIECE = new RegExp(
+  String.raw`[${ALONE}]\p{M}*|[[\p{L}\p{N}]--[${ALONE}]][[\p{L}\p{N}\p{M}]--[${ALONE}]]*`,
+  "gv",
+);
+const FOLDED = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu;
+const ACCENTS = /[\u0300-\u036f\ufe00-\ufe0f]/g;
+
+function* spansIn(run: string, offset: number): Generator<Span> {
+  for (const found of run.matchAll(PIECE)) {
+    const [piece] = found;
+    const start = offset + found.index;
+    for (const [word] of folded(piece).matchAll(FOLDED))
+      yield { word: cut(word), start, end: start + piece.length };
+  }
+}
+
+function folded(piece: string): string {
+  if (isAscii(piece)) return lower(piece);
+  return piece
+    .normalize("NFKD")
+    .replaceAll(ACCENTS, "")
+    .toLowerCase()
+    .replaceAll(ACCENTS, "")
+    .replaceAll("ß", "ss")
+    .replaceAll("ς", "σ")
+    .normalize("NFC");
+}
+
+function isAscii(text: string): boolean {
+  return ASCII.test(text);
+}
+
+function lower(word: string): string {
+  return word.toLowerCase();
+}
+
+/** Never in the middle of a pair of surrogates. */
+function cut(word: string): string {
+  if (word.length <= WORD_MAX) return word;
+  const last = word.charCodeAt(WORD_MAX - 1);
+  return word.slice(0, last >= 0xd800 && last <= 0xdbff ? WORD_MAX - 1 : WORD_MAX);
+}

@@ -1,0 +1,102 @@
+import type { Filter, Term } from "../domain/search-query.ts";
+import { searchedText, wordsOf } from "../domain/words.ts";
+import type { EntryRecord } from "./record.ts";
+import type { EntrySearch } from "./port.ts";
+import type { Query } from "./sql.ts";
+
+/** What a session adds to each of its entries in the index. Neither ever changes. */
+export interface IndexedSession {
+  readonly agent: string;
+  readonly scope: string;
+}
+
+/** How a database keeps entries and what finds them, in one transaction. */
+export interface EntryIndex {
+  insert(q: Query, records: readonly EntryRecord[], session: IndexedSession): Promise<void>;
+}
+
+/** Of every list of alternatives one must be there, and nothing of `none`. */
+export interface Expression {
+  readonly all: readonly (readonly Term[])[];
+  readonly none: readonly Term[];
+}
+
+/** PostgreSQL knows no place beyond the 16,383rd; and no entry may hold up the others while it is divided. */
+const CHARACTERS_MAX = 64 * 1024;
+const WORDS_MAX = 14_000;
+
+/** No text has these: they lead words that are no text, and can be searched for only by a filter. */
+const LEAD = {
+  session: "\ue000",
+  tree: "\ue001",
+  scope: "\ue002",
+  agent: "\ue003",
+  author: "\ue004",
+  tool: "\ue005",
+  path: "\ue006",
+  border: "\ue007",
+} as const;
+
+/** The words of an entry in their order, then where it belongs. */
+export function indexedWords(record: EntryRecord, session: IndexedSession): string[] {
+  const words = wordsOf(searchedText(record.body).slice(0, CHARACTERS_MAX)).slice(0, WORDS_MAX);
+  const { tool, paths } = record.body;
+  return [
+    ...words,
+    LEAD.session + plainId(record.sessionId),
+    LEAD.tree + plainId(record.rootId),
+    LEAD.scope + exact(session.scope),
+    LEAD.agent + exact(session.agent.toLowerCase()),
+    LEAD.author + record.author,
+    ...(tool === undefined ? [] : led("tool", tool)),
+    ...(paths ?? []).slice(0, PATHS_MAX).flatMap((path) => [...led("path", path), LEAD.border]),
+  ];
+}
+
+const PATHS_MAX = 200;
+
+/** What every hit must satisfy, whatever words it holds. */
+export function boundsOf(search: EntrySearch): Expression {
+  const { query, visible, sessionId, rootId } = search;
+  const all: (readonly Term[])[] = query.all.map((term) => [term]);
+  const none: Term[] = [...query.none];
+  for (const field of ["agent", "author", "tool", "path"] as const) {
+    const of = query.filters.filter((filter) => filter.field === field);
+    const wanted = of.filter(({ isNot }) => !isNot).map(filterTerm);
+    if (wanted.length > 0) all.push(wanted);
+    none.push(...of.filter(({ isNot }) => isNot).map(filterTerm));
+  }
+  if (sessionId !== null) all.push([tag(LEAD.session + plainId(sessionId))]);
+  if (rootId !== null) all.push([tag(LEAD.tree + plainId(rootId))]);
+  if (visible !== "all") all.push(visible.map(scopeTag));
+  return { all, none };
+}
+
+function filterTerm({ field, value, term }: Filter): Term {
+  if (field === "agent") return tag(LEAD.agent + exact(value));
+  if (field === "author") return tag(LEAD.author + value);
+  return { words: term.words.map((word) => LEAD[field] + word), isPrefix: term.isPrefix };
+}
+
+function scopeTag(scope: string): Term {
+  return tag(LEAD.scope + exact(scope));
+}
+
+function tag(word: string): Term {
+  return { words: [word], isPrefix: false };
+}
+
+function led(lead: "tool" | "path", text: string): string[] {
+  return wordsOf(text).map((word) => LEAD[lead] + word);
+}
+
+function plainId(id: string): string {
+  return id.replaceAll("-", "");
+}
+
+/** Every character counts, also those at which words are divided. */
+function exact(text: string): string {
+  return text.replaceAll(/[^0-9a-z\u0080-\uffff]/g, (character) =>
+    String.fromCharCode(0xe100 + character.charCodeAt(0)),
+  );
+}

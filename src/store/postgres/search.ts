@@ -1,0 +1,149 @@
+import pg from "pg";
+import type { Term } from "../../domain/search-query.ts";
+import type { Log } from "../../log.ts";
+import type { Expression } from "../entry-index.ts";
+import type { EntryFound, EntrySearch } from "../port.ts";
+import { hitColumns, hitRow, SEARCH_MS, tooLong } from "../search-row.ts";
+import type { SearchSource } from "../search.ts";
+import { within } from "../session.ts";
+import { numbered, sql, type Row, type Sql } from "../sql.ts";
+import { clientOptions, type Address } from "./connection.ts";
+import { codeOf, translated } from "./failure.ts";
+
+const AT_ONCE = 2;
+const IDLE_MS = 20_000;
+const CONNECT_MS = 5_000;
+/** Ranking happens on the event loop, which has others to serve. */
+const BREATH_MS = 2;
+const CANCELLED = "57014";
+
+/**
+ * Searches on connections of their own, opened with the first and closed when idle, so that they never
+ * take one from a write; the server itself stops a statement that takes too long.
+ */
+export class Searches {
+  readonly #address: Address;
+  readonly #log: Log;
+  #pool: pg.Pool | null = null;
+
+  constructor(address: Address, log: Log) {
+    this.#address = address;
+    this.#log = log;
+  }
+
+  async run(search: EntrySearch): Promise<EntryFound> {
+    this.#pool ??= this.#open();
+    const { searchEntries } = await import("../search.ts");
+    try {
+      const client = await this.#pool.connect();
+      try {
+        return await searchEntries(sourceOver(client, performance.now() + SEARCH_MS), search);
+      } finally {
+        client.release();
+      }
+    } catch (error) {
+      throw codeOf(error) === CANCELLED ? tooLong() : translated(error);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#pool?.end();
+  }
+
+  #open(): pg.Pool {
+    const pool = new pg.Pool({
+      ...clientOptions(this.#address),
+      application_name: "kinfold search",
+      max: AT_ONCE,
+      idleTimeoutMillis: IDLE_MS,
+      connectionTimeoutMillis: CONNECT_MS,
+      statement_timeout: SEARCH_MS,
+    });
+    pool.on("error", (error) =>
+      this.#log.warn({ error: error.message }, "an idle search connection to PostgreSQL was lost"),
+    );
+    return pool;
+  }
+}
+
+/** `session/index`, which no other entry has. */
+type Key = `${string}/${number}`;
+
+function sourceOver(client: pg.ClientBase, deadline: number): SearchSource<Key> {
+  let breathed = performance.now();
+  // Without a name a statement is planned for its words: how common they are decides how they are found.
+  const all = async (statement: Sql): Promise<Row[]> => {
+    const text = numbered(statement.text);
+    const values = [...statement.params];
+    return (await client.query<unknown[]>({ text, values, rowMode: "array" } as pg.QueryArrayConfig)).rows;
+  };
+  const one = async (statement: Sql): Promise<unknown> => (await all(statement))[0]?.[0];
+  return {
+    async list(expression, between, limit) {
+      const rows = await all(sql`SELECT e.session_id, e.idx, e.at FROM entries e
+        WHERE ${fits(expression)}${inTime(between)} ORDER BY e.at DESC, e.session_id, e.idx DESC LIMIT ${limit}`);
+      return rows.map((row) => ({ key: keyOf(row), at: row[2] as number }));
+    },
+    async countSince(expression, at, max) {
+      const counted = sql`SELECT 1 FROM entries e WHERE ${fits(expression)} AND e.at >= ${at} LIMIT ${max}`;
+      return (await one(sql`SELECT count(*) FROM (${counted}) AS counted`)) as number;
+    },
+    async total() {
+      const guess = (await one(
+        sql`SELECT reltuples::bigint FROM pg_class WHERE oid = 'entries'::regclass`,
+      )) as number;
+      // The server has not looked yet, so there are few.
+      return guess > 0 ? guess : ((await one(sql`SELECT count(*) FROM entries`)) as number);
+    },
+    async rows(keys, { visible }) {
+      const places = keys.map((key) => key.split("/") as [string, string]);
+      const sessionIds = JSON.stringify(places.map(([sessionId]) => sessionId));
+      const indexes = JSON.stringify(places.map(([, index]) => Number(index)));
+      const rows = await all(sql`SELECT e.session_id, e.idx, ${hitColumns}
+        FROM ROWS FROM (
+            json_array_elements_text(${sessionIds}::json), json_array_elements_text(${indexes}::json)
+          ) AS wanted (session_id, idx)
+          JOIN entries e ON e.session_id = wanted.session_id AND e.idx = wanted.idx::bigint
+          JOIN sessions s ON s.id = e.session_id LEFT JOIN turns t ON t.id = e.turn_id
+        WHERE ${within(visible)}`);
+      return rows.map((row) => ({ key: keyOf(row), row: hitRow(row.slice(2)) }));
+    },
+    async isWhole() {
+      return (await one(sql`SELECT 1 FROM entries WHERE words IS NULL LIMIT 1`)) === undefined;
+    },
+    async breathe() {
+      const now = performance.now();
+      if (now > deadline) throw tooLong();
+      if (now - breathed < BREATH_MS) return;
+      await new Promise((resolve) => setImmediate(resolve));
+      breathed = performance.now();
+    },
+  };
+}
+
+function keyOf(row: Row): Key {
+  return `${row[0] as string}/${row[1] as number}`;
+}
+
+function inTime({ from, to }: { from: number | null; to: number | null }): Sql {
+  const since = from === null ? sql`` : sql` AND e.at >= ${from}`;
+  return to === null ? since : sql`${since} AND e.at < ${to}`;
+}
+
+/** Entries that are not indexed yet fit nothing. */
+function fits({ all, none }: Expression): Sql {
+  const parts = [
+    ...all.map((terms) => `(${terms.length === 0 ? NOTHING : terms.map(quoted).join(" | ")})`),
+    ...none.map((term) => `!(${quoted(term)})`),
+  ];
+  return parts.length === 0 ? sql`e.words IS NOT NULL` : sql`e.words @@ ${parts.join(" & ")}::tsquery`;
+}
+
+/** A word that no entry has. */
+const NOTHING = "'\ue0ff'";
+
+/** Words hold neither quotes nor backslashes. */
+function quoted({ words, isPrefix }: Term): string {
+  const last = words.length - 1;
+  return `(${words.map((word, at) => `'${word}'${isPrefix && at === last ? ":*" : ""}`).join(" <-> ")})`;
+}

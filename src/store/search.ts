@@ -1,0 +1,231 @@
+import { nearestWords } from "../domain/search-near.ts";
+import type { Term } from "../domain/search-query.ts";
+import { matchesIn, roughOrder, scoreOf, type TermList, weightOf } from "../domain/search-rank.ts";
+import { snippetOf } from "../domain/search-snippet.ts";
+import { searchedText, wordsOf } from "../domain/words.ts";
+import { boundsOf, type Expression } from "./entry-index.ts";
+import type { EntryFound, EntryHit, EntrySearch } from "./port.ts";
+import type { EntryRecord } from "./record.ts";
+
+/** What a database must be able to tell. Keys are its own; a list's times are in the order of its keys. */
+export interface SearchSource<K> {
+  /** Newest first. */
+  list(expression: Expression, between: Between, limit: number): Promise<{ key: K; at: number }[]>;
+  /** How many fit since then, counted up to `max`. */
+  countSince(expression: Expression, at: number, max: number): Promise<number>;
+  /** How many entries there are, as far as is known. */
+  total(): Promise<number>;
+  /** In any order; only those of the scopes that the search may see. */
+  rows(keys: readonly K[], search: EntrySearch): Promise<{ key: K; row: HitRow }[]>;
+  /** Whether all entries have been indexed. */
+  isWhole(): Promise<boolean>;
+  /** Lets others go first, where they share this thread; throws when the search has had its time. */
+  breathe(): Promise<void>;
+}
+
+export interface Between {
+  /** From this second on, and up to but not including. */
+  readonly from: number | null;
+  readonly to: number | null;
+}
+
+export interface HitRow {
+  readonly entry: EntryRecord;
+  readonly shortId: string;
+  readonly name: string | null;
+  readonly agent: string;
+  readonly turnIndex: number | null;
+}
+
+/** Of each term the newest this many are looked at: a common word says little, and what is new says more. */
+const LIST_MAX = 1_000;
+/** So many are read and ranked by their words at once; pages within them are stable. */
+const BLOCK = 128;
+/** How far back is counted to tell how common a word is. */
+const COUNT_MAX = 20_000;
+/** Of each candidate this much is read for its rank. */
+const READ_CHARACTERS = 16 * 1024;
+/** Where nothing was found, the words of the newest entries are what could have been meant. */
+const NEAR_ENTRIES = 300;
+
+/**
+ * The same steps over either database. Each term's newest entries come from the index. What they hold and
+ * how old they are gives a rough order; the first of it are read and ranked by BM25, here and not in the
+ * database, because both must agree and because FTS5 would rank every entry that holds "the".
+ */
+export async function searchEntries<K>(source: SearchSource<K>, search: EntrySearch): Promise<EntryFound> {
+  const { query, offset, limit } = search;
+  const terms = [...query.any, ...query.all];
+  const bounds = boundsOf(search);
+  const lists = await listsOf(source, { search, bounds, terms });
+  const isNewest = search.sort === "newest" || terms.length === 0;
+  const shared = isNewest ? [] : await withShares(source, lists, bounds);
+  const keys = isNewest ? byTime(lists) : roughOrder(shared, search.now);
+  const rows = isNewest
+    ? await page(source, keys.slice(offset, offset + limit), search)
+    : await rankedPage(source, { keys, lists: shared, terms, search });
+  return {
+    hits: rows.map((row) => hitOf(row, terms)),
+    isMore: keys.length > offset + limit,
+    total: lists.some(({ isCut }) => isCut) ? null : keys.length,
+    isWhole: await source.isWhole(),
+    near: keys.length === 0 && offset === 0 ? await near(source, search, terms) : [],
+  };
+}
+
+interface Lists<K> {
+  readonly found: readonly { key: K; at: number }[];
+  readonly isCut: boolean;
+}
+
+async function listsOf<K>(
+  source: SearchSource<K>,
+  { search, bounds, terms }: { search: EntrySearch; bounds: Expression; terms: readonly Term[] },
+): Promise<Lists<K>[]> {
+  const { after, before } = search.query;
+  const between = { from: second(after), to: second(before) };
+  const upTo = search.upTo === null ? null : second(search.upTo + 1_000);
+  const window = { ...between, to: least(between.to, upTo) };
+  const expressions =
+    terms.length === 0 ? [bounds] : terms.map((term) => ({ ...bounds, all: [[term], ...bounds.all] }));
+  const lists: Lists<K>[] = [];
+  for (const expression of expressions) {
+    const found = await source.list(expression, window, LIST_MAX + 1);
+    await source.breathe();
+    lists.push({ found: found.slice(0, LIST_MAX), isCut: found.length > LIST_MAX });
+  }
+  return lists;
+}
+
+function byTime<K>(lists: readonly Lists<K>[]): K[] {
+  const all = new Map<K, number>();
+  for (const { found } of lists) for (const { key, at } of found) all.set(key, at);
+  // Where a list was cut, older ones of the others would stand there as if nothing were between them.
+  const floor = Math.max(0, ...lists.filter(({ isCut }) => isCut).map(({ found }) => found.at(-1)?.at ?? 0));
+  const kept = [...all].filter(([, at]) => at >= floor);
+  return kept.sort((a, b) => b[1] - a[1]).map(([key]) => key);
+}
+
+async function withShares<K>(
+  source: SearchSource<K>,
+  lists: readonly Lists<K>[],
+  bounds: Expression,
+): Promise<TermList<K>[]> {
+  if (lists.length === 1) return lists.map((each) => ({ ...each, share: 0 }));
+  const total = await totalWithin(source, bounds);
+  const shared: TermList<K>[] = [];
+  for (const each of lists) {
+    const { found, isCut } = each;
+    const of = isCut ? await source.countSince(bounds, found.at(-1)?.at ?? 0, COUNT_MAX) : total;
+    shared.push({ ...each, share: Math.min(1, found.length / Math.max(1, of)) });
+  }
+  return shared;
+}
+
+/** How many entries the terms were looked for in. */
+async function totalWithin<K>(source: SearchSource<K>, bounds: Expression): Promise<number> {
+  if (bounds.all.length === 0) return source.total();
+  const within = await source.list(bounds, { from: null, to: null }, LIST_MAX);
+  return within.length < LIST_MAX ? within.length : source.total();
+}
+
+interface Ranking<K> {
+  readonly keys: readonly K[];
+  readonly lists: readonly TermList<K>[];
+  readonly terms: readonly Term[];
+  readonly search: EntrySearch;
+}
+
+async function rankedPage<K>(source: SearchSource<K>, ranking: Ranking<K>): Promise<HitRow[]> {
+  const { keys, search } = ranking;
+  const { offset, limit } = search;
+  const out: HitRow[] = [];
+  for (let from = offset - (offset % BLOCK); from < Math.min(offset + limit, keys.length); from += BLOCK) {
+    const block = await rankedBlock(source, keys.slice(from, from + BLOCK), ranking);
+    out.push(...block.slice(Math.max(0, offset - from), offset + limit - from));
+  }
+  return out;
+}
+
+async function rankedBlock<K>(
+  source: SearchSource<K>,
+  keys: readonly K[],
+  { lists, terms, search }: Ranking<K>,
+): Promise<HitRow[]> {
+  const holds = lists.map(({ found }) => new Set(found.map(({ key }) => key)));
+  const weights = lists.map(({ share }) => weightOf(share));
+  const scored = [];
+  for (const { key, row } of await source.rows(keys, search)) {
+    const words = wordsOf(searchedText(row.entry.body).slice(0, READ_CHARACTERS));
+    const has = new Set(terms.keys().filter((term) => holds[term]?.has(key) === true));
+    const facts = {
+      matches: matchesIn(words, terms),
+      words: words.length,
+      ageMs: search.now - row.entry.at,
+      has,
+    };
+    scored.push({ row, score: scoreOf(facts, weights) });
+    await source.breathe();
+  }
+  return scored.sort((a, b) => b.score - a.score || newestFirst(a.row, b.row)).map(({ row }) => row);
+}
+
+async function page<K>(source: SearchSource<K>, keys: readonly K[], search: EntrySearch): Promise<HitRow[]> {
+  const rows = await source.rows(keys, search);
+  return rows.map(({ row }) => row).sort(newestFirst);
+}
+
+function newestFirst(a: HitRow, b: HitRow): number {
+  return (
+    b.entry.at - a.entry.at ||
+    (a.entry.sessionId < b.entry.sessionId ? -1 : Number(a.entry.sessionId > b.entry.sessionId)) ||
+    b.entry.index - a.entry.index
+  );
+}
+
+function hitOf({ entry, shortId, name, agent, turnIndex }: HitRow, terms: readonly Term[]): EntryHit {
+  const { sessionId, rootId, index, turnId, author, kind, at } = entry;
+  const snippet = snippetOf(searchedText(entry.body), terms);
+  return { sessionId, rootId, shortId, name, agent, turnId, turnIndex, index, author, kind, at, snippet };
+}
+
+async function near<K>(
+  source: SearchSource<K>,
+  search: EntrySearch,
+  terms: readonly Term[],
+): Promise<EntryFound["near"]> {
+  const nothing = {
+    any: [],
+    all: [],
+    none: [],
+    filters: [],
+    after: null,
+    before: null,
+    tree: null,
+    sort: null,
+  };
+  const bounds = boundsOf({ ...search, query: nothing, sessionId: null, rootId: null });
+  const newest = await source.list(bounds, { from: null, to: null }, NEAR_ENTRIES);
+  const rows = await source.rows(
+    newest.map(({ key }) => key),
+    search,
+  );
+  const known = new Set<string>();
+  for (const { row } of rows) {
+    await source.breathe();
+    for (const word of wordsOf(searchedText(row.entry.body).slice(0, READ_CHARACTERS))) known.add(word);
+  }
+  return nearestWords(
+    terms.flatMap(({ words }) => words),
+    known,
+  );
+}
+
+function second(at: number | null): number | null {
+  return at === null ? null : Math.floor(at / 1_000) * 1_000;
+}
+
+function least(a: number | null, b: number | null): number | null {
+  if (a === null || b === null) return a ?? b;
+  return Math.min(a, b);
+}

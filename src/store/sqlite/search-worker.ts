@@ -1,0 +1,47 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { Refusal, type RefusalCode } from "../../contract/refusal.ts";
+import type { EntryFound, EntrySearch } from "../port.ts";
+import { searchEntries } from "../search.ts";
+import { sql } from "../sql.ts";
+import { Connection } from "./connection.ts";
+import { sqliteSource } from "./search-source.ts";
+
+export type Ask = { readonly search: EntrySearch; readonly ms: number } | "close";
+
+export type Told =
+  | "ready"
+  | { readonly found: EntryFound }
+  | { readonly refusal: { readonly code: RefusalCode; readonly message: string } }
+  | { readonly error: string };
+
+const CACHE_KB = 8_000;
+const BUSY_MS = 200;
+
+const connection = new Connection((workerData as { path: string }).path, {
+  readOnly: true,
+  cacheKb: CACHE_KB,
+  busyMs: BUSY_MS,
+});
+
+/** One search after another, over one view of the data each, away from the event loop. */
+parentPort?.on("message", (ask: Ask) => {
+  if (ask === "close") {
+    connection.db.close();
+    parentPort?.close();
+    return;
+  }
+  void answer(ask).then((told) => parentPort?.postMessage(told));
+});
+parentPort?.postMessage("ready" satisfies Told);
+
+async function answer({ search, ms }: Exclude<Ask, "close">): Promise<Told> {
+  try {
+    await connection.run(sql`BEGIN`);
+    return { found: await searchEntries(sqliteSource(connection, performance.now() + ms), search) };
+  } catch (error) {
+    if (error instanceof Refusal) return { refusal: { code: error.code, message: error.message } };
+    return { error: error instanceof Error ? (error.stack ?? error.message) : String(error) };
+  } finally {
+    if (connection.db.isTransaction) connection.db.exec("ROLLBACK");
+  }
+}
