@@ -1,7 +1,6 @@
 import type { Agent, Fragment, MessageStatus } from "../contract/index.ts";
 import type { Visible } from "../domain/scope.ts";
-import type { SearchQuery } from "../domain/search-query.ts";
-import type { Snippet } from "../domain/search-snippet.ts";
+import type { EntryFound, EntrySearch } from "./found.ts";
 import type {
   CheckpointRecord,
   Counts,
@@ -19,6 +18,7 @@ import type {
 } from "./record.ts";
 
 export type * from "./record.ts";
+export type * from "./found.ts";
 // A type of the domain's own, so that what decides who sees what and what asks for it cannot differ.
 export type { Visible } from "../domain/scope.ts";
 
@@ -181,44 +181,6 @@ export interface TurnReads {
   spentBelow(sessionId: string, withoutTurnId: string | null): Promise<Spent>;
   /** The most that a settled turn of this profile in this tree is known to have used. */
   largest(rootId: string, profile: string): Promise<{ tokens: number; usd: number }>;
-}
-
-export interface EntrySearch {
-  readonly query: SearchQuery;
-  /** Never left out: nothing of another scope is found, counted or hinted at. */
-  readonly visible: Visible;
-  /** Within one session, or one tree. */
-  readonly sessionId: string | null;
-  readonly rootId: string | null;
-  readonly sort: "relevance" | "newest";
-  readonly offset: number;
-  readonly limit: number;
-  /** From when the age of an entry counts: the same for every page of one search. */
-  readonly now: number;
-  /** Later pages leave out what came after the first. */
-  readonly upTo: number | null;
-}
-
-export interface EntryFound {
-  readonly hits: readonly EntryHit[];
-  readonly isMore: boolean;
-  /** Null where there are more than were counted. */
-  readonly total: number | null;
-  /** False while entries of an older version are still being indexed. */
-  readonly isWhole: boolean;
-  /** Where nothing was found: words that may have been meant. */
-  readonly near: readonly { readonly word: string; readonly instead: string }[];
-}
-
-export interface EntryHit extends Pick<
-  EntryRecord,
-  "sessionId" | "rootId" | "index" | "turnId" | "author" | "kind" | "at"
-> {
-  readonly shortId: string;
-  readonly name: string | null;
-  readonly agent: string;
-  readonly turnIndex: number | null;
-  readonly snippet: Snippet;
 }
 
 export interface EntryReads {

@@ -26,6 +26,7 @@ export class Indexer {
   readonly #log: Log;
   #timer: NodeJS.Timeout | null = null;
   #working: Promise<void> = Promise.resolve();
+  #isGrown = false;
   #isMerging = false;
   #parts = 0;
   #slice = 8;
@@ -42,8 +43,14 @@ export class Indexer {
     this.#timer.unref();
   }
 
-  /** Something was added to the index and committed. */
+  /** Something was added to the index. */
   grown(): void {
+    this.#isGrown = true;
+  }
+
+  committed(): void {
+    if (!this.#isGrown) return;
+    this.#isGrown = false;
     this.#parts += 1;
     if (this.#parts < PARTS_MIN || this.#isMerging || this.#isClosed) return;
     this.#isMerging = true;

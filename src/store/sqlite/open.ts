@@ -111,8 +111,7 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
     afterCommit(writes) {
       xids.committed = xids.issued;
       checkpointer.grown();
-      if (isGrown) indexer.grown();
-      isGrown = false;
+      indexer.committed();
       announce(listeners, writes);
     },
   });
@@ -123,11 +122,8 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
   };
   const checkpointer = new Checkpointer(path, { log, hold });
   const plain = <T>(work: (q: GuardedQuery) => Promise<T>) => lane.run(plainWrite(writer, work));
-  let isGrown = false;
-  const index = sqliteEntryIndex(() => {
-    isGrown = true;
-  });
   const indexer = new Indexer(plain, log);
+  const index = sqliteEntryIndex(() => indexer.grown());
   indexer.start();
   let closing: Promise<void> | null = null;
   return {

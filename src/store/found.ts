@@ -1,0 +1,43 @@
+import type { Visible } from "../domain/scope.ts";
+import type { SearchQuery } from "../domain/search-query.ts";
+import type { Snippet } from "../domain/search-snippet.ts";
+import type { EntryRecord } from "./record.ts";
+
+/** A search over entries, and what it finds. */
+export interface EntrySearch {
+  readonly query: SearchQuery;
+  /** Never left out: nothing of another scope is found, counted or hinted at. */
+  readonly visible: Visible;
+  /** Within one session, or one tree. */
+  readonly sessionId: string | null;
+  readonly rootId: string | null;
+  readonly sort: "relevance" | "newest";
+  readonly offset: number;
+  readonly limit: number;
+  /** From when the age of an entry counts: the same for every page of one search. */
+  readonly now: number;
+  /** Later pages leave out what came after the first. */
+  readonly upTo: number | null;
+}
+
+export interface EntryFound {
+  readonly hits: readonly EntryHit[];
+  readonly isMore: boolean;
+  /** Null where there are more than were counted. */
+  readonly total: number | null;
+  /** False while entries of an older version are still being indexed. */
+  readonly isWhole: boolean;
+  /** Where nothing was found: words that may have been meant. */
+  readonly near: readonly { readonly word: string; readonly instead: string }[];
+}
+
+export interface EntryHit extends Pick<
+  EntryRecord,
+  "sessionId" | "rootId" | "index" | "turnId" | "author" | "kind" | "at"
+> {
+  readonly shortId: string;
+  readonly name: string | null;
+  readonly agent: string;
+  readonly turnIndex: number | null;
+  readonly snippet: Snippet;
+}
