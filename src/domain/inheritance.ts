@@ -1,6 +1,5 @@
 import type { EntryAuthor, EntryBody, EntryKind } from "../contract/index.ts";
-import { asData, headOf, inline, type Label, labelled, tailOf } from "./inherited-text.ts";
-import { oneLine } from "./text.ts";
+import { asData, field, headOf, inline, type Label, labelled, tailOf } from "./inherited-text.ts";
 
 /** One entry of the session that a brief is about. */
 export interface BriefEntry {
@@ -137,7 +136,7 @@ export function automaticSummary(
   sessionTitle: string | null,
   plan: readonly { readonly title: string; readonly status: string }[],
 ): string {
-  const steps = plan.map((step) => `- [${oneLine(step.status, 30)}] ${oneLine(step.title, 200)}`);
+  const steps = plan.map((step) => `- [${field(step.status, 30)}] ${field(step.title, 200)}`);
   return [title(sessionTitle), ...(steps.length === 0 ? [] : ["Plan:", ...steps])].join("\n");
 }
 
@@ -146,7 +145,7 @@ const ENTITY_CHARS = 1_000;
 const FILES_MAX = 12;
 
 function title(text: string | null): string {
-  return oneLine(text ?? "", 120) || "active session";
+  return field(text ?? "", 120) || "active session";
 }
 
 function constraintLine({ constraints, restCall }: BriefInput, room: number): string | null {
@@ -231,21 +230,19 @@ function labelOf(entry: BriefEntry & { isOpen: boolean }, { tailChars }: BriefIn
     case "text":
       return prose(who, asData(body.text, max));
     case "plan": {
-      const steps = (body.steps ?? []).map(
-        (step) => `[${oneLine(step.status, 30)}] ${oneLine(step.title, 200)}`,
-      );
+      const steps = (body.steps ?? []).map((step) => `[${field(step.status, 30)}] ${field(step.title, 200)}`);
       return prose(`${who}, plan`, steps.length === 0 ? asData(body.text, max) : steps.join("; "));
     }
     case "toolCall": {
-      const tool = oneLine(body.tool ?? "a tool", 60);
-      const what = oneLine(body.command ?? body.text, 200);
+      const tool = field(body.tool ?? "a tool", 60);
+      const what = field(body.command ?? body.text, 200);
       const about = what === tool || what === "" ? "" : `: ${what}`;
       return { label: `${who} calls ${tool}${about}${entry.isOpen ? " (no result yet)" : ""}`, body: "" };
     }
     case "toolResult": {
       const exit = typeof body.exitCode === "number" ? ` (exit ${body.exitCode})` : "";
       const how = body.ok === false ? "failed" : "returned";
-      return data(`${oneLine(body.tool ?? "a tool", 60)} ${how}${exit}`, asData(body.text, dataMax));
+      return data(`${field(body.tool ?? "a tool", 60)} ${how}${exit}`, asData(body.text, dataMax));
     }
     case "callback":
     case "trigger":
@@ -264,7 +261,7 @@ function data(label: string, body: string): Label {
 }
 
 function entityLine(entities: readonly string[], room: number): string | null {
-  const all = distinct(entities.map((each) => oneLine(each, 200))).filter((each) => each !== "");
+  const all = distinct(entities.map((each) => field(each, 200))).filter((each) => each !== "");
   const kept: string[] = [];
   let left = room - ENTITIES.length - " (and 50 more)".length;
   for (const each of all) {

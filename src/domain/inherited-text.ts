@@ -1,4 +1,4 @@
-import { visible, withoutTriggerLines } from "./text.ts";
+import { oneLine, visible, withoutTriggerLines } from "./text.ts";
 
 /** One entry of a brief: a line of ours, and what somebody wrote. */
 export interface Label {
@@ -17,12 +17,14 @@ export function asData(text: string, charsMax: number = Number.POSITIVE_INFINITY
   const plain = withoutTriggerLines(visible(read))
     .replace(/^\s*\n/, "")
     .trimEnd();
-  const clean = plain
-    .replace(FENCE_MARK, String.raw`<\$1`)
-    .replace(OUR_LINE, String.raw`$1\$2`)
-    .replace(BARE_AT, String.raw`\@`);
+  const clean = escaped(plain);
   if (clean.length <= charsMax && read.length === text.length) return clean;
   return `…${clean.slice(cutBefore(clean, Math.max(0, clean.length - charsMax + 1)))}`;
+}
+
+/** A short text of somebody in a line of ours. */
+export function field(text: string, max: number): string {
+  return escaped(oneLine(text, max));
 }
 
 /** The same in one line. */
@@ -59,6 +61,13 @@ export function headOf(text: string, charsMax: number, dress: (text: string) => 
     keep -= Math.max(1, dressed.length - charsMax);
   }
   return null;
+}
+
+function escaped(text: string): string {
+  return text
+    .replace(FENCE_MARK, String.raw`<\$1`)
+    .replace(OUR_LINE, String.raw`$1\$2`)
+    .replace(BARE_AT, String.raw`\@`);
 }
 
 /** How much more is read than is kept: bounded for a flood of what gets stripped. */

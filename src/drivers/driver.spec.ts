@@ -26,7 +26,7 @@ export interface Opened {
   readonly said: (text: string) => Promise<AgentUpdate>;
 }
 
-export type OpenOptions = Partial<Pick<OpenRequest, "load" | "mcp" | "startMs" | "model">> & {
+export type OpenOptions = Partial<Pick<OpenRequest, "load" | "fork" | "mcp" | "startMs" | "model">> & {
   readonly answer?: (request: AgentRequest) => Promise<AgentAnswer> | AgentAnswer;
 };
 
@@ -50,6 +50,7 @@ export function prepare(cwd: string, options: OpenOptions = {}) {
     servers: null,
     mcp: options.mcp ?? null,
     load: options.load ?? null,
+    fork: options.fork ?? null,
     startMs: options.startMs ?? 30_000,
     onUpdate(update) {
       updates.push(update);
@@ -164,6 +165,14 @@ function conversationCases(under: () => DriverUnderTest): void {
     const [file] = result?.files ?? [];
     assert.deepEqual([file?.status, file?.added, file?.removed], ["added", 1, 0]);
     assert.match(file?.path ?? "", /made\.txt$/);
+    await agent.handle.stop(2_000);
+  });
+
+  it("a summary that replaces the conversation is told", async () => {
+    const agent = await open(under());
+    await agent.handle.prompt("sim> compact all that was\nsim> say on");
+    const told = agent.updates.filter((update) => update.kind === "compaction");
+    assert.deepEqual(told, [{ kind: "compaction", summary: "all that was" }]);
     await agent.handle.stop(2_000);
   });
 
@@ -338,6 +347,36 @@ function loadCases(under: () => DriverUnderTest): void {
     assert.match(all, /message:m-2/);
     assert.match(all, /message:m-3/);
     await second.handle.stop(2_000);
+  });
+
+  it("a fork begins with the conversation so far, and neither sees what the other says after it", async (t) => {
+    if (!(await under().driver.probe()).fork) return t.skip("this agent cannot fork");
+    const first = await open(under());
+    await first.handle.prompt("the word is swordfish");
+    const hanging = first.handle.prompt("sim> say in the middle\nsim> hang");
+    await first.said("in the middle");
+    const fork = await open(under(), { fork: first.handle.agentSessionId });
+    assert.notEqual(fork.handle.agentSessionId, first.handle.agentSessionId);
+    assert.equal(fork.handle.replay, null);
+    assert.deepEqual(fork.updates, [], "what was said before is not news");
+    await fork.handle.prompt("sim> recall swordfish\nsim> say only here");
+    assert.deepEqual(fork.texts(), ["sim: recalls swordfish", "only here"]);
+    first.handle.cancel();
+    await hanging;
+    await first.handle.prompt("sim> recall only here");
+    assert.equal(first.texts().at(-1), "sim: does not recall only here");
+    for (const agent of [first, fork]) await agent.handle.stop(2_000);
+    const loaded = await open(under(), { load: fork.handle.agentSessionId });
+    assert.match(loaded.handle.replay?.userTexts.join("\n") ?? "", /swordfish[^]*only here/);
+    await loaded.handle.stop(2_000);
+  });
+
+  it("a conversation that cannot be forked is a result, and leaves nothing running", async (t) => {
+    if (!(await under().driver.probe()).fork) return t.skip("this agent cannot fork");
+    const { request, leaseId } = prepare(under().cwd, { fork: "sim-00000000-0000-0000-0000-000000000000" });
+    const result = await under().driver.open(request);
+    assert.equal(result.ok ? "opened" : result.reason, "fork_failed");
+    assert.deepEqual(await marked(leaseId), []);
   });
 
   it("a session that cannot be loaded is a result, and leaves nothing running", async () => {

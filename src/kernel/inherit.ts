@@ -6,6 +6,7 @@ import {
   filesNamed,
   filesTouched,
 } from "../domain/inheritance.ts";
+import { redact } from "../domain/redact.ts";
 import { byteLength } from "../domain/text.ts";
 import type { EntryRecord, NewEntry, Reads, SessionRecord } from "../store/port.ts";
 
@@ -62,7 +63,7 @@ export async function inherited(
     checkpointId: brief?.cut.includes("checkpoint") === true ? checkpointId : null,
     constraints: isCut ? facts.constraints : null,
   };
-  const text = brief?.text ?? `A fork of the conversation of ${parent.shortId}.`;
+  const text = redact(brief?.text ?? `A fork of the conversation of ${parent.shortId}.`);
   return {
     entry: {
       turnId: null,
@@ -72,7 +73,7 @@ export async function inherited(
       isSubagent: false,
       at: of.now,
     },
-    bytes: brief === null ? 0 : byteLength(brief.text),
+    bytes: brief === null ? 0 : byteLength(text),
   };
 }
 
@@ -85,7 +86,8 @@ export async function ownBrief(
   const { facts } = await factsOf(reads, session, { mode: "brief", tailChars: of.tailChars });
   const entries = facts.entries.filter((entry) => entry.turnId !== of.withoutTurnId);
   const restCall = facts.transcriptCall;
-  return briefOf({ ...facts, entries, of: "self", fenceId: of.fenceId, restCall })?.text ?? null;
+  const brief = briefOf({ ...facts, entries, of: "self", fenceId: of.fenceId, restCall });
+  return brief === null ? null : redact(brief.text);
 }
 
 /** Constraints that hold for a session's children: its own, and those of all above it. */

@@ -1,5 +1,6 @@
 import type { Caller, CheckpointOutput, InputOf } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
+import { redact, redactNamed } from "../domain/redact.ts";
 import { newId } from "../kernel/id.ts";
 import type { SessionRecord, Tx } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
@@ -16,6 +17,7 @@ export async function checkpoint(
   if (session === null)
     throw new Refusal("not_found", "Say which session: a person has no checkpoint of their own.");
   if (session.id !== self?.id) await requireBelow(deps, caller, session);
+  refuseSecretNames(input.constraints);
   return deps.store.write(session.rootId, async (tx) => {
     const fresh = await tx.sessions.byId(session.id);
     if (fresh === null || fresh.endedAt !== null) {
@@ -50,6 +52,20 @@ export async function checkpoint(
     const inherited = above.reduce((sum, each) => sum + Object.keys(each.constraints).length, 0);
     return { checkpointId: id, sessionId: session.id, constraints: merged.length + inherited };
   });
+}
+
+/** Under such a name any text would be taken for a secret and kept out of the store. */
+function refuseSecretNames(constraints: Readonly<Record<string, string>>): void {
+  const name = Object.keys(constraints).find((each) => {
+    const text = constraints[each] ?? "";
+    return text !== "" && redact(text) === text && redactNamed(each, text) !== text;
+  });
+  if (name === undefined) return;
+  throw new Refusal(
+    "invalid_input",
+    `A constraint named "${name}" would be kept as a secret, unreadable. Choose another name, such as "no-${name}".`,
+    { constraint: name },
+  );
 }
 
 /** A constraint is withdrawn where it was set, or from above: a session cannot free itself or those below it. */

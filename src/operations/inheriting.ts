@@ -1,5 +1,6 @@
 import type { Agent, Caller, Effective, Profile } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
+import { redact } from "../domain/redact.ts";
 import type { SessionRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 import { until } from "./until.ts";
@@ -80,7 +81,8 @@ const NEWEST = { after: -1, bytesMax: 65_536, limit: 16 };
 
 /** The call's own input, in whichever way the agent wraps it. */
 function hasPrompt(input: unknown, prompt: string): boolean {
-  return JSON.stringify(input ?? null).includes(JSON.stringify(prompt.trim()).slice(1, -1));
+  // Entries are kept without secrets.
+  return JSON.stringify(input ?? null).includes(JSON.stringify(redact(prompt.trim())).slice(1, -1));
 }
 
 async function refuseUnforkable(deps: OperationDeps, parent: SessionRecord, agent: Agent): Promise<void> {

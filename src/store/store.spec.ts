@@ -6,6 +6,7 @@ import { createFakeDriver } from "../drivers/fake/driver.ts";
 import { budgetRules } from "./budget.spec.ts";
 import { feedRules } from "./feed.spec.ts";
 import type { Commit, Store } from "./port.ts";
+import { checkpointRules } from "./checkpoint.spec.ts";
 import { recordRules } from "./record.spec.ts";
 import { retentionRules } from "./retention.spec.ts";
 import { searchRules } from "./search.spec.ts";
@@ -45,6 +46,7 @@ export function storeSuite(suite: Suite): void {
     lifeRules(suite);
     recordRules(fresh);
     budgetRules(fresh);
+    checkpointRules(fresh);
     retentionRules(fresh);
     feedRules(fresh);
     searchRules(fresh);
