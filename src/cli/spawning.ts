@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import type { Budget, Permission, SpawnOutput } from "../contract/index.ts";
+import type { Budget, Permission, SpawnInput, SpawnOutput } from "../contract/index.ts";
 import type { Call, Flags } from "./call.ts";
 import type { Client } from "./connection.ts";
 import { Failure } from "./failure.ts";
@@ -18,6 +18,7 @@ export async function spawnAsAsked(client: Client, call: Call, prompt: string): 
     profile: flags.text("profile"),
     limits: limitsOf(flags),
     permission: flags.text("permission") as Permission | undefined,
+    inherit: flags.text("inherit") as SpawnInput["inherit"],
     key: flags.text("key"),
     callback: flags.off("callback") ? false : undefined,
   });

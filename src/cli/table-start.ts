@@ -19,6 +19,11 @@ const SPAWN_OPTIONS: readonly OptionRow[] = [
   { flags: "--permission <mode>", summary: "what it may do", choices: PERMISSIONS },
   { flags: "--scope <scope>", summary: "whose memory this is; only its own sessions see it" },
   { flags: "--parent <session>", summary: "spawn it as a child of this session", completes: "session" },
+  {
+    flags: "--inherit <how>",
+    summary: "what a child is given of its parent (default: brief)",
+    choices: ["none", "brief", "tail", "fork"],
+  },
   { flags: "--usd <amount>", summary: "stop it when it has spent so many dollars", kind: "number" },
   { flags: "--tokens <count>", summary: "stop it when it has used so many tokens", kind: "int" },
   { flags: "--turns <count>", summary: "at most so many turns", kind: "int" },
