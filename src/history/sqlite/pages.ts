@@ -1,0 +1,154 @@
+import { closeSync, constants, fstatSync, openSync, readSync, statSync } from "node:fs";
+import { readWal, type Wal, walHeader } from "./wal.ts";
+
+/** The pages of a database as they were at one commit. */
+export interface Pages {
+  /** Bytes of a page that hold content. */
+  readonly usableBytes: number;
+  /** A page's bytes, not to be changed. Pages count from 1. */
+  page(number: number): Buffer;
+  /**
+   * Whether everything that was read since the database was opened is of one commit. A writer puts pages
+   * back into the file, or begins its log anew, without asking us: then what was read may be mixed.
+   */
+  isStill(): boolean;
+  close(): void;
+}
+
+const MAGIC = "SQLite format 3\0";
+const JOURNAL_MAGIC = Buffer.from("d9d505f920a163d7", "hex");
+const CACHED_MAX = 512;
+
+/**
+ * Opens a database and its write-ahead log for reading, with nothing but reads: SQLite itself would take
+ * locks, make a `-shm` file beside the log, and could bring the log into the database when it closes.
+ */
+export function openPages(path: string): Pages {
+  const file = openForReading(path);
+  let log: number | null = null;
+  try {
+    log = openIfThere(`${path}-wal`);
+    return new FilePages(path, file, log);
+  } catch (error) {
+    closeSync(file);
+    if (log !== null) closeSync(log);
+    throw error;
+  }
+}
+
+class FilePages implements Pages {
+  readonly usableBytes: number;
+  readonly #file: number;
+  readonly #log: number | null;
+  readonly #path: string;
+  readonly #wal: Wal | null;
+  readonly #stamp: string;
+  readonly #pageBytes: number;
+  readonly #pageCount: number;
+  readonly #cached = new Map<number, Buffer>();
+
+  constructor(path: string, file: number, log: number | null) {
+    [this.#path, this.#file, this.#log] = [path, file, log];
+    this.#stamp = this.#stampNow();
+    this.#wal = log === null ? null : readWal(log);
+    const head = this.#head();
+    this.#pageBytes = pageBytesOf(head);
+    if (this.#wal !== null && this.#wal.pageBytes !== this.#pageBytes)
+      throw new Error("its log is of another");
+    this.usableBytes = this.#pageBytes - (head[20] as number);
+    if (this.usableBytes < 480) throw new Error("its pages hold too little");
+    if (head.readUInt32BE(56) > 1) throw new Error("its texts are not UTF-8");
+    if (this.#wal === null && head[19] === 1) this.#refuseHalfDone();
+    this.#pageCount = this.#wal?.pageCount ?? Math.ceil(fstatSync(file).size / this.#pageBytes);
+  }
+
+  page(number: number): Buffer {
+    const known = this.#cached.get(number);
+    if (known !== undefined) return known;
+    if (!Number.isInteger(number) || number < 1 || number > this.#pageCount) {
+      throw new Error(`it has no page ${number}`);
+    }
+    const page = Buffer.allocUnsafeSlow(this.#pageBytes);
+    this.#readPage(number, page);
+    this.#cached.set(number, page);
+    if (this.#cached.size > CACHED_MAX) this.#cached.delete(this.#cached.keys().next().value as number);
+    return page;
+  }
+
+  isStill(): boolean {
+    if (this.#stampNow() !== this.#stamp) return false;
+    if (this.#log === null) return logBytes(this.#path) === 0;
+    // Frames are only ever added while the header is the same.
+    return this.#wal === null || walHeader(this.#log)?.salts === this.#wal.salts;
+  }
+
+  close(): void {
+    closeSync(this.#file);
+    if (this.#log !== null) closeSync(this.#log);
+  }
+
+  #stampNow(): string {
+    const { size, mtimeNs } = fstatSync(this.#file, { bigint: true });
+    return `${size}:${mtimeNs}`;
+  }
+
+  /** The first page may stand in the log only. */
+  #head(): Buffer {
+    const head = Buffer.alloc(100);
+    const frame = this.#wal?.frames.get(1);
+    if (frame === undefined) readSync(this.#file, head, 0, 100, 0);
+    else readSync(this.#log as number, head, 0, 100, frame);
+    if (head.toString("latin1", 0, 16) !== MAGIC) throw new Error("it is not a database");
+    return head;
+  }
+
+  #readPage(number: number, into: Buffer): void {
+    const frame = this.#wal?.frames.get(number);
+    const count =
+      frame === undefined
+        ? readSync(this.#file, into, 0, into.length, (number - 1) * this.#pageBytes)
+        : readSync(this.#log as number, into, 0, into.length, frame);
+    if (count !== into.length) throw new Error(`its page ${number} is cut off`);
+  }
+
+  /** Without a log a change is made in the file itself, and what it was before stands in a journal. */
+  #refuseHalfDone(): void {
+    const journal = openIfThere(`${this.#path}-journal`);
+    if (journal === null) return;
+    try {
+      const head = Buffer.alloc(8);
+      readSync(journal, head, 0, 8, 0);
+      if (head.equals(JOURNAL_MAGIC)) throw new Error("a change of it was left half done");
+    } finally {
+      closeSync(journal);
+    }
+  }
+}
+
+function pageBytesOf(head: Buffer): number {
+  const written = head.readUInt16BE(16);
+  const bytes = written === 1 ? 65_536 : written;
+  if (bytes < 512 || (bytes & (bytes - 1)) !== 0) throw new Error("it has no size of pages");
+  return bytes;
+}
+
+function openForReading(path: string): number {
+  // Without O_NONBLOCK a pipe that someone put there would be waited for without end.
+  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | (constants.O_NOCTTY ?? 0));
+  if (fstatSync(file).isFile()) return file;
+  closeSync(file);
+  throw new Error("it is not a file");
+}
+
+function openIfThere(path: string): number | null {
+  try {
+    return openForReading(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw error;
+  }
+}
+
+function logBytes(path: string): number {
+  return statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+}

@@ -1,0 +1,59 @@
+/** The names of a table's columns in their order, from the statement that made it. */
+export function columnsOf(sql: string): string[] {
+  return definitions(sql).flatMap((definition) => {
+    const [name, isQuoted] = firstName(definition);
+    return name === "" || (!isQuoted && CONSTRAINTS.has(name.toLowerCase())) ? [] : [name];
+  });
+}
+
+/** The first column of an index, when the index is a plain one over all rows; null otherwise. */
+export function firstIndexed(sql: string): string | null {
+  const [first = ""] = definitions(sql);
+  const [name, , rest] = firstName(first);
+  const isPlain = name !== "" && rest.trim() === "";
+  const after = sql.slice(sql.lastIndexOf(")") + 1);
+  return isPlain && !/\bwhere\b/iu.test(after) && !/\)\s*where\b/iu.test(sql) ? name : null;
+}
+
+/** The column that is another name of the rowid, if there is one. */
+export function rowidColumn(sql: string): string | null {
+  const found = definitions(sql).find((text) => /^\s*\S+\s+integer\s+primary\s+key\b/iu.test(text));
+  return found === undefined ? null : firstName(found)[0];
+}
+
+const CONSTRAINTS: ReadonlySet<string> = new Set(["constraint", "primary", "unique", "check", "foreign"]);
+const CLOSING: Readonly<Record<string, string>> = { "'": "'", '"': '"', "`": "`", "[": "]" };
+
+/** What stands between the first parenthesis and its closing one, cut at commas. */
+function definitions(sql: string): string[] {
+  const found: string[] = [];
+  let depth = 0;
+  let text = "";
+  for (const [part] of sql.matchAll(PARTS)) {
+    if (part.startsWith("--") || part.startsWith("/*")) continue;
+    if (part === ")") depth -= 1;
+    const isCut = depth === 0 ? part === ")" : depth === 1 && part === ",";
+    if (isCut) {
+      found.push(text);
+      text = "";
+      if (depth === 0) return found;
+    } else if (depth > 0) text += part;
+    if (part === "(") depth += 1;
+  }
+  return found;
+}
+
+/** Comments, quoted names and texts, and single signs. */
+const PARTS =
+  /--[^\n]*|\/\*[^]*?(?:\*\/|$)|'(?:[^']|'')*'?|"(?:[^"]|"")*"?|`(?:[^`]|``)*`?|\[[^\]]*\]?|[^'"`[(),/-]+|[^]/gu;
+
+function firstName(definition: string): [name: string, isQuoted: boolean, rest: string] {
+  const text = definition.trim();
+  const closing = CLOSING[text[0] ?? ""];
+  if (closing !== undefined) {
+    const end = text.indexOf(closing, 1);
+    return end < 0 ? ["", true, ""] : [text.slice(1, end), true, text.slice(end + 1)];
+  }
+  const name = /^[^\s(]+/u.exec(text)?.[0] ?? "";
+  return [name, false, text.slice(name.length)];
+}

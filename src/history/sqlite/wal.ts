@@ -1,0 +1,98 @@
+import { readSync } from "node:fs";
+
+/** What a write-ahead log holds up to its last whole commit. */
+export interface Wal {
+  readonly salts: string;
+  readonly pageBytes: number;
+  /** By page, where its newest content begins in the log. */
+  readonly frames: ReadonlyMap<number, number>;
+  /** How many pages the database has. */
+  readonly pageCount: number;
+}
+
+const HEADER_BYTES = 32;
+const FRAME_HEADER_BYTES = 24;
+const CHUNK_BYTES = 1024 * 1024;
+
+interface Header {
+  readonly salts: string;
+  readonly pageBytes: number;
+  readonly isLittle: boolean;
+  readonly sums: Sums;
+}
+type Sums = readonly [number, number];
+
+/** Null when there is no commit in it: then the database stands alone. */
+export function readWal(file: number): Wal | null {
+  const header = walHeader(file);
+  if (header === null) return null;
+  const { pageBytes } = header;
+  const frameBytes = FRAME_HEADER_BYTES + pageBytes;
+  const frames = new Map<number, number>();
+  const uncommitted = new Map<number, number>();
+  let pageCount = 0;
+  let sums = header.sums;
+  const chunk = Buffer.allocUnsafeSlow(frameBytes * Math.max(1, Math.floor(CHUNK_BYTES / frameBytes)));
+  for (let offset = HEADER_BYTES; ;) {
+    const count = readSync(file, chunk, 0, chunk.length, offset);
+    const whole = Math.floor(count / frameBytes);
+    for (let index = 0; index < whole; index += 1) {
+      const frame = chunk.subarray(index * frameBytes, (index + 1) * frameBytes);
+      const next = checked(frame, header, sums);
+      if (next === null) return walOf(header, frames, pageCount);
+      sums = next;
+      uncommitted.set(frame.readUInt32BE(0), offset + index * frameBytes + FRAME_HEADER_BYTES);
+      const committed = frame.readUInt32BE(4);
+      if (committed === 0) continue;
+      pageCount = committed;
+      for (const [page, at] of uncommitted) frames.set(page, at);
+      uncommitted.clear();
+    }
+    if (whole * frameBytes < chunk.length) return walOf(header, frames, pageCount);
+    offset += whole * frameBytes;
+  }
+}
+
+function walOf(
+  { salts, pageBytes }: Header,
+  frames: ReadonlyMap<number, number>,
+  pageCount: number,
+): Wal | null {
+  return pageCount === 0 ? null : { salts, pageBytes, frames, pageCount };
+}
+
+/** The log's own head: another one means that the log was begun anew. */
+export function walHeader(file: number): Header | null {
+  const bytes = Buffer.alloc(HEADER_BYTES);
+  if (readSync(file, bytes, 0, HEADER_BYTES, 0) < HEADER_BYTES) return null;
+  const magic = bytes.readUInt32BE(0);
+  if (magic !== 0x377f0682 && magic !== 0x377f0683) return null;
+  const isLittle = magic === 0x377f0682;
+  const sums: Sums = [bytes.readUInt32BE(24), bytes.readUInt32BE(28)];
+  if (!isSame(sumUp(bytes.subarray(0, 24), isLittle, [0, 0]), sums)) return null;
+  const pageBytes = bytes.readUInt32BE(8);
+  if (pageBytes < 512 || pageBytes > 65_536 || (pageBytes & (pageBytes - 1)) !== 0) return null;
+  return { salts: bytes.toString("hex", 16, 24), pageBytes, isLittle, sums };
+}
+
+/** The sums after a frame; null when it is not of this log, or not wholly written. */
+function checked(frame: Buffer, { salts, isLittle }: Header, before: Sums): Sums | null {
+  if (frame.toString("hex", 8, 16) !== salts) return null;
+  const head = sumUp(frame.subarray(0, 8), isLittle, before);
+  const sums = sumUp(frame.subarray(FRAME_HEADER_BYTES), isLittle, head);
+  return isSame(sums, [frame.readUInt32BE(16), frame.readUInt32BE(20)]) ? sums : null;
+}
+
+function sumUp(bytes: Buffer, isLittle: boolean, [first, second]: Sums): Sums {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  let [one, two] = [first, second];
+  for (let at = 0; at < bytes.length; at += 8) {
+    one = (one + view.getUint32(at, isLittle) + two) >>> 0;
+    two = (two + view.getUint32(at + 4, isLittle) + one) >>> 0;
+  }
+  return [one, two];
+}
+
+function isSame(a: Sums, b: Sums): boolean {
+  return a[0] === b[0] && a[1] === b[1];
+}
