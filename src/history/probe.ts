@@ -8,6 +8,8 @@ export interface ProcessProbe {
    * Linux), or null when there is none. `undefined` where the system does not say.
    */
   startOf(pid: number): string | null | undefined;
+  /** The same as a time, at most two seconds too early. Null or absent where the system does not say. */
+  startedAt?(pid: number): number | null;
   /** The name of the space our pids are counted in (`pid:[4026531836]`); null where there is none. */
   space(): string | null;
   /** Whether there is a process with this pid, whoever it is. */
@@ -20,7 +22,7 @@ export interface ProcessProbe {
 }
 
 /** The machine's own processes. */
-export const systemProbe: ProcessProbe = { startOf, space, exists, holders };
+export const systemProbe: ProcessProbe = { startOf, startedAt, space, exists, holders };
 
 function startOf(pid: number): string | null | undefined {
   if (process.platform !== "linux") return exists(pid) ? undefined : null;
@@ -33,6 +35,14 @@ function startOf(pid: number): string | null | undefined {
   } catch {
     return null;
   }
+}
+
+/** The system counts in hundredths of a second since it began; it says to the second when that was. Never too late. */
+function startedAt(pid: number): number | null {
+  const start = Number(startOf(pid) ?? Number.NaN);
+  if (!Number.isFinite(start)) return null;
+  const began = /^btime (\d+)$/mu.exec(readFileSync("/proc/stat", "latin1"))?.[1];
+  return began === undefined ? null : (Number(began) - 1) * 1000 + start * 10;
 }
 
 function space(): string | null {
