@@ -66,14 +66,19 @@ type NewEntry = Pick<HistoryEntry, "author" | "kind" | "body">;
 
 function drawPart(message: Message, part: Part, drawing: Drawing): Drawn | null {
   const isUser = message.data["role"] === "user";
-  const made = isUser ? saidByUser(part, drawing) : saidByAgent(message, part, drawing);
+  const isFinal = drawing.isClosed || isUser || isOver(message) || isPartDone(part);
+  // A text that has only begun has a place already, and holds back what follows it.
+  const made =
+    (isUser ? saidByUser : saidByAgent)({ message, part, drawing }) ?? (isFinal ? null : noticed(""));
   if (made === null) return null;
-  const { isClosed } = drawing;
-  const isFinal = isClosed || isUser || isOver(message) || isPartDone(part);
-  return {
-    entry: finished(made, { ref: part.id, at: timeIn(part) ?? createdAt(message), drawing }),
-    isFinal,
-  };
+  const at = (isUser ? null : timeIn(part)) ?? createdAt(message);
+  return { entry: finished(made, { ref: part.id, at, drawing }), isFinal };
+}
+
+interface Sayer {
+  readonly message: Message;
+  readonly part: Part;
+  readonly drawing: Drawing;
 }
 
 function finished(
@@ -85,7 +90,7 @@ function finished(
 }
 
 /** What stands in a user's message was not always said by one: files, reminders and results are put there. */
-function saidByUser({ data }: Part, { isSubagent }: Drawing): NewEntry | null {
+function saidByUser({ part: { data }, drawing: { isSubagent } }: Sayer): NewEntry | null {
   const author = isSubagent ? "session" : "person";
   const text = asText(data["text"]);
   switch (data["type"]) {
@@ -118,7 +123,7 @@ function fileName(data: JsonObject): string {
   );
 }
 
-function saidByAgent(message: Message, { data }: Part, { textMax }: Drawing): NewEntry | null {
+function saidByAgent({ message, part: { data }, drawing: { textMax } }: Sayer): NewEntry | null {
   const text = asText(data["text"]);
   switch (data["type"]) {
     case "text":
