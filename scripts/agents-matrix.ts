@@ -1,12 +1,22 @@
 // Prints what the real agents have been proven to do, and writes it to the reference.
 import { writeFileSync } from "node:fs";
+import type { Enforcement } from "../src/drivers/port.ts";
+import { createDrivers } from "../src/drivers/registry.ts";
 import { VENDORS } from "../src/drivers/vendors/index.ts";
-import { PARENT_NAMES, PROGRAMS } from "../test/agents/support/cache.ts";
+import { silentLog } from "../src/log.ts";
+import { PARENT_NAMES, PROGRAM_NAMES, PROGRAMS } from "../test/agents/support/cache.ts";
 import { readCells, ROWS } from "../test/agents/support/cells.ts";
 import type { Cell, Role, Row } from "../test/agents/support/cells.ts";
 
 const PAGE = new URL("../docs/agents.md", import.meta.url);
 const ROLES: readonly Role[] = ["parent", "child"];
+
+/** pi is no parent: it knows no tools of ours. */
+const PI_WHY_NOT: Partial<Record<Row, string>> = {
+  "sees and calls the tools": "knows no MCP",
+  "asks a question that its parent answers": "knows no MCP",
+  "has a permission request answered": "asks nobody: reads only, or may do all",
+};
 
 /** Rows that concern only one end. */
 const WHY_NOT: Partial<Record<Row, Partial<Record<Role, string>>>> = {
@@ -18,53 +28,60 @@ const WHY_NOT: Partial<Record<Row, Partial<Record<Role, string>>>> = {
   "fails when its model fails": { parent: "as child" },
 };
 
-const cells = PARENT_NAMES.flatMap(readCells);
+const cells = PROGRAM_NAMES.flatMap(readCells);
 const lines = matrix(cells);
 console.log(lines.join("\n"));
-const missing = PARENT_NAMES.filter((name) => !cells.some((cell) => cell.agent === name));
+const missing = PROGRAM_NAMES.filter((name) => !cells.some((cell) => cell.agent === name));
 if (missing.length === 0) writeFileSync(PAGE, page(lines));
 else console.log(`\nNot written to the reference: ${missing.join(", ")} not tested yet.`);
 
 function matrix(all: readonly Cell[]): string[] {
-  const columns = PARENT_NAMES.flatMap((agent) => ROLES.map((role) => ({ agent, role })));
+  const parents = PARENT_NAMES.flatMap((agent) => ROLES.map((role) => ({ agent, role })));
+  const columns = [...parents, { agent: "pi" as const, role: "child" as const }];
   const head = columns.map(({ agent, role }) => `${agent} as ${role}`);
   const body = ROWS.map((row) => [row, ...columns.map(({ agent, role }) => word(all, { agent, role, row }))]);
   return table(["", ...head], body);
 }
 
 function word(all: readonly Cell[], at: { agent: string; role: Role; row: Row }): string {
-  const cell = all.find((one) => one.agent === at.agent && one.role === at.role && one.row === at.row);
-  if (cell === undefined) return WHY_NOT[at.row]?.[at.role] ?? "not yet";
+  const found = all.filter((one) => one.agent === at.agent && one.role === at.role && one.row === at.row);
+  const cell = found.find((one) => !one.isProven) ?? found[0];
+  if (cell === undefined) return whyNot(at) ?? "not yet";
   if (!cell.isProven) return `✗ ${cell.note.split("\n", 1)[0]?.replaceAll("|", "/") ?? ""}`;
   return cell.note === "" ? "✓" : `✓ ${cell.note}`;
 }
 
+function whyNot({ agent, role, row }: { agent: string; role: Role; row: Row }): string | undefined {
+  return (agent === "pi" ? PI_WHY_NOT[row] : undefined) ?? WHY_NOT[row]?.[role];
+}
+
 function page(body: readonly string[]): string {
-  const versions = PARENT_NAMES.map((name) => {
+  const versions = PROGRAM_NAMES.map((name) => {
     const vendor = VENDORS.find((one) => one.name === name);
     const adapter = vendor !== undefined && "adapter" in vendor.speaks ? vendor.speaks.adapter : null;
-    const through = adapter === null ? "itself" : `${adapter.package} ${adapter.version}`;
+    const itself = name === "pi" ? "itself, in its own protocol" : "itself";
+    const through = adapter === null ? itself : `${adapter.package} ${adapter.version}`;
     return [vendor?.title ?? name, PROGRAMS[name].version, through];
   });
   return [
     "# What the real agents are proven to do",
     "",
     "Written by `npm run test:agents`: real programs, a real daemon, a scripted model on loopback. Each agent is parent and child of",
-    "its own kind. A message that comes while an agent works is *injected* into its turn, *queued* behind the running step of the",
+    "its own kind; pi is the child of a sim. A message that comes while an agent works is *injected* into its turn, *queued* behind the running step of the",
     "same turn, or *restarts* the turn (only where the sender asks for that).",
     "",
-    ...table(["agent", "version", "speaks ACP through"], versions),
+    ...table(["agent", "version", "speaks through"], versions),
     "",
     ...body,
     "",
     "## What holds an agent to its mode",
     "",
     "`os`: a sandbox of the operating system. `agent`: the agent's own gate. `asked`: the agent asks, and Kinfold's policy or a parent",
-    "answers; a policy is not a wall.",
+    "answers; a policy is not a wall. `none`: nothing would hold it, so it is not started in this mode.",
     "",
     ...table(
       ["agent", "read-only", "ask", "workspace", "full"],
-      VENDORS.map(({ title, enforces, modes }) => [
+      [...VENDORS, pi()].map(({ title, enforces, modes }) => [
         title,
         ...(["read-only", "ask", "workspace", "full"] as const).map((mode) => {
           const words = modes?.[mode].map((one) => `\`${one}\``).join(", else ");
@@ -74,6 +91,11 @@ function page(body: readonly string[]): string {
     ),
     "",
   ].join("\n");
+}
+
+function pi(): { title: string; enforces: Enforcement; modes?: undefined } {
+  const drivers = createDrivers({ config: { agents: {} }, simDir: "sim", sandbox: "auto", log: silentLog });
+  return { title: "pi", enforces: drivers.get("pi")?.enforces as Enforcement };
 }
 
 function table(head: readonly string[], body: readonly (readonly string[])[]): string[] {

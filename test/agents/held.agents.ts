@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { describe, it } from "node:test";
 import { allQuiet } from "../support/family.ts";
-import { isCached } from "./support/cache.ts";
+import { missing } from "./support/cache.ts";
 import type { ProgramName } from "./support/cache.ts";
 import { AGENT_MS, Stage } from "./support/stage.ts";
 import { TOOLS } from "./support/tools.ts";
@@ -16,7 +16,7 @@ const READS: Partial<Record<ProgramName, string>> = {
 };
 
 for (const [agent, reads] of Object.entries(READS) as [ProgramName, string][]) {
-  const skip = isCached(agent) ? false : `${agent} is not in the cache: npm run test:agents`;
+  const skip = missing(agent);
   describe(`${agent}, held to a list of tools`, { skip, concurrency: false }, () => {
     it("offers its model no other, even where it may do everything", { timeout: 3 * AGENT_MS }, async () => {
       const stage = await Stage.open([agent], []);
