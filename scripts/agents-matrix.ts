@@ -14,6 +14,9 @@ const ROLES: readonly Role[] = ["parent", "child"];
 /** pi is no parent: it knows no tools of ours. */
 const PI_WHY_NOT: Partial<Record<Row, string>> = {
   "sees and calls the tools": "knows no MCP",
+  spawns: "knows no MCP",
+  "is called back while idle": "is no parent",
+  waits: "is no parent",
   "asks a question that its parent answers": "knows no MCP",
   "has a permission request answered": "asks nobody: reads only, or may do all",
 };
@@ -28,6 +31,7 @@ const WHY_NOT: Partial<Record<Row, Partial<Record<Role, string>>>> = {
   "fails when its model fails": { parent: "as child" },
 };
 
+const pi = { title: "pi", enforces: await enforcedByPi(), modes: undefined };
 const cells = PROGRAM_NAMES.flatMap(readCells);
 const lines = matrix(cells);
 console.log(lines.join("\n"));
@@ -81,7 +85,7 @@ function page(body: readonly string[]): string {
     "",
     ...table(
       ["agent", "read-only", "ask", "workspace", "full"],
-      [...VENDORS, pi()].map(({ title, enforces, modes }) => [
+      [...VENDORS, pi].map(({ title, enforces, modes }) => [
         title,
         ...(["read-only", "ask", "workspace", "full"] as const).map((mode) => {
           const words = modes?.[mode].map((one) => `\`${one}\``).join(", else ");
@@ -93,9 +97,12 @@ function page(body: readonly string[]): string {
   ].join("\n");
 }
 
-function pi(): { title: string; enforces: Enforcement; modes?: undefined } {
-  const drivers = createDrivers({ config: { agents: {} }, simDir: "sim", sandbox: "auto", log: silentLog });
-  return { title: "pi", enforces: drivers.get("pi")?.enforces as Enforcement };
+/** pi is no vendor of this table: it has a driver of its own. */
+async function enforcedByPi(): Promise<Enforcement> {
+  const options = { config: { agents: {} }, simDir: "sim", sandbox: "auto", log: silentLog } as const;
+  const agent = await createDrivers(options).get("pi")?.probe();
+  if (agent?.enforces === undefined) throw new Error("pi does not say what holds it");
+  return agent.enforces;
 }
 
 function table(head: readonly string[], body: readonly (readonly string[])[]): string[] {
