@@ -2,11 +2,15 @@ import { cp } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { provesReader } from "../reader.spec.ts";
 import { codex } from "./index.ts";
+import { layAll } from "./layouts.spec.ts";
 
 const recorded = fileURLToPath(new URL("fixtures", import.meta.url));
+const isLines = ({ path }: { path: string }): boolean => path.endsWith(".jsonl");
 
 provesReader("Codex", {
   reader: codex,
   lay: (root) => cp(recorded, root, { recursive: true }),
-  isLines: ({ path }) => path.endsWith(".jsonl"),
+  isLines,
 });
+
+provesReader("Codex in every form", { reader: codex, lay: layAll, isLines });

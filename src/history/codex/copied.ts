@@ -18,6 +18,11 @@ export function ownerOf(fold: CodexFold, type: string, taken: Taken): "own" | "c
     notes.copied = null;
   }
   if (notes.copied === null) return "own";
+  if (notes.baseEndOrdinal !== null && ordinal !== null) {
+    if (ordinal < notes.baseEndOrdinal) return notes.copied === "kept" ? "copied" : "left out";
+    notes.copied = null;
+    return "own";
+  }
   const isBefore = at !== null && notes.metaAt !== null && at < notes.metaAt;
   if (!isBefore && isProof(fold, type, payload)) {
     notes.copied = null;

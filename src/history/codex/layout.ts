@@ -1,6 +1,6 @@
-import type { Dirent } from "node:fs";
-import { readdir, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
+import { foldersIn, listFolder, type Look } from "../folder.ts";
 import type { FoundSession, Place, Problem } from "../port.ts";
 import type { Extra } from "./notes.ts";
 import { type Indexed, readIndexes } from "./indexes.ts";
@@ -25,7 +25,7 @@ export interface RolloutFile {
 
 const NAME =
   /^rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-([\da-z-]{8,64})(?:_([\da-z-]{8,64}))?\.jsonl(\.zst)?$/iu;
-const FOLDERS = ["sessions", "archived_sessions"];
+export const FOLDERS: readonly [string, string] = ["sessions", "archived_sessions"];
 /** Year, month and day, and one more for hosts that sort otherwise. */
 const DEPTH_MAX = 4;
 
@@ -58,21 +58,23 @@ export async function rolloutFiles(
   root: string,
   onProblem: (problem: Problem) => void = () => undefined,
 ): Promise<RolloutFile[]> {
+  const look: Look = { format: FORMAT, root, onProblem, keys: new Set() };
   const files: RolloutFile[] = [];
-  const look = async (folder: string, depthMax: number, isArchived: boolean): Promise<void> => {
-    for (const entry of await list(folder, onProblem)) {
-      const file = fileOf(folder, entry.name, isArchived);
+  const visit = async (folder: string, depthMax: number, isArchived: boolean): Promise<void> => {
+    for (const { name } of await listFolder(look, folder)) {
+      const file = fileOf(folder, name, isArchived);
       if (file !== null) files.push(file);
-      else if (depthMax > 0 && (await isFolder(folder, entry))) {
-        await look(join(folder, entry.name), depthMax - 1, isArchived);
-      }
+    }
+    if (depthMax === 0) return;
+    for (const inside of await foldersIn(look, folder)) {
+      if (!NAME.test(inside.slice(folder.length + 1))) await visit(inside, depthMax - 1, isArchived);
     }
   };
-  for (const [index, name] of FOLDERS.entries()) await look(join(root, name), DEPTH_MAX, index === 1);
+  for (const [index, name] of FOLDERS.entries()) await visit(join(root, name), DEPTH_MAX, index === 1);
   return files;
 }
 
-function fileOf(folder: string, name: string, isArchived: boolean): RolloutFile | null {
+export function fileOf(folder: string, name: string, isArchived: boolean): RolloutFile | null {
   const parts = NAME.exec(name);
   if (parts === null) return null;
   const id = (parts[1] as string).toLowerCase();
@@ -86,7 +88,7 @@ function isBetter(file: RolloutFile, other: RolloutFile): boolean {
   return !file.isArchived && other.isArchived;
 }
 
-interface Look {
+interface Known {
   readonly indexed: Indexed;
   readonly onProblem: (problem: Problem) => void;
 }
@@ -94,7 +96,7 @@ interface Look {
 async function foundOf(
   root: string,
   { folder, name, id }: RolloutFile,
-  { indexed, onProblem }: Look,
+  { indexed, onProblem }: Known,
 ): Promise<FoundSession | null> {
   const path = join(folder, name);
   const refuse = (reason: string): null => {
@@ -125,23 +127,4 @@ async function foundOf(
 
 export function keyOf(id: string): string {
   return `${FORMAT}:${id}`;
-}
-
-/** Also through a link: people keep their sessions elsewhere. */
-async function isFolder(folder: string, entry: Dirent): Promise<boolean> {
-  if (!entry.isSymbolicLink()) return entry.isDirectory();
-  const target = await stat(join(folder, entry.name)).catch(() => null);
-  return target?.isDirectory() ?? false;
-}
-
-/** A folder that is not there holds nothing. */
-async function list(folder: string, onProblem: (problem: Problem) => void): Promise<Dirent[]> {
-  try {
-    const entries = await readdir(folder, { withFileTypes: true });
-    return entries.toSorted((a, b) => (a.name < b.name ? -1 : 1));
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code !== "ENOENT" && code !== "ENOTDIR") onProblem({ format: FORMAT, path: folder, reason: message });
-    return [];
-  }
 }

@@ -55,6 +55,7 @@ function takeOrigin({ facts, notes }: CodexFold, payload: JsonObject): void {
 
 function takeFork({ facts, notes }: CodexFold, payload: JsonObject): void {
   notes.ownFromOrdinal = asNumber(payload["subagent_history_start_ordinal"]);
+  notes.baseEndOrdinal = asNumber(asObject(payload["history_base"])?.["end_ordinal_exclusive"]);
   const isCopied = asText(payload["forked_from_id"]) !== null && payload["history_base"] === undefined;
   if (notes.ownFromOrdinal === null && !isCopied) return;
   [notes.isFork, notes.copied] = [true, facts.isSubagent ? "left out" : "kept"];

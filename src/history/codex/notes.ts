@@ -10,6 +10,8 @@ export interface Notes {
   path: string;
   /** Rows with a smaller ordinal are its parent's. */
   ownFromOrdinal: number | null;
+  /** It goes on from another file: rows with a smaller ordinal are that one's. */
+  baseEndOrdinal: number | null;
   /** The rows copied from another session are still coming: a sub-agent leaves them out. */
   copied: "left out" | "kept" | null;
   /** Where its own rows began, after copied ones. */
@@ -91,6 +93,7 @@ export function noNotes(): Notes {
     metaAt: null,
     path: ROOT_PATH,
     ownFromOrdinal: null,
+    baseEndOrdinal: null,
     copied: null,
     ownFromOffset: null,
     isFork: false,
