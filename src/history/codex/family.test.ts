@@ -6,6 +6,7 @@ import { after, before, describe, it } from "node:test";
 import type { ProcessProbe } from "../probe.ts";
 import { IDS, layAll } from "./layouts.spec.ts";
 import {
+  agentPath,
   answer,
   call,
   event,
@@ -60,7 +61,7 @@ describe("the sub-agents of a Codex session", () => {
       ...turn(1, [...prompt(1, "Go"), call(2, "call_w", "spawn_agent", { task_name: "w", message: "gAAA" })]),
     ]);
     await writeRollout(root, CHILD, [
-      meta(2, CHILD, spawned(ROOT, ROOT, { agent_path: "/root/w" })),
+      meta(2, CHILD, spawned(ROOT, ROOT, { agent_path: agentPath("w") })),
       ...turn(2, [answer(3, "Done.")]),
     ]);
     const family = await (await readRoot(root)).family(ROOT);

@@ -1,6 +1,7 @@
 import { appendFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
+  agentPath,
   answer,
   call,
   event,
@@ -103,23 +104,23 @@ async function layMail(root: string): Promise<void> {
     meta(0, mail),
     ...turn(1, [
       ...prompt(1, "Let someone do X"),
-      ...spawn(3, "call_1", "worker", worker, "/root/worker"),
+      ...spawn(3, "call_1", "worker", worker, agentPath("worker")),
       row(8, "inter_agent_communication_metadata", { trigger_turn: false }),
-      item(8, "agent_message", report("/root/worker", "/root", "X is done")),
+      item(8, "agent_message", report(agentPath("worker"), "/root", "X is done")),
       answer(9, "Done.", { phase: "final_answer" }),
     ]),
   ]);
   await writeRollout(root, worker, [
-    meta(3, worker, spawned(mail, mail, { agent_path: "/root/worker" })),
+    meta(3, worker, spawned(mail, mail, { agent_path: agentPath("worker") })),
     ...turn(3, [
-      item(3, "agent_message", task("/root/worker")),
-      ...spawn(4, "call_2", "deep", nested, "/root/worker/deep"),
+      item(3, "agent_message", task(agentPath("worker"))),
+      ...spawn(4, "call_2", "deep", nested, agentPath("worker", "deep")),
       answer(5, "X is done", { phase: "final_answer" }),
     ]),
   ]);
   await writeRollout(root, nested, [
-    meta(4, nested, spawned(worker, mail, { agent_path: "/root/worker/deep" })),
-    ...turn(4, [item(4, "agent_message", task("/root/worker/deep"))], {
+    meta(4, nested, spawned(worker, mail, { agent_path: agentPath("worker", "deep") })),
+    ...turn(4, [item(4, "agent_message", task(agentPath("worker", "deep")))], {
       last_agent_message: null,
       error: { message: "no more credit" },
     }),
@@ -143,8 +144,8 @@ async function layCode(root: string): Promise<void> {
     userItem(20, "Use code"),
     completed(20, { type: "UserMessage", id: "u", content: [{ type: "text", text: "Use code" }] }),
     item(21, "custom_tool_call", { call_id: "cell_1", name: "exec", input: "await tools.spawn_agent({})" }),
-    activity(22, "nested-1", coded, "/root/a"),
-    activity(23, "nested-2", coded2, "/root/b"),
+    activity(22, "nested-1", coded, agentPath("a")),
+    activity(23, "nested-2", coded2, agentPath("b")),
     item(24, "custom_tool_call_output", { call_id: "cell_1", output: [{ type: "input_text", text: "ok" }] }),
     answer(25, "Started both."),
   ];
@@ -158,8 +159,8 @@ async function layCode(root: string): Promise<void> {
       meta(second, id, { ...spawned(code, code, { agent_path: path }), history_mode: "paginated" }),
       ...turn(second, [answer(second + 1, `I am ${path}`)]),
     ]);
-  await writeRollout(root, coded, child(coded, 22, "/root/a"));
-  await writeRollout(root, coded2, child(coded2, 23, "/root/b").slice(0, -1));
+  await writeRollout(root, coded, child(coded, 22, agentPath("a")));
+  await writeRollout(root, coded2, child(coded2, 23, agentPath("b")).slice(0, -1));
 }
 
 export function flat(): Row[] {

@@ -6,6 +6,7 @@ import { livenessOf } from "../liveness.ts";
 import type { ProcessProbe } from "../probe.ts";
 import { discoverAll, readAll, type Reading } from "../reader.spec.ts";
 import { codex } from "./index.ts";
+import { ROOT_PATH } from "./notes.ts";
 
 /** A made session: rows in Codex's own form, a second apart. */
 export type Row = Readonly<Record<string, unknown>>;
@@ -17,6 +18,11 @@ export function idAt(second: number, name: string): string {
   const time = (BEGAN + second * 1000).toString(16).padStart(12, "0");
   const end = Buffer.from(name).toString("hex").padEnd(12, "0").slice(0, 12);
   return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-${end}`;
+}
+
+/** Where a sub-agent stands among those of its tree. */
+export function agentPath(...names: string[]): string {
+  return [ROOT_PATH, ...names].join("/");
 }
 
 export function timeAt(second: number): string {
