@@ -181,27 +181,41 @@ function checkpointSection({ checkpoint, title: of, restCall }: BriefInput, room
  */
 function recentSection(input: BriefInput, room: number): string | null {
   const limit = Math.min(input.tailChars, room - RECENT.length - 1);
-  const shown = withResults(input.entries).flatMap((entry) => labelOf(entry, input) ?? []);
-  if (shown.length === 0 || limit <= 0) return null;
-  const all = shown.map((each) => labelled(each, input.fenceId));
-  const isAll = !input.hasEarlier && all.join("\n").length <= limit;
-  if (isAll) return `${RECENT}\n${all.join("\n")}`;
+  if (limit <= 0) return null;
+  const { shown, isAll } = shownEntries(input, limit);
+  if (shown.length === 0) return null;
+  if (isAll) return [RECENT, ...shown.map((each) => each.text)].join("\n");
   const note = `  (earlier: ${input.transcriptCall})`;
-  const kept = newest(shown, all, { limit: limit - note.length - 1, fenceId: input.fenceId });
+  const kept = newest(shown, { limit: limit - note.length - 1, fenceId: input.fenceId });
   return kept.length === 0 ? null : [RECENT, note, ...kept].join("\n");
 }
 
-function newest(
-  shown: readonly Label[],
-  all: readonly string[],
-  of: { limit: number; fenceId: string },
-): string[] {
+interface Shown {
+  readonly label: Label;
+  readonly text: string;
+}
+
+/** The newest entries as they are shown, oldest first: no more of them than could matter. */
+function shownEntries(input: BriefInput, limit: number): { shown: Shown[]; isAll: boolean } {
+  const shown: Shown[] = [];
+  let left = limit + 1;
+  for (const entry of withResults(input.entries).toReversed()) {
+    const label = left < 0 ? null : labelOf(entry, input);
+    if (label === null) continue;
+    const text = labelled(label, input.fenceId);
+    shown.unshift({ label, text });
+    left -= text.length + 1;
+  }
+  return { shown, isAll: left >= 0 && !input.hasEarlier };
+}
+
+function newest(shown: readonly Shown[], of: { limit: number; fenceId: string }): string[] {
   const kept: string[] = [];
   let left = of.limit;
-  for (const [index, text] of [...all.entries()].toReversed()) {
+  for (const { label, text } of shown.toReversed()) {
     if (text.length + 1 > left) {
       const isScant = left > of.limit / 2;
-      const end = isScant ? tailOf(shown[index]!, left - 1, of.fenceId) : null;
+      const end = isScant ? tailOf(label, left - 1, of.fenceId) : null;
       return end === null ? kept : [end, ...kept];
     }
     kept.unshift(text);

@@ -104,7 +104,7 @@ export async function activeConstraints(
 
 /** Rendered, an entry is never much longer than its body, and most are shorter than this. */
 const BYTES_PER_CHAR = 16;
-const ENTRIES_MAX = 64;
+const ENTRIES_MAX = 48;
 
 interface Facts {
   readonly facts: Omit<BriefInput, "of" | "fenceId" | "restCall" | "entries"> & {
