@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdirSync, rmSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { testPostgres } from "../src/store/test-postgres.ts";
@@ -163,6 +163,13 @@ test("what a child is given is chosen per spawn, by its profile, or not at all, 
     );
     assert.equal(tail.inherited.bytes, Buffer.byteLength(text));
     assert.match(await inherited(client, (await spawn("brief")).session.id), /\nCheckpoint:\n {2}Half\.\n/);
+    const cold = "---\nname: cold\ndescription: starts cold\ninherit: none\n---\nWork.\n";
+    mkdirSync(path.join(home.home, "profiles"), { recursive: true });
+    writeFileSync(path.join(home.home, "profiles", "cold.md"), cold);
+    const profiled = await client.spawn({ id: root.id, prompt: "hello", profile: "cold" });
+    assert.equal(profiled.effective.inherit, "none");
+    const asked = await client.spawn({ id: root.id, prompt: "hello", profile: "cold", inherit: "brief" });
+    assert.equal(asked.effective.inherit, "brief");
     openGate(home.work, "go");
     const { session: attached } = await client.attach({ client: "terminal", cwd: home.work });
     const empty = await client.spawn({ id: attached.id, agent: "sim", prompt: "hello" });
