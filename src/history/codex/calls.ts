@@ -68,19 +68,14 @@ export function returned(
   { callId, text, open, at }: { callId: string; text: string; open: OpenCall | null; at: number | null },
 ): void {
   const call = fold.facts.calls.findLast((other) => other.callId === callId && !other.many);
-  const answer = parsedObject(text);
   if (call !== undefined) {
     fold.notes.unanswered = fold.notes.unanswered.filter((id) => id !== callId);
-    takeLaunch(call, { answer, text, at });
-    return;
-  }
-  if (answer === null || open === null) return;
-  if (open.tool === "wait_agent" || open.tool === "wait") {
-    takeStates(fold, asObject(answer["status"]), { how: "wait_agent's answer", at });
-  }
-  const target = open.tool === "close_agent" ? open.targets[0] : undefined;
-  if (target !== undefined) {
-    takeStates(fold, { [target]: answer["previous_status"] }, { how: "close_agent's answer", at });
+    takeLaunch(call, { answer: parsedObject(text), text, at });
+  } else if (open?.tool === "wait_agent" || open?.tool === "wait") {
+    takeStates(fold, asObject(parsedObject(text)?.["status"]), { how: "wait_agent's answer", at });
+  } else if (open?.tool === "close_agent" && open.targets[0] !== undefined) {
+    const states = { [open.targets[0]]: parsedObject(text)?.["previous_status"] };
+    takeStates(fold, states, { how: "close_agent's answer", at });
   }
 }
 

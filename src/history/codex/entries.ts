@@ -151,6 +151,8 @@ export function textOf(content: unknown): string {
 }
 
 export function parsedObject(text: string): JsonObject | null {
+  // Most outputs are no JSON, and failing to parse one costs more than everything else about it.
+  if (!/^\s*\{/u.test(text)) return null;
   try {
     return asObject(JSON.parse(text));
   } catch {
@@ -160,7 +162,7 @@ export function parsedObject(text: string): JsonObject | null {
 
 /** What a person reads of an error: providers answer with JSON that has the words inside. */
 export function errorText(text: string): string {
-  const fields = text.startsWith("{") ? parsedObject(text) : null;
+  const fields = parsedObject(text);
   const inner = asText(asObject(fields?.["error"])?.["message"]) ?? asText(fields?.["message"]);
   return inner ?? text;
 }

@@ -54,7 +54,7 @@ function imagesOf(payload: JsonObject): string {
 function takeBeginning(fold: CodexFold, { payload, at }: Taken): void {
   settle(fold);
   movedOn(fold);
-  fold.notes.promptKey = null;
+  fold.notes.awaited = null;
   turnBegan(fold, asText(payload["turn_id"]), at);
 }
 

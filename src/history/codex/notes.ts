@@ -26,8 +26,8 @@ export interface Notes {
   turnHasPrompt: boolean;
   /** A row in the user's name of which the next ones say who wrote it. */
   held: HeldPrompt | null;
-  /** The key of the prompt that was given last: it stands in the file twice. */
-  promptKey: string | null;
+  /** The prompt that was given last stands in the file once more, as this. */
+  awaited: { readonly what: "item" | "event"; readonly key: string } | null;
   open: OpenCall[];
   /** The newest piece of code in which the agent calls its tools. */
   cellId: string | null;
@@ -103,7 +103,7 @@ export function noNotes(): Notes {
     turnError: null,
     turnHasPrompt: false,
     held: null,
-    promptKey: null,
+    awaited: null,
     open: [],
     cellId: null,
     unanswered: [],

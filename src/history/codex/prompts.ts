@@ -13,26 +13,25 @@ import { type CodexFold, type HeldPrompt, pushBounded } from "./notes.ts";
  * until the next one tells. The oldest have no events: there only the wording is left.
  */
 export function takeUserItem(fold: CodexFold, taken: Taken, { isFlat }: { isFlat: boolean }): void {
+  const { notes } = fold;
   const { payload } = taken;
   const text = textOf(payload["content"]);
   const kinds = kindsOf(payload);
   const known = kinds.length > 0 ? (kinds.every(isUsers) ? "prompt" : "injected") : null;
   const looksInjected = INJECTED.test(text);
   if (known === "injected" || (known === null && isFlat && looksInjected)) {
-    takeInjected(fold, taken, text);
-  } else if (known === "prompt" || isFlat) {
-    takePrompt(fold, text, { ref: taken.ref, at: taken.at });
-  } else if (isRepeated(fold, text)) {
-    fold.notes.promptKey = null;
+    addInjected(fold, taken, text);
+    return;
+  }
+  const key = promptKey(text);
+  if (known === "prompt" || isFlat) {
+    takePrompt(fold, text, { ref: taken.ref, at: taken.at, key });
+    notes.awaited = { what: "event", key };
+  } else if (isAwaited(fold, "item", key)) {
+    notes.awaited = null;
   } else {
-    fold.notes.held = {
-      ref: taken.ref,
-      offset: taken.row.offset,
-      text: cut(text, fold.textMax),
-      key: promptKey(text),
-      at: taken.at,
-      looksInjected,
-    };
+    const { ref, at, row } = taken;
+    notes.held = { ref, offset: row.offset, text: cut(text, fold.textMax), key, at, looksInjected };
   }
 }
 
@@ -41,6 +40,10 @@ export function takePromptEvent(fold: CodexFold, taken: Taken, text: string): vo
   const { notes } = fold;
   const { held } = notes;
   const key = promptKey(text);
+  if (isAwaited(fold, "event", key)) {
+    notes.awaited = null;
+    return;
+  }
   if (held !== null && (held.key === key || !held.looksInjected)) {
     notes.held = null;
     fold.heldFrom = held.offset;
@@ -48,9 +51,8 @@ export function takePromptEvent(fold: CodexFold, taken: Taken, text: string): vo
     return;
   }
   settle(fold);
-  if (notes.promptKey === key) return;
-  takePrompt(fold, text, { ref: taken.ref, at: taken.at });
-  notes.promptKey = key;
+  takePrompt(fold, text, { ref: taken.ref, at: taken.at, key });
+  notes.awaited = { what: "item", key };
 }
 
 /** Something else came, so what is held was not a prompt. */
@@ -62,23 +64,26 @@ export function settle(fold: CodexFold): void {
   addInjected(fold, held, held.text);
 }
 
-/** The item of a prompt whose event came first. */
-function isRepeated({ notes }: CodexFold, text: string): boolean {
-  return notes.promptKey !== null && notes.promptKey === promptKey(text);
+/** The other of the two places where a prompt stands, which is not given again. */
+function isAwaited({ notes: { awaited } }: CodexFold, what: "item" | "event", key: string): boolean {
+  return awaited?.what === what && awaited.key === key;
 }
 
-function takePrompt(fold: CodexFold, text: string, { ref, at }: Pick<HeldPrompt, "ref" | "at">): void {
+function takePrompt(
+  fold: CodexFold,
+  text: string,
+  { ref, at, key }: Pick<HeldPrompt, "ref" | "at" | "key">,
+): void {
   const { facts, notes } = fold;
   if (!notes.turnHasPrompt) {
     notes.turnsCut = pushBounded(notes.turns, notes.lastRef, TURNS_MAX) || notes.turnsCut;
   }
   notes.turnHasPrompt = notes.hasTurns;
-  notes.promptKey = promptKey(text);
   if (!notes.hasTurns) notes.open = [];
   // A sub-agent is asked by the session that started it.
   pushEntry(fold, { ref, at, entry: said(facts.isSubagent ? "session" : "person", text) });
   facts.firstPrompt ??= oneLine(text, 200);
-  facts.promptKey ??= promptKey(text);
+  facts.promptKey ??= key;
   facts.promptedAt = at ?? facts.promptedAt;
   facts.messageCount += 1;
   movedOn(fold);
@@ -86,10 +91,6 @@ function takePrompt(fold: CodexFold, text: string, { ref, at }: Pick<HeldPrompt,
 }
 
 const TURNS_MAX = 256;
-
-function takeInjected(fold: CodexFold, taken: Taken, text: string): void {
-  addInjected(fold, { ref: taken.ref, at: taken.at }, text);
-}
 
 /** Context is shown as a notice; what a sub-agent reports as the report it is. */
 function addInjected(fold: CodexFold, { ref, at }: Pick<HeldPrompt, "ref" | "at">, text: string): void {
