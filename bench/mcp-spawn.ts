@@ -10,6 +10,8 @@ const WARM = 10;
 /** As many children as a parent may have by default: half of them over each way. */
 const CHILDREN = 8;
 const PROMPT = "Look at the tests and report what is missing.";
+/** With a brief the spawn waits until the agent's own call is in its transcript, and no agent calls here. */
+const INHERIT = "none";
 
 /**
  * The same spawn by the same session over both ways in turn, each on a connection that stays open,
@@ -80,7 +82,10 @@ const INITIALIZE = {
 };
 
 async function spawnOverMcp(wire: Wire, token: string, child: number): Promise<void> {
-  const params = { name: "spawn_session", arguments: { name: `child-${child}`, prompt: PROMPT } };
+  const params = {
+    name: "spawn_session",
+    arguments: { name: `child-${child}`, prompt: PROMPT, inherit: INHERIT },
+  };
   const text = await wire.post("/mcp", token, {
     jsonrpc: "2.0",
     id: child + 1,
@@ -92,7 +97,7 @@ async function spawnOverMcp(wire: Wire, token: string, child: number): Promise<v
 }
 
 async function spawnOverHttp(wire: Wire, token: string, at: { id: string; child: number }): Promise<void> {
-  const body = { name: `child-${at.child}`, prompt: PROMPT };
+  const body = { name: `child-${at.child}`, prompt: PROMPT, inherit: INHERIT };
   const text = await wire.post(`/api/sessions/${at.id}/spawn`, token, body);
   if (!text.includes('"session"')) throw new Error(`no child was spawned: ${text}`);
 }
