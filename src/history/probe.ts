@@ -19,10 +19,15 @@ export interface ProcessProbe {
    * on it. Empty where the system does not say.
    */
   holders(paths: ReadonlySet<string>): Promise<ReadonlyMap<string, number>>;
+  /**
+   * Whether every process of this machine whose name has this word shows which files it holds, so that
+   * one that `holders` does not name holds none. Absent: it is not known.
+   */
+  shows?(word: string): Promise<boolean>;
 }
 
 /** The machine's own processes. */
-export const systemProbe: ProcessProbe = { startOf, startedAt, space, exists, holders };
+export const systemProbe: ProcessProbe = { startOf, startedAt, space, exists, holders, shows };
 
 function startOf(pid: number): string | null | undefined {
   if (process.platform !== "linux") return exists(pid) ? undefined : null;
@@ -72,6 +77,24 @@ async function holders(paths: ReadonlySet<string>): Promise<ReadonlyMap<string, 
     }
   }
   return found;
+}
+
+/** The first space of pids there is, in which those of all others are seen too. */
+const FIRST_SPACE = "pid:[4026531836]";
+
+async function shows(word: string): Promise<boolean> {
+  if (space() !== FIRST_SPACE) return false;
+  for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/u.test(name))) {
+    const name = await readFile(`/proc/${pid}/comm`, "utf8").catch(() => "");
+    if (!name.toLowerCase().includes(word)) continue;
+    // A process of someone else, or one that keeps others from looking into it.
+    const isHidden = await readdir(`/proc/${pid}/fd`).then(
+      () => false,
+      (error: NodeJS.ErrnoException) => error.code === "EACCES" || error.code === "EPERM",
+    );
+    if (isHidden) return false;
+  }
+  return true;
 }
 
 /** A process of someone else, or one that has just gone, shows nothing. */

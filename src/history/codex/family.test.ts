@@ -167,7 +167,6 @@ describe("the sub-agents of a Codex session", () => {
     };
     const holding: ProcessProbe = {
       ...NO_PROCESSES,
-      startOf: () => undefined,
       holders: async (paths) => new Map([...paths].map((path) => [path, 4242])),
     };
 
@@ -189,7 +188,7 @@ describe("the sub-agents of a Codex session", () => {
     });
 
     it("not running by a process that began after it stopped", async () => {
-      const young = { ...holding, startOf: () => String(1e12) };
+      const young = { ...holding, startedAt: () => Date.parse("2999-01-01") };
       const { child: status } = await judge(parent([], false), child(working), young);
       assert.equal(status?.state, "interrupted");
     });

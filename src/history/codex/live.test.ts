@@ -5,10 +5,11 @@ import * as fs from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { noFacts } from "../facts.ts";
 import { systemProbe } from "../probe.ts";
 import { codex } from "./index.ts";
 import { session } from "./layouts.spec.ts";
-import { idAt, meta, spawned, writeRollout } from "./made.spec.ts";
+import { idAt, meta, NO_PROCESSES, spawned, writeRollout } from "./made.spec.ts";
 
 const skip = process.platform === "linux" ? false : "only Linux says who holds a file";
 
@@ -54,8 +55,18 @@ describe("the processes of Codex", { skip }, () => {
     const startedAt = live[0]?.startedAt ?? 0;
     assert.ok(startedAt > Date.now() - 3_600_000 && startedAt <= Date.now());
     const gone = once(writer, "exit");
+    assert.equal(codex.listsLive?.(noFacts(top)), await systemProbe.shows?.("codex"));
     writer.kill("SIGKILL");
     await gone;
     assert.deepEqual(await codex.live(root, systemProbe), []);
+  });
+
+  it("that nobody may look into leave it open whether a session is worked on", async () => {
+    for (const isSeen of [true, false]) {
+      assert.deepEqual(await codex.live(folder, { ...NO_PROCESSES, shows: async () => isSeen }), []);
+      assert.equal(codex.listsLive?.(noFacts("x")), isSeen);
+    }
+    await codex.live(folder, NO_PROCESSES);
+    assert.equal(codex.listsLive?.(noFacts("x")), false);
   });
 });

@@ -1,5 +1,4 @@
 import { realpath } from "node:fs/promises";
-import { uptime } from "node:os";
 import { join, relative } from "node:path";
 import { readRows } from "../json-lines.ts";
 import type { LiveSession, ProcessProbe } from "../port.ts";
@@ -13,6 +12,7 @@ import { openRollout } from "./rollout-bytes.ts";
  * by the process of the session at the top.
  */
 export async function readLive(root: string, probe: ProcessProbe): Promise<LiveSession[]> {
+  seesAll = (await probe.shows?.("codex")) ?? false;
   const real = await realpath(root).catch(() => null);
   if (real === null) return [];
   const files = await rolloutFiles(root);
@@ -24,7 +24,7 @@ export async function readLive(root: string, probe: ProcessProbe): Promise<LiveS
     return {
       id: (await rootIdOf(path)) ?? own,
       pid,
-      startedAt: startedAt(probe.startOf(pid)),
+      startedAt: probe.startedAt?.(pid) ?? null,
       alive: true,
       doing: null,
       how: `its process ${pid} holds its file open`,
@@ -33,9 +33,12 @@ export async function readLive(root: string, probe: ProcessProbe): Promise<LiveS
   return Promise.all(live);
 }
 
-/** Only there can be told which files a process holds. */
+/** Of the machine, as it was when the living were last asked for. */
+let seesAll = false;
+
+/** A process in another container, or one that nobody may look into, would hold its files unseen. */
 export function listsHolders(): boolean {
-  return process.platform === "linux";
+  return seesAll;
 }
 
 const HEAD_BYTES_MAX = 4 * 1024 * 1024;
@@ -53,15 +56,4 @@ async function rootIdOf(path: string): Promise<string | null> {
   } catch {
     return null;
   }
-}
-
-const TICKS_PER_SECOND = 100;
-/** The system's clock and its count since it was started do not agree to the millisecond. */
-const SLACK_MS = 2000;
-
-/** From the ticks since the system was started, in which Linux counts. */
-function startedAt(ticks: string | null | undefined): number | null {
-  if (!ticks || !/^\d+$/u.test(ticks)) return null;
-  const bootedAt = Date.now() - uptime() * 1000;
-  return Math.round(bootedAt + (Number(ticks) / TICKS_PER_SECOND) * 1000 - SLACK_MS);
 }
