@@ -82,6 +82,8 @@ async function midTurn(client: Client, home: TestHome): Promise<void> {
     "sim: recalls agent: the very newest words",
     "sim: does not recall private",
   ]);
+  const { hits } = await client.search({ query: '"first words"', id: "all" });
+  assert.deepEqual([...new Set(hits.map((hit) => hit.sessionId))], [root.id], "found where it was said");
   const [reply] = await toolReplies(client, root.id, "spawn_session");
   assert.match(reply!.text, /; inherits a 0\.\d KB brief\. 1 of 8/);
 }

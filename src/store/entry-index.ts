@@ -39,7 +39,9 @@ const LEAD = {
 
 /** The words of an entry in their order, then where it belongs. */
 export function indexedWords(record: EntryRecord, session: IndexedSession): string[] {
-  const words = wordsOf(searchedText(record.body).slice(0, CHARACTERS_MAX)).slice(0, WORDS_MAX);
+  // What a child inherited are its parent's words: they are found where they were said.
+  const text = record.kind === "inherited" ? "" : searchedText(record.body);
+  const words = wordsOf(text.slice(0, CHARACTERS_MAX)).slice(0, WORDS_MAX);
   const { tool, paths } = record.body;
   return [
     ...words,
