@@ -31,6 +31,7 @@ export async function openKernel(paths: Paths): Promise<Kernel> {
     address: () => "http://127.0.0.1:4680",
     privateFolders: [],
     rolloutPath: (session) => session.id,
+    readers: async () => [],
     version: "bench",
     profiles: (cwd) => loadProfiles({ home: paths.home, project: cwd }),
     startedAt: Date.now(),

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
 import path from "node:path";
 import { type Checked, takeChecked } from "./config/checked.ts";
 import { removeDaemonFile, writeDaemonFile } from "./config/daemon-file.ts";
@@ -10,11 +11,13 @@ import { shortId } from "./contract/short-id.ts";
 import type { Driver } from "./drivers/port.ts";
 import { createDrivers } from "./drivers/registry.ts";
 import type { EngineDeps, Service } from "./engine/deps.ts";
+import { Importer } from "./engine/importer.ts";
 import { Keeper } from "./engine/keeper.ts";
 import { Retention } from "./engine/retention.ts";
 import { Rollout } from "./engine/rollout.ts";
 import { Runner } from "./engine/runner.ts";
 import { Scout } from "./engine/scout.ts";
+import type { Place } from "./history/port.ts";
 import type { Deps, Moment } from "./kernel/deps.ts";
 import { hashOf, newSecret } from "./kernel/id.ts";
 import { type Log, openLog } from "./log.ts";
@@ -31,6 +34,8 @@ export interface DaemonOptions {
   /** Further drivers, for tests and benchmarks. */
   readonly drivers?: ReadonlyMap<string, Driver>;
   readonly reached?: (moment: Moment) => void;
+  /** Where agents keep what they leave on disk; default: the person's own home. */
+  readonly place?: Place;
 }
 
 export interface Daemon {
@@ -94,6 +99,7 @@ async function compose(parts: Parts): Promise<Daemon> {
       const { loadProfiles } = await import("./config/profile.ts");
       return loadProfiles({ home: paths.home, project: cwd });
     },
+    readers: async () => (await import("./history/index.ts")).historyReaders,
     version: VERSION,
     startedAt,
   };
@@ -122,6 +128,7 @@ async function compose(parts: Parts): Promise<Daemon> {
     runner,
     new Keeper(engineDeps, runner),
     new Scout(engineDeps, runner),
+    new Importer(engineDeps, parts.place ?? { home: homedir(), env: { ...process.env } }),
     new Retention(engineDeps),
   ];
   for (const service of services) {

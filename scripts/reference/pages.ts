@@ -111,6 +111,8 @@ const EVENTS: Record<EventType, string> = {
   "session.updated": "Something a reader of the session sees has changed.",
   "session.ended": "The session ended: cancelled, acked, removed or gone.",
   "session.detached": "A child goes on without its parent.",
+  "session.imported":
+    "Entries `from` to `to` were read from the agent's own files; they are told together, not one by one.",
   "round.opened": "A message was admitted to a session that had no round open.",
   "round.closed":
     "The round ended, with its outcome; the callback stands in the parent's inbox since the same transaction.",

@@ -66,7 +66,11 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
       "history/port.ts",
       "log.ts",
     ],
+    types: ["history"],
     packages: [],
+    only: {
+      "import/worker.ts": ["history/index.ts", "history/probe.ts", "history/trees.ts"],
+    },
   },
   server: {
     may: ["contract", "operations", "log.ts"],

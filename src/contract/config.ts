@@ -90,6 +90,23 @@ export const Config = z.strictObject({
       aliases: z.boolean().default(false).describe("list create_session beside spawn_session"),
     })
     .prefault({}),
+  history: z
+    .strictObject({
+      enabled: z
+        .boolean()
+        .default(false)
+        .describe("read what agents left on disk; `kinfold import` asks for it too"),
+      exclude: z
+        .array(z.string())
+        .default([])
+        .describe("project folders whose sessions are left out, as globs"),
+      roots: z
+        .partialRecord(z.enum(["claude-code", "codex", "opencode", "gemini"]), z.array(z.string()))
+        .default({})
+        .describe("further folders in which agents keep their sessions, by format"),
+      scope: z.string().min(1).max(60).default("default").describe("the scope of what is read"),
+    })
+    .prefault({}),
   onParentEnd: z.enum(["cancel", "detach"]).default("cancel"),
   inheritContext: z
     .boolean()

@@ -1,4 +1,7 @@
 import { z } from "zod";
+import { EntryAuthor, EntryBody, EntryKind } from "./entry.ts";
+import { Id } from "./id.ts";
+import { Origin, Session } from "./session.ts";
 
 /** How far a session that is only known from its files has come; every one is held by evidence. */
 export const HistoryState = z.enum([
@@ -37,3 +40,99 @@ export const AgentStatus = z.object({
   confidence: Confidence,
 });
 export type AgentStatus = z.infer<typeof AgentStatus>;
+
+/** A folder that sessions worked in, whoever ran them. */
+export const Project = z.object({
+  id: z.string(),
+  cwd: z.string(),
+  name: z.string(),
+  sessions: z.number().describe("at the top of their trees"),
+  subagents: z.number(),
+  atWork: z.number().describe("running or waiting now"),
+  agents: z.record(z.string(), z.number()).describe("sessions by agent"),
+  origins: z.partialRecord(Origin, z.number()),
+  lastActivityAt: z.number(),
+});
+export type Project = z.infer<typeof Project>;
+
+/** An entry as it stands in an agent's own file: whole, where the store may hold a part. */
+export const HistoryItem = z.object({
+  ref: z.string().describe("the agent's own name of it"),
+  author: EntryAuthor,
+  kind: EntryKind,
+  body: EntryBody,
+  isSubagent: z.boolean(),
+  at: z.number(),
+  agentIds: z.array(z.string()).optional().describe("of a call: the sub-agents it started"),
+});
+export type HistoryItem = z.infer<typeof HistoryItem>;
+
+/** A page of a conversation, read from the end of its file. */
+export const HistoryPage = z.object({
+  items: z.array(HistoryItem).describe("in the file's order"),
+  cursor: z.string().nullable().describe("for the page before this one; null at the beginning"),
+  problem: z
+    .string()
+    .nullable()
+    .describe("why the file could not be read; the store's entries are there still"),
+});
+export type HistoryPage = z.infer<typeof HistoryPage>;
+
+export const ProjectSession = z.object({
+  project: Project,
+  session: Session,
+  agentStatuses: z.record(z.string(), AgentStatus).describe("every sub-agent below the session, by its id"),
+  calls: z
+    .record(z.string(), z.array(z.string()))
+    .describe("the sub-agents that each call started, by its id"),
+  sessionIds: z.record(z.string(), Id).describe("each sub-agent's own session, where it left a file"),
+  page: HistoryPage,
+});
+export type ProjectSession = z.infer<typeof ProjectSession>;
+
+export const ProjectAgent = z.object({
+  project: Project,
+  session: Session.nullable().describe("null where it left no file"),
+  agent: AgentStatus,
+  page: HistoryPage,
+});
+export type ProjectAgent = z.infer<typeof ProjectAgent>;
+
+/** A file that could not be read, or not all of it. */
+export const HistoryProblem = z.object({
+  format: z.string(),
+  path: z.string(),
+  reason: z.string(),
+  badLines: z.number().describe("0 where none of it could be read"),
+});
+export type HistoryProblem = z.infer<typeof HistoryProblem>;
+
+/** How far the reading of what agents left on disk has come. */
+export const HistoryScan = z.object({
+  enabled: z.boolean().describe("somebody asked for it: the daemon keeps up from then on"),
+  phase: z.enum(["off", "starting", "listing", "reading", "watching", "failed"]),
+  exclude: z.array(z.string()),
+  error: z.string().nullable(),
+  startedAt: z.number().nullable(),
+  listedAt: z.number().nullable().describe("when everything was in the list"),
+  readAt: z.number().nullable().describe("when everything was read"),
+  files: z.number(),
+  filesRead: z.number().describe("that need no more reading"),
+  bytes: z.number(),
+  bytesRead: z.number(),
+  excluded: z.number(),
+  found: z
+    .array(
+      z.object({
+        agent: z.string(),
+        format: z.string(),
+        roots: z.array(z.string()),
+        sessions: z.number(),
+        subagents: z.number(),
+        states: z.partialRecord(HistoryState, z.number()),
+      }),
+    )
+    .describe("by agent"),
+  problemCount: z.number(),
+});
+export type HistoryScan = z.infer<typeof HistoryScan>;

@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import { ACT } from "./operation-act.ts";
 import { DAEMON } from "./operation-daemon.ts";
+import { HISTORY } from "./operation-history.ts";
 import { READ } from "./operation-read.ts";
 import { TRIGGER } from "./operation-trigger.ts";
 
@@ -8,7 +9,7 @@ export { Health } from "./operation-daemon.ts";
 export type { OperationSpec } from "./operation-spec.ts";
 
 /** Every surface is made from this one table: HTTP, MCP, CLI, client, OpenAPI and the reference. */
-export const OPERATIONS = { ...DAEMON, ...READ, ...ACT, ...TRIGGER } as const;
+export const OPERATIONS = { ...DAEMON, ...READ, ...ACT, ...TRIGGER, ...HISTORY } as const;
 
 export type OperationName = keyof typeof OPERATIONS;
 export type InputOf<N extends OperationName> = z.output<(typeof OPERATIONS)[N]["input"]>;

@@ -105,7 +105,8 @@ export class Rollout implements Service {
   async #append(sessionId: string, events: readonly EventRecord[], compare: boolean): Promise<void> {
     const { store, rolloutPath } = this.#deps;
     const session = await store.read.sessions.byId(sessionId);
-    if (session === null) return;
+    // What was read from disk stands in the agent's own file already.
+    if (session === null || session.origin === "imported") return;
     const lines = await linesOf(store.read, session, events);
     const handle = await openFile(rolloutPath(session));
     try {

@@ -1,4 +1,5 @@
 import type { Profile } from "../contract/index.ts";
+import type { HistoryReader } from "../history/port.ts";
 import type { Deps } from "../kernel/deps.ts";
 
 export interface ProfileChoice {
@@ -14,6 +15,8 @@ export interface OperationDeps extends Deps {
   readonly rolloutPath: (session: { id: string; createdAt: number }) => string;
   /** The profiles there are: built in, of the home, and of this folder's project where it is trusted. */
   readonly profiles: (cwd: string | null) => ProfileChoice | Promise<ProfileChoice>;
+  /** Who reads what agents left on disk; loaded when first asked for. */
+  readonly readers: () => Promise<readonly HistoryReader[]>;
   readonly version: string;
   readonly startedAt: number;
 }

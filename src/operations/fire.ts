@@ -6,6 +6,7 @@ import { newTrigger } from "../kernel/new-trigger.ts";
 import { tellOf } from "../kernel/trigger.ts";
 import type { SessionRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
+import { refuseImported } from "./history.ts";
 import { delivered } from "./prompt.ts";
 import { callerSession, describe, isBelow, refuseGone, resolve } from "./resolve.ts";
 import { keyOwner, refuseReusedKey } from "./start.ts";
@@ -18,6 +19,7 @@ export async function fire(deps: OperationDeps, caller: Caller, input: InputOf<"
   refusePayload(input);
   const self = await callerSession(deps.store.read, caller);
   const target = await targetOf(deps, caller, self, input.id);
+  refuseImported(target);
   await requireReach(deps, self, target, input.type);
   const owner = keyOwner(caller);
   const keyHash = hashOf(JSON.stringify([target.id, input.type, input.payload]));

@@ -4,6 +4,7 @@ import { admit } from "../kernel/admit.ts";
 import { hashOf } from "../kernel/id.ts";
 import type { MessageRecord, SessionRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
+import { refuseImported } from "./history.ts";
 import { describe, refuseGone, requireBelow, resolve } from "./resolve.ts";
 import { keyOwner, refusePrompt, refuseReusedKey } from "./start.ts";
 import { until } from "./until.ts";
@@ -17,6 +18,7 @@ export async function prompt(
   input: InputOf<"prompt">,
 ): Promise<PromptOutput> {
   const session = await resolve(deps, caller, input.id);
+  refuseImported(session);
   refusePrompt(deps, input.prompt);
   const { message, existing } = await send(deps, caller, session, {
     kind: "prompt",
@@ -32,6 +34,7 @@ export async function prompt(
 export async function tell(deps: OperationDeps, caller: Caller, input: InputOf<"tell">): Promise<TellOutput> {
   const session = await resolve(deps, caller, input.id);
   await requireBelow(deps, caller, session);
+  refuseImported(session);
   refusePrompt(deps, input.message);
   const { message, existing } = await send(deps, caller, session, {
     kind: "tell",

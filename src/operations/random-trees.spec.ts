@@ -80,6 +80,7 @@ export async function openWorld(more: Partial<z.input<typeof Config>> = {}): Pro
     rolloutPath: () => path.join(home, "rollout"),
     rolloutFolder: home,
     profiles: () => ({ profiles, untrusted: [] }),
+    readers: async () => [],
     version: "0.0.0",
     startedAt: 0,
     drivers: new Map([["fake", driver]]),

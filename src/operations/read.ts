@@ -132,6 +132,7 @@ export async function list(
     ...(input.agent === undefined ? {} : { agent: input.agent }),
     ...(input.unseen === undefined ? {} : { unseen: input.unseen }),
     ...(input.status === undefined ? {} : { ended: input.status === "ended" }),
+    ...(input.status === "running" || input.status === "waiting" ? { atWork: true } : {}),
     ...(before === null ? {} : { before }),
   });
   const views = await viewSessions(deps, rows);
@@ -189,7 +190,10 @@ function fits(row: SessionRecord, status: "open" | "ended" | "all"): boolean {
 }
 
 function inTreeOrder(rows: readonly SessionRecord[]): SessionRecord[] {
-  const below = Map.groupBy(rows, (row) => row.parentId);
+  // A parent may be of another tree, or have left nothing: then its children come first.
+  const ids = new Set(rows.map((row) => row.id));
+  const isInside = (id: string | null): id is string => id !== null && ids.has(id);
+  const below = Map.groupBy(rows, (row) => (isInside(row.parentId) ? row.parentId : null));
   const walk = (row: SessionRecord): SessionRecord[] => [row, ...(below.get(row.id) ?? []).flatMap(walk)];
   return (below.get(null) ?? []).flatMap(walk);
 }

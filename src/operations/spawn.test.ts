@@ -22,6 +22,7 @@ async function opened(t: TestContext) {
     address: () => "http://here",
     privateFolders: [],
     rolloutPath: ({ id }) => id,
+    readers: async () => [],
     version: "0",
     profiles: () => loadProfiles({ home: tmpdir(), project: null }),
     startedAt: 0,

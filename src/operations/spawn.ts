@@ -10,6 +10,7 @@ import type { NewEntry, Reads, SessionRecord, Tx } from "../store/port.ts";
 import { decideWithin } from "./allowance.ts";
 import type { OperationDeps } from "./deps.ts";
 import { callSeen } from "./inheriting.ts";
+import { refuseImported } from "./history.ts";
 import type { Call } from "./port.ts";
 import { describe, isBelow, refuseGone, resolve } from "./resolve.ts";
 import { decideStart, keyOwner, newSession, refuseReusedKey, type Start } from "./start.ts";
@@ -28,6 +29,7 @@ export async function spawn(
   deps.reached("spawn.parsed");
   const parent = await resolve(deps, caller, input.id);
   await requireSpawner(deps, caller, parent);
+  refuseImported(parent);
   const start = await decideStart(deps, input, parent);
   deps.reached("spawn.decided");
   const key = input.key ?? (input.name === undefined ? call.callId : null);

@@ -8,8 +8,10 @@ import type { OperationDeps } from "./deps.ts";
 import type { Operations } from "./port.ts";
 import { prompt, tell } from "./prompt.ts";
 import { checkpoint } from "./checkpoint.ts";
+import { imported, startImport } from "./history.ts";
 import { inspect } from "./inspect.ts";
 import { models } from "./models.ts";
+import { projectAgent, projects, projectSession } from "./project.ts";
 import { search } from "./search.ts";
 import { subagent } from "./subagent.ts";
 import { createToken, listTokens, revokeToken } from "./token.ts";
@@ -63,6 +65,11 @@ export function createTable(deps: OperationDeps): Operations {
     revokeToken: (caller, input) => revokeToken(deps, caller, input),
     receipt: (caller, input) => read.receipt(deps, caller, input),
     rollout: (caller, input) => read.rollout(deps, caller, input),
+    import: (caller, input) => startImport(deps, caller, input),
+    imported: (caller, input) => imported(deps, caller, input),
+    projects: (caller) => projects(deps, caller),
+    projectSession: (caller, input) => projectSession(deps, caller, input),
+    projectAgent: (caller, input) => projectAgent(deps, caller, input),
     backup: (caller, input) => read.backup(deps, caller, input),
   });
 }

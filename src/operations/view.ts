@@ -1,4 +1,5 @@
 import type { Entry, Message, Session, Turn, Usage } from "../contract/index.ts";
+import { importedStatus } from "../domain/imported.ts";
 import { addUsage } from "../domain/receipt.ts";
 import { redact, redactDeep } from "../domain/redact.ts";
 import { statusOf } from "../domain/session.ts";
@@ -34,9 +35,12 @@ async function viewSession(
   reads: Reads,
   tree: TreeUsage,
 ): Promise<Session> {
-  const facts = await roundFacts(reads, record);
-  const { status, waiting } = statusOf(facts);
-  const queued = await reads.messages.queuedCount(record.id);
+  // An imported session has no inbox and no turns of ours: its evidence says what it does.
+  const isImported = record.origin === "imported";
+  const { status, waiting } = isImported
+    ? importedStatus(record.evidence)
+    : statusOf(await roundFacts(reads, record));
+  const queued = isImported ? 0 : await reads.messages.queuedCount(record.id);
   const spawnPoint =
     record.spawnTurnId === null
       ? null
@@ -66,7 +70,7 @@ async function viewSession(
     outcome: record.outcome,
     outcomeReason: record.outcomeReason,
     endedBy: record.endBy,
-    ready: status === "idle" && queued === 0,
+    ready: status === "idle" && queued === 0 && !isImported,
     evidence: record.evidence,
     seen: record.seen,
     callback: record.callback,

@@ -6,6 +6,7 @@ import type { Commit } from "./port.ts";
 export class Listeners {
   readonly #log: Log;
   readonly #commit = new Set<(commit: Commit) => void>();
+  readonly #ask = new Set<() => void>();
   readonly #probe = new Set<() => Promise<void>>();
   readonly #fragment = new Set<(fragment: Fragment) => void>();
 
@@ -23,6 +24,11 @@ export class Listeners {
     return () => this.#fragment.delete(listener);
   }
 
+  onAsk(listener: () => void): () => void {
+    this.#ask.add(listener);
+    return () => this.#ask.delete(listener);
+  }
+
   onProbe(listener: () => Promise<void>): () => void {
     this.#probe.add(listener);
     return () => this.#probe.delete(listener);
@@ -34,6 +40,10 @@ export class Listeners {
 
   published(fragment: Fragment): void {
     for (const listener of this.#fragment) this.#call(listener, fragment);
+  }
+
+  asked(): void {
+    for (const listener of this.#ask) this.#call(listener, undefined);
   }
 
   async probed(): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Agent, Fragment, MessageStatus } from "../contract/index.ts";
 import type { Visible } from "../domain/scope.ts";
 import type { EntryFound, EntrySearch } from "./found.ts";
+import type { HistoryReads, HistoryWrites, Imports } from "./history-port.ts";
 import type {
   CheckpointRecord,
   Counts,
@@ -17,6 +18,7 @@ import type {
   TurnRecord,
 } from "./record.ts";
 
+export type * from "./history-port.ts";
 export type * from "./record.ts";
 export type * from "./found.ts";
 // A type of the domain's own, so that what decides who sees what and what asks for it cannot differ.
@@ -45,6 +47,7 @@ export interface Store {
   readonly read: Reads;
   readonly feed: FeedReads;
   readonly nodes: Nodes;
+  readonly imports: Imports;
   write<T>(rootId: string, work: (tx: Tx) => Promise<T>): Promise<T>;
   /**
    * Full-text search over entries. It delays nothing else: at most two run at once, each for at most
@@ -87,6 +90,7 @@ export interface Reads {
   readonly retention: RetentionReads;
   readonly leases: LeaseReads;
   readonly tokens: TokenReads;
+  readonly history: HistoryReads;
   readonly trees: { byId(rootId: string): Promise<TreeRecord | null> };
 }
 
@@ -98,6 +102,8 @@ export interface SessionFilter {
   origin?: string;
   agent?: string;
   ended?: boolean;
+  /** Those with an open round, and imported ones that are said to run or to wait. */
+  atWork?: boolean;
   unseen?: boolean;
   /** Created before this session, in the order of creation (createdAt, then id). */
   before?: { createdAt: number; id: string };
@@ -112,6 +118,8 @@ export interface SessionReads {
   /** By id, short id or name; newest first; at most ten. A prefix of an id of eight characters or more counts. */
   byRef(ref: string, visible: Visible): Promise<SessionRecord[]>;
   byKey(caller: string, key: string): Promise<SessionRecord | null>;
+  /** By the agent's own id of it, whoever runs it. */
+  byAgentSession(agent: string | null, agentSessionId: string): Promise<SessionRecord[]>;
   /** The open child of this name, if there is one. */
   openByName(parentId: string, name: string): Promise<SessionRecord | null>;
   /** A child of equal input whose reply was lost since then. */
@@ -288,6 +296,7 @@ export interface Tx extends Reads {
   readonly checkpoints: CheckpointReads & CheckpointWrites;
   readonly retention: RetentionReads & RetentionWrites;
   readonly leases: LeaseReads & LeaseWrites;
+  readonly history: HistoryReads & HistoryWrites;
   readonly tokens: TokenReads & {
     add(token: TokenRecord): Promise<void>;
     revokeOfSession(sessionId: string, at: number): Promise<void>;

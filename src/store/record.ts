@@ -1,5 +1,6 @@
 import type {
   Agent,
+  AgentStatus,
   Answer,
   CallbackConfig,
   Carrier,
@@ -286,4 +287,70 @@ export interface Counts {
   sessions: number;
   /** Trees with an open round in them. */
   families: number;
+}
+
+/**
+ * A session or sub-agent that a reader found on disk. `imported` has a session of its own; `ours` is one
+ * that we run or that is attached, of which only the facts are kept; the others are left out: because
+ * somebody wants that, as the agent's own bookkeeping, or because nothing is in them yet.
+ */
+export interface HistoryRecord {
+  no: number;
+  key: string;
+  node: string;
+  agent: string;
+  /** The agent's own id of it. */
+  agentId: string;
+  format: string;
+  path: string;
+  /** As the reader gave it, and wants it back. */
+  found: Record<string, unknown>;
+  /** The key of the session at the top of its family, whether that is there or not. */
+  familyKey: string;
+  /** Of a sub-agent whose rows stand in another's file: that file's key. */
+  hostKey: string | null;
+  sessionId: string;
+  rootId: string;
+  kind: "imported" | "ours" | "excluded" | "internal" | "empty";
+  stamp: string;
+  /** The stamp up to which it was read; null while only its head and tail were looked at. */
+  readStamp: string | null;
+  sizeBytes: number;
+  readBytes: number;
+  /** Of a sub-agent. */
+  status: AgentStatus | null;
+  /** Sub-agents that calls in this file started and that left no file. */
+  missing: AgentStatus[] | null;
+  badCount: number;
+  bad: { line: number | null; byteOffset: number | null; reason: string }[] | null;
+  problem: string | null;
+  changedAt: number;
+  goneAt: number | null;
+  /** What was learnt: the reader's own facts, opaque here. */
+  facts: Record<string, unknown> | null;
+  /** Where to read on: the reader's own, opaque here. */
+  place: Record<string, unknown> | null;
+}
+
+export interface HistoryKnown extends Pick<
+  HistoryRecord,
+  "no" | "key" | "agentId" | "format" | "path" | "stamp" | "readStamp" | "kind" | "familyKey" | "hostKey"
+> {
+  sessionId: string;
+  rootId: string;
+  goneAt: number | null;
+  sizeBytes: number;
+  readBytes: number;
+  /** Of its session, where there is one: what its evidence says, how deep it stands and in which scope. */
+  state: string | null;
+  depth: number | null;
+  scope: string | null;
+}
+
+/** Somebody asked for what agents left on disk to be read. */
+export interface HistoryAsked {
+  exclude: string[];
+  /** Raised when everything is to be looked at again. */
+  count: number;
+  at: number;
 }

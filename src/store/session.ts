@@ -67,6 +67,7 @@ export const sessions = table<SessionRecord>(
     fixed: ["id", "rootId", "createdAt", "entryCount", "positionCount", "turnCount"],
     derived: [
       { column: "callback_on", from: "callback", value: (record) => (record.callback?.enabled ? 1 : 0) },
+      { column: "evidence_state", from: "evidence", value: (record) => record.evidence?.state ?? "" },
       { column: "parked_on", from: "parked", value: (record) => record.parked?.on ?? null },
       { column: "parked_until", from: "parked", value: (record) => record.parked?.until ?? null },
     ],
@@ -82,6 +83,9 @@ export function sessionReads(q: Query): SessionReads {
     byRef: (ref, visible) => many(byRef(ref, visible)),
     byKey: (caller, key) =>
       one(sql`SELECT ${columns} FROM sessions WHERE key_caller = ${caller} AND key = ${key}`),
+    byAgentSession: (agent, agentSessionId) =>
+      many(sql`SELECT ${columns} FROM sessions
+        WHERE agent_session_id = ${agentSessionId} AND agent = coalesce(${agent}, agent) ORDER BY created_at, id`),
     openByName: (parentId, name) =>
       one(sql`SELECT ${columns} FROM sessions
         WHERE parent_id = ${parentId} AND name = ${redact(name)} AND round_open = 1 AND ended_at IS NULL
@@ -254,6 +258,7 @@ function listed(filter: SessionFilter): Sql {
   if (filter.origin !== undefined) conditions.push(sql`origin = ${filter.origin}`);
   if (filter.agent !== undefined) conditions.push(sql`agent = ${filter.agent}`);
   if (filter.unseen !== undefined) conditions.push(sql`seen = ${filter.unseen ? 0 : 1}`);
+  if (filter.atWork) conditions.push(AT_WORK);
   if (filter.ended !== undefined) {
     conditions.push(raw(filter.ended ? "ended_at IS NOT NULL" : "ended_at IS NULL"));
   }
@@ -264,6 +269,10 @@ function listed(filter: SessionFilter): Sql {
   return sql`SELECT ${sessions.columns} FROM sessions WHERE ${and(conditions)}
     ORDER BY created_at DESC, id DESC LIMIT ${filter.limit}`;
 }
+
+/** Two indexes serve this: those with an open round are few, and so are imported ones at work. */
+const AT_WORK = raw(`(round_open = 1 AND ended_at IS NULL
+  OR origin = 'imported' AND evidence_state IN ('running', 'waiting', 'pending'))`);
 
 /** What the reader's scopes let it see; with no scope at all, nothing. */
 export function within(visible: Visible): Sql {

@@ -1,6 +1,7 @@
 import { checkpointReads, checkpointWrites } from "./checkpoint.ts";
 import { entryReads, entryWrites } from "./entry.ts";
 import type { EntryIndex } from "./entry-index.ts";
+import { historyReads, historyWrites } from "./history.ts";
 import { leaseReads, leaseWrites } from "./lease.ts";
 import { messageReads, messageWrites } from "./message.ts";
 import type { NewEvent, Reads, Tx } from "./port.ts";
@@ -23,6 +24,7 @@ export function readsOver(q: Query): Reads {
     retention: retentionReads(q),
     leases: leaseReads(q),
     tokens: tokenReads(q),
+    history: historyReads(q),
     trees: treeReads(q),
   };
 }
@@ -126,6 +128,10 @@ export class OpenTx implements Tx {
 
   get leases(): Tx["leases"] {
     return (this.#leases ??= { ...leaseReads(this.#q), ...leaseWrites(this.#q, this.rootId) });
+  }
+
+  get history(): Tx["history"] {
+    return { ...historyReads(this.#q), ...historyWrites(this.#q, this.rootId, this.#index) };
   }
 
   get tokens(): Tx["tokens"] {

@@ -7,7 +7,10 @@ import { vectorOf } from "./entry-index.ts";
 const SLICE = 50;
 const PAUSE_MS = 50;
 
-/** Indexes entries from before there was an index, newest first, a few at a time. Another node may do the same. */
+/**
+ * Indexes entries that were written without it (from disk, or before there was one), newest first, a few at a
+ * time. Another node may do the same.
+ */
 export class Indexer {
   readonly #q: Query;
   readonly #log: Log;
@@ -21,7 +24,9 @@ export class Indexer {
   }
 
   start(): void {
+    if (this.#timer !== null || this.#isClosed) return;
     this.#timer = setTimeout(() => {
+      this.#timer = null;
       this.#working = this.#index().catch((error: unknown) =>
         this.#log.warn({ error: String(error) }, "the search index is taken up again at the next start"),
       );

@@ -3,6 +3,7 @@ import { uuidv7 } from "uuidv7";
 import { Refusal } from "../../contract/refusal.ts";
 import type { Log } from "../../log.ts";
 import { eventReads } from "../event.ts";
+import { importsOver } from "../history.ts";
 import { Listeners } from "../listener.ts";
 import type { Store } from "../port.ts";
 import { StoreProblem, StoreUnusable } from "../problem.ts";
@@ -74,7 +75,8 @@ async function storeOver(
   await wakes.listen();
   const searches = new Searches(address, log);
   const indexer = new Indexer(q, log);
-  indexer.start();
+  const told = (): void => indexer.start();
+  told();
   let closing: Promise<void> | null = null;
   return {
     kind: "postgres",
@@ -87,9 +89,9 @@ async function storeOver(
       return { xmin: row?.[0] as number };
     }),
     nodes,
+    imports: importsOver({ node, reader: q, plain: (work) => work(q), listeners, told }),
     async write(rootId, work) {
-      if (closing !== null)
-        throw new Refusal("shutting_down", "The store is being closed; nothing was changed.");
+      if (closing !== null) throw closed("changed");
       const { value, tx } = await queue.run(rootId, () => writeTree(pool, rootId, work));
       if (tx.events.length > 0 || tx.wakes.size > 0) {
         const commit = { rootIds: [rootId], wakes: [...tx.wakes] };
@@ -99,8 +101,7 @@ async function storeOver(
       return value;
     },
     async search(search) {
-      if (closing !== null)
-        throw new Refusal("shutting_down", "The store is being closed; nothing was searched.");
+      if (closing !== null) throw closed("searched");
       return searches.run(search);
     },
     addToken: (token) => tokenWrites(q).add(token),
@@ -127,6 +128,10 @@ async function storeOver(
       .catch((error: unknown) => log.warn({ error: String(error) }, "the node's row stays as it is"));
     await pool.end();
   }
+}
+
+function closed(done: string): Refusal {
+  return new Refusal("shutting_down", `The store is being closed; nothing was ${done}.`);
 }
 
 function readable(error: unknown, address: Address): unknown {

@@ -40,6 +40,44 @@ CREATE TABLE events (
   CONSTRAINT events_pkey PRIMARY KEY (root_id, seq)
 );
 
+CREATE TABLE history_refs (
+  no bigint NOT NULL,
+  ref bigint NOT NULL,
+  idx bigint NOT NULL,
+  CONSTRAINT history_refs_pkey PRIMARY KEY (no, ref)
+);
+
+CREATE TABLE history_sessions (
+  no bigint NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  node text COLLATE "C" NOT NULL,
+  agent text NOT NULL,
+  agent_id text COLLATE "C" NOT NULL,
+  format text NOT NULL,
+  path text NOT NULL,
+  found text NOT NULL,
+  family_key text COLLATE "C" NOT NULL,
+  host_key text COLLATE "C",
+  session_id text COLLATE "C" NOT NULL,
+  root_id text COLLATE "C" NOT NULL,
+  kind text NOT NULL,
+  stamp text NOT NULL,
+  read_stamp text,
+  size_bytes bigint NOT NULL,
+  read_bytes bigint NOT NULL,
+  status text,
+  missing text,
+  bad_count bigint NOT NULL,
+  bad text,
+  problem text,
+  changed_at bigint NOT NULL,
+  gone_at bigint,
+  facts text,
+  place text,
+  CONSTRAINT history_sessions_key_key UNIQUE (key),
+  CONSTRAINT history_sessions_pkey PRIMARY KEY (no)
+);
+
 CREATE TABLE leases (
   session_id text COLLATE "C" NOT NULL,
   root_id text COLLATE "C" NOT NULL,
@@ -182,6 +220,7 @@ CREATE TABLE sessions (
   parked_on text,
   parked_until bigint,
   paused_ms bigint NOT NULL DEFAULT 0,
+  evidence_state text NOT NULL DEFAULT ''::text,
   CONSTRAINT sessions_pkey PRIMARY KEY (id)
 );
 
@@ -273,6 +312,10 @@ CREATE INDEX entries_root ON entries USING btree (root_id);
 CREATE INDEX entries_unindexed ON entries USING btree (at) WHERE (words IS NULL);
 CREATE INDEX entries_words ON entries USING gin (words);
 CREATE INDEX events_xid ON events USING btree (root_id, xid);
+CREATE INDEX history_sessions_bad ON history_sessions USING btree (node) WHERE ((problem IS NOT NULL) OR (bad_count > 0));
+CREATE INDEX history_sessions_family ON history_sessions USING btree (family_key);
+CREATE INDEX history_sessions_root ON history_sessions USING btree (root_id);
+CREATE INDEX history_sessions_session ON history_sessions USING btree (session_id);
 CREATE INDEX leases_node ON leases USING btree (node);
 CREATE INDEX leases_root ON leases USING btree (root_id);
 CREATE UNIQUE INDEX messages_callback ON messages USING btree (session_id, callback_key) WHERE (callback_key IS NOT NULL);
@@ -284,7 +327,10 @@ CREATE UNIQUE INDEX messages_session ON messages USING btree (session_id, "posit
 CREATE INDEX messages_turn ON messages USING btree (turn_id) WHERE (turn_id IS NOT NULL);
 CREATE INDEX receipts_root ON receipts USING btree (root_id);
 CREATE INDEX retention_root ON retention USING btree (root_id);
+CREATE INDEX sessions_agent_session ON sessions USING btree (agent_session_id) WHERE (agent_session_id IS NOT NULL);
+CREATE INDEX sessions_at_work ON sessions USING btree (created_at, id) WHERE ((origin = 'imported'::text) AND (evidence_state = ANY (ARRAY['running'::text, 'waiting'::text, 'pending'::text])));
 CREATE INDEX sessions_created ON sessions USING btree (created_at, id);
+CREATE INDEX sessions_cwd ON sessions USING btree (cwd);
 CREATE UNIQUE INDEX sessions_key ON sessions USING btree (key_caller, key) WHERE (key IS NOT NULL);
 CREATE INDEX sessions_name ON sessions USING btree (name) WHERE (name IS NOT NULL);
 CREATE INDEX sessions_open ON sessions USING btree (root_id, node) WHERE ((round_open = 1) AND (ended_at IS NULL));

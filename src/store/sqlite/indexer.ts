@@ -4,9 +4,6 @@ import { indexedWords } from "../entry-index.ts";
 import { sql, type Query } from "../sql.ts";
 import { addToIndex, docsFor } from "./entry-index.ts";
 
-/** The row of `meta` that says below which row of `entries` nothing is indexed yet. */
-export const UNINDEXED = "unindexed_below";
-
 /** A slice should take this long; how many entries that are is learned from slice to slice. */
 const SLICE_MS = 3;
 const SLICE_MAX = 64;
@@ -18,8 +15,9 @@ const PAGES = 16;
 type Plain = <T>(work: (q: Query) => Promise<T>) => Promise<T>;
 
 /**
- * Tends the index through the lane, in slices: entries from before there was an index, newest first, and
- * the merging of its parts, which FTS5 would otherwise do in the middle of somebody's write.
+ * Tends the index through the lane, in slices: entries that were written without it (from disk, or before
+ * there was one), newest first, and the merging of its parts, which FTS5 would otherwise do in the middle
+ * of somebody's write.
  */
 export class Indexer {
   readonly #plain: Plain;
@@ -37,8 +35,9 @@ export class Indexer {
     this.#log = log;
   }
 
-  /** Takes up what an older version left, or a daemon that was killed in the middle of it. */
+  /** There may be entries without an index: written so, or left by a daemon that was killed meanwhile. */
   start(): void {
+    if (this.#timer !== null || this.#isClosed) return;
     this.#timer = setTimeout(() => this.#work(() => this.#index()), PAUSE_MS);
     this.#timer.unref();
   }
@@ -84,11 +83,11 @@ export class Indexer {
     if (this.#isClosed) return;
     const from = performance.now();
     const indexed = await this.#plain((q) => indexSome(q, this.#slice));
-    if (indexed === null) return;
+    if (indexed === 0) return;
     const tookMs = performance.now() - from;
     this.#slice = tookMs > SLICE_MS ? Math.max(1, this.#slice >> 1) : Math.min(SLICE_MAX, this.#slice + 1);
-    if (indexed === 0) this.#log.info({}, "every entry can be searched");
-    else this.start();
+    this.grown();
+    this.start();
   }
 }
 
@@ -103,25 +102,17 @@ async function changes(q: Query): Promise<number> {
   return (await q.get(sql`SELECT total_changes()`))?.[0] as number;
 }
 
-/** How many were indexed; null where there was nothing to do. The mark moves in the same transaction. */
-async function indexSome(q: Query, limit: number): Promise<number | null> {
-  const mark = await q.get(sql`SELECT value FROM meta WHERE key = ${UNINDEXED}`);
-  if (mark === null) return null;
-  const below = Number(mark[0]);
-  const rows = await q.all(sql`SELECT e.rowid, s.agent, s.scope, e.doc, ${entries.columnsOf("e")}
+/** How many were indexed. */
+async function indexSome(q: Query, limit: number): Promise<number> {
+  const rows = await q.all(sql`SELECT s.agent, s.scope, ${entries.columnsOf("e")}
     FROM entries e JOIN sessions s ON s.id = e.session_id
-    WHERE e.rowid < ${below} ORDER BY e.rowid DESC LIMIT ${limit}`);
-  if (rows.length === 0) {
-    await q.run(sql`DELETE FROM meta WHERE key = ${UNINDEXED}`);
-    return 0;
-  }
+    WHERE e.doc IS NULL ORDER BY e.at DESC LIMIT ${limit}`);
   // Within one write the index wants its numbers in ascending order.
   const found = rows
-    .filter((row) => row[3] === null)
     .map((row) => ({
-      agent: row[1] as string,
-      scope: row[2] as string,
-      record: entries.record(row.slice(4)),
+      agent: row[0] as string,
+      scope: row[1] as string,
+      record: entries.record(row.slice(2)),
     }))
     .toSorted((a, b) => a.record.at - b.record.at);
   const docs = await docsFor(
@@ -134,7 +125,6 @@ async function indexSome(q: Query, limit: number): Promise<number | null> {
       WHERE session_id = ${record.sessionId} AND idx = ${record.index}`);
     await addToIndex(q, doc, indexedWords(record, { agent, scope }));
   }
-  await q.run(sql`UPDATE meta SET value = ${String(rows.at(-1)?.[0])} WHERE key = ${UNINDEXED}`);
   return rows.length;
 }
 

@@ -5,6 +5,7 @@ import { uuidv7 } from "uuidv7";
 import type { Log } from "../../log.ts";
 import type { EntryIndex } from "../entry-index.ts";
 import { eventReads, writeEvents } from "../event.ts";
+import { importsOver } from "../history.ts";
 import { Listeners } from "../listener.ts";
 import type { Store, Tx } from "../port.ts";
 import { StoreCorrupt, StoreProblem, StoreUnusable } from "../problem.ts";
@@ -134,6 +135,7 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
     read: readsOver(reader),
     feed: eventReads(reader, async () => ({ xmin: xids.committed + 1 })),
     nodes: nodesOver({ node, boot, reader, plain }),
+    imports: importsOver({ node, reader, plain, listeners, told: () => indexer.start() }),
     write: (rootId, work) =>
       lane.run(treeWrite({ rootId, writer, index, nextXid: () => ++xids.issued }, work)),
     search: (search) => searches.run(search),

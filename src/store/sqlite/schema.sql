@@ -36,6 +36,8 @@ CREATE UNIQUE INDEX entries_doc ON entries (doc) WHERE doc IS NOT NULL;
 
 CREATE INDEX entries_root ON entries (root_id);
 
+CREATE INDEX entries_unindexed ON entries (at) WHERE doc IS NULL;
+
 CREATE VIRTUAL TABLE entry_index USING fts5 (words, content = '', contentless_delete = 1, tokenize = 'ascii');
 
 CREATE TABLE 'entry_index_config'(k PRIMARY KEY, v) WITHOUT ROWID;
@@ -59,6 +61,50 @@ CREATE TABLE events (
 ) STRICT;
 
 CREATE INDEX events_xid ON events (root_id, xid);
+
+CREATE TABLE history_refs (
+  no INTEGER NOT NULL,
+  ref INTEGER NOT NULL,
+  idx INTEGER NOT NULL,
+  PRIMARY KEY (no, ref)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE history_sessions (
+  no INTEGER PRIMARY KEY,
+  key TEXT NOT NULL UNIQUE,
+  node TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  agent_id TEXT NOT NULL,
+  format TEXT NOT NULL,
+  path TEXT NOT NULL,
+  found TEXT NOT NULL,
+  family_key TEXT NOT NULL,
+  host_key TEXT,
+  session_id TEXT NOT NULL,
+  root_id TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  stamp TEXT NOT NULL,
+  read_stamp TEXT,
+  size_bytes INTEGER NOT NULL,
+  read_bytes INTEGER NOT NULL,
+  status TEXT,
+  missing TEXT,
+  bad_count INTEGER NOT NULL,
+  bad TEXT,
+  problem TEXT,
+  changed_at INTEGER NOT NULL,
+  gone_at INTEGER,
+  facts TEXT,
+  place TEXT
+) STRICT;
+
+CREATE INDEX history_sessions_bad ON history_sessions (node) WHERE problem IS NOT NULL OR bad_count > 0;
+
+CREATE INDEX history_sessions_family ON history_sessions (family_key);
+
+CREATE INDEX history_sessions_root ON history_sessions (root_id);
+
+CREATE INDEX history_sessions_session ON history_sessions (session_id);
 
 CREATE TABLE leases (
   session_id TEXT NOT NULL PRIMARY KEY REFERENCES sessions (id),
@@ -203,9 +249,16 @@ CREATE TABLE sessions (
   key_caller TEXT,
   key_hash TEXT,
   reply_lost_at INTEGER
-, parked TEXT, parked_on TEXT, parked_until INTEGER, paused_ms INTEGER NOT NULL DEFAULT 0) STRICT;
+, parked TEXT, parked_on TEXT, parked_until INTEGER, paused_ms INTEGER NOT NULL DEFAULT 0, evidence_state TEXT NOT NULL DEFAULT '') STRICT;
+
+CREATE INDEX sessions_agent_session ON sessions (agent_session_id) WHERE agent_session_id IS NOT NULL;
+
+CREATE INDEX sessions_at_work ON sessions (created_at, id)
+  WHERE origin = 'imported' AND evidence_state IN ('running', 'waiting', 'pending');
 
 CREATE INDEX sessions_created ON sessions (created_at, id);
+
+CREATE INDEX sessions_cwd ON sessions (cwd);
 
 CREATE UNIQUE INDEX sessions_key ON sessions (key_caller, key) WHERE key IS NOT NULL;
 

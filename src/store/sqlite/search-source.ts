@@ -5,7 +5,6 @@ import type { SearchSource } from "../search.ts";
 import { within } from "../session.ts";
 import { list, sql, type Query, type Sql } from "../sql.ts";
 import { DOCS_PER_SECOND, firstDocOf } from "./entry-index.ts";
-import { UNINDEXED } from "./indexer.ts";
 
 /** How long the number of entries is good enough. */
 const TOTAL_MS = 30_000;
@@ -40,7 +39,7 @@ export function sqliteSource(q: Query, deadline: number): SearchSource<number> {
       return rows.map((row) => ({ key: row[0] as number, row: hitRow(row.slice(1)) }));
     },
     async isWhole() {
-      return (await q.get(sql`SELECT 1 FROM meta WHERE key = ${UNINDEXED}`)) === null;
+      return (await q.get(sql`SELECT 1 FROM entries WHERE doc IS NULL LIMIT 1`)) === null;
     },
     async breathe() {
       if (performance.now() > deadline) throw tooLong();

@@ -1,0 +1,37 @@
+import type { Evidence, HistoryState, Outcome, SessionStatus, Waiting } from "../contract/index.ts";
+
+/** What an imported session does, from the word its evidence has for it. */
+export function importedStatus({ state, at }: Evidence): { status: SessionStatus; waiting: Waiting | null } {
+  switch (state) {
+    case "running":
+      return { status: "running", waiting: null };
+    case "waiting":
+      return { status: "waiting", waiting: { on: "trigger", since: at } };
+    case "pending":
+      return { status: "waiting", waiting: { on: "slot", since: at } };
+    case "cancelled":
+    case "orphaned":
+      return { status: "ended", waiting: null };
+    default:
+      return { status: "idle", waiting: null };
+  }
+}
+
+/** How its last work ended; null where it goes on, or where nobody can tell. */
+export function importedOutcome(state: HistoryState): Outcome | null {
+  switch (state) {
+    case "completed":
+    case "failed":
+    case "cancelled":
+    case "interrupted":
+      return state;
+    case "orphaned":
+      return "interrupted";
+    default:
+      return null;
+  }
+}
+
+export function isAtWork(state: string): boolean {
+  return state === "running" || state === "waiting" || state === "pending";
+}

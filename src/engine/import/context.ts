@@ -1,0 +1,112 @@
+import type { HistoryProblem, HistoryScan } from "../../contract/index.ts";
+import type { HistoryReader, LiveSession, ProcessProbe } from "../../history/port.ts";
+import type { judgeTree } from "../../history/trees.ts";
+import type { Catalog } from "./catalog.ts";
+import type { Link } from "./link.ts";
+import type { ImportOptions, StoreSide } from "./protocol.ts";
+
+/** A reader with the folders it looks into. */
+export interface Reading {
+  readonly reader: HistoryReader;
+  readonly roots: readonly string[];
+}
+
+/** What the parts of the reading thread share. */
+export interface Context {
+  readonly link: Link<StoreSide>;
+  readonly catalog: Catalog;
+  readonly options: ImportOptions;
+  readonly readings: readonly Reading[];
+  readonly judge: typeof judgeTree;
+  readonly live: LiveList;
+  /** By key: when its file was last seen to grow. */
+  readonly grown: Map<string, number>;
+  readonly progress: ProgressKeeper;
+  readonly signal: AbortSignal;
+  exclude: readonly string[];
+  /** What was left out is looked at again. */
+  asksAgain: boolean;
+}
+
+/** How long what was seen of a file says that somebody works on it. */
+const GROWN_MS = 5 * 60_000;
+
+export function seenWorking({ grown }: Context, now: number): Map<string, string> {
+  const seen = new Map<string, string>();
+  for (const [key, at] of grown) {
+    if (now - at > GROWN_MS) grown.delete(key);
+    else seen.set(key, "its file was seen to grow");
+  }
+  return seen;
+}
+
+/** What the agents' own lists say is alive, asked for at most so often. */
+export class LiveList {
+  readonly #probe: ProcessProbe;
+  readonly #freshMs: number;
+  readonly #kept = new Map<string, { at: number; listed: Promise<readonly LiveSession[]> }>();
+
+  constructor(probe: ProcessProbe, freshMs: number) {
+    this.#probe = probe;
+    this.#freshMs = freshMs;
+  }
+
+  of({ reader, roots }: Reading): Promise<readonly LiveSession[]> {
+    const kept = this.#kept.get(reader.format);
+    if (kept !== undefined && Date.now() - kept.at < this.#freshMs) return kept.listed;
+    const asking = Promise.all(roots.map((root) => reader.live(root, this.#probe)));
+    const listed = asking.then((lists) => lists.flat());
+    this.#kept.set(reader.format, { at: Date.now(), listed });
+    return listed;
+  }
+}
+
+const TELL_MS = 250;
+const PROBLEMS_MAX = 200;
+
+export type Counted = Pick<HistoryScan, "found" | "excluded" | "files" | "filesRead" | "bytes" | "bytesRead">;
+
+/** How far everything has come, told a few times a second at most. */
+export class ProgressKeeper {
+  readonly scan: HistoryScan = {
+    enabled: true,
+    phase: "starting",
+    exclude: [],
+    error: null,
+    startedAt: null,
+    listedAt: null,
+    readAt: null,
+    files: 0,
+    filesRead: 0,
+    bytes: 0,
+    bytesRead: 0,
+    excluded: 0,
+    found: [],
+    problemCount: 0,
+  };
+  problems: HistoryProblem[] = [];
+  readonly #link: Link<StoreSide>;
+  readonly #count: () => Counted;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(link: Link<StoreSide>, count: () => Counted) {
+    this.#link = link;
+    this.#count = count;
+  }
+
+  problem(problem: HistoryProblem): void {
+    this.scan.problemCount += 1;
+    if (this.problems.length < PROBLEMS_MAX) this.problems.push(problem);
+  }
+
+  tell(): void {
+    this.#timer ??= setTimeout(() => void this.tellNow(), TELL_MS);
+  }
+
+  async tellNow(): Promise<void> {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    Object.assign(this.scan, this.#count());
+    await this.#link.ask("progress", { scan: this.scan, problems: this.problems });
+  }
+}

@@ -1,0 +1,161 @@
+import type { HistoryReader, ReadBatch } from "../../history/port.ts";
+import type { ReadyEntry } from "../../store/port.ts";
+import { type Knowledge, type Member, stateOf } from "./catalog.ts";
+import type { Link } from "./link.ts";
+import type { EntryBatch, Lineage, StoreSide } from "./protocol.ts";
+import { leftBehindEntry, READ_TEXT_MAX, readyEntry } from "./ready.ts";
+import { redactFacts } from "./row.ts";
+
+export interface ReadRequest {
+  readonly member: Member;
+  readonly reader: HistoryReader;
+  readonly known: Knowledge | undefined;
+  readonly isLive: boolean;
+  readonly signal: AbortSignal;
+  /** The session that entries of a sub-agent inside this file belong to; made when there is none. */
+  readonly inside: (agentId: string, batch: ReadBatch) => Promise<Member>;
+  readonly lineage: (member: Member) => Lineage;
+  readonly onBytes: (bytesRead: number) => void;
+}
+
+/** One write takes no more than this: it must be short. */
+const ENTRIES_MAX = 64;
+const BODY_BYTES_MAX = 192 * 1024;
+/** So many writes are on their way before reading waits for them. */
+const AHEAD_MAX = 6;
+/** After so much of a file, where reading stopped is kept; what comes before is not read again after a crash. */
+const KEEP_BYTES = 8 * 1024 * 1024;
+const BAD_KEPT_MAX = 5;
+
+/** Reads a file from where reading stopped and hands over what is new. Answers what is now known of it. */
+export async function readMember(link: Link<StoreSide>, request: ReadRequest): Promise<Knowledge | null> {
+  const { member, reader, signal, known } = request;
+  if (member.found === null) return null;
+  const sender = new Sender(link, request);
+  const state = known === undefined ? null : stateOf(known);
+  let bad: Bad = known ?? NO_BAD;
+  let last: ReadBatch | null = null;
+  let keptAt = member.readBytes;
+  for await (const batch of reader.read(member.found, state, { textMax: READ_TEXT_MAX, signal })) {
+    last = batch;
+    bad = badAfter(batch.reset ? NO_BAD : bad, batch);
+    await sender.take(batch);
+    request.onBytes(batch.bytesRead);
+    member.readBytes = batch.bytesRead;
+    if (batch.bytesRead - keptAt < KEEP_BYTES) continue;
+    keptAt = batch.bytesRead;
+    await sender.done();
+    await keep(link, member, knowledgeAfter(batch, bad));
+  }
+  await sender.done();
+  return last === null ? (known ?? null) : knowledgeAfter(last, bad);
+}
+
+type Bad = Pick<Knowledge, "bad" | "badCount">;
+const NO_BAD: Bad = { bad: [], badCount: 0 };
+
+/** Where to go on from, durable once everything before it is. */
+async function keep(link: Link<StoreSide>, member: Member, known: Knowledge): Promise<void> {
+  const record = { ...recordOf(known), readBytes: member.readBytes };
+  await link.ask("change", [{ no: member.no, rootId: member.rootId, record, session: null }]);
+}
+
+export function recordOf({ facts, inline, place, badCount, bad }: Knowledge): {
+  facts: Record<string, unknown>;
+  place: Record<string, unknown> | null;
+  badCount: number;
+  bad: Knowledge["bad"];
+} {
+  return {
+    facts: { facts, inline },
+    place: place as unknown as Record<string, unknown> | null,
+    badCount,
+    bad: [...bad],
+  };
+}
+
+function badAfter(before: Bad, batch: ReadBatch): Bad {
+  const lines = batch.bad.map((line) => ({ ...line }));
+  return {
+    badCount: before.badCount + batch.badCount,
+    bad: [...before.bad, ...lines].slice(0, BAD_KEPT_MAX),
+  };
+}
+
+function knowledgeAfter({ state }: ReadBatch, bad: Bad): Knowledge {
+  const { facts, inline, version, position, notes } = state;
+  const inside = Object.entries(inline).map(([id, own]) => [id, redactFacts(own)] as const);
+  return {
+    facts: redactFacts(facts),
+    inline: Object.fromEntries(inside),
+    place: { version, position, notes },
+    badCount: bad.badCount,
+    bad: [...bad.bad],
+  };
+}
+
+/** Entries on their way into the store, each session's in their order. */
+class Sender {
+  readonly #link: Link<StoreSide>;
+  readonly #request: ReadRequest;
+  readonly #ahead = new Set<Promise<void>>();
+  #failure: Error | null = null;
+
+  constructor(link: Link<StoreSide>, request: ReadRequest) {
+    this.#link = link;
+    this.#request = request;
+  }
+
+  async take(batch: ReadBatch): Promise<void> {
+    const { member } = this.#request;
+    const now = Math.round(batch.state.facts.lastAt ?? Date.now());
+    const bySession = new Map<string | null, ReadyEntry[]>();
+    const of = (inlineId: string | null): ReadyEntry[] => {
+      const list = bySession.get(inlineId) ?? [];
+      bySession.set(inlineId, list);
+      return list;
+    };
+    for (const entry of batch.entries) of(entry.inlineId).push(readyEntry(entry));
+    for (const left of batch.leftBehind) {
+      const isSubagent = left.inlineId !== null || batch.state.facts.isSubagent;
+      of(left.inlineId).push(leftBehindEntry(left, isSubagent, now));
+    }
+    for (const [inlineId, entries] of bySession) {
+      const target = inlineId === null ? member : await this.#request.inside(inlineId, batch);
+      if (target.kind === "imported") await this.#send(target, entries);
+    }
+  }
+
+  async done(): Promise<void> {
+    await Promise.all(this.#ahead);
+    if (this.#failure !== null) throw this.#failure;
+  }
+
+  async #send({ no, sessionId, rootId, ...member }: Member, entries: readonly ReadyEntry[]): Promise<void> {
+    const { isLive } = this.#request;
+    const lineage = this.#request.lineage({ no, sessionId, rootId, ...member });
+    for (const slice of slicesOf(entries)) {
+      const batch: EntryBatch = { no, sessionId, rootId, entries: slice, isLive, lineage };
+      const sent: Promise<void> = this.#link
+        .ask("append", batch)
+        .catch((error: unknown) => void (this.#failure ??= error as Error))
+        .finally(() => this.#ahead.delete(sent));
+      this.#ahead.add(sent);
+      if (this.#ahead.size >= AHEAD_MAX) await Promise.race(this.#ahead);
+      if (this.#failure !== null) throw this.#failure;
+    }
+  }
+}
+
+function* slicesOf(entries: readonly ReadyEntry[]): Generator<ReadyEntry[]> {
+  let slice: ReadyEntry[] = [];
+  let bytes = 0;
+  for (const entry of entries) {
+    slice.push(entry);
+    bytes += entry.body.length;
+    if (slice.length < ENTRIES_MAX && bytes < BODY_BYTES_MAX) continue;
+    yield slice;
+    [slice, bytes] = [[], 0];
+  }
+  if (slice.length > 0) yield slice;
+}

@@ -1,0 +1,142 @@
+import type { Worker } from "node:worker_threads";
+import type { HistoryProblem, HistoryScan } from "../contract/index.ts";
+import type { Place } from "../history/port.ts";
+import type { EngineDeps, Service } from "./deps.ts";
+import type { Link } from "./import/link.ts";
+import type { ImportOptions, ReaderSide } from "./import/protocol.ts";
+
+/** How long after the start it begins, so that a start is not slower for it. */
+const BEGIN_MS = 500;
+const SCAN_MS = 15_000;
+const PROBE_MS = 3_000;
+const STOP_MS = 2_000;
+const RESTART_MS = 10_000;
+
+/**
+ * Keeps what agents left on disk in the store, from the day somebody asks for it. All reading is done in a
+ * thread of its own, which is started by the first need and asks this one for every write.
+ */
+export class Importer implements Service {
+  readonly name = "importer";
+  readonly #deps: EngineDeps;
+  readonly #place: Place;
+  #thread: { worker: Worker; link: Link<ReaderSide> } | null = null;
+  #starting: Promise<void> | null = null;
+  #off: () => void = () => undefined;
+  #timer: NodeJS.Timeout | null = null;
+  #count = 0;
+  #isStopped = false;
+
+  constructor(deps: EngineDeps, place: Place) {
+    this.#deps = deps;
+    this.#place = place;
+  }
+
+  async run(): Promise<void> {
+    this.#off = this.#deps.store.imports.onAsk(() => void this.#asked());
+    this.#timer = setTimeout(() => void this.#begin(), BEGIN_MS);
+    this.#timer.unref();
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#off();
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    await this.#starting?.catch(() => undefined);
+    const thread = this.#thread;
+    this.#thread = null;
+    if (thread === null) return;
+    const late = new Promise((resolve) => setTimeout(resolve, STOP_MS).unref());
+    await Promise.race([thread.link.ask("stop", null).catch(() => undefined), late]);
+    thread.link.close("the daemon goes down");
+    await thread.worker.terminate();
+  }
+
+  async #begin(): Promise<void> {
+    const asked = await this.#deps.store.imports.asked();
+    if (!this.#deps.config.history.enabled && asked === null) return;
+    await this.#start(asked?.exclude ?? []);
+    this.#count = asked?.count ?? 0;
+  }
+
+  /** Somebody asks: the first time it starts, every further time everything is looked at. */
+  async #asked(): Promise<void> {
+    try {
+      const asked = await this.#deps.store.imports.asked();
+      if (asked === null || this.#isStopped) return;
+      const isRunning = this.#thread !== null || this.#starting !== null;
+      await this.#start(asked.exclude);
+      const isNew = asked.count !== this.#count;
+      this.#count = asked.count;
+      if (isRunning && isNew) await this.#thread?.link.ask("look", this.#excluded(asked.exclude));
+    } catch (error) {
+      this.#deps.log.error({ err: error }, "what agents left on disk was not looked at");
+    }
+  }
+
+  #start(exclude: readonly string[]): Promise<void> {
+    return (this.#starting ??= this.#open(exclude).catch((error: unknown) => {
+      this.#starting = null;
+      throw error;
+    }));
+  }
+
+  async #open(exclude: readonly string[]): Promise<void> {
+    const [threads, { Link: OpenLink }, { storeSide }] = await Promise.all([
+      import("node:worker_threads"),
+      import("./import/link.ts"),
+      import("./import/commit.ts"),
+    ]);
+    if (this.#isStopped) return;
+    const { store, config, log, now } = this.#deps;
+    const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+    const options: ImportOptions = {
+      place: this.#place,
+      roots: config.history.roots,
+      exclude: this.#excluded(exclude),
+      node: store.node,
+      scope: config.history.scope,
+      scanMs: SCAN_MS,
+      probeMs: PROBE_MS,
+    };
+    const worker = new threads.Worker(new URL(`./import/worker.${extension}`, import.meta.url), {
+      workerData: options,
+      execArgv: process.execArgv,
+    });
+    const link = new OpenLink<ReaderSide>((packet) => worker.postMessage(packet), storeSide(store, now));
+    worker.on("message", link.take);
+    worker.once("error", (error) => this.#failed(error));
+    worker.once("exit", () => {
+      link.close("the reading thread has ended");
+      if (this.#thread?.worker === worker) this.#thread = null;
+    });
+    worker.unref();
+    this.#thread = { worker, link };
+    log.info({ node: store.node }, "what agents left on disk is being read");
+  }
+
+  /** A bug in a reader ends its thread, not the daemon; it begins again after a while. */
+  #failed(error: unknown): void {
+    this.#deps.log.error({ err: error }, "the thread that reads agents' files has failed");
+    this.#starting = null;
+    this.#thread = null;
+    if (this.#isStopped) return;
+    const reason = error instanceof Error ? error.message : String(error);
+    void this.#tell(reason);
+    this.#timer = setTimeout(() => void this.#begin(), RESTART_MS);
+    this.#timer.unref();
+  }
+
+  async #tell(error: string): Promise<void> {
+    const { imports } = this.#deps.store;
+    const progress = await imports.scan();
+    const problems: readonly HistoryProblem[] = progress?.problems ?? [];
+    if (progress === null) return;
+    const scan: HistoryScan = { ...progress.scan, phase: "failed", error };
+    await imports.publish({ scan, problems });
+  }
+
+  #excluded(asked: readonly string[]): string[] {
+    return [...this.#deps.config.history.exclude, ...asked];
+  }
+}

@@ -1,0 +1,82 @@
+import type { Caller, HistoryProblem, HistoryScan, InputOf, OutputOf } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
+import type { HistoryRecord } from "../store/port.ts";
+import type { OperationDeps } from "./deps.ts";
+
+/** Asks for what agents left on disk: durable, then the engine is told. */
+export async function startImport(
+  deps: OperationDeps,
+  _caller: Caller,
+  input: InputOf<"import">,
+): Promise<OutputOf<"import">> {
+  const { imports } = deps.store;
+  const before = await imports.asked();
+  await imports.ask({
+    exclude: input.exclude ?? before?.exclude ?? [],
+    count: (before?.count ?? 0) + 1,
+    at: deps.now(),
+  });
+  return scanOf(deps);
+}
+
+export async function imported(
+  deps: OperationDeps,
+  _caller: Caller,
+  input: InputOf<"imported">,
+): Promise<OutputOf<"imported">> {
+  const progress = await deps.store.imports.scan();
+  const rows = await deps.store.read.history.problems(deps.store.node, input.problems);
+  const problems = [...(progress?.problems ?? []), ...rows.map(problemOf)];
+  return { scan: await scanOf(deps), problems: problems.slice(0, input.problems) };
+}
+
+function problemOf({ format, path, problem, bad, badCount }: HistoryRecord): HistoryProblem {
+  if (problem !== null) return { format, path, reason: problem, badLines: 0 };
+  const [first] = bad ?? [];
+  const where = first?.line == null ? "" : `line ${first.line} `;
+  const more = badCount > 1 ? `, and ${badCount - 1} more like it` : "";
+  return {
+    format,
+    path,
+    reason: `${where}${first?.reason ?? "could not be read"}${more}`,
+    badLines: badCount,
+  };
+}
+
+async function scanOf(deps: OperationDeps): Promise<HistoryScan> {
+  const { history } = deps.config;
+  const asked = await deps.store.imports.asked();
+  const progress = await deps.store.imports.scan();
+  const enabled = history.enabled || asked !== null;
+  const exclude = [...history.exclude, ...(asked?.exclude ?? [])];
+  if (progress !== null) {
+    const isBehind = asked !== null && (progress.scan.startedAt ?? 0) < asked.at;
+    return { ...progress.scan, enabled, exclude, ...(isBehind ? { phase: "starting" as const } : {}) };
+  }
+  return {
+    enabled,
+    phase: enabled ? "starting" : "off",
+    exclude,
+    error: null,
+    startedAt: null,
+    listedAt: null,
+    readAt: null,
+    files: 0,
+    filesRead: 0,
+    bytes: 0,
+    bytesRead: 0,
+    excluded: 0,
+    found: [],
+    problemCount: 0,
+  };
+}
+
+/** Nobody works off the inbox of a session that was only read from disk. */
+export function refuseImported(session: { origin: string; shortId: string; agent: string }): void {
+  if (session.origin !== "imported") return;
+  throw new Refusal(
+    "not_available",
+    `Session ${session.shortId} was read from disk: Kinfold does not run it, so nothing can be sent to it. Go on with it in ${session.agent} itself, or start a new session.`,
+    { sessionId: session.shortId },
+  );
+}
