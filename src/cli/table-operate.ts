@@ -30,6 +30,25 @@ export const OPERATE: readonly CommandRow[] = [
     load: () => import("./commands/down.ts"),
   },
   {
+    name: "import",
+    summary: "Read the sessions that agents left on disk, and keep up with them from then on.",
+    about:
+      "Claude Code, Codex, OpenCode and Gemini CLI: their sessions and sub-agents, with a state that can be defended. Nothing of theirs is ever written to. Ctrl-C leaves the reading to the daemon.",
+    args: [],
+    options: [
+      {
+        flags: "--exclude <folders>",
+        summary: "project folders to leave out, as globs separated by commas; what is there already stays",
+      },
+    ],
+    examples: [
+      ["kinfold import", "everything, and say what was found"],
+      ["kinfold import --exclude '~/private/**,/tmp/**'", "all but these"],
+    ],
+    exits: ["done", "failed", "noDaemon"],
+    load: () => import("./commands/import.ts"),
+  },
+  {
     name: "mcp",
     summary: "Serve the tools to an agent over standard input and output.",
     about:

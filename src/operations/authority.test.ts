@@ -215,6 +215,8 @@ function personOnly(name: OperationName, { id }: Node): Record<string, unknown> 
       return { id, title: "mine" };
     case "listTriggers":
     case "listTokens":
+    case "import":
+    case "imported":
       return {};
     case "revokeToken":
       return { id: "none" };

@@ -1,6 +1,7 @@
 import type { Call } from "../call.ts";
 import { checkAgents } from "../check-agents.ts";
 import { checkDaemon } from "../check-daemon.ts";
+import { checkHistory } from "../check-history.ts";
 import { checkMachine } from "../check-machine.ts";
 
 /** One thing that was looked at. `advice` says what to do where it is not well. */
@@ -17,7 +18,8 @@ export async function run(call: Call): Promise<number> {
   const machine = await checkMachine(call);
   const { checks, connection } = await checkDaemon(call);
   const agents = await checkAgents(call, connection);
-  const all = [...machine, ...checks, ...agents];
+  const history = await checkHistory(call, connection);
+  const all = [...machine, ...checks, ...agents, ...history];
   const isWell = all.every((check) => check.ok || check.optional);
   if (call.io.json) {
     call.io.answer({ ok: isWell, checks: all });

@@ -147,7 +147,7 @@ export function countAll(catalog: Catalog, readings: readonly Reading[]): Counte
   for (const member of catalog.members.values()) {
     if (member.goneAt !== null) continue;
     if (member.kind === "excluded") counted.excluded += 1;
-    if (member.kind === "excluded" || member.kind === "internal") continue;
+    if (member.kind !== "imported" && member.kind !== "ours") continue;
     if (member.hostKey === null) {
       counted.files += 1;
       counted.bytes += member.sizeBytes;

@@ -51,6 +51,22 @@ export class Desk {
     );
   }
 
+  /** Somebody asked: it is told how far this look has come, as it was with the first. */
+  async lookAsked(): Promise<void> {
+    const { progress } = this.#context;
+    Object.assign(progress.scan, { startedAt: Date.now(), phase: "listing", error: null });
+    await progress.tellNow();
+    await this.look();
+    const isReading = this.#reading !== null;
+    const done = isReading ? {} : { readAt: Date.now() };
+    Object.assign(progress.scan, {
+      phase: isReading ? "reading" : "watching",
+      listedAt: Date.now(),
+      ...done,
+    });
+    await progress.tellNow();
+  }
+
   /** Looks at everything; whoever asks meanwhile gets the next look. */
   look(): Promise<void> {
     if (this.#scanning !== null) {

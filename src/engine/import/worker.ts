@@ -23,7 +23,7 @@ const handlers: ReaderSide = {
     context.asksAgain = JSON.stringify(exclude) !== JSON.stringify(context.exclude);
     context.exclude = exclude;
     await started;
-    await desk.look();
+    await desk.lookAsked();
     context.asksAgain = false;
   },
   async stop() {

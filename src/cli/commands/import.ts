@@ -1,0 +1,100 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { HistoryProblem, HistoryScan } from "../../contract/index.ts";
+import type { Call } from "../call.ts";
+import { type Client, openConnection } from "../connection.ts";
+import { Failure } from "../failure.ts";
+import { inlineBlock } from "../screen.ts";
+import { bytes, clip, count, duration, oneLine } from "../text.ts";
+
+const ASK_MS = 150;
+const PROBLEMS_SHOWN = 5;
+const BAR_MAX = 40;
+
+export async function run(call: Call): Promise<number> {
+  const { client } = await openConnection(call);
+  const exclude = call.flags.text("exclude");
+  const globs = exclude?.split(",").map((each) => each.trim());
+  await client.import(globs === undefined ? {} : { exclude: globs.filter((each) => each !== "") });
+  const leave = (): void => {
+    call.io.note("\nThe daemon goes on reading. How far it is: kinfold import");
+    process.exit(130);
+  };
+  process.once("SIGINT", leave);
+  const scan = await follow(client, call);
+  process.off("SIGINT", leave);
+  const { problems } = await client.imported({ problems: 1000 });
+  if (call.io.json) call.io.answer({ scan, problems });
+  else for (const line of summary(scan, problems, call)) call.io.line(line);
+  return scan.phase === "failed" ? 1 : 0;
+}
+
+/** Asks until everything is read; on a terminal a bar is drawn meanwhile. */
+async function follow(client: Client, call: Call): Promise<HistoryScan> {
+  const block = call.io.tty ? inlineBlock(call.io.stdout) : null;
+  try {
+    for (;;) {
+      const { scan } = await client.imported({});
+      block?.draw(progressLines(scan, call));
+      if (scan.phase === "failed" || scan.error !== null) throw unread(scan);
+      if (scan.phase === "watching") {
+        block?.draw([]);
+        return scan;
+      }
+      await pause(ASK_MS);
+    }
+  } finally {
+    block?.end();
+  }
+}
+
+function unread(scan: HistoryScan): Failure {
+  return new Failure(
+    "failed",
+    `Reading stopped: ${oneLine(scan.error ?? "the thread that reads has failed")}`,
+    {
+      code: "import_failed",
+      next: ["It is tried again by itself. The daemon's log: kinfold logs", "This machine: kinfold doctor"],
+    },
+  );
+}
+
+function progressLines(scan: HistoryScan, call: Call): string[] {
+  const { columns, paint } = call.io;
+  if (scan.phase === "starting" || scan.phase === "listing") {
+    const found = scan.files === 0 ? "" : ` ${count(scan.files, "session")} so far`;
+    return [clip(`Looking at what agents left on disk …${found}`, columns())];
+  }
+  const done = scan.bytes === 0 ? 1 : scan.bytesRead / scan.bytes;
+  const width = Math.max(10, Math.min(BAR_MAX, columns() - 50));
+  const filled = Math.round(done * width);
+  const bar = `${paint("green", "█".repeat(filled))}${paint("soft", "░".repeat(width - filled))}`;
+  const part = `${bytes(scan.bytesRead)} of ${bytes(scan.bytes)}, ${scan.filesRead} of ${count(scan.files, "file")}`;
+  return [`${bar} ${Math.floor(done * 100)} %  ${paint("soft", part)}`];
+}
+
+function summary(scan: HistoryScan, problems: readonly HistoryProblem[], call: Call): string[] {
+  const { paint } = call.io;
+  const lines: string[] = [];
+  for (const { agent, sessions, subagents, states } of scan.found) {
+    const with_ = subagents === 0 ? "" : ` with ${count(subagents, "sub-agent")}`;
+    const words = Object.entries(states).toSorted(([, a], [, b]) => b - a);
+    const told = words.map(([state, number]) => `${number} ${state}`).join(", ");
+    lines.push(`${paint("bold", oneLine(agent))}  ${count(sessions, "session")}${with_}: ${told}`);
+  }
+  if (scan.found.length === 0) lines.push("Nothing was found: no agent has left a session on this disk.");
+  if (scan.excluded > 0) lines.push(paint("soft", `${count(scan.excluded, "file")} left out, as you asked.`));
+  if (problems.length > 0) {
+    lines.push("", `${count(problems.length, "file")} could not be read, or not all of it:`);
+    for (const { path, reason } of problems.slice(0, PROBLEMS_SHOWN))
+      lines.push(`  ${oneLine(path)}: ${oneLine(reason)}`);
+    if (problems.length > PROBLEMS_SHOWN) lines.push("  The rest: kinfold doctor");
+  }
+  const tookMs = (scan.readAt ?? 0) - (scan.startedAt ?? 0);
+  const took = tookMs > 0 ? ` in ${duration(tookMs)}` : "";
+  lines.push(
+    "",
+    paint("soft", `${bytes(scan.bytes)} read${took}. From now on the daemon keeps up by itself.`),
+  );
+  lines.push(paint("soft", "Look: kinfold ls --all   Find: kinfold search …"));
+  return lines;
+}
