@@ -76,10 +76,10 @@ function summary(scan: HistoryScan, problems: readonly HistoryProblem[], call: C
   const { paint } = call.io;
   const lines: string[] = [];
   for (const { agent, sessions, subagents, states } of scan.found) {
-    const with_ = subagents === 0 ? "" : ` with ${count(subagents, "sub-agent")}`;
+    const below = subagents === 0 ? "" : ` with ${count(subagents, "sub-agent")}`;
     const words = Object.entries(states).toSorted(([, a], [, b]) => b - a);
     const told = words.map(([state, number]) => `${number} ${state}`).join(", ");
-    lines.push(`${paint("bold", oneLine(agent))}  ${count(sessions, "session")}${with_}: ${told}`);
+    lines.push(`${paint("bold", oneLine(agent))}  ${count(sessions, "session")}${below}: ${told}`);
   }
   if (scan.found.length === 0) lines.push("Nothing was found: no agent has left a session on this disk.");
   if (scan.excluded > 0) lines.push(paint("soft", `${count(scan.excluded, "file")} left out, as you asked.`));
