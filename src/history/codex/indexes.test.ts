@@ -84,7 +84,13 @@ describe("what Codex keeps beside its sessions", () => {
     made.exec(
       `INSERT INTO thread_spawn_edges VALUES ('${TOP}', '${CHILD}', 'open'), ('${CHILD}', '${TOP}', 'open')`,
     );
+    made.exec(`INSERT INTO threads VALUES ('${DEEP}', 'x', NULL, NULL)`);
     made.close();
+    const found = await discoverAll(codex, root);
+    assert.deepEqual(
+      found.map(({ rootKey }) => rootKey),
+      [null, null, null],
+    );
     const { readings } = await readRoot(root);
     assert.deepEqual([readings.get(TOP)?.state.facts.isSubagent, readings.size], [false, 3]);
     const other = await fs.mkdtemp(join(folder, "root-"));

@@ -32,12 +32,13 @@ export async function readIndexes(root: string): Promise<Indexed> {
     of(id) {
       const edge = edges.get(id) ?? null;
       const thread = threads.get(id) ?? null;
-      const isSubagent = edge !== null || thread?.isSubagent === true;
+      const isSubagent = edge !== null || thread?.source === "subagent";
       return {
         title: thread?.name ?? names.get(id) ?? null,
         isSubagent,
         parentId: edge?.parentId ?? null,
-        rootId: edge === null ? (thread === null || isSubagent ? null : id) : topOf(id, edges),
+        // Older rows do not say what they are, and then only the file does.
+        rootId: edge === null ? (thread?.source === "user" ? id : null) : topOf(id, edges),
         closed: edge?.closed ?? false,
       };
     },
@@ -46,7 +47,7 @@ export async function readIndexes(root: string): Promise<Indexed> {
 
 interface Thread {
   readonly name: string | null;
-  readonly isSubagent: boolean;
+  readonly source: string | null;
 }
 
 interface Edge {
@@ -111,8 +112,8 @@ function threadsIn(table: Table | null): Map<string, Thread> {
   for (const row of table?.rows() ?? []) {
     const id = row.text("id")?.toLowerCase();
     const name = row.text("name");
-    const isSubagent = row.text("thread_source") === "subagent";
-    if (id) threads.set(id, { name: name ? oneLine(name, 200) : null, isSubagent });
+    const source = row.text("thread_source");
+    if (id) threads.set(id, { name: name ? oneLine(name, 200) : null, source });
   }
   return threads;
 }
