@@ -106,6 +106,17 @@ describe("the words for a session at rest", () => {
   });
 });
 
+describe("the words for what agents left on disk", () => {
+  it("say that its end is not known, and what is", () => {
+    const left = { status: "idle", origin: "imported", outcome: null } as const;
+    assert.equal(
+      words({ ...left, evidence: evidence("nothing but a prompt", 0, "unknown") }),
+      "? unknown: nothing but a prompt",
+    );
+    assert.equal(words({ ...left, evidence: evidence("", 0, "orphaned") }), "? orphaned");
+  });
+});
+
 describe("what stands around a session", () => {
   const id = (n: number) => `01900000-0000-7000-8000-00000000000${n}`;
   it("counts only open children that will call back", () => {

@@ -128,9 +128,19 @@ function atRest(session: Session): StateWords {
     case "interrupted":
       return { glyph: "↯", words: withReason("interrupted", session), colour: "amber" };
     case null:
-      return { glyph: "○", words: "idle", colour: null };
+      return UNSURE.has(session.evidence.state)
+        ? unsure(session)
+        : { glyph: "○", words: "idle", colour: null };
   }
 }
+
+/** What agents left on disk does not always say how it ended: then the evidence stands in place of a word. */
+function unsure({ evidence }: Session): StateWords {
+  const reason = oneLine(evidence.reason);
+  return { glyph: "?", words: reason === "" ? evidence.state : `${evidence.state}: ${reason}`, colour: null };
+}
+
+const UNSURE = new Set(["unknown", "orphaned", "pending"]);
 
 function withReason(word: string, session: Session): string {
   const reason = oneLine(session.outcomeReason ?? "").replace(
@@ -159,6 +169,6 @@ function isBefore(other: Session, session: Session): boolean {
   return a < b || (a === b && other.id < session.id);
 }
 
-const MARKED = new Set(["◆", "✕", "↯"]);
+const MARKED = new Set(["◆", "✕", "↯", "?"]);
 const QUIET_MS = 600_000;
 const FRESH_MS = 2_000;
