@@ -13,6 +13,7 @@ import { lane } from "./lane.ts";
 import { mcpSpawn } from "./mcp-spawn.ts";
 import type { Measurement, Row } from "./measurement.ts";
 import { recovery } from "./recovery.ts";
+import { search } from "./search.ts";
 import { sessionMemory } from "./session-memory.ts";
 import { settleToStart } from "./settle-to-start.ts";
 import { spawn } from "./spawn.ts";
@@ -30,6 +31,7 @@ const MEASUREMENTS: readonly Measurement[] = [
   entries,
   recovery,
   lane,
+  search,
 ];
 /** Load per core from which on a run measures its neighbours as well. */
 const BUSY = 1.5;
