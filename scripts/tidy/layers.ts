@@ -40,6 +40,7 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
       "entry-index.ts": ["domain/words.ts"],
       "search.ts": [
         "domain/words.ts",
+        "domain/search-find.ts",
         "domain/search-near.ts",
         "domain/search-rank.ts",
         "domain/search-snippet.ts",

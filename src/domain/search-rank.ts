@@ -1,4 +1,4 @@
-import type { Term } from "./search-query.ts";
+import type { Found } from "./search-find.ts";
 
 /** One term's entries, newest first. */
 export interface TermList<K> {
@@ -7,13 +7,6 @@ export interface TermList<K> {
   readonly isCut: boolean;
   /** What part of all entries holds the term, as far as is known. */
   readonly share: number;
-}
-
-/** A match of a term: from which word to which, the last not included. */
-export interface Match {
-  readonly term: number;
-  readonly from: number;
-  readonly to: number;
 }
 
 /** A term that few entries hold says more. */
@@ -49,33 +42,38 @@ function likely(unknown: readonly { before: number; sum: number }[], at: number)
   return sum;
 }
 
-/** Okapi BM25 over one entry's words, more where words of the query stand side by side, less with age. */
+/** Okapi BM25 over one entry's text, more where words of the query stand side by side, less with age. */
 export function scoreOf(
-  of: { matches: readonly Match[]; words: number; ageMs: number; has?: ReadonlySet<number> },
+  of: { text: string; found: readonly Found[]; ageMs: number; has: ReadonlySet<number> },
   weights: readonly number[],
 ): number {
   const counts = weights.map(() => 0);
-  for (const { term } of of.matches) counts[term] = (counts[term] ?? 0) + 1;
+  for (const { term } of of.found) counts[term] = (counts[term] ?? 0) + 1;
   // A term that stands beyond what was read of a long entry is there once at least.
-  for (const term of of.has ?? []) counts[term] = Math.max(1, counts[term] ?? 0);
-  const norm = K1 * (1 - B + (B * of.words) / WORDS_USUAL);
+  for (const term of of.has) counts[term] = Math.max(1, counts[term] ?? 0);
+  const norm = K1 * (1 - B + (B * of.text.length) / LENGTH_USUAL);
   const sum = counts.reduce(
     (total, count, term) => total + ((weights[term] ?? 0) * count * (K1 + 1)) / (count + norm),
     0,
   );
-  return (sum + adjacency(of.matches, weights)) * recency(of.ageMs);
+  return (sum + adjacency(of, weights)) * recency(of.ageMs);
 }
 
 /** Pairs of the query's neighbours that are neighbours here too, each counted once. */
-function adjacency(matches: readonly Match[], weights: readonly number[]): number {
+function adjacency(of: { text: string; found: readonly Found[] }, weights: readonly number[]): number {
   const pairs = new Set<number>();
-  for (const [at, match] of matches.entries()) {
-    const next = matches[at + 1];
-    if (next !== undefined && next.from === match.to && next.term === match.term + 1) pairs.add(match.term);
+  for (const [at, { term, end }] of of.found.entries()) {
+    const next = of.found[at + 1];
+    if (next?.term === term + 1 && isNothing(of.text.slice(end, next.start))) pairs.add(term);
   }
   let sum = 0;
   for (const term of pairs) sum += Math.min(weights[term] ?? 0, weights[term + 1] ?? 0);
   return sum * NEIGHBOURS;
+}
+
+/** What stands between two words that are side by side. */
+function isNothing(between: string): boolean {
+  return between.length <= GAP_MAX && !/[\p{L}\p{N}]/u.test(between);
 }
 
 /** From 1 for what is new down to a half for what is old. */
@@ -83,40 +81,11 @@ function recency(ageMs: number): number {
   return 0.5 + 0.5 * 2 ** (-Math.max(0, ageMs) / HALF_MS);
 }
 
-/** Every place where a term stands among the words, in the order of the text. */
-export function matchesIn(words: readonly string[], terms: readonly Term[]): Match[] {
-  const exact = new Map<string, number[]>();
-  const prefixes: number[] = [];
-  for (const [index, { words: wanted, isPrefix }] of terms.entries()) {
-    const first = wanted[0] ?? "";
-    if (isPrefix && wanted.length === 1) prefixes.push(index);
-    else exact.set(first, [...(exact.get(first) ?? []), index]);
-  }
-  const matches: Match[] = [];
-  for (const [from, word] of words.entries()) {
-    for (const term of exact.get(word) ?? []) {
-      const wanted = terms[term]!;
-      if (standsAt(words, from, wanted)) matches.push({ term, from, to: from + wanted.words.length });
-    }
-    for (const term of prefixes) {
-      if (word.startsWith(terms[term]?.words[0] ?? "")) matches.push({ term, from, to: from + 1 });
-    }
-  }
-  return matches;
-}
-
-function standsAt(words: readonly string[], from: number, { words: wanted, isPrefix }: Term): boolean {
-  const last = wanted.length - 1;
-  return wanted.every((word, at) => {
-    const there = words[from + at] ?? "";
-    return at === last && isPrefix ? there.startsWith(word) : there === word;
-  });
-}
-
 const K1 = 1.2;
 const B = 0.75;
-/** An entry of this many words is neither short nor long. */
-const WORDS_USUAL = 90;
+/** An entry of this many characters is neither short nor long. */
+const LENGTH_USUAL = 600;
+const GAP_MAX = 8;
 const NEIGHBOURS = 0.5;
 const HALF_MS = 30 * 86_400_000;
 /** No share is known better than this. */

@@ -1,6 +1,5 @@
+import { type Found, findTerms } from "./search-find.ts";
 import type { Term } from "./search-query.ts";
-import { matchesIn } from "./search-rank.ts";
-import { type Span, spansOf } from "./words.ts";
 
 export interface Snippet {
   /** One line. */
@@ -12,33 +11,20 @@ export interface Snippet {
 const LENGTH = 200;
 /** What stands before the first mark. */
 const LEAD = 50;
+/** How far a space may be for it. */
+const SPACE_MAX = 24;
 
 /** The part of a text in which most of the terms stand, on one line, with their places. */
 export function snippetOf(text: string, terms: readonly Term[]): Snippet {
-  const spans = [...spansOf(text)];
-  const matches = matchesIn(
-    spans.map(({ word }) => word),
-    terms,
-  );
-  const found = matches.map(({ term, from, to }) => ({
-    term,
-    start: spans[from]!.start,
-    end: spans[to - 1]!.end,
-  }));
-  const from = beginning(text, spans, bestStart(found));
-  const to = ending(text, spans, from);
+  const found = findTerms(text, terms);
+  const from = beginning(text, bestStart(found));
+  const to = ending(text, from);
   const marks = found.filter(({ start, end }) => start >= from && end <= to);
   return onOneLine(text.slice(from, to), {
     marks: merged(marks.map(({ start, end }) => [start - from, end - from])),
     isBegin: from === 0,
     isEnd: to >= text.length,
   });
-}
-
-interface Found {
-  readonly term: number;
-  readonly start: number;
-  readonly end: number;
 }
 
 /** The match from which on most different terms follow within one snippet; the first of equals. */
@@ -59,23 +45,24 @@ function bestStart(found: readonly Found[]): number {
   return best.start;
 }
 
-/** A little before the match, at the beginning of a word. */
-function beginning(text: string, spans: readonly Span[], start: number): number {
+/** A little before the match, behind a space where there is one near. */
+function beginning(text: string, start: number): number {
   const wanted = start - LEAD;
   if (wanted <= 0 || text.length <= LENGTH) return 0;
-  return spans.find((span) => span.start >= wanted)?.start ?? wanted;
+  const space = text.slice(wanted, start).search(/\s\S/);
+  return space < 0 || space > SPACE_MAX ? whole(text, wanted) : wanted + space + 1;
 }
 
-/** At the end of a word, unless that word alone is longer than all there is room for. */
-function ending(text: string, spans: readonly Span[], from: number): number {
+/** Before a space where there is one near, so that no word is cut. */
+function ending(text: string, from: number): number {
   const wanted = from + LENGTH;
   if (wanted >= text.length) return text.length;
-  const cut = spans.find((span) => span.start < wanted && span.end > wanted && span.start > from);
-  return cut === undefined ? withoutHalf(text, wanted) : cut.start;
+  const space = text.slice(wanted - SPACE_MAX, wanted + 1).search(/\s\S*$/);
+  return space < 0 ? whole(text, wanted) : wanted - SPACE_MAX + space;
 }
 
 /** Never between two surrogates. */
-function withoutHalf(text: string, at: number): number {
+function whole(text: string, at: number): number {
   const code = text.charCodeAt(at);
   return code >= 0xdc00 && code <= 0xdfff ? at - 1 : at;
 }

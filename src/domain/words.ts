@@ -8,7 +8,7 @@ export interface Span {
 }
 
 /** Longer ones are found by their beginning. */
-const WORD_MAX = 64;
+export const WORD_MAX = 64;
 
 /**
  * The words of a text as both databases hold them: letters and digits without case, accents and width. What
@@ -16,7 +16,7 @@ const WORD_MAX = 64;
  * database divides text itself, because they do it differently.
  */
 export function wordsOf(text: string): string[] {
-  if (isAscii(text)) return (lower(text).match(RUN) ?? []).map(cut);
+  if (isPlain(text)) return (lower(text).match(PLAIN_RUN) ?? []).map(cut);
   const words: string[] = [];
   for (const run of text.match(RUN) ?? []) {
     if (isAscii(run)) words.push(cut(lower(run)));
@@ -48,6 +48,13 @@ export function searchedText(body: EntryBody): string {
   return missing.length === 0 ? text : [...missing, text].join("\n");
 }
 
+/** Its words are of ASCII alone, whatever signs stand between them. */
+export function isPlain(text: string): boolean {
+  return isAscii(text) || !WIDE_WORD.test(text);
+}
+
+const WIDE_WORD = /(?![\p{ASCII}])[\p{L}\p{N}\p{M}]/u;
+const PLAIN_RUN = /[0-9a-z]+/g;
 /** What may be a word as far as one can see without knowing Unicode. */
 const RUN = /[0-9A-Za-z\u0080-\uffff]+/g;
 // oxlint-disable-next-line no-control-regex -- All of ASCII, its controls too.

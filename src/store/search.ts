@@ -1,6 +1,7 @@
 import { nearestWords } from "../domain/search-near.ts";
+import { findTerms } from "../domain/search-find.ts";
 import type { Term } from "../domain/search-query.ts";
-import { matchesIn, roughOrder, scoreOf, type TermList, weightOf } from "../domain/search-rank.ts";
+import { roughOrder, scoreOf, type TermList, weightOf } from "../domain/search-rank.ts";
 import { snippetOf } from "../domain/search-snippet.ts";
 import { searchedText, wordsOf } from "../domain/words.ts";
 import { boundsOf, type Expression } from "./entry-index.ts";
@@ -11,8 +12,8 @@ import type { EntryRecord } from "./record.ts";
 export interface SearchSource<K> {
   /** Newest first. */
   list(expression: Expression, between: Between, limit: number): Promise<{ key: K; at: number }[]>;
-  /** How many fit since then, counted up to `max`. */
-  countSince(expression: Expression, at: number, max: number): Promise<number>;
+  /** How many fit from then on and before the other time, counted up to `max`. */
+  count(expression: Expression, between: { from: number; below: number }, max: number): Promise<number>;
   /** How many entries there are, as far as is known. */
   total(): Promise<number>;
   /** In any order; only those of the scopes that the search may see. */
@@ -38,15 +39,15 @@ export interface HitRow {
 }
 
 /** Of each term the newest this many are looked at: a common word says little, and what is new says more. */
-const LIST_MAX = 1_000;
+const LIST_MAX = 400;
 /** So many are read and ranked by their words at once; pages within them are stable. */
-const BLOCK = 128;
+const BLOCK = 48;
 /** How far back is counted to tell how common a word is. */
-const COUNT_MAX = 20_000;
+const COUNT_MAX = 10_000;
 /** Of each candidate this much is read for its rank. */
-const READ_CHARACTERS = 16 * 1024;
+const READ_CHARACTERS = 8 * 1024;
 /** Where nothing was found, the words of the newest entries are what could have been meant. */
-const NEAR_ENTRIES = 300;
+const NEAR_ENTRIES = 200;
 
 /**
  * The same steps over either database. Each term's newest entries come from the index. What they hold and
@@ -113,13 +114,38 @@ async function withShares<K>(
 ): Promise<TermList<K>[]> {
   if (lists.length === 1) return lists.map((each) => ({ ...each, share: 0 }));
   const total = await totalWithin(source, bounds);
-  const shared: TermList<K>[] = [];
-  for (const each of lists) {
-    const { found, isCut } = each;
-    const of = isCut ? await source.countSince(bounds, found.at(-1)?.at ?? 0, COUNT_MAX) : total;
-    shared.push({ ...each, share: Math.min(1, found.length / Math.max(1, of)) });
+  const since = await countsSince(
+    source,
+    bounds,
+    lists.flatMap(({ found, isCut }) => (isCut ? [found.at(-1)?.at ?? 0] : [])),
+  );
+  return lists.map((each) => {
+    const ofAll = Math.min(1, each.found.length / Math.max(1, total));
+    if (!each.isCut) return { ...each, share: ofAll };
+    const counted = since.get(each.found.at(-1)?.at ?? 0) ?? COUNT_MAX;
+    const ofCounted = Math.min(1, each.found.length / Math.max(1, counted));
+    // Beyond what is counted the truth lies somewhere between the two.
+    return { ...each, share: counted < COUNT_MAX ? ofCounted : Math.sqrt(ofCounted * ofAll) };
+  });
+}
+
+/** How many entries there are since each of these times. All of them are counted in one go, the newest first. */
+async function countsSince<K>(
+  source: SearchSource<K>,
+  bounds: Expression,
+  times: readonly number[],
+): Promise<Map<number, number>> {
+  const counts = new Map<number, number>();
+  let below = Number.POSITIVE_INFINITY;
+  let sum = 0;
+  for (const from of times.toSorted((a, b) => b - a)) {
+    if (sum < COUNT_MAX && from < below) {
+      sum += await source.count(bounds, { from, below }, COUNT_MAX - sum);
+    }
+    counts.set(from, sum);
+    below = from;
   }
-  return shared;
+  return counts;
 }
 
 /** How many entries the terms were looked for in. */
@@ -156,14 +182,9 @@ async function rankedBlock<K>(
   const weights = lists.map(({ share }) => weightOf(share));
   const scored = [];
   for (const { key, row } of await source.rows(keys, search)) {
-    const words = wordsOf(searchedText(row.entry.body).slice(0, READ_CHARACTERS));
+    const text = searchedText(row.entry.body).slice(0, READ_CHARACTERS);
     const has = new Set(terms.keys().filter((term) => holds[term]?.has(key) === true));
-    const facts = {
-      matches: matchesIn(words, terms),
-      words: words.length,
-      ageMs: search.now - row.entry.at,
-      has,
-    };
+    const facts = { text, found: findTerms(text, terms), ageMs: search.now - row.entry.at, has };
     scored.push({ row, score: scoreOf(facts, weights) });
     await source.breathe();
   }
@@ -194,6 +215,23 @@ async function near<K>(
   search: EntrySearch,
   terms: readonly Term[],
 ): Promise<EntryFound["near"]> {
+  const of = JSON.stringify(search.visible);
+  let known = recentWords.get(of);
+  if (known === undefined || performance.now() - known.at > RECENT_MS) {
+    known = { words: await wordsOfNewest(source, search), at: performance.now() };
+    if (recentWords.size >= RECENT_MAX) recentWords.clear();
+    recentWords.set(of, known);
+  }
+  const asked = terms.flatMap(({ words }) => words);
+  return nearestWords(asked, known.words);
+}
+
+/** By the scopes that may see them; who mistypes once often does so again. */
+const recentWords = new Map<string, { words: Set<string>; at: number }>();
+const RECENT_MS = 30_000;
+const RECENT_MAX = 8;
+
+async function wordsOfNewest<K>(source: SearchSource<K>, search: EntrySearch): Promise<Set<string>> {
   const nothing = {
     any: [],
     all: [],
@@ -215,10 +253,7 @@ async function near<K>(
     await source.breathe();
     for (const word of wordsOf(searchedText(row.entry.body).slice(0, READ_CHARACTERS))) known.add(word);
   }
-  return nearestWords(
-    terms.flatMap(({ words }) => words),
-    known,
-  );
+  return known;
 }
 
 function second(at: number | null): number | null {

@@ -84,8 +84,10 @@ function sourceOver(client: pg.ClientBase, deadline: number): SearchSource<Key> 
         WHERE ${fits(expression)}${inTime(between)} ORDER BY e.at DESC, e.session_id, e.idx DESC LIMIT ${limit}`);
       return rows.map((row) => ({ key: keyOf(row), at: row[2] as number }));
     },
-    async countSince(expression, at, max) {
-      const counted = sql`SELECT 1 FROM entries e WHERE ${fits(expression)} AND e.at >= ${at} LIMIT ${max}`;
+    async count(expression, { from, below }, max) {
+      const until = below === Number.POSITIVE_INFINITY ? null : below;
+      const counted = sql`SELECT 1 FROM entries e
+        WHERE ${fits(expression)}${inTime({ from, to: until })} LIMIT ${max}`;
       return (await one(sql`SELECT count(*) FROM (${counted}) AS counted`)) as number;
     },
     async total() {

@@ -8,8 +8,9 @@ import { addToIndex, docsFor } from "./entry-index.ts";
 const SLICE_MS = 3;
 const SLICE_MAX = 64;
 const PAUSE_MS = 15;
-/** Each write adds a part to the index. From this many on they are merged, this many pages at a time. */
+/** Each write adds a part to the index. From this many on they are merged, for so long at a time. */
 const PARTS_MIN = 8;
+const MERGE_MS = 2;
 const PAGES = 16;
 
 type Plain = <T>(work: (q: Query) => Promise<T>) => Promise<T>;
@@ -93,9 +94,13 @@ export class Indexer {
 
 /** False when there is nothing left to merge. */
 async function mergeSome(q: Query): Promise<boolean> {
-  const before = await changes(q);
-  await q.run(sql`INSERT INTO entry_index (entry_index, rank) VALUES ('merge', ${PAGES})`);
-  return (await changes(q)) - before >= 2;
+  const until = performance.now() + MERGE_MS;
+  do {
+    const before = await changes(q);
+    await q.run(sql`INSERT INTO entry_index (entry_index, rank) VALUES ('merge', ${PAGES})`);
+    if ((await changes(q)) - before < 2) return false;
+  } while (performance.now() < until);
+  return true;
 }
 
 async function changes(q: Query): Promise<number> {

@@ -20,9 +20,8 @@ export function sqliteSource(q: Query, deadline: number): SearchSource<number> {
       const rows = await q.all(listed(expression, { least, below, limit }));
       return rows.map((row) => ({ key: row[0] as number, at: timeOf(row[0] as number) }));
     },
-    async countSince(expression, at, max) {
-      const least = Math.round((at / 1_000) * DOCS_PER_SECOND);
-      const matching = listed(expression, { least, below: LAST_DOC, limit: max });
+    async count(expression, { from, below }, max) {
+      const matching = listed(expression, { least: docAt(from), below: docAt(below), limit: max });
       return (await q.get(sql`SELECT count(*) FROM (${matching})`))?.[0] as number;
     },
     async total() {
@@ -74,6 +73,10 @@ const NOTHING = '"\ue0ff"';
 /** Words hold neither quotes nor anything else that FTS5 would read as its own. */
 function quoted({ words, isPrefix }: Term): string {
   return `"${words.join(" ")}"${isPrefix ? "*" : ""}`;
+}
+
+function docAt(time: number): number {
+  return time === Number.POSITIVE_INFINITY ? LAST_DOC : Math.round((time / 1_000) * DOCS_PER_SECOND);
 }
 
 function timeOf(doc: number): number {
