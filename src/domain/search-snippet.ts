@@ -27,23 +27,25 @@ export function snippetOf(text: string, terms: readonly Term[]): Snippet {
   });
 }
 
-/** The match from which on most different terms follow within one snippet; the first of equals. */
+/** The match from which on most different terms follow within one snippet, closest together; the first of equals. */
 function bestStart(found: readonly Found[]): number {
-  let best = { start: 0, count: 0 };
-  const within = new Map<number, number>();
-  let last = 0;
-  for (const { term, start } of found) {
-    for (; last < found.length && found[last]!.end <= start + LENGTH - LEAD; last++) {
-      const next = found[last]!;
-      within.set(next.term, (within.get(next.term) ?? 0) + 1);
+  let best = { start: 0, count: 0, extent: 0 };
+  for (const [at, { start }] of found.slice(0, LOOKED_AT).entries()) {
+    const terms = new Set<number>();
+    let extent = 0;
+    for (const next of found.slice(at, at + LOOKED_AT)) {
+      if (next.end > start + LENGTH - LEAD) break;
+      if (!terms.has(next.term)) extent = next.end - start;
+      terms.add(next.term);
     }
-    if (within.size > best.count) best = { start, count: within.size };
-    const left = (within.get(term) ?? 0) - 1;
-    if (left > 0) within.set(term, left);
-    else within.delete(term);
+    const count = Math.max(1, terms.size);
+    if (count > best.count || (count === best.count && extent < best.extent)) best = { start, count, extent };
   }
   return best.start;
 }
+
+/** Beyond so many matches one place is as good as another. */
+const LOOKED_AT = 200;
 
 /** A little before the match, behind a space where there is one near. */
 function beginning(text: string, start: number): number {

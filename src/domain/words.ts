@@ -61,7 +61,7 @@ const RUN = /[0-9A-Za-z\u0080-\uffff]+/g;
 const ASCII = /^[\u0000-\u007f]*$/;
 const ALONE = String.raw`\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\u30fc\uff70`;
 const PIECE = new RegExp(
-  String.raw`[${ALONE}]\p{M}*|[[\p{L}\p{N}]--[${ALONE}]][[\p{L}\p{N}\p{M}]--[${ALONE}]]*`,
+  String.raw`[[${ALONE}]&&[\p{L}\p{N}]]\p{M}*|[[\p{L}\p{N}]--[${ALONE}]][[\p{L}\p{N}\p{M}]--[${ALONE}]]*`,
   "gv",
 );
 const FOLDED = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu;

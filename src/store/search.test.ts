@@ -3,11 +3,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { setImmediate as breath } from "node:timers/promises";
+import pg from "pg";
 import { uuidv7 } from "uuidv7";
 import { silentLog } from "../log.ts";
 import { openStore } from "./open.ts";
 import type { Store } from "./port.ts";
-import { plant, type Planted, QUERIES } from "./search.spec.ts";
+import { addressOf, clientOptions } from "./postgres/connection.ts";
+import { asked, plant, type Planted, QUERIES } from "./search.spec.ts";
 import { testPostgres } from "./test-postgres.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "kinfold-search-"));
@@ -17,14 +20,7 @@ const planted: Planted[] = [];
 
 before(async () => {
   for (const store of ["sqlite", await server.url()]) {
-    const opened = await openStore({
-      config: { store, node: "local" },
-      paths: { database: join(folder, "kinfold.db") },
-      boot: uuidv7(),
-      log: silentLog,
-    });
-    stores.push(opened);
-    planted.push(await plant(opened));
+    planted.push(await plant(await opened(store)));
   }
 });
 after(async () => {
@@ -43,3 +39,46 @@ describe("SQLite and PostgreSQL", () => {
     }
   });
 });
+
+describe("searches on PostgreSQL", () => {
+  it("that take too long are stopped by the server and refused with how to narrow them", async () => {
+    const url = await server.url();
+    const store = await opened(url);
+    await plant(store);
+    const other = await client(url);
+    await other.query("BEGIN; LOCK TABLE entries IN ACCESS EXCLUSIVE MODE");
+    await assert.rejects(store.search(asked("token")), { code: "search_too_long", message: /Narrow it/ });
+    await other.query("ROLLBACK");
+    assert.equal((await store.search(asked("token"))).total, 3);
+    await other.end();
+  });
+
+  it("find what an older version left once it has been indexed after the start", async () => {
+    const url = await server.url();
+    await plant(await opened(url));
+    await stores.pop()?.close();
+    const other = await client(url);
+    await other.query("UPDATE entries SET words = NULL");
+    await other.end();
+    const store = await opened(url);
+    while (!(await store.search(asked("token"))).isWhole) await breath();
+    assert.equal((await store.search(asked("token"))).total, 3);
+  });
+});
+
+async function client(url: string): Promise<pg.Client> {
+  const made = new pg.Client(clientOptions(addressOf(url)));
+  await made.connect();
+  return made;
+}
+
+async function opened(store: string): Promise<Store> {
+  const made = await openStore({
+    config: { store, node: "local" },
+    paths: { database: join(folder, "kinfold.db") },
+    boot: uuidv7(),
+    log: silentLog,
+  });
+  stores.push(made);
+  return made;
+}

@@ -7,7 +7,7 @@ import { addToIndex, docsFor } from "./entry-index.ts";
 /** A slice should take this long; how many entries that are is learned from slice to slice. */
 const SLICE_MS = 3;
 const SLICE_MAX = 64;
-const PAUSE_MS = 15;
+const PAUSE_MS = 10;
 /** Each write adds a part to the index. From this many on they are merged, for so long at a time. */
 const PARTS_MIN = 8;
 const MERGE_MS = 2;
@@ -82,10 +82,14 @@ export class Indexer {
   async #index(): Promise<void> {
     this.#timer = null;
     if (this.#isClosed) return;
-    const from = performance.now();
-    const indexed = await this.#plain((q) => indexSome(q, this.#slice));
+    let tookMs = 0;
+    const indexed = await this.#plain(async (q) => {
+      const from = performance.now();
+      const some = await indexSome(q, this.#slice);
+      tookMs = performance.now() - from;
+      return some;
+    });
     if (indexed === 0) return;
-    const tookMs = performance.now() - from;
     this.#slice = tookMs > SLICE_MS ? Math.max(1, this.#slice >> 1) : Math.min(SLICE_MAX, this.#slice + 1);
     this.grown();
     this.start();

@@ -33,6 +33,8 @@ export interface SqliteOptions {
   readonly log: Log;
   /** The file may not grow past this many pages; beyond it writes are refused as on a full disk. */
   readonly pageCountMax?: number;
+  /** How long one search may take. */
+  readonly searchMs?: number;
 }
 
 const WRITER_CACHE_KB = 16_000;
@@ -116,7 +118,7 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
       announce(listeners, writes);
     },
   });
-  const searches = new Searches(path, log);
+  const searches = new Searches(path, options);
   const hold = (until: Promise<void>): void => {
     lane.hold(until);
     searches.hold(until);

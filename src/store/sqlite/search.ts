@@ -32,14 +32,16 @@ interface Thread {
 export class Searches {
   readonly #path: string;
   readonly #log: Log;
+  readonly #searchMs: number;
   readonly #threads = new Set<Thread>();
   readonly #waiting: Waiting[] = [];
   #held: Promise<void> | null = null;
   #isClosed = false;
 
-  constructor(path: string, log: Log) {
+  constructor(path: string, { log, searchMs = SEARCH_MS }: { log: Log; searchMs?: number }) {
     this.#path = path;
     this.#log = log;
+    this.#searchMs = searchMs;
   }
 
   run(search: EntrySearch): Promise<EntryFound> {
@@ -89,8 +91,8 @@ export class Searches {
     if (thread.timer !== null) clearTimeout(thread.timer);
     thread.doing = waiting;
     thread.worker.ref();
-    thread.worker.postMessage({ search: waiting.search, ms: SEARCH_MS } satisfies Ask);
-    thread.timer = setTimeout(() => this.#giveUp(thread), SEARCH_MS);
+    thread.worker.postMessage({ search: waiting.search, ms: this.#searchMs } satisfies Ask);
+    thread.timer = setTimeout(() => this.#giveUp(thread), this.#searchMs);
   }
 
   #giveUp(thread: Thread): void {

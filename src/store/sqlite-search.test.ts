@@ -1,0 +1,220 @@
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import { setImmediate as breath } from "node:timers/promises";
+import { uuidv7 } from "uuidv7";
+import { silentLog } from "../log.ts";
+import { entries } from "./entry.ts";
+import type { EntryRecord, Store } from "./port.ts";
+import { StoreProcess } from "./process.spec.ts";
+import { aSession } from "./sample.spec.ts";
+import { asked, plant } from "./search.spec.ts";
+import { sessions } from "./session.ts";
+import { migrate } from "./sqlite/migrate.ts";
+import { openSqlite, type SqliteOptions } from "./sqlite/open.ts";
+import { Searches } from "./sqlite/search.ts";
+
+let folder = "";
+let database = "";
+const opened: Store[] = [];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "kinfold-search-"));
+  database = join(folder, "home", "kinfold.db");
+});
+
+afterEach(async () => {
+  for (const store of opened.splice(0)) await store.close();
+  assert.equal(threads(), 0, "a thread was left behind");
+  rmSync(folder, { recursive: true });
+});
+
+async function open(options: Partial<SqliteOptions> = {}): Promise<Store> {
+  const lock = join(dirname(database), "kinfold.lock");
+  const store = await openSqlite({
+    path: database,
+    lock,
+    node: "local",
+    boot: uuidv7(),
+    log: silentLog,
+    ...options,
+  });
+  opened.push(store);
+  return store;
+}
+
+/** How many threads this process has beside its own. */
+function threads(): number {
+  return (process.report.getReport() as { workers: unknown[] }).workers.length;
+}
+
+describe("searches of the embedded store", () => {
+  it("have no thread before the first, two at most, and none after the store is closed", async () => {
+    const store = await open();
+    const { find } = await plant(store);
+    assert.equal(threads(), 0);
+    await find("token");
+    assert.equal(threads(), 1);
+    const found = await Promise.all(Array.from({ length: 20 }, () => find("token")));
+    assert.deepEqual(new Set(found.map(({ total }) => total)), new Set([3]));
+    assert.ok(threads() <= 2);
+    await opened.pop()?.close();
+    assert.equal(threads(), 0);
+  });
+
+  it("that take too long are refused with how to narrow them, and those after them are answered", async () => {
+    const { find } = await plant(await open());
+    await find("token");
+    await opened.pop()?.close();
+    const hasty = await open({ searchMs: 0 });
+    await assert.rejects(hasty.search(asked("token")), {
+      code: "search_too_long",
+      message: /half a second.*Narrow it/,
+    });
+    await assert.rejects(hasty.search(asked("token")), { code: "search_too_long" });
+    await opened.pop()?.close();
+    assert.equal((await (await open()).search(asked("token"))).total, 3);
+  });
+
+  it("that the store has taken end before it closes, and later ones are refused", async () => {
+    const store = await open();
+    const { find } = await plant(store);
+    await find("token");
+    const running = find("token");
+    const closing = opened.pop()?.close();
+    const outcome = await running.then(
+      ({ total }) => total,
+      ({ code }: { code: string }) => code,
+    );
+    assert.ok(outcome === 3 || outcome === "shutting_down", String(outcome));
+    await closing;
+    await assert.rejects(find("token"), { code: "shutting_down" });
+  });
+
+  it("wait while the log is being emptied", async () => {
+    await plant(await open());
+    const searches = new Searches(database, { log: silentLog });
+    const emptied = Promise.withResolvers<void>();
+    searches.hold(emptied.promise);
+    let isAnswered = false;
+    const running = searches.run(asked("token")).then(({ total }) => {
+      isAnswered = true;
+      return total;
+    });
+    await breath();
+    assert.equal(threads(), 0);
+    assert.equal(isAnswered, false);
+    emptied.resolve();
+    assert.equal(await running, 3);
+    await searches.close();
+  });
+
+  it("end in a refusal when there are too many of them", async () => {
+    await plant(await open());
+    const searches = new Searches(database, { log: silentLog });
+    const emptied = Promise.withResolvers<void>();
+    searches.hold(emptied.promise);
+    const waiting = Array.from({ length: 200 }, () => searches.run(asked("token")));
+    await assert.rejects(searches.run(asked("token")), { code: "store_busy" });
+    emptied.resolve();
+    for (const found of await Promise.all(waiting)) assert.equal(found.total, 3);
+    await searches.close();
+  });
+
+  it("see none of what was pruned", async () => {
+    const store = await open();
+    const { find, sessions: of } = await plant(store);
+    assert.equal((await find("xylophone")).total, 1);
+    await store.write(of.d.rootId, async (tx) => {
+      await tx.sessions.patch(of.d.id, { roundOpen: false });
+      await tx.retention.prune(of.d.id, { olderThan: null, limit: 10 });
+    });
+    assert.equal((await find("xylophone")).total, 0);
+  });
+});
+
+describe("entries that were written without the index", () => {
+  const COUNT = 1_500;
+
+  it("are indexed after the start, newest first, while new ones are written", async () => {
+    const session = olderStore();
+    const store = await open();
+    const entry = { turnId: null, author: "agent", kind: "text", isSubagent: false } as const;
+    await store.write(session.id, (tx) =>
+      tx.entries.append(session.id, [{ ...entry, at: Date.now(), body: { text: "heron of today" } }]),
+    );
+    assert.ok((await store.search(asked("heron"))).hits.length > 0);
+    await wholeIn(store);
+    assertIndexed(COUNT + 1);
+    for (const n of [0, 700, COUNT - 1]) assert.equal((await store.search(asked(`number${n}`))).total, 1);
+  });
+
+  it("are all indexed once, also when the daemon is killed again and again", async () => {
+    olderStore();
+    for (const left of [0.8, 0.4]) {
+      const process = new StoreProcess("hold", "sqlite", database);
+      await process.line();
+      while (unindexed() > left * COUNT) await breath();
+      await process.kill();
+    }
+    assert.ok(unindexed() > 0, "it was killed too late to show anything");
+    await wholeIn(await open());
+    assertIndexed(COUNT);
+  });
+
+  /** A file with entries that were written without the index, as an older version or an import leaves them. */
+  function olderStore(): { id: string } {
+    mkdirSync(dirname(database), { recursive: true });
+    const db = new DatabaseSync(database);
+    migrate(db, database);
+    const session = aSession();
+    const { text, params } = sessions.insert([session]);
+    db.prepare(text).run(...params);
+    db.prepare("INSERT INTO trees (root_id) VALUES (?)").run(session.id);
+    db.exec("BEGIN");
+    for (let n = 0; n < COUNT; n++) {
+      const record: EntryRecord = {
+        rootId: session.id,
+        sessionId: session.id,
+        index: n,
+        turnId: null,
+        author: "agent",
+        kind: "text",
+        isSubagent: false,
+        at: 1_780_000_000_000 + n * 100,
+        body: { text: `heron number${n} ${"and more of it ".repeat(20)}` },
+      };
+      const insert = entries.insert([record]);
+      db.prepare(insert.text).run(...insert.params);
+    }
+    db.exec("COMMIT");
+    db.exec(`UPDATE sessions SET entry_count = ${COUNT}`);
+    db.close();
+    return session;
+  }
+
+  function unindexed(): number {
+    const db = new DatabaseSync(database, { readOnly: true });
+    const left = db.prepare("SELECT count(*) AS n FROM entries WHERE doc IS NULL").get()?.n;
+    db.close();
+    return Number(left);
+  }
+
+  async function wholeIn(store: Store): Promise<void> {
+    while (!(await store.search(asked("heron"))).isWhole) await breath();
+  }
+
+  function assertIndexed(count: number): void {
+    const db = new DatabaseSync(database, { readOnly: true });
+    const docs = db.prepare("SELECT count(DISTINCT doc) AS n FROM entries").get()?.n;
+    const heron = db
+      .prepare("SELECT count(*) AS n FROM entry_index WHERE entry_index MATCH 'heron'")
+      .get()?.n;
+    const kept = db.prepare("SELECT count(*) AS n FROM entry_index_docsize").get()?.n;
+    db.close();
+    assert.deepEqual([docs, heron, kept], [count, count, count]);
+  }
+});
