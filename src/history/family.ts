@@ -55,11 +55,24 @@ export function familyOf(input: FamilyInput): Family {
   return {
     judgement: input.root === null ? null : judgeRoot(input.root, input, runningCount),
     agents,
-    byCall: Map.groupBy(
-      agents.filter(({ status }) => status.toolUseId !== null),
-      ({ status }) => status.toolUseId as string,
-    ),
+    byCall: agentsByCall(agents, input),
   };
+}
+
+/** Also by the calls that asked a sub-agent again after another one had started it. */
+function agentsByCall(agents: readonly FamilyAgent[], input: FamilyInput): Map<string, FamilyAgent[]> {
+  const byCall = Map.groupBy(
+    agents.filter(({ status }) => status.toolUseId !== null),
+    ({ status }) => status.toolUseId as string,
+  );
+  const byId = firstOf(agents, ({ status }) => status.agentId);
+  for (const { facts } of [...(input.root === null ? [] : [input.root]), ...input.members]) {
+    for (const { callId, agentId } of facts.calls) {
+      const agent = agentId === null ? undefined : byId.get(agentId);
+      if (agent !== undefined && !byCall.has(callId)) byCall.set(callId, [agent]);
+    }
+  }
+  return byCall;
 }
 
 interface Node {
@@ -161,10 +174,14 @@ function byPrompt(
 function withoutFile(calls: readonly Placed[], nodes: readonly Node[]): Node[] {
   const answered = new Set(nodes.map(({ call }) => call));
   const seen = new Set<string>();
+  // A sub-agent that was asked again has several calls, and is still one.
+  const known = new Set(nodes.map(({ id }) => id));
   return calls.flatMap(({ call, member }): Node[] => {
     if (answered.has(call) || seen.has(call.callId) || (call.many && call.result !== null)) return [];
     seen.add(call.callId);
     const id = call.agentId ?? call.callId;
+    if (known.has(id)) return [];
+    known.add(id);
     return [{ id, key: null, facts: null, parentKey: member.key, call, link: "its call", depth: 0 }];
   });
 }

@@ -249,7 +249,10 @@ export async function families(root: string, listed?: readonly LiveSession[]): P
   }));
   const known = listed === undefined ? {} : { listed };
   return new Map(
-    treesOf(sessions).map((tree) => [tree.root?.facts.id ?? "", judgeTree(opencode, tree, known)]),
+    treesOf(sessions).map((tree) => [
+      tree.root?.facts.id ?? tree.members[0]?.facts.id ?? "",
+      judgeTree(opencode, tree, known),
+    ]),
   );
 }
 
