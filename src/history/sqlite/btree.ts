@@ -15,32 +15,70 @@ export function* tableRows(pages: Pages, root: number): Generator<TableRow> {
 
 /** The row with this id. */
 export function tableRow(pages: Pages, root: number, rowid: number): Row | null {
-  const walk = new Walk(pages);
-  for (let number = root; ;) {
-    const node = walk.node(number);
+  let number = root;
+  for (let depth = 0; depth < DEPTH_MAX; depth += 1) {
+    const node = new Node(pages, number);
     if (node.type === LEAF_TABLE) {
-      const found = node.cells.map((at) => leafCell(pages, node, at)).find((cell) => cell.rowid === rowid);
-      return found === undefined ? null : new Row(pages, found.payload);
+      const index = lowerBound(
+        node.count,
+        (at) => varint(node.page, varint(node.page, node.cell(at))[1])[0] >= rowid,
+      );
+      if (index === node.count) return null;
+      const found = leafCell(pages, node, node.cell(index));
+      return found.rowid === rowid ? new Row(pages, found.payload) : null;
     }
-    expect(node, INTERIOR_TABLE);
-    const at = node.cells.find((cell) => varint(node.page, cell + 4)[0] >= rowid);
-    number = at === undefined ? node.right : node.page.readUInt32BE(at);
+    node.expect(INTERIOR_TABLE);
+    number = node.child(lowerBound(node.count, (at) => varint(node.page, node.cell(at) + 4)[0] >= rowid));
   }
+  throw new Error("its pages lead nowhere");
 }
 
-/** The ids of the rows whose first column in an index is this text, in the index's order. */
-export function indexed(pages: Pages, root: number, key: string): number[] {
-  const found: number[] = [];
+/** The rows of an index whose first column is this text, in its order; the last column is the table's rowid. */
+export function indexed(pages: Pages, root: number, key: string): Row[] {
+  const found: Row[] = [];
   indexBelow(new Walk(pages), root, { key: Buffer.from(key), found });
   return found;
 }
 
-interface Node {
+/** More levels than any database has. */
+const DEPTH_MAX = 40;
+
+/** One page of a tree. */
+class Node {
   readonly page: Buffer;
   readonly type: number;
-  /** Where each cell begins in the page. */
-  readonly cells: readonly number[];
-  readonly right: number;
+  readonly count: number;
+  readonly #start: number;
+  readonly #first: number;
+
+  constructor(pages: Pages, number: number) {
+    this.page = pages.page(number);
+    this.#start = number === 1 ? 100 : 0;
+    this.type = this.page[this.#start] as number;
+    this.count = this.page.readUInt16BE(this.#start + 3);
+    this.#first = this.#start + (this.isInterior ? 12 : 8);
+    if (this.#first + this.count * 2 > this.page.length) throw new Error(`its page ${number} is broken`);
+  }
+
+  get isInterior(): boolean {
+    return this.type === INTERIOR_INDEX || this.type === INTERIOR_TABLE;
+  }
+
+  /** Where a cell begins in the page. */
+  cell(index: number): number {
+    const at = this.page.readUInt16BE(this.#first + index * 2);
+    if (at + 4 > this.page.length) throw new Error("a page is broken");
+    return at;
+  }
+
+  /** The page below a cell, or behind the last one. */
+  child(index: number): number {
+    return this.page.readUInt32BE(index < this.count ? this.cell(index) : this.#start + 8);
+  }
+
+  expect(type: number): void {
+    if (this.type !== type) throw new Error("a page is of another kind than expected");
+  }
 }
 
 /** No page is met twice on one walk: what leads back to itself is no tree. */
@@ -55,58 +93,62 @@ class Walk {
   node(number: number): Node {
     if (this.#seen.has(number)) throw new Error(`its page ${number} leads back to itself`);
     this.#seen.add(number);
-    const page = this.pages.page(number);
-    const start = number === 1 ? 100 : 0;
-    const type = page[start] as number;
-    const isInterior = type === INTERIOR_INDEX || type === INTERIOR_TABLE;
-    const count = page.readUInt16BE(start + 3);
-    const first = start + (isInterior ? 12 : 8);
-    if (first + count * 2 > page.length) throw new Error(`its page ${number} is broken`);
-    const cells = Array.from({ length: count }, (_, index) => page.readUInt16BE(first + index * 2));
-    if (cells.some((at) => at + 4 > page.length)) throw new Error(`its page ${number} is broken`);
-    return { page, type, cells, right: isInterior ? page.readUInt32BE(start + 8) : 0 };
+    return new Node(this.pages, number);
   }
 }
 
 function* tableBelow(walk: Walk, number: number): Generator<TableRow> {
   const node = walk.node(number);
   if (node.type === LEAF_TABLE) {
-    for (const at of node.cells) {
-      const { rowid, payload } = leafCell(walk.pages, node, at);
+    for (let index = 0; index < node.count; index += 1) {
+      const { rowid, payload } = leafCell(walk.pages, node, node.cell(index));
       yield { rowid, row: new Row(walk.pages, payload) };
     }
     return;
   }
-  expect(node, INTERIOR_TABLE);
-  for (const at of node.cells) yield* tableBelow(walk, node.page.readUInt32BE(at));
-  yield* tableBelow(walk, node.right);
+  node.expect(INTERIOR_TABLE);
+  for (let index = 0; index <= node.count; index += 1) yield* tableBelow(walk, node.child(index));
 }
 
 interface Sought {
   readonly key: Buffer;
-  readonly found: number[];
+  readonly found: Row[];
 }
 
 /** True when everything that could follow is greater. */
 function indexBelow(walk: Walk, number: number, sought: Sought): boolean {
   const node = walk.node(number);
-  const isLeaf = node.type === LEAF_INDEX;
-  if (!isLeaf) expect(node, INTERIOR_INDEX);
-  for (const at of node.cells) {
-    const [bytes, start] = varint(node.page, isLeaf ? at : at + 4);
-    const row = new Row(walk.pages, payloadAt(walk.pages, node.page, { start, bytes, isIndex: true }));
-    const order = Buffer.compare(keyOf(row), sought.key);
-    if (order < 0) continue;
-    if (!isLeaf && indexBelow(walk, node.page.readUInt32BE(at), sought)) return true;
-    if (order > 0) return true;
-    sought.found.push(row.value(row.length - 1) as number);
+  if (node.type !== LEAF_INDEX) node.expect(INTERIOR_INDEX);
+  const first = lowerBound(node.count, (at) => order(indexRow(walk.pages, node, at), sought) >= 0);
+  for (let index = first; index < node.count; index += 1) {
+    if (node.isInterior && indexBelow(walk, node.child(index), sought)) return true;
+    const row = indexRow(walk.pages, node, index);
+    if (order(row, sought) > 0) return true;
+    sought.found.push(row);
   }
-  return isLeaf ? false : indexBelow(walk, node.right, sought);
+  return node.isInterior ? indexBelow(walk, node.child(node.count), sought) : false;
+}
+
+function indexRow(pages: Pages, node: Node, index: number): Row {
+  const at = node.cell(index);
+  const [bytes, start] = varint(node.page, node.isInterior ? at + 4 : at);
+  return new Row(pages, payloadAt(pages, node.page, { start, bytes, isIndex: true }));
 }
 
 /** Numbers and nothing come before all texts. */
-function keyOf(row: Row): Buffer {
-  return typeof row.value(0) === "string" ? row.raw(0) : Buffer.alloc(0);
+function order(row: Row, { key }: Sought): number {
+  return row.isText(0) ? Buffer.compare(row.raw(0), key) : -1;
+}
+
+/** The first index of which this holds, if it holds of all after it. */
+function lowerBound(count: number, holds: (index: number) => boolean): number {
+  let [low, high] = [0, count];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (holds(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }
 
 function leafCell(pages: Pages, { page }: Node, at: number): { rowid: number; payload: Payload } {
@@ -129,8 +171,4 @@ function payloadAt(
   const isWhole = localBytes === bytes;
   if (bytes < 0 || end + (isWhole ? 0 : 4) > page.length) throw new Error("a row is cut off");
   return { bytes, local: page.subarray(start, end), overflow: isWhole ? 0 : page.readUInt32BE(end) };
-}
-
-function expect({ type }: Node, expected: number): void {
-  if (type !== expected) throw new Error("a page is of another kind than expected");
 }

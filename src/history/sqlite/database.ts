@@ -1,7 +1,7 @@
 import { indexed, tableRow, tableRows } from "./btree.ts";
 import { openPages, type Pages } from "./pages.ts";
 import type { Row, Value } from "./record.ts";
-import { columnsOf, firstIndexed, rowidColumn } from "./schema.ts";
+import { columnsOf, indexedColumns, rowidColumn } from "./schema.ts";
 
 export type { Value } from "./record.ts";
 
@@ -70,22 +70,22 @@ function tablesOf(pages: Pages): Map<string, Table> {
 }
 
 function tableOf(pages: Pages, { of, root, sql }: Made, made: readonly Made[]): Table {
-  const places = new Map(columnsOf(sql).map((name, index) => [name, index]));
+  const columns = columnsOf(sql);
   const alias = rowidColumn(sql);
   const indexes = new Map(
-    made.flatMap((index): [string, number][] => {
-      const first = index.kind === "index" && index.of === of ? firstIndexed(index.sql) : null;
-      return first === null ? [] : [[first, index.root]];
+    made.flatMap((index): [string, Index][] => {
+      const names = index.kind === "index" && index.of === of ? indexedColumns(index.sql) : [];
+      return names[0] === undefined ? [] : [[names[0], { root: index.root, names }]];
     }),
   );
-  const named = (rowid: number, row: Row): NamedRow => recordOf(rowid, row, { places, alias });
-  const at = (rowid: number): NamedRow | null => {
-    const row = tableRow(pages, root, rowid);
-    return row === null ? null : named(rowid, row);
-  };
+  const rowAt = (rowid: number): Row | null => tableRow(pages, root, rowid);
+  const named = (rowid: number, row: Row): NamedRow => nameAll(rowid, () => row, { columns, alias });
   return {
-    columns: new Set(places.keys()),
-    at,
+    columns: new Set(columns),
+    at(rowid) {
+      const row = rowAt(rowid);
+      return row === null ? null : named(rowid, row);
+    },
     *rows() {
       for (const { rowid, row } of tableRows(pages, root)) yield named(rowid, row);
     },
@@ -95,23 +95,36 @@ function tableOf(pages: Pages, { of, root, sql }: Made, made: readonly Made[]): 
         for (const row of this.rows()) if (row.get(column) === text) yield row;
         return;
       }
-      for (const rowid of indexed(pages, index, text)) {
-        const row = at(rowid);
-        if (row !== null) yield row;
+      for (const row of indexed(pages, index.root, text)) {
+        const rowid = Number(row.value(row.length - 1));
+        yield nameAll(rowid, () => rowAt(rowid), { columns, alias, index: { names: index.names, row } });
       }
     },
   };
 }
 
-function recordOf(
-  rowid: number,
-  row: Row,
-  { places, alias }: { places: ReadonlyMap<string, number>; alias: string | null },
-): NamedRow {
+interface Index {
+  readonly root: number;
+  readonly names: readonly string[];
+}
+
+interface Names {
+  readonly columns: readonly string[];
+  readonly alias: string | null;
+  /** Where some of the values stand already. */
+  readonly index?: { readonly names: readonly string[]; readonly row: Row };
+}
+
+/** A row is looked up when a column is asked for that does not stand in the index. */
+function nameAll(rowid: number, find: () => Row | null, { columns, alias, index }: Names): NamedRow {
+  let found: Row | null | undefined;
+  const rowOf = (): Row | null => (found === undefined ? (found = find()) : found);
   const get = (column: string): Value => {
     if (column === alias) return rowid;
-    const place = places.get(column);
-    return place === undefined ? null : row.value(place);
+    const place = index?.names.indexOf(column) ?? -1;
+    if (index !== undefined && place >= 0) return index.row.value(place);
+    const own = columns.indexOf(column);
+    return own < 0 ? null : (rowOf()?.value(own) ?? null);
   };
   return {
     rowid,
@@ -125,8 +138,8 @@ function recordOf(
       return typeof value === "number" && Number.isFinite(value) ? value : null;
     },
     bytes(column) {
-      const place = places.get(column);
-      return place === undefined ? 0 : row.bytesOf(place);
+      const own = columns.indexOf(column);
+      return own < 0 ? 0 : (rowOf()?.bytesOf(own) ?? 0);
     },
   };
 }

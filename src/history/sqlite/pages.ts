@@ -7,6 +7,8 @@ export interface Pages {
   readonly usableBytes: number;
   /** A page's bytes, not to be changed. Pages count from 1. */
   page(number: number): Buffer;
+  /** The same for a page that is looked at once: its bytes are good until the next such page is asked for. */
+  passing(number: number): Buffer;
   /**
    * Whether everything that was read since the database was opened is of one commit. A writer puts pages
    * back into the file, or begins its log anew, without asking us: then what was read may be mixed.
@@ -18,6 +20,7 @@ export interface Pages {
 const MAGIC = "SQLite format 3\0";
 const JOURNAL_MAGIC = Buffer.from("d9d505f920a163d7", "hex");
 const CACHED_MAX = 512;
+const SLAB_PAGES = 16;
 
 /**
  * Opens a database and its write-ahead log for reading, with nothing but reads: SQLite itself would take
@@ -46,6 +49,8 @@ class FilePages implements Pages {
   readonly #pageBytes: number;
   readonly #pageCount: number;
   readonly #cached = new Map<number, Buffer>();
+  #passing: Buffer | null = null;
+  #slab = Buffer.alloc(0);
 
   constructor(path: string, file: number, log: number | null) {
     [this.#path, this.#file, this.#log] = [path, file, log];
@@ -64,15 +69,23 @@ class FilePages implements Pages {
 
   page(number: number): Buffer {
     const known = this.#cached.get(number);
-    if (known !== undefined) return known;
-    if (!Number.isInteger(number) || number < 1 || number > this.#pageCount) {
-      throw new Error(`it has no page ${number}`);
+    if (known !== undefined) {
+      // The map's first is the one that was not asked for the longest.
+      this.#cached.delete(number);
+      this.#cached.set(number, known);
+      return known;
     }
-    const page = Buffer.allocUnsafeSlow(this.#pageBytes);
+    const page = this.#newPage();
     this.#readPage(number, page);
     this.#cached.set(number, page);
     if (this.#cached.size > CACHED_MAX) this.#cached.delete(this.#cached.keys().next().value as number);
     return page;
+  }
+
+  passing(number: number): Buffer {
+    this.#passing ??= Buffer.allocUnsafeSlow(this.#pageBytes);
+    this.#readPage(number, this.#passing);
+    return this.#passing;
   }
 
   isStill(): boolean {
@@ -85,6 +98,15 @@ class FilePages implements Pages {
   close(): void {
     closeSync(this.#file);
     if (this.#log !== null) closeSync(this.#log);
+  }
+
+  /** Many small buffers cost more than the reads. */
+  #newPage(): Buffer {
+    if (this.#slab.length < this.#pageBytes)
+      this.#slab = Buffer.allocUnsafeSlow(this.#pageBytes * SLAB_PAGES);
+    const page = this.#slab.subarray(0, this.#pageBytes);
+    this.#slab = this.#slab.subarray(this.#pageBytes);
+    return page;
   }
 
   #stampNow(): string {
@@ -103,6 +125,9 @@ class FilePages implements Pages {
   }
 
   #readPage(number: number, into: Buffer): void {
+    if (!Number.isInteger(number) || number < 1 || number > this.#pageCount) {
+      throw new Error(`it has no page ${number}`);
+    }
     const frame = this.#wal?.frames.get(number);
     const count =
       frame === undefined

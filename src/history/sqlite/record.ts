@@ -53,6 +53,11 @@ export class Row {
     return type % 2 === 1 ? bytes.toString("utf8") : bytes;
   }
 
+  isText(column: number): boolean {
+    const type = this.#types[column] ?? 0;
+    return type >= 13 && type % 2 === 1;
+  }
+
   /** How many bytes a value takes, without reading it. */
   bytesOf(column: number): number {
     return bytesOf(this.#types[column] ?? 0);
@@ -74,17 +79,19 @@ export class Row {
 
   #gathered(start: number, end: number): Buffer {
     const { local, overflow } = this.#payload;
-    const parts: Buffer[] = [local.subarray(Math.min(start, local.length))];
+    const gathered = Buffer.allocUnsafe(end - start);
+    local.copy(gathered, 0, Math.min(start, local.length));
     let at = local.length;
     for (let next = overflow; at < end;) {
-      const page = this.#pages.page(next);
+      const page = this.#pages.passing(next);
       const content = page.subarray(4, this.#pages.usableBytes);
       const from = Math.max(0, start - at);
-      if (from < content.length) parts.push(content.subarray(from, Math.min(content.length, end - at)));
+      const to = Math.min(content.length, end - at);
+      if (from < to) content.copy(gathered, Math.max(0, at - start), from, to);
       at += content.length;
       next = page.readUInt32BE(0);
     }
-    return Buffer.concat(parts, end - start);
+    return gathered;
   }
 }
 

@@ -6,13 +6,11 @@ export function columnsOf(sql: string): string[] {
   });
 }
 
-/** The first column of an index, when the index is a plain one over all rows; null otherwise. */
-export function firstIndexed(sql: string): string | null {
-  const [first = ""] = definitions(sql);
-  const [name, , rest] = firstName(first);
-  const isPlain = name !== "" && rest.trim() === "";
-  const after = sql.slice(sql.lastIndexOf(")") + 1);
-  return isPlain && !/\bwhere\b/iu.test(after) && !/\)\s*where\b/iu.test(sql) ? name : null;
+/** The columns of an index, when it is a plain one over all rows; none otherwise. */
+export function indexedColumns(sql: string): string[] {
+  const names = definitions(sql).map(firstName);
+  const isPlain = names.every(([name, , rest]) => name !== "" && rest.trim() === "");
+  return isPlain && !/\)\s*where\b/iu.test(sql) ? names.map(([name]) => name) : [];
 }
 
 /** The column that is another name of the rowid, if there is one. */
