@@ -59,7 +59,13 @@ export function databaseSource(
     messageIds: async () => [...messageRows().keys()],
     message: async (messageId) => {
       const row = messageRows().get(messageId);
-      return row === undefined ? null : messageOf(tables, row, { id: messageId, limits });
+      try {
+        return row === undefined ? null : messageOf(tables, row, { id: messageId, limits });
+      } catch (error) {
+        // One broken page takes no more with it than what stands on it.
+        const bad = [badRow(`message ${messageId}`, `cannot be read: ${(error as Error).message}`)];
+        return { id: messageId, data: {}, parts: [], bad, bytes: 0 };
+      }
     },
     roleOf: async (messageId) => {
       const row = messageRows().get(messageId);

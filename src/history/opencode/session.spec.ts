@@ -37,6 +37,8 @@ export class Writer {
   constructor(path: string, schema = SCHEMA) {
     this.sql = new DatabaseSync(path);
     this.sql.exec(`PRAGMA synchronous=OFF; PRAGMA foreign_keys=OFF; ${schema}`);
+    // Where there is something already, what is written now comes after it.
+    if (schema === "") this.#count = 1000;
   }
 
   close(): void {

@@ -6,7 +6,7 @@ import * as fs from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { after, before, describe, it } from "node:test";
+import { after, before, describe, it, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { random } from "../mutation.spec.ts";
 import { type Database, openDatabase } from "./database.ts";
@@ -52,9 +52,11 @@ async function pictureOf(path: string): Promise<Record<string, string>> {
 
 /** Starts a program that holds the database open. */
 async function startWriter(
+  test: TestContext,
   path: string,
 ): Promise<{ child: ChildProcess; run: (sql: string) => Promise<void> }> {
   const child = fork(writer, [path]);
+  test.after(() => child.kill("SIGKILL"));
   await once(child, "message");
   const run = async (sql: string): Promise<void> => {
     const done = once(child, "message");
@@ -129,9 +131,9 @@ describe("a database of someone else", () => {
     });
   }
 
-  it("at work is seen up to its last commit, and nothing beside it is made, changed or touched", async () => {
+  it("at work is seen up to its last commit, and nothing beside it is made, changed or touched", async (test) => {
     const path = await fresh();
-    const { child, run } = await startWriter(path);
+    const { child, run } = await startWriter(test, path);
     await run("PRAGMA journal_mode=WAL; CREATE TABLE t(a TEXT); INSERT INTO t VALUES ('one')");
     let earlier = await pictureOf(path);
     assert.deepEqual(texts(path), ["one"], "everything still stands in the log");
@@ -156,9 +158,9 @@ describe("a database of someone else", () => {
     await fs.chmod(join(path, ".."), 0o755);
   });
 
-  it("says when a writer has changed what was being read", async () => {
+  it("says when a writer has changed what was being read", async (test) => {
     const path = await fresh();
-    const { child, run } = await startWriter(path);
+    const { child, run } = await startWriter(test, path);
     await run("PRAGMA journal_mode=WAL; CREATE TABLE t(a TEXT); INSERT INTO t VALUES ('one')");
     const database = openDatabase(path);
     await run("INSERT INTO t VALUES ('two')");
@@ -175,9 +177,9 @@ describe("a database of someone else", () => {
     await stopWriter(child);
   });
 
-  it("torn in its log it is read up to the last whole commit", async () => {
+  it("torn in its log it is read up to the last whole commit", async (test) => {
     const path = await fresh();
-    const { child, run } = await startWriter(path);
+    const { child, run } = await startWriter(test, path);
     await run("PRAGMA journal_mode=WAL; CREATE TABLE t(a TEXT)");
     for (const word of ["one", "two", "three"]) await run(`INSERT INTO t VALUES ('${word}')`);
     await stopWriter(child);
