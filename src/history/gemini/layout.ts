@@ -87,13 +87,11 @@ async function lookAt(look: Look, path: string, extra: Extra): Promise<Seen | nu
   try {
     const file = await stat(path);
     if (!file.isFile()) throw new Error("it is not a file");
-    const head = await headOf(path);
-    const line = head.slice(0, head.indexOf("\n") >>> 0);
-    const id = /"sessionId"\s*:\s*"([^"\\]{1,200})"/u.exec(head)?.[1];
+    const head = await headOf(path, `${file.ino}:${file.birthtimeMs}`);
     return {
-      id: id ?? basename(path).replace(/^session-|\.jsonl?$/gu, ""),
+      id: head.id ?? basename(path).replace(/^session-|\.jsonl?$/gu, ""),
       path,
-      isSubagent: extra.parentId !== null || /"kind"\s*:\s*"subagent"/u.test(line),
+      isSubagent: extra.parentId !== null || head.isSubagent,
       sizeBytes: file.size,
       changedAt: file.mtimeMs,
       stamp: [file.ino, file.size, file.mtimeMs].join(":"),
@@ -105,9 +103,30 @@ async function lookAt(look: Look, path: string, extra: Extra): Promise<Seen | nu
   }
 }
 
-const HEAD_BYTES = 2048;
+interface Head {
+  readonly id: string | null;
+  readonly isSubagent: boolean;
+}
 
-async function headOf(path: string): Promise<string> {
+const HEAD_BYTES = 2048;
+const HEADS_MAX = 50_000;
+/** What a file begins with never changes, so it is read once. */
+const heads = new Map<string, Head>();
+
+async function headOf(path: string, identity: string): Promise<Head> {
+  const name = `${identity} ${path}`;
+  const known = heads.get(name);
+  if (known !== undefined) return known;
+  const text = await readHead(path);
+  const line = text.slice(0, text.indexOf("\n") >>> 0);
+  const id = /"sessionId"\s*:\s*"([^"\\]{1,200})"/u.exec(text)?.[1] ?? null;
+  const head = { id, isSubagent: /"kind"\s*:\s*"subagent"/u.test(line) };
+  if (heads.size >= HEADS_MAX) heads.clear();
+  if (id !== null && text.includes("\n")) heads.set(name, head);
+  return head;
+}
+
+async function readHead(path: string): Promise<string> {
   const file = await openBytes(path);
   try {
     const buffer = Buffer.alloc(Math.min(HEAD_BYTES, file.sizeBytes));

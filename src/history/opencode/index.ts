@@ -1,6 +1,6 @@
 import type { HistoryReader } from "../port.ts";
 import { discover, FORMAT, roots } from "./layout.ts";
-import { isHeldWhileAlive, readLive } from "./live.ts";
+import { listsHolders, readLive } from "./live.ts";
 import { glance, readBatches, tail } from "./read.ts";
 
 /** OpenCode's sessions: in its database, and in the tree of files it wrote before. */
@@ -13,5 +13,5 @@ export const opencode: HistoryReader = {
   glance,
   tail,
   live: readLive,
-  listsLive: ({ agentVersion }) => isHeldWhileAlive(agentVersion),
+  listsLive: ({ agentVersion }) => listsHolders(agentVersion),
 };

@@ -1,6 +1,7 @@
 import { realpath } from "node:fs/promises";
 import type { LiveSession, ProcessProbe } from "../port.ts";
-import { databasesIn, sessionsIn, type Seen, withDatabase } from "./layout.ts";
+import { databasesIn } from "./layout.ts";
+import { type Seen, sessionsIn } from "./sessions.ts";
 
 /**
  * OpenCode keeps no list of its processes, but a process of it holds its database open as long as it
@@ -8,6 +9,7 @@ import { databasesIn, sessionsIn, type Seen, withDatabase } from "./layout.ts";
  * process began may be its work, and none that was not.
  */
 export async function readLive(root: string, probe: ProcessProbe): Promise<LiveSession[]> {
+  seesAll = (await probe.shows?.("opencode")) ?? false;
   const live: LiveSession[] = [];
   for (const path of await databasesIn(root)) {
     const real = await realpath(path).catch(() => path);
@@ -15,7 +17,7 @@ export async function readLive(root: string, probe: ProcessProbe): Promise<LiveS
     const pid = holders.get(real) ?? holders.get(`${real}-wal`);
     if (pid === undefined) continue;
     const startedAt = probe.startedAt?.(pid) ?? null;
-    const sessions = await withDatabase(path, sessionsIn).catch(() => new Map<string, Seen>());
+    const sessions = await sessionsIn(path).catch(() => new Map<string, Seen>());
     const how = `a process of the agent, ${pid}, has its database open`;
     for (const id of writtenSince(sessions, startedAt ?? 0)) {
       live.push({ id, pid, startedAt, alive: true, doing: null, how });
@@ -24,10 +26,17 @@ export async function readLive(root: string, probe: ProcessProbe): Promise<LiveS
   return live;
 }
 
-/** Before it had a database the agent held nothing open, and the absence of a holder proves nothing. */
-export function isHeldWhileAlive(version: string | null): boolean {
+/** Of the machine, as it was when the living were last asked for. */
+let seesAll = false;
+
+/**
+ * Whether a session is known to be left alone when nobody has its database open. A process in another
+ * container, or one that nobody may look into, would have it open unseen; and versions before there was
+ * a database had nothing open.
+ */
+export function listsHolders(version: string | null): boolean {
   const [major, minor] = (version ?? "").split(".").map((part) => Number.parseInt(part, 10));
-  if (process.platform !== "linux" || major === undefined || minor === undefined) return false;
+  if (!seesAll || major === undefined || minor === undefined) return false;
   return major > 1 || (major === 1 && minor >= 16);
 }
 

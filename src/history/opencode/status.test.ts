@@ -30,6 +30,7 @@ function probe(root: string, startedAt: number | null): ProcessProbe {
     startedAt: () => startedAt,
     space: () => null,
     exists: () => true,
+    shows: async () => true,
     holders: async (paths) => new Map(startedAt !== null && paths.has(path) ? [[path, 4242]] : []),
   };
 }

@@ -8,9 +8,13 @@ export interface TableRow {
 
 const [INTERIOR_INDEX, INTERIOR_TABLE, LEAF_INDEX, LEAF_TABLE] = [0x02, 0x05, 0x0a, 0x0d];
 
-/** Every row of a table, by rowid. */
-export function* tableRows(pages: Pages, root: number): Generator<TableRow> {
-  yield* tableBelow(new Walk(pages), root);
+/** The rows of a table with greater rowids than this one, in their order. */
+export function* tableRows(
+  pages: Pages,
+  root: number,
+  after = Number.NEGATIVE_INFINITY,
+): Generator<TableRow> {
+  yield* tableBelow(new Walk(pages), root, after);
 }
 
 /** The row with this id. */
@@ -97,17 +101,18 @@ class Walk {
   }
 }
 
-function* tableBelow(walk: Walk, number: number): Generator<TableRow> {
+function* tableBelow(walk: Walk, number: number, after: number): Generator<TableRow> {
   const node = walk.node(number);
   if (node.type === LEAF_TABLE) {
     for (let index = 0; index < node.count; index += 1) {
       const { rowid, payload } = leafCell(walk.pages, node, node.cell(index));
-      yield { rowid, row: new Row(walk.pages, payload) };
+      if (rowid > after) yield { rowid, row: new Row(walk.pages, payload) };
     }
     return;
   }
   node.expect(INTERIOR_TABLE);
-  for (let index = 0; index <= node.count; index += 1) yield* tableBelow(walk, node.child(index));
+  const first = lowerBound(node.count, (at) => varint(node.page, node.cell(at) + 4)[0] > after);
+  for (let index = first; index <= node.count; index += 1) yield* tableBelow(walk, node.child(index), after);
 }
 
 interface Sought {

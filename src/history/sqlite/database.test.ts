@@ -124,6 +124,11 @@ describe("a database of someone else", () => {
           );
         }
         assert.equal(table.at(5), null);
+        const later = Array.from(table.rows(777), (row) => row.rowid);
+        assert.deepEqual(
+          later,
+          expected.map((row) => row["rowid"]).filter((rowid) => Number(rowid) > 777),
+        );
         assert.equal([...(database.table("later")?.rows() ?? [])][0]?.get("id"), 77);
         assert.equal(database.table("nothing"), null);
       });

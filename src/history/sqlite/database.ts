@@ -19,8 +19,8 @@ export interface Database {
 
 export interface Table {
   readonly columns: ReadonlySet<string>;
-  /** In the order of their rowids. */
-  rows(): Generator<NamedRow>;
+  /** In the order of their rowids; only those with greater ones where one is given. */
+  rows(after?: number): Generator<NamedRow>;
   /** Rows with this text in a column; fast where an index begins with that column. */
   where(column: string, text: string): Generator<NamedRow>;
   at(rowid: number): NamedRow | null;
@@ -86,8 +86,8 @@ function tableOf(pages: Pages, { of, root, sql }: Made, made: readonly Made[]): 
       const row = rowAt(rowid);
       return row === null ? null : named(rowid, row);
     },
-    *rows() {
-      for (const { rowid, row } of tableRows(pages, root)) yield named(rowid, row);
+    *rows(after) {
+      for (const { rowid, row } of tableRows(pages, root, after)) yield named(rowid, row);
     },
     *where(column, text) {
       const index = indexes.get(column);
