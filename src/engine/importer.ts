@@ -53,10 +53,14 @@ export class Importer implements Service {
   }
 
   async #begin(): Promise<void> {
-    const asked = await this.#deps.store.imports.asked();
-    if (!this.#deps.config.history.enabled && asked === null) return;
-    await this.#start(asked?.exclude ?? []);
-    this.#count = asked?.count ?? 0;
+    try {
+      const asked = await this.#deps.store.imports.asked();
+      if (!this.#deps.config.history.enabled && asked === null) return;
+      await this.#start(asked?.exclude ?? []);
+      this.#count = Math.max(this.#count, asked?.count ?? 0);
+    } catch (error) {
+      this.#failed(error);
+    }
   }
 
   /** Somebody asks: the first time it starts, every further time everything is looked at. */
@@ -101,7 +105,7 @@ export class Importer implements Service {
     };
     const worker = new threads.Worker(new URL(`./import/worker.${extension}`, import.meta.url), {
       workerData: options,
-      execArgv: process.execArgv,
+      execArgv: [],
     });
     const link = new OpenLink<ReaderSide>((packet) => worker.postMessage(packet), storeSide(store, now));
     worker.on("message", link.take);
