@@ -85,7 +85,7 @@ describe("what OpenCode 1.18.33 left in its database", () => {
     assert.ok(entries.every(({ isSubagent }) => isSubagent));
     assert.equal(entries.find(({ kind }) => kind === "toolResult")?.body.exitCode, 0);
     assert.deepEqual(
-      [state.facts.rootId, state.facts.parent?.id, state.facts.agentType, state.facts.description],
+      [state.facts.rootId, state.facts.parent?.id, state.facts.agentType, state.facts.title],
       [TOP, TOP, "general", "ok child"],
     );
   });

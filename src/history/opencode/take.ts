@@ -20,6 +20,7 @@ export function takeSession(facts: SessionFacts, session: SessionRecord): void {
   facts.parent = { id: session.parentId, callId: null, how: "its own record names its parent" };
   const named = SUBAGENT.exec(title ?? "");
   facts.description = named?.[1] ?? title;
+  facts.title = named?.[1] ?? facts.title;
   facts.agentType = session.agent ?? named?.[2] ?? null;
 }
 
