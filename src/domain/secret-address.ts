@@ -22,7 +22,8 @@ export function passwordsInAddresses(text: string): Secret[] {
   return found;
 }
 
-const AUTHORITY = /[^\s"'`<>/?#,\\]{0,512}/y;
+/** What one session wrote reaches another with every at sign behind a backslash, in JSON behind two. */
+const AUTHORITY = /(?:[^\s"'`<>/?#,\\]|\\{1,2}@){0,512}/y;
 const ADDRESS = /[^\s"'`<>?#,\\@]{0,256}@/y;
 
 /** Where the user and the password end: at the last `@` before the host. */
@@ -30,7 +31,7 @@ function userEnd(text: string, start: number, isDatabase: boolean): number | nul
   AUTHORITY.lastIndex = start;
   const authority = AUTHORITY.exec(text)?.[0] ?? "";
   const found = authority.lastIndexOf("@");
-  if (found !== -1) return start + found;
+  if (found !== -1) return start + authority.slice(0, found).replace(/\\{1,2}$/, "").length;
   const end = start + authority.length;
   // Cut off before its host; a port that was cut off is no password.
   if (authority.endsWith("…") && /:(?!\d{0,5}…)/.test(authority)) return end - 1;
