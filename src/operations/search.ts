@@ -28,7 +28,7 @@ export async function search(
   };
   const found = await deps.store.search(asked);
   return {
-    hits: await withLineage(deps, found.hits),
+    hits: found.hits.map(viewHit),
     cursor: found.isMore ? `c${offset + input.limit}.${now.toString(36)}` : null,
     total: found.total,
     isWhole: found.isWhole,
@@ -75,30 +75,9 @@ async function elsewhere(deps: OperationDeps, asked: EntrySearch): Promise<numbe
 
 const MANY = 50;
 
-async function withLineage(deps: OperationDeps, hits: readonly EntryHit[]): Promise<SearchHit[]> {
-  const known = new Map<string, Promise<SessionRecord | null>>();
-  const session = (id: string): Promise<SessionRecord | null> => {
-    const reading = known.get(id) ?? deps.store.read.sessions.byId(id);
-    known.set(id, reading);
-    return reading;
-  };
-  return Promise.all(
-    hits.map(async ({ rootId: _, turnIndex, snippet, ...hit }) => {
-      const lineage: string[] = [];
-      for (let at = await session(hit.sessionId); at !== null; at = await parentOf(at, session)) {
-        lineage.unshift(at.name ?? at.shortId);
-      }
-      const marks = snippet.marks.map(([from, to]): [number, number] => [from, to]);
-      return { ...hit, lineage, turn: turnIndex, snippet: snippet.text, marks };
-    }),
-  );
-}
-
-async function parentOf(
-  { parentId }: SessionRecord,
-  session: (id: string) => Promise<SessionRecord | null>,
-): Promise<SessionRecord | null> {
-  return parentId === null ? null : session(parentId);
+function viewHit({ turnIndex, snippet, lineage, ...hit }: EntryHit): SearchHit {
+  const marks = snippet.marks.map(([from, to]): [number, number] => [from, to]);
+  return { ...hit, lineage: [...lineage], turn: turnIndex, snippet: snippet.text, marks };
 }
 
 /** Where an earlier page ended, and when the first was asked for. */

@@ -33,11 +33,13 @@ export interface EntryFound {
 
 export interface EntryHit extends Pick<
   EntryRecord,
-  "sessionId" | "rootId" | "index" | "turnId" | "author" | "kind" | "at"
+  "sessionId" | "index" | "turnId" | "author" | "kind" | "at"
 > {
   readonly shortId: string;
   readonly name: string | null;
   readonly agent: string;
+  /** Names, or short ids, from the root down to the session itself. */
+  readonly lineage: readonly string[];
   readonly turnIndex: number | null;
   readonly snippet: Snippet;
 }

@@ -18,6 +18,8 @@ export interface SearchSource<K> {
   total(): Promise<number>;
   /** In any order; only those of the scopes that the search may see. */
   rows(keys: readonly K[], search: EntrySearch): Promise<{ key: K; row: HitRow }[]>;
+  /** For each session the names, or short ids, from its root down to itself. */
+  lineages(sessionIds: readonly string[]): Promise<Map<string, string[]>>;
   /** Whether all entries have been indexed. */
   isWhole(): Promise<boolean>;
   /** Lets others go first, where they share this thread; throws when the search has had its time. */
@@ -39,9 +41,9 @@ export interface HitRow {
 }
 
 /** Of each term the newest this many are looked at: a common word says little, and what is new says more. */
-const LIST_MAX = 400;
+const LIST_MAX = 300;
 /** So many are read and ranked by their words at once; pages within them are stable. */
-const BLOCK = 48;
+const BLOCK = 32;
 /** How far back is counted to tell how common a word is. */
 const COUNT_MAX = 10_000;
 /** Of each candidate this much is read for its rank. */
@@ -65,8 +67,9 @@ export async function searchEntries<K>(source: SearchSource<K>, search: EntrySea
   const rows = isNewest
     ? await page(source, keys.slice(offset, offset + limit), search)
     : await rankedPage(source, { keys, lists: shared, terms, search });
+  const lineages = await source.lineages([...new Set(rows.map(({ entry }) => entry.sessionId))]);
   return {
-    hits: rows.map((row) => hitOf(row, terms)),
+    hits: rows.map((row) => hitOf(row, terms, lineages.get(row.entry.sessionId) ?? [])),
     isMore: keys.length > offset + limit,
     total: lists.some(({ isCut }) => isCut) ? null : keys.length,
     isWhole: await source.isWhole(),
@@ -204,10 +207,10 @@ function newestFirst(a: HitRow, b: HitRow): number {
   );
 }
 
-function hitOf({ entry, shortId, name, agent, turnIndex }: HitRow, terms: readonly Term[]): EntryHit {
-  const { sessionId, rootId, index, turnId, author, kind, at } = entry;
+function hitOf({ entry, ...of }: HitRow, terms: readonly Term[], lineage: readonly string[]): EntryHit {
+  const { sessionId, index, turnId, author, kind, at } = entry;
   const snippet = snippetOf(searchedText(entry.body), terms);
-  return { sessionId, rootId, shortId, name, agent, turnId, turnIndex, index, author, kind, at, snippet };
+  return { sessionId, ...of, lineage, turnId, index, author, kind, at, snippet };
 }
 
 async function near<K>(

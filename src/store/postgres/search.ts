@@ -3,7 +3,7 @@ import type { Term } from "../../domain/search-query.ts";
 import type { Log } from "../../log.ts";
 import type { Expression } from "../entry-index.ts";
 import type { EntryFound, EntrySearch } from "../port.ts";
-import { hitColumns, hitRow, SEARCH_MS, tooLong } from "../search-row.ts";
+import { hitColumns, hitRow, lineageRows, lineagesIn, SEARCH_MS, tooLong } from "../search-row.ts";
 import type { SearchSource } from "../search.ts";
 import { within } from "../session.ts";
 import { numbered, sql, type Row, type Sql } from "../sql.ts";
@@ -110,6 +110,7 @@ function sourceOver(client: pg.ClientBase, deadline: number): SearchSource<Key> 
         WHERE ${within(visible)}`);
       return rows.map((row) => ({ key: keyOf(row), row: hitRow(row.slice(2)) }));
     },
+    lineages: async (sessionIds) => lineagesIn(await all(lineageRows(sessionIds))),
     async isWhole() {
       return (await one(sql`SELECT 1 FROM entries WHERE words IS NULL LIMIT 1`)) === undefined;
     },

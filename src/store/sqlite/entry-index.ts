@@ -6,7 +6,7 @@ import { sql, type Query } from "../sql.ts";
 /** Rows in one statement: few enough for its text to be kept and its parameters to be allowed. */
 const ROWS_MAX = 32;
 /** Entries of one second have this many numbers; those that find them taken go into the next second's. */
-export const DOCS_PER_SECOND = 4_096;
+export const DOCS_PER_SECOND = 256;
 
 /** An entry and its row of the index are one write; `grown` is told, so that the index is tended later. */
 export function sqliteEntryIndex(grown: () => void): EntryIndex {

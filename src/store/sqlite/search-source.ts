@@ -1,6 +1,6 @@
 import type { Term } from "../../domain/search-query.ts";
 import type { Expression } from "../entry-index.ts";
-import { hitColumns, hitRow, tooLong } from "../search-row.ts";
+import { hitColumns, hitRow, lineageRows, lineagesIn, tooLong } from "../search-row.ts";
 import type { SearchSource } from "../search.ts";
 import { within } from "../session.ts";
 import { list, sql, type Query, type Sql } from "../sql.ts";
@@ -37,6 +37,7 @@ export function sqliteSource(q: Query, deadline: number): SearchSource<number> {
         WHERE e.doc IN ${list(keys)} AND ${within(visible)}`);
       return rows.map((row) => ({ key: row[0] as number, row: hitRow(row.slice(1)) }));
     },
+    lineages: async (sessionIds) => lineagesIn(await q.all(lineageRows(sessionIds))),
     async isWhole() {
       return (await q.get(sql`SELECT 1 FROM entries WHERE doc IS NULL LIMIT 1`)) === null;
     },

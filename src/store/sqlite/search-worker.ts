@@ -1,3 +1,4 @@
+import { setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
 import { Refusal, type RefusalCode } from "../../contract/refusal.ts";
 import type { EntryFound, EntrySearch } from "../port.ts";
@@ -16,6 +17,10 @@ export type Told =
 
 const CACHE_KB = 8_000;
 const BUSY_MS = 200;
+const NICE = 5;
+
+// Whoever is not searching goes first. Elsewhere than on Linux this would be the whole process's priority.
+if (process.platform === "linux") setPriority(NICE);
 
 const connection = new Connection((workerData as { path: string }).path, {
   readOnly: true,
