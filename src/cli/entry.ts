@@ -32,9 +32,17 @@ export async function showEntry(
     `${io.paint("bold", labelOf(session))}  ${io.paint("soft", `${session.shortId}, entry ${index} of ${page.total}`)}`,
   );
   io.line();
-  for (const line of [...entryLines(before, look), ...wholeLines(entry, call), ...entryLines(after, look)])
-    io.line(line);
+  const around = (entries: readonly Entry[]): string[] =>
+    entries.flatMap((each) => short(entryLines([each], look)));
+  for (const line of [...around(before), ...wholeLines(entry, call), ...around(after)]) io.line(line);
 }
+
+function short(lines: readonly string[]): string[] {
+  return lines.length <= LINES_MAX ? [...lines] : [...lines.slice(0, LINES_MAX - 1), "  …"];
+}
+
+/** Of those around it. */
+const LINES_MAX = 4;
 
 function wholeLines(entry: Entry, { io }: Call): string[] {
   const { body } = entry;

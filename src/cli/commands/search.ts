@@ -60,12 +60,11 @@ function hitLines(hits: readonly SearchHit[], io: Io): string[] {
   ]);
 }
 
+/** An unnamed session is called by its short id, which then stands there already. */
 function headLine(hit: SearchHit, { paint, columns }: Io): string {
-  const id = `  ${hit.shortId}  ${oneLine(hit.agent)}`;
-  const isNamed = hit.name !== null;
   const lineage = hit.lineage.map((name) => oneLine(name)).join(" › ");
-  const shown = isNamed || hit.lineage.length > 1 ? lineage : "unnamed";
-  return `${paint("bold", clip(shown, Math.max(12, columns() - id.length)))}${paint("soft", id)}`;
+  const id = `${hit.name === null ? "" : `  ${hit.shortId}`}  ${oneLine(hit.agent)}`;
+  return `${paint("bold", clip(lineage, Math.max(12, columns() - id.length)))}${paint("soft", id)}`;
 }
 
 function hitLine(hit: SearchHit, group: readonly SearchHit[], io: Io): string {
