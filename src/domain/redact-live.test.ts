@@ -68,7 +68,7 @@ it("live text in any pieces is together what the whole text would be", () => {
       }
       assert.equal(live(pieces).join(""), redact(whole));
     }),
-    { numRuns: 1_000 },
+    { numRuns: 2_000, seed: 11 },
   );
 });
 

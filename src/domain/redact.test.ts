@@ -1,29 +1,290 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { redact, redactDeep } from "./redact.ts";
+import fc from "fast-check";
+import { excerpt } from "./excerpt.ts";
+import { redact, redactDeep, redactNamed } from "./redact.ts";
+import { sampleInnocents, sampleSecrets, vendorKeys } from "./sample-secret.spec.ts";
 
-describe("what stands behind a name", () => {
-  const hidden = [
-    ["password=hunter2", "password=[redacted: password]"],
-    ["DB_PASS='x y z'", "DB_PASS='[redacted: password]'"],
-    ['{"password": "correct horse battery staple"}', '{"password": "[redacted: password]"}'],
-    ["postgres://u:p4ss@host/db", "postgres://u:[redacted: password]@host/db"],
-    ["Cookie: sid=abc123def456; theme=dark", "Cookie: [redacted: cookie]"],
-    ["curl -u bob:hunter2 https://x", "curl -u bob:[redacted: password] https://x"],
-  ] as const;
-  for (const [text, shown] of hidden) {
-    it(`is hidden in ${text}`, () => assert.equal(redact(text), shown));
+describe("every kind of secret", () => {
+  for (const { kind } of sampleSecrets(1)) {
+    it(`is hidden, and what stands around it stays: ${kind}`, () => {
+      for (let seed = 1; seed <= 40; seed++) {
+        const { secret, text } = sampleSecrets(seed).find((each) => each.kind === kind)!;
+        for (const whole of [text, `Before.\n${text}\nBehind.`, JSON.stringify({ output: `x\n${text}` })]) {
+          const shown = redact(whole);
+          assert.ok(!shown.includes(secret), `${JSON.stringify(whole)} became ${JSON.stringify(shown)}`);
+          assert.match(shown, /\[redacted: [a-z0-9 .]+\]/);
+          assert.equal(redact(shown), shown, "twice is as once");
+        }
+        const around = redact(`Before.\n${text}\nBehind.`);
+        assert.ok(around.startsWith("Before.\n") && around.endsWith("\nBehind."), around);
+      }
+    });
   }
+
+  it("is known by its vendor's shape alone, in prose, quotes, JSON, an address and a colour", () => {
+    for (let seed = 1; seed <= 20; seed++) {
+      for (const [kind, key] of vendorKeys(seed)) {
+        const mark = `[redacted: ${kind}]`;
+        assert.equal(redact(key), mark);
+        assert.equal(redact(`it is ${key}, I think`), `it is ${mark}, I think`);
+        assert.equal(redact(`x("${key}")`), `x("${mark}")`);
+        assert.equal(redact(`"a\\n${key}\\n"`), `"a\\n${mark}\\n"`);
+        assert.equal(redact(`https://h/?q=${key}`), `https://h/?q=${mark}`);
+        assert.equal(redact(`\u001b[32m${key}\u001b[0m`), `\u001b[32m${mark}\u001b[0m`);
+      }
+    }
+  });
 });
 
-describe("source code", () => {
-  const innocent = ["password: string", "token = getToken()", "process.env.API_KEY", "TOKEN_COUNT=12"];
-  for (const text of innocent) it(`stays as it is: ${text}`, () => assert.equal(redact(text), text));
+/** The secret of each is `hunter2…`, in one of the spellings people and programs use. */
+const SPELLINGS = [
+  "password=hunter2",
+  "password = hunter2",
+  "password: hunter2",
+  "Password: hunter2",
+  "PASSWORD=hunter2 npm start",
+  "export DB_PASS='hunter2 hunter3'",
+  'set MYSQL_PWD="hunter2"',
+  "$env:APP_SECRET = 'hunter2'",
+  '{"password": "hunter2"}',
+  String.raw`{\"password\": \"hunter2\"}`,
+  '"client_secret" : "hunter2",',
+  "  api_key: hunter2hunter2",
+  "apiKey: 'hunter2hunter2',",
+  'const apiKey = "hunter2hunter2";',
+  'const token: string = "hunter2hunter2";',
+  'let secret: &str = "hunter2";',
+  "os.environ['API_TOKEN'] = 'hunter2hunter2'",
+  'headers.set("x-api-key", "hunter2hunter2")',
+  "X-Auth-Token: hunter2hunter2",
+  "PRIVATE-TOKEN: hunter2hunter2",
+  "Authorization: hunter2hunter2hunter2",
+  "authorization: token hunter2hunter2",
+  "Proxy-Authorization: Basic aHVudGVyMjpodW50ZXIyhunter2",
+  'Authorization: Digest username="bob", response="hunter2hunter2"',
+  "Set-Cookie: sid=hunter2hunter2; Path=/; HttpOnly",
+  "curl -b 'cookie: sid=hunter2hunter2' https://example.com",
+  "curl -s -u bob:hunter2 https://example.com",
+  "curl --user bob:hunter2 https://example.com",
+  "mysql -u root -phunter2 db",
+  "sshpass -p hunter2 ssh host",
+  "redis-cli -h h -a hunter2 ping",
+  "docker login -u bob -p hunter2 registry.example.com",
+  "machine example.com login bob password hunter2",
+  "tool --password hunter2",
+  "tool --password=hunter2 --verbose",
+  "tool --api-key hunter2hunter2",
+  "https://example.com/?a=1&token=hunter2&b=2",
+  "https://example.com/cb#access_token=hunter2&state=1",
+  "https://example.com/?password%3Dhunter2",
+  "https://bob:hunter2@example.com/repo.git",
+  "redis://:hunter2@localhost:6379/0",
+  "postgres://bob:hunter2/x@localhost/app",
+  "mongodb+srv://bob:hunter2@cluster.example.com/db",
+  String.raw`"url":"postgres:\/\/bob:hunter2@localhost\/app"`,
+  "Server=db;User Id=sa;Password=hunter2;Encrypt=true",
+  "host=db user=bob password=hunter2 dbname=app",
+  `//registry.example.com/:_auth${"Token"}=hunter2hunter2hunter2`,
+  "<password>hunter2</password>",
+  "https://a.blob.core.windows.net/c?sv=1&sig=hunter2hunter2hunter2%3D",
+  "the password is hunter2 until Monday",
+  "Your password was hunter2.",
+  "postgres://bob:hunter2…",
+  "npm_config_token=hunter2hunter2",
+];
+
+describe("a secret behind its name", () => {
+  for (const text of SPELLINGS) {
+    it(`is hidden in ${text}`, () => {
+      const shown = redact(text);
+      assert.ok(!shown.includes("hunter"), shown);
+      assert.equal(redact(shown), shown);
+    });
+  }
+
+  it("leaves everything else of its line", () => {
+    const kept = [
+      ["postgres://app:hunter2@db:5432/x", "postgres://app:[redacted: password]@db:5432/x"],
+      ["Authorization: Bearer hunter2hunter2", "Authorization: Bearer [redacted: credential]"],
+      ["Password=hunter2;User=bob", "Password=[redacted: password];User=bob"],
+      ["?token=hunter2&page=2", "?token=[redacted: token]&page=2"],
+      ['{"password":"hunter2","n":1}', '{"password":"[redacted: password]","n":1}'],
+      ["a: 1\npassword: hunter2\nb: 2", "a: 1\npassword: [redacted: password]\nb: 2"],
+    ] as const;
+    for (const [text, shown] of kept) assert.equal(redact(text), shown);
+  });
 });
 
-it("a value's keys are names, and what holds no secret is not copied", () => {
-  const env = [{ name: "API_KEY", value: "abc123def4" }];
-  assert.deepEqual(redactDeep({ env, n: 1 }), { env: [{ name: "API_KEY", value: "[redacted: key]" }], n: 1 });
-  const plain = { text: "nothing here", list: [1, "two"] };
-  assert.equal(redactDeep(plain), plain);
+const INNOCENT = [
+  "password: string",
+  "password?: string | undefined;",
+  "password: z.string().min(8),",
+  '"password": { "type": "string" }',
+  "function setPassword(password: string): Promise<void>",
+  "token = getToken()",
+  "const token = await client.token();",
+  "this.token = server!.headers[0]!.value;",
+  "login(password=password, token=token)",
+  "{ password, token: authToken }",
+  "user.password = user.newPassword;",
+  "if (token === undefined) return null;",
+  "tokens.map((token) => token.length)",
+  "apiKey: process.env.API_KEY",
+  "process.env.API_KEY",
+  "API_KEY=$API_KEY",
+  'TOKEN="${TOKEN}"',
+  "password: <your password>",
+  "PASSWORD=********",
+  'password: ""',
+  "TOKEN_COUNT=12",
+  "max_tokens: 4096",
+  "next_token: abc123def456",
+  "SECRET_NAME=my-secret",
+  "PWD=/srv/project-12",
+  "--token-file /run/secrets/token",
+  "PASSWORD_FILE=/run/secrets/db_password",
+  "private_key_path: ~/.ssh/id_ed25519",
+  "key: abc123def456",
+  "primary_key = user_id2",
+  "monkey=abc123def456",
+  "const SECRET = /^(?:password|passwd)$/;",
+  'readFileSync("/etc/passwd", "utf8")',
+  "console.log('password:', password);",
+  "Password: must be at least 8 characters",
+  "The password is required, and the token is base64-encoded.",
+  "a bearer token says which session calls",
+  "Authorization: `Bearer ${token}`",
+  'headers: { authorization: "Bearer " + token }',
+  "https://example.com:8080/users/@me",
+  "git@github.com:bob/repo.git",
+  "ssh://git@github.com:22/bob/repo",
+  "docker://alpine:3.19@sha256:0123456789abcdef",
+  "npm_config_registry_and_more_and_more_words",
+  "sk-folding-cube sk-cube-grid",
+  "export const hf_hub_download = 1;",
+  'text.includes("-----BEGIN PRIVATE KEY-----")',
+  "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A\n-----END PUBLIC KEY-----",
+  "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ3n bob@host",
+  "12 passed, 0 failed; author: bob3",
+  "Kinfold: [redacted: github token] was hidden before",
+];
+
+describe("what only looks like a secret", () => {
+  for (const text of INNOCENT) it(`stays as it is: ${text}`, () => assert.equal(redact(text), text));
+
+  it("stays as it is: hashes, ids, paths, images, code, a thousand of them", () => {
+    for (const text of sampleInnocents(11, 1_000)) assert.equal(redact(text), text);
+  });
+
+  it("stays as it is, whatever words stand together", () => {
+    const word = fc.oneof(
+      fc.constantFrom(...INNOCENT),
+      fc.constantFrom(...sampleInnocents(5, 100)),
+      fc.lorem({ maxCount: 6 }),
+      fc.integer().map(String),
+      fc.stringMatching(/^[ .,;()[\]{}<>!?*#\n\t-]{0,8}$/),
+    );
+    const text = fc.array(word, { maxLength: 12 }).map((parts) => parts.join("\n"));
+    fc.assert(fc.property(text, (whole) => assert.equal(redact(whole), whole)));
+  });
+});
+
+it("twice is as once, whatever stands there", () => {
+  const part = fc.oneof(
+    fc.constantFrom(...SPELLINGS, ...INNOCENT, ...sampleSecrets(3).map(({ text }) => text)),
+    fc.constantFrom("password", "=", ": ", '"', "'", "[redacted: ", "[redacted: jwt]", "]", "://", "@", "…"),
+    fc.string({ maxLength: 12 }),
+  );
+  const text = fc.array(part, { maxLength: 14 }).map((parts) => parts.join(""));
+  fc.assert(
+    fc.property(text, (whole) => assert.equal(redact(redact(whole)), redact(whole))),
+    { numRuns: 5_000, seed: 11 },
+  );
+});
+
+/** Each is repeated to a megabyte: what took more than linear time would not end in an hour. */
+const REPEATED = [
+  ..."sk-|eyJ|-eyJ|eyJaaaaaaaa.|0123456789abcdef|12345678:|M|ghp_|SG.|.atlasv1.|1Q~|\\n|password=|password=\"|password='".split(
+    "|",
+  ),
+  ..."password: |password=<|token=token.|pass|authorization: |authorization: bearer |authorization:|cookie: a=|cookie=".split(
+    "|",
+  ),
+  ..."://|redis://a:b/|http://a:|http://a@|-|curl |curl -u |mysql |login |login x password |bearer |secret is ".split(
+    "|",
+  ),
+  ...'--token |<password>|("password", |password:string=|a.password=|[redacted: |password=[redacted: x]|…|sk-…'.split(
+    "|",
+  ),
+  ..."-----BEGIN PRIVATE KEY-----|-----END PRIVATE KEY-----|PRIVATE KEY-----A: b\n|PRIVATE KEY-----a |Private-Lines: 1 ".split(
+    "|",
+  ),
+  "a",
+  " ",
+  "\t",
+  "\n",
+  "'",
+  "é",
+  "QUJD",
+  `${"QUJD".repeat(16)}\n`,
+  "cookie: a=b; ",
+  'password: "x ',
+];
+
+it("a megabyte of anything takes time in proportion", { timeout: 240_000 }, () => {
+  for (const part of REPEATED) {
+    const text = part.repeat(Math.ceil(1_000_000 / part.length));
+    assert.ok(redact(text).length > 0, JSON.stringify(part));
+  }
+  const border = (name: string): string => `-----${name} PRIVATE${" "}KEY-----`;
+  const lines = `${"QUJD".repeat(16)}\n`.repeat(15_000);
+  assert.equal(redact(`${border("BEGIN")}\n${lines}`), "[redacted: private key]\n");
+  assert.equal(redact(`${lines}${border("END")}`), "[redacted: private key]");
+  assert.equal(redact(border("BEGIN") + " ".repeat(1_000_000)).length, 1_000_027);
+});
+
+describe("a value", () => {
+  it("loses the secrets of all its strings, by their keys too", () => {
+    const shown = redactDeep({
+      command: ["tool", "--token", "hunter2hunter2", "--verbose"],
+      env: [{ name: "API_KEY", value: "hunter2hunter2" }],
+      headers: { Authorization: "Bearer hunter2hunter2", "x-api-key": "hunter2hunter2" },
+      deep: [{ password: "hunter2 hunter3" }, { secrets: { token: "hunter2hunter2" } }],
+      text: "password=hunter2",
+      tokens: 12,
+      token: null,
+    });
+    assert.deepEqual(shown, {
+      command: ["tool", "--token", "[redacted: token]", "--verbose"],
+      env: [{ name: "API_KEY", value: "[redacted: key]" }],
+      headers: { Authorization: "Bearer [redacted: credential]", "x-api-key": "[redacted: key]" },
+      deep: [{ password: "[redacted: password]" }, { secrets: { token: "[redacted: token]" } }],
+      text: "password=[redacted: password]",
+      tokens: 12,
+      token: null,
+    });
+    assert.deepEqual(redactDeep(shown), shown);
+  });
+
+  it("is the same value where it holds no secret", () => {
+    const plain = { text: "nothing here", list: [1, "two", { password: "string", key: "abc123def" }] };
+    assert.equal(redactDeep(plain), plain);
+  });
+
+  it("keeps the kind that a secret shows by its own shape", () => {
+    const [kind, key] = vendorKeys(2).find(([each]) => each === "github token")!;
+    assert.equal(redactNamed("GITHUB_TOKEN", key), `[redacted: ${kind}]`);
+  });
+});
+
+it("an excerpt is cut behind what was hidden, never within a secret", () => {
+  for (const { secret, text } of sampleSecrets(9)) {
+    for (let before = 0; before < 90; before += 3) {
+      const shown = excerpt(`${"a ".repeat(before / 2)}${text}`, 80);
+      for (let at = 0; at + 10 <= secret.length; at++) {
+        assert.ok(!shown.includes(secret.slice(at, at + 10)), `${secret} in ${shown}`);
+      }
+    }
+  }
 });

@@ -83,6 +83,58 @@ export function sampleSecrets(seed: number): SampleSecret[] {
   return made.map((each) => (each.text === "" ? { ...each, text: webhook(each.secret) } : each));
 }
 
+/** Keys that are known by their shape alone, each with the kind its mark names. */
+export function vendorKeys(seed: number): [kind: string, key: string][] {
+  const { of, word, hex, url } = drawing(seed);
+  const joined = (by: string, ...parts: string[]): string => parts.join(by);
+  return [
+    ["anthropic key", joined("-", "sk", "ant", "api03", url(95))],
+    ["openai key", joined("-", "sk", "svcacct", url(60))],
+    ["openrouter key", joined("-", "sk", "or", "v1", hex(64))],
+    ["google key", `AI${"za"}${url(35)}`],
+    ["google token", joined(".", "ya29", url(60))],
+    ["github token", joined("_", "gho", word(36))],
+    ["github token", joined("_", "github", "pat", word(22), word(59))],
+    ["gitlab token", joined("-", "glptt", hex(40))],
+    ["slack token", joined("-", "xoxp", of(DIGITS, 12), of(DIGITS, 12), hex(32))],
+    ["slack token", joined("-", "xapp", "1", `A${of(UPPER, 10)}`, of(DIGITS, 12), hex(64))],
+    ["aws key", `AS${"IA"}${of(UPPER + DIGITS, 16)}`],
+    ["stripe key", joined("_", "rk", "live", word(24))],
+    ["webhook secret", joined("_", "whsec", word(32))],
+    ["npm token", joined("_", "npm", word(36))],
+    ["rubygems key", joined("_", "rubygems", hex(48))],
+    ["hugging face token", joined("_", "hf", word(34))],
+    ["sendgrid key", joined(".", "SG", url(22), url(43))],
+    ["telegram token", joined(":", of("123456789", 10), `AA${url(33)}`)],
+    ["discord token", joined(".", `N${word(23)}`, url(6), url(38))],
+    ["digitalocean token", joined("_", "dor", "v1", hex(64))],
+    ["linear key", joined("_", "lin", "api", word(40))],
+    ["notion token", joined("_", "secret", word(43))],
+    ["grafana token", joined("_", "glsa", word(32), hex(8))],
+    ["vault token", joined(".", "hvs", url(90))],
+    ["doppler token", joined(".", "dp", "pt", word(43))],
+    ["shopify token", joined("_", "shpat", hex(32))],
+    ["databricks token", `dapi${hex(32)}`],
+    ["netlify token", joined("_", "nfp", word(40))],
+    ["supabase key", joined("_", "sbp", hex(40))],
+    ["docker token", joined("_", "dckr", "pat", url(27))],
+    ["figma token", joined("_", "figd", url(40))],
+    ["groq key", joined("_", "gsk", word(52))],
+    ["xai key", joined("-", "xai", word(80))],
+    ["perplexity key", joined("-", "pplx", word(48))],
+    ["replicate token", joined("_", "r8", word(37))],
+    ["nvidia key", joined("-", "nvapi", url(64))],
+    ["airtable token", joined(".", `pat${word(14)}`, hex(64))],
+    ["postman key", joined("-", "PMAK", hex(24), hex(34))],
+    ["sentry token", joined("_", "sntrys", word(80))],
+    ["tailscale key", joined("-", "tskey", "auth", word(16), word(32))],
+    ["terraform token", joined(".", word(14), "atlasv1", url(67))],
+    ["age key", joined("-", "AGE", "SECRET", "KEY", `1${of(UPPER + DIGITS, 58)}`)],
+    ["kinfold token", joined("_", "kfp", url(43))],
+    ["jwt", joined(".", `ey${"J"}${word(33)}`, `ey${"J"}${word(80)}`, word(43))],
+  ];
+}
+
 /** Hashes, ids, paths and code of which nothing may be changed: as many as asked for. */
 export function sampleInnocents(seed: number, count: number): string[] {
   const { of, word, hex, base64 } = drawing(seed);

@@ -1,7 +1,7 @@
 import { isPlaceholder } from "./secret-name.ts";
 import type { Secret } from "./secret-shape.ts";
 
-const SCHEME = /[A-Za-z][A-Za-z0-9+.-]{0,24}$/;
+const SCHEME = /[A-Za-z][A-Za-z0-9+]{0,24}$/;
 /** People write passwords into these without escaping a slash. */
 const DATABASE =
   /^(?:postgres|postgresql|mysql|mariadb|mongodb|mongodb\+srv|redis|rediss|amqp|amqps|mssql|sqlserver|clickhouse|cockroachdb|neo4j|ldap|ldaps|smtp|smtps|ftp|sftp)$/i;

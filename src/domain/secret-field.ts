@@ -1,5 +1,6 @@
 import {
   hasFigure,
+  isHidden,
   isPlaceholder,
   isSecretValue,
   looksLikeKey,
@@ -40,6 +41,11 @@ export function namedIn(text: string, known: Spans, tail: Tail | null): Secret[]
   return found;
 }
 
+interface Looking {
+  readonly known: Spans;
+  readonly tail: Tail | null;
+}
+
 interface Name {
   readonly text: string;
   readonly start: number;
@@ -55,37 +61,44 @@ function nameAt(text: string, hint: number): Name {
   return { text: text.slice(start, end), start, end };
 }
 
-function behind(text: string, name: Name, at: { known: Spans; tail: Tail | null }): Secret | null {
+function behind(text: string, name: Name, at: Looking): Secret | null {
   const { known, tail } = at;
   const header = /(?:^|[-_.])(authorization|cookie)$/i.exec(name.text)?.[1]?.toLowerCase();
   if (header !== undefined) return headerValue(text, name, { header, tail });
   const named = nameSays(name.text) ?? signature(text, name);
   if (named === null) return null;
-  const field = fieldBehind(text, name, { named, known });
+  const field = fieldBehind(text, name, { named, known, tail });
   if (field === null) return null;
   const { start, end, quoted, spelled } = field;
   // A value of several words may go on where the text ends.
   if (quoted && end === text.length && named.sure === "secret") tail?.hold(start);
   if (known.has(field)) return null;
-  const place = { quoted, spelled, next: follows(text, end) };
+  const place = { quoted, spelled, next: follows(text, end, known) };
   return isSecretValue(named, text.slice(start, end), place) ? { start, end, kind: named.kind } : null;
 }
 
-function fieldBehind(text: string, name: Name, at: { named: Named; known: Spans }): Field | null {
+function fieldBehind(text: string, name: Name, at: Looking & { named: Named }): Field | null {
   const { start, end } = name;
   const { named, known } = at;
+  const before = text[start - 1] ?? "";
   const separator = separatorBehind(text, end);
   const isFlag = name.text.startsWith("-");
   if (separator === null) {
-    if (text[start - 1] === "<" && text[end] === ">") return element(text, end + 1);
+    if (before === "<" && text[end] === ">") return element(text, end + 1);
     const blanks = run(text, end, isBlank, BLANKS_MAX);
     if (isFlag && blanks > end) return valueAt(text, blanks, { known });
-    return named.sure === "secret" ? said(text, end, known) : null;
+    return named.sure === "secret" ? said(text, end, at) : null;
   }
-  if (separator.sign === ",") return separator.quotedName ? listed(text, separator.value, known) : null;
+  const isInQuotes = /["'`]/.test(before);
+  if (separator.sign === ",") {
+    return separator.quotedName && isInQuotes ? listed(text, separator.value, at) : null;
+  }
+  // `"password:"` is a label, and the quote behind it ends it; `/etc/passwd:` is a path.
+  if (isInQuotes && !separator.quotedName && text[separator.value] === before) return null;
+  if (before === "/" && separator.sign === ":") return null;
   const isTight = separator.isTight && separator.sign !== ":";
   const isLoud = name.text === name.text.toUpperCase();
-  const isQuery = /[?&;]/.test(text[start - 1] ?? "");
+  const isQuery = /[?&;#]/.test(before);
   const isHeader = separator.sign === ":" && /^(?:x|proxy|private|[A-Z][a-z]+|[A-Z]+)-/.test(name.text);
   const spelled = isTight ? isFlag || isLoud || isQuery : isHeader && named.sure === "key";
   const isLine = isTight && isLoud && /(?:^|[\n\r]|export )$/.test(text.slice(Math.max(0, start - 8), start));
@@ -131,19 +144,23 @@ function element(text: string, start: number): Field | null {
 }
 
 /** `set("password", "…")`: a list of names looks the same, so only what has a figure in it counts. */
-function listed(text: string, at: number, known: Spans): Field | null {
+function listed(text: string, at: number, { known, tail }: Looking): Field | null {
   const field = valueAt(text, at, { known });
-  return field?.quoted && hasFigure(text.slice(field.start, field.end)) ? field : null;
+  if (field?.end === text.length) tail?.hold(field.start);
+  if (!field?.quoted) return null;
+  const value = text.slice(field.start, field.end);
+  return hasFigure(value) && !/^[A-Z][A-Z0-9]*_[A-Z0-9_]*(?:=|$)/.test(value) ? field : null;
 }
 
 const METHOD = /^(?:(?:base|sha|md|utf|aes|rsa|oauth|argon|http)[-_]?\d|\d{1,4}[-A-Za-z]{1,12}$)/i;
 
 /** “The password is hunter2”: in prose only what is quoted, or has a figure in it and is no name of a method. */
-function said(text: string, nameEnd: number, known: Spans): Field | null {
+function said(text: string, nameEnd: number, { known, tail }: Looking): Field | null {
   const is = /^ (?:is|was)(?: now| set to)?:? /.exec(text.slice(nameEnd, nameEnd + 20));
   if (is === null) return null;
   const field = valueAt(text, nameEnd + is[0].length, { known });
   if (field === null) return null;
+  if (field.end === text.length) tail?.hold(field.start);
   const value = text.slice(field.start, field.end);
   const isLikely = value.length >= 6 && hasFigure(value) && !METHOD.test(value);
   return isLikely ? field : null;
@@ -155,10 +172,11 @@ function valueAt(
   how: { known: Spans; spelled?: boolean; isLine?: boolean },
 ): Field | null {
   const { known, spelled = false } = how;
+  if (isHidden(text.slice(at, at + 16))) return null;
   const quote = /^[bru]?(\\{0,3}["'`])/.exec(text.slice(at, at + 5));
   if (quote !== null) {
     const start = at + quote[0].length;
-    const end = closing(text, start, quote[1] as string);
+    const end = isHidden(text.slice(start, start + 16)) ? start : closing(text, start, quote[1] as string);
     return end > start ? { start, end, quoted: true, spelled } : null;
   }
   const line = how.isLine === true ? runOver(text, at, { known, ends: isSpace }) : at;
@@ -197,8 +215,10 @@ function closing(text: string, start: number, quote: string): number {
   return found.exec(text)?.index ?? text.length;
 }
 
-function follows(text: string, end: number): "end" | "word" | "code" {
+function follows(text: string, end: number, known: Spans): "end" | "word" | "code" {
   const at = run(text, end, isBlank, NAME_MAX);
+  // A secret is a word before it is hidden and behind it.
+  if (at > end && known.covering(at) !== null) return "word";
   const char = text[at];
   if (char === undefined || /[\n\r\\#]/.test(char)) return "end";
   if (at === end) return /[,;)}\]|]/.test(char) ? "code" : "end";
@@ -215,10 +235,11 @@ function signature(text: string, { text: name, start }: Name): Named | null {
 const ONE_WORD = /(?:bearer|basic|token|apikey|api-key|key|negotiate|ntlm|ssws|dpop)[ \t]{1,8}/iy;
 const WHOLE_LINE = /(?:digest|hawk|oauth|signature|aws4-hmac-sha256)[ \t]{1,8}/iy;
 const WORD = /[^\s"'`,;\\]*/y;
-const LINE = /[^\n\r'`]{0,4096}/y;
-const PAIRS = /(?:[\w.$-]{1,64}=[^\s;"'`\\]*(?:; ?|$))*[\w.$-]{1,64}=[^\s;"'`\\]*/y;
-/** Longer than any name in code. */
-const WORD_MAX = 2_048;
+const SHORT = /[^\s"'`,;\\]{0,257}/y;
+const LINE = /[^\n\r'`]{0,1024}/y;
+const PAIRS = /(?:[\w.$-]{1,64}=[^\s;"'`\\]*(?:; ?|$)){0,64}[\w.$-]{1,64}=[^\s;"'`\\]*/y;
+/** Longer than any name in code: it is hidden without another look, so that no text is looked at twice. */
+const WORD_MAX = 256;
 
 /** `Authorization: Bearer …` keeps its scheme; of `Cookie: …` nothing is kept. */
 function headerValue(text: string, name: Name, at: { header: string; tail: Tail | null }): Secret | null {
@@ -233,7 +254,9 @@ function cookies(text: string, start: number, tail: Tail | null): Secret | null 
   const end = stick(PAIRS, text, start);
   if (/^;? ?[\w.$-]{0,64}$/.test(text.slice(end, end + 68))) tail?.hold(start);
   const pairs = text.slice(start, end).split(";");
-  const isHidden = pairs.some((pair) => looksLikeKey(pair.slice(pair.indexOf("=") + 1), 8));
+  const isHidden = pairs.some(
+    (pair) => pair.length > WORD_MAX || looksLikeKey(pair.slice(pair.indexOf("=") + 1), 8),
+  );
   return isHidden ? { start, end, kind: "cookie" } : null;
 }
 
@@ -243,14 +266,17 @@ function credential(text: string, start: number, tail: Tail | null): Secret | nu
     const end = stick(LINE, text, line);
     if (end === text.length) tail?.hold(line);
     const value = text.slice(line, end);
-    return isPlaceholder(value) || !hasFigure(value) ? null : { start: line, end, kind: "credential" };
+    return isHidden(value) || isPlaceholder(value) || !hasFigure(value)
+      ? null
+      : { start: line, end, kind: "credential" };
   }
   const at = stick(ONE_WORD, text, start);
-  const end = stick(WORD, text, at);
-  const word = text.slice(at, Math.min(end, at + WORD_MAX));
-  if (isPlaceholder(word) || /^[A-Za-z_$][\w$]*[.([]|\$\{|\{\{/.test(word)) return null;
+  const short = stick(SHORT, text, at);
+  if (short - at > WORD_MAX) return { start: at, end: stick(WORD, text, at), kind: "credential" };
+  const word = text.slice(at, short);
+  if (isHidden(word) || isPlaceholder(word) || /^[A-Za-z_$][\w$]*[.([]|\$\{|\{\{/.test(word)) return null;
   const isKey = at > start && word.length >= 6 && (hasFigure(word) || word.length >= 16);
-  return isKey || looksLikeKey(word, 16) ? { start: at, end, kind: "credential" } : null;
+  return isKey || looksLikeKey(word, 16) ? { start: at, end: short, kind: "credential" } : null;
 }
 
 function stick(pattern: RegExp, text: string, at: number): number {
@@ -270,6 +296,6 @@ const isSpace = (char: string): boolean => /[\s"'`\\]/.test(char);
 const isClosing = (char: string): boolean => /["'`\\\]]/.test(char);
 
 function endsValue(char: string, next: string | undefined): boolean {
-  if (/[\s"'`<>,;&|\\]/.test(char)) return true;
+  if (/[\s"'`<>,;&|\\“”‘’«»]/.test(char)) return true;
   return /[)}\]]/.test(char) && (next === undefined || !/[A-Za-z0-9]/.test(next));
 }

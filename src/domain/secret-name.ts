@@ -60,11 +60,12 @@ export function nameSays(name: string): Named | null {
 const PLACEHOLDER =
   /^(?:\*+|x{3,}|\.{2,}|…+|•+|-+|_+|\?+|\[[^\]]*\]?|<[^>]*>?|\{.*|%[\w()]*%?[sdv]?|\$[A-Za-z_]\w*|\$[{(].*|#\{.*|!\w+ .*|your[-_ ].*|my[-_](?:api|secret|token|password|key)[-_a-z]*|(?:op|vault|env|file|ref|secret|ssm|arn):.*|changeme|redacted|hidden|masked|example|placeholder|todo|none|null|nil|undefined|true|false)$/i;
 const TYPE =
-  /^(?:string|number|boolean|bool|str|int|integer|float|any|unknown|never|void|object|bytes|text|char|varchar|uuid|date|none|null|nil|undefined|true|false|yes|no|on|off|required|optional|empty|default|plain|hidden|masked|secret|password|passwd|token|key|self|this|value|data|input|string\[\]|symbol|bigint|function|required\w*)$/i;
+  /^(?:string|number|boolean|bool|str|int|integer|float|any|unknown|never|void|object|bytes|text|char|varchar|uuid|date|none|null|nil|undefined|true|false|yes|no|on|off|required|optional|empty|default|plain|hidden|masked|secret|password|passwd|pass|pwd|token|key|self|this|value|data|input|string\[\]|symbol|bigint|function|required\w*)$/i;
 const REFERENCE =
   /^(?:process\.env|import\.meta|os\.environ|Deno\.env|ENV|env|this|self|config|secrets|vars|var|local|data|props|opts|options|args|req|request|res|response|ctx|context|state|params|event|user|settings)\b[.?[]/;
-const CALL = /^[A-Za-z_$][\w$]*(?:(?:\?\.|\.|::|->)[A-Za-z_$][\w$]*)*!?\s?[(<[`]/;
-const MEMBER = /^[A-Za-z_$][\w$]*(?:(?:\?\.|\.|::|->)[A-Za-z_$][\w$]*)+[!;,]?$/;
+const CALL = /^[A-Za-z_$][\w$]*(?:!?(?:\?\.|\.|::|->)[A-Za-z_$][\w$]*)*!?\s?[(<[`]/;
+const PATTERN = /^\/(?:[\^([\\]|[gimsuy]*\.test\()/;
+const MEMBER = /^[A-Za-z_$][\w$]*(?:!?(?:\?\.|\.|::|->)[A-Za-z_$][\w$]*)+[!;,]?$/;
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 const PATH = /^(?:~|\.{1,2})?(?:\/[\w.@+-]{1,40}){1,16}\/?$/;
 const ADDRESS = /^[a-z][a-z0-9+.-]{1,20}:\/\//i;
@@ -89,7 +90,7 @@ export interface Place {
 /** Whether the value that stands behind such a name is to be hidden. */
 export function isSecretValue(named: Named, value: string, place: Place): boolean {
   const text = value.trim();
-  if (text.length < 3 || isPlaceholder(text) || isMarks(text)) return false;
+  if (text.length < 3 || isPlaceholder(text) || isHidden(text)) return false;
   if (text.length > CODE_MAX) return named.sure === "secret" || !/\s/.test(text);
   if (TYPE.test(text) || ADDRESS.test(text) || isWordyPath(text)) return false;
   if (place.quoted ? /\$\{|\{\{/.test(text) : isCode(text, place)) return false;
@@ -102,13 +103,13 @@ export function isSecretValue(named: Named, value: string, place: Place): boolea
   return text.length >= (place.next === "word" ? 6 : 4);
 }
 
-/** Nothing but what was hidden before. */
-function isMarks(text: string): boolean {
-  return text.startsWith("[redacted: ") && text.replaceAll(/\[redacted: [a-z0-9 .]{1,32}\]/g, "") === "";
+/** It was hidden before, with whatever belonged to it. */
+export function isHidden(text: string): boolean {
+  return text.startsWith("[redacted: ");
 }
 
 function isCode(text: string, place: Place): boolean {
-  if (REFERENCE.test(text) || CALL.test(text)) return true;
+  if (REFERENCE.test(text) || CALL.test(text) || PATTERN.test(text)) return true;
   if (place.spelled) return false;
   if (MEMBER.test(text) || /^[({[`]|=>|\|\||&&|^!|[|&]$/.test(text)) return true;
   return IDENTIFIER.test(text) && !/\d/.test(text) && (place.next === "code" || isIdentifier(text));
