@@ -196,10 +196,11 @@ describe("search", () => {
   it("without a word says how to search, and without a hit what to try", async () => {
     assert.match((await kinfold("search")).out, /kinfold search timeout -test/);
     assert.match((await kinfold("search", "herron")).out, /Did you mean: kinfold search heron\n/);
-    const elsewhere = (await kinfold("search", "heron", "--in", "perf")).out;
+    await kinfold("run", "--agent", "sim", "--name", "blank", "nothing of it");
+    const elsewhere = (await kinfold("search", "heron", "--in", "blank")).out;
     assert.match(
       elsewhere,
-      /^Nothing was found in perf for: heron\n.*Without filters, in all sessions: \d hit/,
+      /^Nothing was found in blank for: heron\n.*Without filters, in all sessions: \d hit/,
     );
     const refused = await kinfold("search", "before:someday", "heron");
     assert.match(refused.err, /^"someday" is no date for before:\. Write 2026-03-31/);

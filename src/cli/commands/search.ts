@@ -107,6 +107,8 @@ function noHitLines(found: SearchOutput, query: string, where: string): string[]
   if (found.elsewhere !== null && found.elsewhere > 0) {
     lines.push(`  Without filters, in all sessions: ${count(found.elsewhere, "hit")}`);
   }
+  if (/(?:^|\s)path:/.test(query))
+    lines.push("  path: is for files that a tool touched; without it the words are searched for.");
   if (lines.length === 1) lines.push("  Try fewer or other words, or the beginning of one: 'migrat*'.");
   return lines;
 }
