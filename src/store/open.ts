@@ -13,14 +13,24 @@ export interface OpenOptions {
   readonly log: Log;
   /** PostgreSQL: how long to wait for a node of the same name that may still live. */
   readonly waitMs?: number;
+  /** How long one search may take, where that is not half a second: a test's machine may be busy. */
+  readonly searchMs?: number;
 }
 
 /** The one place that knows there are two stores. */
 export async function openStore(options: OpenOptions): Promise<Store> {
-  const { config, paths, boot, log } = options;
+  const { config, paths, boot, log, searchMs } = options;
+  const searching = searchMs === undefined ? {} : { searchMs };
   if (/^postgres(ql)?:\/\//.test(config.store)) {
     const { openPostgres } = await import("./postgres/open.ts");
-    return openPostgres({ url: config.store, node: config.node, boot, log, waitMs: options.waitMs ?? 0 });
+    return openPostgres({
+      url: config.store,
+      node: config.node,
+      boot,
+      log,
+      waitMs: options.waitMs ?? 0,
+      ...searching,
+    });
   }
   if (config.store !== "sqlite") {
     throw new StoreUnusable(`The store "${config.store}" is neither "sqlite" nor a postgres:// address.`);
@@ -31,5 +41,6 @@ export async function openStore(options: OpenOptions): Promise<Store> {
     node: config.node,
     boot,
     log,
+    ...searching,
   });
 }

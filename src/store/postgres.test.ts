@@ -19,6 +19,7 @@ storeSuite({
           paths: { database: "" },
           boot: uuidv7(),
           log: silentLog,
+          searchMs: 10_000,
         }),
       remove: async () => undefined,
     };

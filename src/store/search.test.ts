@@ -43,7 +43,7 @@ describe("SQLite and PostgreSQL", () => {
 describe("searches on PostgreSQL", () => {
   it("that take too long are stopped by the server and refused with how to narrow them", async () => {
     const url = await server.url();
-    const store = await opened(url);
+    const store = await opened(url, 500);
     await plant(store);
     const other = await client(url);
     await other.query("BEGIN; LOCK TABLE entries IN ACCESS EXCLUSIVE MODE");
@@ -72,12 +72,13 @@ async function client(url: string): Promise<pg.Client> {
   return made;
 }
 
-async function opened(store: string): Promise<Store> {
+async function opened(store: string, searchMs = 10_000): Promise<Store> {
   const made = await openStore({
     config: { store, node: "local" },
     paths: { database: join(folder, "kinfold.db") },
     boot: uuidv7(),
     log: silentLog,
+    searchMs,
   });
   stores.push(made);
   return made;

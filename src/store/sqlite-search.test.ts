@@ -40,6 +40,7 @@ async function open(options: Partial<SqliteOptions> = {}): Promise<Store> {
     node: "local",
     boot: uuidv7(),
     log: silentLog,
+    searchMs: 10_000,
     ...options,
   });
   opened.push(store);
@@ -96,7 +97,7 @@ describe("searches of the embedded store", () => {
 
   it("wait while the log is being emptied", async () => {
     await plant(await open());
-    const searches = new Searches(database, { log: silentLog });
+    const searches = new Searches(database, { log: silentLog, searchMs: 10_000 });
     const emptied = Promise.withResolvers<void>();
     searches.hold(emptied.promise);
     let isAnswered = false;
@@ -114,7 +115,7 @@ describe("searches of the embedded store", () => {
 
   it("end in a refusal when there are too many of them", async () => {
     await plant(await open());
-    const searches = new Searches(database, { log: silentLog });
+    const searches = new Searches(database, { log: silentLog, searchMs: 10_000 });
     const emptied = Promise.withResolvers<void>();
     searches.hold(emptied.promise);
     const waiting = Array.from({ length: 200 }, () => searches.run(asked("token")));

@@ -17,6 +17,7 @@ storeSuite({
           paths: { database: join(folder, "kinfold.db") },
           boot: uuidv7(),
           log: silentLog,
+          searchMs: 10_000,
         }),
       remove: async () => rmSync(folder, { recursive: true }),
     };

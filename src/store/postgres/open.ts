@@ -28,6 +28,7 @@ export interface PostgresOptions {
   readonly log: Log;
   /** How long `register` waits for a node of the same name that may still live. */
   readonly waitMs: number;
+  readonly searchMs?: number;
 }
 
 /** `pg_current_xact_id` came with this one. */
@@ -73,7 +74,7 @@ async function storeOver(
   const nodes = nodesOver({ pool, q, node, boot, waitMs: options.waitMs });
   const wakes = new Wakes({ address, pool, boot, log, heard: (commit) => listeners.committed(commit) });
   await wakes.listen();
-  const searches = new Searches(address, log);
+  const searches = new Searches(address, options);
   const indexer = new Indexer(q, log);
   const told = (): void => indexer.start();
   told();

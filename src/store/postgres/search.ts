@@ -24,11 +24,13 @@ const CANCELLED = "57014";
 export class Searches {
   readonly #address: Address;
   readonly #log: Log;
+  readonly #searchMs: number;
   #pool: pg.Pool | null = null;
 
-  constructor(address: Address, log: Log) {
+  constructor(address: Address, { log, searchMs = SEARCH_MS }: { log: Log; searchMs?: number }) {
     this.#address = address;
     this.#log = log;
+    this.#searchMs = searchMs;
   }
 
   async run(search: EntrySearch): Promise<EntryFound> {
@@ -37,7 +39,7 @@ export class Searches {
     try {
       const client = await this.#pool.connect();
       try {
-        return await searchEntries(sourceOver(client, performance.now() + SEARCH_MS), search);
+        return await searchEntries(sourceOver(client, performance.now() + this.#searchMs), search);
       } finally {
         client.release();
       }
@@ -57,7 +59,7 @@ export class Searches {
       max: AT_ONCE,
       idleTimeoutMillis: IDLE_MS,
       connectionTimeoutMillis: CONNECT_MS,
-      statement_timeout: SEARCH_MS,
+      statement_timeout: this.#searchMs,
     });
     pool.on("error", (error) =>
       this.#log.warn({ error: error.message }, "an idle search connection to PostgreSQL was lost"),

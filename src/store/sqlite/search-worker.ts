@@ -19,8 +19,7 @@ const CACHE_KB = 8_000;
 const BUSY_MS = 200;
 const NICE = 5;
 
-// Whoever is not searching goes first. Elsewhere than on Linux this would be the whole process's priority.
-if (process.platform === "linux") setPriority(NICE);
+letOthersGoFirst();
 
 const connection = new Connection((workerData as { path: string }).path, {
   readOnly: true,
@@ -48,5 +47,17 @@ async function answer({ search, ms }: Exclude<Ask, "close">): Promise<Told> {
     return { error: error instanceof Error ? (error.stack ?? error.message) : String(error) };
   } finally {
     if (connection.db.isTransaction) connection.db.exec("ROLLBACK");
+  }
+}
+
+/** Elsewhere than on Linux this would be the priority of the whole process. */
+function letOthersGoFirst(): boolean {
+  if (process.platform !== "linux") return false;
+  try {
+    setPriority(NICE);
+    return true;
+  } catch {
+    // Where this is forbidden a search is as urgent as anything else, which harms nobody.
+    return false;
   }
 }
