@@ -7,6 +7,7 @@ import { describe, it, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { AgentStatus, HistoryItem } from "../../contract/index.ts";
 import { historyReaders } from "../../history/index.ts";
+import { layRecorded } from "../../history/opencode/session.spec.ts";
 import type { HistoryReader } from "../../history/port.ts";
 import { systemProbe } from "../../history/probe.ts";
 import { discoverAll, readAll } from "../../history/reader.spec.ts";
@@ -21,7 +22,11 @@ function samplesOf(format: string): string {
 
 async function lay(home: string): Promise<void> {
   for (const { format, roots } of withSamples) {
-    await fs.cp(samplesOf(format), roots({ home, env: {} })[0] as string, { recursive: true });
+    const root = roots({ home, env: {} })[0] as string;
+    await fs.mkdir(root, { recursive: true });
+    // The rows of its database were recorded; the database is made of them here.
+    if (format === "opencode") layRecorded(path.join(root, "opencode.db")).close();
+    else await fs.cp(samplesOf(format), root, { recursive: true });
   }
 }
 
