@@ -145,11 +145,16 @@ const KINDS = [...ANYWHERE, ...AT_A_WORD].map(([kind, pattern]) => ({
   whole: new RegExp(`^(?:${pattern})$`),
 }));
 
+/** As much as may stand before a word, see `WORD_START`. */
+const BEFORE_MAX = 24;
+
 export function shapesIn(text: string): Secret[] {
   const found: Secret[] = [];
-  for (const match of text.matchAll(SHAPE)) {
-    const [whole] = match;
-    found.push({ start: match.index, end: match.index + whole.length, kind: kindOf(whole) });
+  for (const { start, end } of runsIn(text)) {
+    const from = Math.max(0, start - BEFORE_MAX);
+    for (const { index, 0: whole } of text.slice(from, end).matchAll(SHAPE)) {
+      found.push({ start: from + index, end: from + index + whole.length, kind: kindOf(whole) });
+    }
   }
   for (let at = text.indexOf("…"); at !== -1; at = text.indexOf("…", at + 1)) {
     const cut = CUT.exec(text.slice(Math.max(0, at - CUT_MAX), at));
@@ -165,4 +170,32 @@ const CUT_MAX = 120;
 
 function kindOf(text: string): string {
   return KINDS.find(({ whole }) => whole.test(text))?.kind ?? "key";
+}
+
+/** No shape is shorter than this, and none has a character that is not one of these. */
+const RUN_MIN = 15;
+const RUN_CODES = new Uint8Array(128);
+for (const char of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./~+=:-") {
+  RUN_CODES[char.charCodeAt(0)] = 1;
+}
+
+/**
+ * Stretches in which a shape may stand. Most of what is written has none, and looking for them takes a
+ * fraction of the time that looking for shapes does: only every fifteenth character is looked at first.
+ */
+function* runsIn(text: string): Generator<{ start: number; end: number }> {
+  const isRun = (at: number): boolean => RUN_CODES[text.charCodeAt(at)] === 1;
+  let from = 0;
+  while (from + RUN_MIN <= text.length) {
+    let start = from + RUN_MIN - 1;
+    if (!isRun(start)) {
+      from = start + 1;
+      continue;
+    }
+    while (start > from && isRun(start - 1)) start -= 1;
+    let end = from + RUN_MIN;
+    while (end < text.length && isRun(end)) end += 1;
+    if (end - start >= RUN_MIN) yield { start, end };
+    from = end;
+  }
 }

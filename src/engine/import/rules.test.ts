@@ -1,0 +1,283 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import * as fs from "node:fs/promises";
+import path from "node:path";
+import { describe, it, type TestContext } from "node:test";
+import type { AgentStatus } from "../../contract/index.ts";
+import { lay, Transcript } from "../../history/claude-code/transcript.spec.ts";
+import { systemProbe } from "../../history/probe.ts";
+import { aSession } from "../../store/sample.spec.ts";
+import { following, type Importing, startImporting, until } from "./home.spec.ts";
+
+const S = "6f0e8d3a-1111-4222-8333-944445555666";
+const LATE = "2026-08-01T11:00:00.000Z";
+const session = (name: string): string => `-w-app/${name}.jsonl`;
+const agentFile = (id: string): string => `-w-app/${S}/subagents/agent-${id}.jsonl`;
+const sidecar = (id: string): string => `-w-app/${S}/subagents/agent-${id}.meta.json`;
+const about = (toolUseId: string): string => JSON.stringify({ agentType: "general-purpose", toolUseId });
+const subagent = (id: string): Transcript =>
+  new Transcript(S, { agentId: id, from: 10 }).user(`work of ${id}`);
+
+async function statusesOf({ client }: Importing): Promise<Record<string, AgentStatus>> {
+  const { projects } = await client.projects({});
+  const { agentStatuses } = await client.projectSession({ projectId: projects[0]?.id ?? "", sessionId: S });
+  return agentStatuses;
+}
+
+/** A process that is there, with its entry in Claude Code's own registry. */
+async function register(t: TestContext, claude: string, status: string): Promise<ChildProcess> {
+  const living = spawn("sleep", ["600"]);
+  t.after(() => living.kill("SIGKILL"));
+  const pid = living.pid as number;
+  const procStart = systemProbe.startOf(pid);
+  const entry = { pid, sessionId: S, cwd: "/w/app", startedAt: 0, procStart, version: "2.1.223", status };
+  await fs.mkdir(path.join(claude, "sessions"), { recursive: true });
+  await fs.writeFile(path.join(claude, "sessions", `${pid}.json`), JSON.stringify(entry));
+  return living;
+}
+
+describe("the five cases of the source design", () => {
+  it("completed, failed without a result, running, orphaned without a file, and several in parallel", async (t) => {
+    const home = await startImporting(t);
+    const calls = ["done", "failed", "running", "orphaned"].map((id) => ({
+      id: `toolu_${id}`,
+      prompt: `work of ${id}`,
+    }));
+    const main = new Transcript(S).user("Do X").spawns(...calls);
+    main.result("toolu_done", "all good", {
+      timestamp: LATE,
+      toolUseResult: { status: "completed", agentId: "adone", totalDurationMs: 1200, totalTokens: 99 },
+    });
+    const failed = subagent("afailed").answer([
+      { type: "tool_use", id: "t1", name: "Bash", input: { command: "ls" } },
+    ]);
+    failed.result("t1", "Tool permission stream closed before response received", { isError: true });
+    await lay(home.claude, {
+      [session(S)]: main,
+      [agentFile("adone")]: subagent("adone").says("all good"),
+      [sidecar("adone")]: about("toolu_done"),
+      [agentFile("afailed")]: failed,
+      [sidecar("afailed")]: about("toolu_failed"),
+      [agentFile("arunning")]: subagent("arunning").says("I am at it", null),
+      [sidecar("arunning")]: about("toolu_running"),
+    });
+    await register(t, home.claude, "busy");
+    await home.import();
+    const statuses = await statusesOf(home);
+    assert.equal(statuses["adone"]?.state, "completed");
+    assert.equal(statuses["adone"]?.durationMs, 1200);
+    assert.equal(statuses["arunning"]?.state, "running");
+    assert.deepEqual(
+      new Set(Object.values(statuses).map(({ toolUseId }) => toolUseId)),
+      new Set(calls.map(({ id }) => id)),
+    );
+    assert.equal((await home.byAgentId(S)).status, "running");
+    assert.equal((await home.byAgentId("arunning")).status, "running");
+  });
+
+  it("when its process has gone a sub-agent is running no more, and one without a file is orphaned", async (t) => {
+    const home = await startImporting(t);
+    const calls = ["failed", "running", "orphaned"].map((id) => ({
+      id: `toolu_${id}`,
+      prompt: `work of ${id}`,
+    }));
+    const failed = subagent("afailed").answer([
+      { type: "tool_use", id: "t1", name: "Bash", input: { command: "ls" } },
+    ]);
+    failed.result("t1", "Tool permission stream closed before response received", { isError: true });
+    await lay(home.claude, {
+      [session(S)]: new Transcript(S).user("Do X").spawns(...calls),
+      [agentFile("afailed")]: failed,
+      [sidecar("afailed")]: about("toolu_failed"),
+      [agentFile("arunning")]: subagent("arunning").says("I am at it", null),
+      [sidecar("arunning")]: about("toolu_running"),
+    });
+    const living = await register(t, home.claude, "busy");
+    await home.import();
+    const { events, ready } = following(t, home);
+    await ready;
+    assert.equal((await statusesOf(home))["arunning"]?.state, "running");
+    living.kill("SIGKILL");
+    await once(living, "exit");
+    const own = await home.byAgentId("arunning");
+    await until(async () =>
+      events.some(({ type, sessionId }) => type === "session.updated" && sessionId === own.id),
+    );
+    const statuses = await statusesOf(home);
+    assert.equal(statuses["arunning"]?.state, "interrupted");
+    assert.equal(statuses["afailed"]?.state, "failed");
+    assert.match(statuses["afailed"]?.error ?? "", /permission stream closed/);
+    const orphan = Object.values(statuses).find(({ toolUseId }) => toolUseId === "toolu_orphaned");
+    assert.equal(orphan?.state, "orphaned");
+  });
+
+  it("a parent is not done while what it started in the background runs", async (t) => {
+    const home = await startImporting(t);
+    const main = new Transcript(S)
+      .user("Do X")
+      .spawns({ id: "toolu_b", prompt: "work of ab", input: { run_in_background: true } });
+    main.result("toolu_b", "Async agent launched successfully.", {
+      toolUseResult: { isAsync: true, status: "async_launched", agentId: "ab", outputFile: "/tmp/x" },
+    });
+    main.says("It runs in the background").endsTurn();
+    await lay(home.claude, {
+      [session(S)]: main,
+      [agentFile("ab")]: subagent("ab").says("I am at it", null),
+      [sidecar("ab")]: about("toolu_b"),
+    });
+    await register(t, home.claude, "idle");
+    await home.import();
+    assert.equal((await home.byAgentId("ab")).evidence.state, "running");
+    const top = await home.byAgentId(S);
+    assert.equal(top.evidence.state, "running");
+    assert.match(top.evidence.reason, /sub-agent/);
+  });
+});
+
+describe("sessions that were read from disk", () => {
+  const one = (): Transcript => new Transcript(S).user("Do X").says("Done").endsTurn();
+
+  it("take no message, start nothing, and are not ours to stop", async (t) => {
+    const home = await startImporting(t);
+    await lay(home.claude, { [session(S)]: one() });
+    await home.import();
+    const { id } = await home.byAgentId(S);
+    await assert.rejects(home.client.prompt({ id, prompt: "go on" }), { code: "not_available" });
+    await assert.rejects(home.client.spawn({ id, prompt: "help" }), { code: "not_available" });
+    const { cancelled, left } = await home.client.cancel({ id });
+    assert.equal(cancelled, false);
+    assert.match(left[0]?.what ?? "", /imported: Kinfold does not run its process/);
+    const { counts } = await home.client.health({});
+    assert.equal(counts.open + counts.unseen + counts.running, 0);
+  });
+
+  it("are of the scope that was set for them", async (t) => {
+    const home = await startImporting(t, { config: { history: { scope: "past" } } });
+    await lay(home.claude, { [session(S)]: one() });
+    await home.import();
+    assert.equal((await home.byAgentId(S)).scope, "past");
+  });
+
+  it("are left out where their project is, and come when it is not any more", async (t) => {
+    const home = await startImporting(t);
+    const other = "7a0e8d3a-1111-4222-8333-944445555666";
+    const elsewhere = new Transcript(other, { fields: { cwd: "/w/secret/deep" } }).user("Hide").says("ok");
+    await lay(home.claude, { [session(S)]: one(), [session(other)]: elsewhere });
+    const scan = await home.import({ exclude: ["/w/secret"] });
+    assert.equal(scan.excluded, 1);
+    assert.deepEqual(
+      (await home.sessions()).map(({ agentSessionId }) => agentSessionId),
+      [S],
+    );
+    await home.import();
+    assert.equal((await home.sessions()).length, 1);
+    await home.import({ exclude: [] });
+    assert.equal((await home.sessions()).length, 2);
+    assert.equal((await home.entries((await home.byAgentId(other)).id)).length, 2);
+  });
+
+  it("are not there a second time where we run them, and their sub-agents are children of ours", async (t) => {
+    const home = await startImporting(t);
+    const ours = aSession({
+      agent: "claude",
+      agentSessionId: S,
+      cwd: "/w/app",
+      roundOpen: false,
+      scope: "team",
+      depth: 0,
+    });
+    await home.store.write(ours.id, (tx) => tx.sessions.add(ours));
+    await lay(home.claude, {
+      [session(S)]: new Transcript(S).user("Do X").spawns({ id: "toolu_1", prompt: "work of a1" }),
+      [agentFile("a1")]: subagent("a1").says("done"),
+      [sidecar("a1")]: about("toolu_1"),
+    });
+    await home.import();
+    const sessions = await home.sessions();
+    assert.deepEqual(
+      sessions.map(({ agentSessionId }) => agentSessionId),
+      ["a1"],
+    );
+    assert.equal(sessions[0]?.parentId, ours.id);
+    assert.equal(sessions[0]?.rootId, ours.id);
+    assert.equal(sessions[0]?.scope, "team");
+    assert.equal((await home.client.get({ id: ours.id })).session.messageCount, ours.messageCount);
+    assert.equal((await home.client.entries({ id: ours.id })).total, 0);
+    const { projects } = await home.client.projects({});
+    const answer = await home.client.projectSession({ projectId: projects[0]?.id ?? "", sessionId: S });
+    assert.deepEqual(Object.keys(answer.agentStatuses), ["a1"]);
+  });
+
+  it("have no secrets in them, in the store or on a page", async (t) => {
+    const home = await startImporting(t);
+    const key = `sk-ant-api03-${"Ab3".repeat(30)}`;
+    const main = new Transcript(S).user(`Use ${key}`).says(`I used ${key} as told`).endsTurn();
+    await lay(home.claude, { [session(S)]: main });
+    await home.import();
+    const top = await home.byAgentId(S);
+    const { projects } = await home.client.projects({});
+    const answer = await home.client.projectSession({ projectId: projects[0]?.id ?? "", sessionId: S });
+    const record = await home.store.read.history.bySession(top.id);
+    const seen = JSON.stringify([top, await home.entries(top.id), answer.page, record?.facts]);
+    assert.ok(!seen.includes(key));
+    assert.match(seen, /\[redacted: /);
+  });
+
+  it("keep a part of a long text, say so, and give the whole from the file", async (t) => {
+    const home = await startImporting(t);
+    const long = "word ".repeat(6_000);
+    await lay(home.claude, { [session(S)]: new Transcript(S).user("Do X").says(long).endsTurn() });
+    await home.import();
+    const top = await home.byAgentId(S);
+    const [, said] = await home.entries(top.id);
+    assert.ok((said?.body.text.length ?? 0) < 9_000);
+    assert.match(said?.body.text ?? "", /agent's own file\]$/);
+    const { projects } = await home.client.projects({});
+    const { page } = await home.client.projectSession({ projectId: projects[0]?.id ?? "", sessionId: S });
+    assert.equal(page.items[1]?.body.text.trim(), long.trim());
+  });
+});
+
+describe("files that cannot be read", () => {
+  it("are named with their reason, and everything else is imported", async (t) => {
+    const home = await startImporting(t);
+    const name = (digit: number): string => `${digit}f0e8d3a-1111-4222-8333-944445555666`;
+    const torn = new Transcript(name(2)).user("Do X").says("Done").text();
+    await lay(home.claude, {
+      [session(S)]: new Transcript(S).user("Do X").says("Done"),
+      [session(name(1))]: "this is no session\nat all\n",
+      [session(name(2))]: `${torn}{"broken": \n\u0000\u0000\n{"type":"user"`,
+      [session(name(3))]: "",
+    });
+    await fs.mkdir(path.join(home.claude, "projects", session(name(4))));
+    await fs.writeFile(path.join(home.claude, "projects", session(name(5))), Buffer.alloc(4096, 0xff));
+    await fs.symlink("/nowhere/at/all", path.join(home.claude, "projects", session(name(7))));
+    const scan = await home.import();
+    assert.equal(scan.error, null);
+    const { problems } = await home.client.imported({ problems: 100 });
+    const reasons = new Map(
+      problems.map(({ path: file, reason }) => [path.basename(file, ".jsonl")[0], reason]),
+    );
+    assert.match(reasons.get("1") ?? "", /nothing in it is a session of claude: line 1 is not a JSON object/);
+    assert.match(reasons.get("2") ?? "", /line 3 is not JSON/);
+    assert.match(reasons.get("4") ?? "", /not a file/);
+    assert.match(reasons.get("5") ?? "", /nothing in it/);
+    assert.match(reasons.get("7") ?? "", /ENOENT|no such file/);
+    assert.equal(reasons.has("3"), false);
+    const sessions = (await home.sessions()).map(({ agentSessionId }) => agentSessionId);
+    assert.deepEqual(new Set(sessions), new Set([S, name(2)]));
+  });
+
+  it("are read when they have become what they should be", async (t) => {
+    const home = await startImporting(t);
+    const file = path.join(home.claude, "projects", session(S));
+    await lay(home.claude, { [session(S)]: "nonsense\n" });
+    await home.import();
+    assert.equal((await home.sessions()).length, 0);
+    await fs.writeFile(file, new Transcript(S).user("Do X").says("Done").text());
+    const top = await until(async () => (await home.sessions())[0]);
+    await until(async () => (await home.entries(top.id)).length === 2);
+    assert.deepEqual((await home.client.imported({ problems: 10 })).problems, []);
+  });
+});
