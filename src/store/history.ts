@@ -163,12 +163,10 @@ async function append(
   const appended: ReadyEntry[] = [];
   for (let start = 0; start < entries.length; start += ROWS_MAX) {
     const slice = entries.slice(start, start + ROWS_MAX);
-    const known = await knownRefs(q, no, slice);
-    const fresh = slice.filter(({ ref }) => !known.has(ref) && known.add(ref));
+    const added = await addRefs(q, no, slice);
+    const fresh = slice.filter(({ ref }) => added.delete(ref));
     if (fresh.length === 0) continue;
-    const from = first + appended.length;
-    await q.run(refRows(no, fresh, from));
-    const where = { rootId, sessionId, from };
+    const where = { rootId, sessionId, from: first + appended.length };
     if (isLive) await index.insert(q, recordsOf(where, fresh), { agent, scope });
     else await q.run(entryRows(where, fresh));
     appended.push(...fresh);
@@ -194,17 +192,14 @@ function recordsOf({ rootId, sessionId, from }: Where, entries: readonly ReadyEn
   });
 }
 
-async function knownRefs(q: Query, no: number, entries: readonly ReadyEntry[]): Promise<Set<number>> {
-  const refs = list(entries.map(({ ref }) => ref));
-  const rows = await q.all(sql`SELECT ref FROM history_refs WHERE no = ${no} AND ref IN ${refs}`);
+/** Those that the session had not. */
+async function addRefs(q: Query, no: number, entries: readonly ReadyEntry[]): Promise<Set<number>> {
+  const rows = await q.all({
+    text: `INSERT INTO history_refs (no, ref) VALUES ${entries.map(() => "(?, ?)").join(", ")}
+      ON CONFLICT DO NOTHING RETURNING ref`,
+    params: entries.flatMap(({ ref }) => [no, ref]),
+  });
   return new Set(rows.map((row) => row[0] as number));
-}
-
-function refRows(no: number, entries: readonly ReadyEntry[], from: number): Sql {
-  return {
-    text: `INSERT INTO history_refs (no, ref, idx) VALUES ${entries.map(() => "(?, ?, ?)").join(", ")}`,
-    params: entries.flatMap(({ ref }, i) => [no, ref, from + i]),
-  };
 }
 
 function entryRows(at: Where, entries: readonly ReadyEntry[]): Sql {
@@ -281,9 +276,10 @@ export function importsOver(at: {
       listeners.asked();
     },
     scan: () => read(`history.scan.${node}`),
-    async publish(scan) {
-      await keep(`history.scan.${node}`, scan);
-      at.told();
+    async publish(progress) {
+      await keep(`history.scan.${node}`, progress);
+      // While a great deal is being read, the index waits: both want the same lane.
+      if (progress.scan.phase !== "reading") at.told();
     },
     onAsk: (listener) => listeners.onAsk(listener),
   };

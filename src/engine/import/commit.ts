@@ -7,16 +7,47 @@ const SINGLY_MAX = 200;
 /** What the reading thread may ask of the store. Every write is short, and names its tree. */
 export function storeSide(store: Store, now: () => number): StoreSide {
   const { read, node } = store;
+  const trees = new Trees(store);
   return {
     known: (page) => read.history.known(node, page),
     family: (familyKey) => read.history.ofFamily(familyKey),
     load: (keys) => read.history.byKeys(keys),
     ours: (asked) => ours(store, asked),
     add: (members) => add(store, members, now()),
-    append: (batch) => store.write(batch.rootId, (tx) => append(tx, batch, now())),
-    change: (changes) => change(store, changes, now()),
+    append: (batch) => trees.write(batch.rootId, (tx) => append(tx, batch, now())),
+    change: (changes) => change(trees, changes, now()),
+    resume: async (rootIds) => trees.resume(rootIds),
     progress: (progress) => store.imports.publish(progress),
   };
+}
+
+/**
+ * Writes are asked for without waiting for those before. What says how far a file was read must not be kept
+ * where the entries before it were not: after a write that failed, a tree takes none until it is told to.
+ */
+class Trees {
+  readonly #store: Store;
+  readonly #failed = new Set<string>();
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  async write(rootId: string, work: (tx: Tx) => Promise<void>): Promise<void> {
+    try {
+      await this.#store.write(rootId, async (tx) => {
+        if (this.#failed.has(rootId)) throw new Error("a write before this one has failed");
+        await work(tx);
+      });
+    } catch (error) {
+      this.#failed.add(rootId);
+      throw error;
+    }
+  }
+
+  resume(rootIds: readonly string[]): void {
+    for (const rootId of rootIds) this.#failed.delete(rootId);
+  }
 }
 
 async function ours(
@@ -71,9 +102,9 @@ async function append(tx: Tx, batch: EntryBatch, now: number): Promise<void> {
   }
 }
 
-async function change(store: Store, changes: readonly MemberChange[], now: number): Promise<void> {
+async function change(trees: Trees, changes: readonly MemberChange[], now: number): Promise<void> {
   for (const [rootId, own] of Map.groupBy(changes, (each) => each.rootId)) {
-    await store.write(rootId, async (tx) => {
+    await trees.write(rootId, async (tx) => {
       for (const { no, record, session } of own) {
         await tx.history.patch(no, record);
         if (session !== null) await changeSession(tx, session, now);

@@ -11,6 +11,8 @@ const REST_MS = 250;
 const REST_TIMES = 4;
 const SELDOM_TIMES = 40;
 const RETRY_MS = 5_000;
+/** Families that are read at once: while one waits for the store, another is parsed. */
+const AT_ONCE = 2;
 
 /**
  * Everything the reading thread does, in three loops that never wait for each other: what is known to have
@@ -127,13 +129,16 @@ export class Desk {
 
   #readAll(): void {
     if (this.#reading !== null) return;
-    this.#reading = this.#readUnread().finally(() => {
-      this.#reading = null;
-    });
+    const readers = Array.from({ length: AT_ONCE }, () => this.#readUnread());
+    this.#reading = Promise.all(readers)
+      .then(() => this.#allRead())
+      .finally(() => {
+        this.#reading = null;
+      });
   }
 
   async #readUnread(): Promise<void> {
-    const { progress, signal, catalog } = this.#context;
+    const { signal, catalog } = this.#context;
     for (let next = this.#newest(); next !== null && !signal.aborted; next = this.#newest()) {
       const [familyKey, members] = next;
       this.#unread.delete(familyKey);
@@ -144,6 +149,10 @@ export class Desk {
       if (!isDone) for (const member of members) this.#later(member);
       else if (!catalog.family(familyKey).some(isOpen)) catalog.forget(familyKey);
     }
+  }
+
+  async #allRead(): Promise<void> {
+    const { progress, signal } = this.#context;
     if (signal.aborted) return;
     Object.assign(progress.scan, { phase: "watching", readAt: Date.now(), error: null });
     await progress.tellNow();

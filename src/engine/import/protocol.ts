@@ -70,8 +70,10 @@ export interface StoreSide {
   ours(asked: { agent: string; ids: readonly string[] }): Promise<OwnSession[]>;
   /** Answers the numbers they have from now on. */
   add(members: readonly NewMember[]): Promise<number[]>;
+  /** After one that failed, nothing more of its tree is taken until `resume`. */
   append(batch: EntryBatch): Promise<void>;
   change(changes: readonly MemberChange[]): Promise<void>;
+  resume(rootIds: readonly string[]): Promise<void>;
   progress(progress: Progress): Promise<void>;
 }
 

@@ -1,8 +1,8 @@
 import type { HistoryReader, ReadBatch } from "../../history/port.ts";
 import type { ReadyEntry } from "../../store/port.ts";
 import { type Knowledge, type Member, stateOf } from "./catalog.ts";
-import type { Link } from "./link.ts";
-import type { EntryBatch, Lineage, StoreSide } from "./protocol.ts";
+import type { Outbox } from "./outbox.ts";
+import type { Lineage } from "./protocol.ts";
 import { leftBehindEntry, READ_TEXT_MAX, readyEntry } from "./ready.ts";
 import { redactFacts } from "./row.ts";
 
@@ -21,17 +21,15 @@ export interface ReadRequest {
 /** One write takes no more than this: it must be short. */
 const ENTRIES_MAX = 64;
 const BODY_BYTES_MAX = 192 * 1024;
-/** So many writes are on their way before reading waits for them. */
-const AHEAD_MAX = 6;
 /** After so much of a file, where reading stopped is kept; what comes before is not read again after a crash. */
 const KEEP_BYTES = 8 * 1024 * 1024;
 const BAD_KEPT_MAX = 5;
 
 /** Reads a file from where reading stopped and hands over what is new. Answers what is now known of it. */
-export async function readMember(link: Link<StoreSide>, request: ReadRequest): Promise<Knowledge | null> {
+export async function readMember(outbox: Outbox, request: ReadRequest): Promise<Knowledge | null> {
   const { member, reader, signal, known } = request;
   if (member.found === null) return null;
-  const sender = new Sender(link, request);
+  const sender = new Sender(outbox, request);
   const state = known === undefined ? null : stateOf(known);
   let bad: Bad = known ?? NO_BAD;
   let last: ReadBatch | null = null;
@@ -44,20 +42,18 @@ export async function readMember(link: Link<StoreSide>, request: ReadRequest): P
     member.readBytes = batch.bytesRead;
     if (batch.bytesRead - keptAt < KEEP_BYTES) continue;
     keptAt = batch.bytesRead;
-    await sender.done();
-    await keep(link, member, knowledgeAfter(batch, bad));
+    await keep(outbox, member, knowledgeAfter(batch, bad));
   }
-  await sender.done();
   return last === null ? (known ?? null) : knowledgeAfter(last, bad);
 }
 
 type Bad = Pick<Knowledge, "bad" | "badCount">;
 const NO_BAD: Bad = { bad: [], badCount: 0 };
 
-/** Where to go on from, durable once everything before it is. */
-async function keep(link: Link<StoreSide>, member: Member, known: Knowledge): Promise<void> {
+/** Where to go on from: kept only if everything before it is. */
+async function keep(outbox: Outbox, member: Member, known: Knowledge): Promise<void> {
   const record = { ...recordOf(known), readBytes: member.readBytes };
-  await link.ask("change", [{ no: member.no, rootId: member.rootId, record, session: null }]);
+  await outbox.change([{ no: member.no, rootId: member.rootId, record, session: null }]);
 }
 
 export function recordOf({ facts, inline, place, badCount, bad }: Knowledge): {
@@ -96,13 +92,11 @@ function knowledgeAfter({ state }: ReadBatch, bad: Bad): Knowledge {
 
 /** Entries on their way into the store, each session's in their order. */
 class Sender {
-  readonly #link: Link<StoreSide>;
+  readonly #outbox: Outbox;
   readonly #request: ReadRequest;
-  readonly #ahead = new Set<Promise<void>>();
-  #failure: Error | null = null;
 
-  constructor(link: Link<StoreSide>, request: ReadRequest) {
-    this.#link = link;
+  constructor(outbox: Outbox, request: ReadRequest) {
+    this.#outbox = outbox;
     this.#request = request;
   }
 
@@ -126,23 +120,12 @@ class Sender {
     }
   }
 
-  async done(): Promise<void> {
-    await Promise.all(this.#ahead);
-    if (this.#failure !== null) throw this.#failure;
-  }
-
-  async #send({ no, sessionId, rootId, ...member }: Member, entries: readonly ReadyEntry[]): Promise<void> {
+  async #send(member: Member, entries: readonly ReadyEntry[]): Promise<void> {
+    const { no, sessionId, rootId } = member;
     const { isLive } = this.#request;
-    const lineage = this.#request.lineage({ no, sessionId, rootId, ...member });
+    const lineage = this.#request.lineage(member);
     for (const slice of slicesOf(entries)) {
-      const batch: EntryBatch = { no, sessionId, rootId, entries: slice, isLive, lineage };
-      const sent: Promise<void> = this.#link
-        .ask("append", batch)
-        .catch((error: unknown) => void (this.#failure ??= error as Error))
-        .finally(() => this.#ahead.delete(sent));
-      this.#ahead.add(sent);
-      if (this.#ahead.size >= AHEAD_MAX) await Promise.race(this.#ahead);
-      if (this.#failure !== null) throw this.#failure;
+      await this.#outbox.append({ no, sessionId, rootId, entries: slice, isLive, lineage });
     }
   }
 }

@@ -130,11 +130,14 @@ async function lookInto(
 
 /** A file without a session in it may be new; one with lines that mean nothing is not what it is taken for. */
 async function whyEmpty(reader: HistoryReader, found: FoundSession): Promise<string | null> {
-  for await (const { bad, badCount } of reader.read(found, null)) {
+  const nothing = `nothing in it is a session of ${reader.agent}`;
+  for await (const { bad, badCount, bytesRead } of reader.read(found, null)) {
     const [first] = bad;
-    if (badCount === 0 || first === undefined) return null;
-    const where = first.line === null ? "it" : `line ${first.line}`;
-    return `nothing in it is a session of ${reader.agent}: ${where} ${first.reason}`;
+    if (badCount > 0 && first !== undefined) {
+      return `${nothing}: ${first.line === null ? "it" : `line ${first.line}`} ${first.reason}`;
+    }
+    if (bytesRead === 0 && found.sizeBytes > 0) return `${nothing}: it has no whole line`;
+    return null;
   }
   return null;
 }

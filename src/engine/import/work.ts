@@ -5,6 +5,7 @@ import { inlineKey, sessionIdOf } from "./identity.ts";
 import { judgeFamily, placeIn, type Verdict } from "./judge.ts";
 import { LinkError } from "./link.ts";
 import type { Lineage, MemberChange } from "./protocol.ts";
+import { Outbox } from "./outbox.ts";
 import { readMember, recordOf } from "./read.ts";
 import { newRow, redactFacts, rowPatch } from "./row.ts";
 import { slices } from "./scan.ts";
@@ -26,57 +27,78 @@ export class Work {
 
   /** Reads these files of one family to their ends, then judges it. */
   read(familyKey: string, members: readonly Member[], isLive: boolean): Promise<void> {
-    const { catalog, signal } = this.#context;
-    return catalog.alone(familyKey, async () => {
-      const known = await catalog.knowledge(familyKey);
-      for (const member of members) {
-        if (signal.aborted) return;
-        await this.#readOne(member, known, isLive);
-      }
-      await this.#judge(familyKey, known);
+    return this.#together(familyKey, async (known, outbox) => {
+      for (const member of members) await this.#readOne(member, { known, isLive, outbox });
     });
   }
 
   judge(familyKey: string): Promise<void> {
-    const { catalog } = this.#context;
-    return catalog.alone(familyKey, async () => this.#judge(familyKey, await catalog.knowledge(familyKey)));
+    return this.#together(familyKey, async () => undefined);
   }
 
-  async #readOne(member: Member, known: Map<string, Knowledge>, isLive: boolean): Promise<void> {
-    const { link, progress, grown, signal } = this.#context;
+  /** What could not be written is forgotten here too, so that it is read again. */
+  #together(
+    familyKey: string,
+    work: (known: Map<string, Knowledge>, outbox: Outbox) => Promise<void>,
+  ): Promise<void> {
+    const { catalog, link, signal } = this.#context;
+    return catalog.alone(familyKey, async () => {
+      const outbox = new Outbox(link);
+      const stamps = catalog.family(familyKey).map((member) => ({ member, ...member }));
+      try {
+        const known = await catalog.knowledge(familyKey);
+        await work(known, outbox);
+        if (!signal.aborted) await this.#judge(familyKey, known, outbox);
+        await outbox.settle();
+      } catch (error) {
+        catalog.forget(familyKey);
+        for (const { member, readStamp, readBytes } of stamps)
+          Object.assign(member, { readStamp, readBytes });
+        for (const { key } of catalog.family(familyKey)) this.#sent.delete(key);
+        await outbox.settle().catch(() => undefined);
+        throw error;
+      }
+    });
+  }
+
+  async #readOne(
+    member: Member,
+    { known, isLive, outbox }: { known: Map<string, Knowledge>; isLive: boolean; outbox: Outbox },
+  ): Promise<void> {
+    const { progress, grown, signal } = this.#context;
+    if (signal.aborted) return;
     const { stamp, readBytes } = member;
-    try {
-      const read = await readMember(link, {
-        member,
-        reader: this.#readingOf(member).reader,
-        known: known.get(member.key),
-        isLive,
-        signal,
-        inside: (agentId, batch) => this.#inside(member, agentId, batch),
-        lineage: ({ key, agentId }) => this.#lineage.get(key) ?? { agentId, parentId: null, depth: 0 },
-        onBytes: () => progress.tell(),
-      });
-      if (read !== null) known.set(member.key, read);
-      member.readStamp = stamp;
-      if (isLive && member.readBytes > readBytes) grown.set(member.key, Date.now());
-      const record = {
-        ...(read === null ? {} : recordOf(read)),
-        readStamp: stamp,
-        readBytes: member.readBytes,
-      };
-      await this.#change([{ ...at(member), record: { ...record, problem: null }, session: null }]);
-    } catch (error) {
-      if (signal.aborted) return;
-      if (error instanceof LinkError) throw error;
-      // The file is read again when it changes; everything else goes on.
-      member.readStamp = stamp;
-      const problem = error instanceof Error ? error.message : String(error);
-      await this.#change([{ ...at(member), record: { problem, readStamp: stamp }, session: null }]);
-    }
+    const request = {
+      member,
+      reader: this.#readingOf(member).reader,
+      known: known.get(member.key),
+      isLive,
+      signal,
+      inside: (agentId: string, batch: ReadBatch) => this.#inside(member, agentId, batch),
+      lineage: ({ key, agentId }: Member) => this.#lineage.get(key) ?? { agentId, parentId: null, depth: 0 },
+      onBytes: () => progress.tell(),
+    };
+    const read = await readMember(outbox, request).catch((error: unknown) => {
+      if (error instanceof LinkError || signal.aborted) throw error;
+      return error instanceof Error ? error : new Error(String(error));
+    });
+    member.readStamp = stamp;
     progress.tell();
+    // A file that cannot be read is tried again when it changes; everything else goes on.
+    if (read instanceof Error) {
+      await outbox.change([
+        { ...at(member), record: { problem: read.message, readStamp: stamp }, session: null },
+      ]);
+      return;
+    }
+    if (read !== null) known.set(member.key, read);
+    if (isLive && member.readBytes > readBytes) grown.set(member.key, Date.now());
+    const kept = { readStamp: stamp, readBytes: member.readBytes, problem: null };
+    const record = { ...(read === null ? {} : recordOf(read)), ...kept };
+    await outbox.change([{ ...at(member), record, session: null }]);
   }
 
-  async #judge(familyKey: string, known: Map<string, Knowledge>): Promise<void> {
+  async #judge(familyKey: string, known: Map<string, Knowledge>, outbox: Outbox): Promise<void> {
     const { catalog, judge, live } = this.#context;
     const [some] = catalog.family(familyKey);
     if (some === undefined) return;
@@ -95,7 +117,7 @@ export class Work {
       const change = member === null ? null : this.#news(member, verdict, reading);
       if (change !== null) changes.push(change);
     }
-    await this.#change(changes);
+    for (const slice of slices(changes, CHANGES_MAX)) await outbox.change(slice);
   }
 
   /** What the store does not have yet of a session. */
@@ -169,10 +191,6 @@ export class Work {
     const reading = this.#context.readings.find(({ reader }) => reader.format === format);
     if (reading === undefined) throw new Error(`nothing here reads ${format}`);
     return reading;
-  }
-
-  async #change(changes: readonly MemberChange[]): Promise<void> {
-    for (const slice of slices(changes, CHANGES_MAX)) await this.#context.link.ask("change", slice);
   }
 }
 

@@ -43,7 +43,6 @@ CREATE TABLE events (
 CREATE TABLE history_refs (
   no bigint NOT NULL,
   ref bigint NOT NULL,
-  idx bigint NOT NULL,
   CONSTRAINT history_refs_pkey PRIMARY KEY (no, ref)
 );
 

@@ -65,7 +65,6 @@ CREATE INDEX events_xid ON events (root_id, xid);
 CREATE TABLE history_refs (
   no INTEGER NOT NULL,
   ref INTEGER NOT NULL,
-  idx INTEGER NOT NULL,
   PRIMARY KEY (no, ref)
 ) STRICT, WITHOUT ROWID;
 

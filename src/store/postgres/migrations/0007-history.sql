@@ -37,7 +37,6 @@ CREATE INDEX history_sessions_bad ON history_sessions (node) WHERE problem IS NO
 CREATE TABLE history_refs (
   no bigint NOT NULL,
   ref bigint NOT NULL,
-  idx bigint NOT NULL,
   PRIMARY KEY (no, ref)
 );
 

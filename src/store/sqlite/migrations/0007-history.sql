@@ -37,7 +37,6 @@ CREATE INDEX history_sessions_bad ON history_sessions (node) WHERE problem IS NO
 CREATE TABLE history_refs (
   no INTEGER NOT NULL,
   ref INTEGER NOT NULL,
-  idx INTEGER NOT NULL,
   PRIMARY KEY (no, ref)
 ) STRICT, WITHOUT ROWID;
 
