@@ -50,7 +50,7 @@ export type SearchHit = z.infer<typeof SearchHit>;
 export const SearchOutput = z.object({
   hits: z.array(SearchHit),
   cursor: z.string().nullable().describe("for more; null where these are the last"),
-  total: z.number().nullable().describe("null where there are more than are counted"),
+  total: z.number().nullable().describe("null where there are more than are counted, and on later pages"),
   isWhole: z.boolean().describe("false while older entries are still being indexed"),
   near: z
     .array(z.object({ word: z.string(), instead: z.string() }))

@@ -1,7 +1,7 @@
 import type { Caller, InputOf, SearchHit, SearchOutput } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
 import { parseQuery, type SearchQuery } from "../domain/search-query.ts";
-import type { EntryHit, EntrySearch, SessionRecord } from "../store/port.ts";
+import type { EntryHit, EntrySearch, SearchPlace, SessionRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 import { callerSession, resolve, visibleTo } from "./resolve.ts";
 
@@ -11,8 +11,7 @@ export async function search(
   caller: Caller,
   input: InputOf<"search">,
 ): Promise<SearchOutput> {
-  const { offset, at: firstAt } = cursorOf(input.cursor);
-  const now = firstAt ?? deps.now();
+  const { from, now } = input.cursor === undefined ? { from: null, now: deps.now() } : placeIn(input.cursor);
   const query = queryOf(input.query, now);
   const self = await callerSession(deps.store.read, caller);
   const place = await placeOf(deps, caller, { ref: input.id, self, tree: query.tree });
@@ -21,19 +20,18 @@ export async function search(
     visible: visibleTo(deps, caller, self),
     ...place,
     sort: input.sort ?? query.sort ?? "relevance",
-    offset,
     limit: input.limit,
     now,
-    upTo: firstAt,
+    from,
   };
   const found = await deps.store.search(asked);
   return {
     hits: found.hits.map(viewHit),
-    cursor: found.isMore ? `c${offset + input.limit}.${now.toString(36)}` : null,
-    total: found.total,
+    cursor: found.next === null ? null : cursorOf(found.next, now),
+    total: from === null ? found.total : null,
     isWhole: found.isWhole,
     near: [...found.near],
-    elsewhere: found.hits.length === 0 && offset === 0 ? await elsewhere(deps, asked) : null,
+    elsewhere: found.hits.length === 0 && from === null ? await elsewhere(deps, asked) : null,
   };
 }
 
@@ -80,11 +78,20 @@ function viewHit({ turnIndex, snippet, lineage, ...hit }: EntryHit): SearchHit {
   return { ...hit, lineage: [...lineage], turn: turnIndex, snippet: snippet.text, marks };
 }
 
-/** Where an earlier page ended, and when the first was asked for. */
-function cursorOf(cursor: string | undefined): { offset: number; at: number | null } {
-  if (cursor === undefined) return { offset: 0, at: null };
-  const found = /^c(\d{1,6})\.([0-9a-z]{1,9})$/.exec(cursor);
-  if (found !== null) return { offset: Number(found[1]), at: Number.parseInt(found[2] ?? "", 36) };
+/** A place's time may be a fraction of a millisecond, of which 32 times is whole. */
+const PARTS = 32;
+
+function cursorOf({ offset, below }: SearchPlace, now: number): string {
+  return `c${offset}.${now.toString(36)}.${Math.round(below * PARTS).toString(36)}`;
+}
+
+function placeIn(cursor: string): { from: SearchPlace; now: number } {
+  const found = /^c(\d{1,6})\.([0-9a-z]{1,9})\.([0-9a-z]{1,10})$/.exec(cursor);
+  if (found !== null) {
+    const [, offset, now = "", below = ""] = found;
+    const at = Number.parseInt(below, 36) / PARTS;
+    return { from: { offset: Number(offset), below: at }, now: Number.parseInt(now, 36) };
+  }
   throw new Refusal(
     "invalid_input",
     `"${cursor}" is not a cursor that a search gave. Leave it out to begin.`,

@@ -12,17 +12,23 @@ export interface EntrySearch {
   readonly sessionId: string | null;
   readonly rootId: string | null;
   readonly sort: "relevance" | "newest";
-  readonly offset: number;
   readonly limit: number;
   /** From when the age of an entry counts: the same for every page of one search. */
   readonly now: number;
-  /** Later pages leave out what came after the first. */
-  readonly upTo: number | null;
+  /** Where an earlier page ended; null to begin. */
+  readonly from: SearchPlace | null;
+}
+
+/** How many to leave out of what is older than a time. What came after the first page is on none. */
+export interface SearchPlace {
+  readonly offset: number;
+  readonly below: number;
 }
 
 export interface EntryFound {
   readonly hits: readonly EntryHit[];
-  readonly isMore: boolean;
+  /** Where the next page begins; null where there is none. */
+  readonly next: SearchPlace | null;
   /** Null where there are more than were counted. */
   readonly total: number | null;
   /** False while entries of an older version are still being indexed. */

@@ -172,10 +172,9 @@ export function asked(text: string): EntrySearch {
     sessionId: null,
     rootId: null,
     sort: "relevance",
-    offset: 0,
     limit: 50,
     now: NOW,
-    upTo: null,
+    from: null,
   };
 }
 
@@ -246,20 +245,36 @@ export function searchRules(fresh: () => Promise<Store>): void {
           { turnId: null, author: "agent", kind: "text", isSubagent: false, at, body: { text } },
         ]),
       );
-    for (let i = 0; i < 300; i++) await say(`heron number ${i}`, NOW - i * 1_000);
-    for (const sort of ["relevance", "newest"] as const) {
+    for (let i = 0; i < 900; i++) await say(`heron number ${i} ${i < 3 ? "rarely" : ""}`, NOW - i * 1_000);
+    for (const [query, sort] of [
+      ["heron", "relevance"],
+      ["heron", "newest"],
+      ["heron number", "newest"],
+    ] as const) {
       const seen: number[] = [];
-      for (let offset = 0; ; offset += 40) {
-        const upTo = offset === 0 ? null : NOW;
-        const { hits, isMore, total } = await find("heron", { sort, offset, limit: 40, upTo });
-        if (sort === "relevance" && offset === 0) assert.equal(total, 300);
+      let from: EntrySearch["from"] = null;
+      do {
+        const { hits, next } = await find(query, { sort, limit: 40, from });
         seen.push(...hits.map(({ index }) => index));
-        await say("another heron", NOW + 5_000 + offset);
-        if (!isMore) break;
-      }
-      assert.equal(new Set(seen).size, seen.length, sort);
-      assert.ok(seen.length >= 300, `${sort}: ${seen.length}`);
+        await say("another heron", NOW + 5_000);
+        from = next;
+      } while (from !== null);
+      assert.equal(new Set(seen).size, seen.length, `${query} by ${sort}`);
+      assert.ok(seen.length >= 900, `${query} by ${sort}: ${seen.length}`);
+      if (sort === "newest")
+        assert.deepEqual(
+          seen.slice(-10),
+          seen.slice(-10).toSorted((a, b) => a - b),
+        );
     }
+    const best = await find("heron rarely");
+    assert.deepEqual(
+      best.hits
+        .slice(0, 3)
+        .map(({ index }) => index)
+        .toSorted(),
+      [5, 6, 7],
+    );
   });
 
   it("an entry can be searched for from its commit on, and one that was rolled back never", async () => {

@@ -27,7 +27,7 @@ export interface SearchSource<K> {
 }
 
 export interface Between {
-  /** From this second on, and up to but not including. */
+  /** From this time on, and up to but not including. */
   readonly from: number | null;
   readonly to: number | null;
 }
@@ -41,11 +41,11 @@ export interface HitRow {
 }
 
 /** Of each term the newest this many are looked at: a common word says little, and what is new says more. */
-const LIST_MAX = 300;
+const LIST_MAX = 250;
 /** So many are read and ranked by their words at once; pages within them are stable. */
 const BLOCK = 32;
 /** How far back is counted to tell how common a word is. */
-const COUNT_MAX = 10_000;
+const COUNT_MAX = 5_000;
 /** Of each candidate this much is read for its rank. */
 const READ_CHARACTERS = 8 * 1024;
 /** Where nothing was found, the words of the newest entries are what could have been meant. */
@@ -57,11 +57,14 @@ const NEAR_ENTRIES = 200;
  * database, because both must agree and because FTS5 would rank every entry that holds "the".
  */
 export async function searchEntries<K>(source: SearchSource<K>, search: EntrySearch): Promise<EntryFound> {
-  const { query, offset, limit } = search;
+  const { query, limit } = search;
+  const offset = search.from?.offset ?? 0;
   const terms = [...query.any, ...query.all];
   const bounds = boundsOf(search);
-  const lists = await listsOf(source, { search, bounds, terms });
   const isNewest = search.sort === "newest" || terms.length === 0;
+  const all = await listsOf(source, { search, bounds, terms });
+  // By time, and for one term alone, what was cut off comes on later pages.
+  const { lists, floor } = isNewest || all.length === 1 ? aboveFloor(all) : { lists: all, floor: null };
   const shared = isNewest ? [] : await withShares(source, lists, bounds);
   const keys = isNewest ? byTime(lists) : roughOrder(shared, search.now);
   const rows = isNewest
@@ -70,11 +73,23 @@ export async function searchEntries<K>(source: SearchSource<K>, search: EntrySea
   const lineages = await source.lineages([...new Set(rows.map(({ entry }) => entry.sessionId))]);
   return {
     hits: rows.map((row) => hitOf(row, terms, lineages.get(row.entry.sessionId) ?? [])),
-    isMore: keys.length > offset + limit,
-    total: lists.some(({ isCut }) => isCut) ? null : keys.length,
+    next: nextPlace(search, keys.length > offset + limit, floor),
+    total: all.some(({ isCut }) => isCut) ? null : keys.length,
     isWhole: await source.isWhole(),
-    near: keys.length === 0 && offset === 0 ? await near(source, search, terms) : [],
+    near: keys.length === 0 && search.from === null ? await near(source, search, terms) : [],
   };
+}
+
+function nextPlace(
+  { from, limit, now }: EntrySearch,
+  isMore: boolean,
+  floor: number | null,
+): EntryFound["next"] {
+  if (isMore) {
+    const below = from?.below ?? (second(now) ?? 0) + 1_000;
+    return { offset: (from?.offset ?? 0) + limit, below };
+  }
+  return floor === null ? null : { offset: 0, below: floor + 1 };
 }
 
 interface Lists<K> {
@@ -87,9 +102,7 @@ async function listsOf<K>(
   { search, bounds, terms }: { search: EntrySearch; bounds: Expression; terms: readonly Term[] },
 ): Promise<Lists<K>[]> {
   const { after, before } = search.query;
-  const between = { from: second(after), to: second(before) };
-  const upTo = search.upTo === null ? null : second(search.upTo + 1_000);
-  const window = { ...between, to: least(between.to, upTo) };
+  const window = { from: second(after), to: least(second(before), search.from?.below ?? null) };
   const expressions =
     terms.length === 0 ? [bounds] : terms.map((term) => ({ ...bounds, all: [[term], ...bounds.all] }));
   const lists: Lists<K>[] = [];
@@ -101,13 +114,24 @@ async function listsOf<K>(
   return lists;
 }
 
+/**
+ * Without what stands at or below the time at which a list was cut: there, older ones of other lists would stand as
+ * if nothing were between them. The next page begins there.
+ */
+function aboveFloor<K>(lists: readonly Lists<K>[]): { lists: readonly Lists<K>[]; floor: number | null } {
+  const floors = lists.flatMap(({ found, isCut }) => (isCut ? [found.at(-1)?.at ?? 0] : []));
+  if (floors.length === 0) return { lists, floor: null };
+  const floor = Math.max(...floors);
+  const above = lists.map((each) => ({ ...each, found: each.found.filter(({ at }) => at > floor) }));
+  // So many of one moment that nothing is above it: they are shown, and what is older comes next.
+  if (above.every(({ found }) => found.length === 0)) return { lists, floor: floor - 1 };
+  return { lists: above, floor };
+}
+
 function byTime<K>(lists: readonly Lists<K>[]): K[] {
   const all = new Map<K, number>();
   for (const { found } of lists) for (const { key, at } of found) all.set(key, at);
-  // Where a list was cut, older ones of the others would stand there as if nothing were between them.
-  const floor = Math.max(0, ...lists.filter(({ isCut }) => isCut).map(({ found }) => found.at(-1)?.at ?? 0));
-  const kept = [...all].filter(([, at]) => at >= floor);
-  return kept.sort((a, b) => b[1] - a[1]).map(([key]) => key);
+  return [...all].sort((a, b) => b[1] - a[1]).map(([key]) => key);
 }
 
 async function withShares<K>(
@@ -167,7 +191,8 @@ interface Ranking<K> {
 
 async function rankedPage<K>(source: SearchSource<K>, ranking: Ranking<K>): Promise<HitRow[]> {
   const { keys, search } = ranking;
-  const { offset, limit } = search;
+  const { limit } = search;
+  const offset = search.from?.offset ?? 0;
   const out: HitRow[] = [];
   for (let from = offset - (offset % BLOCK); from < Math.min(offset + limit, keys.length); from += BLOCK) {
     const block = await rankedBlock(source, keys.slice(from, from + BLOCK), ranking);

@@ -16,7 +16,7 @@ export function sqliteSource(q: Query, deadline: number): SearchSource<number> {
   return {
     async list(expression, { from, to }, limit) {
       const least = from === null ? 0 : firstDocOf(from);
-      const below = to === null ? LAST_DOC : firstDocOf(to);
+      const below = to === null ? LAST_DOC : Math.ceil((to / 1_000) * DOCS_PER_SECOND);
       const rows = await q.all(listed(expression, { least, below, limit }));
       return rows.map((row) => ({ key: row[0] as number, at: timeOf(row[0] as number) }));
     },
