@@ -53,7 +53,7 @@ async function test(node, words) {
   }
   await preparePostgres(node);
   const startedAt = performance.now();
-  const args = ["--test", "--test-concurrency=2", `--test-timeout=${TEST_MS}`, ...options, ...files];
+  const args = ["--test", "--test-concurrency=3", `--test-timeout=${TEST_MS}`, ...options, ...files];
   const code = await run(node, args, { limitMs: ALL_TESTS_MS });
   console.log(`${files.length} test files in ${seconds(startedAt)}`);
   return code;

@@ -64,14 +64,14 @@ const PIECE = new RegExp(
   String.raw`[[${ALONE}]&&[\p{L}\p{N}]]\p{M}*|[[\p{L}\p{N}]--[${ALONE}]][[\p{L}\p{N}\p{M}]--[${ALONE}]]*`,
   "gv",
 );
-const FOLDED = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu;
 const ACCENTS = /[\u0300-\u036f\ufe00-\ufe0f]/g;
 
 function* spansIn(run: string, offset: number): Generator<Span> {
   for (const found of run.matchAll(PIECE)) {
     const [piece] = found;
     const start = offset + found.index;
-    for (const [word] of folded(piece).matchAll(FOLDED))
+    // One sign may stand for several letters, each of which is a word of its own.
+    for (const [word] of folded(piece).matchAll(PIECE))
       yield { word: cut(word), start, end: start + piece.length };
   }
 }
