@@ -48,11 +48,12 @@ export class DaemonProcess {
       entry = DAEMON,
       tellTurns = 0,
       turnsMax,
-    }: { entry?: string; tellTurns?: number; turnsMax?: number } = {},
+      env: more = {},
+    }: { entry?: string; tellTurns?: number; turnsMax?: number; env?: Record<string, string> } = {},
   ): Promise<DaemonProcess> {
     const port = await freePort();
     const { NODE_COMPILE_CACHE = path.join(paths.home, "compiled"), PATH = "", HOME = "" } = process.env;
-    const env = { PATH, HOME, NODE_COMPILE_CACHE, KINFOLD_LOG_LEVEL: "error" };
+    const env = { PATH, HOME, NODE_COMPILE_CACHE, KINFOLD_LOG_LEVEL: "error", ...more };
     const child = spawn(process.execPath, [entry], {
       cwd: tmpdir(),
       stdio: ["ignore", "ignore", "inherit", "ipc"],

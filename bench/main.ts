@@ -8,6 +8,7 @@ import { codexChild } from "./codex-child.ts";
 import { coldStart } from "./cold-start.ts";
 import { contextCost } from "./context-cost.ts";
 import { entries } from "./entries.ts";
+import { history } from "./history.ts";
 import { idleMemory } from "./idle-memory.ts";
 import { lane } from "./lane.ts";
 import { mcpSpawn } from "./mcp-spawn.ts";
@@ -32,6 +33,7 @@ const MEASUREMENTS: readonly Measurement[] = [
   recovery,
   lane,
   search,
+  history,
 ];
 /** Load per core from which on a run measures its neighbours as well. */
 const BUSY = 1.5;

@@ -8,7 +8,7 @@ export interface Row {
   readonly note: string;
 }
 
-export type Unit = "times" | "MB" | "KB" | "B" | "ms" | "s" | "per s";
+export type Unit = "times" | "MB" | "KB" | "B" | "ms" | "s" | "per s" | "MB per s";
 
 export interface Goal {
   readonly is: "at most" | "at least";
