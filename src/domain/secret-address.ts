@@ -9,6 +9,7 @@ const TOKEN_MIN = 20;
 
 /** The password in `scheme://user:password@host`; scheme, user and host stay. */
 export function passwordsInAddresses(text: string): Secret[] {
+  if (!text.includes("://") && !text.includes(":\\/\\/")) return [];
   const found: Secret[] = [];
   for (const mark of text.matchAll(/:(?:\/\/|\\\/\\\/)/g)) {
     const scheme = SCHEME.exec(text.slice(Math.max(0, mark.index - 25), mark.index))?.[0];

@@ -19,6 +19,7 @@ const HEADLESS_MIN = 40;
 
 /** Private keys in their own format, whole or cut off at either end. */
 export function keyBlocksIn(text: string, tail: Tail | null): Secret[] {
+  if (tail === null && !text.includes("PRIVATE KEY") && !text.includes("Private-Lines")) return [];
   const found: Secret[] = [];
   let from = 0;
   for (const border of text.matchAll(BORDER)) {

@@ -152,7 +152,11 @@ export function shapesIn(text: string): Secret[] {
   const found: Secret[] = [];
   for (const { start, end } of runsIn(text)) {
     const from = Math.max(0, start - BEFORE_MAX);
-    for (const { index, 0: whole } of text.slice(from, end).matchAll(SHAPE)) {
+    const piece = text.slice(from, end);
+    // Not `matchAll`: it makes a new expression each time, and this one is long.
+    SHAPE.lastIndex = 0;
+    for (let match = SHAPE.exec(piece); match !== null; match = SHAPE.exec(piece)) {
+      const { index, 0: whole } = match;
       found.push({ start: from + index, end: from + index + whole.length, kind: kindOf(whole) });
     }
   }
@@ -183,19 +187,21 @@ for (const char of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234567
  * Stretches in which a shape may stand. Most of what is written has none, and looking for them takes a
  * fraction of the time that looking for shapes does: only every fifteenth character is looked at first.
  */
-function* runsIn(text: string): Generator<{ start: number; end: number }> {
-  const isRun = (at: number): boolean => RUN_CODES[text.charCodeAt(at)] === 1;
+function runsIn(text: string): { start: number; end: number }[] {
+  const runs: { start: number; end: number }[] = [];
+  const { length } = text;
   let from = 0;
-  while (from + RUN_MIN <= text.length) {
+  while (from + RUN_MIN <= length) {
     let start = from + RUN_MIN - 1;
-    if (!isRun(start)) {
+    if (RUN_CODES[text.charCodeAt(start)] !== 1) {
       from = start + 1;
       continue;
     }
-    while (start > from && isRun(start - 1)) start -= 1;
+    while (start > from && RUN_CODES[text.charCodeAt(start - 1)] === 1) start -= 1;
     let end = from + RUN_MIN;
-    while (end < text.length && isRun(end)) end += 1;
-    if (end - start >= RUN_MIN) yield { start, end };
+    while (end < length && RUN_CODES[text.charCodeAt(end)] === 1) end += 1;
+    if (end - start >= RUN_MIN) runs.push({ start, end });
     from = end;
   }
+  return runs;
 }

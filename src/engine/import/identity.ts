@@ -16,10 +16,21 @@ export function sessionIdOf(key: string): string {
   return [...parts, hex.slice(20, 32)].join("-");
 }
 
-/** A number below 2^53 for the agent's own name of an entry; unique enough within one session. */
+/**
+ * A number below 2^53 for the agent's own name of an entry; unique enough within one session, and made for
+ * every entry there is, so it must cost next to nothing.
+ */
 export function refNumber(ref: string): number {
-  const bytes = hash("sha1", ref, "buffer");
-  return (bytes.readUInt32BE(0) & 0x1f_ffff) * 0x1_0000_0000 + bytes.readUInt32BE(4);
+  let high = 0xdeadbeef;
+  let low = 0x41c6ce57;
+  for (let at = 0; at < ref.length; at += 1) {
+    const code = ref.charCodeAt(at);
+    high = Math.imul(high ^ code, 2_654_435_761);
+    low = Math.imul(low ^ code, 1_597_334_677);
+  }
+  high = Math.imul(high ^ (high >>> 16), 2_246_822_507) ^ Math.imul(low ^ (low >>> 13), 3_266_489_909);
+  low = Math.imul(low ^ (low >>> 16), 2_246_822_507) ^ Math.imul(high ^ (high >>> 13), 3_266_489_909);
+  return 0x1_0000_0000 * (low & 0x1f_ffff) + (high >>> 0);
 }
 
 export function inlineKey(hostKey: string, agentId: string): string {
