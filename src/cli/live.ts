@@ -70,6 +70,8 @@ class View implements LiveView {
   take(item: FeedItem): void {
     if (item.type === "open" || item.type === "reset") this.#isWhole = true;
     if (item.type === "event") {
+      // A great deal may be read from disk at once; a tree is looked at when something about it changes.
+      if (item.event.type === "session.imported") return;
       this.#dirty.add(item.event.rootId);
       this.#unsaid.push(item.event);
     }

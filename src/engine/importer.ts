@@ -11,6 +11,8 @@ const SCAN_MS = 15_000;
 const PROBE_MS = 3_000;
 const STOP_MS = 2_000;
 const RESTART_MS = 10_000;
+/** Enough for two of the longest lines that are read at once; without it, garbage would be let lie. */
+const MEMORY = { maxYoungGenerationSizeMb: 24, maxOldGenerationSizeMb: 224 } as const;
 
 /**
  * Keeps what agents left on disk in the store, from the day somebody asks for it. All reading is done in a
@@ -106,6 +108,7 @@ export class Importer implements Service {
     const worker = new threads.Worker(new URL(`./import/worker.${extension}`, import.meta.url), {
       workerData: options,
       execArgv: [],
+      resourceLimits: MEMORY,
     });
     const link = new OpenLink<ReaderSide>((packet) => worker.postMessage(packet), storeSide(store, now));
     worker.on("message", link.take);

@@ -5,6 +5,7 @@ import { type Agent, Refusal } from "../contract/index.ts";
 import { createFakeDriver } from "../drivers/fake/driver.ts";
 import { budgetRules } from "./budget.spec.ts";
 import { feedRules } from "./feed.spec.ts";
+import { historyRules } from "./history.spec.ts";
 import type { Commit, Store } from "./port.ts";
 import { checkpointRules } from "./checkpoint.spec.ts";
 import { recordRules } from "./record.spec.ts";
@@ -46,6 +47,7 @@ export function storeSuite(suite: Suite): void {
     lifeRules(suite);
     recordRules(fresh);
     budgetRules(fresh);
+    historyRules(fresh);
     checkpointRules(fresh);
     retentionRules(fresh);
     feedRules(fresh);

@@ -6,7 +6,7 @@ import { showEntry } from "../entry.ts";
 import { receiptLines } from "../receipt.ts";
 import { markSeen } from "../round-end.ts";
 import { findSession, labelOf } from "../sessions.ts";
-import { ago, clock, harmless, oneLine } from "../text.ts";
+import { ago, clock, count, harmless, oneLine, tokens } from "../text.ts";
 import { entryLines } from "../transcript.ts";
 import { isOpen, stateWords, surroundings } from "../words.ts";
 
@@ -66,24 +66,35 @@ function lines(facts: Facts, call: Call): string[] {
     .join(" ");
   const head =
     session.name === null ? session.shortId : `${labelOf(session)}  ${paint("soft", session.shortId)}`;
+  const isImported = session.origin === "imported";
+  const done = isImported ? usedLines(session) : receiptLines(facts.receipt);
+  const started = `${new Date(session.createdAt).toLocaleDateString("sv")} ${clock(session.createdAt)}`;
+  const unread = session.unread > 0 ? `, ${session.unread} unread in its inbox` : "";
   const out = [
     `${paint("bold", head)}  ${paint(state.colour, `${state.glyph} ${state.words}`)}`,
-    row("agent", `${oneLine(agent)}, permission ${session.effective.permission}`),
+    row(
+      "agent",
+      `${oneLine(agent)}, ${isImported ? "read from disk" : `permission ${session.effective.permission}`}`,
+    ),
     row("folder", oneLine(session.cwd)),
     row("family", place(facts)),
     row(
       "evidence",
       `${oneLine(session.evidence.state)}: ${oneLine(session.evidence.reason)} (${session.evidence.confidence}, ${ago(now - session.evidence.at)})`,
     ),
-    row(
-      "started",
-      `${new Date(session.createdAt).toLocaleDateString("sv")} ${clock(session.createdAt)}, round ${session.round}${session.unread > 0 ? `, ${session.unread} unread in its inbox` : ""}`,
-    ),
-    ...receiptLines(facts.receipt).map((line, i) => row(i === 0 ? "receipt" : "", line)),
+    row("started", isImported ? started : `${started}, round ${session.round}${unread}`),
+    ...done.map((line, i) => row(i === 0 ? (isImported ? "used" : "receipt") : "", line)),
   ];
   const failed = facts.turns[0];
   if (failed?.error) out.push(row("error", oneLine(failed.error)));
   return [...out, "", ...lastMessages(facts, call)];
+}
+
+/** We saw nothing of what it did: this is what its own file says. */
+function usedLines({ messageCount, toolUseCount, usage }: Session): string[] {
+  const all = usage.inputTokens + usage.cachedTokens + usage.outputTokens;
+  const what = [count(messageCount, "message"), count(toolUseCount, "tool call"), `${tokens(all)} tokens`];
+  return [what.join(", ")];
 }
 
 function place(facts: Facts): string {

@@ -1,3 +1,4 @@
+import path from "node:path";
 import type { HistoryScan } from "../../contract/index.ts";
 import { isAtWork } from "../../domain/imported.ts";
 import type { FoundSession, HistoryReader, ReadState, SessionFacts } from "../../history/port.ts";
@@ -31,6 +32,7 @@ export class Catalog {
   readonly #families = new Map<string, Set<string>>();
   readonly #byAgentId = new Map<string, Set<string>>();
   readonly #byPath = new Map<string, Set<string>>();
+  readonly #folders = new Set<string>();
   readonly #known = new Map<string, Promise<Map<string, Knowledge>>>();
   readonly #busy = new Map<string, Promise<unknown>>();
   readonly #link: Link<StoreSide>;
@@ -52,13 +54,23 @@ export class Catalog {
     this.members.set(member.key, member);
     into(this.#families, member.familyKey, member.key);
     into(this.#byAgentId, `${member.format} ${member.agentId}`, member.key);
-    if (member.hostKey === null) into(this.#byPath, member.path, member.key);
+    if (member.hostKey === null) this.#lies(member, member.path);
   }
 
-  move(member: Member, path: string): void {
+  #lies(member: Member, file: string): void {
+    into(this.#byPath, file, member.key);
+    this.#folders.add(path.dirname(file));
+  }
+
+  /** Whether files of sessions lie in it. */
+  isFolder(folder: string): boolean {
+    return this.#folders.has(folder);
+  }
+
+  move(member: Member, file: string): void {
     this.#byPath.get(member.path)?.delete(member.key);
-    member.path = path;
-    into(this.#byPath, path, member.key);
+    member.path = file;
+    this.#lies(member, file);
   }
 
   regroup(member: Member, familyKey: string): void {
@@ -77,8 +89,8 @@ export class Catalog {
     return this.#all(this.#byAgentId.get(`${format} ${agentId}`));
   }
 
-  byPath(path: string): Member[] {
-    return this.#all(this.#byPath.get(path));
+  byPath(file: string): Member[] {
+    return this.#all(this.#byPath.get(file));
   }
 
   paths(): Iterable<string> {

@@ -1,3 +1,4 @@
+import path from "node:path";
 import { isOpen, type Member } from "./catalog.ts";
 import type { Context } from "./context.ts";
 import { scan } from "./scan.ts";
@@ -13,6 +14,9 @@ const SELDOM_TIMES = 40;
 const RETRY_MS = 5_000;
 /** Families that are read at once: while one waits for the store, another is parsed. */
 const AT_ONCE = 2;
+const FOREIGN_MAX = 10_000;
+/** A new project with a new session that has sub-agents: so many folders come at once. */
+const ENTER_DEPTH = 4;
 
 /**
  * Everything the reading thread does, in three loops that never wait for each other: what is known to have
@@ -33,6 +37,7 @@ export class Desk {
   #reading: Promise<void> | null = null;
   #timers: NodeJS.Timeout[] = [];
   #isFirst = true;
+  readonly #foreign = new Set<string>();
 
   constructor(context: Context) {
     this.#context = context;
@@ -173,11 +178,30 @@ export class Desk {
 
   #heard(file: string): void {
     const [member, ...others] = this.#context.catalog.byPath(file);
+    if (member === undefined && this.#isForeign(file)) return;
+    if (member === undefined) void this.#enter(file);
     if (member === undefined || others.length > 0 || member.kind === "empty") this.#lookSoon();
     else if (member.kind === "imported" || member.kind === "ours") {
       this.#changed.add(member);
       this.#gathering ??= setTimeout(() => void this.#readChanged(), GATHER_MS);
     }
+  }
+
+  async #enter(folder: string): Promise<void> {
+    if (await this.#watch.enter(folder, ENTER_DEPTH)) this.#lookSoon();
+  }
+
+  /**
+   * Agents keep other things beside their sessions, and write to some of them all the time. What has come to
+   * nothing once, in a folder without a session, is left to the next look at everything.
+   */
+  #isForeign(file: string): boolean {
+    const folder = path.dirname(file);
+    if (this.#context.catalog.isFolder(folder)) return false;
+    if (this.#foreign.has(file)) return true;
+    if (this.#foreign.size >= FOREIGN_MAX) this.#foreign.clear();
+    this.#foreign.add(file);
+    return false;
   }
 
   async #readChanged(): Promise<void> {

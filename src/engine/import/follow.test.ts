@@ -101,6 +101,23 @@ describe("while an agent works", () => {
     assert.equal(own.rootId, (await home.byAgentId(S)).id);
   });
 
+  it("a new project with a new session, and then its sub-agent, are there as they come", async (t) => {
+    const { claude, client, ...home } = await importing(t);
+    const { events, ready } = following(t, { claude, client, ...home });
+    await ready;
+    const id = "7b0e8d3a-1111-4222-8333-944445555666";
+    const project = path.join(claude, "projects", "-w-new");
+    await fs.mkdir(project);
+    const main = new Transcript(id).user("New").spawns({ id: "toolu_n", prompt: "part" });
+    await fs.writeFile(path.join(project, `${id}.jsonl`), main.text());
+    await until(async () => appended(events).length >= 2);
+    await fs.mkdir(path.join(project, id, "subagents"), { recursive: true });
+    const below = new Transcript(id, { agentId: "anew", from: 20 }).user("part").says("at it", null);
+    await fs.writeFile(path.join(project, id, "subagents", "agent-anew.jsonl"), below.text());
+    await until(async () => appended(events).find(({ data }) => data["agentId"] === "anew"));
+    assert.equal((await home.byAgentId("anew")).parentId, (await home.byAgentId(id)).id);
+  });
+
   it("a line written in two halves is told once, when it is whole", async (t) => {
     const { claude, client, ...home } = await importing(t);
     const { events, ready } = following(t, { claude, client, ...home });

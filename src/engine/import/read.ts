@@ -24,6 +24,8 @@ const BODY_BYTES_MAX = 192 * 1024;
 /** After so much of a file, where reading stopped is kept; what comes before is not read again after a crash. */
 const KEEP_BYTES = 8 * 1024 * 1024;
 const BAD_KEPT_MAX = 5;
+/** A longer line is not read: what it takes to hold it twice would be the most that an import takes. */
+const LINE_BYTES_MAX = 16 * 1024 * 1024;
 
 /** Reads a file from where reading stopped and hands over what is new. Answers what is now known of it. */
 export async function readMember(outbox: Outbox, request: ReadRequest): Promise<Knowledge | null> {
@@ -34,7 +36,11 @@ export async function readMember(outbox: Outbox, request: ReadRequest): Promise<
   let bad: Bad = known ?? NO_BAD;
   let last: ReadBatch | null = null;
   let keptAt = member.readBytes;
-  for await (const batch of reader.read(member.found, state, { textMax: READ_TEXT_MAX, signal })) {
+  for await (const batch of reader.read(member.found, state, {
+    textMax: READ_TEXT_MAX,
+    lineBytesMax: LINE_BYTES_MAX,
+    signal,
+  })) {
     last = batch;
     bad = badAfter(batch.reset ? NO_BAD : bad, batch);
     await sender.take(batch);

@@ -1,4 +1,5 @@
 import { type FSWatcher, watch } from "node:fs";
+import { readdir, stat } from "node:fs/promises";
 import path from "node:path";
 
 /** Folders beyond these are found by looking at everything now and then. */
@@ -26,6 +27,25 @@ export class Watch {
         folder = path.dirname(folder);
       }
     }
+  }
+
+  /**
+   * Something new came: where it is a folder it is watched. True when something was in it already, which
+   * no watch will tell.
+   */
+  async enter(folder: string, depthMax: number): Promise<boolean> {
+    if (IS_TREE || depthMax === 0) return false;
+    const isFolder = await stat(folder).then(
+      (found) => found.isDirectory(),
+      () => false,
+    );
+    if (!isFolder) return false;
+    this.#add(folder);
+    const inside = await readdir(folder, { withFileTypes: true }).catch(() => []);
+    for (const each of inside) {
+      if (each.isDirectory()) await this.enter(path.join(folder, each.name), depthMax - 1);
+    }
+    return inside.length > 0;
   }
 
   close(): void {
