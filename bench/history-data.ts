@@ -24,8 +24,8 @@ export interface HistoryData {
   readonly liveRow: (number: number) => string;
 }
 
-export const CWD = "/work/app";
-const PROJECT = "-work-app";
+export const CWD = "/projects/app";
+const PROJECT = "-projects-app";
 
 export function makeHistory(root: string, size: HistorySize): HistoryData {
   const folder = path.join(root, "projects", PROJECT);

@@ -31,16 +31,23 @@ function imported(fields: Partial<SessionRecord> = {}): SessionRecord {
 function found(session: SessionRecord, fields: Partial<NewHistory> = {}): NewHistory {
   const key = `claude-code:${session.id}`;
   return {
-    ...{
-      key,
-      node: "local",
-      agent: "claude",
-      agentId: session.id,
-      format: "claude-code",
-      path: `/h/${session.id}`,
-    },
-    ...{ found: { key }, familyKey: key, hostKey: null, sessionId: session.id, rootId: session.rootId },
-    ...{ kind: "imported", stamp: "1", sizeBytes: 10, problem: null, changedAt: 7, status: null },
+    key,
+    node: "local",
+    agent: "claude",
+    agentId: session.id,
+    format: "claude-code",
+    path: `/h/${session.id}`,
+    found: { key },
+    familyKey: key,
+    hostKey: null,
+    sessionId: session.id,
+    rootId: session.rootId,
+    kind: "imported",
+    stamp: "1",
+    sizeBytes: 10,
+    problem: null,
+    changedAt: 7,
+    status: null,
     facts: { facts: { id: session.id }, inline: {} },
     ...fields,
   };
