@@ -1,133 +1,272 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { after, describe, test } from "node:test";
 import pg from "pg";
-import { sampleInnocents, sampleSecrets, type SampleSecret } from "../src/domain/sample-secret.spec.ts";
-import { addressOf, clientOptions } from "../src/store/postgres/connection.ts";
+import type { Trigger } from "../src/contract/index.ts";
+import { sampleInnocents, type SampleSecret, sampleSecrets } from "../src/domain/sample-secret.spec.ts";
 import { type TestPostgres, testPostgres } from "../src/store/test-postgres.ts";
 import { type Client, eventually, TestHome } from "./support/daemon.ts";
-import { allQuiet } from "./support/family.ts";
+import { allQuiet, running } from "./support/family.ts";
+import { messagesOf } from "./support/feed-reader.ts";
 import { script, spawnStep, tool } from "./support/script.ts";
 
-const KINDS_MIN = 40;
-const INNOCENTS = 200;
+/** Each way has secrets of its own, so that one that is found says where it went through. */
+const WAYS = [
+  ...[
+    "prompt",
+    "title",
+    "output",
+    "command",
+    "callback",
+    "checkpoint",
+    "plan",
+    "question",
+    "answer",
+    "request",
+  ],
+  ...["permission", "fired", "error", "steer", "void"],
+];
+const SEED = Math.floor(Math.random() * 1e6) * 100;
+const secretsOf = (way: string): SampleSecret[] => sampleSecrets(SEED + WAYS.indexOf(way));
+const textOf = (way: string): string =>
+  secretsOf(way)
+    .map(({ text }) => text)
+    .join("\n");
+/** Where a line is a line: what needs several lines cannot be said there. */
+const linesOf = (way: string, without: RegExp): string =>
+  secretsOf(way)
+    .filter(({ text }) => !without.test(text.trim()))
+    .map(({ text }) => text.trim())
+    .join(" ");
+/** What an agent was sent stands in its own memory as it was sent. */
+const SENT = ["prompt", "callback", "answer", "request", "steer", "fired"];
+const INNOCENTS = sampleInnocents(SEED + WAYS.length, 200);
 
-describe("secrets", { concurrency: 2 }, () => {
+describe("forty kinds of secret in everything that is said", { concurrency: 2 }, () => {
   let server: Promise<TestPostgres> | null = null;
   after(async () => (await server)?.stop());
 
-  test("of forty kinds are kept nowhere once their messages have landed, and what is innocent is kept whole", () =>
+  test("are kept nowhere once they were delivered, and two hundred innocent texts are", () =>
     canary("sqlite"));
-  test("are in no row of PostgreSQL either", async () =>
-    canary(await (await (server ??= testPostgres())).url()));
+  test("are not on PostgreSQL either", async () => canary(await (await (server ??= testPostgres())).url()));
 });
 
-/** Every way in has secrets of its own, so that a leak says where it was. */
-const WAYS = [
-  "prompt",
-  "toolOutput",
-  "callback",
-  "checkpoint",
-  "question",
-  "answer",
-  "tell",
-  "fired",
-  "error",
-  "title",
-  "plan",
-  "permission",
-] as const;
-type Way = (typeof WAYS)[number];
-
 async function canary(store: string): Promise<void> {
+  assert.ok(secretsOf("prompt").length >= 40);
   const home = new TestHome({ store });
-  const seed = Math.floor(Math.random() * 1e6) * 100;
-  const sent = new Map<Way, SampleSecret[]>(WAYS.map((way, at) => [way, sampleSecrets(seed + at)]));
-  // The steps of a plan are divided by semicolons, and so are cookies.
-  sent.set(
-    "plan",
-    sent.get("plan")!.filter(({ text: words }) => !words.includes(";")),
-  );
-  assert.ok(sent.get("prompt")!.length >= KINDS_MIN);
-  const innocents = sampleInnocents(seed + WAYS.length, INNOCENTS);
-  const text = (way: Way): string =>
-    sent
-      .get(way)!
-      .map((each) => each.text)
-      .join("\n\n");
+  const env = {
+    KINFOLD_LOG_LEVEL: "debug",
+    KINFOLD_TEST_LOG_FILE: path.join(home.home, "logs", "canary.log"),
+  };
+  const following = new AbortController();
   try {
-    const client = await home.start();
-    const heard = listen(home);
-    await send(client, home, { text, innocents });
-    const shown = await everythingShown(client);
-    for (const each of innocents) assert.ok(shown.includes(each), `changed: ${each}`);
-    const backup = path.join(home.home, "copy.db");
-    if (store === "sqlite") await client.backup({ path: backup });
-    const rows = store === "sqlite" ? "" : await rowsOf(store);
-    await heard.close();
+    const client = await home.start({ env });
+    const feed = follow(home, following.signal);
+    const rootId = await sayEverything(client, home);
+    await allOver(client, rootId);
+    following.abort();
+    const told = await feed;
+    assert.match(told, /fragment/, "the feed was followed");
+    assertClean("the feed", told);
+    assertClean("the feed's fragments", fragmentsOf(told));
+    await assertShown(client, rootId);
+    assertClean("the API", await everythingShown(client));
+    await assertFiles(client, home, store);
+    if (store !== "sqlite") assertClean("PostgreSQL", await rowsOf(store));
+    const memory = filesBelow(path.join(home.home, "sim")).map((file) => readFileSync(file, "utf8"));
+    for (const way of SENT) {
+      for (const { kind, secret } of secretsOf(way)) {
+        assert.ok(
+          memory.some((text) => text.includes(secret)),
+          `the agent was sent the ${kind} of the ${way}`,
+        );
+      }
+    }
     await home.stop();
-    const kept = { ...filesOf(home.home), feed: heard.text(), shown, rows };
-    const leaks = [...sent].flatMap(([way, secrets]) =>
-      secrets.flatMap(({ kind, secret }) =>
-        Object.entries(kept).flatMap(([where, what]) => {
-          const at = Math.max(what.indexOf(secret), what.indexOf(JSON.stringify(secret).slice(1, -1)));
-          const around = what.slice(Math.max(0, at - 60), at).replaceAll(/[^\x20-\x7e]/g, "·");
-          return at === -1 ? [] : [`${kind}, sent by ${way}, is in ${where} behind "${around}"`];
-        }),
-      ),
-    );
-    assert.deepEqual(leaks, [], `with the seed ${seed}`);
+    for (const file of ownFiles(home)) assertClean(file, readFileSync(file, "latin1"));
   } finally {
+    following.abort();
     await home.close();
   }
 }
 
-interface Sending {
-  readonly text: (way: Way) => string;
-  readonly innocents: readonly string[];
-}
-
-async function send(client: Client, home: TestHome, { text, innocents }: Sending): Promise<void> {
-  const cwd = home.work;
-  const prompts = `${text("prompt")}\n\n${innocents.join("\n")}`;
-  const said = await client.create({
-    name: "said",
-    cwd,
-    prompt: prompts,
-    title: text("title").slice(0, 200),
+/** Prompts, tool output, callbacks, checkpoints, questions with their answers, errors, and what never arrives. */
+async function sayEverything(client: Client, home: TestHome): Promise<string> {
+  const create = (name: string, prompt: string) =>
+    client.create({ name, cwd: home.work, permission: "full", prompt });
+  const { session: root } = await client.create({
+    name: "canary",
+    cwd: home.work,
+    permission: "full",
+    prompt: textOf("prompt"),
+    title: textOf("title").slice(0, 200),
   });
-  writeFileSync(path.join(cwd, "output.txt"), `${text("toolOutput")}\n\n${innocents.join("\n")}\n`);
-  writeFileSync(path.join(cwd, "report.txt"), `${text("callback")}\n`);
-  const line = (words: string): string => words.replaceAll("\n", " ");
-  const root = await client.create({
-    name: "root",
-    cwd,
-    prompt: script(
-      "run cat output.txt",
-      tool("checkpoint", { summary: text("checkpoint"), entities: ["src/a.ts"] }),
-      spawnStep({ name: "kid", prompt: text("callback") }),
-      `plan ${line(text("plan"))}`,
-      tool("ask_user_question", { questions: [{ question: text("question") }] }),
-      `permit ${line(text("permission"))}`,
-      "say done",
+  await client.prompt({ id: root.id, prompt: INNOCENTS.join("\n") });
+  const output = inGroups(secretsOf("output"), 6_000);
+  for (const [i, group] of output.entries()) writeFileSync(path.join(home.work, `out${i}`), `${group}\n`);
+  const innocent = inGroups(
+    INNOCENTS.map((text) => ({ text })),
+    6_000,
+  );
+  for (const [i, group] of innocent.entries()) writeFileSync(path.join(home.work, `in${i}`), group);
+  await client.prompt({
+    id: root.id,
+    prompt: script(...output.map((_, i) => `run cat out${i}`), ...innocent.map((_, i) => `run cat in${i}`)),
+  });
+  writeFileSync(path.join(home.work, "out.sh"), "exit 0\n");
+  await client.prompt({
+    id: root.id,
+    prompt: script(`run sh out.sh ${linesOf("command", /\n/)}`, `plan ${linesOf("plan", /[\n;]/)}`),
+  });
+  const children = inGroups(secretsOf("callback"), 1_500);
+  const spawns = children.map((prompt, i) => spawnStep({ name: `kid${i}`, prompt }));
+  await client.prompt({ id: root.id, prompt: script(...spawns) });
+  const checkpoint = {
+    summary: textOf("checkpoint"),
+    entities: secretsOf("checkpoint").flatMap(({ text }) => (text.length <= 400 ? [text] : [])),
+    constraints: Object.fromEntries(
+      inGroups(secretsOf("checkpoint"), 1_800).map((text, i) => [`c${i}`, text]),
     ),
+  };
+  await client.prompt({ id: root.id, prompt: script(tool("checkpoint", checkpoint)) });
+  await client.checkpoint({ id: root.id, ...checkpoint });
+  const questions = inGroups(secretsOf("question"), 3_500).map((question) => ({ question }));
+  await client.prompt({ id: root.id, prompt: script(tool("ask_user_question", { questions }), "say asked") });
+  await answer(client, { response: textOf("answer") });
+  await client.prompt({ id: root.id, prompt: script("ask Which one | a | b", "say heard") });
+  await answer(client, { response: textOf("request") });
+  await client.fire({ id: root.id, type: "ci.failed", payload: { log: textOf("fired") } });
+  const { session: asker } = await client.create({
+    name: "asker",
+    cwd: home.work,
+    permission: "ask",
+    prompt: script(`permit ${linesOf("permission", /\n/)}`),
   });
-  await answer(client, "ask_user_question", { response: text("answer") });
-  await answer(client, "permission", { action: "deny" });
-  const broken = await client.create({ name: "broken", cwd, prompt: script(`fail ${line(text("error"))}`) });
-  for (const { session } of [said, root, broken]) await allQuiet(client, session.id);
-  await client.tell({ id: said.session.id, message: text("tell") });
-  await client.fire({ id: said.session.id, type: "ci.failed", payload: { log: text("fired") } });
-  await allQuiet(client, said.session.id);
+  await answer(client, { action: "deny" });
+  await allQuiet(client, asker.id);
+  for (const group of inGroups(secretsOf("error"), 600)) {
+    // What waits behind a failure is held until something new comes.
+    await allQuiet(client, root.id);
+    await client.prompt({ id: root.id, prompt: script(`fail ${group.replaceAll("\n", " ")}`) });
+  }
+  await stopped(client, await create("stopped", script("hang")));
+  return root.id;
 }
 
-async function answer(client: Client, type: string, given: object): Promise<void> {
-  const trigger = await eventually(`a ${type} is open`, async () => {
+/** A message that is steered into a turn, and one that is void because the session is cancelled before it. */
+async function stopped(client: Client, { session }: { session: { id: string } }): Promise<void> {
+  await running(client, session.id);
+  await client.prompt({ id: session.id, prompt: textOf("steer"), delivery: "steer" });
+  await eventually("it was steered into the turn", async () => {
+    const { messages } = await client.inbox({ id: session.id, all: true });
+    return messages.some((message) => message.carrier === "steer");
+  });
+  await client.prompt({ id: session.id, prompt: textOf("void") });
+  await client.cancel({ id: session.id, reason: textOf("void").slice(0, 400) });
+}
+
+async function answer(client: Client, given: { response?: string; action?: "deny" }): Promise<void> {
+  const trigger = await eventually<Trigger>("a question is open", async () => {
     const { triggers } = await client.listTriggers({ for: "person" });
-    return triggers.find((each) => each.type === type);
+    return triggers[0];
   });
   await client.respond({ id: trigger.id, ...given });
+  await eventually("it is closed", async () => {
+    const { triggers } = await client.listTriggers({ for: "person" });
+    return triggers.every((each) => each.id !== trigger.id);
+  });
+}
+
+async function allOver(client: Client, rootId: string): Promise<void> {
+  await allQuiet(client, rootId);
+  const { sessions } = await client.list({ limit: 100 });
+  for (const { id } of sessions) {
+    await eventually(`every message of ${id} has landed or is void`, async () => {
+      const { messages } = await client.inbox({ id, all: true });
+      return messages.every(({ status }) => status === "landed" || status === "void");
+    });
+  }
+}
+
+/** What is innocent stands in the transcript as it came, and marks where the secrets were. */
+async function assertShown(client: Client, rootId: string): Promise<void> {
+  const { entries } = await client.entries({ id: rootId, limit: 1000 });
+  assert.ok(entries.some((entry) => entry.body.text === INNOCENTS.join("\n")));
+  const results = entries.filter((entry) => entry.kind === "toolResult").map((entry) => entry.body.text);
+  for (const text of INNOCENTS)
+    assert.ok(
+      results.some((result) => result.includes(text)),
+      text,
+    );
+  const said = JSON.stringify(entries);
+  for (const kind of ["anthropic key", "private key", "password", "cookie", "jwt", "credential"]) {
+    assert.ok(said.includes(`[redacted: ${kind}]`), kind);
+  }
+  assertClean("the transcript", said);
+  assertClean("search", JSON.stringify(await client.search({ query: "redacted", limit: 50 })));
+}
+
+async function assertFiles(client: Client, home: TestHome, store: string): Promise<void> {
+  if (store === "sqlite") {
+    const db = new DatabaseSync(path.join(home.home, "kinfold.db"));
+    const busy = db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get()?.busy;
+    db.close();
+    assert.equal(busy, 0);
+    await client.backup({ path: path.join(home.home, "backup.db") });
+  }
+  const files = ownFiles(home);
+  const wanted =
+    store === "sqlite"
+      ? [/kinfold\.db$/, /backup\.db$/, /\.log$/, /rollout-.*\.jsonl$/]
+      : [/\.log$/, /rollout-.*\.jsonl$/];
+  await eventually("the rollouts are written", async () =>
+    ownFiles(home).some((file) => /rollout-.*\.jsonl$/.test(file)),
+  );
+  for (const pattern of wanted)
+    assert.ok(
+      ownFiles(home).some((file) => pattern.test(file)),
+      String(pattern),
+    );
+  for (const file of files) assertClean(file, readFileSync(file, "latin1"));
+}
+
+/** Everything we keep. What an agent keeps for itself, and the person's own token, are theirs. */
+function ownFiles(home: TestHome): string[] {
+  const theirs = [path.join(home.home, "sim"), path.join(home.home, "token")];
+  return filesBelow(home.home).filter((file) => !theirs.some((each) => file.startsWith(each)));
+}
+
+function filesBelow(folder: string): string[] {
+  return readdirSync(folder, { recursive: true })
+    .map((name) => path.join(folder, String(name)))
+    .filter((file) => statSync(file).isFile());
+}
+
+async function rowsOf(url: string): Promise<string> {
+  const address = new URL(url);
+  const schema = address.searchParams.get("schema") ?? "public";
+  address.search = "";
+  const client = new pg.Client({ connectionString: address.href });
+  await client.connect();
+  try {
+    const tables = await client.query<{ name: string }>(
+      "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = $1",
+      [schema],
+    );
+    assert.ok(tables.rows.length > 8);
+    const dumps: string[] = [];
+    for (const { name } of tables.rows) {
+      const { rows } = await client.query<{ row: string }>(
+        `SELECT t::text AS row FROM "${schema}"."${name}" t`,
+      );
+      dumps.push(...rows.map(({ row }) => row));
+    }
+    return dumps.join("\n");
+  } finally {
+    await client.end();
+  }
 }
 
 /** All that the API tells of every session. */
@@ -136,74 +275,53 @@ async function everythingShown(client: Client): Promise<string> {
   const parts = await Promise.all(
     sessions.map(async (session) => {
       const { id } = session;
-      const texts = await client.entries({ id, limit: 1000 });
-      const whole = texts.entries.map((entry) => entry.body.text).join("\n");
-      const rest = [session, texts, await client.inbox({ id, all: true }), await client.triggers({ id })];
-      return [whole, JSON.stringify([...rest, await client.turns({ id }), await client.receipt({ id })])];
+      const { text } = await client.transcript({ id });
+      const inbox = await client.inbox({ id, all: true });
+      const rest = [await client.triggers({ id }), await client.turns({ id }), await client.receipt({ id })];
+      return [text, JSON.stringify([session, inbox, ...rest, await client.entries({ id, limit: 1000 })])];
     }),
   );
-  const found = await client.search({ query: "password token key use", id: "all", limit: 50 });
-  return [...parts.flat(), JSON.stringify(found)].join("\n");
-}
-
-/** The feed as it goes over the wire, live fragments included. */
-function listen(home: TestHome): { text(): string; close(): Promise<void> } {
-  const end = new AbortController();
-  let heard = "";
-  const done = (async () => {
-    const response = await fetch(`${home.url}/api/events`, {
-      headers: { authorization: `Bearer ${home.token}` },
-      signal: end.signal,
-    });
-    const decoder = new TextDecoder();
-    for await (const bytes of response.body!) heard += decoder.decode(bytes, { stream: true });
-  })().catch((error: unknown) => {
-    if (!end.signal.aborted) throw error;
-  });
-  return {
-    text: () => `${heard}\n${fragments(heard)}`,
-    async close() {
-      end.abort();
-      await done;
-    },
-  };
+  return parts.flat().join("\n");
 }
 
 /** A secret that was cut into several fragments is one for who reads them together. */
-function fragments(heard: string): string {
-  return [...heard.matchAll(/^data: (\{.*\})$/gm)]
-    .map(([, data]) => JSON.parse(data!) as { text?: string; kind?: string })
-    .filter((data) => data.kind !== undefined)
-    .map((data) => data.text ?? "")
+function fragmentsOf(told: string): string {
+  return [...told.matchAll(/^fragment (\{.*\})$/gm)]
+    .map(([, data]) => (JSON.parse(data as string) as { text: string }).text)
     .join("");
 }
 
-/** Every file of the home as bytes, but the person's token and what the agent itself keeps. */
-function filesOf(folder: string): Record<string, string> {
-  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
-    (name) => name !== "token" && !name.startsWith("sim") && statSync(path.join(folder, name)).isFile(),
-  );
-  assert.ok(files.length > 0);
-  return Object.fromEntries(files.map((name) => [name, readFileSync(path.join(folder, name), "latin1")]));
+async function follow(home: TestHome, signal: AbortSignal): Promise<string> {
+  let told = "";
+  try {
+    for await (const message of messagesOf(home, { cursor: null, tree: null, signal })) {
+      told += `${message.event} ${message.data}\n`;
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+  return told;
 }
 
-async function rowsOf(store: string): Promise<string> {
-  const address = addressOf(store);
-  const client = new pg.Client(clientOptions(address));
-  await client.connect();
-  try {
-    const { rows } = await client.query<{ name: string }>(
-      "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = $1",
-      [address.schema],
-    );
-    assert.ok(rows.length > 10);
-    const texts = await rows.reduce(async (before, { name }) => {
-      const all = await before;
-      const found = await client.query<{ row: string }>(`SELECT t::text AS row FROM "${name}" t`);
-      return [...all, ...found.rows.map(({ row }) => row)];
-    }, Promise.resolve<string[]>([]));
-    return texts.join("\n");
-  } finally {
-    await client.end();
+function assertClean(where: string, text: string): void {
+  for (const way of WAYS) {
+    for (const { kind, secret } of secretsOf(way)) {
+      const at = text.indexOf(secret);
+      if (at === -1) continue;
+      const around = text.slice(Math.max(0, at - 120), at + secret.length + 60);
+      assert.fail(`${where} has the ${kind} of the ${way} (seed ${SEED}): ${JSON.stringify(around)}`);
+    }
   }
+}
+
+/** Texts together, no group longer than this. */
+function inGroups(parts: readonly { text: string }[], lengthMax: number): string[] {
+  const groups: string[] = [];
+  for (const { text } of parts) {
+    const last = groups.at(-1);
+    if (last !== undefined && last.length + text.length < lengthMax)
+      groups[groups.length - 1] = `${last}\n${text}`;
+    else groups.push(text);
+  }
+  return groups;
 }

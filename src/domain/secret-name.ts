@@ -48,7 +48,7 @@ export function nameSays(name: string): Named | null {
   if (KEY_RUN_TOGETHER.test(last)) return { sure: "key", kind: "key" };
   if (last === "key" && before !== undefined) {
     const opens = isLoud ? !KEY_HARMLESS.test(before) : KEY_OPENS.test(before);
-    return opens ? { sure: "key", kind: "key" } : null;
+    return opens ? { sure: words.includes("secret") ? "secret" : "key", kind: "key" } : null;
   }
   if (words.includes("no")) return null;
   if (/^(?:credential|credentials|auth|authorization|jwt|pat)$/.test(last))
@@ -117,14 +117,18 @@ function isCode(text: string, place: Place): boolean {
 
 /** `authToken`, `new_password`: two words or more, which nobody chooses as a value. */
 function isIdentifier(text: string): boolean {
-  return /[a-z]_[a-z]|[a-z][A-Z][a-z]/.test(text);
+  return /[a-z]_[a-z]|[a-z][A-Z][a-z]/.test(text) && isWords(text);
 }
 
+/** A path of words; a key in base64 may look like a path too, but its parts are no words. */
 function isWordyPath(text: string): boolean {
-  return (
-    PATH.test(text) &&
-    !text.split("/").some((part) => part.length >= 16 && looksLikeKey(part, 16) && /[A-Z]/.test(part))
-  );
+  return PATH.test(text) && !text.split("/").some(isDrawn);
+}
+
+/** Long, of both cases, and not made of words. */
+function isDrawn(part: string): boolean {
+  const isMixed = part.length >= 12 && /[a-z]/.test(part) && /[A-Z]/.test(part);
+  return isMixed && (/\d/.test(part) || !isWords(part));
 }
 
 /** Letters and digits together, or a long run of both cases: no word and no identifier is like that. */

@@ -111,7 +111,7 @@ const ANYWHERE: readonly (readonly [kind: string, pattern: string])[] = [
 const AT_A_WORD: readonly (readonly [kind: string, pattern: string])[] = [
   ["openai key", String.raw`sk-[A-Za-z0-9]{20,}`],
   ["google key", String.raw`AIza[\w-]{35}(?![\w-])`],
-  ["google token", String.raw`1//0[\w-]{20,}`],
+  ["google token", String.raw`(?<![A-Za-z0-9+/])1//0[\w-]{20,}`],
   ["aws key", String.raw`A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}(?![A-Za-z0-9])`],
   ["aws key", String.raw`ABSK[A-Za-z0-9+/]{80,}=*`],
   ["azure secret", String.raw`[\w.~]{3}\dQ~[\w.~-]{28,40}`],
@@ -139,7 +139,9 @@ const AT_A_WORD: readonly (readonly [kind: string, pattern: string])[] = [
 const WORD_START = String.raw`(?<=^|[^A-Za-z0-9_]|\\[nrtbf]|%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\x1b\[[0-9;]{0,12}m)`;
 
 const either = (shapes: typeof ANYWHERE): string => shapes.map(([, pattern]) => pattern).join("|");
-const SHAPE = new RegExp(`(?:${either(ANYWHERE)})|${WORD_START}(?:${either(AT_A_WORD)})`, "g");
+/** Images and checksums are long runs in which any few letters come up. */
+const NO_BASE64 = "(?<![A-Za-z0-9+/]{40})";
+const SHAPE = new RegExp(`(?:${either(ANYWHERE)})|${WORD_START}${NO_BASE64}(?:${either(AT_A_WORD)})`, "g");
 const KINDS = [...ANYWHERE, ...AT_A_WORD].map(([kind, pattern]) => ({
   kind,
   whole: new RegExp(`^(?:${pattern})$`),

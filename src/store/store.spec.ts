@@ -10,6 +10,7 @@ import type { Commit, Store } from "./port.ts";
 import { checkpointRules } from "./checkpoint.spec.ts";
 import { recordRules } from "./record.spec.ts";
 import { retentionRules } from "./retention.spec.ts";
+import { secretRules } from "./secret.spec.ts";
 import { searchRules } from "./search.spec.ts";
 import { aChild, aMessage, anEvent, aSession } from "./sample.spec.ts";
 
@@ -52,6 +53,7 @@ export function storeSuite(suite: Suite): void {
     retentionRules(fresh);
     feedRules(fresh);
     searchRules(fresh);
+    secretRules(fresh);
   });
 }
 

@@ -16,7 +16,7 @@ let left = Number(count);
 const daemon = await startDaemon({
   paths,
   config,
-  log: openLog({ level: config.logLevel, path: null }),
+  log: openLog({ level: config.logLevel, path: process.env["KINFOLD_TEST_LOG_FILE"] ?? null }),
   reached: (reached) => {
     if (reached !== moment) return;
     left -= 1;

@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { checkpoints } from "./checkpoint.ts";
+import { entries } from "./entry.ts";
+import { events } from "./event.ts";
+import { leases } from "./lease.ts";
+import { messages } from "./message.ts";
+import { sessions } from "./session.ts";
+import type { Kind } from "./table.ts";
+import { tokens } from "./token.ts";
+import { triggers } from "./trigger.ts";
+import { turns } from "./turn.ts";
+
+const TABLES = [checkpoints, entries, events, leases, messages, sessions, tokens, triggers, turns];
+
+/** Ids, numbers, times, paths, and words that we or an agent's protocol chose from a list. */
+const OURS =
+  /^(?:id|idx|hash|key|key_caller|key_hash|callback_key|.*_(?:id|at|from|to|count|ms|time|index|until)|seq|xid|at|fence|pid|boot|node|round|position|attempt|blocked|depth|reserved_(?:tokens|usd)|kind|type|status|author|carrier|delivery|sender_kind|origin|source|scope|outcome|held|end_reason|on_parent_end|agent|profile|model|cwd)$/;
+
+function columnsOf(...kinds: readonly Kind[]): string[] {
+  const named = TABLES.flatMap(({ name, kinds: of }) =>
+    [...of].map(([column, kind]) => ({ name, column, kind })),
+  );
+  return named.filter(({ kind }) => kinds.includes(kind)).map(({ name, column }) => `${name}.${column}`);
+}
+
+it("a column that is written as it comes holds nothing that somebody wrote", () => {
+  const others = columnsOf("plain").filter((each) => !OURS.test(each.slice(each.indexOf(".") + 1)));
+  assert.deepEqual(others, [], "give these the kind `text` or `json`, or add them here with the reason");
+});
+
+it("only what an agent has yet to receive is held", () => {
+  assert.deepEqual(columnsOf("held", "heldJson").toSorted(), [
+    "messages.body",
+    "messages.data",
+    "messages.metadata",
+    "sessions.spawn_config",
+    "triggers.answer",
+  ]);
+});
