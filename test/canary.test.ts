@@ -13,21 +13,10 @@ import { messagesOf } from "./support/feed-reader.ts";
 import { script, spawnStep, tool } from "./support/script.ts";
 
 /** Each way has secrets of its own, so that one that is found says where it went through. */
-const WAYS = [
-  ...[
-    "prompt",
-    "title",
-    "output",
-    "command",
-    "callback",
-    "checkpoint",
-    "plan",
-    "question",
-    "answer",
-    "request",
-  ],
-  ...["permission", "fired", "error", "steer", "void"],
-];
+const WAYS =
+  "prompt title output command callback checkpoint plan question answer request permission fired error steer void".split(
+    " ",
+  );
 const SEED = Math.floor(Math.random() * 1e6) * 100;
 const secretsOf = (way: string): SampleSecret[] => sampleSecrets(SEED + WAYS.indexOf(way));
 const textOf = (way: string): string =>

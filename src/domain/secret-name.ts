@@ -98,8 +98,10 @@ export function isSecretValue(named: Named, value: string, place: Place): boolea
   if (place.spelled) return named.sure === "secret" || text.length >= (named.kind === "signature" ? 16 : 6);
   if (named.sure === "key") return looksLikeKey(text, named.kind === "credential" ? 16 : 8);
   if (place.quoted) return true;
-  if (/^[A-Za-z]+$/.test(text))
-    return place.next === "end" && named.kind === "password" && !/^[A-Z][a-z]/.test(text);
+  if (/^[A-Za-z]+$/.test(text)) {
+    const isWord = place.next === "end" && named.kind === "password" && !/^[A-Z][a-z]/.test(text);
+    return isWord || looksLikeKey(text, 20);
+  }
   return text.length >= (place.next === "word" ? 6 : 4);
 }
 
@@ -122,12 +124,14 @@ function isIdentifier(text: string): boolean {
 
 /** A path of words; a key in base64 may look like a path too, but its parts are no words. */
 function isWordyPath(text: string): boolean {
-  return PATH.test(text) && !text.split("/").some(isDrawn);
+  if (!PATH.test(text)) return false;
+  const parts = text.split("/");
+  return !parts.some((part) => isDrawn(part, 12)) && parts.filter((part) => isDrawn(part, 4)).length < 2;
 }
 
-/** Long, of both cases, and not made of words. */
-function isDrawn(part: string): boolean {
-  const isMixed = part.length >= 12 && /[a-z]/.test(part) && /[A-Z]/.test(part);
+/** As long as this, of both cases, and not made of words. */
+function isDrawn(part: string, lengthMin: number): boolean {
+  const isMixed = part.length >= lengthMin && /[a-z]/.test(part) && /[A-Z]/.test(part);
   return isMixed && (/\d/.test(part) || !isWords(part));
 }
 

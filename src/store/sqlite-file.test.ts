@@ -56,6 +56,27 @@ async function aTree(store: Store): Promise<string> {
   return root.id;
 }
 
+it("what a message held is gone from the file after a checkpoint, once it has landed", async () => {
+  const store = await open();
+  const rootId = await aTree(store);
+  // Lengths from a word to many pages, so that rows move, shrink and leave pages behind.
+  const bodies = Array.from(
+    { length: 300 },
+    (_, i) => `password=canary-${i}x ${"word ".repeat((i * i) % 3_000)}`,
+  );
+  for (const body of bodies) {
+    const message = aMessage(rootId, { body, data: { secret: body } });
+    await store.write(rootId, (tx) => tx.messages.add(message));
+    const move = { status: "landed", landedAt: 1 } as const;
+    await store.write(rootId, (tx) => tx.messages.move(message.id, ["queued"], move));
+  }
+  const db = new DatabaseSync(database);
+  db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  db.close();
+  assert.equal(statSync(`${database}-wal`).size, 0);
+  assert.deepEqual(readFileSync(database, "latin1").match(/canary-\d+x/g), null);
+});
+
 describe("the write lane", () => {
   it("takes back and revokes a write that awaits something foreign, and goes on", async () => {
     const store = await open();
