@@ -32,6 +32,7 @@ export async function openKernel(paths: Paths): Promise<Kernel> {
     privateFolders: [],
     rolloutPath: (session) => session.id,
     readers: async () => [],
+    place: { home: "/nowhere", env: {} },
     version: "bench",
     profiles: (cwd) => loadProfiles({ home: paths.home, project: cwd }),
     startedAt: Date.now(),

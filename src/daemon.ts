@@ -90,6 +90,7 @@ async function compose(parts: Parts): Promise<Daemon> {
   const deps: Deps = { store, config, log, now: Date.now, reached: parts.reached ?? (() => undefined) };
   const rolloutPath = (session: { id: string; createdAt: number }): string =>
     rolloutFile(paths.rollouts, session);
+  const place = parts.place ?? { home: homedir(), env: { ...process.env } };
   const operationDeps: OperationDeps = {
     ...deps,
     address: () => url,
@@ -100,6 +101,7 @@ async function compose(parts: Parts): Promise<Daemon> {
       return loadProfiles({ home: paths.home, project: cwd });
     },
     readers: async () => (await import("./history/index.ts")).historyReaders,
+    place,
     version: VERSION,
     startedAt,
   };
@@ -128,7 +130,7 @@ async function compose(parts: Parts): Promise<Daemon> {
     runner,
     new Keeper(engineDeps, runner),
     new Scout(engineDeps, runner),
-    new Importer(engineDeps, parts.place ?? { home: homedir(), env: { ...process.env } }),
+    new Importer(engineDeps, place),
     new Retention(engineDeps),
   ];
   for (const service of services) {

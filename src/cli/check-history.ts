@@ -8,10 +8,19 @@ const PROBLEMS_MAX = 200;
 /** What agents left on disk: whether it is read, and every file that could not be, with the reason. */
 export async function checkHistory(_call: Call, connection: Connection | null): Promise<Check[]> {
   if (connection === null) return [];
-  const { scan, problems } = await connection.client.imported({ problems: PROBLEMS_MAX });
+  const { scan, problems, onDisk } = await connection.client.imported({
+    problems: PROBLEMS_MAX,
+    count: true,
+  });
   const name = "history";
   if (!scan.enabled) {
-    const text = "what agents left on disk is not read";
+    const earlier = onDisk ?? [];
+    const number = earlier.reduce((sum, { sessions }) => sum + sessions, 0);
+    const whose = earlier.map(({ agent }) => oneLine(agent)).join(", ");
+    const text =
+      number === 0
+        ? "no agent has left a session on this disk"
+        : `${count(number, "earlier session")} of ${whose} on this disk, not read`;
     return [{ name, ok: false, optional: true, text, advice: "read it: kinfold import" }];
   }
   const failed = scan.phase === "failed" || scan.error !== null;

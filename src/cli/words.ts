@@ -99,6 +99,8 @@ function waiting(session: Session, around: Around): StateWords {
 /** A root asks a person; a child does where its parent passed it on, left it, or may not decide it. */
 function asking(session: Session, around: Around): StateWords {
   const ask = around.ask ?? null;
+  if (session.origin === "imported")
+    return { glyph: "◆", words: "needs you: in its own terminal", colour: "amber" };
   if (ask !== null) return { glyph: "◆", words: `needs you: ${ask}`, colour: "amber" };
   if (session.parentId === null || session.detachedAt !== null)
     return { glyph: "◆", words: "needs you", colour: "amber" };

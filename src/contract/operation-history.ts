@@ -30,8 +30,18 @@ export const HISTORY = {
   },
   imported: {
     summary: "How far the reading of what agents left on disk has come, and which files could not be read.",
-    input: z.strictObject({ problems: z.coerce.number().int().min(0).max(1000).default(0) }),
-    output: z.object({ scan: HistoryScan, problems: z.array(HistoryProblem) }),
+    input: z.strictObject({
+      problems: z.coerce.number().int().min(0).max(1000).default(0),
+      count: z.stringbool().or(z.boolean()).default(false).describe("count what is on disk"),
+    }),
+    output: z.object({
+      scan: HistoryScan,
+      problems: z.array(HistoryProblem),
+      onDisk: z
+        .array(z.object({ agent: z.string(), sessions: z.number() }))
+        .nullable()
+        .describe("what an import would find, where nobody has asked for one yet and `count` is set"),
+    }),
     refusals: [],
     http: { method: "GET", path: "/api/import" },
     cli: "import",

@@ -1,5 +1,5 @@
 import type { Profile } from "../contract/index.ts";
-import type { HistoryReader } from "../history/port.ts";
+import type { HistoryReader, Place } from "../history/port.ts";
 import type { Deps } from "../kernel/deps.ts";
 
 export interface ProfileChoice {
@@ -17,6 +17,8 @@ export interface OperationDeps extends Deps {
   readonly profiles: (cwd: string | null) => ProfileChoice | Promise<ProfileChoice>;
   /** Who reads what agents left on disk; loaded when first asked for. */
   readonly readers: () => Promise<readonly HistoryReader[]>;
+  /** Where agents keep what they leave. */
+  readonly place: Place;
   readonly version: string;
   readonly startedAt: number;
 }

@@ -27,7 +27,23 @@ export async function imported(
   const progress = await deps.store.imports.scan();
   const rows = await deps.store.read.history.problems(deps.store.node, input.problems);
   const problems = [...(progress?.problems ?? []), ...rows.map(problemOf)];
-  return { scan: await scanOf(deps), problems: problems.slice(0, input.problems) };
+  const scan = await scanOf(deps);
+  const onDisk = input.count && !scan.enabled ? await countOnDisk(deps) : null;
+  return { scan, problems: problems.slice(0, input.problems), onDisk };
+}
+
+/** From names alone: nothing is opened before somebody asks for it. */
+async function countOnDisk(deps: OperationDeps): Promise<{ agent: string; sessions: number }[]> {
+  const counts: { agent: string; sessions: number }[] = [];
+  for (const reader of await deps.readers()) {
+    let sessions = 0;
+    for (const root of reader.roots(deps.place)) {
+      for await (const { isSubagent } of reader.discover(root, () => undefined))
+        sessions += isSubagent ? 0 : 1;
+    }
+    if (sessions > 0) counts.push({ agent: reader.agent, sessions });
+  }
+  return counts;
 }
 
 function problemOf({ format, path, problem, bad, badCount }: HistoryRecord): HistoryProblem {

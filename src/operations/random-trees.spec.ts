@@ -81,6 +81,7 @@ export async function openWorld(more: Partial<z.input<typeof Config>> = {}): Pro
     rolloutFolder: home,
     profiles: () => ({ profiles, untrusted: [] }),
     readers: async () => [],
+    place: { home: "/nowhere", env: {} },
     version: "0.0.0",
     startedAt: 0,
     drivers: new Map([["fake", driver]]),

@@ -23,6 +23,7 @@ async function opened(t: TestContext) {
     privateFolders: [],
     rolloutPath: ({ id }) => id,
     readers: async () => [],
+    place: { home: "/nowhere", env: {} },
     version: "0",
     profiles: () => loadProfiles({ home: tmpdir(), project: null }),
     startedAt: 0,

@@ -4,9 +4,9 @@ import type { HistoryAsked, HistoryKnown, HistoryRecord, SessionRecord } from ".
 
 export interface HistoryReads {
   byKey(key: string): Promise<HistoryRecord | null>;
-  byKeys(keys: readonly string[]): Promise<HistoryRecord[]>;
   bySession(sessionId: string): Promise<HistoryRecord | null>;
-  ofFamily(familyKey: string): Promise<HistoryRecord[]>;
+  /** By number. */
+  ofFamily(familyKey: string, page: { after: number; limit: number }): Promise<HistoryRecord[]>;
   /** Only what is known of the sub-agents of a family, without what a reader needs. */
   statusesOf(familyKey: string): Promise<HistoryStatus[]>;
   /** What a scan has to compare with, by number. */

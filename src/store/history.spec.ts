@@ -125,7 +125,8 @@ export function historyRules(fresh: Fresh): void {
     const record = await store.read.history.byKey(key);
     assert.deepEqual(record?.place, place);
     assert.deepEqual(await store.read.history.bySession(session.id), record);
-    assert.deepEqual(await store.read.history.ofFamily(key), [record]);
+    assert.deepEqual(await store.read.history.ofFamily(key, { after: 0, limit: 9 }), [record]);
+    assert.deepEqual(await store.read.history.ofFamily(key, { after: no, limit: 9 }), []);
     const [status] = await store.read.history.statusesOf(key);
     assert.deepEqual([status?.status, status?.missing], [STATUS, [STATUS]]);
     assert.deepEqual(

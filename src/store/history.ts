@@ -4,7 +4,7 @@ import type { Listeners } from "./listener.ts";
 import type { HistoryReads, HistoryStatus, HistoryWrites, Imports, ReadyEntry } from "./port.ts";
 import type { EntryRecord, HistoryKnown, HistoryRecord } from "./record.ts";
 import { within } from "./session.ts";
-import { list, raw, sql, type Query, type Row, type Sql } from "./sql.ts";
+import { raw, sql, type Query, type Row, type Sql } from "./sql.ts";
 import { table } from "./table.ts";
 
 /** What a reader wants back stays as it gave it; whoever reads has taken the secrets out of its texts. */
@@ -58,9 +58,9 @@ export function historyReads(q: Query): HistoryReads {
     byKey: (key) => one(sql`SELECT ${columns} FROM history_sessions WHERE key = ${key}`),
     bySession: (sessionId) =>
       one(sql`SELECT ${columns} FROM history_sessions WHERE session_id = ${sessionId} ORDER BY no LIMIT 1`),
-    byKeys: (keys) => many(sql`SELECT ${columns} FROM history_sessions WHERE key IN ${list(keys)}`),
-    ofFamily: (familyKey) =>
-      many(sql`SELECT ${columns} FROM history_sessions WHERE family_key = ${familyKey} ORDER BY no`),
+    ofFamily: (familyKey, { after, limit }) =>
+      many(sql`SELECT ${columns} FROM history_sessions
+        WHERE family_key = ${familyKey} AND no > ${after} ORDER BY no LIMIT ${limit}`),
     async statusesOf(familyKey) {
       const rows = await q.all(sql`SELECT key, agent_id, session_id, kind, status, missing
         FROM history_sessions WHERE family_key = ${familyKey} ORDER BY no`);

@@ -22,7 +22,9 @@ export interface Knowledge {
   bad: NonNullable<HistoryRecord["bad"]>;
 }
 
-const PAGE = 2_000;
+const PAGE = 500;
+/** What is known of a file is much more than where it is: few at once, so that nobody else waits. */
+const FAMILY_PAGE = 32;
 /** Families whose facts are kept at hand; those that work are among them because they were used last. */
 const FAMILIES_MAX = 24;
 
@@ -71,6 +73,16 @@ export class Catalog {
     this.#byPath.get(member.path)?.delete(member.key);
     member.path = file;
     this.#lies(member, file);
+  }
+
+  drop(key: string): void {
+    const member = this.members.get(key);
+    if (member === undefined) return;
+    this.members.delete(key);
+    this.#families.get(member.familyKey)?.delete(key);
+    this.#byAgentId.get(`${member.format} ${member.agentId}`)?.delete(key);
+    this.#byPath.get(member.path)?.delete(key);
+    this.forget(member.familyKey);
   }
 
   regroup(member: Member, familyKey: string): void {
@@ -133,10 +145,13 @@ export class Catalog {
   }
 
   async #read(familyKey: string): Promise<Map<string, Knowledge>> {
-    const records = await this.#link.ask("family", familyKey);
     const known = new Map<string, Knowledge>();
-    for (const record of records) if (record.facts !== null) known.set(record.key, knowledgeOf(record));
-    return known;
+    for (let after = 0; ;) {
+      const page = await this.#link.ask("family", { familyKey, after, limit: FAMILY_PAGE });
+      for (const record of page) if (record.facts !== null) known.set(record.key, knowledgeOf(record));
+      after = page.at(-1)?.no ?? after;
+      if (page.length < FAMILY_PAGE) return known;
+    }
   }
 }
 

@@ -10,8 +10,7 @@ export function storeSide(store: Store, now: () => number): StoreSide {
   const trees = new Trees(store);
   return {
     known: (page) => read.history.known(node, page),
-    family: (familyKey) => read.history.ofFamily(familyKey),
-    load: (keys) => read.history.byKeys(keys),
+    family: ({ familyKey, ...page }) => read.history.ofFamily(familyKey, page),
     ours: (asked) => ours(store, asked),
     add: (members) => add(store, members, now()),
     append: (batch) => trees.write(batch.rootId, (tx) => append(tx, batch, now())),

@@ -12,6 +12,7 @@ const REST_MS = 250;
 const REST_TIMES = 4;
 const SELDOM_TIMES = 40;
 const RETRY_MS = 5_000;
+const TRIES_MAX = 5;
 /** Families that are read at once: while one waits for the store, another is parsed. */
 const AT_ONCE = 2;
 const FOREIGN_MAX = 10_000;
@@ -28,6 +29,8 @@ export class Desk {
   readonly #work: Work;
   readonly #watch: Watch;
   readonly #unread = new Map<string, Set<Member>>();
+  /** Families that could not be written: how often, and before when not to try again. */
+  readonly #failed = new Map<string, { count: number; until: number }>();
   readonly #changed = new Set<Member>();
   #gathering: NodeJS.Timeout | null = null;
   #scanning: Promise<void> | null = null;
@@ -144,16 +147,28 @@ export class Desk {
 
   async #readUnread(): Promise<void> {
     const { signal, catalog } = this.#context;
-    for (let next = this.#newest(); next !== null && !signal.aborted; next = this.#newest()) {
+    while (this.#unread.size > 0 && !signal.aborted) {
+      const next = this.#newest();
+      if (next === null) {
+        await rest(RETRY_MS / 5);
+        continue;
+      }
       const [familyKey, members] = next;
       this.#unread.delete(familyKey);
       const ordered = [...members].toSorted(
         (a, b) => Number(b.key === familyKey) - Number(a.key === familyKey),
       );
       const isDone = await this.#try(() => this.#work.read(familyKey, ordered, false));
-      if (!isDone) for (const member of members) this.#later(member);
+      if (!isDone) this.#again(familyKey, members);
       else if (!catalog.family(familyKey).some(isOpen)) catalog.forget(familyKey);
     }
+  }
+
+  /** Something else may be wrong with it than a full disk: then others must not wait for it for ever. */
+  #again(familyKey: string, members: Iterable<Member>): void {
+    const count = (this.#failed.get(familyKey)?.count ?? 0) + 1;
+    this.#failed.set(familyKey, { count, until: Date.now() + RETRY_MS * count });
+    if (count < TRIES_MAX) for (const member of members) this.#later(member);
   }
 
   async #allRead(): Promise<void> {
@@ -166,7 +181,9 @@ export class Desk {
   #newest(): [string, Set<Member>] | null {
     let newest: [string, Set<Member>] | null = null;
     let newestAt = -1;
+    const now = Date.now();
     for (const [familyKey, members] of this.#unread) {
+      if ((this.#failed.get(familyKey)?.until ?? 0) > now) continue;
       for (const { found } of members) {
         if ((found?.changedAt ?? 0) <= newestAt) continue;
         newestAt = found?.changedAt ?? 0;
@@ -243,18 +260,22 @@ export class Desk {
     await this.#judgeOpen([]);
   }
 
-  /** What the store could not take is tried again; false says so. */
+  /** False where the store could not take it, which is told until it can. */
   async #try(work: () => Promise<unknown>): Promise<boolean> {
     const { progress, signal } = this.#context;
     try {
       await work();
+      progress.scan.error = null;
       return true;
     } catch (error) {
       if (signal.aborted) return true;
       progress.scan.error = error instanceof Error ? error.message : String(error);
       progress.tell();
-      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
       return false;
     }
   }
+}
+
+function rest(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }

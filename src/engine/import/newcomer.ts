@@ -91,13 +91,16 @@ function baseOf(context: Context, { familyKey, newcomers, own }: FamilyNews): Ba
     const { sessionId, rootId, depth } = ours;
     return { rootId, sessionId, depth, scope: ours.scope, isOurs: true, isExcluded: false };
   }
-  const isLeftOut = top?.kind === "excluded" && !context.asksAgain;
+  const topNow = newcomers.find(({ found }) => found.key === familyKey);
+  const isLeftOut =
+    topNow === undefined
+      ? top?.kind === "excluded" && !context.asksAgain
+      : isExcluded(topNow.facts.cwd, context.exclude, context.options.place.home);
   const isOurs = top?.kind === "ours";
   const base = { depth: top?.depth ?? 0, scope: top?.scope ?? scope, isOurs, isExcluded: isLeftOut };
   if (top !== undefined) return { ...base, rootId: top.rootId, sessionId: top.sessionId };
-  const isHere = newcomers.some(({ found }) => found.key === familyKey);
   const rootId = sessionIdOf(familyKey);
-  return { ...base, rootId, sessionId: isHere ? rootId : null };
+  return { ...base, rootId, sessionId: topNow === undefined ? null : rootId };
 }
 
 function memberOf(

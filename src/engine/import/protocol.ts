@@ -65,8 +65,7 @@ export interface Progress {
 export interface StoreSide {
   readonly [name: string]: (value: never) => unknown;
   known(page: { after: number; limit: number }): Promise<HistoryKnown[]>;
-  family(familyKey: string): Promise<HistoryRecord[]>;
-  load(keys: readonly string[]): Promise<HistoryRecord[]>;
+  family(page: { familyKey: string; after: number; limit: number }): Promise<HistoryRecord[]>;
   ours(asked: { agent: string; ids: readonly string[] }): Promise<OwnSession[]>;
   /** Answers the numbers they have from now on. */
   add(members: readonly NewMember[]): Promise<number[]>;

@@ -74,7 +74,7 @@ export function newRow(told: Told, place: Place): SessionRecord {
     backgroundUntil: null,
     parked: null,
     pausedMs: 0,
-    agentSessionId: told.facts.id,
+    agentSessionId: plain(told.facts.id),
     fence: 0,
     entryCount: 0,
     positionCount: 0,
@@ -123,18 +123,19 @@ export function rowPatch(told: Told, at: { agent: string; node: string; now: num
     at: Math.round(judgement.at ?? lastActivityAt),
   };
   const isEnded = importedStatus(evidence).status === "ended";
-  const cwd = facts.cwd ?? told.cwd ?? "";
+  const cwd = plain(facts.cwd ?? told.cwd ?? "");
+  const model = facts.model === null ? null : plain(facts.model);
   return {
     parentId,
     depth,
     title: titleOf(facts),
-    model: facts.model,
+    model,
     cwd,
     spawnConfig: asked(told),
     effective: {
       agent: at.agent,
       agentVersion: facts.agentVersion,
-      model: facts.model,
+      model,
       profile: "default",
       permission: "ask",
       tools: null,
@@ -199,7 +200,11 @@ function titleOf({ title, description, firstPrompt, name }: SessionFacts): strin
 }
 
 /** PostgreSQL keeps no NUL in its texts. */
+function plain(text: string): string {
+  return text.replaceAll("\0", "");
+}
+
 function oneLine(text: string, max: number): string {
-  const line = text.replaceAll(/[\s\0]+/g, " ").trim();
+  const line = plain(text).replaceAll(/\s+/g, " ").trim();
   return line.length <= max ? line : `${Array.from(line.slice(0, max)).slice(0, -1).join("")}…`;
 }

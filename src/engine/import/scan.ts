@@ -103,9 +103,14 @@ async function takeNew(
   const families = Map.groupBy(glanced, ({ familyKey }) => familyKey);
   for (const [familyKey, newcomers] of families) {
     if (context.signal.aborted) break;
-    added.push(
-      ...(await context.catalog.alone(familyKey, () => addFamily(context, { familyKey, newcomers, own }))),
-    );
+    const adding = () => addFamily(context, { familyKey, newcomers, own });
+    try {
+      added.push(...(await context.catalog.alone(familyKey, adding)));
+    } catch (error) {
+      // It is as if they had not been found: the next scan tries again, and the others go on.
+      for (const { found } of newcomers) context.catalog.drop(found.key);
+      context.progress.scan.error = error instanceof Error ? error.message : String(error);
+    }
   }
   return added;
 }
