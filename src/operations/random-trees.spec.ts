@@ -62,9 +62,8 @@ const ROOM = {
 export async function openWorld(more: Partial<z.input<typeof Config>> = {}): Promise<World> {
   const { home, ...folders } = makeFolders();
   const config = Config.parse({ agent: "fake", limits: ROOM, ...more });
-  const boot = randomUUID();
   const paths = { database: path.join(home, "kinfold.db") };
-  const store = await openStore({ config, paths, boot, log: silentLog, searchMs: 10_000 });
+  const store = await openStore({ config, paths, boot: randomUUID(), log: silentLog, searchMs: 10_000 });
   const driver = createFakeDriver();
   await store.nodes.register([await driver.probe()]);
   let skippedMs = 0;

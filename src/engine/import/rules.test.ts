@@ -7,6 +7,7 @@ import { describe, it, type TestContext } from "node:test";
 import type { AgentStatus } from "../../contract/index.ts";
 import { lay, Transcript } from "../../history/claude-code/transcript.spec.ts";
 import { systemProbe } from "../../history/probe.ts";
+import { testPostgres } from "../../store/test-postgres.ts";
 import { aSession } from "../../store/sample.spec.ts";
 import { following, type Importing, startImporting, until } from "./home.spec.ts";
 
@@ -236,6 +237,47 @@ describe("sessions that were read from disk", () => {
     const { projects } = await home.client.projects({});
     const { page } = await home.client.projectSession({ projectId: projects[0]?.id ?? "", sessionId: S });
     assert.equal(page.items[1]?.body.text.trim(), long.trim());
+  });
+});
+
+describe("a store that cannot take what is read", () => {
+  it("has everything once when it can again, in its order", async (t) => {
+    const home = await startImporting(t);
+    const main = new Transcript(S).user("Do X");
+    for (let i = 0; i < 300; i += 1) main.says(`answer ${i}`, null);
+    await lay(home.claude, { [session(S)]: main });
+    let refused = 0;
+    const write = home.store.write.bind(home.store);
+    const breaking: typeof home.store.write = async (rootId, work) => {
+      const top = await home.store.read.sessions.byId(rootId);
+      // The second slice of entries is refused, and what was on its way behind it must be too.
+      if (top !== null && top.entryCount > 0 && refused === 0) {
+        refused += 1;
+        throw new Error("the disk is full");
+      }
+      return write(rootId, work);
+    };
+    Object.assign(home.store, { write: breaking });
+    await home.client.import({});
+    await until(async () => (await home.client.imported({})).scan.phase === "watching");
+    const top = await home.byAgentId(S);
+    const texts = (await home.entries(top.id)).map(({ body }) => body.text);
+    assert.equal(refused, 1);
+    assert.deepEqual(texts, ["Do X", ...Array.from({ length: 300 }, (_, i) => `answer ${i}`)]);
+  });
+
+  it("keeps hostile words out of its columns, on PostgreSQL too", async (t) => {
+    const server = await testPostgres();
+    t.after(() => server.stop());
+    const home = await startImporting(t, { config: { store: await server.url() } });
+    const fields = { cwd: "/w/\u0000nul", version: "2.1.223\u0000" };
+    const main = new Transcript(S, { fields }).user("Do \u0000 X \ud800").says("Done \u0000");
+    await lay(home.claude, { [session(S)]: main });
+    await home.import();
+    const top = await home.byAgentId(S);
+    assert.equal(top.cwd, "/w/nul");
+    assert.equal((await home.entries(top.id)).length, 2);
+    await home.stop();
   });
 });
 
