@@ -9,6 +9,7 @@ import { lastMessageOf } from "./callback.ts";
 import { appendEntries } from "./entry.ts";
 import { newDeliveryId, newId } from "./id.ts";
 import { type Inherited, inherited } from "./inherit.ts";
+import { unstarted } from "./unstarted.ts";
 
 /** A step that has not begun: everything about it was decided when the chain was asked for. */
 export interface ChainStep {
@@ -41,6 +42,11 @@ export async function beginNextStep(tx: Tx, done: SessionRecord, now: number): P
   const id = newId();
   const step: SessionRecord = {
     ...done,
+    ...unstarted(),
+    // It stands where the step before it stood.
+    detachedAt: done.detachedAt,
+    spawnTurnId: done.spawnTurnId,
+    spawnEntryIndex: done.spawnEntryIndex,
     id,
     shortId: shortId(id),
     name: null,
@@ -50,24 +56,6 @@ export async function beginNextStep(tx: Tx, done: SessionRecord, now: number): P
     model: next.effective.model,
     effective: next.effective,
     spawnConfig: { ...done.spawnConfig, prompt: excerpt(prompt, 400), chain: rest },
-    round: 0,
-    roundOpen: false,
-    roundOpenedAt: null,
-    roundClosedAt: null,
-    outcome: null,
-    outcomeReason: null,
-    held: null,
-    backgroundUntil: null,
-    parked: null,
-    pausedMs: 0,
-    agentSessionId: null,
-    fence: 0,
-    messageCount: 0,
-    toolUseCount: 0,
-    usage: { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null },
-    entryCount: 0,
-    positionCount: 0,
-    turnCount: 0,
     evidence: { state: "queued", reason: "accepted, not started yet", confidence: "certain", at: now },
     createdAt: now,
     updatedAt: now,
@@ -75,7 +63,6 @@ export async function beginNextStep(tx: Tx, done: SessionRecord, now: number): P
     key: null,
     keyCaller: null,
     keyHash: null,
-    replyLostAt: null,
   };
   const given = await inheritedBy(tx, step, next.tailChars ?? TAIL_CHARS);
   if (given === null) step.effective = { ...step.effective, inherit: "none" };

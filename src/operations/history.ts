@@ -1,5 +1,6 @@
 import type { Caller, HistoryProblem, HistoryScan, InputOf, OutputOf } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
+import { unbegun } from "../domain/history-scan.ts";
 import type { HistoryRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 
@@ -69,22 +70,7 @@ async function scanOf(deps: OperationDeps): Promise<HistoryScan> {
     const isBehind = asked !== null && (progress.scan.startedAt ?? 0) < asked.at;
     return { ...progress.scan, enabled, exclude, ...(isBehind ? { phase: "starting" as const } : {}) };
   }
-  return {
-    enabled,
-    phase: enabled ? "starting" : "off",
-    exclude,
-    error: null,
-    startedAt: null,
-    listedAt: null,
-    readAt: null,
-    files: 0,
-    filesRead: 0,
-    bytes: 0,
-    bytesRead: 0,
-    excluded: 0,
-    found: [],
-    problemCount: 0,
-  };
+  return unbegun({ enabled, phase: enabled ? "starting" : "off", exclude });
 }
 
 /** Nobody works off the inbox of a session that was only read from disk. */

@@ -138,7 +138,7 @@ async function findTrigger(deps: OperationDeps, caller: Caller, ref: string): Pr
   const found = await read.triggers.byRef(ref);
   const usable = self === null ? found : found.filter((each) => each.rootId === self.rootId);
   if (usable.length === 1 || usable[0]?.id === ref) return usable[0]!;
-  const session = self === null ? await resolve(deps, caller, ref).catch(() => null) : null;
+  const session = self === null ? await resolve(deps, caller, ref).catch(refusedAsNull) : null;
   const open = session === null ? [] : await read.triggers.open({ sessionId: session.id });
   const asked = open.find((each) => each.type === "escalate") ?? open[0];
   if (asked !== undefined) return asked;
@@ -246,4 +246,10 @@ async function nameOf(deps: OperationDeps, caller: Caller): Promise<string> {
 
 function nameOfRow(session: SessionRecord | null): string | null {
   return session === null ? null : (session.name ?? session.shortId);
+}
+
+/** A name that nobody has is no failure of the store. */
+function refusedAsNull(error: unknown): null {
+  if (error instanceof Refusal) return null;
+  throw error;
 }

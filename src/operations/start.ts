@@ -17,6 +17,7 @@ import { checkTemplate } from "../domain/callback.ts";
 import { excerpt } from "../domain/excerpt.ts";
 import { atMost, isLooser } from "../domain/permission.ts";
 import { hashOf } from "../kernel/id.ts";
+import { unstarted } from "../kernel/unstarted.ts";
 import type { SessionRecord } from "../store/port.ts";
 import { decideInherit } from "./inheriting.ts";
 import type { OperationDeps } from "./deps.ts";
@@ -122,15 +123,13 @@ export function newSession(
 ): SessionRecord {
   const { start, parent, now } = more;
   return {
+    ...unstarted(),
     id,
     rootId: parent?.rootId ?? id,
     parentId: parent?.id ?? null,
     shortId: shortId(id),
     name: input.name ?? null,
     depth: parent === null ? 0 : parent.depth + 1,
-    detachedAt: null,
-    spawnTurnId: null,
-    spawnEntryIndex: null,
     spawnConfig: { ...input, prompt: excerpt(input.prompt, 400) },
     effective: start.effective,
     title: input.title ?? titleOf(input.prompt),
@@ -144,35 +143,11 @@ export function newSession(
     scope: more.scope,
     callback: start.callback,
     onParentEnd: more.onParentEnd,
-    round: 0,
-    roundOpen: false,
-    roundOpenedAt: null,
-    roundClosedAt: null,
-    outcome: null,
-    outcomeReason: null,
-    held: null,
-    backgroundUntil: null,
-    parked: null,
-    pausedMs: 0,
     evidence: { state: "queued", reason: "accepted, not started yet", confidence: "certain", at: now },
-    agentSessionId: null,
-    fence: 0,
-    messageCount: 0,
-    toolUseCount: 0,
-    usage: { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null },
-    entryCount: 0,
-    positionCount: 0,
-    turnCount: 0,
-    seen: false,
     createdAt: now,
     updatedAt: now,
     lastActivityAt: now,
-    endedAt: null,
-    endReason: null,
-    endBy: null,
-    endNote: null,
     ...more.keys,
-    replyLostAt: null,
   };
 }
 

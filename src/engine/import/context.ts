@@ -1,4 +1,5 @@
 import type { HistoryProblem, HistoryScan } from "../../contract/index.ts";
+import { unbegun } from "../../domain/history-scan.ts";
 import type { HistoryReader, LiveSession, ProcessProbe } from "../../history/port.ts";
 import type { judgeTree } from "../../history/trees.ts";
 import type { Catalog } from "./catalog.ts";
@@ -68,22 +69,7 @@ export type Counted = Pick<HistoryScan, "found" | "excluded" | "files" | "filesR
 
 /** How far everything has come, told a few times a second at most. */
 export class ProgressKeeper {
-  readonly scan: HistoryScan = {
-    enabled: true,
-    phase: "starting",
-    exclude: [],
-    error: null,
-    startedAt: null,
-    listedAt: null,
-    readAt: null,
-    files: 0,
-    filesRead: 0,
-    bytes: 0,
-    bytesRead: 0,
-    excluded: 0,
-    found: [],
-    problemCount: 0,
-  };
+  readonly scan: HistoryScan = unbegun({ enabled: true, phase: "starting", exclude: [] });
   problems: HistoryProblem[] = [];
   readonly #link: Link<StoreSide>;
   readonly #count: () => Counted;

@@ -2,6 +2,7 @@ import type { AgentStatus, Evidence, HistoryState, Usage } from "../../contract/
 import { shortId } from "../../contract/short-id.ts";
 import { importedOutcome, importedStatus } from "../../domain/imported.ts";
 import { redact } from "../../domain/redact.ts";
+import { unstarted } from "../../kernel/unstarted.ts";
 import type { SessionFacts } from "../../history/port.ts";
 import type { SessionRecord } from "../../store/port.ts";
 
@@ -44,13 +45,11 @@ export function newRow(told: Told, place: Place): SessionRecord {
   const createdAt = Math.round(told.facts.createdAt ?? told.changedAt);
   const changing = rowPatch(told, { agent, node, now });
   return {
+    ...unstarted(),
     id,
     rootId,
     shortId: shortId(id),
     name: null,
-    detachedAt: null,
-    spawnTurnId: null,
-    spawnEntryIndex: null,
     agent,
     profile: "default",
     node,
@@ -66,27 +65,13 @@ export function newRow(told: Told, place: Place): SessionRecord {
       batch: false,
     },
     onParentEnd: "cancel",
-    round: 0,
-    roundOpen: false,
-    roundOpenedAt: null,
-    roundClosedAt: null,
-    held: null,
-    backgroundUntil: null,
-    parked: null,
-    pausedMs: 0,
     agentSessionId: plain(told.facts.id),
-    fence: 0,
-    entryCount: 0,
-    positionCount: 0,
-    turnCount: 0,
+    // What somebody did elsewhere asks nobody to look at it.
     seen: true,
     createdAt,
-    endBy: null,
-    endNote: null,
     key: null,
     keyCaller: null,
     keyHash: null,
-    replyLostAt: null,
     ...changing,
   };
 }

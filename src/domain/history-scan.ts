@@ -1,0 +1,19 @@
+import type { HistoryScan } from "../contract/index.ts";
+
+/** A scan of which nothing is known yet. */
+export function unbegun(of: Pick<HistoryScan, "enabled" | "phase" | "exclude">): HistoryScan {
+  return {
+    ...of,
+    error: null,
+    startedAt: null,
+    listedAt: null,
+    readAt: null,
+    files: 0,
+    filesRead: 0,
+    bytes: 0,
+    bytesRead: 0,
+    excluded: 0,
+    found: [],
+    problemCount: 0,
+  };
+}
