@@ -36,7 +36,8 @@ describe("pi as a child", { skip, concurrency: false }, () => {
     }
   };
   const raise = (stage: Stage, client: Client, more: object = {}) => {
-    const kid = JSON.stringify({ name: "kid", agent: "pi", prompt: "KID-WORK: do it", ...more });
+    const own = { name: "kid", agent: "pi", prompt: "KID-WORK: do it", inherit: "none" };
+    const kid = JSON.stringify({ ...own, ...more });
     return stage.root(client, "sim", `sim> tool spawn_session ${kid}\nsim> say spawned`);
   };
   const done = { say: "pi has done its part" };
