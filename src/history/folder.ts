@@ -25,6 +25,15 @@ export async function listFolder(look: Look, folder: string): Promise<Dirent[]> 
   }
 }
 
+/** A transcript by its ending that is called as this agent calls none: it is left alone, and somebody may miss it. */
+export function tellForeign(look: Look, folder: string, { name }: Dirent): void {
+  if (!TRANSCRIPT.test(name)) return;
+  const reason = "it is not called like a session of this agent's, and is left alone";
+  look.onProblem({ format: look.format, path: join(folder, name), reason });
+}
+
+const TRANSCRIPT = /\.jsonl?(?:\.zst)?$/iu;
+
 /** The folders in a folder, also through a link: people keep their things elsewhere. */
 export async function foldersIn(look: Look, folder: string): Promise<string[]> {
   const entries = await listFolder(look, folder);

@@ -196,7 +196,7 @@ function newCount({ agent, format }: HistoryReader, roots: readonly string[]): H
 }
 
 export function isBelow({ hostKey, found, familyKey, key }: Member): boolean {
-  return hostKey !== null || (found?.isSubagent ?? familyKey !== key);
+  return hostKey !== null || found?.isSubagent === true || familyKey !== key;
 }
 
 export function isOpen(member: Member): boolean {

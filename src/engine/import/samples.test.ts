@@ -74,6 +74,18 @@ describe("what agents left on disk, through the API", () => {
     });
   }
 
+  it("sub-agents are counted beside sessions, not among them", async (t) => {
+    const importing = await importSamples(t);
+    const { scan } = await importing.client.imported({});
+    const sessions = await importing.sessions();
+    for (const { agent, ...counted } of scan.found) {
+      const own = sessions.filter((session) => session.agent === agent);
+      const below = own.filter(({ parentId }) => parentId !== null).length;
+      assert.deepEqual([agent, counted.subagents], [agent, below]);
+      assert.deepEqual([agent, counted.sessions], [agent, own.length - below]);
+    }
+  });
+
   it("a call and the sub-agents it started are linked both ways", async (t) => {
     const importing = await importSamples(t);
     const { projects } = await importing.client.projects({});

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { zstdCompressSync } from "node:zlib";
+import type { Problem } from "../port.ts";
 import { discoverAll, readAll } from "../reader.spec.ts";
 import { codex } from "./index.ts";
 import { flat, IDS, layAll, session } from "./layouts.spec.ts";
@@ -135,6 +136,19 @@ describe("every form of a Codex session", () => {
     await writeRollout(place, id, [...rows, meta(20, id, { cwd: "/elsewhere", cli_version: "9" })]);
     const { facts } = (await readRoot(place)).readings.get(id)?.state ?? {};
     assert.deepEqual([facts?.cwd, facts?.agentVersion], ["/w/app", "0.149.0"]);
+  });
+
+  it("a file that is called like no session is named, and the others are found", async () => {
+    const place = await fresh();
+    const id = idAt(0, "named");
+    await writeRollout(place, id, session(id, 0));
+    const foreign = join(place, "sessions", "rollout-x.jsonl");
+    await fs.writeFile(foreign, "this is no session");
+    const problems: Problem[] = [];
+    const found = await Array.fromAsync(codex.discover(place, (problem) => problems.push(problem)));
+    assert.deepEqual([found.length, problems.length], [1, 1]);
+    assert.equal(problems[0]?.path, foreign);
+    assert.match(problems[0].reason, /not called like a session/u);
   });
 
   it("a first line of a megabyte is read, and a glance and a page see past it", async () => {

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { foldersIn, listFolder, type Look } from "../folder.ts";
+import { foldersIn, listFolder, type Look, tellForeign } from "../folder.ts";
 import type { FoundSession, Place, Problem } from "../port.ts";
 import type { Extra } from "./notes.ts";
 import { type Indexed, readIndexes } from "./indexes.ts";
@@ -61,9 +61,10 @@ export async function rolloutFiles(
   const look: Look = { format: FORMAT, root, onProblem, keys: new Set() };
   const files: RolloutFile[] = [];
   const visit = async (folder: string, depthMax: number, isArchived: boolean): Promise<void> => {
-    for (const { name } of await listFolder(look, folder)) {
-      const file = fileOf(folder, name, isArchived);
+    for (const entry of await listFolder(look, folder)) {
+      const file = fileOf(folder, entry.name, isArchived);
       if (file !== null) files.push(file);
+      else tellForeign(look, folder, entry);
     }
     if (depthMax === 0) return;
     for (const inside of await foldersIn(look, folder)) {

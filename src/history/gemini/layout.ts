@@ -2,7 +2,7 @@ import type { Dirent } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { openBytes, readFully } from "../byte-file.ts";
-import { foldersIn, listFolder, type Look, newKey } from "../folder.ts";
+import { foldersIn, listFolder, type Look, newKey, tellForeign } from "../folder.ts";
 import type { FoundSession, Place, Problem } from "../port.ts";
 
 export const FORMAT = "gemini";
@@ -71,6 +71,8 @@ async function filesIn(look: Look, { folder, project, parentId }: Folder): Promi
   const entries = await listFolder(look, folder);
   const names = new Set(entries.map(({ name }) => name));
   const files = entries.filter((entry) => isSession(entry, names, parentId !== null));
+  for (const entry of entries)
+    if (!isSessionName(entry.name, parentId !== null)) tellForeign(look, folder, entry);
   const seen = await Promise.all(
     files.map(({ name }) => lookAt(look, join(folder, name), { project, parentId })),
   );
@@ -79,8 +81,12 @@ async function filesIn(look: Look, { folder, project, parentId }: Folder): Promi
 
 /** A file that was written anew in the present form stands beside its old one, which is then not read. */
 function isSession({ name }: Dirent, names: ReadonlySet<string>, isBelow: boolean): boolean {
+  return isSessionName(name, isBelow) && !(name.endsWith(".json") && names.has(`${name}l`));
+}
+
+function isSessionName(name: string, isBelow: boolean): boolean {
   if (name.endsWith(".jsonl")) return isBelow || name.startsWith("session-");
-  return name.startsWith("session-") && name.endsWith(".json") && !names.has(`${name}l`);
+  return name.startsWith("session-") && name.endsWith(".json");
 }
 
 async function lookAt(look: Look, path: string, extra: Extra): Promise<Seen | null> {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { hash } from "node:crypto";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { Problem } from "../port.ts";
@@ -293,6 +293,7 @@ describe("Gemini CLI's sessions", () => {
     await new Recording("s").user("Hi").write(root);
     await mkdir(join(root, "tmp/app/chats/session-x.jsonl"));
     await writeFile(join(root, "tmp/app/logs.json"), "[]");
+    await writeFile(join(root, "tmp/app/chats/other.jsonl"), "{}");
     const problems: Problem[] = [];
     const found = await Array.fromAsync(gemini.discover(root, (problem) => problems.push(problem)));
     assert.deepEqual(
@@ -300,8 +301,11 @@ describe("Gemini CLI's sessions", () => {
       ["s"],
     );
     assert.deepEqual(
-      problems.map(({ reason }) => reason),
-      ["it is not a file"],
+      problems.map(({ path, reason }) => `${basename(path)}: ${reason}`),
+      [
+        "other.jsonl: it is not called like a session of this agent's, and is left alone",
+        "session-x.jsonl: it is not a file",
+      ],
     );
   });
 
