@@ -19,21 +19,28 @@ export function weightOf(share: number): number {
  * age. Where a list was cut before a candidate's time, the term counts by how likely it is.
  */
 export function roughOrder<K>(lists: readonly TermList<K>[], now: number): K[] {
-  const sums = new Map<K, { key: K; at: number; sum: number }>();
+  const candidates = new Map<K, Candidate<K>>();
   const unknown = lists
     .filter(({ isCut }) => isCut)
     .map(({ found, share }) => ({ before: found.at(-1)?.at ?? 0, sum: weightOf(share) * share }));
   for (const { found, share } of lists) {
     const weight = weightOf(share);
     for (const { key, at } of found) {
-      const known = sums.get(key);
-      if (known === undefined) sums.set(key, { key, at, sum: weight + likely(unknown, at) });
-      else known.sum += weight;
+      const known = candidates.get(key);
+      if (known === undefined) candidates.set(key, { key, at, score: weight + likely(unknown, at) });
+      else known.score += weight;
     }
   }
-  const scored = [...sums.values()].map(({ key, at, sum }) => ({ key, at, score: sum * recency(now - at) }));
-  scored.sort((a, b) => b.score - a.score || b.at - a.at);
-  return scored.map(({ key }) => key);
+  const order = [...candidates.values()];
+  for (const each of order) each.score *= recency(now - each.at);
+  order.sort((a, b) => b.score - a.score || b.at - a.at);
+  return order.map(({ key }) => key);
+}
+
+interface Candidate<K> {
+  readonly key: K;
+  readonly at: number;
+  score: number;
 }
 
 function likely(unknown: readonly { before: number; sum: number }[], at: number): number {
@@ -44,7 +51,7 @@ function likely(unknown: readonly { before: number; sum: number }[], at: number)
 
 /** Okapi BM25 over one entry's text, more where words of the query stand side by side, less with age. */
 export function scoreOf(
-  of: { text: string; found: readonly Found[]; ageMs: number; has: ReadonlySet<number> },
+  of: { text: string; found: readonly Found[]; ageMs: number; has: readonly number[] },
   weights: readonly number[],
 ): number {
   const counts = weights.map(() => 0);

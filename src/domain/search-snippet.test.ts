@@ -105,7 +105,7 @@ describe("rank", () => {
           terms.map((each) => term(each)),
         ),
         ageMs,
-        has: new Set(),
+        has: [],
       },
       shares.map(weightOf),
     );

@@ -86,6 +86,11 @@ function merged(marks: readonly Mark[]): Mark[] {
 /** White space and what no line should hold become one space; the marks move along. */
 function onOneLine(text: string, at: { marks: readonly Mark[]; isBegin: boolean; isEnd: boolean }): Snippet {
   let line = at.isBegin ? "" : "…";
+  const before = line.length;
+  if (ONE_LINE.test(text)) {
+    const marks = at.marks.map(([from, to]) => [from + before, to + before] as const);
+    return { text: `${line}${text}${at.isEnd ? "" : "…"}`, marks };
+  }
   const places: number[] = [];
   let isSpace = true;
   for (const character of text) {
@@ -100,4 +105,6 @@ function onOneLine(text: string, at: { marks: readonly Mark[]; isBegin: boolean;
   return { text: `${line.trimEnd()}${at.isEnd ? "" : "…"}`, marks };
 }
 
+/** Nothing in it would change. */
+const ONE_LINE = /^(?:[!-~]+ )*[!-~]+$/;
 const BLANK = /[\s\p{Cc}\p{Cf}\u2028\u2029]/u;

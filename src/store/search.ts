@@ -45,7 +45,7 @@ const LIST_MAX = 250;
 /** So many are read and ranked by their words at once; pages within them are stable. */
 const BLOCK = 32;
 /** How far back is counted to tell how common a word is. */
-const COUNT_MAX = 5_000;
+const COUNT_MAX = 2_500;
 /** Of each candidate this much is read for its rank. */
 const READ_CHARACTERS = 8 * 1024;
 /** Where nothing was found, the words of the newest entries are what could have been meant. */
@@ -206,17 +206,26 @@ async function rankedBlock<K>(
   keys: readonly K[],
   { lists, terms, search }: Ranking<K>,
 ): Promise<HitRow[]> {
-  const holds = lists.map(({ found }) => new Set(found.map(({ key }) => key)));
+  const holds = termsByKey(keys, lists);
   const weights = lists.map(({ share }) => weightOf(share));
   const scored = [];
   for (const { key, row } of await source.rows(keys, search)) {
     const text = searchedText(row.entry.body).slice(0, READ_CHARACTERS);
-    const has = new Set(terms.keys().filter((term) => holds[term]?.has(key) === true));
+    const has = holds.get(key) ?? [];
     const facts = { text, found: findTerms(text, terms), ageMs: search.now - row.entry.at, has };
     scored.push({ row, score: scoreOf(facts, weights) });
     await source.breathe();
   }
   return scored.sort((a, b) => b.score - a.score || newestFirst(a.row, b.row)).map(({ row }) => row);
+}
+
+/** Which of the terms' lists hold each of these. */
+function termsByKey<K>(keys: readonly K[], lists: readonly TermList<K>[]): Map<K, number[]> {
+  const holds = new Map<K, number[]>(keys.map((key) => [key, []]));
+  for (const [term, { found }] of lists.entries()) {
+    for (const { key } of found) holds.get(key)?.push(term);
+  }
+  return holds;
 }
 
 async function page<K>(source: SearchSource<K>, keys: readonly K[], search: EntrySearch): Promise<HitRow[]> {
