@@ -108,7 +108,7 @@ export class Searches {
     else if (thread.doing !== null) {
       const { doing } = thread;
       thread.doing = null;
-      if ("found" in told) doing.resolve(told.found);
+      if ("found" in told) doing.resolve(JSON.parse(told.found) as EntryFound);
       else if ("refusal" in told) doing.reject(new Refusal(told.refusal.code, told.refusal.message));
       else doing.reject(new Error(`a search failed: ${told.error}`));
     }
