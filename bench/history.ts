@@ -35,7 +35,7 @@ export const history: Measurement = {
       try {
         await daemon.atWork();
         const client = connect({ url: daemon.url, token: daemon.token });
-        const imported = await importAll(client, daemon, data);
+        const imported = [...(await importAll(client, daemon, data)), await indexed(client)];
         return [...imported, ...(await opened(client, data)), ...(await keepingUp(client, data))];
       } finally {
         await daemon.stop();
@@ -87,6 +87,23 @@ function rowsOf(
     },
     { what: "health while importing, p99", value: percentile(answers, 99), unit: "ms", note },
   ];
+}
+
+/** Reading does not wait for the index; what is not in it yet is told with every search. */
+async function indexed(client: Client): Promise<Row> {
+  const answers: number[] = [];
+  const from = performance.now();
+  for (;;) {
+    answers.push(await timeMs(() => client.health({})));
+    if ((await client.search({ query: "nowhere" })).isWhole) break;
+    await pause(50);
+  }
+  return {
+    what: "until all of it is found by search",
+    value: (performance.now() - from) / 1000,
+    unit: "s",
+    note: `after the import; health meanwhile, p99: ${percentile(answers, 99).toFixed(1)} ms`,
+  };
 }
 
 async function opened(client: Client, data: HistoryData): Promise<Row[]> {

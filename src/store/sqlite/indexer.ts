@@ -5,9 +5,11 @@ import { sql, type Query } from "../sql.ts";
 import { addToIndex, docsFor } from "./entry-index.ts";
 
 /** A slice should take this long; how many entries that are is learned from slice to slice. */
-const SLICE_MS = 3;
+const SLICE_MS = 4;
 const SLICE_MAX = 64;
-const PAUSE_MS = 10;
+/** Between slices, while others write; and while nobody does. */
+const PAUSE_MS = 50;
+const PAUSE_ALONE_MS = 1;
 /** Each write adds a part to the index. From this many on they are merged, for so long at a time. */
 const PARTS_MIN = 8;
 const MERGE_MS = 2;
@@ -25,6 +27,10 @@ export class Indexer {
   readonly #log: Log;
   #timer: NodeJS.Timeout | null = null;
   #working: Promise<void> = Promise.resolve();
+  #commits = 0;
+  /** How many there were after the last thing done here. */
+  #ownCommits = 0;
+  #isAlone = false;
   #isGrown = false;
   #isMerging = false;
   #parts = 0;
@@ -39,7 +45,10 @@ export class Indexer {
   /** There may be entries without an index: written so, or left by a daemon that was killed meanwhile. */
   start(): void {
     if (this.#timer !== null || this.#isClosed) return;
-    this.#timer = setTimeout(() => this.#work(() => this.#index()), PAUSE_MS);
+    this.#timer = setTimeout(
+      () => this.#work(() => this.#index()),
+      this.#isAlone ? PAUSE_ALONE_MS : PAUSE_MS,
+    );
     this.#timer.unref();
   }
 
@@ -49,6 +58,7 @@ export class Indexer {
   }
 
   committed(): void {
+    this.#commits += 1;
     if (!this.#isGrown) return;
     this.#isGrown = false;
     this.#parts += 1;
@@ -74,6 +84,7 @@ export class Indexer {
     this.#parts = 0;
     try {
       while (!this.#isClosed && (await this.#plain(mergeSome))) await pause();
+      this.#ownCommits = this.#commits;
     } finally {
       this.#isMerging = false;
     }
@@ -82,6 +93,7 @@ export class Indexer {
   async #index(): Promise<void> {
     this.#timer = null;
     if (this.#isClosed) return;
+    this.#isAlone = this.#commits === this.#ownCommits;
     let tookMs = 0;
     const indexed = await this.#plain(async (q) => {
       const from = performance.now();
@@ -92,6 +104,7 @@ export class Indexer {
     if (indexed === 0) return;
     this.#slice = tookMs > SLICE_MS ? Math.max(1, this.#slice >> 1) : Math.min(SLICE_MAX, this.#slice + 1);
     this.grown();
+    this.#ownCommits = this.#commits;
     this.start();
   }
 }
