@@ -13,6 +13,12 @@ export async function sayEnd(client: Client, call: Call, end: WaitOutput): Promi
   }
   const label = end.name === null ? end.sessionId.slice(-8) : oneLine(end.name);
   if (end.result) call.io.line(harmless(end.result));
+  if (isUnknown(end)) {
+    call.io.note(
+      `"${label}" is not at work, and its files do not say how it ended. Look: kinfold show '${label}'`,
+    );
+    return exit;
+  }
   if (end.timedOut || end.outcome === null) {
     call.io.note(
       `"${label}" is still at work; it goes on. Wait again: kinfold wait '${label}'   Stop it: kinfold cancel '${label}'`,
@@ -40,7 +46,13 @@ function sentence(end: WaitOutput): string {
   return `${word}${took}${end.error ? `: ${oneLine(end.error)}` : "."}`;
 }
 
+/** Of what an agent did outside of here, sometimes nobody can tell. */
+function isUnknown({ timedOut, outcome, status }: WaitOutput): boolean {
+  return !timedOut && outcome === null && status !== "working";
+}
+
 function exitNameOf(end: WaitOutput): ExitName {
+  if (isUnknown(end)) return "interrupted";
   if (end.timedOut || end.outcome === null) return "outOfTime";
   return end.outcome === "completed" ? "done" : end.outcome;
 }

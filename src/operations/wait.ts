@@ -1,4 +1,5 @@
 import type { Caller, InputOf, WaitOutput } from "../contract/index.ts";
+import { isAtWork } from "../domain/imported.ts";
 import { mergeReceipts } from "../domain/receipt.ts";
 import { lastMessageOf } from "../kernel/callback.ts";
 import type { SessionRecord } from "../store/port.ts";
@@ -21,7 +22,7 @@ export async function wait(
   const scope = { rootId: session.rootId, timeoutMs, signal: call.signal };
   const done = await until(deps, scope, async () => {
     const now = await deps.store.read.sessions.byId(session.id);
-    if (now === null || now.endedAt !== null || !now.roundOpen) return now;
+    if (now === null || now.endedAt !== null || !isOpen(now)) return now;
     if (input.until !== "turn") return null;
     const last = await deps.store.read.turns.last(session.id);
     return last !== null && last.status !== "running" && last.index >= turnsBefore - 1 ? now : null;
@@ -32,16 +33,28 @@ export async function wait(
 async function endOf(deps: OperationDeps, session: SessionRecord, timedOut: boolean): Promise<WaitOutput> {
   const turns = await deps.store.read.turns.ofRound(session.id, session.round);
   const receipts = turns.flatMap((turn) => (turn.receipt === null ? [] : [turn.receipt]));
-  const isOver = !session.roundOpen;
+  const isOver = !isOpen(session);
   return {
     sessionId: session.id,
     name: session.name,
     outcome: isOver ? session.outcome : null,
     status: session.endedAt !== null ? "ended" : isOver ? "idle" : "working",
-    result: lastMessageOf(turns),
+    result: session.origin === "imported" ? await lastSaid(deps, session) : lastMessageOf(turns),
     error: isOver && session.outcome !== "completed" ? session.outcomeReason : null,
     timedOut,
     receipt: receipts.length === 0 ? null : mergeReceipts(receipts),
     usage: session.usage,
   };
+}
+
+/** What an agent does outside of here has no rounds; whether it works is what its files say. */
+function isOpen({ origin, evidence, roundOpen }: SessionRecord): boolean {
+  return origin === "imported" ? isAtWork(evidence.state) : roundOpen;
+}
+
+const LOOKED_AT = 50;
+
+async function lastSaid(deps: OperationDeps, { id }: SessionRecord): Promise<string | null> {
+  const tail = await deps.store.read.entries.page(id, { limit: LOOKED_AT });
+  return tail.findLast(({ author, kind }) => author === "agent" && kind === "text")?.body.text ?? null;
 }

@@ -153,6 +153,25 @@ describe("sessions that were read from disk", () => {
     assert.equal(counts.open + counts.unseen + counts.running, 0);
   });
 
+  it("are waited for until they are done, and give what was said last", async (t) => {
+    const home = await startImporting(t);
+    const working = subagent("aone").says("I am at it", null);
+    await lay(home.claude, {
+      [session(S)]: new Transcript(S).user("Do X").spawns({ id: "toolu_one", prompt: "work of aone" }),
+      [agentFile("aone")]: working,
+      [sidecar("aone")]: about("toolu_one"),
+    });
+    await register(t, home.claude, "busy");
+    await home.import();
+    const { id } = await home.byAgentId("aone");
+    const still = await home.client.wait({ id, timeoutMs: 50 });
+    assert.deepEqual([still.timedOut, still.outcome, still.status], [true, null, "working"]);
+    const waiting = home.client.wait({ id, timeoutMs: 60_000 });
+    await lay(home.claude, { [agentFile("aone")]: working.says("It is a lamp.") });
+    const end = await waiting;
+    assert.deepEqual([end.timedOut, end.outcome, end.result], [false, "completed", "It is a lamp."]);
+  });
+
   it("are of the scope that was set for them", async (t) => {
     const home = await startImporting(t, { config: { history: { scope: "past" } } });
     await lay(home.claude, { [session(S)]: one() });
