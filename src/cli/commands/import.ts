@@ -11,7 +11,7 @@ const PROBLEMS_SHOWN = 5;
 const BAR_MAX = 40;
 
 export async function run(call: Call): Promise<number> {
-  const { client } = await openConnection(call);
+  const { client } = await openConnection(call, { start: true });
   const exclude = call.flags.text("exclude");
   const globs = exclude?.split(",").map((each) => each.trim());
   await client.import(globs === undefined ? {} : { exclude: globs.filter((each) => each !== "") });
