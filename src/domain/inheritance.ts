@@ -66,6 +66,21 @@ export function briefOf(input: BriefInput): Brief | null {
   return { text: [head, ...sections].join("\n"), cut: cutOf(input, { checkpoint, constraints }) };
 }
 
+/** Kinds of which a brief shows something. */
+export const SHOWN_KINDS = [
+  "text",
+  "plan",
+  "toolCall",
+  "toolResult",
+  "callback",
+  "trigger",
+] as const satisfies readonly EntryKind[];
+
+/** Whether earlier entries than these could not be shown any more. */
+export function fillsBrief(entries: readonly BriefEntry[], tailChars: number): boolean {
+  return !shownEntries({ entries, tailChars, fenceId: "", hasEarlier: false }, tailChars).isAll;
+}
+
 /** The most characters that a block has. */
 export function briefCharsMax(tailChars: number): number {
   return tailChars + 9_000;
@@ -196,7 +211,10 @@ interface Shown {
 }
 
 /** The newest entries as they are shown, oldest first: no more of them than could matter. */
-function shownEntries(input: BriefInput, limit: number): { shown: Shown[]; isAll: boolean } {
+function shownEntries(
+  input: Pick<BriefInput, "entries" | "tailChars" | "fenceId" | "hasEarlier">,
+  limit: number,
+): { shown: Shown[]; isAll: boolean } {
   const shown: Shown[] = [];
   let left = limit + 1;
   for (const entry of withResults(input.entries).toReversed()) {
@@ -235,7 +253,10 @@ function withResults(entries: readonly BriefEntry[]): (BriefEntry & { isOpen: bo
 }
 
 /** Null for what is not passed on: thoughts, notices, and the brief that this session was itself given. */
-function labelOf(entry: BriefEntry & { isOpen: boolean }, { tailChars }: BriefInput): Label | null {
+function labelOf(
+  entry: BriefEntry & { isOpen: boolean },
+  { tailChars }: Pick<BriefInput, "tailChars">,
+): Label | null {
   const { kind, body } = entry;
   const who = entry.isSubagent ? "agent's own sub-agent" : AUTHORS[entry.author];
   const max = tailChars * 2;

@@ -5,6 +5,8 @@ import {
   type Constraint,
   filesNamed,
   filesTouched,
+  fillsBrief,
+  SHOWN_KINDS,
 } from "../domain/inheritance.ts";
 import { redact } from "../domain/redact.ts";
 import { byteLength } from "../domain/text.ts";
@@ -83,10 +85,10 @@ export async function ownBrief(
   session: SessionRecord,
   of: { tailChars: number; fenceId: string; withoutTurnId: string },
 ): Promise<string | null> {
-  const { facts } = await factsOf(reads, session, { mode: "brief", tailChars: of.tailChars });
-  const entries = facts.entries.filter((entry) => entry.turnId !== of.withoutTurnId);
+  const { tailChars, withoutTurnId } = of;
+  const { facts } = await factsOf(reads, session, { mode: "brief", tailChars, withoutTurnId });
   const restCall = facts.transcriptCall;
-  const brief = briefOf({ ...facts, entries, of: "self", fenceId: of.fenceId, restCall });
+  const brief = briefOf({ ...facts, of: "self", fenceId: of.fenceId, restCall });
   return brief === null ? null : redact(brief.text);
 }
 
@@ -102,33 +104,23 @@ export async function activeConstraints(
   );
 }
 
-/** Rendered, an entry is never much longer than its body, and most are shorter than this. */
-const BYTES_PER_CHAR = 16;
-const ENTRIES_MAX = 48;
-
 interface Facts {
-  readonly facts: Omit<BriefInput, "of" | "fenceId" | "restCall" | "entries"> & {
-    readonly entries: readonly EntryRecord[];
-  };
+  readonly facts: Omit<BriefInput, "of" | "fenceId" | "restCall">;
   readonly checkpointId: string | null;
 }
 
 async function factsOf(
   reads: About,
   session: SessionRecord,
-  of: { mode: BriefInput["mode"]; tailChars: number },
+  of: { mode: BriefInput["mode"]; tailChars: number; withoutTurnId?: string },
 ): Promise<Facts> {
   const latest = await reads.checkpoints.latest(session.id);
   const { chosen, after, entities } = chooseCheckpoint(latest);
   const from = of.mode === "tail" ? -1 : after;
-  const isRead = of.mode !== "fork" && session.entryCount > from + 1;
-  const tail = isRead
-    ? await reads.entries.tail(session.id, {
-        after: from,
-        bytesMax: of.tailChars * BYTES_PER_CHAR,
-        limit: ENTRIES_MAX,
-      })
-    : { entries: [] as EntryRecord[], hasEarlier: false };
+  const tail =
+    of.mode === "fork"
+      ? { entries: [], hasEarlier: false }
+      : await recentEntries(reads, session, { ...of, after: from });
   const before = latest.automatic?.entities ?? [];
   const files = (): string[] => filesTouched(filesNamed(tail.entries), { before, cwd: session.cwd });
   return {
@@ -145,4 +137,31 @@ async function factsOf(
     },
     checkpointId: chosen?.id ?? null,
   };
+}
+
+/** At most so many that are shown are read, and of the newest so many entries. */
+const SHOWN_MAX = 512;
+const LOOKED_AT_MAX = 10_000;
+const PAGE = 64;
+
+/** From the newest backwards, until they fill a brief or there are no more since `after`. */
+async function recentEntries(
+  reads: Pick<Reads, "entries">,
+  session: SessionRecord,
+  of: { after: number; tailChars: number; withoutTurnId?: string },
+): Promise<{ entries: EntryRecord[]; hasEarlier: boolean }> {
+  const after = Math.max(of.after, session.entryCount - 1 - LOOKED_AT_MAX);
+  const most = { bytesMax: of.tailChars * 16, entryBytesMax: of.tailChars * 4, limit: PAGE };
+  let entries: EntryRecord[] = [];
+  let before: number = Number.MAX_SAFE_INTEGER;
+  for (let read = 0; read < SHOWN_MAX && before > after + 1;) {
+    const page = await reads.entries.tail(session.id, { kinds: SHOWN_KINDS, after, before, ...most });
+    const [first] = page;
+    if (first === undefined) return { entries, hasEarlier: after > of.after };
+    entries = [...page.filter(({ turnId }) => turnId !== of.withoutTurnId), ...entries];
+    if (fillsBrief(entries, of.tailChars)) return { entries, hasEarlier: true };
+    before = first.index;
+    read += page.length;
+  }
+  return { entries, hasEarlier: before > of.after + 1 };
 }

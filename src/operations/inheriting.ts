@@ -49,11 +49,11 @@ export async function callSeen(
   const keyOf = (callId: string | undefined): string =>
     `${parent.id} ${callId} ${prompt.length} ${prompt.slice(0, 80)}`;
   const look = async (): Promise<string | null> => {
-    const { entries } = await read.entries.tail(parent.id, NEWEST);
-    const call = entries.find(
-      ({ kind, body }) =>
-        kind === "toolCall" && !calls.has(keyOf(body.callId)) && hasPrompt(body.input, prompt),
-    );
+    const newest = await read.entries.tail(parent.id, {
+      ...NEWEST_CALLS,
+      after: parent.entryCount - LOOKED_AT_MAX,
+    });
+    const call = newest.find(({ body }) => !calls.has(keyOf(body.callId)) && hasPrompt(body.input, prompt));
     return call === undefined ? null : keyOf(call.body.callId);
   };
   const seen = await until(deps, { rootId: parent.rootId, timeoutMs: CALL_SEEN_MS }, look);
@@ -77,7 +77,14 @@ const answered = new WeakMap<OperationDeps, Set<string>>();
 const CALLS_MAX = 1_000;
 
 const CALL_SEEN_MS = 300;
-const NEWEST = { after: -1, bytesMax: 65_536, limit: 16 };
+const LOOKED_AT_MAX = 1_000;
+const NEWEST_CALLS = {
+  kinds: ["toolCall"],
+  before: Number.MAX_SAFE_INTEGER,
+  bytesMax: 65_536,
+  entryBytesMax: 16_384,
+  limit: 16,
+} as const;
 
 /** The call's own input, in whichever way the agent wraps it. */
 function hasPrompt(input: unknown, prompt: string): boolean {

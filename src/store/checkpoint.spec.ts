@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { uuidv7 } from "uuidv7";
-import type { CheckpointRecord, NewEntry, SessionRecord, Store } from "./port.ts";
+import type { CheckpointRecord, EntryRecord, NewEntry, SessionRecord, Store } from "./port.ts";
 import { aChild, aSession } from "./sample.spec.ts";
 
 /** What a brief is made from: checkpoints, constraints of all generations, the newest entries. */
@@ -56,20 +56,47 @@ export function checkpointRules(fresh: () => Promise<Store>): void {
   });
 
   it("the tail of a transcript is bounded by bytes and rows, and always has the newest", async () => {
-    const store = await fresh();
-    const root = await treeOf(store);
-    const tail = (of: { after?: number; bytesMax?: number; limit?: number }) =>
-      store.read.entries.tail(root.id, { after: -1, bytesMax: 1_000_000, limit: 64, ...of });
-    assert.deepEqual(await tail({}), { entries: [], hasEarlier: false });
+    const { tail, append } = await transcript(await fresh());
+    assert.deepEqual(await tail({}), []);
     const said = ["a".repeat(10), "é".repeat(400), "c".repeat(400)];
-    const added = await store.write(root.id, (tx) => tx.entries.append(root.id, said.map(entry)));
-    assert.deepEqual(await tail({}), { entries: added, hasEarlier: false });
-    assert.deepEqual(await tail({ limit: 2 }), { entries: added.slice(1), hasEarlier: true });
-    assert.deepEqual(await tail({ bytesMax: 1_000 }), { entries: added.slice(2), hasEarlier: true });
-    assert.deepEqual(await tail({ bytesMax: 10 }), { entries: added.slice(2), hasEarlier: true });
-    assert.deepEqual(await tail({ after: 1 }), { entries: added.slice(2), hasEarlier: false });
-    assert.deepEqual(await tail({ after: 2 }), { entries: [], hasEarlier: false });
+    const added = await append(said.map((text) => entry(text)));
+    assert.deepEqual(await tail({}), added);
+    assert.deepEqual(await tail({ limit: 2 }), added.slice(1));
+    assert.deepEqual(await tail({ bytesMax: 1_000 }), added.slice(2));
+    assert.deepEqual(await tail({ bytesMax: 10 }), added.slice(2));
+    assert.deepEqual(await tail({ after: 1 }), added.slice(2));
+    assert.deepEqual(await tail({ before: 2 }), added.slice(0, 2));
+    assert.deepEqual(await tail({ before: 2, after: 0, limit: 1 }), added.slice(1, 2));
+    assert.deepEqual(await tail({ after: 2 }), []);
   });
+
+  it("a long entry counts for no more than asked, and other kinds for nothing, in the tail of a transcript", async () => {
+    const { tail, append } = await transcript(await fresh());
+    const said = [
+      entry("first"),
+      entry("x".repeat(5_000)),
+      entry("y".repeat(5_000), "thought"),
+      entry("last"),
+    ];
+    const [first, long, , last] = await append(said);
+    assert.deepEqual(await tail({ bytesMax: 500, entryBytesMax: 300 }), [first, long, last]);
+    assert.deepEqual(await tail({ bytesMax: 300, entryBytesMax: 300 }), [last]);
+    assert.deepEqual(await tail({ limit: 2 }), [long, last]);
+  });
+}
+
+type Tail = Parameters<Store["read"]["entries"]["tail"]>[1];
+
+async function transcript(store: Store): Promise<{
+  tail(of: Partial<Tail>): Promise<EntryRecord[]>;
+  append(entries: readonly NewEntry[]): Promise<EntryRecord[]>;
+}> {
+  const root = await treeOf(store);
+  const all = { after: -1, before: 1_000, bytesMax: 1_000_000, entryBytesMax: 1_000_000, limit: 64 };
+  return {
+    tail: (of) => store.read.entries.tail(root.id, { kinds: ["text"], ...all, ...of }),
+    append: (entries) => store.write(root.id, (tx) => tx.entries.append(root.id, entries)),
+  };
 }
 
 async function treeOf(store: Store): Promise<SessionRecord> {
@@ -94,6 +121,6 @@ function checkpoint(session: SessionRecord, own: Partial<CheckpointRecord> = {})
   };
 }
 
-function entry(text: string): NewEntry {
-  return { turnId: null, author: "agent", kind: "text", body: { text }, isSubagent: false, at: 1 };
+function entry(text: string, kind: NewEntry["kind"] = "text"): NewEntry {
+  return { turnId: null, author: "agent", kind, body: { text }, isSubagent: false, at: 1 };
 }

@@ -1,7 +1,7 @@
 import type { EntryIndex } from "./entry-index.ts";
 import type { EntryReads, EntryWrites } from "./port.ts";
 import type { EntryRecord } from "./record.ts";
-import { sql, type Query, type Sql } from "./sql.ts";
+import { list, sql, type Query, type Sql } from "./sql.ts";
 import { table } from "./table.ts";
 
 const KINDS = {
@@ -36,17 +36,17 @@ export function entryReads(q: Query): EntryReads {
   const { columns } = entries;
   const many = async (statement: Sql) => (await q.all(statement)).map(entries.record);
   return {
-    async tail(sessionId, { after, bytesMax, limit }) {
+    async tail(sessionId, { kinds, after, before, bytesMax, entryBytesMax, limit }) {
+      const among = sql`session_id = ${sessionId} AND kind IN ${list(kinds)}`;
       // Sizes first: a body that is not wanted is not read.
-      const rows = await q.all(sql`SELECT ${columns} FROM entries WHERE session_id = ${sessionId} AND idx >=
+      return many(sql`SELECT ${columns} FROM entries WHERE ${among} AND idx < ${before} AND idx >=
         (SELECT min(idx) FROM
           (SELECT idx, bytes, sum(bytes) OVER (ORDER BY idx DESC) AS so_far FROM
-            (SELECT idx, octet_length(body) AS bytes FROM entries
-              WHERE session_id = ${sessionId} AND idx > ${after} ORDER BY idx DESC LIMIT ${limit}) newest) summed
+            (SELECT idx, CASE WHEN octet_length(body) < ${entryBytesMax} THEN octet_length(body)
+                ELSE ${entryBytesMax} END AS bytes FROM entries
+              WHERE ${among} AND idx > ${after} AND idx < ${before} ORDER BY idx DESC LIMIT ${limit}) newest) summed
           WHERE so_far <= ${bytesMax} OR so_far = bytes)
         ORDER BY idx`);
-      const found = rows.map(entries.record);
-      return { entries: found, hasEarlier: (found[0]?.index ?? after + 1) > after + 1 };
     },
     async page(sessionId, { before, after, limit }) {
       if (after !== undefined) {

@@ -195,13 +195,20 @@ export interface EntryReads {
   /** Ascending. With `before`, the last `limit` below it; with `after`, the first above it; with neither, the tail. */
   page(sessionId: string, page: { before?: number; after?: number; limit: number }): Promise<EntryRecord[]>;
   /**
-   * The newest above `after`, ascending: as many as there are room for in `bytesMax`, at most
-   * `limit`, and always the newest.
+   * The newest of these kinds above `after` and below `before`, ascending: as many as there are room for in
+   * `bytesMax`, where none counts for more than `entryBytesMax`, at most `limit`, and always the newest.
    */
   tail(
     sessionId: string,
-    of: { after: number; bytesMax: number; limit: number },
-  ): Promise<{ entries: EntryRecord[]; hasEarlier: boolean }>;
+    of: {
+      kinds: readonly EntryRecord["kind"][];
+      after: number;
+      before: number;
+      bytesMax: number;
+      entryBytesMax: number;
+      limit: number;
+    },
+  ): Promise<EntryRecord[]>;
 }
 
 export interface TriggerReads {
