@@ -8,6 +8,7 @@ import type {
 import type { AgentAnswer, AgentExit, AgentRequest, AgentUpdate, Replay } from "../port.ts";
 import type { AgentProcess } from "../process.ts";
 import { answerElicitation, answerPermission } from "./requests.ts";
+import type { OwnTool } from "./own-tool.ts";
 import type { Asking } from "./requests.ts";
 import { boundedStream } from "./stream.ts";
 import { Updates } from "./updates.ts";
@@ -16,6 +17,7 @@ export interface ConnectOptions {
   readonly process: AgentProcess;
   readonly onUpdate: (update: AgentUpdate) => void;
   readonly onRequest: (request: AgentRequest) => Promise<AgentAnswer>;
+  readonly ownTool?: OwnTool | undefined;
   readonly isNoise?: ((update: SessionUpdate) => boolean) | undefined;
   /** The agent answers a load before it has told all: the replay ends when it is quiet for so long. */
   readonly replayQuietMs?: number | undefined;
@@ -49,7 +51,7 @@ export interface AgentConnection {
 export async function connect(options: ConnectOptions): Promise<AgentConnection> {
   const { client } = await import("@agentclientprotocol/sdk/unstable");
   const { process } = options;
-  const updates = new Updates(options.onUpdate);
+  const updates = new Updates(options.onUpdate, options.ownTool);
   let problem: string | null = null;
   let replay: Replay | null = null;
   let heardAt = performance.now();

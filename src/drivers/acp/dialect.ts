@@ -1,7 +1,8 @@
 import type { McpServer, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
 import type { Permission } from "../../contract/index.ts";
 import type { OpenRequest } from "../port.ts";
-import { SERVER_NAME } from "./tool-call.ts";
+import { SERVER_NAME } from "./own-tool.ts";
+import type { OwnTool } from "./own-tool.ts";
 
 /** What one vendor wants said differently. A plain ACP agent has nothing of it. */
 export interface Dialect {
@@ -21,6 +22,8 @@ export interface Dialect {
   /** What becomes of a second prompt while one runs, where there is no steering extension. */
   readonly secondPrompt?: "queue" | "restart";
   readonly load?: LoadHabit;
+  /** How the vendor names our own tools. */
+  readonly ownTool?: OwnTool;
   /** What the agent says that is nothing of the conversation. */
   readonly isNoise?: (update: SessionUpdate) => boolean;
   /** The version of the vendor's program, where the agent that speaks to us is only an adapter. */

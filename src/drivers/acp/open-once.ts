@@ -29,6 +29,7 @@ export async function openOnce(
     process: started.process,
     onUpdate: request.onUpdate,
     onRequest: answering(request, dialect.answers?.[request.permission]),
+    ownTool: dialect.ownTool,
     isNoise: dialect.isNoise,
     replayQuietMs: dialect.load?.replayQuietMs,
   });

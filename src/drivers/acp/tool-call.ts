@@ -1,9 +1,8 @@
 import type { ToolCallContent, ToolCallUpdate } from "@agentclientprotocol/sdk/unstable";
 import type { AgentUpdate, FileChange } from "../port.ts";
 import { countLines } from "./line-count.ts";
-
-/** The name under which our own tools are injected. */
-export const SERVER_NAME = "kinfold";
+import { plainOwnTool } from "./own-tool.ts";
+import type { OwnTool } from "./own-tool.ts";
 
 /** One tool call, as its updates have built it up so far. */
 export interface Call {
@@ -25,8 +24,11 @@ export class ToolCalls {
   readonly #open = new Map<string, State>();
   readonly #emit: (update: AgentUpdate) => void;
 
-  constructor(emit: (update: AgentUpdate) => void) {
+  readonly #ownTool: OwnTool;
+
+  constructor(emit: (update: AgentUpdate) => void, ownTool: OwnTool = plainOwnTool) {
     this.#emit = emit;
+    this.#ownTool = ownTool;
   }
 
   take(update: ToolCallUpdate): void {
@@ -34,7 +36,7 @@ export class ToolCalls {
     const ended = state.status === "completed" || state.status === "failed";
     if (ended || hasInput(state.rawInput)) this.#announce(state);
     if (!ended) return;
-    this.#emit(resultOf(state));
+    this.#emit(resultOf(state, this.#callOf(state)));
     this.#open.delete(state.id);
   }
 
@@ -44,7 +46,7 @@ export class ToolCalls {
     const state = this.#merge(update);
     if (known) this.#announce(state);
     else this.#open.delete(update.toolCallId);
-    return callOf(state);
+    return this.#callOf(state);
   }
 
   /** Passes on what is still held back, because something else is about to be said. */
@@ -62,7 +64,10 @@ export class ToolCalls {
     const id = update.toolCallId;
     const state = this.#open.get(id) ?? { ...EMPTY, id };
     state.title = update.title ?? state.title;
-    state.name = update.name ?? metaName(update) ?? state.name;
+    state.firstTitle ||= state.title;
+    // What an agent called a tool first stays: nothing that comes later makes another tool of it.
+    state.name ??= metaName(update) ?? update.name ?? null;
+    state.isServerCall ||= update["_meta"]?.["is_mcp_tool_call"] === true;
     state.kind = update.kind ?? state.kind;
     state.status = update.status ?? state.status;
     state.content = update.content ?? state.content;
@@ -74,10 +79,14 @@ export class ToolCalls {
     return state;
   }
 
+  #callOf(state: State): Call {
+    return callOf(state, this.#ownTool);
+  }
+
   #announce(state: State): void {
     if (state.announced) return;
     state.announced = true;
-    const call = callOf(state);
+    const call = this.#callOf(state);
     this.#emit({
       kind: "toolCall",
       callId: call.id,
@@ -93,7 +102,9 @@ export class ToolCalls {
 interface State {
   id: string;
   title: string;
+  firstTitle: string;
   name: string | null;
+  isServerCall: boolean;
   kind: string;
   status: string;
   content: readonly ToolCallContent[];
@@ -107,7 +118,9 @@ interface State {
 
 const EMPTY: Omit<State, "id"> = {
   title: "",
+  firstTitle: "",
   name: null,
+  isServerCall: false,
   kind: "other",
   status: "pending",
   content: [],
@@ -121,10 +134,10 @@ const EMPTY: Omit<State, "id"> = {
 
 const TEXT_LENGTH = 262_144;
 
-function callOf(state: State): Call {
+function callOf(state: State, ownTool: OwnTool): Call {
   const input = state.rawInput as Fields | undefined;
   const command = commandOf(input?.["command"]);
-  const ours = command === null ? ownTool(state) : null;
+  const ours = command === null ? ownTool({ ...state, title: state.firstTitle, input }) : null;
   return {
     id: state.id,
     tool: ours ?? state.name ?? (state.title || state.kind),
@@ -138,24 +151,7 @@ function callOf(state: State): Call {
   };
 }
 
-/** The bare name of our own tool, in whichever way this agent writes it; null for every other. */
-function ownTool(state: State): string | null {
-  const input = state.rawInput;
-  if (isFields(input) && input["server"] === SERVER_NAME && typeof input["tool"] === "string")
-    return input["tool"];
-  for (const text of [state.name, state.title]) {
-    const match = text === null ? null : OWN_NAME.exec(text);
-    if (match) return match[1] ?? match[2] ?? null;
-  }
-  return null;
-}
-
-const OWN_NAME = new RegExp(
-  `^(?:mcp__|mcp\\.|mcp_)?${SERVER_NAME}(?:__|\\.|_)(\\w+)$|^(\\w+) \\(${SERVER_NAME} MCP Server\\)$`,
-);
-
-function resultOf(state: State): AgentUpdate {
-  const call = callOf(state);
+function resultOf(state: State, call: Call): AgentUpdate {
   const ok = state.status === "completed";
   const files = ok ? filesOf(state) : [];
   const isCommand = call.command !== null;

@@ -112,39 +112,6 @@ describe("a tool call", () => {
     assert.equal(passed[1]?.kind === "toolResult" && passed[1].exitCode, 0);
   });
 
-  it("of one of our own tools is known by the server's name in every agent's spelling", () => {
-    const spellings = [
-      { name: "mcp__kinfold__spawn_session", title: "mcp__kinfold__spawn_session" },
-      {
-        title: "mcp.kinfold.spawn_session",
-        rawInput: { server: "kinfold", tool: "spawn_session", arguments: {} },
-      },
-      { title: "kinfold_spawn_session" },
-      { title: "spawn_session (kinfold MCP Server)" },
-    ];
-    for (const spelling of spellings) {
-      const { passed } = translate([started({ status: "completed", ...spelling })]);
-      const result = passed[1];
-      assert.deepEqual(result?.kind === "toolResult" && [result.tool, result.ours], ["spawn_session", true]);
-    }
-  });
-
-  it("is not taken for ours because a command, or another server's tool, is called like one", () => {
-    const pretenders = [
-      {
-        title: "mcp__kinfold__wait_session",
-        kind: "execute",
-        rawInput: { command: "mcp__kinfold__wait_session" },
-      },
-      { title: "mcp__other__kinfold__wait_session" },
-      { title: "mcp.other.wait_session", rawInput: { server: "other", tool: "kinfold_wait_session" } },
-    ];
-    for (const pretender of pretenders) {
-      const { passed } = translate([started({ status: "completed", ...pretender })]);
-      assert.equal(passed[1]?.kind === "toolResult" && passed[1].ours, false);
-    }
-  });
-
   it("that never ended is announced and given no end", () => {
     const { passed } = translate([started({ title: "slow", status: "pending" })]);
     assert.deepEqual(

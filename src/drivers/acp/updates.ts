@@ -1,5 +1,6 @@
 import type { CompactionUpdate, ContentBlock, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
 import type { AgentUpdate, Replay } from "../port.ts";
+import type { OwnTool } from "./own-tool.ts";
 import { ToolCalls, isFields } from "./tool-call.ts";
 import type { Fields } from "./tool-call.ts";
 
@@ -22,9 +23,9 @@ export class Updates {
   /** Of compactions under way, by their ids. */
   readonly #summaries = new Map<string, string>();
 
-  constructor(pass: (update: AgentUpdate) => void) {
+  constructor(pass: (update: AgentUpdate) => void, ownTool?: OwnTool) {
     this.#pass = pass;
-    this.calls = new ToolCalls((update) => this.#emit(update));
+    this.calls = new ToolCalls((update) => this.#emit(update), ownTool);
   }
 
   get isReplaying(): boolean {

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { serversWith } from "../acp/dialect.ts";
-import { SERVER_NAME } from "../acp/tool-call.ts";
+import { SERVER_NAME, claudeOwnTool } from "../acp/own-tool.ts";
 import { heldTo } from "./tools.ts";
 import { NETWORK, TOOL_MS } from "./vendor.ts";
 import type { Look, Vendor } from "./vendor.ts";
@@ -53,6 +53,7 @@ export const claude: Vendor = {
     // As root the adapter does not offer to skip its questions; then they are asked and allowed.
     full: ["bypassPermissions", "acceptEdits"],
   },
+  ownTool: claudeOwnTool,
   signedIn,
   launch: ({ mcp }) => ({
     env: { MCP_TOOL_TIMEOUT: String(TOOL_MS), ...(mcp === null ? {} : { KINFOLD_TOKEN: mcp.token }) },

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { SERVER_NAME } from "../acp/tool-call.ts";
+import { SERVER_NAME, codexOwnTool } from "../acp/own-tool.ts";
 import type { OpenRequest } from "../port.ts";
 import { NETWORK, TOOL_MS } from "./vendor.ts";
 import type { Look, Vendor } from "./vendor.ts";
@@ -36,6 +36,7 @@ export const codex: Vendor = {
     full: ["agent-full-access"],
   },
   asksInReadOnly: true,
+  ownTool: codexOwnTool,
   signedIn,
   launch: (request) => ({
     env: {

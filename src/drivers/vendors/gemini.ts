@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { SERVER_NAME } from "../acp/tool-call.ts";
+import { SERVER_NAME, geminiOwnTool } from "../acp/own-tool.ts";
 import { keptFrom } from "./tools.ts";
 import { NETWORK } from "./vendor.ts";
 import type { Look, Surroundings, Vendor } from "./vendor.ts";
@@ -41,6 +41,7 @@ export const gemini: Vendor = {
     update.sessionUpdate === "agent_message_chunk" &&
     update.content.type === "text" &&
     update.content.text.startsWith("[MODE_UPDATE] "),
+  ownTool: geminiOwnTool,
   signedIn,
   launch: (request, at) => ({
     args: [

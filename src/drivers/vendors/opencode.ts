@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Permission } from "../../contract/index.ts";
-import { SERVER_NAME } from "../acp/tool-call.ts";
+import { SERVER_NAME, opencodeOwnTool } from "../acp/own-tool.ts";
 import { keptFrom } from "./tools.ts";
 import { NETWORK, TOOL_MS } from "./vendor.ts";
 import type { Look, Vendor } from "./vendor.ts";
@@ -35,6 +35,7 @@ export const opencode: Vendor = {
   enforces: { "read-only": "agent", ask: "asked", workspace: "asked", full: "agent" },
   // One load in ten was never answered; the next one was.
   load: { limitMs: 30_000, tries: 2 },
+  ownTool: opencodeOwnTool,
   signedIn,
   tools: TOOLS,
   mcpServers: "named",
