@@ -17,6 +17,12 @@ export function withheldFrom(lists: Lists): string[] {
   return [...new Set([...withheld, ...SPAWNING])];
 }
 
+/** Whether one of Kinfold's tools may be given on where these are withheld; null for a tool that is not Kinfold's. */
+export function mayGive(tool: string, withheld: readonly string[]): boolean | null {
+  if (!isOurs(tool)) return null;
+  return tool === ALL_OURS ? withheld.length === 0 : !withheld.includes(bare(tool));
+}
+
 const SPAWN = "spawn_session";
 const SPAWNING = [SPAWN, "subagent", ALIAS_WORDS.name];
 

@@ -1,35 +1,43 @@
 import type { Agent, Effective, Enforcement, Permission, Profile } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
 import { ENFORCEMENT_WORDS, enforcementOf, isWeaker } from "../domain/permission.ts";
-import { serverProblem, toolProblem } from "../domain/tool-list.ts";
+import { mayGive, serverProblem, toolProblem, withheldFrom } from "../domain/tool-list.ts";
 import type { SessionRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 
-/** Those that the profile allows and the parent has; null is all. What was asked for by name must be there. */
+/**
+ * Those that the profile allows and the parent has; null is all. What was asked for by name must be there.
+ * A list that names none of Kinfold's tools says nothing about them, so those that the parent or the
+ * profile withholds are withheld from the child by name.
+ */
 export function decideTools(
   asked: readonly string[] | null,
   profile: Profile,
   parent: SessionRecord | null,
 ): Pick<Effective, "tools" | "disallowedTools" | "mcp"> {
-  const forbidden = [...new Set([...profile.disallowedTools, ...(parent?.effective.disallowedTools ?? [])])];
-  const lists = [profile.tools, parent?.effective.tools ?? null].filter((each) => each !== null);
+  const above: Pick<Effective, "tools" | "disallowedTools"> = parent?.effective ?? { tools: null };
+  const forbidden = [...new Set([...profile.disallowedTools, ...(above.disallowedTools ?? [])])];
+  const lists = [profile.tools, above.tools].filter((each) => each !== null);
+  const withheld = [...new Set([...withheldFrom(profile), ...withheldFrom(above)])];
   const isAllowed = (tool: string): boolean =>
-    !forbidden.includes(tool) && lists.every((list) => list.includes(tool));
-  const kept = forbidden.length === 0 ? {} : { disallowedTools: forbidden };
+    mayGive(tool, withheld) ?? (!forbidden.includes(tool) && lists.every((list) => list.includes(tool)));
   const missing = (asked ?? []).filter((tool) => !isAllowed(tool));
   if (missing.length > 0) {
     const all = lists[0]?.filter(isAllowed).join(", ");
-    const allowed = all === undefined ? `all but ${forbidden.join(", ")}` : all || "none";
+    const allowed =
+      all === undefined ? `all but ${[...new Set([...forbidden, ...withheld])].join(", ")}` : all || "none";
     throw new Refusal(
       "permission_too_wide",
       `These tools are not yours or not the profile's to give: ${missing.join(", ")}. Allowed: ${allowed}. Leave tools out to use these.`,
       { asked: missing, profile: profile.name },
     );
   }
-  const [first] = asked === null ? lists : [asked];
+  const tools = (asked ?? lists[0])?.filter(isAllowed) ?? null;
+  const left = withheldFrom({ tools, disallowedTools: forbidden });
+  const disallowedTools = [...forbidden, ...withheld.filter((tool) => !left.includes(tool))];
   return {
-    tools: first === undefined ? null : first.filter(isAllowed),
-    ...kept,
+    tools,
+    ...(disallowedTools.length === 0 ? {} : { disallowedTools }),
     ...decideServers(profile, parent),
   };
 }

@@ -3,6 +3,7 @@ import path from "node:path";
 import { after, before, describe, it } from "node:test";
 import fc from "fast-check";
 import type { Permission } from "../contract/index.ts";
+import { withheldFrom } from "../domain/tool-list.ts";
 import { closeRound } from "../kernel/round.ts";
 import type { SessionRecord } from "../store/port.ts";
 import {
@@ -24,7 +25,13 @@ after(() => world.close());
 
 const RANK: Readonly<Record<Permission, number>> = { "read-only": 0, ask: 1, workspace: 2, full: 3 };
 const UNITS = ["usd", "tokens", "turns", "minutes"] as const;
-const EXPECTED = new Set(["permission_too_wide", "over_budget", "cannot_meter", "invalid_input"]);
+const EXPECTED = new Set([
+  "permission_too_wide",
+  "over_budget",
+  "cannot_meter",
+  "invalid_input",
+  "tool_not_given",
+]);
 
 describe("a child, by every way it can be started", () => {
   it("is never allowed more than its parent: mode, folder, tools, scope and budget", async () => {
@@ -60,6 +67,35 @@ describe("a child, by every way it can be started", () => {
       assert.equal(allows(row, "Bash"), false);
       assert.equal(allows(row, "Read"), true);
     }
+  });
+
+  it("has none of Kinfold's tools that its parent lacks, whatever lists either has", async () => {
+    world.setProfiles([
+      aProfile({ name: "odd", tools: ["Read", "Grep"] }),
+      aProfile({ name: "asker", tools: ["Read", "ask_user_question"] }),
+    ]);
+    const start = { prompt: "x", cwd: world.folder };
+    const { session } = await world.ask("create", PERSON, {
+      ...start,
+      tools: ["Read", "spawn_session", "wait_session"],
+    });
+    const above = withheldFrom((await world.session(session.id)).effective);
+    assert.ok(above.includes("tell_child"));
+    for (const more of [{ tools: ["Read"] }, { profile: "odd" }, { profile: "asker" }, {}]) {
+      const child = await world.ask("spawn", PERSON, { id: session.id, prompt: "y", ...more });
+      const below = withheldFrom((await world.session(child.session.id)).effective);
+      assert.deepEqual(
+        above.filter((tool) => !below.includes(tool)),
+        [],
+        JSON.stringify(more),
+      );
+    }
+    const refusal = await world.refused("spawn", PERSON, {
+      id: session.id,
+      prompt: "y",
+      tools: ["Read", "mcp__kinfold__tell_child"],
+    });
+    assert.equal(refusal?.code, "permission_too_wide");
   });
 
   it("is refused a tool that its parent or its profile does not have, by name", async () => {
@@ -175,6 +211,10 @@ function assertNarrower(child: SessionRecord, parent: SessionRecord, wanted: Wan
     assert.ok(allows(parent, tool), `${tool} ${what}`);
     assert.ok(!wanted.profile.disallowedTools.includes(tool), `${tool} ${what}`);
     assert.ok(wanted.profile.tools?.includes(tool) ?? true, `${tool} ${what}`);
+  }
+  const given = withheldFrom(own);
+  for (const tool of [...withheldFrom(above), ...withheldFrom(wanted.profile)]) {
+    assert.ok(given.includes(tool), `${tool} ${what}`);
   }
   const { maxTurns, limits } = wanted.profile;
   for (const unit of UNITS) {

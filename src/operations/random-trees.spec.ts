@@ -50,6 +50,15 @@ export interface World {
 export const PERSON: Caller = { kind: "person", id: "person", name: "you" };
 export const SCOPES = ["default", "team", "lab"] as const;
 export const TOOLS = ["Read", "Grep", "Bash", "Edit"] as const;
+/** Kinfold's own, in both spellings. */
+export const OUR_TOOLS = [
+  "spawn_session",
+  "subagent",
+  "mcp__kinfold__tell_child",
+  "ask_user_question",
+  "mcp__kinfold",
+] as const;
+const ANY_TOOL = fc.constantFrom(...TOOLS, ...OUR_TOOLS);
 const MODES = ["read-only", "ask", "workspace", "full"] as const satisfies readonly Permission[];
 const ROOM = {
   depthMax: 50,
@@ -279,7 +288,7 @@ export interface Wanted {
   readonly route: "spawn" | "by-root" | "by-person" | "subagent" | "chain";
 }
 
-const someTools = fc.option(fc.uniqueArray(fc.constantFrom(...TOOLS), { maxLength: 4 }), { nil: undefined });
+const someTools = fc.option(fc.uniqueArray(ANY_TOOL, { maxLength: 4 }), { nil: undefined });
 const someLimits: fc.Arbitrary<Budget> = fc
   .record(
     {
@@ -307,8 +316,8 @@ export const somethingWanted: fc.Arbitrary<Wanted> = fc.record({
   profile: fc
     .record({
       permission: fc.option(fc.constantFrom(...MODES), { nil: null }),
-      tools: fc.option(fc.uniqueArray(fc.constantFrom(...TOOLS), { maxLength: 4 }), { nil: null }),
-      disallowedTools: fc.uniqueArray(fc.constantFrom(...TOOLS), { maxLength: 2 }),
+      tools: fc.option(fc.uniqueArray(ANY_TOOL, { maxLength: 4 }), { nil: null }),
+      disallowedTools: fc.uniqueArray(ANY_TOOL, { maxLength: 2 }),
       limits: someLimits,
       maxTurns: fc.option(fc.integer({ min: 1, max: 40 }), { nil: null }),
     })
