@@ -39,7 +39,7 @@ it("live text that comes one character at a time shows no part of any secret", (
 
 const word = fc.oneof(
   fc.constantFrom(...secrets.map(({ text }) => text)),
-  fc.constantFrom(...sampleInnocents(3, 60)),
+  fc.constantFrom(...sampleInnocents(3, 100)),
   fc.constantFrom(
     ..."password: token= api_key Authorization: Bearer Cookie: a=b; \" ' is : = , -----BEGIN …".split(" "),
   ),

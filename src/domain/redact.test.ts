@@ -5,6 +5,45 @@ import { excerpt } from "./excerpt.ts";
 import { redact, redactDeep, redactNamed } from "./redact.ts";
 import { sampleInnocents, sampleSecrets, vendorKeys } from "./sample-secret.spec.ts";
 
+it("a key's first letters in the middle of a word are the name of a file", () => {
+  for (const word of [
+    "task_test_",
+    "disk_live_",
+    "desk-admin-",
+    "risk-proj-",
+    "task-ant-",
+    "highs_",
+    "foxapp-1-",
+  ]) {
+    for (const rest of ["environment", "and_the_lows_v2", "dashboard-components-v2", "migration1234567890"]) {
+      for (const text of [`${word}${rest}`, `src/${word}${rest}.py`, `${word}${rest}…`])
+        assert.equal(redact(text), text);
+    }
+  }
+});
+
+it("a vendor's first letters before words are no key", () => {
+  for (const text of [
+    "sk_test_environment",
+    "sk-proj-management-service",
+    "sk-ant-design-components",
+    "sk-folding…",
+  ]) {
+    assert.equal(redact(text), text);
+  }
+});
+
+it("a command's password is not looked for in the next command", () => {
+  for (const next of ["&&", "|", ";", "||"]) {
+    for (const text of [
+      `docker login x ${next} docker run -p 8080:80 y`,
+      `curl x ${next} y -u 1000:1000 z`,
+    ]) {
+      assert.equal(redact(text), text);
+    }
+  }
+});
+
 describe("every kind of secret", () => {
   for (const { kind } of sampleSecrets(1)) {
     it(`is hidden, and what stands around it stays: ${kind}`, () => {

@@ -169,9 +169,68 @@ export function sampleInnocents(seed: number, count: number): string[] {
     () =>
       `2026-11-16T0${of("12345", 1)}:${of("12345", 1)}2:11.123Z pid=${of(DIGITS, 5)} fence=${of(DIGITS, 2)}`,
     () => `${hex(8)}:${hex(8)} ${of(DIGITS, 5)} 0x${hex(16)}`,
+    ...ORDINARY.map((text) => () => text),
   ];
   return Array.from({ length: count }, (_, i) => (kinds[i % kinds.length] as () => string)());
 }
+
+/** Lines as they stand in real repositories and terminals, each with the look of a secret in it. */
+const ORDINARY = `
+tests/network_test_environment.py
+src/benchmark_test_performance.rs
+framework_test_integration/
+disk_test_configuration.yaml
+task_prod_deployment
+npm run task_live_reloading1
+def test_network_test_connections():
+disk_live_migration1234567890
+helpdesk-admin-dashboard-components/
+desk-admin-settings-page-v2
+risk-proj-management-service
+https://ci.example.com/webtask-svcacct-rotation-job
+highs_and_lows_calculation_v2.py
+laughs_per_minute_and_other_statistics.csv
+src/weighs_heavily_on_the_final_results2.ts
+const brightness_ghs_measurement_units_v2 = 1
+src/task-ant-design-components-v5/index.tsx
+kiosk-None-of-the-above-2024/
+docs/risk-or-v2-migration-guide-notes.md
+ricxapp-1-deployment-scheduler
+scripts/mask_prod_credentials_export.sh
+Running task-management-service…
+npm_lifecycle_event… was cut
+docker login x && docker run -p 8080:80 y
+az login; az network vnet create -p 10.0.0.0/16
+curl -fsSL https://example.com/install.sh | docker run -i -u 1000:1000 alpine sh
+please login with password authentication2 enabled
+The login page password field1 is
+def test_login_with_password_field1():
+PASS src/domain/redact.test.ts
+PASS 12 tests in 31.4s
+# pass 143
+pass=$?
+PWD=/home/dev/project-12
+OLDPWD=/srv/app2/releases
+const password = getPassword()
+token: Token | null
+secretName: tls-secret-v2
+GITHUB_TOKEN: \${{ secrets.GITHUB_TOKEN }}
+http://localhost:5173/@vite/client
+https://medium.com/@jane/post-12345
+{ type: 'token', value: 'identifier12' }
+TOKENS_PER_MINUTE=90000
+MAX_TOKENS=128000
+password_reset_expires_at: 2026-11-16T01:02:11Z
+ENV NODE_ENV production
+ARG TOKEN_SERVER_VERSION=1.2.3
+Authorization: see section 4.2 of RFC7235
+| password | string | at least 8 characters |
+**Token**: the unit that is counted
+The column is identified by 'user_id2'
+key.pem-3-of-4 is not here
+`
+  .trim()
+  .split("\n");
 
 function webhook(secret: string): string {
   return `POST https://hooks.slack.com/services/${secret} with the text`;

@@ -1,26 +1,43 @@
 import { hasFigure, isPlaceholder } from "./secret-name.ts";
 import type { Secret } from "./secret-shape.ts";
 
+/** The rest of one command: a pipe, a semicolon and `&&` begin another. */
+const REST = String.raw`(?=\s)(?:[^\n|;&]|[;&](?![\s&])){0,200}?\s`;
+const command = (names: string, secret: string): RegExp =>
+  new RegExp(String.raw`(?<![\w.])(?:${names})${REST}${secret}`, "g");
+
 /** Spellings of their own: each pattern ends with the secret. What is repeated in them is bounded. */
 const SPELLINGS: readonly (readonly [kind: string, pattern: RegExp])[] = [
   ["credential", /(?<![A-Za-z0-9_])bearer(?: |%20|\+){1,4}([\w.~+/=-]{12,})/gi],
   [
     "password",
-    /(?<![\w.])curl(?=\s)[^\n]{0,200}?\s(?:-u|--user|-U|--proxy-user)[ =]{0,2}["']?[^\s:"']{1,128}:([^\s"'\\]{3,256})/g,
+    command(
+      "curl",
+      String.raw`(?:-u|--user|-U|--proxy-user)[ =]{0,2}["']?[^\s:"']{1,128}:([^\s"'\\]{3,256})`,
+    ),
   ],
   [
     "password",
-    /(?<![\w.])(?:mysql|mysqldump|mysqladmin|mariadb)(?=\s)[^\n]{0,200}?\s-p([^\s"'\\-][^\s"'\\]{2,256})/g,
+    command("mysql|mysqldump|mysqladmin|mariadb", String.raw`-p["']?([^\s"'\\-][^\s"'\\]{2,256})`),
+  ],
+  ["password", /(?<![\w.])sshpass\s{1,4}-p\s{0,4}["']?([^\s"'\\]{3,256})/g],
+  ["password", command("redis-cli", String.raw`-a\s{0,4}["']?([^\s"'\\]{3,256})`)],
+  [
+    "password",
+    command(
+      String.raw`(?:docker|podman|az|oc|helm registry)\slogin`,
+      String.raw`-p[\s=]{1,4}["']?([^\s"'\\]{3,256})`,
+    ),
+  ],
+  // A line of `.netrc`; in prose a login has a password too.
+  [
+    "password",
+    /(?<!\w)machine\s{1,8}\S{1,128}\s{1,8}login\s{1,8}\S{1,128}\s{1,8}password\s{1,8}(\S{3,256})/g,
   ],
   [
     "password",
-    /(?<![\w.])(?:sshpass\s{1,4}-p|redis-cli(?=\s)[^\n]{0,200}?\s-a)\s{0,4}["']?([^\s"'\\]{3,256})/g,
+    /(?<=^|\\n)[ \t]{0,8}login[ \t]{1,8}\S{1,128}[ \t]{1,8}password[ \t]{1,8}(\S{3,256})(?=[ \t]{0,64}$)/gm,
   ],
-  [
-    "password",
-    /(?<![\w.])(?:docker|podman|az|oc|helm registry)\slogin(?=\s)[^\n]{0,200}?\s-p\s{1,4}["']?([^\s"'\\]{3,256})/g,
-  ],
-  ["password", /(?<![\w.])login\s{1,8}\S{1,128}\s{1,8}password\s{1,8}(\S{3,256})/g],
 ];
 
 /** Each spelling has one of these in it. */

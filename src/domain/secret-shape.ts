@@ -54,18 +54,13 @@ export class Spans {
  * fails fails within a few characters: that keeps the whole linear.
  */
 const ANYWHERE: readonly (readonly [kind: string, pattern: string])[] = [
-  ["anthropic key", String.raw`sk-ant-[\w-]{12,}`],
-  ["openai key", String.raw`sk-(?:proj|svcacct|admin|None)-[\w-]{16,}`],
-  ["openrouter key", String.raw`sk-or-v\d-[\w-]{16,}`],
   ["google secret", String.raw`GOCSPX-[\w-]{16,}`],
   ["google token", String.raw`ya29\.[\w-]{16,}`],
-  ["github token", String.raw`gh[opsur]_[A-Za-z0-9_]{20,}(?:\.[\w-]{8,512}){0,2}`],
+  ["github token", String.raw`gh[opsur]_[A-Za-z0-9]{36}(?![A-Za-z0-9_])`],
   ["github token", String.raw`github_pat_\w{20,}`],
   ["gitlab token", String.raw`gl(?:pat|ptt|dt|rt|rtr|cbt|soat|ft|imt|agent|oas|ffct|wt)-[\w-]{16,}`],
   ["gitlab token", String.raw`GR1348941[\w-]{16,}`],
   ["slack token", String.raw`xox[abcdeoprs](?:\.xox[bp])?-[\w-]{10,}`],
-  ["slack token", String.raw`xapp-\d-[\w-]{10,}`],
-  ["stripe key", String.raw`[rs]k_(?:live|test|prod)_[A-Za-z0-9]{10,}`],
   ["webhook secret", String.raw`whsec_[A-Za-z0-9+/=]{16,}`],
   ["npm token", String.raw`npm_[A-Za-z0-9]{36,}`],
   ["pypi token", String.raw`pypi-Ag[\w-]{20,}`],
@@ -102,12 +97,25 @@ const ANYWHERE: readonly (readonly [kind: string, pattern: string])[] = [
   ["new relic key", String.raw`NR(?:AK|II|JS|BR)-[\w-]{20,}`],
   ["age key", String.raw`AGE-SECRET-KEY-1[A-Z0-9]{40,}`],
   ["square token", String.raw`sq0(?:atp|csp)-[\w-]{22,}`],
-  ["kinfold token", String.raw`kf[a-z]_[\w-]{40,}`],
   ["slack webhook", String.raw`hooks\.slack\.com/(?:services|workflows|triggers)/[\w/-]{20,}`],
   ["discord webhook", String.raw`discord(?:app)?\.com/api/webhooks/\d{6,24}/[\w-]{40,}`],
 ];
 
-/** These are taken only where a word begins: inside a longer one they would be chance. */
+/** A figure or both cases, within so many characters: `sk_test_environment` has neither. */
+const DRAWN = String.raw`(?=[A-Za-z_-]{0,64}\d|[a-z_-]{0,64}[A-Z][A-Z_-]{0,64}[a-z]|[A-Z][A-Z_-]{0,64}[a-z][a-z_-]{0,64}[A-Z])`;
+
+/** These are taken only where a word begins: `task_test_…`, `desk-admin-…` and `highs_and_…` are names of files. */
+const WHERE_A_WORD_BEGINS: typeof ANYWHERE = [
+  ["anthropic key", String.raw`sk-ant-${DRAWN}[\w-]{12,}`],
+  ["openai key", String.raw`sk-(?:proj|svcacct|admin|None)-${DRAWN}[\w-]{16,}`],
+  ["openrouter key", String.raw`sk-or-v\d-[\w-]{16,}`],
+  ["github token", String.raw`gh[opsur]_${DRAWN}[A-Za-z0-9_]{20,}(?:\.[\w-]{8,512}){0,2}`],
+  ["stripe key", String.raw`[rs]k_(?:live|test|prod)_${DRAWN}[A-Za-z0-9]{10,}`],
+  ["slack token", String.raw`xapp-\d-[\w-]{10,}`],
+  ["kinfold token", String.raw`kf[a-z]_${DRAWN}[\w-]{40,}`],
+];
+
+/** And these not within an image or a checksum either: inside a longer run they would be chance. */
 const AT_A_WORD: readonly (readonly [kind: string, pattern: string])[] = [
   ["openai key", String.raw`sk-[A-Za-z0-9]{20,}`],
   ["google key", String.raw`AIza[\w-]{35}(?![\w-])`],
@@ -141,8 +149,9 @@ const WORD_START = String.raw`(?<=^|[^A-Za-z0-9_]|\\[nrtbf]|%[0-9A-Fa-f]{2}|\\u[
 const either = (shapes: typeof ANYWHERE): string => shapes.map(([, pattern]) => pattern).join("|");
 /** Images and checksums are long runs in which any few letters come up. */
 const NO_BASE64 = "(?<![A-Za-z0-9+/]{40})";
-const SHAPE = new RegExp(`(?:${either(ANYWHERE)})|${WORD_START}${NO_BASE64}(?:${either(AT_A_WORD)})`, "g");
-const KINDS = [...ANYWHERE, ...AT_A_WORD].map(([kind, pattern]) => ({
+const AT_WORDS = `${either(WHERE_A_WORD_BEGINS)}|${NO_BASE64}(?:${either(AT_A_WORD)})`;
+const SHAPE = new RegExp(`(?:${either(ANYWHERE)})|${WORD_START}(?:${AT_WORDS})`, "g");
+const KINDS = [...ANYWHERE, ...WHERE_A_WORD_BEGINS, ...AT_A_WORD].map(([kind, pattern]) => ({
   kind,
   whole: new RegExp(`^(?:${pattern})$`),
 }));
@@ -156,7 +165,7 @@ export function shapesIn(text: string): Secret[] {
     const from = Math.max(0, start - BEFORE_MAX);
     const piece = text.slice(from, end);
     // Not `matchAll`: it makes a new expression each time, and this one is long.
-    SHAPE.lastIndex = 0;
+    SHAPE.lastIndex = start - from;
     for (let match = SHAPE.exec(piece); match !== null; match = SHAPE.exec(piece)) {
       const { index, 0: whole } = match;
       found.push({ start: from + index, end: from + index + whole.length, kind: kindOf(whole) });
@@ -171,7 +180,7 @@ export function shapesIn(text: string): Secret[] {
 
 /** The head of a key that was cut off, and is now shorter than one: what cuts text for people writes `…`. */
 const CUT =
-  /(?:sk-(?:ant|proj|or|svcacct)-|sk-|gh[opsur]_|github_pat_|gl(?:pat|ptt|dt|rt|sa)[-_]|xox[a-z]-|xapp-|[rs]k_(?:live|test)_|whsec_|npm_|hf_|pypi-Ag|AKIA|ASIA|AIza|GOCSPX-|ya29\.|eyJ|lin_api_|ntn_|secret_|kf[a-z]_|do[oprt]_v1_|dckr_pat_|SG\.|hv[bsr]\.|shpat_|figd_|gsk_|xai-)[\w.+/=-]{4,}$/;
+  /(?<![A-Za-z0-9_])(?:sk-(?:ant|proj|or|svcacct)-|sk-|gh[opsur]_|github_pat_|gl(?:pat|ptt|dt|rt|sa)[-_]|xox[a-z]-|xapp-|[rs]k_(?:live|test)_|whsec_|npm_|hf_|pypi-Ag|AKIA|ASIA|AIza|GOCSPX-|ya29\.|eyJ|lin_api_|ntn_|secret_|kf[a-z]_|do[oprt]_v1_|dckr_pat_|SG\.|hv[bsr]\.|shpat_|figd_|gsk_|xai-)(?=[\w.+/=-]{0,100}[A-Z0-9])[\w.+/=-]{4,}$/;
 const CUT_MAX = 120;
 
 function kindOf(text: string): string {
