@@ -1,6 +1,13 @@
 import type { AgentStatus } from "../contract/index.ts";
 import type { SessionFacts, SpawnCall, ToldState } from "./facts.ts";
-import { type Judgement, judgeSession, judgeSubagent, type Liveness, NOT_KNOWN_ALIVE } from "./status.ts";
+import {
+  type Judgement,
+  judgeSession,
+  judgeSubagent,
+  type Liveness,
+  NOT_KNOWN_ALIVE,
+  notDoneBefore,
+} from "./status.ts";
 
 /** One session or sub-agent of a tree, with what was read of it. */
 export interface FamilyMember {
@@ -226,22 +233,28 @@ function judging(
   nodes: readonly Node[],
   { input, told }: { input: FamilyInput; told: ReadonlyMap<string, ToldState> },
 ): (node: Node) => Judgement {
+  const byKey = firstOf(nodes, ({ key }) => key);
   const children = Map.groupBy(nodes, ({ parentKey }) => parentKey);
   const judged = new Map<Node, Judgement>();
-  // Deepest first, so that a parent can ask whether its children still run.
-  for (const node of nodes.toSorted((a, b) => b.depth - a.depth)) {
+  const live = input.live ?? NOT_KNOWN_ALIVE;
+  const downwards = nodes.toSorted((a, b) => a.depth - b.depth);
+  for (const node of downwards) {
+    const parent = parentOf(node, byKey);
+    const own = judgeSubagent({
+      facts: node.facts,
+      call: node.call,
+      told: told.get(node.id) ?? null,
+      root: live,
+      seenWorking: (node.key === null ? null : input.seenWorking?.get(node.key)) ?? null,
+      parentIsOver: parent === undefined ? live.doing === "idle" : !isRunning(judged.get(parent)),
+    });
+    judged.set(node, own);
+  }
+  // Then upwards, because a parent is not done before those below it.
+  for (const node of downwards.toReversed()) {
     const below = node.key === null ? [] : (children.get(node.key) ?? []);
-    judged.set(
-      node,
-      judgeSubagent({
-        facts: node.facts,
-        call: node.call,
-        told: told.get(node.id) ?? null,
-        root: input.live ?? NOT_KNOWN_ALIVE,
-        seenWorking: (node.key === null ? null : input.seenWorking?.get(node.key)) ?? null,
-        runningCount: below.filter((child) => isRunning(judged.get(child))).length,
-      }),
-    );
+    const runningCount = below.filter((child) => isRunning(judged.get(child))).length;
+    judged.set(node, notDoneBefore(judged.get(node) as Judgement, runningCount));
   }
   return (node) => judged.get(node) as Judgement;
 }

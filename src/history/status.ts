@@ -37,25 +37,26 @@ export interface SubagentEvidence {
   readonly root: Liveness;
   /** Seen to start and not to stop (hooks), or seen to grow while we watched. Never a file's age. */
   readonly seenWorking: string | null;
-  /** Sub-agents it started that still run. */
-  readonly runningCount: number;
+  /** Whoever started it does nothing any more: what it still waited for will not be used. */
+  readonly parentIsOver: boolean;
 }
 
 export interface SessionEvidence {
   readonly facts: SessionFacts;
   readonly live: Liveness;
   readonly seenWorking: string | null;
+  /** Sub-agents it started that still run. */
   readonly runningCount: number;
 }
 
 /**
- * The state of a sub-agent, from the strongest evidence there is: what its parent was told, the result
+ * How a sub-agent's own work stands, from the strongest evidence there is: what its parent was told, the result
  * of its call, what was seen of it, and only then how its file stops.
  */
 export function judgeSubagent(evidence: SubagentEvidence): Judgement {
-  const judged =
-    byTold(evidence) ?? byResult(evidence) ?? bySight(evidence) ?? byEnding(evidence) ?? byAbsence(evidence);
-  return notDoneBefore(judged, evidence.runningCount);
+  return (
+    byTold(evidence) ?? byResult(evidence) ?? bySight(evidence) ?? byEnding(evidence) ?? byAbsence(evidence)
+  );
 }
 
 /** The state of a session at the top of its tree. */
@@ -135,23 +136,31 @@ function byEnding(evidence: SubagentEvidence): Judgement | null {
   }
 }
 
-function byAbsence({ call, root }: SubagentEvidence): Judgement {
+function byAbsence(evidence: SubagentEvidence): Judgement {
+  const { call, root } = evidence;
   const at = call?.at ?? null;
   const how = "it has no file, and its call no result";
   if (call === null) return guess("unknown", "neither a file nor a call of it was found", at);
-  if (root.alive === true && !call.movedOn && !isBefore(at, root)) {
+  const isLeft = call.movedOn || isAbandoned(evidence);
+  if (root.alive === true && !isLeft && !isBefore(at, root)) {
     return likely("pending", `${how} yet; ${root.how}`, at);
   }
-  if (call.movedOn) return certain("orphaned", `${how}, and its parent has gone on without one`, at);
+  if (isLeft) return certain("orphaned", `${how}, and its parent has gone on without one`, at);
   return root.alive === null
     ? guess("orphaned", `${how}; ${root.how}`, at)
     : certain("orphaned", `${how}; ${root.how}`, at);
 }
 
 /** Its process is alive, is not a later one, and still waits for it. */
-function isHeld({ facts, call, root }: SubagentEvidence): boolean {
-  if (root.alive !== true || isBefore(facts?.lastAt ?? null, root)) return false;
-  return call === null || call.background || call.result !== null || !call.movedOn;
+function isHeld(evidence: SubagentEvidence): boolean {
+  const { facts, root } = evidence;
+  return root.alive === true && !isBefore(facts?.lastAt ?? null, root) && !isAbandoned(evidence);
+}
+
+/** Its parent waited for it and does so no longer. What runs in the background is not waited for. */
+function isAbandoned({ call, parentIsOver }: SubagentEvidence): boolean {
+  if (call === null || call.background || call.result !== null) return false;
+  return call.movedOn || parentIsOver;
 }
 
 /** It stopped before the process that is alive now began. */
@@ -192,7 +201,7 @@ function cutOff(live: Liveness, how: string, at: number | null): Judgement {
 }
 
 /** A parent is not done while what it started in the background still runs. */
-function notDoneBefore(judged: Judgement, runningCount: number): Judgement {
+export function notDoneBefore(judged: Judgement, runningCount: number): Judgement {
   if (judged.state !== "completed" || runningCount === 0) return judged;
   const what = runningCount === 1 ? "a sub-agent it started" : `${runningCount} sub-agents it started`;
   return likely(

@@ -45,6 +45,18 @@ export function movedOn(line: Line): void {
   line.notes.unanswered = [];
 }
 
+/** The turn is over, so nothing is waited for; what was to run in the background may still be launched. */
+export function abandoned(line: Line): void {
+  if (line.notes.unanswered.length === 0) return;
+  const ids = new Set(line.notes.unanswered);
+  const left = line.facts.calls.filter(({ callId, background }) => ids.has(callId) && !background);
+  for (const call of left) {
+    call.movedOn = true;
+    ids.delete(call.callId);
+  }
+  line.notes.unanswered = [...ids];
+}
+
 export interface ToolResult {
   readonly block: JsonObject;
   /** `toolUseResult`, where the row has exactly one result. */

@@ -2,6 +2,7 @@ import type { Ending } from "../facts.ts";
 import type { JsonObject } from "../json-lines.ts";
 import { oneLine } from "../text.ts";
 import { asText } from "../value.ts";
+import { abandoned } from "./calls.ts";
 import type { Line } from "./notes.ts";
 
 const ERROR_MAX = 500;
@@ -61,12 +62,14 @@ export function resulted(line: Line, { error, at }: { error: string | null; at: 
 
 export function interrupted(line: Line, at: number | null): void {
   line.notes.open = [];
+  abandoned(line);
   set(line, { kind: "interrupted", how: "its last row says that it was interrupted", at, confirmed: true });
 }
 
 /** A record that the agent writes when a turn is over. */
 export function turnEnded(line: Line, name: string, at: number | null): void {
   const { ending } = line.facts;
+  abandoned(line);
   if (ending.kind === "failed" || ending.kind === "interrupted") {
     line.facts.ending = { ...ending, confirmed: true };
     return;

@@ -133,6 +133,59 @@ describe("the five cases of the source design", () => {
   });
 });
 
+describe("a sub-agent its parent no longer waits for", () => {
+  const idle = { ...ALIVE, doing: "idle" as const };
+  const stop = [{ type: "text", text: "[Request interrupted by user]" }];
+  const spawning = (): Transcript => main().spawns({ id: "t1", prompt: "Look at Y" });
+  const files = (parent: Transcript, own: Transcript) => ({
+    [MAIN]: parent,
+    [at(A)]: own,
+    [at(A, "meta.json")]: sidecar("t1"),
+  });
+
+  it("is interrupted with its parent, and orphaned where it has no file, though the process lives", async () => {
+    for (const live of [idle, { ...ALIVE, doing: null }]) {
+      for (const parent of [spawning().user(stop), spawning().endsTurn()]) {
+        await lay(root, files(parent, child(A).says("half", null)));
+        assert.deepEqual(shapeOf(await only({ live })), [`1 ${A} t1 interrupted certain`]);
+        assert.notEqual((await only({ live })).judgement?.state, "running");
+        await rm(join(root, "projects"), { recursive: true });
+        await lay(root, { [MAIN]: parent });
+        assert.deepEqual(shapeOf(await only({ live })), ["1 t1 t1 orphaned certain"]);
+      }
+    }
+  });
+
+  it("is not running while its process says that it is idle", async () => {
+    await lay(root, files(spawning(), child(A).says("half", null)));
+    assert.deepEqual(shapeOf(await only({ live: idle })), [`1 ${A} t1 interrupted certain`]);
+  });
+
+  it("still runs below one in the background, which an idle session does not end", async () => {
+    const above = main()
+      .spawns({ id: "t1", prompt: "Look at Y", input: { run_in_background: true } })
+      .result("t1", "Async agent launched", launched(A))
+      .says("Launched.")
+      .endsTurn({ pendingBackgroundAgentCount: 1 });
+    const below = {
+      [at(B)]: child(B, "Look at Z").says("half", null),
+      [at(B, "meta.json")]: sidecar("t2"),
+    };
+    await lay(root, { ...files(above, child(A).spawns({ id: "t2", prompt: "Look at Z" })), ...below });
+    assert.deepEqual(shapeOf(await only({ live: idle })), [
+      `1 ${A} t1 running likely`,
+      `2 ${B} t2 running likely`,
+    ]);
+    above.beside(enqueued(above, notice(A, "t1", "killed")));
+    await lay(root, { [MAIN]: above });
+    assert.deepEqual(
+      shapeOf(await only({ live: idle })),
+      [`1 ${A} t1 cancelled certain`, `2 ${B} t2 interrupted certain`],
+      "who was stopped waits for nothing",
+    );
+  });
+});
+
 describe("background sub-agents", () => {
   const background = (): Transcript =>
     main()

@@ -8,7 +8,7 @@ import { takeRow } from "./take.ts";
 import { openWhole } from "./whole-file.ts";
 
 const rows: RowFormat<Notes> = {
-  version: 1,
+  version: 2,
   begin: ({ id, isSubagent }) => ({
     facts: { ...noFacts(id), isSubagent, rootId: isSubagent ? null : id },
     notes: noNotes(),
