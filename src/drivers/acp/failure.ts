@@ -16,41 +16,6 @@ export function describeExit(exit: AgentExit): string {
   return oneLine(last === "" ? `the agent exited ${how}` : `the agent exited ${how}: ${last}`);
 }
 
-/** When a vendor's usage limit is over, where its error says so, in fields or in words. */
-export function limitedUntil(error: unknown, now = Date.now()): number | null {
-  const data = isFields(error) ? error["data"] : null;
-  if (isFields(data)) {
-    const at = data["resetsAt"] ?? data["resets_at"];
-    if (typeof at === "number") return inMilliseconds(at);
-    const seconds = data["resetsInSeconds"] ?? data["resets_in_seconds"];
-    if (typeof seconds === "number") return now + seconds * 1000;
-  }
-  return limitInWords(typeof error === "string" ? error : describeError(error), now);
-}
-
-/** "Claude AI usage limit reached|1794780000", "You've hit your usage limit. … try again in 2 hours 5 minutes." */
-function limitInWords(text: string, now: number): number | null {
-  if (!/usage limit/i.test(text)) return null;
-  const at = /\|(\d{10,13})\b/.exec(text)?.[1];
-  if (at !== undefined) return inMilliseconds(Number(at));
-  const wait = /try again in ((?:\d+ (?:day|hour|minute|second)s?[, ]*(?:and )?)+)/i.exec(text)?.[1];
-  if (wait === undefined) return null;
-  const parts = [...wait.matchAll(/(\d+) (day|hour|minute|second)/gi)];
-  return now + parts.reduce((sum, [, count, unit]) => sum + Number(count) * UNITS[unit!.toLowerCase()]!, 0);
-}
-
-/** Vendors count in seconds, sim in milliseconds. */
-function inMilliseconds(at: number): number {
-  return at < 100_000_000_000 ? at * 1000 : at;
-}
-
-const UNITS: Readonly<Record<string, number>> = {
-  day: 86_400_000,
-  hour: 3_600_000,
-  minute: 60_000,
-  second: 1000,
-};
-
 export function openFailure(error: unknown, otherwise: OpenFailure): OpenFailure {
   return isFields(error) && error["code"] === AUTH_REQUIRED ? "not_signed_in" : otherwise;
 }

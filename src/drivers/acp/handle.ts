@@ -2,7 +2,8 @@ import type { PromptResponse } from "@agentclientprotocol/sdk/unstable";
 import type { Steer } from "../../contract/index.ts";
 import type { AgentHandle, PromptEnd, Replay, StopReport } from "../port.ts";
 import type { AgentConnection } from "./agent-connection.ts";
-import { describeError, limitedUntil, within } from "./failure.ts";
+import { describeError, within } from "./failure.ts";
+import { limitedUntil } from "./limit.ts";
 import { usageOf } from "./usage.ts";
 
 export interface HandleOptions {
@@ -134,7 +135,7 @@ export class AcpHandle implements AgentHandle {
       return this.#answered(response);
     } catch (error) {
       if (!rpc.signal.aborted) {
-        return { ...failed(describeError(error)), limitedUntil: limitedUntil(error) };
+        return { ...failed(describeError(error)), limitedUntil: this.#limitedUntil(error) };
       }
       return this.#lost();
     }
@@ -144,11 +145,15 @@ export class AcpHandle implements AgentHandle {
     const { systemError, usd } = this.#connection.seen();
     const usage = usageOf(response, usd);
     if (systemError !== null && response.stopReason === "end_turn") {
-      return { ...failed(systemError), usage, limitedUntil: limitedUntil(systemError) };
+      return { ...failed(systemError), usage, limitedUntil: this.#limitedUntil(systemError) };
     }
     const stopReason = STOP_REASONS.has(response.stopReason) ? response.stopReason : "error";
     const error = stopReason === "error" ? `unknown stop reason ${String(response.stopReason)}` : null;
     return { stopReason, error, exit: null, usage };
+  }
+
+  #limitedUntil(error: unknown): number | null {
+    return limitedUntil(error, Date.now(), this.#connection.updates.limit);
   }
 
   async #lost(): Promise<PromptEnd> {

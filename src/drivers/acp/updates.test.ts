@@ -193,3 +193,16 @@ describe("a replay", () => {
     });
   });
 });
+
+describe("what an agent tells of its vendor's limits", () => {
+  it("is remembered until it tells anew", () => {
+    const updates = new Updates(() => undefined);
+    const told = (meta: object): void =>
+      updates.take({ sessionUpdate: "usage_update", used: 1, size: 2, _meta: meta } as SessionUpdate);
+    told({ "_claude/rateLimit": { status: "rejected", resetsAt: 1_794_780_000 } });
+    told({ usage: { inputTokens: 1 } });
+    assert.deepEqual(updates.limit, { isReached: true, resetsAt: 1_794_780_000_000 });
+    told({ "_claude/rateLimit": { status: "allowed" } });
+    assert.deepEqual(updates.limit, { isReached: false, resetsAt: null });
+  });
+});

@@ -1,6 +1,8 @@
 import type { CompactionUpdate, ContentBlock, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
 import type { AgentUpdate, Replay } from "../port.ts";
 import type { OwnTool } from "./own-tool.ts";
+import { limitSeen } from "./limit.ts";
+import type { LimitSeen } from "./limit.ts";
 import { ToolCalls, isFields } from "./tool-call.ts";
 import type { Fields } from "./tool-call.ts";
 
@@ -20,6 +22,7 @@ export class Updates {
   #lastText = "";
   #costTotal = 0;
   #costBefore = 0;
+  #limit: LimitSeen | null = null;
   /** Of compactions under way, by their ids. */
   readonly #summaries = new Map<string, string>();
 
@@ -30,6 +33,11 @@ export class Updates {
 
   get isReplaying(): boolean {
     return this.#mode === "replay";
+  }
+
+  /** What was last told of the vendor's limits. */
+  get limit(): LimitSeen | null {
+    return this.#limit;
   }
 
   startReplay(): void {
@@ -94,6 +102,7 @@ export class Updates {
       case "compaction_update":
         return this.#compaction(update);
       case "usage_update":
+        this.#limit = limitSeen(update["_meta"]) ?? this.#limit;
         return this.#usage(update.cost, update["_meta"]?.["usage"]);
       case "session_info_update":
         return this.#info(update["_meta"]);

@@ -1,5 +1,6 @@
 import type { Usage } from "../../contract/index.ts";
 import { within } from "../acp/failure.ts";
+import { limitedUntil } from "../acp/limit.ts";
 import { isFields } from "../acp/tool-call.ts";
 import type { Fields } from "../acp/tool-call.ts";
 import type { AgentHandle, AgentUpdate, PromptEnd, Replay, StopReport } from "../port.ts";
@@ -158,5 +159,5 @@ function endOf({ last, usage }: Running): PromptEnd {
 }
 
 function failed(error: string): PromptEnd {
-  return { stopReason: "error", error, exit: null, usage: null };
+  return { stopReason: "error", error, exit: null, usage: null, limitedUntil: limitedUntil(error) };
 }

@@ -1,0 +1,202 @@
+import { describeError } from "./failure.ts";
+import { isFields } from "./tool-call.ts";
+
+/** What an agent has told of its vendor's limits in passing, before one of them was reached. */
+export interface LimitSeen {
+  readonly isReached: boolean;
+  readonly resetsAt: number | null;
+}
+
+/**
+ * When a vendor's usage limit is over, by its error's fields, by what the agent told before, or by
+ * its words; null where the error is none. A limit that does not say is tried again after a while.
+ * The answer is never in the past and never further away than a limit can be.
+ */
+export function limitedUntil(error: unknown, now = Date.now(), seen: LimitSeen | null = null): number | null {
+  const data = isFields(error) ? error["data"] : null;
+  const inData = isFields(data) ? limitInFields(data, now) : null;
+  if (inData !== null) return bounded(inData, now);
+  const text = plain(typeof error === "string" ? error : describeError(error));
+  const isInWords = LIMIT.test(text) && !NO_LIMIT.test(text);
+  if (!isInWords && !isNamed(data, seen)) return null;
+  const told = seen?.isReached === true ? seen.resetsAt : null;
+  const until = told ?? timeInWords(text, now) ?? seen?.resetsAt ?? null;
+  if (until === null && NEVER_OVER.test(text)) return null;
+  return bounded(until ?? now + UNTOLD_MS, now);
+}
+
+/** Claude's adapter tells of its limits beside the tokens; which one was reached it does not say in its error. */
+export function limitSeen(meta: unknown): LimitSeen | null {
+  const info = isFields(meta) ? meta["_claude/rateLimit"] : null;
+  if (!isFields(info)) return null;
+  const at = info["resetsAt"];
+  const resetsAt = typeof at === "number" ? inMilliseconds(at) : null;
+  return { isReached: info["status"] === "rejected", resetsAt };
+}
+
+function limitInFields(data: Readonly<Record<string, unknown>>, now: number): number | null {
+  const at = data["resetsAt"] ?? data["resets_at"];
+  if (typeof at === "number") return inMilliseconds(at);
+  const seconds = data["resetsInSeconds"] ?? data["resets_in_seconds"];
+  return typeof seconds === "number" ? now + seconds * 1000 : null;
+}
+
+function isNamed(data: unknown, seen: LimitSeen | null): boolean {
+  if (!isFields(data)) return false;
+  if (data["codexErrorInfo"] === "usageLimitExceeded") return true;
+  return data["errorKind"] === "rate_limit" && seen?.isReached === true;
+}
+
+/** Vendors count in seconds, sim in milliseconds. */
+function inMilliseconds(at: number): number {
+  return at < 100_000_000_000 ? at * 1000 : at;
+}
+
+function bounded(at: number, now: number): number {
+  if (!(at <= now + LONGEST_MS)) return now + UNTOLD_MS;
+  return at >= now ? Math.ceil(at) : now + SOON_MS;
+}
+
+/** A month and a day: the longest that any vendor counts. */
+const LONGEST_MS = 32 * 86_400_000;
+const UNTOLD_MS = 3_600_000;
+/** What is over already, or within this minute, is tried in a minute: no vendor tells seconds. */
+const SOON_MS = 60_000;
+
+/**
+ * Codex: "You've hit your usage limit. …", Claude: "You've hit your session limit · resets 3pm",
+ * "Claude AI usage limit reached|1794780000", Gemini: "Your quota will reset after 2h3m4s",
+ * OpenCode: "5-hour usage limit reached. It will reset in 2 hours".
+ */
+const LIMIT = new RegExp(
+  [
+    String.raw`\busage limit\b`,
+    String.raw`\bhit your [\w' -]{0,40}limit\b`,
+    String.raw`\b(?:session|hour|daily|weekly|monthly|spend|credit|opus|sonnet|fable|plan) limit reached\b`,
+    String.raw`\blimit will reset\b`,
+    String.raw`\bquota will reset\b`,
+    String.raw`\bexhausted your [\w-]{0,20} ?quota\b`,
+  ].join("|"),
+  "i",
+);
+/** Claude says of a busy server that it is "not your usage limit". */
+const NO_LIMIT = /\bnot your usage limit\b/i;
+/** Money does not come back by waiting, unless it is said when. */
+const NEVER_OVER = /\bspend limit\b|\bcredit limit\b/i;
+
+function plain(text: string): string {
+  return text.replaceAll(/[\u2018\u2019\u02bc]/g, "'").replaceAll(/\s+/g, " ");
+}
+
+function timeInWords(text: string, now: number): number | null {
+  const epoch = /\|(\d{10,13})\b/.exec(text)?.[1];
+  if (epoch !== undefined) return inMilliseconds(Number(epoch));
+  const wait = WAIT.exec(text)?.[1];
+  if (wait !== undefined) return now + durationOf(wait);
+  const moment = MOMENT.exec(text)?.groups;
+  return moment === undefined ? null : momentOf(moment, now);
+}
+
+const LEAD = String.raw`(?:try again|resets?|reset)`;
+const COUNT = String.raw`\d{1,6}(?:\.\d{1,9})? ?(?:days?|hours?|hrs?|minutes?|mins?|seconds?|secs?|[dhms])(?![a-z])`;
+const WAIT = new RegExp(`\\b${LEAD} (?:in|after) ((?:${COUNT}(?:, | and |,| )?){1,8})`, "i");
+
+function durationOf(text: string): number {
+  const parts = [...text.matchAll(/(\d+(?:\.\d+)?) ?([dhms])/gi)];
+  return parts.reduce((sum, [, count, unit]) => sum + Number(count) * (UNITS[unit!.toLowerCase()] ?? 0), 0);
+}
+
+const UNITS: Readonly<Record<string, number>> = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000 };
+
+const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+const DAY = String.raw`(?<month>${MONTHS.join("|")})[a-z]* (?<day>\d{1,2})(?:st|nd|rd|th)?(?:,? (?<year>\d{4}))?(?![\d:])`;
+const CLOCK = String.raw`(?<hour>\d{1,2})(?::(?<minute>\d{2}))?(?::\d{2})?(?: ?(?<half>[ap])\.?m\b\.?|(?<=:\d\d))`;
+const ZONE = String.raw`(?: ?\(?(?<zone>[A-Z][A-Za-z]+(?:/[\w+-]+){1,2}|UTC|GMT)\b)?`;
+/** "at 3:42 PM", "at Nov 17th, 2026 3:42 PM", "Nov 17, 3pm (Europe/Berlin)", "Aug 8"; an hour alone is none. */
+const MOMENT = new RegExp(
+  `\\b${LEAD} (?:at |on )?(?:${DAY}(?:,? (?:at )?${CLOCK})?|${CLOCK.replaceAll("(?<", "(?<only").replaceAll("(?<only=", "(?<=")})${ZONE}`,
+  "i",
+);
+
+function momentOf(found: Record<string, string | undefined>, now: number): number | null {
+  const zone = zoneOf(found["zone"]);
+  const hour = found["hour"] ?? found["onlyhour"];
+  const minute = found["minute"] ?? found["onlyminute"];
+  const time = clockOf(hour, minute, found["half"] ?? found["onlyhalf"]);
+  if (time === null) return null;
+  const today = wallOf(now, zone);
+  const { month: name, day, year } = found;
+  if (name === undefined) {
+    const at = [0, 1].map((days) => instantOf({ ...today, ...time, day: today.day + days }, zone));
+    return at.find((one) => one + SOON_MS > now) ?? null;
+  }
+  const month = MONTHS.indexOf(name.slice(0, 3).toLowerCase());
+  const date = { ...time, month, day: Number(day) };
+  if (year !== undefined) return instantOf({ ...date, year: Number(year) }, zone);
+  const at = [0, 1].map((years) => instantOf({ ...date, year: today.year + years }, zone));
+  return at.find((one) => one + SOON_MS > now) ?? null;
+}
+
+interface Wall {
+  readonly year: number;
+  /** From 0. */
+  readonly month: number;
+  readonly day: number;
+  readonly hour: number;
+  readonly minute: number;
+}
+
+/** A day without an hour begins at midnight. */
+function clockOf(
+  hour: string | undefined,
+  minute: string | undefined,
+  half: string | undefined,
+): Pick<Wall, "hour" | "minute"> | null {
+  const hours = Number(hour ?? 0);
+  const minutes = Number(minute ?? 0);
+  if (minutes > 59) return null;
+  if (half === undefined) return hours > 23 ? null : { hour: hours, minute: minutes };
+  if (hours < 1 || hours > 12) return null;
+  return { hour: (hours % 12) + (half.toLowerCase() === "p" ? 12 : 0), minute: minutes };
+}
+
+/** The machine's own where none is named, or one that nobody knows. */
+function zoneOf(name: string | undefined): string | undefined {
+  if (name === undefined) return undefined;
+  try {
+    return new Intl.DateTimeFormat("en-US", { timeZone: name }).resolvedOptions().timeZone;
+  } catch {
+    return undefined;
+  }
+}
+
+function wallOf(at: number, zone: string | undefined): Wall & { readonly second: number } {
+  const format = new Intl.DateTimeFormat("en-US", {
+    timeZone: zone,
+    hourCycle: "h23",
+    year: "numeric",
+    month: "numeric",
+    day: "numeric",
+    hour: "numeric",
+    minute: "numeric",
+    second: "numeric",
+  });
+  const parts = new Map(format.formatToParts(at).map(({ type, value }) => [type, Number(value)]));
+  const of = (type: Intl.DateTimeFormatPartTypes): number => parts.get(type) ?? 0;
+  const [month, second] = [of("month") - 1, of("second")];
+  return { year: of("year"), month, day: of("day"), hour: of("hour"), minute: of("minute"), second };
+}
+
+/** Asked twice, because the clocks may change between here and there. */
+function instantOf({ year, month, day, hour, minute }: Wall, zone: string | undefined): number {
+  const wall = Date.UTC(year, month, day, hour, minute);
+  const offsetAt = (at: number): number => {
+    const there = wallOf(at, zone);
+    return (
+      Date.UTC(there.year, there.month, there.day, there.hour, there.minute, there.second) -
+      Math.floor(at / 1000) * 1000
+    );
+  };
+  const near = wall - offsetAt(wall);
+  return wall - offsetAt(near);
+}
