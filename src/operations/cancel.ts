@@ -1,5 +1,6 @@
 import type { Caller, CancelOutput, InputOf } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
+import { isAtWork } from "../domain/imported.ts";
 import { cancelSubtree, detach as detachSession } from "../kernel/cancel.ts";
 import { callbackKey, endKey } from "../kernel/callback.ts";
 import { closeIfOver } from "../kernel/round.ts";
@@ -21,6 +22,7 @@ export async function cancel(
 ): Promise<CancelOutput> {
   const session = await resolve(deps, caller, input.id);
   await requireBelow(deps, caller, session);
+  refuseOthers(session);
   return input.turnOnly
     ? cancelTurn(deps, caller, session, input.reason ?? null)
     : cancelAll(deps, caller, session, input.reason ?? null);
@@ -45,6 +47,19 @@ export async function detach(
     return fresh;
   });
   return { session: await viewOne(deps, row) };
+}
+
+/** What was read from disk runs in its own agent, if it runs at all. */
+function refuseOthers(session: SessionRecord): void {
+  if (session.origin !== "imported") return;
+  const does = isAtWork(session.evidence.state)
+    ? `Stop it in ${session.agent} itself.`
+    : `It is not at work: ${session.evidence.reason}.`;
+  throw new Refusal(
+    "not_available",
+    `Session ${session.shortId} was read from disk: Kinfold does not run its process and cannot stop it. ${does}`,
+    { sessionId: session.id },
+  );
 }
 
 async function cancelAll(
@@ -73,13 +88,17 @@ async function cancelAll(
     deliveryId: result.taken?.deliveryId ?? null,
     left: [
       ...ends.left,
-      ...notOurs.map((each) => ({
+      ...notOurs.filter(mayRun).map((each) => ({
         sessionId: each.id,
         what: `${describe(each)} is ${each.origin}: Kinfold does not run its process`,
         pid: null,
       })),
     ],
   };
+}
+
+function mayRun({ origin, evidence, endedAt }: SessionRecord): boolean {
+  return origin === "imported" ? isAtWork(evidence.state) : endedAt === null;
 }
 
 /** The parent that asked knows by this reply that it was cancelled; what had come first is still told. */

@@ -78,7 +78,7 @@ export function refuseImported(session: { origin: string; shortId: string; agent
   if (session.origin !== "imported") return;
   throw new Refusal(
     "not_available",
-    `Session ${session.shortId} was read from disk: Kinfold does not run it, so nothing can be sent to it. Go on with it in ${session.agent} itself, or start a new session.`,
+    `Session ${session.shortId} was read from disk: Kinfold does not run it, so nothing can be sent to it and no limit holds it. Go on with it in ${session.agent} itself, or start a new session.`,
     { sessionId: session.shortId },
   );
 }

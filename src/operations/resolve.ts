@@ -16,20 +16,25 @@ export async function resolve(deps: OperationDeps, caller: Caller, ref: string):
   if (exact !== undefined) return exact;
   const byName = visible.filter((session) => session.name === ref);
   const named =
-    byName.find((session) => session.parentId === self?.id) ??
-    byName.find((session) => session.rootId === self?.rootId) ??
-    byName[0];
-  if (named !== undefined) return named;
-  if (visible.length === 1) return visible[0]!;
-  if (visible.length > 1) {
-    const ids = visible.map((session) => session.id);
-    throw new Refusal(
-      "ambiguous_reference",
-      `"${ref}" fits ${visible.length} sessions. Use a whole id: ${ids.join(", ")}.`,
-      { ids },
-    );
-  }
-  throw await unknown(deps, { self, sight, ref });
+    meant(byName.filter((session) => session.parentId === self?.id)) ??
+    meant(byName.filter((session) => session.rootId === self?.rootId)) ??
+    meant(byName);
+  const fitting = named ?? (visible.length === 0 ? null : visible);
+  if (fitting === null) throw await unknown(deps, { self, sight, ref });
+  if (fitting.length === 1) return fitting[0]!;
+  const ids = fitting.map((session) => session.id);
+  throw new Refusal(
+    "ambiguous_reference",
+    `"${ref}" fits ${fitting.length} sessions. Use an id: ${fitting.map(({ shortId }) => shortId).join(", ")}.`,
+    { ids },
+  );
+}
+
+/** Of those of one name the one at work; where none is, the newest. Null where there are none. */
+function meant(named: readonly SessionRecord[]): readonly SessionRecord[] | null {
+  if (named.length === 0) return null;
+  const open = named.filter(({ roundOpen, endedAt }) => roundOpen && endedAt === null);
+  return open.length > 0 ? open : named.slice(0, 1);
 }
 
 interface Wanted {

@@ -3,6 +3,7 @@ import { retryBudgets } from "../kernel/park.ts";
 import { closeIfOver } from "../kernel/round.ts";
 import type { SessionRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
+import { refuseImported } from "./history.ts";
 import { resolve } from "./resolve.ts";
 import { refuseTemplate } from "./start.ts";
 import { viewOne } from "./view.ts";
@@ -14,6 +15,7 @@ export async function update(
 ): Promise<OutputOf<"update">> {
   const session = await resolve(deps, caller, input.id);
   refuseTemplate(input.callback?.template ?? null);
+  if (input.limits !== undefined) refuseImported(session);
   const row = await deps.store.write(session.rootId, async (tx) => {
     const fresh = (await tx.sessions.byId(session.id)) ?? session;
     const now = deps.now();

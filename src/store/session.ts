@@ -244,11 +244,15 @@ function parkedIn(rootId: string): Sql {
 /** Ids are lower-case hexadecimal and dashes, so `g` is above every continuation of a prefix. */
 function byRef(ref: string, visible: Visible): Sql {
   const prefix = ref.toLowerCase();
-  const asPrefix = /^[0-9a-f-]{8,36}$/.test(prefix)
-    ? sql` OR (id >= ${prefix} AND id < ${`${prefix}g`}) OR short_id = ${prefix}`
+  const asId = /^[0-9a-f-]{8,36}$/.test(prefix)
+    ? sql` OR (id >= ${prefix} AND id < ${`${prefix}g`})`
     : NOTHING;
-  return sql`SELECT ${sessions.columns} FROM sessions WHERE (name = ${redact(ref)}${asPrefix}) AND ${within(visible)}
-    ORDER BY created_at DESC, id DESC LIMIT 10`;
+  const asShortId = /^[0-9a-f]{4,8}$/.test(prefix)
+    ? sql` OR (short_id >= ${prefix} AND short_id < ${`${prefix}g`})`
+    : NOTHING;
+  return sql`SELECT ${sessions.columns} FROM sessions
+    WHERE (name = ${redact(ref)}${asId}${asShortId}) AND ${within(visible)}
+    ORDER BY round_open DESC, created_at DESC, id DESC LIMIT 10`;
 }
 
 function listed(filter: SessionFilter): Sql {

@@ -24,7 +24,7 @@ async function isMeant(client: Client, call: Call, session: Session): Promise<bo
   if (call.flags.on("yes") || call.io.json || call.io.stdin.isTTY !== true || !call.io.tty) return true;
   const { sessions } = await client.tree({ id: session.id });
   const below = countBelow(session.id, sessions);
-  return below === 0 || (await confirm(call, `${labelOf(session)} and ${below} below it?`));
+  return below === 0 || (await confirm(call, `Stop ${labelOf(session)} and the ${below} below it?`));
 }
 
 function countBelow(id: string, sessions: readonly Session[]): number {
@@ -52,8 +52,9 @@ function report(session: Session, done: CancelOutput, call: Call): string[] {
       `${mark} ${done.cancelled ? `the running turn of ${label} was stopped` : `${label} had no running turn`}`,
       ...remains,
     ];
-  return [
-    `${mark} ${count(done.stopped, "session")} stopped, ${count(done.left.length, "process", "processes")} left`,
-    ...remains,
-  ];
+  if (done.stopped === 0 && remains.length === 0) return [`${label} had ended already: nothing to stop.`];
+  const left = `${count(done.left.length, "process", "processes")} left`;
+  if (!done.cancelled && done.stopped === 1)
+    return [`${mark} ${label} was not at work; it takes no more messages. ${left}`, ...remains];
+  return [`${mark} ${count(done.stopped, "session")} stopped, ${left}`, ...remains];
 }

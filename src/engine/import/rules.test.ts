@@ -146,9 +146,11 @@ describe("sessions that were read from disk", () => {
     const { id } = await home.byAgentId(S);
     await assert.rejects(home.client.prompt({ id, prompt: "go on" }), { code: "not_available" });
     await assert.rejects(home.client.spawn({ id, prompt: "help" }), { code: "not_available" });
-    const { cancelled, left } = await home.client.cancel({ id });
-    assert.equal(cancelled, false);
-    assert.match(left[0]?.what ?? "", /imported: Kinfold does not run its process/);
+    await assert.rejects(home.client.update({ id, limits: { usd: 3 } }), { code: "not_available" });
+    await assert.rejects(home.client.cancel({ id }), {
+      code: "not_available",
+      message: /does not run its process and cannot stop it\. It is not at work/,
+    });
     const { counts } = await home.client.health({});
     assert.equal(counts.open + counts.unseen + counts.running, 0);
   });
