@@ -19,6 +19,9 @@ export type Asked =
 export async function readCommandLine(argv: readonly string[], version: string): Promise<Asked> {
   let asked: Asked | null = null;
   let said = "";
+  const [first, about] = argv;
+  if (first === "help" && about !== undefined && !COMMANDS.some(({ name }) => name === about))
+    throw unknownWord(about);
   const program = buildProgram(version, (row, args, flags) => {
     asked = { kind: "run", row, args, flags };
   });

@@ -15,7 +15,10 @@ export async function promptOf(call: Call, words: readonly string[], example: st
       : "What shall it do? A text is missing.",
     {
       code: "empty_prompt",
-      next: [`Example: ${example}`, `From a file: ${example.replace(/"[^"]*"$/, "- < task.md")}`],
+      next: [
+        `Example: ${example}`,
+        ...(example.endsWith('"') ? [`From a file: ${example.replace(/"[^"]*"$/, "- < task.md")}`] : []),
+      ],
     },
   );
 }

@@ -79,6 +79,12 @@ async function answerWords(call: Call, asked: Asked, words: readonly string[]): 
         )
       : null;
   if (answers !== null) return { answers };
+  if (questions.length > 1 && words.length > 0) {
+    throw sayWhich(
+      asked,
+      `${labelOf(asked.session)} asks ${questions.length} things at once. Answer each by its id:`,
+    );
+  }
   const example = answerCommands({
     ...asked,
     kind: "Question",
@@ -92,6 +98,7 @@ async function answerWords(call: Call, asked: Asked, words: readonly string[]): 
 function pairsOf(words: readonly string[], ids: readonly string[]): Record<string, string> | null {
   const pairs = words.map((word) => /^([^=]+)=([\s\S]*)$/.exec(word));
   if (!pairs.every((pair) => pair !== null && ids.includes(pair[1] ?? ""))) return null;
+  if (!ids.every((id) => pairs.some((pair) => pair?.[1] === id))) return null;
   return Object.fromEntries(pairs.map((pair) => [pair?.[1] ?? "", pair?.[2] ?? ""]));
 }
 

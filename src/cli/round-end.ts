@@ -1,4 +1,5 @@
 import type { WaitOutput } from "../contract/index.ts";
+import { shortId } from "../contract/short-id.ts";
 import type { Call } from "./call.ts";
 import type { Client } from "./connection.ts";
 import { EXITS, type ExitName } from "./failure.ts";
@@ -11,17 +12,18 @@ export async function sayEnd(client: Client, call: Call, end: WaitOutput): Promi
     call.io.answer({ ...end, exit });
     return exit;
   }
-  const label = end.name === null ? end.sessionId.slice(-8) : oneLine(end.name);
+  const id = shortId(end.sessionId);
+  const label = end.name === null ? id : oneLine(end.name);
   if (end.result) call.io.line(harmless(end.result));
   if (isUnknown(end)) {
     call.io.note(
-      `"${label}" is not at work, and its files do not say how it ended. Look: kinfold show '${label}'`,
+      `"${label}" is not at work, and its files do not say how it ended. Look: kinfold show ${id}`,
     );
     return exit;
   }
   if (end.timedOut || end.outcome === null) {
     call.io.note(
-      `"${label}" is still at work; it goes on. Wait again: kinfold wait '${label}'   Stop it: kinfold cancel '${label}'`,
+      `"${label}" is still at work; it goes on. Wait again: kinfold wait ${id}   Stop it: kinfold cancel ${id}`,
     );
     return exit;
   }

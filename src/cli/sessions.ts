@@ -10,7 +10,7 @@ export async function findSession(client: Client, ref: string): Promise<Session>
     return (await client.get({ id: ref })).session;
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    if (error.code === "not_found") throw await unknownSession(client, ref);
+    if (error.code === "not_found") return await byTitle(client, ref);
     if (error.code === "ambiguous_reference") throw await ambiguous(client, ref, error);
     throw error;
   }
@@ -51,9 +51,25 @@ export function nameOf(session: Pick<Session, "name" | "shortId" | "title">): st
   return session.title === null ? session.shortId : `"${clip(oneLine(session.title), TITLE_MAX)}"`;
 }
 
-async function unknownSession(client: Client, ref: string): Promise<Failure> {
+/** A session without a name is called by its title in lists, so it is found by that. */
+async function byTitle(client: Client, ref: string): Promise<Session> {
   const { sessions } = await client.list({ limit: 500 });
-  const names = sessions.flatMap((session) => (session.name === null ? [] : [session.name]));
+  const titled = sessions.filter(({ name, title }) => {
+    const line = name !== null || title === null ? null : oneLine(title);
+    return line !== null && (line === ref || clip(line, TITLE_MAX) === ref);
+  });
+  const [only] = titled;
+  if (only !== undefined && titled.length === 1) return only;
+  if (only === undefined) throw unknownSession(sessions, ref);
+  throw new Failure("refused", `"${oneLine(ref)}" is the title of ${titled.length} sessions. Use an id:`, {
+    code: "ambiguous_reference",
+    details: { ids: titled.map(({ id }) => id) },
+    next: titled.slice(0, 8).map(whoLine),
+  });
+}
+
+function unknownSession(sessions: readonly Session[], ref: string): Failure {
+  const names = sessions.flatMap(({ name, title }) => name ?? title ?? []);
   const close = [
     ...nearest(ref, names),
     ...nearest(
@@ -81,12 +97,12 @@ async function ambiguous(client: Client, ref: string, refusal: Refusal): Promise
   return new Failure("refused", refusal.message, {
     code: refusal.code,
     details: refusal.details,
-    next: fits
-      .slice(0, 8)
-      .map(
-        (session) => `${session.shortId}  ${labelOf(session)}  ${session.agent}  in ${oneLine(session.cwd)}`,
-      ),
+    next: fits.slice(0, 8).map(whoLine),
   });
+}
+
+function whoLine(session: Session): string {
+  return `${session.shortId}  ${nameOf(session)}  ${session.agent}  in ${oneLine(session.cwd)}`;
 }
 
 const TITLE_MAX = 24;

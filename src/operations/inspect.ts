@@ -65,8 +65,12 @@ async function textOf(
 }
 
 /** What it was given, and what of that did not fit. */
+const NOT_OURS =
+  "It was read from disk: what it was given stands in its own transcript, and Kinfold gave it nothing.";
+
 async function inheritedText(deps: OperationDeps, session: SessionRecord): Promise<string> {
   const { read } = deps.store;
+  if (session.origin === "imported") return NOT_OURS;
   const [entry] = await read.entries.page(session.id, { after: -1, limit: 1 });
   if (entry?.kind !== "inherited") {
     return session.parentId === null

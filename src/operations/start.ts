@@ -303,6 +303,13 @@ export async function decideFolder(
   const isPrivate = deps.privateFolders.some((each) => isInside(real, each));
   const { roots } = deps.config;
   if (!isPrivate && (roots.length === 0 || roots.some((root) => isInside(real, root)))) return real;
+  if (asked === undefined && parent === null && isPrivate) {
+    throw new Refusal(
+      "cwd_not_allowed",
+      `Say where it works: "cwd" is missing, and the daemon's own folder is not for sessions.`,
+      { cwd: real, roots },
+    );
+  }
   const allowed = isPrivate ? "any folder but Kinfold's own home" : roots.join(", ");
   throw new Refusal("cwd_not_allowed", `No session may work in ${real}. Allowed: ${allowed}.`, {
     cwd: real,

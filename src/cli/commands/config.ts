@@ -1,9 +1,17 @@
 import { spawn } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
-import { type Loaded, loadConfig, prepareHome, problemLine, SETTINGS } from "../../config/index.ts";
+import path from "node:path";
+import {
+  ConfigError,
+  type Loaded,
+  loadConfig,
+  prepareHome,
+  problemLine,
+  SETTINGS,
+} from "../../config/index.ts";
 import type { Call } from "../call.ts";
-import { Failure } from "../failure.ts";
+import { EXITS, Failure } from "../failure.ts";
 import { gridLines } from "../grid.ts";
 import { homeOf } from "../home.ts";
 import { oneLine } from "../text.ts";
@@ -16,13 +24,28 @@ export async function run(call: Call): Promise<number | void> {
     return;
   }
   if (call.args[0] === "edit") return await edit(call);
-  const loaded = load(call);
+  const { loaded, isBroken } = loadOrExplain(call);
   if (call.io.json) {
     call.io.answer({ settings: loaded.sources, problems: loaded.problems });
-    return;
+    return isBroken ? EXITS.refused[0] : EXITS.done[0];
   }
   for (const line of settingLines(loaded, call)) call.io.line(line);
+  if (isBroken)
+    call.io.note("The configuration cannot be used; above are the defaults. Mend it: kinfold config edit");
   for (const problem of loaded.problems) call.io.note(problemLine(problem));
+  return isBroken ? EXITS.refused[0] : EXITS.done[0];
+}
+
+/** What is wrong with a file names the settings there are, so they are listed all the same, as they are without it. */
+function loadOrExplain(call: Call): { loaded: Loaded; isBroken: boolean } {
+  try {
+    return { loaded: load(call), isBroken: false };
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const nowhere = path.join(homeOf(call).home, "no", "such", "folder");
+    const without = loadConfig({ home: nowhere, cwd: nowhere, env: {}, flags: {} });
+    return { loaded: { ...without, problems: error.problems }, isBroken: true };
+  }
 }
 
 function load(call: Call): Loaded {

@@ -109,9 +109,20 @@ function noHitLines(found: SearchOutput, query: string, where: string): string[]
   }
   if (/(?:^|\s)path:/.test(query))
     lines.push("  path: is for files that a tool touched; without it the words are searched for.");
+  for (const [, field = ""] of query.matchAll(/(?:^|\s)-?([a-z]+):/gi)) {
+    if (!FIELDS.includes(field.toLowerCase()))
+      lines.push(
+        `  ${field}: is no filter, so it was searched for as a word. Filters: ${FIELDS.map((each) => `${each}:`).join(" ")}`,
+      );
+  }
+  if ((query.match(/"/g) ?? []).length % 2 === 1)
+    lines.push("  A quote was not closed: all behind it had to stand side by side.");
+  if (/(?:^|\s)agent:/i.test(query)) lines.push("  The agents' names: kinfold ls --all, or kinfold agents");
   if (lines.length === 1) lines.push("  Try fewer or other words, or the beginning of one: 'migrat*'.");
   return lines;
 }
+
+const FIELDS = ["agent", "author", "tool", "path", "before", "after", "tree", "sort"];
 
 /** Words are compared without case and accents, so what was typed may differ from what is named here. */
 function inPlaceOf(text: string, word: string, instead: string): string {

@@ -1,11 +1,11 @@
-import type { Entry, Receipt, Session, Turn } from "../../contract/index.ts";
-import { asksOf } from "../asking.ts";
+import type { Entry, Receipt, Session, Trigger, Turn } from "../../contract/index.ts";
+import { askLine, asksOf } from "../asking.ts";
 import type { Call } from "../call.ts";
 import { type Client, openConnection } from "../connection.ts";
 import { showEntry } from "../entry.ts";
 import { receiptLines } from "../receipt.ts";
 import { markSeen } from "../round-end.ts";
-import { findSession, labelOf } from "../sessions.ts";
+import { findSession, labelOf, nameOf } from "../sessions.ts";
 import { ago, clock, count, harmless, oneLine, tokens } from "../text.ts";
 import { entryLines } from "../transcript.ts";
 import { isOpen, stateWords, surroundings } from "../words.ts";
@@ -19,7 +19,7 @@ export async function run(call: Call): Promise<void> {
   if (entry !== undefined) return await showEntry(call, { client, session, index: entry });
   const facts = await factsOf(client, session);
   if (call.io.json) {
-    const { asks: _, ...answer } = facts;
+    const { asks: _, open: __, ...answer } = facts;
     call.io.answer(answer);
     return;
   }
@@ -34,16 +34,19 @@ interface Facts {
   readonly turns: readonly Turn[];
   readonly entries: readonly Entry[];
   readonly asks: ReadonlyMap<string, string>;
+  /** What it asks and nobody has answered. */
+  readonly open: readonly Trigger[];
 }
 
 async function factsOf(client: Client, session: Session): Promise<Facts> {
   const { id } = session;
-  const [tree, receipt, turns, entries, asks] = await Promise.all([
+  const [tree, receipt, turns, entries, asks, triggers] = await Promise.all([
     client.tree({ id }),
     client.receipt({ id }),
     client.turns({ id, limit: 5 }),
     client.entries({ id, limit: 12 }),
     asksOf(client),
+    client.triggers({ id }),
   ]);
   return {
     session,
@@ -52,8 +55,13 @@ async function factsOf(client: Client, session: Session): Promise<Facts> {
     turns: turns.turns,
     entries: entries.entries,
     asks,
+    open: triggers.triggers.filter(
+      ({ status, sessionId, type }) => status === "open" && sessionId === id && QUESTIONS.has(type),
+    ),
   };
 }
+
+const QUESTIONS: ReadonlySet<string> = new Set(["ask_user_question", "plan_review", "permission"]);
 
 function lines(facts: Facts, call: Call): string[] {
   const { session } = facts;
@@ -64,8 +72,8 @@ function lines(facts: Facts, call: Call): string[] {
   const agent = [session.agent, session.effective.agentVersion, session.model]
     .filter((word) => word !== null)
     .join(" ");
-  const head =
-    session.name === null ? session.shortId : `${labelOf(session)}  ${paint("soft", session.shortId)}`;
+  const called = session.name ?? session.title;
+  const head = called === null ? session.shortId : `${nameOf(session)}  ${paint("soft", session.shortId)}`;
   const isImported = session.origin === "imported";
   const done = isImported ? usedLines(session) : receiptLines(facts.receipt);
   const started = `${new Date(session.createdAt).toLocaleDateString("sv")} ${clock(session.createdAt)}`;
@@ -85,6 +93,8 @@ function lines(facts: Facts, call: Call): string[] {
     row("started", isImported ? started : `${started}, round ${session.round}${unread}`),
     ...done.map((line, i) => row(i === 0 ? (isImported ? "used" : "receipt") : "", line)),
   ];
+  for (const trigger of facts.open)
+    out.push(row("asks", `${askLine(trigger)}  ${paint("soft", `kinfold answer ${session.shortId} …`)}`));
   const failed = facts.turns[0];
   if (failed?.error) out.push(row("error", oneLine(failed.error)));
   return [...out, "", ...lastMessages(facts, call)];

@@ -68,8 +68,8 @@ function screen(connection: Connection, { agents, needs }: Facts, call: Call): s
       paint,
     ),
     withHint(
-      row("Finished", health.counts.unseen, health.counts.unseen === 0 ? "" : "not looked at yet", paint),
-      health.counts.unseen > 0 ? "kinfold ls --unseen" : "",
+      row("Finished", health.counts.unseen, finishedWords(health), paint),
+      health.counts.unseen > 0 ? "kinfold ls --unseen" : isFirst ? "" : "kinfold ls --all",
       call,
     ),
     ...packed(
@@ -85,6 +85,11 @@ function screen(connection: Connection, { agents, needs }: Facts, call: Call): s
   ];
   if (isFirst) lines.push("  No session yet. Look first: kinfold demo", "");
   return [...lines, ...hints(call)];
+}
+
+function finishedWords({ counts }: Health): string {
+  if (counts.unseen > 0) return "not looked at yet";
+  return counts.sessions === 0 ? "" : "that you have not looked at";
 }
 
 /** What only a person can move on, with the command that does it. */
