@@ -14,5 +14,5 @@ export function livenessOf(
     return { alive, doing, startedAt, how };
   }
   if (reader.listsLive?.(facts) !== true) return NOT_KNOWN_ALIVE;
-  return { ...NOT_KNOWN_ALIVE, alive: false, how: "no process of the agent works on it" };
+  return { ...NOT_KNOWN_ALIVE, alive: false, isAbsent: true, how: "no process of the agent works on it" };
 }

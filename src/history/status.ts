@@ -18,6 +18,10 @@ export interface Liveness {
   readonly doing: "busy" | "idle" | "waiting" | null;
   readonly startedAt: number | null;
   readonly how: string;
+  /** That there is none is known only from a list that does not name one. */
+  readonly isAbsent?: boolean;
+  /** And that list may have been read too early. */
+  readonly isTooEarly?: boolean;
 }
 
 export const NOT_KNOWN_ALIVE: Liveness = {
@@ -146,9 +150,7 @@ function byAbsence(evidence: SubagentEvidence): Judgement {
     return likely("pending", `${how} yet; ${root.how}`, at);
   }
   if (isLeft) return certain("orphaned", `${how}, and its parent has gone on without one`, at);
-  return root.alive === null
-    ? guess("orphaned", `${how}; ${root.how}`, at)
-    : certain("orphaned", `${how}; ${root.how}`, at);
+  return confidently(root)("orphaned", `${how}; ${root.how}`, at);
 }
 
 /** Its process is alive, is not a later one, and still waits for it. */
@@ -197,7 +199,12 @@ function bySessionEnding({ facts, live, seenWorking }: SessionEvidence): Judgeme
 function cutOff(live: Liveness, how: string, at: number | null): Judgement {
   const why =
     live.alive === true ? "the process that is alive now began later, or went on without it" : live.how;
-  return (live.alive === null ? guess : certain)("interrupted", `${how}; ${why}`, at);
+  return confidently(live)("interrupted", `${how}; ${why}`, at);
+}
+
+function confidently({ alive, isTooEarly }: Liveness): typeof certain {
+  if (alive === null) return guess;
+  return isTooEarly === true ? likely : certain;
 }
 
 /** A parent is not done while what it started in the background still runs. */

@@ -38,12 +38,22 @@ export function treesOf(sessions: readonly ReadSession[]): Tree[] {
 export function judgeTree(
   reader: Pick<HistoryReader, "listsLive">,
   tree: Tree,
-  known: { listed?: readonly LiveSession[]; seenWorking?: ReadonlyMap<string, string> } = {},
+  known: {
+    listed?: readonly LiveSession[];
+    seenWorking?: ReadonlyMap<string, string>;
+    /** It was written a moment ago, so that a process may not be listed yet. */
+    isRecent?: boolean;
+  } = {},
 ): Family {
   const facts = tree.root?.facts ?? tree.members[0]?.facts;
   const live =
     facts === undefined ? undefined : livenessOf(reader, rootFacts(tree, facts), known.listed ?? []);
-  return familyOf({ ...tree, live, seenWorking: known.seenWorking });
+  const isTooEarly = known.isRecent === true && live?.isAbsent === true;
+  return familyOf({
+    ...tree,
+    live: live === undefined ? undefined : { ...live, isTooEarly },
+    seenWorking: known.seenWorking,
+  });
 }
 
 /**

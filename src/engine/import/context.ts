@@ -1,9 +1,10 @@
 import type { HistoryProblem, HistoryScan } from "../../contract/index.ts";
 import { unbegun } from "../../domain/history-scan.ts";
-import type { HistoryReader, LiveSession, ProcessProbe } from "../../history/port.ts";
+import type { HistoryReader } from "../../history/port.ts";
 import type { judgeTree } from "../../history/trees.ts";
 import type { Catalog } from "./catalog.ts";
 import type { Link } from "./link.ts";
+import type { LiveList } from "./live-list.ts";
 import type { ImportOptions, StoreSide } from "./protocol.ts";
 
 /** A reader with the folders it looks into. */
@@ -21,7 +22,9 @@ export interface Context {
   readonly judge: typeof judgeTree;
   readonly live: LiveList;
   /** By key: when its file was last seen to grow. */
-  readonly grown: Map<string, number>;
+  readonly grown: Map<string, Growth>;
+  /** By family: what rests on nothing but that its agent lists no process for it, and may be too early. */
+  readonly doubted: Map<string, Doubt>;
   readonly progress: ProgressKeeper;
   readonly signal: AbortSignal;
   exclude: readonly string[];
@@ -29,37 +32,29 @@ export interface Context {
   asksAgain: boolean;
 }
 
+export interface Growth {
+  readonly at: number;
+  /** It was written after its agent's list of processes had none for it: somebody writes whom it does not list. */
+  readonly isUnlisted: boolean;
+}
+
+export interface Doubt {
+  readonly format: string;
+  /** As the agent's list names the session at the top. */
+  readonly rootId: string;
+  readonly until: number;
+}
+
 /** How long what was seen of a file says that somebody works on it. */
-const GROWN_MS = 5 * 60_000;
+export const GROWN_MS = 5 * 60_000;
 
 export function seenWorking({ grown }: Context, now: number): Map<string, string> {
   const seen = new Map<string, string>();
-  for (const [key, at] of grown) {
+  for (const [key, { at }] of grown) {
     if (now - at > GROWN_MS) grown.delete(key);
     else seen.set(key, "its file was seen to grow");
   }
   return seen;
-}
-
-/** What the agents' own lists say is alive, asked for at most so often. */
-export class LiveList {
-  readonly #probe: ProcessProbe;
-  readonly #freshMs: number;
-  readonly #kept = new Map<string, { at: number; listed: Promise<readonly LiveSession[]> }>();
-
-  constructor(probe: ProcessProbe, freshMs: number) {
-    this.#probe = probe;
-    this.#freshMs = freshMs;
-  }
-
-  of({ reader, roots }: Reading): Promise<readonly LiveSession[]> {
-    const kept = this.#kept.get(reader.format);
-    if (kept !== undefined && Date.now() - kept.at < this.#freshMs) return kept.listed;
-    const asking = Promise.all(roots.map((root) => reader.live(root, this.#probe)));
-    const listed = asking.then((lists) => lists.flat());
-    this.#kept.set(reader.format, { at: Date.now(), listed });
-    return listed;
-  }
 }
 
 const TELL_MS = 250;

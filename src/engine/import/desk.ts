@@ -1,6 +1,7 @@
 import path from "node:path";
 import { isOpen, type Member } from "./catalog.ts";
 import type { Context } from "./context.ts";
+import { noLongerDoubted } from "./live-list.ts";
 import { scan } from "./scan.ts";
 import { Watch } from "./watch.ts";
 import { Work } from "./work.ts";
@@ -255,9 +256,11 @@ export class Desk {
     if (Date.now() - this.#scannedAt >= restMs) this.#lookSoon();
   }
 
-  /** Only families that are said to work can have stopped. */
+  /** Only families that are said to work can have stopped, and only what is doubted can work after all. */
   async #probe(): Promise<void> {
     await this.#judgeOpen([]);
+    for (const familyKey of await noLongerDoubted(this.#context))
+      await this.#try(() => this.#work.judge(familyKey));
   }
 
   /** False where the store could not take it, which is told until it can. */

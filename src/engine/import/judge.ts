@@ -16,6 +16,8 @@ export interface JudgeInput {
   readonly listed: readonly LiveSession[];
   /** By key: why it is known to work at this moment. */
   readonly seenWorking: ReadonlyMap<string, string>;
+  /** It was written a moment ago: that no process is listed for it may be too early to be true. */
+  readonly isRecent: boolean;
 }
 
 export interface Verdict {
@@ -39,6 +41,7 @@ export function judgeFamily(input: JudgeInput): Map<string, Verdict> {
   const family = input.judge(input.reader, tree, {
     listed: input.listed,
     seenWorking: stillWorking(input, members, root),
+    isRecent: input.isRecent,
   });
   const missing = missingOf(family);
   const facts = new Map(members.map((member) => [member.key, member.facts]));

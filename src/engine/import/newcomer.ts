@@ -1,8 +1,9 @@
 import type { FoundSession, SessionFacts } from "../../history/port.ts";
 import type { NewHistory } from "../../store/port.ts";
 import type { Knowledge, Member } from "./catalog.ts";
-import { type Context, type Reading, seenWorking } from "./context.ts";
+import type { Context, Reading } from "./context.ts";
 import { sessionIdOf } from "./identity.ts";
+import { doubt, livenessIn } from "./live-list.ts";
 import { judgeFamily, placeIn, type Verdict } from "./judge.ts";
 import type { NewMember, OwnSession } from "./protocol.ts";
 import { newRow } from "./row.ts";
@@ -49,9 +50,9 @@ export async function addFamily(context: Context, news: FamilyNews): Promise<Mem
     reader: first.reading.reader,
     familyKey,
     known,
-    listed: await context.live.of(first.reading),
-    seenWorking: seenWorking(context, Date.now()),
+    ...(await livenessIn(context, { familyKey, known, reading: first.reading })),
   });
+  doubt(context, { familyKey, known, verdicts });
   const rows = newcomers.map((newcomer, i) =>
     newMember(context, newcomer, {
       member: members[i] as Member,

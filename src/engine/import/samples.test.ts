@@ -45,7 +45,9 @@ async function judgedDirectly(reader: HistoryReader, root: string) {
     found.map(async (each) => ({ found: each, state: (await readAll(reader, each)).state })),
   );
   const listed = await reader.live(root, systemProbe);
-  return treesOf(read).map((tree) => ({ tree, family: judgeTree(reader, tree, { listed }) }));
+  // The files were laid a moment ago.
+  const known = { listed, isRecent: true };
+  return treesOf(read).map((tree) => ({ tree, family: judgeTree(reader, tree, known) }));
 }
 
 describe("what agents left on disk, through the API", () => {

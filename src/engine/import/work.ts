@@ -1,9 +1,10 @@
 import type { ReadBatch } from "../../history/port.ts";
 import type { Knowledge, Member } from "./catalog.ts";
-import { type Context, type Reading, seenWorking } from "./context.ts";
+import type { Context, Reading } from "./context.ts";
 import { inlineKey, sessionIdOf } from "./identity.ts";
 import { judgeFamily, placeIn, type Verdict } from "./judge.ts";
 import { LinkError } from "./link.ts";
+import { doubt, livenessIn, noticeGrowth } from "./live-list.ts";
 import type { Lineage, MemberChange } from "./protocol.ts";
 import { Outbox } from "./outbox.ts";
 import { readMember, recordOf } from "./read.ts";
@@ -65,7 +66,7 @@ export class Work {
     member: Member,
     { known, isLive, outbox }: { known: Map<string, Knowledge>; isLive: boolean; outbox: Outbox },
   ): Promise<void> {
-    const { progress, grown, signal } = this.#context;
+    const { progress, signal } = this.#context;
     if (signal.aborted) return;
     const { stamp, readBytes } = member;
     const request = {
@@ -92,14 +93,16 @@ export class Work {
       return;
     }
     if (read !== null) known.set(member.key, read);
-    if (isLive && member.readBytes > readBytes) grown.set(member.key, Date.now());
+    if (isLive && member.readBytes > readBytes) {
+      await noticeGrowth(this.#context, member, { known, readBytes, reading: this.#readingOf(member) });
+    }
     const kept = { readStamp: stamp, readBytes: member.readBytes, problem: null };
     const record = { ...(read === null ? {} : recordOf(read)), ...kept };
     await outbox.change([{ ...at(member), record, session: null }]);
   }
 
   async #judge(familyKey: string, known: Map<string, Knowledge>, outbox: Outbox): Promise<void> {
-    const { catalog, judge, live } = this.#context;
+    const { catalog, judge } = this.#context;
     const [some] = catalog.family(familyKey);
     if (some === undefined) return;
     const reading = this.#readingOf(some);
@@ -108,9 +111,9 @@ export class Work {
       reader: reading.reader,
       familyKey,
       known,
-      listed: await live.of(reading),
-      seenWorking: seenWorking(this.#context, Date.now()),
+      ...(await livenessIn(this.#context, { familyKey, known, reading })),
     });
+    doubt(this.#context, { familyKey, known, verdicts });
     const changes: MemberChange[] = [];
     for (const [key, verdict] of verdicts) {
       const member = catalog.members.get(key) ?? (await this.#addInside(key, verdict, known));

@@ -4,9 +4,10 @@ import { historyReaders } from "../../history/index.ts";
 import { systemProbe } from "../../history/probe.ts";
 import { judgeTree } from "../../history/trees.ts";
 import { Catalog, countAll } from "./catalog.ts";
-import { type Context, LiveList, ProgressKeeper } from "./context.ts";
+import { type Context, ProgressKeeper } from "./context.ts";
 import { Desk } from "./desk.ts";
 import { Link } from "./link.ts";
+import { LiveList } from "./live-list.ts";
 import type { ImportOptions, ReaderSide, StoreSide } from "./protocol.ts";
 
 const port = parentPort;
@@ -42,6 +43,7 @@ const context: Context = {
   judge: judgeTree,
   live: new LiveList(systemProbe, options.probeMs / 2),
   grown: new Map(),
+  doubted: new Map(),
   progress: new ProgressKeeper(link, () => countAll(catalog, readings)),
   signal: ending.signal,
   exclude: options.exclude,
