@@ -37,6 +37,38 @@ it("live text that comes one character at a time shows no part of any secret", (
   }
 });
 
+const lines = secrets.find(({ kind }) => kind === "private key")!.text.split("\n");
+const [body, foot] = [lines.slice(1, -1), lines.at(-1) as string];
+/** A key as it stands in a file, in a diff, in what `grep` found, in an address and on a page. */
+const KEYS = [
+  ...["\n", "\r\n", "\n    ", "\n+", "\n-", "\n> ", "\nkey.pem:", "\nmy-key.pem-3-", "\nkey.pem:3:"].map(
+    (by) => lines.join(by),
+  ),
+  ...["%0A", "<br>", "<br/>", String.raw`\n`, String.raw`\n-`].map((by) => lines.join(by)),
+  // Without its first border.
+  ...["\n", "\n+", "\n-"].map((by) => [...body, foot].join(by)),
+];
+
+it("a private key is hidden wherever it stands, and live text of it that is cut anywhere shows none of it", () => {
+  for (const key of KEYS) {
+    const text = `$ cat it\n${key}\nand more words\n`;
+    const whole = redact(text);
+    for (const line of body) assert.ok(!whole.includes(line), JSON.stringify(whole));
+    assert.match(whole, /^\$ cat it\n.{0,2}\[redacted: private key\]\nand more words\n$/);
+    for (let cut = 0; cut <= text.length; cut++) {
+      const shown = live([text.slice(0, cut), text.slice(cut)]);
+      assert.equal(shown.join(""), whole, JSON.stringify([text.slice(0, cut), text.slice(cut)]));
+      for (const line of body) assert.ok(!shown[0]?.includes(line));
+    }
+    for (const size of [1, 2, 3, 7, 50]) {
+      const pieces = Array.from({ length: Math.ceil(text.length / size) }, (_, i) =>
+        text.slice(i * size, (i + 1) * size),
+      );
+      assert.equal(live(pieces).join(""), whole);
+    }
+  }
+});
+
 const word = fc.oneof(
   fc.constantFrom(...secrets.map(({ text }) => text)),
   fc.constantFrom(...sampleInnocents(3, 100)),

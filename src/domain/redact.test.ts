@@ -269,6 +269,9 @@ const REPEATED = [
   `${"QUJD".repeat(16)}\n`,
   "cookie: a=b; ",
   'password: "x ',
+  "PRIVATE KEY-----\nkey.pem-3-",
+  "PRIVATE KEY-----\n-QUJDQUJDQUJDQUJD\n",
+  "\nkey.pem:QUJD",
 ];
 
 it("a megabyte of anything takes time in proportion", { timeout: 240_000 }, () => {

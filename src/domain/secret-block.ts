@@ -5,11 +5,23 @@ const BORDER = /PRIVATE KEY(?: BLOCK)?(?:-{4,5}| ----)|Private-Lines: \d{1,4}/g;
 const HEAD = /-{2,5} ?BEGIN [A-Z0-9 ]{0,40}$/;
 const FOOT = /-{2,5} ?END [A-Z0-9 ]{0,40}$/;
 const BORDER_MAX = 64;
-/** What stands between two lines of a key: breaks, also written as `\n`; quotes of source code; numbers of lines. */
-const BETWEEN = /(?:\s|\\{1,4}[nrt]|["',;>|#*→]|\+(?=[\s"'])|\d{1,6}[\t→:|]){0,64}/y;
-const HEADERS = /(?:(?:\s|\\{1,4}[nr]){0,16}[A-Z][A-Za-z-]{2,30}: [^\n\\]{0,200}){0,12}/y;
+/** Breaks of lines, also as JSON, an address and a page write them. */
+const BREAK = String.raw`\s|\\{1,4}[nrt]|%0[AaDd]|<br\/?>`;
+/** What a diff and `grep` write before a line. */
+const MARGIN = String.raw`(?<=[\n\r]|\\[nr])(?!-{3,6} ?E)[\w./-]{0,128}[:-](?:\d{1,6}[:-])?`;
+/** Quotes of source code and of messages, numbers of lines. */
+const QUOTES = String.raw`["',;>|#*→]|\+(?=[\s"'])|\d{1,6}[\t→:|]`;
+/** What stands between two lines of a key: breaks, margins, quotes. */
+const BETWEEN = new RegExp(String.raw`(?:${BREAK}|${QUOTES}|${MARGIN}(?=[A-Za-z0-9+/=]{2})){0,64}`, "y");
+const HEADERS = new RegExp(
+  String.raw`(?:(?:${BREAK}){0,16}(?:\+|${MARGIN})?[A-Z][A-Za-z-]{2,30}: [^\n\\]{0,200}){0,12}`,
+  "y",
+);
 const LINE = /[A-Za-z0-9+/=]*/y;
-const END = /(?:\s|\\{1,4}[nrt]){0,64}-{4,5} ?END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?(?:-{4,5}| ----)/y;
+const END = new RegExp(
+  String.raw`(?:${BREAK}|${QUOTES}){0,64}(?:[\w./-]{0,128}[:+-](?:\d{1,6}[:-])?)?-{4,5} ?END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?(?:-{4,5}| ----)`,
+  "y",
+);
 /** A line of a key is longer than a word; only its last ones may be shorter. */
 const LINE_MIN = 16;
 const SHORT_MAX = 3;
@@ -40,7 +52,7 @@ export function keyBlocksIn(text: string, tail: Tail | null): Secret[] {
 }
 
 /** A border that has only begun, or the name of a header behind it. */
-const BEGUN = /-{2,5} ?(?:[A-Z][A-Z0-9 ]{0,60}-{0,5})?$|Private-Lines:? ?\d{0,4}$/;
+const BEGUN = /-{1,6} ?(?:[A-Z][A-Z0-9 ]{0,60}-{0,5})?$|Private-Lines:? ?\d{0,4}$/;
 
 /** Lines that the border of a key may still follow. */
 function holdBegun(text: string, tail: Tail, from: number): void {
@@ -60,8 +72,9 @@ interface Body {
   readonly isOpen: boolean;
 }
 
-/** What a key may go on with where the text ends: a break, its last border, its first header. */
-const GOES_ON = /^(?:\\{1,4}|-{1,5}[ A-Z0-9]{0,60}-{0,5})?$/;
+/** What a key may go on with where the text ends: a break, its last border, its first header; a line's margin. */
+const GOES_ON = /^(?:\\{1,4}|-{1,6}[ A-Z0-9]{0,60}-{0,5})?$/;
+const WORD_BEGUN = /^\S{1,200}(?:(?<=-) ?E[A-Z0-9 ]{0,60}-{0,5})?$/;
 const HEADER_BEGUN = /^[A-Z][A-Za-z-]{0,30}:? ?$/;
 
 function bodyAfter(text: string, start: number): Body {
@@ -76,6 +89,7 @@ function bodyAfter(text: string, start: number): Body {
     at = stick(LINE, text, line);
     const isOpen =
       GOES_ON.test(text.slice(at, at + 2 * BORDER_MAX)) ||
+      WORD_BEGUN.test(text.slice(line, line + 280)) ||
       (length === 0 && HEADER_BEGUN.test(text.slice(line, line + BORDER_MAX)));
     if (at === line) return { at: end, length, isOpen };
     short = at - line < LINE_MIN ? short + 1 : 0;
@@ -93,28 +107,30 @@ function bodyBefore(text: string, footStart: number, from: number): Body {
   let start = footStart;
   let length = 0;
   for (;;) {
-    const lineEnd = back(text, at, from, isBetween);
-    at = back(text, lineEnd, from, isLine);
+    let lineEnd = at;
+    while (lineEnd > from && isBetween(text, lineEnd - 1)) lineEnd -= 1;
+    at = lineEnd;
+    while (at > from && LINE_CODES.has(text.charCodeAt(at - 1))) at -= 1;
     const isShort = lineEnd - at < HEADLESS_MIN && at > from;
-    const isPart = at > from && !isBetween(text.charCodeAt(at - 1));
+    const isPart = at > from && !isBetween(text, at - 1);
     if (at === lineEnd || isPart || (isShort && length > 0)) return { at: start, length, isOpen: false };
     length += lineEnd - at;
     start = at;
   }
 }
 
-function back(text: string, end: number, from: number, is: (code: number) => boolean): number {
-  let at = end;
-  while (at > from && is(text.charCodeAt(at - 1))) at -= 1;
-  return at;
-}
-
 const BETWEEN_CODES = new Set([..." \t\n\r\"',;>|#*\\"].map((char) => char.charCodeAt(0)));
+const DIFF_CODES = new Set([43, 45]);
+const NEWLINE = 10;
 const LINE_CODES = new Set(
   [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="].map((char) => char.charCodeAt(0)),
 );
-const isBetween = (code: number): boolean => BETWEEN_CODES.has(code);
-const isLine = (code: number): boolean => LINE_CODES.has(code);
+
+/** A diff has one of its signs before each line. */
+function isBetween(text: string, at: number): boolean {
+  const code = text.charCodeAt(at);
+  return BETWEEN_CODES.has(code) || (DIFF_CODES.has(code) && text.charCodeAt(at - 1) === NEWLINE);
+}
 
 function stick(pattern: RegExp, text: string, at: number): number {
   return stickIf(pattern, text, at) ?? at;
