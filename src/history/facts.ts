@@ -81,6 +81,8 @@ export interface SpawnCall {
   result: CallResult | null;
   /** The session went on with something else after it, so a missing result will not come any more. */
   movedOn: boolean;
+  /** What was told of the work of all that it started, where it starts several. */
+  over?: Pick<ToldState, "state" | "how" | "at">;
 }
 
 export interface CallResult {

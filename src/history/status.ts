@@ -59,7 +59,12 @@ export interface SessionEvidence {
  */
 export function judgeSubagent(evidence: SubagentEvidence): Judgement {
   return (
-    byTold(evidence) ?? byResult(evidence) ?? bySight(evidence) ?? byEnding(evidence) ?? byAbsence(evidence)
+    byTold(evidence) ??
+    byResult(evidence) ??
+    byRun(evidence) ??
+    bySight(evidence) ??
+    byEnding(evidence) ??
+    byAbsence(evidence)
   );
 }
 
@@ -99,11 +104,26 @@ function byResult({ call, facts }: SubagentEvidence): Judgement | null {
   };
 }
 
+/** It was one of several that a call started, and their work together is over; its own end may stand in its file. */
+function byRun({ call, facts }: SubagentEvidence): Judgement | null {
+  const over = call?.many ? call.over : undefined;
+  if (over === undefined || over.state === "running" || !isFresh(over.at, facts) || hasEnd(facts))
+    return null;
+  const reason = `${over.how} says that the work it was part of is over`;
+  return over.state === "cancelled"
+    ? certain("cancelled", reason, over.at)
+    : likely("interrupted", reason, over.at);
+}
+
 /** A file also grows by its last row, and not every end is reported: an end that was written counts. */
 function bySight({ seenWorking, facts }: SubagentEvidence): Judgement | null {
-  const kind = facts?.ending.kind;
-  if (seenWorking === null || kind === "ended" || kind === "failed" || kind === "interrupted") return null;
+  if (seenWorking === null || hasEnd(facts) || (facts !== null && byNote(facts) !== null)) return null;
   return likely("running", seenWorking, facts?.lastAt ?? null);
+}
+
+function hasEnd(facts: SessionFacts | null): boolean {
+  const kind = facts?.ending.kind;
+  return kind === "ended" || kind === "failed" || kind === "interrupted";
 }
 
 function byEnding(evidence: SubagentEvidence): Judgement | null {
@@ -111,6 +131,8 @@ function byEnding(evidence: SubagentEvidence): Judgement | null {
   if (facts === null) return null;
   const { ending } = facts;
   const held = isHeld(evidence);
+  const noted = byNote(facts);
+  if (noted !== null) return noted;
   switch (ending.kind) {
     case "ended":
       return facts.finished || ending.confirmed
@@ -138,6 +160,20 @@ function byEnding(evidence: SubagentEvidence): Judgement | null {
         ? likely("pending", `${ending.how}; ${root.how}`, ending.at)
         : cutOff(root, ending.how, ending.at);
   }
+}
+
+/**
+ * Its own bookkeeping says that it is over, though its last row does not. That is noted of one that came
+ * to its end or failed, never of one that was stopped; but nobody takes it back when it is prompted again.
+ */
+function byNote(facts: SessionFacts): Judgement | null {
+  const { ending, finished, promptedAt, createdAt } = facts;
+  if (finished !== true || hasEnd(facts)) return null;
+  if (promptedAt !== null && createdAt !== null && promptedAt > createdAt) return null;
+  const reason = `its own bookkeeping says that it is over, and ${ending.how}`;
+  return ending.kind === "toolError"
+    ? { ...likely("failed", reason, ending.at), error: ending.error }
+    : likely("completed", reason, ending.at);
 }
 
 function byAbsence(evidence: SubagentEvidence): Judgement {

@@ -1,6 +1,6 @@
 import { basename, join } from "node:path";
 import { openBytes, readFully } from "../byte-file.ts";
-import type { SessionFacts } from "../facts.ts";
+import type { SessionFacts, ToldState } from "../facts.ts";
 import type { HistoryEntry } from "../port.ts";
 import { readSmall, readSmallObject } from "../small-file.ts";
 import { cut, oneLine, timeOf } from "../text.ts";
@@ -38,7 +38,10 @@ async function takeSidecar(facts: SessionFacts, path: string): Promise<void> {
 const JOURNAL_BYTES_MAX = 8 * 1024 * 1024;
 const SNAPSHOT_BYTES_MAX = 8 * 1024 * 1024;
 
-/** A run's journal has an event for each sub-agent's start and result; its snapshot names the task. */
+/**
+ * A run's journal has an event for each sub-agent's start and result; its snapshot is written when the
+ * run is over, names the task and says how it went.
+ */
 async function takeRun(facts: SessionFacts, folder: string, runId: string): Promise<void> {
   const [journalPath, snapshotPath] = runFiles(folder, runId);
   const snapshot = await readSmallObject(snapshotPath, SNAPSHOT_BYTES_MAX);
@@ -51,8 +54,33 @@ async function takeRun(facts: SessionFacts, folder: string, runId: string): Prom
       how: "its run is that of the workflow's call",
     };
   }
+  if (snapshot !== null) takeSnapshot(facts, snapshot);
   const journal = (await readSmall(journalPath, JOURNAL_BYTES_MAX)) ?? "";
   for (const line of journal.split("\n")) takeJournalLine(facts, line);
+}
+
+/** A run that is over has ended those of its sub-agents that had not come to their own end. */
+function takeSnapshot(facts: SessionFacts, snapshot: Readonly<Record<string, unknown>>): void {
+  const status = asText(snapshot["status"]) ?? "";
+  if (status === "running" || status === "pending") return;
+  const { kind } = facts.ending;
+  const hasEnd = kind === "ended" || kind === "failed" || kind === "interrupted";
+  const wasStopped = ["killed", "stopped", "cancelled", "aborted"].includes(status);
+  const at = timeOf(snapshot["endedAt"] ?? snapshot["completedAt"] ?? snapshot["timestamp"]);
+  tellOfRun(facts, {
+    agentId: facts.id,
+    callId: null,
+    state: wasStopped && !hasEnd ? "cancelled" : "unknown",
+    how: "the workflow's record of its end",
+    error: null,
+    at,
+    firstAt: at,
+  });
+}
+
+/** Of the journal and the snapshot the journal counts, which is about this sub-agent alone. */
+function tellOfRun(facts: SessionFacts, told: ToldState): void {
+  facts.told = [...facts.told.filter(({ agentId }) => agentId !== facts.id), told];
 }
 
 function takeJournalLine(facts: SessionFacts, line: string): void {
@@ -64,16 +92,15 @@ function takeJournalLine(facts: SessionFacts, line: string): void {
   if (!isOver) return;
   const error = asText(event["error"]);
   const at = timeOf(event["timestamp"] ?? event["at"]);
-  const told = {
+  tellOfRun(facts, {
     agentId: facts.id,
     callId: null,
-    state: error !== null || type === "failed" ? ("failed" as const) : ("completed" as const),
+    state: error !== null || type === "failed" ? "failed" : "completed",
     how: "the workflow's journal",
     error: error === null ? null : oneLine(error, 2000),
     at,
     firstAt: at,
-  };
-  facts.told = [...facts.told.filter(({ how }) => how !== told.how), told];
+  });
 }
 
 function parsed(line: string): Readonly<Record<string, unknown>> | null {

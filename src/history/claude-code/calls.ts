@@ -152,6 +152,8 @@ function toldByTool(line: Line, { structured, at }: ToolResult): void {
     return;
   }
   const stopped = asText(fields?.["task_id"]);
+  if (stopped !== null)
+    overAll(line, { taskId: stopped, callId: null }, { state: "cancelled", how: "TaskStop's answer", at });
   if (stopped !== null && fields?.["task_type"] === "local_agent") {
     told(line, {
       agentId: stopped,
@@ -168,6 +170,7 @@ function toldByTool(line: Line, { structured, at }: ToolResult): void {
 export function notified(line: Line, notice: TaskNotice, at: number | null): boolean {
   const isNew = !line.notes.notices.includes(notice.ref);
   const error = notice.error === null ? null : oneLine(notice.error, ERROR_MAX);
+  overAll(line, notice, { state: notice.state, how: "a task notification", at });
   told(line, {
     agentId: notice.taskId,
     callId: notice.callId,
@@ -181,6 +184,18 @@ export function notified(line: Line, notice: TaskNotice, at: number | null): boo
   if (line.notes.notices.length > 64) line.notes.notices.shift();
   line.facts.backgroundCount = Math.max(0, line.facts.backgroundCount - 1);
   return true;
+}
+
+/** A workflow is told of as a whole, under its task's or its call's id. */
+function overAll(
+  line: Line,
+  { taskId, callId }: Pick<TaskNotice, "taskId" | "callId">,
+  over: NonNullable<SpawnCall["over"]>,
+): void {
+  const call = line.facts.calls.findLast(
+    (other) => other.many && (other.callId === callId || other.taskIds.includes(taskId)),
+  );
+  if (call !== undefined) call.over = over;
 }
 
 /** The last wins, except that "it stopped" says less than how it stopped. */

@@ -233,7 +233,7 @@ describe("layouts", () => {
     const found = await family();
     assert.deepEqual(shapeOf(found).toSorted(), [
       `1 ${A} t1 completed certain`,
-      `1 ${B} t1 interrupted certain`,
+      `1 ${B} t1 interrupted likely`,
     ]);
     assert.equal(found.byCall.get("t1")?.length, 2);
   });

@@ -186,6 +186,67 @@ describe("a sub-agent its parent no longer waits for", () => {
   });
 });
 
+describe("the end of a sub-agent that does not stand in its file", () => {
+  const idle = { ...ALIVE, doing: "idle" as const };
+
+  it("stands in its sidecar: finished is over, unless it was prompted again", async () => {
+    const files = (own: Transcript) => ({
+      [MAIN]: main().spawns({ id: "t1", prompt: "Look at Y" }),
+      [at(A)]: own,
+      [at(A, "meta.json")]: sidecar("t1", { requestShape: "foreground", finished: true }),
+    });
+    for (const live of [ALIVE, DEAD]) {
+      await lay(root, files(child(A).says("half", null)));
+      assert.deepEqual(shapeOf(await only({ live })), [`1 ${A} t1 completed likely`]);
+    }
+    const seenWorking = new Map([[`claude-code:${S}/${A}`, "its file grew while it was watched"]]);
+    assert.deepEqual(shapeOf(await only({ seenWorking })), [`1 ${A} t1 completed likely`]);
+    await lay(root, files(child(A).says("Fine").user("And now Z").says("half", null)));
+    assert.deepEqual(shapeOf(await only({ live: ALIVE })), [`1 ${A} t1 running likely`]);
+  });
+
+  const run = `-w-app/${S}/subagents/workflows/wf_1`;
+  const workflow = (): Transcript =>
+    main()
+      .spawns({ id: "t1", prompt: "", tool: "Workflow", input: { name: "audit" } })
+      .result("t1", "Workflow launched\nTask ID: w9\nRun ID: wf_1")
+      .says("Launched")
+      .endsTurn({ pendingWorkflowCount: 1 });
+  const agents = {
+    [`${run}/agent-${A}.jsonl`]: child(A, "One").says("Fine"),
+    [`${run}/agent-${B}.jsonl`]: child(B, "Two").says("half", null),
+  };
+
+  it("stands in its workflow's record: whoever had not come to an end was stopped with it", async () => {
+    for (const [status, state] of [
+      ["killed", "cancelled certain"],
+      ["failed", "interrupted likely"],
+      ["completed", "interrupted likely"],
+      ["running", "running likely"],
+    ]) {
+      const snapshot = { taskId: "w9", workflowName: "audit", status };
+      await lay(root, { [MAIN]: workflow(), ...agents, [`-w-app/${S}/workflows/wf_1.json`]: snapshot });
+      assert.deepEqual(shapeOf(await only({ live: idle })).toSorted(), [
+        `1 ${A} t1 completed likely`,
+        `1 ${B} t1 ${state}`,
+      ]);
+    }
+  });
+
+  it("stands in its workflow's notification, which is about all its sub-agents", async () => {
+    for (const [status, state] of [
+      ["killed", "cancelled certain"],
+      ["failed", "interrupted likely"],
+    ] as const) {
+      const parent = workflow();
+      await lay(root, { [MAIN]: parent.beside(enqueued(parent, notice("w9", "t1", status))), ...agents });
+      const family = await only({ live: idle });
+      assert.deepEqual(shapeOf(family).toSorted(), [`1 ${A} t1 completed likely`, `1 ${B} t1 ${state}`]);
+      assert.equal(family.judgement?.state, "completed");
+    }
+  });
+});
+
 describe("background sub-agents", () => {
   const background = (): Transcript =>
     main()
