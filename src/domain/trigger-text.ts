@@ -131,7 +131,7 @@ export function renderAnswer(answer: {
   /** Not the user's own words. */
   isData: boolean;
 }): string {
-  const what = answer.type === "plan_review" ? "plan" : answer.type === "permission" ? "request" : "question";
+  const what = ASKED_WORDS[answer.type] ?? "trigger";
   const lines = [
     triggerLine(answer.deliveryId),
     `[Kinfold] The answer to your ${what} "${oneLine(answer.asked)}", by ${oneLine(answer.by, 60)}${answer.action === null ? "" : `: ${answer.action}`}.`,
@@ -142,6 +142,12 @@ export function renderAnswer(answer: {
   lines.push(nextAfter(answer.type, answer.action));
   return lines.join("\n");
 }
+
+const ASKED_WORDS: Readonly<Record<string, string>> = {
+  ask_user_question: "question",
+  plan_review: "plan",
+  permission: "request",
+};
 
 function nextAfter(type: string, action: string | null): string {
   if (type !== "plan_review") return "Go on with your work.";

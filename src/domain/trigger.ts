@@ -32,6 +32,11 @@ export function isBlocking(type: string): boolean {
   return (BLOCKING_TYPES as readonly string[]).includes(type);
 }
 
+/** An end and an error tell; they ask nothing. */
+export function needsNoAnswer(type: string): boolean {
+  return type === "session_complete" || type === "session_error";
+}
+
 /** What may be answered to a trigger of this type; null: free text. */
 export function actionsOf(type: string): readonly string[] {
   switch (type) {

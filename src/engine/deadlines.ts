@@ -35,7 +35,8 @@ export async function moveDeadlines(tx: Tx, triggers: readonly TriggerRecord[], 
 }
 
 function defaultOf(trigger: TriggerRecord, now: number): Answer {
-  const isPermission = trigger.type === "permission";
+  const asked = trigger.type === "escalate" ? trigger.payload["originalType"] : trigger.type;
+  const isPermission = asked === "permission";
   return {
     by: isPermission ? "nobody in time: denied" : "nobody in time: the stated default",
     callerId: null,

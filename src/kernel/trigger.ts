@@ -1,5 +1,5 @@
 import type { Answer } from "../contract/index.ts";
-import { deadlinesOf, isBlocking } from "../domain/trigger.ts";
+import { deadlinesOf, needsNoAnswer } from "../domain/trigger.ts";
 import { excerpt } from "../domain/excerpt.ts";
 import type { MessageRecord, SessionRecord, Tx, TriggerRecord } from "../store/port.ts";
 import { admit } from "./admit.ts";
@@ -102,12 +102,18 @@ export async function closeTrigger(
   if (origin === null) return true;
   const asker = await tx.sessions.byId(origin.sessionId);
   if (asker === null || asker.endedAt !== null) return true;
-  if (answer !== null && isBlocking(origin.type) && origin.fence === null) {
-    await admitAnswer(tx, asker, origin, { answer, now });
-  }
+  if (answer !== null && hasHearer(origin)) await admitAnswer(tx, asker, origin, { answer, now });
   tx.wake(asker.id);
   await closeIfOver(tx, asker.id, now);
   return true;
+}
+
+/**
+ * Whether an answer becomes a message to the asker. A vendor's own request hears it in its process, an end
+ * and an error ask nothing, and what came from outside stands in the row of the session it went to.
+ */
+function hasHearer({ type, fence, sessionId, toId }: TriggerRecord): boolean {
+  return fence === null && !needsNoAnswer(type) && toId !== sessionId;
 }
 
 /** Requests of a process that is gone: nobody could hear the answer. */

@@ -3,7 +3,7 @@ import { Refusal } from "../contract/refusal.ts";
 import { shortId } from "../contract/short-id.ts";
 import { redact, redactDeep } from "../domain/redact.ts";
 import { oneLine } from "../domain/text.ts";
-import { actionsOf, answerProblem } from "../domain/trigger.ts";
+import { actionsOf, answerProblem, needsNoAnswer } from "../domain/trigger.ts";
 import { admit } from "../kernel/admit.ts";
 import { cancelSubtree } from "../kernel/cancel.ts";
 import { newTrigger } from "../kernel/new-trigger.ts";
@@ -27,6 +27,7 @@ export async function respond(
     answers: input.answers ?? null,
   };
   const type = await typeOf(deps, trigger);
+  refuseUnheard(type, trigger, { asker, isOwn: asker.id === caller.id });
   const problem = answerProblem(type, given);
   if (problem !== null) throw new Refusal("bad_answer", problem, { type, actions: actionsOf(type) });
   await requireAuthority(deps, caller, type, given.action);
@@ -36,6 +37,8 @@ export async function respond(
     await refuseGone(tx, caller);
     const fresh = (await tx.triggers.byId(trigger.id)) ?? trigger;
     if (fresh.status !== "open") throw tooLate(fresh);
+    const current = await tx.sessions.byId(asker.id);
+    if (current?.endedAt != null && type !== "session_complete") throw endedBefore(asker);
     if (type === "session_complete") return finishChild(tx, fresh, { asker, answer, caller, now });
     await closeTrigger(tx, fresh, { status: "answered", answer, now });
     if (type === "plan_review" && given.action === "cancel") await stopTurnOf(tx, asker, answer, now);
@@ -58,8 +61,9 @@ export async function escalate(
     await refuseGone(tx, caller);
     const fresh = (await tx.triggers.byId(trigger.id)) ?? trigger;
     if (fresh.status !== "open") throw tooLate(fresh);
-    if (actionsOf(fresh.type).includes("ack")) {
-      throw new Refusal("bad_answer", "An end needs no decision. Tell the user in your own words instead.");
+    if (needsNoAnswer(fresh.type) || fresh.toId === fresh.sessionId) {
+      const what = NEEDS_NONE[fresh.type] ?? "What was fired from outside";
+      throw new Refusal("bad_answer", `${what} needs no decision. Tell the user in your own words instead.`);
     }
     const open = await tx.triggers.open({ sessionId: asker.id });
     const earlier = open.find((each) => each.originalId === fresh.id);
@@ -159,10 +163,43 @@ async function requireAsker(
     throw new Refusal("unknown_trigger", "No session that you can see asks this.");
   }
   if (caller.kind !== "session" || (await isBelow(deps.store.read, asker, caller.id))) return asker;
+  if (trigger.toId === caller.id && asker.id === caller.id) return asker;
   throw new Refusal(
     "not_a_child",
     `${describe(asker)} is not below you: its triggers are not yours to answer.`,
   );
+}
+
+/** What nobody would hear is not accepted: its sender is outside, or it tells and asks nothing. */
+function refuseUnheard(
+  type: string,
+  trigger: TriggerRecord,
+  of: { asker: SessionRecord; isOwn: boolean },
+): void {
+  const { asker, isOwn } = of;
+  const write = `tell_child("${asker.shortId}", …)`;
+  if (type === "session_error") {
+    throw new Refusal(
+      "bad_answer",
+      `An error needs no answer: ${describe(asker)} goes on by itself or its end comes to you. To write to it use ${write}; if its work is not needed any more, cancel_session.`,
+      { type },
+    );
+  }
+  if (trigger.toId !== trigger.sessionId) return;
+  throw new Refusal(
+    "bad_answer",
+    `"${oneLine(type, 60)}" was fired at ${isOwn ? "you" : describe(asker)} from outside, and nobody there hears an answer. ${isOwn ? "Act on it as your task requires." : `To write to the session itself use ${write}.`}`,
+    { type },
+  );
+}
+
+const NEEDS_NONE: Readonly<Record<string, string>> = {
+  session_complete: "An end",
+  session_error: "An error",
+};
+
+function endedBefore(asker: SessionRecord): Refusal {
+  return new Refusal("session_ended", `${describe(asker)} has ended and hears no answer any more.`);
 }
 
 /** A parent may allow only what it may itself do unasked; everything else goes to the person. */

@@ -1,0 +1,108 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import type { Caller } from "../contract/index.ts";
+import { raiseError } from "../kernel/park.ts";
+import type { MessageRecord } from "../store/port.ts";
+import { openWorld, PERSON, type World } from "./random-trees.spec.ts";
+
+let world: World;
+before(async () => {
+  world = await openWorld();
+});
+after(() => world.close());
+
+type Me = Caller & { kind: "session" };
+
+async function me(id: string): Promise<Me> {
+  const { rootId, fence } = await world.session(id);
+  return { kind: "session", id, rootId, fence };
+}
+
+/** A parent and its child, each in a turn. */
+async function family(): Promise<{ parent: string; child: string }> {
+  const { session } = await world.ask("create", PERSON, { prompt: "x", cwd: world.folder });
+  await world.take(session.id);
+  const made = await world.ask("spawn", await me(session.id), { id: session.id, prompt: "y", name: "kid" });
+  await world.take(made.session.id);
+  return { parent: session.id, child: made.session.id };
+}
+
+const queued = (id: string): Promise<MessageRecord[]> => world.store.read.messages.ofSession(id, ["queued"]);
+
+/** Steering waits for an engine, and none runs here. */
+const fire = (caller: Caller, what: { id: string; type: string; payload: object }) =>
+  world.ask("fire", caller, { ...what, payload: { ...what.payload }, deliverAs: "followUp" });
+
+/** The turn of a session ends, and the next message is taken: what its agent then reads. */
+async function nextTurn(id: string): Promise<string | null> {
+  const { rootId } = await world.session(id);
+  await world.store.write(rootId, async (tx) => {
+    const turn = (await tx.turns.running(id))!;
+    await tx.turns.patchRunning(turn.id, turn.fence, { status: "completed", settledAt: Date.now() });
+  });
+  return (await world.take(id))?.text ?? null;
+}
+
+describe("an answer to what a child fired", () => {
+  it("is a message to the child, as every answer is to its asker", async () => {
+    const { parent, child } = await family();
+    const fired = await fire(await me(child), {
+      id: "parent",
+      type: "progress",
+      payload: { a: 1 },
+    });
+    await world.ask("respond", await me(parent), { id: fired.triggerId, response: "use approach B" });
+    const [answer] = await queued(child);
+    assert.equal(answer?.kind, "answer");
+    assert.match((await nextTurn(child)) ?? "", /answer to your trigger "progress"[^]*use approach B/);
+  });
+
+  it("reaches it through an escalation too", async () => {
+    const { parent, child } = await family();
+    const fired = await fire(await me(child), { id: "parent", type: "need-key", payload: {} });
+    const { trigger } = await world.ask("escalate", await me(parent), { id: fired.triggerId });
+    await world.ask("respond", PERSON, { id: trigger.id, response: "key 7" });
+    assert.deepEqual(
+      (await queued(child)).map((each) => each.metadata["triggerId"]),
+      [fired.triggerId],
+    );
+  });
+
+  it("is refused where the child has ended and nobody hears it", async () => {
+    const { parent, child } = await family();
+    const fired = await fire(await me(child), { id: "parent", type: "progress", payload: {} });
+    await world.ask("cancel", PERSON, { id: child });
+    const refusal = await world.refused("respond", await me(parent), { id: fired.triggerId, response: "b" });
+    assert.equal(refusal?.code, "already_answered");
+  });
+});
+
+describe("what asks nothing or nobody can hear", () => {
+  it("is refused an answer where it was fired from outside, with what to do instead", async () => {
+    const { parent, child } = await family();
+    const fired = await fire(PERSON, { id: child, type: "ci.done", payload: {} });
+    const answer = { id: fired.triggerId, response: "thanks" };
+    const above = await world.refused("respond", await me(parent), answer);
+    assert.equal(above?.code, "bad_answer");
+    assert.match(above.message, /from outside.*tell_child/);
+    const self = await world.refused("respond", await me(child), answer);
+    assert.equal(self?.code, "bad_answer");
+    assert.match(self.message, /fired at you from outside/);
+    assert.equal(
+      (await world.refused("escalate", await me(child), { id: fired.triggerId }))?.code,
+      "bad_answer",
+    );
+  });
+
+  it("is refused an answer where it is an error, with what to do instead", async () => {
+    const { parent, child } = await family();
+    const { rootId } = await world.session(child);
+    const error = await world.store.write(rootId, async (tx) =>
+      raiseError(tx, (await tx.sessions.byId(child))!, { error: "down", kind: "provider" }, Date.now()),
+    );
+    const refusal = await world.refused("respond", await me(parent), { id: error.id, response: "try again" });
+    assert.equal(refusal?.code, "bad_answer");
+    assert.match(refusal.message, /needs no answer.*tell_child/);
+    assert.equal((await world.refused("escalate", await me(parent), { id: error.id }))?.code, "bad_answer");
+  });
+});
