@@ -2,6 +2,7 @@ import { z } from "zod";
 import { EntryAuthor, EntryKind } from "./entry.ts";
 import { SessionRef } from "./id.ts";
 import { Session } from "./session.ts";
+import { Attention } from "./wait.ts";
 
 export const InspectInput = z.strictObject({
   id: SessionRef,
@@ -110,6 +111,7 @@ export const SubagentOutput = z.object({
       text: z.string().describe("its block, or why it was refused"),
     }),
   ),
+  needsYou: z.array(Attention).describe("what was asked meanwhile; the reply comes early for it"),
   isOver: z.boolean(),
   cursor: z.string().nullable().describe("for wait_session, where the client's limit came first"),
   taken: z.array(z.string()),

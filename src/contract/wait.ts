@@ -27,7 +27,7 @@ export const WaitChildrenInput = z.strictObject({
   ids: z.array(SessionRef).max(64).optional().describe("default: all open children"),
   until: z.union([z.enum(["any", "all"]), z.number().int().min(1)]).default("any"),
   timeoutMs: z.number().int().max(86_400_000).optional().describe("0: just look"),
-  cursor: z.string().max(200).optional(),
+  cursor: z.string().max(2_000).optional(),
   capMs: z.number().int().min(0).default(45_000).describe("the longest the caller's client allows"),
   sourceForm: z.boolean().default(false).describe("one session_id, as in the source design"),
 });
@@ -46,18 +46,20 @@ export const ChildEnd = z.object({
 });
 export type ChildEnd = z.infer<typeof ChildEnd>;
 
+/** What asks the one who waits, or makes its wait vain. */
+export const Attention = z.object({
+  sessionId: z.string(),
+  name: z.string().nullable(),
+  what: z.string().describe("the trigger's text, with the id to answer it by"),
+  type: z.string().describe("of the trigger; `session_error` wants no answer"),
+  triggerId: z.string(),
+  deliveryId: z.string(),
+});
+export type Attention = z.infer<typeof Attention>;
+
 export const WaitChildrenOutput = z.object({
   done: z.array(ChildEnd),
-  needsYou: z.array(
-    z.object({
-      sessionId: z.string(),
-      name: z.string().nullable(),
-      what: z.string().describe("the trigger's text, with the id to answer it by"),
-      type: z.string().describe("of the trigger; `session_error` wants no answer"),
-      triggerId: z.string(),
-      deliveryId: z.string(),
-    }),
-  ),
+  needsYou: z.array(Attention),
   working: z.array(
     z.object({ sessionId: z.string(), shortId: z.string(), name: z.string().nullable(), doing: z.string() }),
   ),

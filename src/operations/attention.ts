@@ -1,4 +1,4 @@
-import type { Caller, WaitChildrenOutput } from "../contract/index.ts";
+import type { Attention as Asked, Caller } from "../contract/index.ts";
 import { shortId } from "../contract/short-id.ts";
 import { parkedError } from "../kernel/park.ts";
 import { triggerBody } from "../kernel/trigger-body.ts";
@@ -7,7 +7,7 @@ import { carrierOf } from "./carrying.ts";
 import type { OperationDeps } from "./deps.ts";
 import { isBelow } from "./resolve.ts";
 
-export type Attention = WaitChildrenOutput["needsYou"][number] & { takenId: string | null };
+export type Attention = Asked & { takenId: string | null };
 
 /** What asks the caller from below these sessions and has not been shown to this wait before. */
 export async function asking(

@@ -309,7 +309,7 @@ describe("what another session wrote cannot be more than data", () => {
       } as const;
       assertHonest(
         subagentReply(
-          { results: [result], isOver: false, cursor: "w1", taken: [] },
+          { results: [result], needsYou: [], isOver: false, cursor: "w1", taken: [] },
           { unread: 0, isWakeable: true },
         ),
       );

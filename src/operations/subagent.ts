@@ -1,10 +1,12 @@
 import type { Caller, InputOf, SpawnOutput, SubagentOutput } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
+import { shortId } from "../contract/short-id.ts";
 import type { ChainStep } from "../kernel/chain.ts";
 import { newId } from "../kernel/id.ts";
 import type { SessionRecord } from "../store/port.ts";
-import { asking } from "./attention.ts";
+import { asking, takeAttention } from "./attention.ts";
 import { blocking } from "./blocking.ts";
+import { stepsOf } from "./chain-step.ts";
 import type { OperationDeps } from "./deps.ts";
 import type { Call } from "./port.ts";
 import { callerSession } from "./resolve.ts";
@@ -35,34 +37,49 @@ export async function subagent(
   const firsts = begun.flatMap((each) => (typeof each === "string" ? [] : [each.session.id]));
   if (firsts.length === 0) throw new Refusal("invalid_input", `No task could be started: ${begun.join(" ")}`);
   const look = async (): Promise<SessionRecord[] | null> => {
-    const now = await current(deps, self, input.mode === "chain" ? chainId : null, firsts);
+    const now = await stepsOf(deps, firsts);
     if (now.every((each) => !each.roundOpen)) return now;
     // A question, a parked child: the caller is needed, or waits in vain.
-    const ids = now.map((each) => each.id);
-    return (await asking(deps, self, { ids, shown: [] })).length > 0 ? now : null;
+    return (await asking(deps, self, { ids: idsOf(now), shown: [] })).length > 0 ? now : null;
   };
   const found = await blocking(deps, self, look, { timeMs: input.capMs, signal: call.signal });
-  const rows = found ?? (await current(deps, self, input.mode === "chain" ? chainId : null, firsts));
-  const over = rows.filter((each) => !each.roundOpen);
-  const ends = await takeEnds(deps, caller, self, over);
+  const rows = found ?? (await stepsOf(deps, firsts));
+  const ends = await takeEnds(
+    deps,
+    caller,
+    self,
+    rows.filter((each) => !each.roundOpen),
+  );
+  const asked = await asking(deps, self, { ids: idsOf(rows), shown: [] });
+  const needsYou = await takeAttention(deps, caller, self, asked);
+  const toResult = resultsBy(ends);
+  const results =
+    input.mode === "chain"
+      ? rows.map((row) => toResult(row, input.tasks.map((task) => task.task).join(" → ")))
+      : inOrder(input.tasks, begun, rows, toResult);
+  const open = idsOf(rows.filter((each) => each.roundOpen));
+  const shown = needsYou.map((each) => shortId(each.triggerId));
+  return {
+    results,
+    needsYou,
+    isOver: open.length === 0,
+    cursor: open.length === 0 ? null : encodeCursor({ ids: open, misses: 0, shown }),
+    taken: [...ends, ...needsYou].flatMap((each) => each.takenId ?? []),
+  };
+}
+
+function idsOf(rows: readonly SessionRecord[]): string[] {
+  return rows.map((each) => each.id);
+}
+
+function resultsBy(ends: Awaited<ReturnType<typeof takeEnds>>): (row: SessionRecord, task: string) => Result {
   const endOf = new Map(ends.map((end) => [end.sessionId, end]));
-  const toResult = (row: SessionRecord, task: string): Result => {
+  return (row, task) => {
     const end = endOf.get(row.id);
     const base = { sessionId: row.id, shortId: row.shortId, task };
     return end === undefined
       ? { ...base, outcome: "working", text: `${row.evidence.reason}` }
       : { ...base, outcome: end.outcome, text: end.block };
-  };
-  const results =
-    input.mode === "chain"
-      ? rows.map((row) => toResult(row, input.tasks.map((task) => task.task).join(" → ")))
-      : inOrder(input.tasks, begun, rows, toResult);
-  const open = rows.filter((each) => each.roundOpen).map((each) => each.id);
-  return {
-    results,
-    isOver: open.length === 0,
-    cursor: open.length === 0 ? null : encodeCursor({ ids: open, misses: 0, shown: [] }),
-    taken: ends.flatMap((end) => end.takenId ?? []),
   };
 }
 
@@ -115,20 +132,4 @@ async function beginChain(
   const input = { id: self.id, prompt: task, profile, agent };
   const chain = { chain: steps, chainId: order.chainId };
   return spawn(deps, caller, input as InputOf<"spawn">, { ...order.call, callId: null, chain });
-}
-
-/** The children waited for, as they are now; of a chain, the step it has come to. */
-async function current(
-  deps: OperationDeps,
-  self: SessionRecord,
-  chainId: string | null,
-  ids: readonly string[],
-): Promise<SessionRecord[]> {
-  if (chainId !== null) {
-    const children = await deps.store.read.sessions.children(self.id);
-    const last = children.findLast((child) => child.spawnConfig["chainId"] === chainId);
-    return last === undefined ? [] : [last];
-  }
-  const rows = await Promise.all(ids.map((id) => deps.store.read.sessions.byId(id)));
-  return rows.filter((row) => row !== null);
 }

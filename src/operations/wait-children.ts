@@ -9,6 +9,7 @@ import { newDeliveryId } from "../kernel/id.ts";
 import type { SessionRecord, Tx } from "../store/port.ts";
 import { blocking } from "./blocking.ts";
 import { carrierOf } from "./carrying.ts";
+import { stepsOf } from "./chain-step.ts";
 import { asking, takeAttention } from "./attention.ts";
 import type { OperationDeps } from "./deps.ts";
 import type { Call } from "./port.ts";
@@ -39,14 +40,14 @@ export async function waitChildren(
   const started = performance.now();
   const look = async (): Promise<Split | null> => {
     const split = await splitByEnd(deps, ids);
-    if (enough(input.until, split.over.length, ids.length)) return split;
-    return (await asking(deps, self, { ids, shown: cursor.shown })).length > 0 ? split : null;
+    if (enough(input.until, split.over.length, split.ids.length)) return split;
+    return (await asking(deps, self, { ids: split.ids, shown: cursor.shown })).length > 0 ? split : null;
   };
   const found = await blocking(deps, self, look, { timeMs, signal: call.signal });
-  const { over, working } = found ?? (await splitByEnd(deps, ids));
+  const { over, working, ids: waited } = found ?? (await splitByEnd(deps, ids));
   if (call.signal.aborted) throw new Refusal("shutting_down", "The caller has gone.");
   const done = await takeEnds(deps, caller, self, over);
-  const fresh = await asking(deps, self, { ids, shown: cursor.shown });
+  const fresh = await asking(deps, self, { ids: waited, shown: cursor.shown });
   const needsYou = await takeAttention(deps, caller, self, fresh);
   deps.reached("wait.taken");
   const timedOut = found === null;
@@ -210,6 +211,7 @@ async function describeWork(
 }
 
 interface Split {
+  readonly ids: readonly string[];
   readonly over: readonly SessionRecord[];
   readonly working: readonly SessionRecord[];
 }
@@ -218,13 +220,12 @@ interface Split {
 async function splitByEnd(deps: OperationDeps, ids: readonly string[]): Promise<Split> {
   const over: SessionRecord[] = [];
   const working: SessionRecord[] = [];
-  for (const id of ids) {
-    const session = await deps.store.read.sessions.byId(id);
-    if (session === null) continue;
+  const steps = await stepsOf(deps, ids);
+  for (const session of steps) {
     const hasEnd = isOver(session) && !(await isStopping(deps.store.read, session, deps.now()));
     (hasEnd ? over : working).push(session);
   }
-  return { over, working };
+  return { ids: steps.map((each) => each.id), over, working };
 }
 
 function isOver(session: SessionRecord): boolean {

@@ -4,6 +4,8 @@ import { Refusal } from "../contract/refusal.ts";
 /** A wait shorter than this is a model that meant seconds. */
 const SHORTEST_MS = 10_000;
 const PATIENT_AFTER = 2;
+/** What an older one has shown is long answered. */
+const SHOWN_MAX = 64;
 
 export interface WaitCursor {
   readonly ids: string[];
@@ -14,7 +16,8 @@ export interface WaitCursor {
 }
 
 export function encodeCursor(cursor: WaitCursor): string {
-  const shown = cursor.shown.length === 0 ? "" : `~${cursor.shown.join(".")}`;
+  const newest = cursor.shown.slice(-SHOWN_MAX);
+  const shown = newest.length === 0 ? "" : `~${newest.join(".")}`;
   return `w${cursor.misses}.${cursor.ids.map((id) => id.slice(-8)).join(".")}${shown}`;
 }
 

@@ -149,12 +149,12 @@ describe("subagent", () => {
       text: "limit_children: 8 of 8.",
     });
     const text = subagentReply(
-      { results: [result(1), refused, result(3)], isOver: true, cursor: null, taken: [] },
+      { results: [result(1), refused, result(3)], needsYou: [], isOver: true, cursor: null, taken: [] },
       { unread: 0, isWakeable: true },
     );
     assert.equal(
       text.split("\n")[0],
-      '{"results":[{"session_id":"00000001","outcome":"completed"},{"session_id":null,"outcome":"refused"},{"session_id":"00000003","outcome":"completed"}],"over":true,"cursor":null,"unread":0}',
+      '{"results":[{"session_id":"00000001","outcome":"completed"},{"session_id":null,"outcome":"refused"},{"session_id":"00000003","outcome":"completed"}],"needs_you":[],"over":true,"cursor":null,"unread":0}',
     );
     const order = ['1. "task 1" (00000001):', '2. "task 2": REFUSED: limit_children: 8 of 8.', '3. "task 3"'];
     assert.deepEqual(
@@ -169,7 +169,7 @@ describe("subagent", () => {
 
   test("beyond the client's limit it says how to go on, to whom cannot be woken as well", () => {
     const working = result(1, { outcome: "working", text: "npm test" });
-    const output = { results: [working], isOver: false, cursor: "w0.1", taken: [] };
+    const output = { results: [working], needsYou: [], isOver: false, cursor: "w0.1", taken: [] };
     assert.match(
       subagentReply(output, { unread: 0, isWakeable: true }),
       /^1\. "task 1" \(00000001\): working, npm test$[^]*the rest comes to you as messages.*wait_session with cursor "w0\.1"\.$/m,
@@ -187,7 +187,7 @@ describe("subagent", () => {
       }),
     );
     const text = subagentReply(
-      { results, isOver: true, cursor: null, taken: [] },
+      { results, needsYou: [], isOver: true, cursor: null, taken: [] },
       { unread: 0, isWakeable: true },
     );
     assert.ok(Buffer.byteLength(text) <= REPLY_BYTES_MAX);

@@ -1,5 +1,7 @@
 import type { SubagentOutput } from "../contract/index.ts";
+import { shortId } from "../contract/short-id.ts";
 import { reply } from "./mcp-reply.ts";
+import { answerCalls } from "./mcp-wait.ts";
 import { fitBlock, oneLine, shareOf } from "./mcp-words.ts";
 
 type Result = SubagentOutput["results"][number];
@@ -11,17 +13,19 @@ export interface SubagentReplyOptions {
 
 /** Results in the order asked, failures beside successes; beyond the client's limit, how to go on. */
 export function subagentReply(output: SubagentOutput, options: SubagentReplyOptions): string {
-  const { results, cursor } = output;
+  const { results, needsYou, cursor } = output;
   const head = {
-    results: results.map(({ shortId, outcome }) => ({ session_id: shortId, outcome })),
+    results: results.map(({ shortId: id, outcome }) => ({ session_id: id, outcome })),
+    needs_you: needsYou.map((item) => shortId(item.sessionId)),
     over: output.isOver,
     cursor,
     unread: options.unread,
   };
-  const share = shareOf(results.length);
+  const share = shareOf(results.length + needsYou.length);
   return reply(
     head,
     ...results.map((result, index) => block(result, index, share)),
+    ...needsYou.map((item) => `${fitBlock(item.what, share, `get_session("${shortId(item.sessionId)}")`)}\n`),
     nextLine(output, options),
   );
 }
@@ -47,6 +51,13 @@ function nextLine(output: SubagentOutput, { isWakeable }: SubagentReplyOptions):
   const once = isTold ? "These results will not be sent to you again." : "";
   if (output.isOver) return once;
   const again = `wait_session with cursor "${output.cursor}"`;
+  const asked = answerCalls(output.needsYou);
+  if (asked !== "") {
+    const rest = isWakeable
+      ? `The rest comes to you as messages; only if you cannot go on without it: ${again}.`
+      : `Before you end your turn: ${again}.`;
+    return `Next: ${asked}. ${rest} ${once}`.trim();
+  }
   const next = isWakeable
     ? `Still working; the rest comes to you as messages: go on or end your turn. Only if you cannot: ${again}.`
     : `Still working. Go on with other work; before you end your turn: ${again}.`;

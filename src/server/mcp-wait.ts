@@ -64,10 +64,8 @@ function workingLine(output: WaitChildrenOutput): string {
 
 function nextLine(output: WaitChildrenOutput, isWakeable: boolean): string {
   const fresh = output.done.filter((end) => !end.delivered).length;
-  const answers = output.needsYou
-    .filter((item) => item.type !== "session_error")
-    .map(({ deliveryId: id }) => `respond_to_trigger("${id}", …) or escalate_trigger("${id}")`);
-  const next = answers.length === 0 ? "" : `Next: ${answers.join("; ")}.`;
+  const answers = answerCalls(output.needsYou);
+  const next = answers === "" ? "" : `Next: ${answers}.`;
   if (fresh > 0) {
     const once = fresh === 1 ? "This result will" : "These results will";
     return `${next} ${once} not be sent to you again.`.trim();
@@ -77,6 +75,14 @@ function nextLine(output: WaitChildrenOutput, isWakeable: boolean): string {
   return isWakeable
     ? `Next: go on with other work or end your turn; results come to you as messages. Only if you cannot: ${again}.`
     : `Next: go on with other work; before you end your turn: ${again}.`;
+}
+
+/** How each of those that want an answer gets one. */
+export function answerCalls(asked: WaitChildrenOutput["needsYou"]): string {
+  return asked
+    .filter((item) => item.type !== "session_error")
+    .map(({ deliveryId: id }) => `respond_to_trigger("${id}", …) or escalate_trigger("${id}")`)
+    .join("; ");
 }
 
 /** The source design's answer: the last assistant message itself, fenced as data under its delivery id. */
