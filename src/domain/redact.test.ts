@@ -286,6 +286,39 @@ it("a megabyte of anything takes time in proportion", { timeout: 240_000 }, () =
   assert.equal(redact(border("BEGIN") + " ".repeat(1_000_000)).length, 1_000_027);
 });
 
+it("what is written behind a mark is hidden with it", () => {
+  for (const text of [
+    "DB_PASSWORD=[redacted: pw]hunter2",
+    "password: [redacted: password]hunter2",
+    'password: "[redacted: pw]hunter2"',
+    'password: "[redacted: pw] hunter2 hunter3"',
+    "Authorization: Bearer [redacted: credential]hunter2hunter2",
+    "postgres://bob:[redacted: password]hunter2@localhost/app",
+    "https://[redacted: token]:hunter2@example.com/",
+    "--token=[redacted: token]hunter2",
+  ]) {
+    const shown = redact(text);
+    assert.ok(!shown.includes("hunter"), shown);
+    assert.equal(redact(shown), shown);
+  }
+  for (const text of [
+    "DB_PASSWORD=[redacted: password] npm start",
+    "?token=[redacted: token]&page=2",
+    '{"password":"[redacted: password]","n":1}',
+    "https://[redacted: token]@example.com/",
+    "postgres://bob:[redacted: password]@localhost/app",
+    "Authorization: Bearer [redacted: credential], and more",
+  ])
+    assert.equal(redact(text), text);
+});
+
+it("a rule about a secret is none: its name begins with no", () => {
+  for (const name of ["no-password", "no-api-token", "NO_SECRET", "noPassword", "no-no-password"]) {
+    assert.equal(redactNamed(name, "never print it"), "never print it");
+    assert.equal(redact(`${name}: rotate2daily`), `${name}: rotate2daily`);
+  }
+});
+
 describe("a value", () => {
   it("loses the secrets of all its strings, by their keys too", () => {
     const shown = redactDeep({

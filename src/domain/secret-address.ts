@@ -24,7 +24,7 @@ export function passwordsInAddresses(text: string): Secret[] {
 }
 
 /** What one session wrote reaches another with every at sign behind a backslash, in JSON behind two. */
-const AUTHORITY = /(?:[^\s"'`<>/?#,\\]|\\{1,2}@){0,512}/y;
+const AUTHORITY = /(?:\[redacted: [a-z0-9 .]{1,32}\]|[^\s"'`<>/?#,\\]|\\{1,2}@){0,512}/y;
 const ADDRESS = /[^\s"'`<>?#,\\@]{0,256}@/y;
 
 /** Where the user and the password end: at the last `@` before the host. */
@@ -42,7 +42,7 @@ function userEnd(text: string, start: number, isDatabase: boolean): number | nul
 }
 
 function secretOf(user: string, isWeb: boolean): { at: number; kind: string } | null {
-  const colon = user.indexOf(":");
+  const colon = user.replaceAll(/\[redacted:/g, "[redacted ").indexOf(":");
   if (colon !== -1) {
     return isPlaceholder(user.slice(colon + 1)) ? null : { at: colon + 1, kind: "password" };
   }

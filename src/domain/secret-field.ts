@@ -1,6 +1,5 @@
 import {
   hasFigure,
-  isHidden,
   isPlaceholder,
   isSecretValue,
   looksLikeKey,
@@ -64,7 +63,7 @@ function nameAt(text: string, hint: number): Name {
 function behind(text: string, name: Name, at: Looking): Secret | null {
   const { known, tail } = at;
   const header = /(?:^|[-_.])(authorization|cookie)$/i.exec(name.text)?.[1]?.toLowerCase();
-  if (header !== undefined) return headerValue(text, name, { header, tail });
+  if (header !== undefined) return headerValue(text, name, { header, known, tail });
   const named = nameSays(name.text) ?? signature(text, name);
   if (named === null) return null;
   const field = fieldBehind(text, name, { named, known, tail });
@@ -172,11 +171,10 @@ function valueAt(
   how: { known: Spans; spelled?: boolean; isLine?: boolean },
 ): Field | null {
   const { known, spelled = false } = how;
-  if (isHidden(text.slice(at, at + 16))) return null;
   const quote = /^[bru]?(\\{0,3}["'`])/.exec(text.slice(at, at + 5));
   if (quote !== null) {
     const start = at + quote[0].length;
-    const end = isHidden(text.slice(start, start + 16)) ? start : closing(text, start, quote[1] as string);
+    const end = closing(text, start, quote[1] as string);
     return end > start ? { start, end, quoted: true, spelled } : null;
   }
   const line = how.isLine === true ? runOver(text, at, { known, ends: isSpace }) : at;
@@ -242,12 +240,12 @@ const PAIRS = /(?:[\w.$-]{1,64}=[^\s;"'`\\]*(?:; ?|$)){0,64}[\w.$-]{1,64}=[^\s;"
 const WORD_MAX = 256;
 
 /** `Authorization: Bearer …` keeps its scheme; of `Cookie: …` nothing is kept. */
-function headerValue(text: string, name: Name, at: { header: string; tail: Tail | null }): Secret | null {
+function headerValue(text: string, name: Name, at: Looking & { header: string }): Secret | null {
   const separator = separatorBehind(text, name.end);
   if (separator === null) return null;
   const quote = /^\\{0,3}["'`]/.exec(text.slice(separator.value, separator.value + 4))?.[0] ?? "";
   const start = separator.value + quote.length;
-  return at.header === "cookie" ? cookies(text, start, at.tail) : credential(text, start, at.tail);
+  return at.header === "cookie" ? cookies(text, start, at.tail) : credential(text, start, at);
 }
 
 function cookies(text: string, start: number, tail: Tail | null): Secret | null {
@@ -260,21 +258,26 @@ function cookies(text: string, start: number, tail: Tail | null): Secret | null 
   return isHidden ? { start, end, kind: "cookie" } : null;
 }
 
-function credential(text: string, start: number, tail: Tail | null): Secret | null {
+function credential(text: string, start: number, { known, tail }: Looking): Secret | null {
   const line = stick(WHOLE_LINE, text, start);
   if (line > start) {
     const end = stick(LINE, text, line);
     if (end === text.length) tail?.hold(line);
     const value = text.slice(line, end);
-    return isHidden(value) || isPlaceholder(value) || !hasFigure(value)
+    return value.startsWith("[redacted: ") || isPlaceholder(value) || !hasFigure(value)
       ? null
       : { start: line, end, kind: "credential" };
   }
   const at = stick(ONE_WORD, text, start);
+  const hidden = known.covering(at);
+  if (hidden?.start === at) {
+    const isForged = hidden.kind === null && /[A-Za-z0-9]/.test(text[hidden.end] ?? "");
+    return isForged ? { start: at, end: stick(WORD, text, hidden.end), kind: "credential" } : null;
+  }
   const short = stick(SHORT, text, at);
   if (short - at > WORD_MAX) return { start: at, end: stick(WORD, text, at), kind: "credential" };
   const word = text.slice(at, short);
-  if (isHidden(word) || isPlaceholder(word) || /^[A-Za-z_$][\w$]*[.([]|\$\{|\{\{/.test(word)) return null;
+  if (isPlaceholder(word) || /^[A-Za-z_$][\w$]*[.([]|\$\{|\{\{/.test(word)) return null;
   const isKey = at > start && word.length >= 6 && (hasFigure(word) || word.length >= 16);
   return isKey || looksLikeKey(word, 16) ? { start: at, end: short, kind: "credential" } : null;
 }

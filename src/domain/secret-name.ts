@@ -34,7 +34,8 @@ export function nameSays(name: string): Named | null {
   const isLoud = name === name.toUpperCase();
   const words = (name.match(WORDS) ?? []).map((word) => word.toLowerCase());
   const last = words.at(-1);
-  if (last === undefined) return null;
+  // `no-password` is a rule about one.
+  if (last === undefined || words.includes("no")) return null;
   const before = words.at(-2);
   if (SECRET.test(last) || RUN_TOGETHER.test(last)) return { sure: "secret", kind: "password" };
   if (SECRET_BEHIND.test(last)) {
@@ -50,7 +51,6 @@ export function nameSays(name: string): Named | null {
     const opens = isLoud ? !KEY_HARMLESS.test(before) : KEY_OPENS.test(before);
     return opens ? { sure: words.includes("secret") ? "secret" : "key", kind: "key" } : null;
   }
-  if (words.includes("no")) return null;
   if (/^(?:credential|credentials|auth|authorization|jwt|pat)$/.test(last))
     return { sure: "key", kind: "credential" };
   return null;
@@ -87,10 +87,13 @@ export interface Place {
   readonly next: "end" | "word" | "code";
 }
 
+/** What was hidden before; a mark that something is written behind may be forged, and hides nothing. */
+const MARKS = /\[redacted: [a-z0-9 .]{1,32}\]/g;
+
 /** Whether the value that stands behind such a name is to be hidden. */
 export function isSecretValue(named: Named, value: string, place: Place): boolean {
-  const text = value.trim();
-  if (text.length < 3 || isPlaceholder(text) || isHidden(text)) return false;
+  const text = (value.includes("[redacted: ") ? value.replaceAll(MARKS, "") : value).trim();
+  if (text.length < 3 || isPlaceholder(text)) return false;
   if (text.length > CODE_MAX) return named.sure === "secret" || !/\s/.test(text);
   if (TYPE.test(text) || ADDRESS.test(text) || isWordyPath(text)) return false;
   if (place.quoted ? /\$\{|\{\{/.test(text) : isCode(text, place)) return false;
@@ -103,11 +106,6 @@ export function isSecretValue(named: Named, value: string, place: Place): boolea
     return isWord || looksLikeKey(text, 20);
   }
   return text.length >= (place.next === "word" ? 6 : 4);
-}
-
-/** It was hidden before, with whatever belonged to it. */
-export function isHidden(text: string): boolean {
-  return text.startsWith("[redacted: ");
 }
 
 function isCode(text: string, place: Place): boolean {
