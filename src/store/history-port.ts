@@ -11,6 +11,8 @@ export interface HistoryReads {
   statusesOf(familyKey: string): Promise<HistoryStatus[]>;
   /** What a scan has to compare with, by number. */
   known(node: string, page: { after: number; limit: number }): Promise<HistoryKnown[]>;
+  /** The refs of the entries a session has, in ascending order; those of what we said ourselves are left out. */
+  refs(no: number, page: { after: number; limit: number }): Promise<number[]>;
   /** Those that could not be read, or not all of them, by path. */
   problems(node: string, limit: number): Promise<HistoryRecord[]>;
   /** The folders sessions worked in, with how many of which kind. */
@@ -32,7 +34,10 @@ export interface FolderCount {
   readonly lastActivityAt: number;
 }
 
-/** An entry from a file: its body is JSON, capped and redacted, and its ref a number below 2^53. */
+/**
+ * An entry from a file: its body is JSON, capped and redacted, and its ref a number between 0 and 2^53, or a
+ * negative one for what the file does not say itself.
+ */
 export interface ReadyEntry {
   readonly ref: number;
   readonly author: EntryAuthor;

@@ -72,6 +72,11 @@ export function historyReads(q: Query): HistoryReads {
         WHERE h.no > ${after} AND h.node = ${node} ORDER BY h.no LIMIT ${limit}`);
       return rows.map(knownOf);
     },
+    async refs(no, { after, limit }) {
+      const rows = await q.all(sql`SELECT ref FROM history_refs
+        WHERE no = ${no} AND ref > ${after} ORDER BY ref LIMIT ${limit}`);
+      return rows.map(([ref]) => ref as number);
+    },
     problems: (node, limit) =>
       many(sql`SELECT ${columns} FROM history_sessions
         WHERE node = ${node} AND (problem IS NOT NULL OR bad_count > 0) ORDER BY path, no LIMIT ${limit}`),

@@ -3,6 +3,7 @@ import type { ReadyEntry } from "../../store/port.ts";
 import { type Knowledge, type Member, stateOf } from "./catalog.ts";
 import type { Outbox } from "./outbox.ts";
 import type { Lineage } from "./protocol.ts";
+import type { Replaced } from "./replaced.ts";
 import { leftBehindEntry, READ_TEXT_MAX, readyEntry } from "./ready.ts";
 import { redactFacts } from "./row.ts";
 
@@ -15,6 +16,7 @@ export interface ReadRequest {
   /** The session that entries of a sub-agent inside this file belong to; made when there is none. */
   readonly inside: (agentId: string, batch: ReadBatch) => Promise<Member>;
   readonly lineage: (member: Member) => Lineage;
+  readonly replaced: Replaced;
   readonly onBytes: (bytesRead: number) => void;
 }
 
@@ -120,9 +122,11 @@ class Sender {
       const isSubagent = left.inlineId !== null || batch.state.facts.isSubagent;
       of(left.inlineId).push(leftBehindEntry(left, isSubagent, now));
     }
+    if (batch.reset) this.#request.replaced.begin(member.key);
     for (const [inlineId, entries] of bySession) {
       const target = inlineId === null ? member : await this.#request.inside(inlineId, batch);
-      if (target.kind === "imported") await this.#send(target, entries);
+      if (target.kind !== "imported") continue;
+      await this.#send(target, await this.#request.replaced.told(member.key, target, entries));
     }
   }
 

@@ -23,7 +23,16 @@ export function leftBehindEntry(left: LeftBehind, isSubagent: boolean, at: numbe
   const where =
     left.afterRef === null ? "Everything before this" : "What stands before this, back to an earlier point,";
   const text = redact(`${where} is no longer on the agent's own path: ${left.reason}`);
-  const ref = refNumber(`left behind ${left.afterRef} ${left.beforeRef} ${left.reason}`);
+  const ref = -1 - refNumber(`left behind ${left.afterRef} ${left.beforeRef} ${left.reason}`);
+  return { ref, author: "daemon", kind: "notice", isSubagent, at, body: JSON.stringify({ text }) };
+}
+
+/** A file was replaced by one that says something else from here on. */
+export function replacedEntry(voidCount: number, next: ReadyEntry): ReadyEntry {
+  const what = voidCount === 1 ? "One entry" : `${voidCount} entries`;
+  const text = `${what} before this ${voidCount === 1 ? "is" : "are"} no longer in the agent's file, which was replaced.`;
+  const { isSubagent, at } = next;
+  const ref = -1 - next.ref;
   return { ref, author: "daemon", kind: "notice", isSubagent, at, body: JSON.stringify({ text }) };
 }
 

@@ -8,6 +8,7 @@ import { doubt, livenessIn, noticeGrowth } from "./live-list.ts";
 import type { Lineage, MemberChange } from "./protocol.ts";
 import { Outbox } from "./outbox.ts";
 import { readMember, recordOf } from "./read.ts";
+import { Replaced } from "./replaced.ts";
 import { newRow, redactFacts, rowPatch } from "./row.ts";
 import { slices } from "./scan.ts";
 
@@ -21,9 +22,11 @@ export class Work {
   /** By key, what the store was last told, so that only news is. */
   readonly #sent = new Map<string, string>();
   readonly #lineage = new Map<string, Lineage>();
+  readonly #replaced: Replaced;
 
   constructor(context: Context) {
     this.#context = context;
+    this.#replaced = new Replaced(context.link);
   }
 
   /** Reads these files of one family to their ends, then judges it. */
@@ -55,7 +58,10 @@ export class Work {
         catalog.forget(familyKey);
         for (const { member, readStamp, readBytes } of stamps)
           Object.assign(member, { readStamp, readBytes });
-        for (const { key } of catalog.family(familyKey)) this.#sent.delete(key);
+        for (const { key } of catalog.family(familyKey)) {
+          this.#sent.delete(key);
+          this.#replaced.forget(key);
+        }
         await outbox.settle().catch(() => undefined);
         throw error;
       }
@@ -77,6 +83,7 @@ export class Work {
       signal,
       inside: (agentId: string, batch: ReadBatch) => this.#inside(member, agentId, batch),
       lineage: ({ key, agentId }: Member) => this.#lineage.get(key) ?? { agentId, parentId: null, depth: 0 },
+      replaced: this.#replaced,
       onBytes: () => progress.tell(),
     };
     const read = await readMember(outbox, request).catch((error: unknown) => {

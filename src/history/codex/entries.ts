@@ -3,6 +3,7 @@ import type { JsonObject, Row } from "../json-lines.ts";
 import type { HistoryEntry } from "../port.ts";
 import { bounded, cut } from "../text.ts";
 import { asList, asNumber, asObject, asText } from "../value.ts";
+import { markOf } from "./mark.ts";
 import type { CodexFold, OpenCall } from "./notes.ts";
 
 /** A row while it is taken. */
@@ -17,10 +18,14 @@ export interface Taken {
 
 export type NewEntry = Pick<HistoryEntry, "author" | "kind" | "body">;
 
-/** Newer files number their records, which outlasts a move of the bytes. */
+/**
+ * Newer files number their records, which outlasts a move of the bytes. A session that was taken back to an
+ * earlier point gives the same numbers to other records, and a file may be replaced: what a record says
+ * is part of its name.
+ */
 export function refOf({ value, offset }: Row): string {
   const ordinal = asNumber(value["ordinal"]);
-  return ordinal === null ? `@${offset}` : String(ordinal);
+  return `${ordinal === null ? `@${offset}` : ordinal}:${markOf(value)}`;
 }
 
 /** Adds an entry of this row. */
