@@ -1,4 +1,5 @@
 import { releases } from "../domain/session.ts";
+import { isBlocking } from "../domain/trigger.ts";
 import type { MessageRecord, NewMessage, SessionRecord, Tx } from "../store/port.ts";
 import { newDeliveryId, newId } from "./id.ts";
 import { openRound } from "./round.ts";
@@ -97,6 +98,10 @@ export async function giveBack(
     await makeVoid(tx, message, "the session has ended", now);
     return false;
   }
+  if (await isClosedQuestion(tx, message)) {
+    await makeVoid(tx, message, "it was answered or withdrawn", now);
+    return false;
+  }
   const moved = await tx.messages.move(message.id, ["taken"], {
     status: "queued",
     carrier: null,
@@ -115,6 +120,13 @@ export async function giveBack(
     tx.wake(message.sessionId);
   }
   return moved;
+}
+
+/** Somebody answered it while it was on its way: read now, it would look open. */
+async function isClosedQuestion(tx: Tx, message: MessageRecord): Promise<boolean> {
+  if (message.kind !== "trigger") return false;
+  const trigger = await tx.triggers.byId(String(message.metadata["triggerId"]));
+  return trigger !== null && isBlocking(trigger.type) && trigger.status !== "open";
 }
 
 export async function land(tx: Tx, message: MessageRecord, now: number): Promise<boolean> {

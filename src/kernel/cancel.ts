@@ -1,6 +1,7 @@
 import type { SessionRecord, Tx } from "../store/port.ts";
 import { makeVoid } from "./admit.ts";
 import { closeRound } from "./round.ts";
+import { voidUnread } from "./trigger.ts";
 
 export interface CancelOrder {
   /** In words, for the callback: "the user", "its parent". */
@@ -92,8 +93,9 @@ async function bury(tx: Tx, session: SessionRecord, order: CancelOrder): Promise
     await makeVoid(tx, message, "the session was cancelled", order.now);
   }
   for (const trigger of await tx.triggers.ofSession(session.id)) {
-    if (trigger.status === "open" && trigger.type !== "session_complete")
-      await tx.triggers.close(trigger.id, { status: "withdrawn", closedAt: order.now });
+    if (trigger.status !== "open" || trigger.type === "session_complete") continue;
+    await tx.triggers.close(trigger.id, { status: "withdrawn", closedAt: order.now });
+    await voidUnread(tx, trigger, order.now);
   }
   tx.append({
     sessionId: session.id,

@@ -1,8 +1,10 @@
 import type { Answer } from "../contract/index.ts";
-import { deadlinesOf, needsNoAnswer } from "../domain/trigger.ts";
+import { deadlinesOf, isBlocking, needsNoAnswer } from "../domain/trigger.ts";
 import { excerpt } from "../domain/excerpt.ts";
+import { redact } from "../domain/redact.ts";
+import { renderAnswered } from "../domain/trigger-text.ts";
 import type { MessageRecord, SessionRecord, Tx, TriggerRecord } from "../store/port.ts";
-import { admit } from "./admit.ts";
+import { admit, makeVoid } from "./admit.ts";
 import { newId } from "./id.ts";
 import { closeIfOver } from "./round.ts";
 
@@ -101,10 +103,54 @@ export async function closeTrigger(
   const origin = trigger.originalId === null ? trigger : await tx.triggers.byId(trigger.originalId);
   if (origin === null) return true;
   const asker = await tx.sessions.byId(origin.sessionId);
+  if (asker !== null) await tellReader(tx, asker, origin, end);
   if (asker === null || asker.endedAt !== null) return true;
   if (answer !== null && hasHearer(origin)) await admitAnswer(tx, asker, origin, { answer, now });
   tx.wake(asker.id);
   await closeIfOver(tx, asker.id, now);
+  if (origin.toId !== null) await closeIfOver(tx, origin.toId, now);
+  return true;
+}
+
+/**
+ * Whoever else was asked: a question that still waits in its inbox is void, because it would be read as
+ * open; one who has read it is told who answered what.
+ */
+async function tellReader(
+  tx: Tx,
+  asker: SessionRecord,
+  trigger: TriggerRecord,
+  end: { answer: Answer | null; now: number },
+): Promise<void> {
+  const { answer, now } = end;
+  if (trigger.toId === null || trigger.toId === trigger.sessionId) return;
+  const wasUnread = await voidUnread(tx, trigger, now);
+  const siblings = await tx.triggers.ofSession(trigger.sessionId);
+  // Who passed it on was promised to be told.
+  if (wasUnread && !siblings.some((each) => each.originalId === trigger.id)) return;
+  const reader = await tx.sessions.byId(trigger.toId);
+  if (answer === null || answer.callerId === trigger.toId || needsNoAnswer(trigger.type)) return;
+  if (reader === null || reader.endedAt !== null) return;
+  const sender = { senderKind: "daemon", senderId: null } as const;
+  const body = renderAnswered({
+    type: trigger.type,
+    asked: askedText(trigger),
+    who: asker.name ?? asker.shortId,
+    shortId: asker.shortId,
+    by: answer.by,
+    what: redact(String(answer.action ?? answer.response ?? JSON.stringify(answer.answers))),
+  });
+  const metadata = { triggerId: trigger.id };
+  await admit(tx, reader, { kind: "notice", ...sender, delivery: "followUp", body, metadata }, now);
+}
+
+/** Of what its reader has not seen yet, a question that is closed; true where it was unread. What was fired stays: it tells. */
+export async function voidUnread(tx: Tx, trigger: TriggerRecord, now: number): Promise<boolean> {
+  if (trigger.toId === null) return false;
+  const queued = await tx.messages.ofSession(trigger.toId, ["queued"]);
+  const unread = queued.find((each) => each.kind === "trigger" && each.metadata["triggerId"] === trigger.id);
+  if (unread === undefined) return false;
+  if (isBlocking(trigger.type)) await makeVoid(tx, unread, "it was answered or withdrawn", now);
   return true;
 }
 
