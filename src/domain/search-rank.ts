@@ -5,6 +5,8 @@ export interface TermList<K> {
   readonly found: readonly { readonly key: K; readonly at: number }[];
   /** There are older ones as well. */
   readonly isCut: boolean;
+  /** Some that hold the term too and may be older. */
+  readonly also: readonly { readonly key: K; readonly at: number }[];
   /** What part of all entries holds the term, as far as is known. */
   readonly share: number;
 }
@@ -23,13 +25,17 @@ export function roughOrder<K>(lists: readonly TermList<K>[], now: number): K[] {
   const unknown = lists
     .filter(({ isCut }) => isCut)
     .map(({ found, share }) => ({ before: found.at(-1)?.at ?? 0, sum: weightOf(share) * share }));
-  for (const { found, share } of lists) {
+  const add = (key: K, at: number, weight: number): void => {
+    const known = candidates.get(key);
+    if (known === undefined) candidates.set(key, { key, at, score: weight + likely(unknown, at) });
+    else known.score += weight;
+  };
+  for (const { found, share, also } of lists) {
     const weight = weightOf(share);
-    for (const { key, at } of found) {
-      const known = candidates.get(key);
-      if (known === undefined) candidates.set(key, { key, at, score: weight + likely(unknown, at) });
-      else known.score += weight;
-    }
+    for (const { key, at } of found) add(key, at, weight);
+    // Not merely likely, as it has been counted.
+    const before = found.at(-1)?.at ?? 0;
+    for (const { key, at } of also) if (at < before) add(key, at, weight * (1 - share));
   }
   const order = [...candidates.values()];
   for (const each of order) each.score *= recency(now - each.at);

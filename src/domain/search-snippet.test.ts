@@ -124,12 +124,22 @@ describe("rank", () => {
     const found = (...keys: string[]) => keys.map((key, n) => ({ key, at: 1_000 - n }));
     const order = roughOrder(
       [
-        { found: found("a", "b", "c"), isCut: true, share: 0.9 },
-        { found: found("z"), isCut: false, share: 0.001 },
+        { found: found("a", "b", "c"), isCut: true, share: 0.9, also: [] },
+        { found: found("z"), isCut: false, share: 0.001, also: [] },
       ],
       1_000,
     );
     assert.deepEqual(order, ["z", "a", "b", "c"]);
+  });
+
+  test("roughly puts what is known to hold all words first, also where their lists end before it", () => {
+    const list = (...keys: string[]) => ({
+      found: keys.map((key, n) => ({ key, at: 1_000 - n })),
+      isCut: true,
+      share: 0.1,
+      also: [{ key: "old", at: 1 }],
+    });
+    assert.equal(roughOrder([list("a", "b"), list("c", "d")], 1_000)[0], "old");
   });
 });
 

@@ -277,6 +277,27 @@ export function searchRules(fresh: () => Promise<Store>): void {
     );
   });
 
+  it("what holds all the words, or the two rarest, is found however many newer ones hold one of them", async () => {
+    const store = await fresh();
+    const { find, sessions } = await plant(store);
+    const entry = { turnId: null, author: "agent", kind: "text", isSubagent: false } as const;
+    const say = (texts: readonly string[], at: number) =>
+      store.write(sessions.a.rootId, (tx) =>
+        tx.entries.append(
+          sessions.a.id,
+          texts.map((text, i) => ({ ...entry, at: at - i * 1_000, body: { text } })),
+        ),
+      );
+    await say(["the heron and stork problem is the egret", "a heron beside a stork"], NOW - DAY);
+    const newer = Array.from({ length: 300 }, () => ["one heron", "one stork", "an egret", "one more egret"]);
+    await say(newer.flat(), NOW - 60_000);
+    for (const query of ["heron stork", "stork heron -flamingo", "heron stork egret", "egret stork heron"]) {
+      const [first, second] = (await find(query)).hits;
+      assert.match(`${first?.snippet.text}`, /problem is the egret|heron beside a stork/, query);
+      assert.match(`${second?.snippet.text}`, /problem is the egret|heron beside a stork/, query);
+    }
+  });
+
   it("an entry can be searched for from its commit on, and one that was rolled back never", async () => {
     const store = await fresh();
     const { find, sessions } = await plant(store);

@@ -40,8 +40,14 @@ export interface HitRow {
   readonly turnIndex: number | null;
 }
 
+/** Of older entries in which several terms stand together this many are looked at. */
+const TOGETHER_MAX = 64;
+/** So many terms: each one more makes the search as long again. */
+const TELLING_MAX = 3;
+/** What every third entry holds tells little, and is long to walk through. */
+const TELLING_SHARE = 0.3;
 /** Of each term the newest this many are looked at: a common word says little, and what is new says more. */
-const LIST_MAX = 250;
+const LIST_MAX = 120;
 /** So many are read and ranked by their words at once; pages within them are stable. */
 const BLOCK = 32;
 /** How far back is counted to tell how common a word is. */
@@ -65,7 +71,9 @@ export async function searchEntries<K>(source: SearchSource<K>, search: EntrySea
   const all = await listsOf(source, { search, bounds, terms });
   // By time, and for one term alone, what was cut off comes on later pages.
   const { lists, floor } = isNewest || all.length === 1 ? aboveFloor(all) : { lists: all, floor: null };
-  const shared = isNewest ? [] : await withShares(source, lists, bounds);
+  const shared = isNewest
+    ? []
+    : await withTogether(source, { lists: await withShares(source, lists, bounds), bounds, search });
   const keys = isNewest ? byTime(lists) : roughOrder(shared, search.now);
   const rows = isNewest
     ? await page(source, keys.slice(offset, offset + limit), search)
@@ -101,17 +109,60 @@ async function listsOf<K>(
   source: SearchSource<K>,
   { search, bounds, terms }: { search: EntrySearch; bounds: Expression; terms: readonly Term[] },
 ): Promise<Lists<K>[]> {
-  const { after, before } = search.query;
-  const window = { from: second(after), to: least(second(before), search.from?.below ?? null) };
-  const expressions =
-    terms.length === 0 ? [bounds] : terms.map((term) => ({ ...bounds, all: [[term], ...bounds.all] }));
+  const expressions = terms.length === 0 ? [bounds] : terms.map((term) => withTerms(bounds, [term]));
   const lists: Lists<K>[] = [];
   for (const expression of expressions) {
-    const found = await source.list(expression, window, LIST_MAX + 1);
+    const found = await source.list(expression, windowOf(search), LIST_MAX + 1);
     await source.breathe();
     lists.push({ found: found.slice(0, LIST_MAX), isCut: found.length > LIST_MAX });
   }
   return lists;
+}
+
+function withTerms(bounds: Expression, terms: readonly Term[]): Expression {
+  return { ...bounds, all: [...terms.map((term) => [term]), ...bounds.all] };
+}
+
+function windowOf({ query, from }: EntrySearch): Between {
+  return { from: second(query.after), to: least(second(query.before), from?.below ?? null) };
+}
+
+/**
+ * What holds a term whose list was not cut is there already. Of the others those that hold the two rarest are looked
+ * for also among older entries, and where these are many those that hold the next as well: the words of a question
+ * stand together where its answer is.
+ */
+async function withTogether<K>(
+  source: SearchSource<K>,
+  of: { lists: readonly TermList<K>[]; bounds: Expression; search: EntrySearch },
+): Promise<readonly TermList<K>[]> {
+  const { lists, bounds, search } = of;
+  const { any, all } = search.query;
+  const telling = tellingTerms(lists.slice(0, any.length));
+  if (telling.length < 2) return lists;
+  const also = lists.map(() => new Map<K, number>());
+  // Above this time all that holds any of them is in its list.
+  const to = Math.max(...telling.map((term) => lists[term]?.found.at(-1)?.at ?? 0));
+  for (let count = 2; count <= telling.length; count++) {
+    const together = telling.slice(0, count);
+    const terms = together.map((term) => any[term]!);
+    const found = await source.list(withTerms(bounds, terms), { ...windowOf(search), to }, TOGETHER_MAX);
+    await source.breathe();
+    const held = [...together, ...all.keys().map((term) => any.length + term)];
+    for (const { key, at } of found) for (const term of held) also[term]?.set(key, at);
+    if (found.length < TOGETHER_MAX) break;
+  }
+  return lists.map((each, term) => ({ ...each, also: [...also[term]!].map(([key, at]) => ({ key, at })) }));
+}
+
+/** Those whose list was cut, the rarest first. */
+function tellingTerms<K>(lists: readonly TermList<K>[]): number[] {
+  const rarest = [...lists.entries()]
+    .filter(([, { isCut }]) => isCut)
+    .toSorted(([, a], [, b]) => a.share - b.share);
+  return rarest
+    .filter(([, { share }], at) => at < 2 || (at < TELLING_MAX && share < TELLING_SHARE))
+    .map(([term]) => term);
 }
 
 /**
@@ -139,7 +190,7 @@ async function withShares<K>(
   lists: readonly Lists<K>[],
   bounds: Expression,
 ): Promise<TermList<K>[]> {
-  if (lists.length === 1) return lists.map((each) => ({ ...each, share: 0 }));
+  if (lists.length === 1) return lists.map((each) => ({ ...each, share: 0, also: [] }));
   const total = await totalWithin(source, bounds);
   const since = await countsSince(
     source,
@@ -148,11 +199,11 @@ async function withShares<K>(
   );
   return lists.map((each) => {
     const ofAll = Math.min(1, each.found.length / Math.max(1, total));
-    if (!each.isCut) return { ...each, share: ofAll };
+    if (!each.isCut) return { ...each, share: ofAll, also: [] };
     const counted = since.get(each.found.at(-1)?.at ?? 0) ?? COUNT_MAX;
     const ofCounted = Math.min(1, each.found.length / Math.max(1, counted));
     // Beyond what is counted the truth lies somewhere between the two.
-    return { ...each, share: counted < COUNT_MAX ? ofCounted : Math.sqrt(ofCounted * ofAll) };
+    return { ...each, share: counted < COUNT_MAX ? ofCounted : Math.sqrt(ofCounted * ofAll), also: [] };
   });
 }
 
@@ -222,8 +273,8 @@ async function rankedBlock<K>(
 /** Which of the terms' lists hold each of these. */
 function termsByKey<K>(keys: readonly K[], lists: readonly TermList<K>[]): Map<K, number[]> {
   const holds = new Map<K, number[]>(keys.map((key) => [key, []]));
-  for (const [term, { found }] of lists.entries()) {
-    for (const { key } of found) holds.get(key)?.push(term);
+  for (const [term, { found, also }] of lists.entries()) {
+    for (const { key } of [...found, ...also]) holds.get(key)?.push(term);
   }
   return holds;
 }
