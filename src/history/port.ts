@@ -124,11 +124,16 @@ export interface ReadBatch {
 
 /**
  * One entry of a transcript in the contract's terms. `ref` is the agent's own name of it and unique in
- * its session; one that comes again is the same entry, and the later text counts where a caller can still
- * change it. A reader holds an entry back until it is final wherever the file lets it know.
+ * its session; one that comes again is the same entry. A reader holds an entry back until it is final
+ * wherever the file lets it know, and gives none twice in one batch or page.
  */
 export interface HistoryEntry {
   readonly ref: string;
+  /**
+   * The agent wrote an entry again, with another text, after it had been given: that one's ref. What is
+   * kept is never changed, so this one has a ref of its own.
+   */
+  readonly replaces?: string;
   /** The sub-agent of the same file that it belongs to (`ReadState.inline`); null for the file's own session. */
   readonly inlineId: string | null;
   readonly author: EntryAuthor;

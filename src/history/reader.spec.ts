@@ -47,7 +47,10 @@ export async function readAll(
       leftBehind.length = 0;
       [badCount, wasReset] = [0, true];
     }
-    for (const entry of batch.entries) entries.set(nameOf(entry), entry);
+    for (const { replaces, ...entry } of batch.entries) {
+      const own = { ...entry, ref: replaces ?? entry.ref };
+      entries.set(nameOf(own), own);
+    }
     leftBehind.push(...batch.leftBehind);
     badCount += batch.badCount;
     last = batch;
@@ -204,7 +207,10 @@ export function provesReader(name: string, { reader, lay, isLines }: ReaderUnder
         let beforeOffset: number | undefined;
         for (let pages = 0; pages <= entries.length + 1; pages += 1) {
           const page = await reader.tail(found, { entriesMax: 3, beforeOffset });
-          for (const entry of page.entries) seen.add(nameOf(entry));
+          for (const entry of page.entries) {
+            assert.ok(!seen.has(nameOf(entry)), `${found.path}: ${nameOf(entry)} is on two pages`);
+            seen.add(nameOf(entry));
+          }
           if (page.beforeOffset === null) break;
           beforeOffset = page.beforeOffset;
         }

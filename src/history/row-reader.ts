@@ -85,7 +85,7 @@ async function* readBatches<Notes>(
     await format.beside?.(fold);
     yield {
       reset: chunk.reset || isAnew,
-      entries: fold.entries.splice(0),
+      entries: takenOnce(fold.entries.splice(0)),
       leftBehind: fold.leftBehind.splice(0),
       bad: [...chunk.bad, ...refused],
       badCount: chunk.badCount + refused.length,
@@ -189,11 +189,16 @@ async function pageOf<Notes>(
   const fold = newFold(format, found, textMax ?? TEXT_MAX);
   const inOrder = rows.toReversed();
   const starts: { offset: number; entry: number }[] = [];
+  const places: Places = new Map();
+  if (!isWhole) format.gap?.(fold);
   for (const row of inOrder) {
     const entry = fold.entries.length;
     fold.heldFrom = null;
     takeAll(format, fold, [row]);
-    if (fold.entries.length > entry) starts.push({ offset: fold.heldFrom ?? row.offset, entry });
+    onceEach(fold.entries, entry, places);
+    if (fold.entries.length > entry || fold.heldFrom !== null) {
+      starts.push({ offset: fold.heldFrom ?? row.offset, entry });
+    }
   }
   if (!isLast) {
     const entry = fold.entries.length;
@@ -203,7 +208,10 @@ async function pageOf<Notes>(
   }
   const count = fold.entries.length;
   if (count < entriesMax && !isWhole) return null;
-  const start = starts.find(({ entry }) => count - entry <= entriesMax) ?? starts.at(-1);
+  const from = starts.findIndex(({ entry }) => count - entry <= entriesMax);
+  // Rows that belong to one another are not divided between two pages.
+  const startOffset = starts.slice(from).reduce((least, { offset }) => Math.min(least, offset), Infinity);
+  const start = starts.find(({ offset }) => offset >= startOffset);
   // What the first row gives may have begun before it.
   if (!isWhole && start?.offset === inOrder[0]?.offset) return null;
   await format.beside?.(fold);
@@ -225,6 +233,33 @@ function takeAll<Notes>(format: RowFormat<Notes>, fold: Fold<Notes>, rows: reado
     }
   }
   return refused;
+}
+
+/** The place of each entry in a list, by its name. */
+type Places = Map<string, number>;
+
+function takenOnce(entries: HistoryEntry[]): HistoryEntry[] {
+  onceEach(entries, 0, new Map());
+  return entries;
+}
+
+/** Of an entry that comes again the last text counts, at the place where it came first. */
+function onceEach(entries: HistoryEntry[], from: number, places: Places): void {
+  let end = from;
+  for (const entry of entries.slice(from)) {
+    const name = `${entry.inlineId ?? ""} ${entry.replaces ?? entry.ref}`;
+    const place = places.get(name);
+    if (place === undefined) {
+      places.set(name, end);
+      entries[end] = entry;
+      end += 1;
+      continue;
+    }
+    const { replaces: _, ...again } = entry;
+    const first = entries[place] as HistoryEntry;
+    entries[place] = first.replaces === undefined ? { ...again, ref: first.ref } : entry;
+  }
+  entries.length = end;
 }
 
 function newFold<Notes>(format: RowFormat<Notes>, found: FoundSession, textMax: number): Fold<Notes> {

@@ -14,8 +14,17 @@ const LIST_MAX = 100;
 /** An entry as the store takes it: redacted, no longer than the store keeps, its body in JSON. */
 export function readyEntry(entry: HistoryEntry): ReadyEntry {
   const { author, kind, isSubagent, at } = entry;
-  const body = JSON.stringify(capped(redactDeep(entry.body)));
+  const body = JSON.stringify(replacing(entry, capped(redactDeep(entry.body))));
   return { ref: refNumber(entry.ref), author, kind, isSubagent, at: Math.round(at), body };
+}
+
+/** Entries are never changed: that one takes the place of an earlier one is said in it. */
+function replacing({ replaces }: HistoryEntry, body: EntryBody): EntryBody {
+  if (replaces === undefined) return body;
+  return {
+    ...body,
+    text: `${body.text}\n[The agent wrote this again: it takes the place of what it wrote before.]`,
+  };
 }
 
 /** Entries are never taken back: that the agent has left some behind is said after them. */

@@ -3,7 +3,7 @@ import type { JsonObject } from "../json-lines.ts";
 import { oneLine, promptKey, timeOf } from "../text.ts";
 import { asObject, asText } from "../value.ts";
 import { responseText } from "./content.ts";
-import { addEntry, callBody, callRef, resultRef } from "./entries.ts";
+import { addEntry, callBody, callRef, replaceEntry, resultRef } from "./entries.ts";
 import { type GeminiFold, givenCall } from "./notes.ts";
 
 /** More sub-agents than anyone starts; a hostile file shall not fill the memory. */
@@ -50,7 +50,7 @@ export function giveCall(fold: GeminiFold, call: JsonObject, at: number | null):
   return true;
 }
 
-/** Gives a result's entry, unless it was given before. */
+/** Gives a result's entry, unless it was given before. A call may be over before its result is written. */
 export function giveResult(
   fold: GeminiFold,
   { call, text, ok, at }: { call: JsonObject; text: string; ok: boolean; at: number | null },
@@ -58,12 +58,14 @@ export function giveResult(
   const id = asText(call["id"]);
   if (id === null) return false;
   const given = givenCall(fold.notes, id);
-  if (given.done) return false;
-  given.done = true;
+  const isAgain = given.done;
+  if (isAgain && (!given.isEmpty || text === "")) return false;
+  [given.done, given.isEmpty] = [true, text === ""];
   const tool = asText(call["name"]);
   const body = { text, callId: id, ok, ...(tool === null ? {} : { tool }) };
-  addEntry(fold, { ref: resultRef(id), author: "tool", kind: "toolResult", body, at });
-  return true;
+  const give = isAgain ? replaceEntry : addEntry;
+  give(fold, { ref: resultRef(id), author: "tool", kind: "toolResult", body, at });
+  return !isAgain;
 }
 
 function resultText(call: JsonObject): string {

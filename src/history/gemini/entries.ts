@@ -3,13 +3,22 @@ import type { JsonObject } from "../json-lines.ts";
 import type { HistoryEntry } from "../port.ts";
 import { bounded, cut } from "../text.ts";
 import { asList, asObject, asText } from "../value.ts";
-import type { GeminiFold } from "./notes.ts";
+import { type GeminiFold, markOf } from "./notes.ts";
 
 type NewEntry = Pick<HistoryEntry, "ref" | "author" | "kind" | "body"> & { readonly at: number | null };
 
 export function addEntry(fold: GeminiFold, entry: NewEntry): void {
-  const { facts, notes } = fold;
-  notes.lastRef = entry.ref;
+  fold.notes.lastRef = entry.ref;
+  push(fold, entry);
+}
+
+/** The agent wrote again, with another text, what was given before. */
+export function replaceEntry(fold: GeminiFold, entry: NewEntry): void {
+  push(fold, { ...entry, ref: `${entry.ref}~${markOf(entry.body.text)}`, replaces: entry.ref });
+}
+
+function push(fold: GeminiFold, entry: NewEntry & Pick<HistoryEntry, "replaces">): void {
+  const { facts } = fold;
   fold.entries.push({
     ...entry,
     inlineId: null,

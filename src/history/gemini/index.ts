@@ -16,7 +16,7 @@ const rows: RowFormat<Notes> = {
   take: takeRow,
   gap({ notes }) {
     const { projectHash, saidFolder } = notes;
-    Object.assign(notes, { ...noNotes(), projectHash, saidFolder });
+    Object.assign(notes, { ...noNotes(), isCut: true, projectHash, saidFolder });
   },
   beside: takeBeside,
 };

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import type { Ending } from "../facts.ts";
 import type { Fold } from "../row-reader.ts";
 
@@ -23,9 +24,12 @@ export interface Step {
   kind: "prompt" | "answer" | "other";
   ending: Ending["kind"];
   at: number | null;
-  /** Length of its text, and how many thoughts it has. */
-  text: number;
-  thoughts: number;
+  /** Where it was written first. */
+  readonly offset: number;
+  /** `markOf` its text; null before it was taken. */
+  text: string | null;
+  /** `markOf` each of its thoughts. */
+  thoughts: string[];
   tokens: Tokens;
 }
 
@@ -39,6 +43,8 @@ export interface GivenCall {
   readonly id: string;
   called: boolean;
   done: boolean;
+  /** Its result was given without a text. */
+  isEmpty: boolean;
 }
 
 export type GeminiFold = Fold<Notes>;
@@ -57,11 +63,16 @@ export function addStep(notes: Notes, step: Step): void {
   notes.isCut = true;
 }
 
+/** Tells whether a text is another one than before. */
+export function markOf(text: string): string {
+  return hash("sha1", text, "hex").slice(0, 16);
+}
+
 /** What was given of a call so far. */
 export function givenCall(notes: Notes, id: string): GivenCall {
   const known = notes.calls.findLast((call) => call.id === id);
   if (known !== undefined) return known;
-  const call = { id, called: false, done: false };
+  const call = { id, called: false, done: false, isEmpty: false };
   notes.calls.push(call);
   if (notes.calls.length > CALLS_MAX) notes.calls.shift();
   return call;

@@ -143,6 +143,66 @@ describe("Gemini CLI's sessions", () => {
     assert.equal(state.facts.messageCount, 2);
   });
 
+  it("a message that was given and is then written again comes as another entry that replaces it", async () => {
+    const root = fresh();
+    const chat = new Recording("s").user("Do X").answer("Version A", { thoughts: [{ subject: "Old" }] });
+    await chat.write(root);
+    const { found, reading } = (await readRoot(root)).get("s")!;
+    const first = chat.rows.at(-1) as Record<string, unknown>;
+    const newer = { ...first, content: "Version B", thoughts: [{ subject: "New" }] };
+    await chat
+      .row(newer)
+      .row({ $set: { lastUpdated: chat.time() } })
+      .write(root);
+    const grown = (await readRoot(root)).get("s")!.found;
+    const [batch] = await Array.fromAsync(gemini.read(grown, reading.state));
+    assert.deepEqual(
+      batch?.entries.map(({ replaces, body }) => [replaces, body.text]),
+      [
+        ["s-2#0", "New"],
+        ["s-2", "Version B"],
+      ],
+    );
+    const refs = new Set([...reading.entries, ...(batch?.entries ?? [])].map(({ ref }) => ref));
+    assert.equal(
+      refs.size,
+      5,
+      "no ref comes twice, so a store that keeps the first of each has the last text",
+    );
+    const again = await Array.fromAsync(gemini.read(grown, batch?.state ?? null));
+    assert.deepEqual(
+      again.flatMap(({ entries }) => entries),
+      [],
+    );
+    for (const entriesMax of [1, 2, 50]) {
+      const page = await gemini.tail(found, { entriesMax });
+      assert.deepEqual(
+        page.entries.map(({ ref, replaces, body }) => [ref, replaces, body.text]).slice(-2),
+        [
+          ["s-2#0", undefined, "New"],
+          ["s-2", undefined, "Version B"],
+        ],
+        "a page has it once, as it is now",
+      );
+    }
+  });
+
+  it("a prompt or an answer that is written again later does not change how the session stands", async () => {
+    const root = fresh();
+    const chat = new Recording("s").user("One").answer("First.").user("Two").answer("Second.");
+    const [prompt] = chat.messages;
+    await chat.row({ ...prompt, content: [{ text: "One, and more" }] }).write(root);
+    const { entries, state } = (await readRoot(root)).get("s")!.reading;
+    assert.equal(state.facts.ending.kind, "ended");
+    assert.deepEqual(
+      entries.map(({ body }) => body.text),
+      ["One, and more", "First.", "Two", "Second."],
+    );
+    chat.user("Three").row({ ...chat.messages[1], content: "First again." });
+    await chat.write(root);
+    assert.equal((await readRoot(root)).get("s")!.reading.state.facts.ending.kind, "prompted");
+  });
+
   it("compression takes nothing away: what it dropped stays, what it wrote is a notice", async () => {
     const root = fresh();
     const chat = new Recording("s").user("One").answer("First.").user("Two").answer("Second.");
