@@ -32,7 +32,7 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
     noNode: true,
   },
   store: {
-    may: ["contract", "domain/redact.ts", "log.ts"],
+    may: ["contract", "domain/redact.ts", "domain/redact-deep.ts", "log.ts"],
     types: ["domain"],
     packages: ["pg", "uuidv7"],
     // Both databases hold and rank the words that one pure file finds in a text.
@@ -87,7 +87,7 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
       "own-agents.ts": ["drivers/registry.ts", "drivers/vendors/index.ts", "log.ts"],
     },
   },
-  "log.ts": { may: ["domain/redact.ts"], packages: [] },
+  "log.ts": { may: ["domain/redact.ts", "domain/redact-deep.ts"], packages: [] },
 };
 
 /** The composition root sees everything. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { excerpt } from "./excerpt.ts";
-import { redact, redactDeep, redactNamed } from "./redact.ts";
+import { redact } from "./redact.ts";
 import { sampleInnocents, sampleSecrets, vendorKeys } from "./sample-secret.spec.ts";
 
 it("a key's first letters in the middle of a word are the name of a file", () => {
@@ -310,47 +310,6 @@ it("what is written behind a mark is hidden with it", () => {
     "Authorization: Bearer [redacted: credential], and more",
   ])
     assert.equal(redact(text), text);
-});
-
-it("a rule about a secret is none: its name begins with no", () => {
-  for (const name of ["no-password", "no-api-token", "NO_SECRET", "noPassword", "no-no-password"]) {
-    assert.equal(redactNamed(name, "never print it"), "never print it");
-    assert.equal(redact(`${name}: rotate2daily`), `${name}: rotate2daily`);
-  }
-});
-
-describe("a value", () => {
-  it("loses the secrets of all its strings, by their keys too", () => {
-    const shown = redactDeep({
-      command: ["tool", "--token", "hunter2hunter2", "--verbose"],
-      env: [{ name: "API_KEY", value: "hunter2hunter2" }],
-      headers: { Authorization: "Bearer hunter2hunter2", "x-api-key": "hunter2hunter2" },
-      deep: [{ password: "hunter2 hunter3" }, { secrets: { token: "hunter2hunter2" } }],
-      text: "password=hunter2",
-      tokens: 12,
-      token: null,
-    });
-    assert.deepEqual(shown, {
-      command: ["tool", "--token", "[redacted: token]", "--verbose"],
-      env: [{ name: "API_KEY", value: "[redacted: key]" }],
-      headers: { Authorization: "Bearer [redacted: credential]", "x-api-key": "[redacted: key]" },
-      deep: [{ password: "[redacted: password]" }, { secrets: { token: "[redacted: token]" } }],
-      text: "password=[redacted: password]",
-      tokens: 12,
-      token: null,
-    });
-    assert.deepEqual(redactDeep(shown), shown);
-  });
-
-  it("is the same value where it holds no secret", () => {
-    const plain = { text: "nothing here", list: [1, "two", { password: "string", key: "abc123def" }] };
-    assert.equal(redactDeep(plain), plain);
-  });
-
-  it("keeps the kind that a secret shows by its own shape", () => {
-    const [kind, key] = vendorKeys(2).find(([each]) => each === "github token")!;
-    assert.equal(redactNamed("GITHUB_TOKEN", key), `[redacted: ${kind}]`);
-  });
 });
 
 it("an excerpt is cut behind what was hidden, never within a secret", () => {

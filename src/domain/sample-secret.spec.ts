@@ -209,7 +209,7 @@ PASS src/domain/redact.test.ts
 PASS 12 tests in 31.4s
 # pass 143
 pass=$?
-PWD=/home/dev/project-12
+PWD=/srv/dev/project-12
 OLDPWD=/srv/app2/releases
 const password = getPassword()
 token: Token | null

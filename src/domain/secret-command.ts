@@ -41,7 +41,7 @@ const SPELLINGS: readonly (readonly [kind: string, pattern: RegExp])[] = [
 ];
 
 /** Each spelling has one of these in it. */
-const LEADS = /bearer|curl|mysql|mariadb|sshpass|redis-cli|login/i;
+export const LEADS = /bearer|curl|mysql|mariadb|sshpass|redis-cli|login/i;
 
 /** Secrets that a command or a scheme before them gives away. */
 export function spelledIn(text: string): Secret[] {

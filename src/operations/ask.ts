@@ -1,7 +1,7 @@
 import type { Answer, Asked, Caller, InputOf } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
 import { shortId } from "../contract/short-id.ts";
-import { redactDeep } from "../domain/redact.ts";
+import { redactDeep } from "../domain/redact-deep.ts";
 import { hashOf } from "../kernel/id.ts";
 import { raise } from "../kernel/trigger.ts";
 import type { SessionRecord, TriggerRecord, Tx } from "../store/port.ts";

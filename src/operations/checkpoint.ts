@@ -1,6 +1,7 @@
 import type { Caller, CheckpointOutput, InputOf } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
-import { redact, redactNamed } from "../domain/redact.ts";
+import { redact } from "../domain/redact.ts";
+import { redactNamed } from "../domain/redact-deep.ts";
 import { newId } from "../kernel/id.ts";
 import type { SessionRecord, Tx } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";

@@ -1,6 +1,6 @@
 import type { HistoryItem, HistoryPage } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
-import { redactDeep } from "../domain/redact.ts";
+import { redactDeep } from "../domain/redact-deep.ts";
 import type { FoundSession, HistoryEntry, HistoryReader } from "../history/port.ts";
 import type { HistoryRecord, SessionRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";

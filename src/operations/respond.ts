@@ -1,7 +1,8 @@
 import type { Answer, Caller, InputOf, OutputOf, RespondOutput, Trigger } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
 import { shortId } from "../contract/short-id.ts";
-import { redact, redactDeep } from "../domain/redact.ts";
+import { redact } from "../domain/redact.ts";
+import { redactDeep } from "../domain/redact-deep.ts";
 import { oneLine } from "../domain/text.ts";
 import { actionsOf, answerProblem, needsNoAnswer } from "../domain/trigger.ts";
 import { admit } from "../kernel/admit.ts";

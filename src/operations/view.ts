@@ -1,7 +1,8 @@
 import type { Entry, Message, Session, Turn, Usage } from "../contract/index.ts";
 import { importedStatus } from "../domain/imported.ts";
 import { addUsage } from "../domain/receipt.ts";
-import { redact, redactDeep } from "../domain/redact.ts";
+import { redact } from "../domain/redact.ts";
+import { redactDeep } from "../domain/redact-deep.ts";
 import { statusOf } from "../domain/session.ts";
 import { roundFacts } from "../kernel/round.ts";
 import type { EntryRecord, MessageRecord, Reads, SessionRecord, TurnRecord } from "../store/port.ts";

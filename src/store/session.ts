@@ -1,5 +1,6 @@
 import type { Usage } from "../contract/index.ts";
-import { redact, redactDeep } from "../domain/redact.ts";
+import { redact } from "../domain/redact.ts";
+import { redactDeep } from "../domain/redact-deep.ts";
 import type { SessionFilter, SessionName, SessionReads, SessionWrites, Visible } from "./port.ts";
 import type { Counts, SessionRecord } from "./record.ts";
 import { and, list, raw, sql, type Query, type Row, type Sql } from "./sql.ts";

@@ -1,4 +1,5 @@
-import { redact, redactDeep } from "../domain/redact.ts";
+import { redact } from "../domain/redact.ts";
+import { redactDeep } from "../domain/redact-deep.ts";
 import { placeholders, raw, type Param, type Row, type Sql } from "./sql.ts";
 
 /**

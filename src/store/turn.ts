@@ -1,5 +1,5 @@
 import type { Receipt, Usage } from "../contract/index.ts";
-import { redactDeep } from "../domain/redact.ts";
+import { redactDeep } from "../domain/redact-deep.ts";
 import type { TurnReads, TurnWrites } from "./port.ts";
 import type { Spent, TurnRecord } from "./record.ts";
 import { raw, sql, type Query, type Row, type Sql } from "./sql.ts";

@@ -1,5 +1,6 @@
 import type { EntryBody } from "../../contract/index.ts";
-import { redact, redactDeep } from "../../domain/redact.ts";
+import { redact } from "../../domain/redact.ts";
+import { redactDeep } from "../../domain/redact-deep.ts";
 import type { HistoryEntry, LeftBehind } from "../../history/port.ts";
 import type { ReadyEntry } from "../../store/port.ts";
 import { refNumber } from "./identity.ts";
