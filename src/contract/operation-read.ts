@@ -100,7 +100,11 @@ export const READ = {
       first: z.number(),
       last: z.number(),
       total: z.number(),
-      keptFrom: z.number().describe("entries before this one were removed, as the scope keeps no more"),
+      keptFrom: z
+        .number()
+        .describe(
+          "entries before this one were removed, as the scope keeps no more; what was inherited stays",
+        ),
     }),
     refusals: FOUND,
     http: { method: "GET", path: "/api/sessions/:id/entries" },

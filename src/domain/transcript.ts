@@ -1,5 +1,5 @@
 import type { Entry } from "../contract/index.ts";
-import { oneLine, visible } from "./text.ts";
+import { count, oneLine, visible } from "./text.ts";
 
 /** A transcript for people. Nothing in an entry can pass for the heading of another one. */
 export function transcriptText(
@@ -11,11 +11,17 @@ export function transcriptText(
   const title = oneLine(head.title, 200);
   const agent = oneLine(head.agent);
   const first = format === "text" ? `${title}\n${agent}` : `# ${title}\n\nAgent: ${agent}`;
+  const { keptFrom = 0 } = head;
+  // What was inherited stays, whatever else is removed.
+  const before = entries.filter(({ index }) => index < keptFrom);
+  const gone = keptFrom - before.length;
   const removed =
-    (head.keptFrom ?? 0) > 0
-      ? [`(${head.keptFrom} earlier entries were removed, as the scope keeps no more.)`]
+    gone > 0
+      ? [`(${count(gone, "earlier entry was", "earlier entries were")} removed, as the scope keeps no more.)`]
       : [];
-  return `${[first, ...removed, ...entries.map((entry) => write(entry, agent))].join("\n\n")}\n`;
+  const shown = (some: readonly Entry[]): string[] => some.map((entry) => write(entry, agent));
+  const rest = entries.slice(before.length);
+  return `${[first, ...shown(before), ...removed, ...shown(rest)].join("\n\n")}\n`;
 }
 
 /** Every line of an entry is indented; only headings stand at the margin. */

@@ -29,9 +29,16 @@ async function setUp(t: TestContext, config: object) {
     rolloutFolder: "",
   };
   const retention = new Retention(deps);
+  const say = async (id: string, times: number, text: string) => {
+    const { rootId } = (await fake.store.read.sessions.byId(id))!;
+    const entry = { turnId: null, author: "agent", kind: "text", isSubagent: false, at: Date.now() } as const;
+    const entries = Array.from({ length: times }, () => ({ ...entry, body: { text } }));
+    await fake.store.write(rootId, (tx) => tx.entries.append(id, entries));
+  };
   return {
     ...fake,
     start,
+    say,
     pass: () => retention.pass(),
     later: (days: number) => {
       aheadMs += days * 86_400_000;
@@ -55,16 +62,43 @@ it("by age, older entries are removed; turns, results and receipts stay, and the
   assert.ok(turns.every((turn) => turn.lastAssistantMessage !== null && turn.receipt !== null));
 });
 
-it("by size, the oldest sessions of a scope lose theirs until the rest fits, and other scopes nothing", async (t) => {
-  const world = await setUp(t, { scopes: { small: { keep: { megabytes: 0.0003 } } } });
-  const first = await world.start("first", 4, "small");
+it("by size, the session longest idle loses its oldest entries, no more than needed, and other scopes nothing", async (t) => {
+  const world = await setUp(t, { scopes: { small: { keep: { megabytes: 0.05 } } } });
+  const first = await world.start("first", 1, "small");
   const second = await world.start("second", 1, "small");
-  const other = await world.start("other", 4);
+  const other = await world.start("other", 1);
+  for (const id of [first, second, other]) await world.say(id, 150, "x".repeat(300));
+  await world.client.prompt({ id: first, prompt: "more" });
+  await world.quiet(first);
+  const kept = async (id: string) => {
+    const { keptFrom, total } = await world.client.entries({ id });
+    return { from: keptFrom, count: total - keptFrom };
+  };
+  const before = await kept(first);
   await world.pass();
-  const left = async (id: string) => (await world.client.entries({ id })).entries.length;
-  assert.equal(await left(first), 0);
-  assert.ok((await left(second)) > 0);
-  assert.ok((await left(other)) > 0);
+  assert.deepEqual(await kept(first), before, "it was at work last");
+  assert.equal((await kept(other)).from, 0);
+  const { count } = await kept(second);
+  assert.ok(count > 0 && count < 150, `${count} are left`);
+  await world.pass();
+  assert.equal((await kept(second)).count, count, "the rest fits");
+});
+
+it("what a child inherited stays when its other entries are removed, and its transcript says that they were", async (t) => {
+  const world = await setUp(t, { keep: { days: 30 } });
+  const parent = await world.start("parent", 2);
+  const { session } = await world.client.spawn({ id: parent, name: "child", prompt: "say something" });
+  await world.quiet(session.id);
+  await world.quiet(parent);
+  const look = async (view: "inherited" | "transcript") =>
+    (await world.client.inspect({ id: session.id, view })).text;
+  const inherited = await look("inherited");
+  assert.match(inherited, /^## Inherited from Parent Session/);
+  world.later(31);
+  await world.pass();
+  assert.equal(await look("inherited"), inherited);
+  const { total } = await world.client.entries({ id: session.id });
+  assert.match(await look("transcript"), new RegExp(`\n\n\\(${total - 1} earlier entries were removed`));
 });
 
 it("without a limit nothing is removed and nothing runs", async (t) => {

@@ -53,25 +53,26 @@ export class Retention implements Service {
 
   async #byAge(scope: string, days: Keep["days"] & number): Promise<void> {
     const olderThan = this.#deps.now() - days * DAY_MS;
-    for await (const session of this.#sessions(scope)) {
+    for await (const session of this.#sessions(scope, "createdAt")) {
       if (session.createdAt >= olderThan) return;
-      if (!session.isOpen) await this.#prune(session, olderThan);
+      if (!session.isOpen) await this.#prune(session, { olderThan, bytesMin: null });
     }
   }
 
   async #bySize(scope: string, bytesMax: number): Promise<void> {
-    let bytes = 0;
-    for await (const session of this.#sessions(scope)) bytes += await this.#measured(session);
-    for await (const session of this.#sessions(scope)) {
-      if (bytes <= bytesMax) return;
-      if (!session.isOpen) bytes -= await this.#prune(session, null);
+    let over = -bytesMax;
+    for await (const session of this.#sessions(scope, "createdAt")) over += await this.#measured(session);
+    for await (const session of this.#sessions(scope, "lastActivityAt")) {
+      if (over <= 0) return;
+      if (!session.isOpen) over -= await this.#prune(session, { olderThan: null, bytesMin: over });
     }
   }
 
-  async *#sessions(scope: string): AsyncGenerator<Prunable> {
+  async *#sessions(scope: string, by: "createdAt" | "lastActivityAt"): AsyncGenerator<Prunable> {
     let after: Prunable | undefined;
     for (;;) {
       const page = await this.#deps.store.read.retention.sessions(scope, {
+        by,
         limit: PAGE,
         ...(after === undefined ? {} : { after }),
       });
@@ -98,12 +99,16 @@ export class Retention implements Service {
   }
 
   /** How many bytes fewer there are. */
-  async #prune(session: Prunable, olderThan: number | null): Promise<number> {
+  async #prune(
+    session: Prunable,
+    of: { olderThan: number | null; bytesMin: number | null },
+  ): Promise<number> {
     let bytes = 0;
     let removed = 0;
     for (let isDone = false; !isDone && !this.#isStopped;) {
       const gone = await this.#deps.store.write(session.rootId, async (tx) => {
-        const pruned = await tx.retention.prune(session.id, { olderThan, limit: SLICE });
+        const bytesMin = of.bytesMin === null ? null : of.bytesMin - bytes;
+        const pruned = await tx.retention.prune(session.id, { ...of, bytesMin, limit: SLICE });
         if (pruned.isDone && removed + pruned.removed > 0) {
           const text = `${count(removed + pruned.removed, "entry", "entries")} removed, as the scope keeps no more`;
           const data = { removed: removed + pruned.removed };

@@ -104,7 +104,9 @@ async function transcriptOf(
     after = page.at(-1)!.index;
   }
   const title = session.name ?? session.title ?? session.shortId;
-  return transcriptText(entries.map(viewEntry), "text", { title, agent: session.agent });
+  const gone = await deps.store.read.retention.keptFrom(session.id);
+  const keptFrom = turn === null || gone > (turn.entryFrom ?? 0) ? gone : 0;
+  return transcriptText(entries.map(viewEntry), "text", { title, agent: session.agent, keptFrom });
 }
 
 async function requireTurn(

@@ -7,14 +7,15 @@ export function retentionReads(q: Query): RetentionReads {
       const rows = await q.all(sql`SELECT DISTINCT scope FROM sessions ORDER BY scope`);
       return rows.map(([scope]) => scope as string);
     },
-    async sessions(scope, { after, limit }) {
-      const { createdAt, id } = after ?? { createdAt: -1, id: "" };
-      const rows = await q.all(sql`SELECT s.id, s.root_id, s.created_at, s.entry_count, s.round_open,
+    async sessions(scope, { by, after, limit }) {
+      const time = by === "createdAt" ? sql`s.created_at` : sql`s.last_activity_at`;
+      const rows =
+        await q.all(sql`SELECT s.id, s.root_id, s.created_at, s.last_activity_at, s.entry_count, s.round_open,
           coalesce(r.entries_from, 0), coalesce(r.measured_to, 0), coalesce(r.bytes, 0)
         FROM sessions s LEFT JOIN retention r ON r.session_id = s.id
-        WHERE s.scope = ${scope} AND (s.created_at, s.id) > (${createdAt}, ${id})
+        WHERE s.scope = ${scope} AND (${time}, s.id) > (${after?.[by] ?? -1}, ${after?.id ?? ""})
           AND coalesce(r.entries_from, 0) < s.entry_count
-        ORDER BY s.created_at, s.id LIMIT ${limit}`);
+        ORDER BY ${time}, s.id LIMIT ${limit}`);
       return rows.map(prunable);
     },
     async keptFrom(sessionId) {
@@ -25,11 +26,13 @@ export function retentionReads(q: Query): RetentionReads {
 }
 
 function prunable(row: Row): Prunable {
-  const [id, rootId, createdAt, entryCount, roundOpen, entriesFrom, measuredTo, bytes] = row;
+  const [id, rootId, createdAt, lastActivityAt, entryCount, roundOpen, ...kept] = row;
+  const [entriesFrom, measuredTo, bytes] = kept;
   return {
     id: id as string,
     rootId: rootId as string,
     createdAt: createdAt as number,
+    lastActivityAt: lastActivityAt as number,
     entryCount: entryCount as number,
     isOpen: roundOpen === 1,
     entriesFrom: entriesFrom as number,
@@ -48,7 +51,7 @@ export function retentionWrites(q: Query, rootId: string): RetentionWrites {
     async measure(sessionId, limit) {
       await open(sessionId);
       const row =
-        await q.get(sql`SELECT count(*), coalesce(sum(length(body)), 0), coalesce(max(idx), -1) FROM (
+        await q.get(sql`SELECT count(*), coalesce(sum(octet_length(body)), 0), coalesce(max(idx), -1) FROM (
           SELECT idx, body FROM entries WHERE session_id = ${sessionId}
             AND idx >= (SELECT measured_to FROM retention WHERE session_id = ${sessionId})
           ORDER BY idx LIMIT ${limit}) AS unmeasured`);
@@ -58,16 +61,21 @@ export function retentionWrites(q: Query, rootId: string): RetentionWrites {
         WHERE session_id = ${sessionId} AND root_id = ${rootId}`);
       return { bytes, isDone: count < limit };
     },
-    async prune(sessionId, { olderThan, limit }) {
+    async prune(sessionId, { olderThan, bytesMin, limit }) {
       await open(sessionId);
-      const rows = await q.all(sql`SELECT idx, at, length(body) FROM entries WHERE session_id = ${sessionId}
-        ORDER BY idx LIMIT ${limit}`);
+      const rows = await q.all(sql`SELECT idx, at, octet_length(body) FROM entries
+        WHERE session_id = ${sessionId} AND kind <> 'inherited' ORDER BY idx LIMIT ${limit}`);
       const oldest = rows.map(([idx, at, bytes]) => ({
         idx: Number(idx),
         at: Number(at),
         bytes: Number(bytes),
       }));
-      const kept = oldest.findIndex(({ at }) => olderThan !== null && at >= olderThan);
+      let sum = 0;
+      const kept = oldest.findIndex(({ at, bytes }) => {
+        if ((olderThan !== null && at >= olderThan) || (bytesMin !== null && sum >= bytesMin)) return true;
+        sum += bytes;
+        return false;
+      });
       const gone = kept === -1 ? oldest : oldest.slice(0, kept);
       const last = gone.at(-1);
       if (last === undefined) return { removed: 0, bytes: 0, isDone: true };
@@ -82,7 +90,8 @@ export function retentionWrites(q: Query, rootId: string): RetentionWrites {
       await q.run(sql`UPDATE retention SET bytes = bytes - ${bytes},
           measured_to = CASE WHEN measured_to > ${last.idx} THEN measured_to ELSE ${last.idx + 1} END
         WHERE session_id = ${sessionId}`);
-      await q.run(sql`DELETE FROM entries WHERE session_id = ${sessionId} AND idx <= ${last.idx}`);
+      await q.run(sql`DELETE FROM entries WHERE session_id = ${sessionId} AND idx <= ${last.idx}
+        AND kind <> 'inherited'`);
       return { removed: gone.length, bytes, isDone: gone.length < limit };
     },
   };

@@ -131,7 +131,7 @@ describe("searches of the embedded store", () => {
     assert.equal((await find("xylophone")).total, 1);
     await store.write(of.d.rootId, async (tx) => {
       await tx.sessions.patch(of.d.id, { roundOpen: false });
-      await tx.retention.prune(of.d.id, { olderThan: null, limit: 10 });
+      await tx.retention.prune(of.d.id, { olderThan: null, bytesMin: null, limit: 10 });
     });
     assert.equal((await find("xylophone")).total, 0);
   });
