@@ -44,7 +44,8 @@ const histories = table<HistoryRecord>(
 /** What a scan compares with. */
 const KNOWN = raw(
   "h.no, h.key, h.agent_id, h.format, h.path, h.stamp, h.read_stamp, h.kind, h.family_key, h.host_key, " +
-    "h.session_id, h.root_id, h.gone_at, h.size_bytes, h.read_bytes, s.evidence_state, s.depth, s.scope",
+    "h.session_id, h.root_id, h.gone_at, h.size_bytes, h.read_bytes, s.evidence_state, s.depth, " +
+    "s.parent_id, s.scope",
 );
 
 export function historyReads(q: Query): HistoryReads {
@@ -250,7 +251,17 @@ function knownOf(row: Row): HistoryKnown {
       "familyKey",
       "hostKey",
     ] as const),
-    ...(["sessionId", "rootId", "goneAt", "sizeBytes", "readBytes", "state", "depth", "scope"] as const),
+    ...([
+      "sessionId",
+      "rootId",
+      "goneAt",
+      "sizeBytes",
+      "readBytes",
+      "state",
+      "depth",
+      "parentId",
+      "scope",
+    ] as const),
   ];
   return Object.fromEntries(fields.map((field, i) => [field, row[i] ?? null])) as unknown as HistoryKnown;
 }

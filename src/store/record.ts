@@ -341,9 +341,10 @@ export interface HistoryKnown extends Pick<
   goneAt: number | null;
   sizeBytes: number;
   readBytes: number;
-  /** Of its session, where there is one: what its evidence says, how deep it stands and in which scope. */
+  /** Of its session, where there is one: what its evidence says, where it stands and in which scope. */
   state: string | null;
   depth: number | null;
+  parentId: string | null;
   scope: string | null;
 }
 

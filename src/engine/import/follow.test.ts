@@ -101,6 +101,40 @@ describe("while an agent works", () => {
     assert.equal(own.rootId, (await home.byAgentId(S)).id);
   });
 
+  it("the first entries of a sub-agent's sub-agent say whose it is and how deep it stands", async (t) => {
+    const { claude, client, ...home } = await startImporting(t);
+    const deep = "b9f8e7d6c5b4a3921";
+    const middle = child().spawns({ id: "toolu_2", prompt: "deep" });
+    await lay(claude, { [MAIN]: parent(), [AGENT]: middle, [SIDECAR]: sidecar });
+    await home.import();
+    const { events, ready } = following(t, { claude, client, ...home });
+    await ready;
+    const written = new Transcript(S, { agentId: deep, from: 20 }).user("deep").says("at it", null);
+    const about = JSON.stringify({ agentType: "general-purpose", toolUseId: "toolu_2" });
+    await lay(claude, { [SIDECAR.replace(A, deep)]: about, [AGENT.replace(A, deep)]: written });
+    const told = await until(async () => appended(events).length >= 2 && appended(events));
+    const above = await home.byAgentId(A);
+    for (const { data } of told) {
+      assert.deepEqual([data["agentId"], data["parentId"], data["depth"]], [deep, above.id, 2]);
+    }
+  });
+
+  it("what comes after a restart has its lineage from its first entry", async (t) => {
+    const agents = folder(t, "kinfold-agents-");
+    const home = folder(t, "kinfold-import-");
+    const first = await importing(t, { agents, home });
+    const { id: above } = await first.byAgentId(S);
+    await first.stop();
+    const from = Date.now();
+    const second = await startImporting(t, { agents, home });
+    await until(async () => ((await second.client.imported({})).scan.readAt ?? 0) > from);
+    const { events, ready } = following(t, second);
+    await ready;
+    await append(projects(second.claude, AGENT), after(child().says("more", null), 1));
+    const told = await until(async () => appended(events)[0]);
+    assert.deepEqual([told.data["parentId"], told.data["depth"]], [above, 1]);
+  });
+
   it("a new project with a new session, and then its sub-agent, are there as they come", async (t) => {
     const { claude, client, ...home } = await importing(t);
     const { events, ready } = following(t, { claude, client, ...home });

@@ -139,6 +139,7 @@ function memberOf(
     readBytes: 0,
     state: null,
     depth: isTop ? base.depth : null,
+    parentId: null,
     scope: base.scope,
     found,
   };
@@ -173,8 +174,9 @@ function newMember(
     facts: isKept ? { facts, inline: {} } : null,
   };
   if (member.kind !== "imported" || verdict === undefined) return { record, session: null };
-  const told = { ...verdict.told, ...placeIn(context.catalog, member, verdict), changedAt: found.changedAt };
-  member.state = told.judgement.state;
+  const stands = placeIn(context.catalog, member, verdict);
+  const told = { ...verdict.told, ...stands, changedAt: found.changedAt };
+  Object.assign(member, { ...stands, state: told.judgement.state });
   const { agent } = reading.reader;
   const place = { id: member.sessionId, rootId: member.rootId, agent, node, scope: base.scope };
   return { record, session: newRow(told, { ...place, now: Date.now() }) };

@@ -2,7 +2,6 @@ import type { HistoryReader, ReadBatch } from "../../history/port.ts";
 import type { ReadyEntry } from "../../store/port.ts";
 import { type Knowledge, type Member, stateOf } from "./catalog.ts";
 import type { Outbox } from "./outbox.ts";
-import type { Lineage } from "./protocol.ts";
 import type { Replaced } from "./replaced.ts";
 import { leftBehindEntry, READ_TEXT_MAX, readyEntry } from "./ready.ts";
 import { redactFacts } from "./row.ts";
@@ -15,7 +14,6 @@ export interface ReadRequest {
   readonly signal: AbortSignal;
   /** The session that entries of a sub-agent inside this file belong to; made when there is none. */
   readonly inside: (agentId: string, batch: ReadBatch) => Promise<Member>;
-  readonly lineage: (member: Member) => Lineage;
   readonly replaced: Replaced;
   readonly onBytes: (bytesRead: number) => void;
 }
@@ -131,9 +129,9 @@ class Sender {
   }
 
   async #send(member: Member, entries: readonly ReadyEntry[]): Promise<void> {
-    const { no, sessionId, rootId } = member;
+    const { no, sessionId, rootId, agentId, parentId, depth } = member;
     const { isLive } = this.#request;
-    const lineage = this.#request.lineage(member);
+    const lineage = { agentId, parentId, depth: depth ?? 0 };
     for (const slice of slicesOf(entries)) {
       await this.#outbox.append({ no, sessionId, rootId, entries: slice, isLive, lineage });
     }

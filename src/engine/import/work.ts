@@ -5,7 +5,7 @@ import { inlineKey, sessionIdOf } from "./identity.ts";
 import { judgeFamily, placeIn, type Verdict } from "./judge.ts";
 import { LinkError } from "./link.ts";
 import { doubt, livenessIn, noticeGrowth } from "./live-list.ts";
-import type { Lineage, MemberChange } from "./protocol.ts";
+import type { MemberChange } from "./protocol.ts";
 import { Outbox } from "./outbox.ts";
 import { readMember, recordOf } from "./read.ts";
 import { Replaced } from "./replaced.ts";
@@ -21,7 +21,6 @@ export class Work {
   readonly #context: Context;
   /** By key, what the store was last told, so that only news is. */
   readonly #sent = new Map<string, string>();
-  readonly #lineage = new Map<string, Lineage>();
   readonly #replaced: Replaced;
 
   constructor(context: Context) {
@@ -82,7 +81,6 @@ export class Work {
       isLive,
       signal,
       inside: (agentId: string, batch: ReadBatch) => this.#inside(member, agentId, batch),
-      lineage: ({ key, agentId }: Member) => this.#lineage.get(key) ?? { agentId, parentId: null, depth: 0 },
       replaced: this.#replaced,
       onBytes: () => progress.tell(),
     };
@@ -136,8 +134,7 @@ export class Work {
     const place = placeIn(catalog, member, verdict);
     const told = { ...verdict.told, ...place, changedAt: member.found?.changedAt ?? Date.now() };
     const { agent } = reader;
-    this.#lineage.set(member.key, { agentId: member.agentId, ...place });
-    member.state = told.judgement.state;
+    Object.assign(member, { ...place, state: told.judgement.state });
     const patch = rowPatch(told, { agent, node: options.node, now: 0 });
     const record = {
       status: verdict.status,
@@ -187,6 +184,7 @@ export class Work {
     const { format, path, familyKey, stamp, sizeBytes, rootId } = member;
     const where = { node, agent, format, path, familyKey, stamp, sizeBytes, rootId, kind, changedAt };
     const record = { ...own, ...where, found: {}, problem: null, facts: null, status: verdict.status };
+    Object.assign(member, placeIn(catalog, member, verdict));
     const session = newRow(
       { ...verdict.told, ...placeIn(catalog, member, verdict), changedAt },
       { id: own.sessionId, rootId, agent, node, scope: host.scope ?? options.scope, now: Date.now() },
