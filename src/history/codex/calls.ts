@@ -147,15 +147,25 @@ export function takeStates(
 ): void {
   for (const [agentId, value] of Object.entries(states ?? {}).slice(0, CALLS_MAX)) {
     const state = stateOf(value);
-    if (state !== null) told(fold, { agentId: agentId.toLowerCase(), callId: null, how, at, ...state });
+    const id = agentOf(fold, agentId) ?? agentId.toLowerCase();
+    if (state !== null) told(fold, { agentId: id, callId: null, how, at, ...state });
   }
+}
+
+/** Newer versions name a sub-agent by its path; what is known of its call says which one that is. */
+function agentOf({ facts }: CodexFold, name: string): string | null {
+  const call = facts.calls.findLast(({ taskIds }) => taskIds.includes(name));
+  if (call === undefined || !call.many) return call?.agentId ?? null;
+  // A piece of code may start several: there each id stands before its path.
+  const before = name.startsWith("/") ? call.taskIds[call.taskIds.indexOf(name) - 1] : undefined;
+  return before === undefined || before.startsWith("/") ? null : before;
 }
 
 /** A report that came without being asked for; answers its text. */
 export function notified(fold: CodexFold, text: string, at: number | null): string | null {
   if (text.startsWith("Message Type: FINAL_ANSWER\n")) {
     const sender = /^Sender: (\S{1,500})$/mu.exec(text.slice(0, 2000))?.[1] ?? "";
-    const agentId = fold.facts.calls.findLast(({ taskIds }) => taskIds.includes(sender))?.agentId ?? null;
+    const agentId = agentOf(fold, sender);
     const state = stateOfReport(text.slice(text.indexOf("\nPayload:\n") + 10));
     if (agentId !== null && state !== null) {
       told(fold, { agentId, callId: null, how: "its own report", at, ...state });

@@ -5,14 +5,18 @@ import type { Taken } from "./entries.ts";
 
 /**
  * Whose a row is. A session that was forked from another begins with rows copied from that one, mostly
- * with new times. Its own begin where the agent's own numbers say so, or with the first record that
- * names it or a turn of its own; turns have ids with the time in them.
+ * with new times. Its own begin where the agent's own numbers say so, where times pass the session's
+ * beginning, or with the first record that names it or a turn of its own; turns have ids with the time in
+ * them.
  */
 export function ownerOf(fold: CodexFold, type: string, taken: Taken): "own" | "copied" | "left out" {
   const { notes } = fold;
   const { row, payload, at } = taken;
   const ordinal = asNumber(row.value["ordinal"]);
-  if (notes.ownFromOffset !== null && row.offset < notes.ownFromOffset) return "left out";
+  if (notes.ownFromOffset !== null) {
+    if (row.offset < notes.ownFromOffset) return "left out";
+    notes.copied = null;
+  }
   if (notes.ownFromOrdinal !== null && ordinal !== null) {
     if (ordinal < notes.ownFromOrdinal) return "left out";
     notes.copied = null;
@@ -24,7 +28,10 @@ export function ownerOf(fold: CodexFold, type: string, taken: Taken): "own" | "c
     return "own";
   }
   const isBefore = at !== null && notes.metaAt !== null && at < notes.metaAt;
-  if (!isBefore && isProof(fold, type, payload)) {
+  // Where the copied rows kept their times, the first that is not older than the session is its own.
+  const isAfterOlder = notes.hasOlder && at !== null && !isBefore;
+  notes.hasOlder ||= isBefore;
+  if (!isBefore && (isAfterOlder || isProof(fold, type, payload))) {
     notes.copied = null;
     notes.ownFromOffset = row.offset;
     return "own";

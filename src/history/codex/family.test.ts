@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { ProcessProbe } from "../probe.ts";
+import { codex } from "./index.ts";
 import { IDS, layAll } from "./layouts.spec.ts";
 import {
   agentPath,
@@ -11,6 +12,7 @@ import {
   call,
   event,
   idAt,
+  item,
   meta,
   NO_PROCESSES,
   output,
@@ -99,6 +101,76 @@ describe("the sub-agents of a Codex session", () => {
       { agentId: IDS.copied, state: "completed", toolUseId: "call_copy", parentAgentId: null, depth: 1 },
       { agentId: IDS.numbered, state: "completed", toolUseId: "call_number", parentAgentId: null, depth: 1 },
     ]);
+  });
+
+  it("that were forked without records of turns have their own rows from the first that is not older", async () => {
+    const root = await fresh();
+    const kid = idAt(50, "kid");
+    const above = [...prompt(1, "Go"), answer(2, "Going"), call(3, "c0", "shell", { command: ["ls"] })];
+    await writeRollout(root, ROOT, [
+      meta(0, ROOT),
+      ...above,
+      call(4, "c1", "spawn_agent", { message: "Do" }),
+    ]);
+    const fork = meta(50, kid, spawned(ROOT, ROOT, { forked_from_id: ROOT }));
+    const own = [...prompt(55, "Do"), answer(57, "Done")];
+    await writeRollout(root, kid, [fork, meta(0, ROOT), ...above, ...own]);
+    const { readings } = await readRoot(root);
+    const { entries, state } = readings.get(kid) ?? assert.fail();
+    const told = entries.map(({ author, body }) => `${author} ${body.text}`);
+    assert.deepEqual(told, ["session Do", "agent Done"]);
+    assert.deepEqual([state.facts.firstPrompt, state.facts.ending.kind], ["Do", "ended"]);
+    const found = (await Array.fromAsync(codex.discover(root, () => undefined))).find(({ id }) => id === kid);
+    const page = await codex.tail(found ?? assert.fail(), { entriesMax: 50 });
+    assert.deepEqual(
+      page.entries.map(({ author, body }) => `${author} ${body.text}`),
+      told,
+    );
+  });
+
+  it("are known by their paths, in notifications too", async () => {
+    const notification = (path: string) =>
+      item(5, "message", {
+        role: "user",
+        content: [
+          {
+            type: "input_text",
+            text: `<subagent_notification>${JSON.stringify({ agent_path: path, status: { errored: "boom" } })}</subagent_notification>`,
+          },
+        ],
+      });
+    const started = (callId: string, id: string, name: string) =>
+      event(3, "sub_agent_activity", {
+        event_id: callId,
+        agent_thread_id: id,
+        agent_path: agentPath(name),
+        kind: "started",
+      });
+    const named = [
+      call(2, "call_w", "spawn_agent", { task_name: "Worker", message: "gAAA" }),
+      started("call_w", CHILD, "Worker"),
+      output(4, "call_w", { task_name: agentPath("Worker") }),
+    ];
+    const coded = [
+      item(2, "custom_tool_call", {
+        call_id: "cell",
+        name: "exec",
+        input: "tools.spawn_agent()",
+        status: "completed",
+      }),
+      started("inner_1", OTHER, "Quiet"),
+      started("inner_2", CHILD, "Worker"),
+    ];
+    for (const rows of [named, coded]) {
+      const root = await fresh();
+      const all = [...prompt(1, "Go"), ...rows, notification(agentPath("Worker")), answer(6, "Too bad.")];
+      await writeRollout(root, ROOT, [meta(0, ROOT), ...turn(1, all)]);
+      const facts = (await readRoot(root)).readings.get(ROOT)?.state.facts;
+      assert.deepEqual(
+        facts?.told.map(({ agentId, state, error }) => [agentId, state, error]),
+        [[CHILD, "failed", "boom"]],
+      );
+    }
   });
 
   it("that the agent keeps for itself are kept, but not shown as children", async () => {

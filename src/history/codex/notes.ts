@@ -14,6 +14,8 @@ export interface Notes {
   baseEndOrdinal: number | null;
   /** The rows copied from another session are still coming: a sub-agent leaves them out. */
   copied: "left out" | "kept" | null;
+  /** A copied row was older than the session, so copied rows kept their times. */
+  hasOlder: boolean;
   /** Where its own rows began, after copied ones. */
   ownFromOffset: number | null;
   isFork: boolean;
@@ -95,6 +97,7 @@ export function noNotes(): Notes {
     ownFromOrdinal: null,
     baseEndOrdinal: null,
     copied: null,
+    hasOlder: false,
     ownFromOffset: null,
     isFork: false,
     hasTurns: false,
