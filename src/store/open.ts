@@ -13,7 +13,7 @@ export interface OpenOptions {
   readonly log: Log;
   /** PostgreSQL: how long to wait for a node of the same name that may still live. */
   readonly waitMs?: number;
-  /** How long one search may take, where that is not half a second: a test's machine may be busy. */
+  /** How long one search may work, where that is not half a second: a test's machine may be busy. */
   readonly searchMs?: number;
 }
 

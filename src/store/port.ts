@@ -51,7 +51,7 @@ export interface Store {
   write<T>(rootId: string, work: (tx: Tx) => Promise<T>): Promise<T>;
   /**
    * Full-text search over entries. It delays nothing else: at most two run at once, each for at most
-   * half a second, after which it rejects with `search_too_long`.
+   * half a second of work, after which it rejects with `search_too_long`.
    */
   search(search: EntrySearch): Promise<EntryFound>;
   /** Tokens, beside any tree. */

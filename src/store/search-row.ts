@@ -3,13 +3,15 @@ import { entries } from "./entry.ts";
 import type { HitRow } from "./search.ts";
 import { list, sql, type Row, type Sql } from "./sql.ts";
 
-/** How long one search may take. */
+/** How long one search may work, where that can be told. */
 export const SEARCH_MS = 500;
+/** And how many times as long it may take in all, with what it waits for the machine. */
+export const WAITING_TIMES = 4;
 
 export function tooLong(): Refusal {
   return new Refusal(
     "search_too_long",
-    "The search took longer than half a second and was stopped. Narrow it: name a session, add after:2d or agent:, or write more of a begin*.",
+    "The search took too long and was stopped. Narrow it: name a session, add after:2d or agent:, or write more of a begin*.",
   );
 }
 

@@ -43,7 +43,7 @@ describe("SQLite and PostgreSQL", () => {
 describe("searches on PostgreSQL", () => {
   it("that take too long are stopped by the server and refused with how to narrow them", async () => {
     const url = await server.url();
-    const store = await opened(url, 500);
+    const store = await opened(url, 250);
     await plant(store);
     const other = await client(url);
     await other.query("BEGIN; LOCK TABLE entries IN ACCESS EXCLUSIVE MODE");

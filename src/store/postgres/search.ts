@@ -3,7 +3,15 @@ import type { Term } from "../../domain/search-query.ts";
 import type { Log } from "../../log.ts";
 import type { Expression } from "../entry-index.ts";
 import type { EntryFound, EntrySearch } from "../port.ts";
-import { hitColumns, hitRow, lineageRows, lineagesIn, SEARCH_MS, tooLong } from "../search-row.ts";
+import {
+  hitColumns,
+  hitRow,
+  lineageRows,
+  lineagesIn,
+  SEARCH_MS,
+  tooLong,
+  WAITING_TIMES,
+} from "../search-row.ts";
 import type { SearchSource } from "../search.ts";
 import { within } from "../session.ts";
 import { numbered, sql, type Row, type Sql } from "../sql.ts";
@@ -24,13 +32,14 @@ const CANCELLED = "57014";
 export class Searches {
   readonly #address: Address;
   readonly #log: Log;
-  readonly #searchMs: number;
+  readonly #limitMs: number;
   #pool: pg.Pool | null = null;
 
   constructor(address: Address, { log, searchMs = SEARCH_MS }: { log: Log; searchMs?: number }) {
     this.#address = address;
     this.#log = log;
-    this.#searchMs = searchMs;
+    // How long it worked only the server could tell.
+    this.#limitMs = searchMs * WAITING_TIMES;
   }
 
   async run(search: EntrySearch): Promise<EntryFound> {
@@ -39,7 +48,7 @@ export class Searches {
     try {
       const client = await this.#pool.connect();
       try {
-        return await searchEntries(sourceOver(client, performance.now() + this.#searchMs), search);
+        return await searchEntries(sourceOver(client, performance.now() + this.#limitMs), search);
       } finally {
         client.release();
       }
@@ -59,7 +68,7 @@ export class Searches {
       max: AT_ONCE,
       idleTimeoutMillis: IDLE_MS,
       connectionTimeoutMillis: CONNECT_MS,
-      statement_timeout: this.#searchMs,
+      statement_timeout: this.#limitMs,
     });
     pool.on("error", (error) =>
       this.#log.warn({ error: error.message }, "an idle search connection to PostgreSQL was lost"),

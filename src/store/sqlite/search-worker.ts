@@ -5,6 +5,7 @@ import type { EntrySearch } from "../port.ts";
 import { searchEntries } from "../search.ts";
 import { sql } from "../sql.ts";
 import { Connection } from "./connection.ts";
+import { hasWorked } from "./own-work.ts";
 import { sqliteSource } from "./search-source.ts";
 
 export type Ask = { readonly search: EntrySearch; readonly ms: number } | "close";
@@ -42,7 +43,7 @@ parentPort?.postMessage("ready" satisfies Told);
 async function answer({ search, ms }: Exclude<Ask, "close">): Promise<Told> {
   try {
     await connection.run(sql`BEGIN`);
-    const found = await searchEntries(sqliteSource(connection, performance.now() + ms), search);
+    const found = await searchEntries(sqliteSource(connection, hasWorked(ms)), search);
     return { found: JSON.stringify(found) };
   } catch (error) {
     if (error instanceof Refusal) return { refusal: { code: error.code, message: error.message } };

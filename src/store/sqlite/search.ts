@@ -2,7 +2,7 @@ import type { Worker } from "node:worker_threads";
 import { Refusal } from "../../contract/refusal.ts";
 import type { Log } from "../../log.ts";
 import type { EntryFound, EntrySearch } from "../port.ts";
-import { SEARCH_MS, tooLong } from "../search-row.ts";
+import { SEARCH_MS, tooLong, WAITING_TIMES } from "../search-row.ts";
 import type { Ask, Told } from "./search-worker.ts";
 
 const AT_ONCE = 2;
@@ -26,8 +26,9 @@ interface Thread {
 
 /**
  * Searches, each in a thread with a read-only connection of its own. Threads start with the first search
- * and end when idle. A search past its deadline is refused at that moment; its thread is thrown away,
- * because nothing can interrupt a statement, and keeps its place until it is gone.
+ * and end when idle. A search that has worked for too long ends itself. One that still takes too long is refused
+ * at that moment; its thread is thrown away, because nothing can interrupt a statement, and keeps its place until
+ * it is gone.
  */
 export class Searches {
   readonly #path: string;
@@ -92,7 +93,7 @@ export class Searches {
     thread.doing = waiting;
     thread.worker.ref();
     thread.worker.postMessage({ search: waiting.search, ms: this.#searchMs } satisfies Ask);
-    thread.timer = setTimeout(() => this.#giveUp(thread), this.#searchMs);
+    thread.timer = setTimeout(() => this.#giveUp(thread), this.#searchMs * WAITING_TIMES);
   }
 
   #giveUp(thread: Thread): void {
