@@ -99,7 +99,7 @@ function checkPlaces(sessions: readonly Session[]): void {
   assert.ok(recent.length <= LIMITS.spawnsPerMinuteMax, `${recent.length} spawns in a minute`);
 }
 
-/** In its first round: a message to one that had finished takes no place away. */
+/** In its first round: a callback to one that had finished is never refused, and takes no place away. */
 function isOpen(session: Session): boolean {
   return session.round === 1 && (session.status === "running" || session.status === "waiting");
 }
@@ -112,6 +112,12 @@ async function checkTold(client: Client, sessions: readonly Session[]): Promise<
       const replies = await toolReplies(client, id, tool);
       refusals.push(...replies.filter((each) => each.isError).map((each) => each.text));
     }
+  }
+  for (const { id } of sessions) {
+    const told = await toolReplies(client, id, "tell_child");
+    refusals.push(
+      ...told.filter((each) => each.isError && each.text.includes("limit_")).map((each) => each.text),
+    );
   }
   for (const refusal of refusals) {
     assert.match(refusal, /(limit_\w+|over_budget): .*\. (Do|Wait|Go on|Use|Ask) /);

@@ -8,7 +8,13 @@ export interface SpawnFacts {
   readonly openSessions: number;
   readonly spawnsLastMinute: number;
   readonly spawnsEver: number;
+  /** How many it begins, one after another, where it is a chain. */
+  readonly steps?: number;
 }
+
+/** Places count open rounds, whoever opens them. */
+export type PlaceFacts = Pick<SpawnFacts, "openChildren" | "openSessions">;
+export type PaceFacts = Pick<SpawnFacts, "spawnsLastMinute" | "spawnsEver" | "steps">;
 
 export interface LimitRefusal {
   readonly code: RefusalCode;
@@ -24,6 +30,11 @@ export function spawnLimit(facts: SpawnFacts, limits: Limits): LimitRefusal | nu
       next: "Do this part yourself, or report to your parent what should be delegated.",
     });
   }
+  return placeLimit(facts, limits) ?? paceLimit(facts, limits);
+}
+
+/** The place that is missing for one more open round; null where there is one. */
+export function placeLimit(facts: PlaceFacts, limits: Limits): LimitRefusal | null {
   const { length } = facts.openChildren;
   if (length >= limits.childrenMax) {
     return refusal("limit_children", limits.childrenMax, length, {
@@ -37,15 +48,25 @@ export function spawnLimit(facts: SpawnFacts, limits: Limits): LimitRefusal | nu
       next: "Wait for one to finish, cancel one, or do this part yourself.",
     });
   }
-  if (facts.spawnsLastMinute >= limits.spawnsPerMinuteMax) {
-    return refusal("limit_rate", limits.spawnsPerMinuteMax, facts.spawnsLastMinute, {
-      what: `this family has spawned ${facts.spawnsLastMinute} sessions in the last minute and ${limits.spawnsPerMinuteMax} is the most.`,
+  return null;
+}
+
+/** What the tree has spawned this minute and in its life against what it may. */
+export function paceLimit(
+  facts: PaceFacts,
+  limits: Pick<Limits, "spawnsPerMinuteMax" | "spawnsMax">,
+): LimitRefusal | null {
+  const { spawnsLastMinute, spawnsEver, steps = 1 } = facts;
+  const more = steps === 1 ? "" : `, this chain would be ${steps} more,`;
+  if (spawnsLastMinute + steps > limits.spawnsPerMinuteMax) {
+    return refusal("limit_rate", limits.spawnsPerMinuteMax, spawnsLastMinute, {
+      what: `this family has spawned ${spawnsLastMinute} sessions in the last minute${more} and ${limits.spawnsPerMinuteMax} is the most.`,
       next: "Go on with other work and spawn again in a minute; one larger task is better than many small ones.",
     });
   }
-  if (facts.spawnsEver >= limits.spawnsMax) {
-    return refusal("limit_spawns", limits.spawnsMax, facts.spawnsEver, {
-      what: `this family has spawned ${facts.spawnsEver} sessions in its life and ${limits.spawnsMax} is the most.`,
+  if (spawnsEver + steps > limits.spawnsMax) {
+    return refusal("limit_spawns", limits.spawnsMax, spawnsEver, {
+      what: `this family has spawned ${spawnsEver} sessions in its life${more} and ${limits.spawnsMax} is the most.`,
       next: "Use tell_child to give more work to a child that has finished, or tell the user.",
     });
   }

@@ -1,8 +1,9 @@
-import type { Effective } from "../contract/index.ts";
+import type { Effective, Limits } from "../contract/index.ts";
 import { shortId } from "../contract/short-id.ts";
 import { excerpt } from "../domain/excerpt.ts";
 import { withInstructions } from "../domain/instruction.ts";
-import { fence } from "../domain/text.ts";
+import { paceLimit } from "../domain/limit.ts";
+import { count, fence } from "../domain/text.ts";
 import type { SessionRecord, Tx } from "../store/port.ts";
 import { admit } from "./admit.ts";
 import { lastMessageOf } from "./callback.ts";
@@ -21,10 +22,35 @@ export interface ChainStep {
   readonly tailChars?: number;
 }
 
+/** What the row of a chain's first step carries on to the next ones. */
+export interface Chain {
+  readonly chain: readonly ChainStep[];
+  readonly chainId: string;
+  /** How often its tree may spawn, as it was when the chain was asked for. */
+  readonly chainPace: Pick<Limits, "spawnsPerMinuteMax" | "spawnsMax">;
+}
+
 /** A chain's remaining steps stand in the row of the step at work. */
 export function stepsLeft(session: SessionRecord): readonly ChainStep[] {
   const { chain } = session.spawnConfig;
   return Array.isArray(chain) ? (chain as ChainStep[]) : [];
+}
+
+/** Why no further step may begin: others of the tree spawned while it ran. Null where one may, or none is left. */
+export async function chainProblem(tx: Tx, done: SessionRecord, now: number): Promise<string | null> {
+  const left = stepsLeft(done).length;
+  const pace = done.spawnConfig["chainPace"] as Chain["chainPace"] | undefined;
+  if (left === 0 || pace === undefined || done.outcome !== "completed") return null;
+  const refusal = paceLimit(
+    {
+      spawnsLastMinute: await tx.sessions.spawnedSince(done.rootId, now - 60_000),
+      spawnsEver: (await tx.tree.byId(done.rootId))?.spawnCount ?? 0,
+    },
+    pace,
+  );
+  return refusal === null
+    ? null
+    : `its chain ended here, ${count(left, "step")} before its end: ${refusal.code}`;
 }
 
 /**

@@ -2,7 +2,7 @@ import type { Outcome } from "../contract/index.ts";
 import { roundHasCompleted, type RoundFacts } from "../domain/session.ts";
 import type { Reads, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
 import { callBack } from "./callback.ts";
-import { beginNextStep } from "./chain.ts";
+import { beginNextStep, chainProblem } from "./chain.ts";
 
 /** How a round ends, and what its callback says about it. */
 export interface RoundEnd {
@@ -61,11 +61,23 @@ export async function closeRound(tx: Tx, session: SessionRecord, end: RoundEnd):
     data: { round: session.round, outcome: end.outcome, reason: end.reason, by: end.by },
     at: end.now,
   });
-  const next = end.outcome === "completed" ? await beginNextStep(tx, session, end.now) : null;
-  // A step that is followed by another tells nobody: the chain's last step is its result.
-  await callBackAtEnd(tx, session, next === null ? end : { ...end, silent: "its chain goes on" });
+  await callBackAtEnd(tx, session, await afterStep(tx, session, end));
   await closeParentIfOver(tx, session, end.now);
   await openForQueued(tx, session, end.now);
+}
+
+/** A step that is followed by another tells nobody; one that cannot be tells why the chain ends with it. */
+async function afterStep(tx: Tx, session: SessionRecord, end: RoundEnd): Promise<RoundEnd> {
+  if (end.outcome !== "completed") return end;
+  const problem = await chainProblem(tx, session, end.now);
+  if (problem !== null) {
+    const { chain: _, ...spawnConfig } = session.spawnConfig;
+    Object.assign(session, { spawnConfig, outcomeReason: problem });
+    await tx.sessions.patch(session.id, { spawnConfig, outcomeReason: problem });
+    return { ...end, reason: problem };
+  }
+  const next = await beginNextStep(tx, session, end.now);
+  return next === null ? end : { ...end, silent: "its chain goes on" };
 }
 
 /** After an interruption the inbox goes on: what waits in it is work of a new round, which will be told in its turn. */

@@ -7,6 +7,7 @@ import { tellOf } from "../kernel/trigger.ts";
 import type { SessionRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 import { refuseImported } from "./history.ts";
+import { refuseReopening } from "./places.ts";
 import { delivered } from "./prompt.ts";
 import { callerSession, describe, isBelow, refuseGone, resolve } from "./resolve.ts";
 import { keyOwner, refuseReusedKey } from "./start.ts";
@@ -34,6 +35,8 @@ export async function fire(deps: OperationDeps, caller: Caller, input: InputOf<"
     if (fresh === null || fresh.endedAt !== null) {
       throw new Refusal("session_ended", `${describe(target)} has ended and takes no more messages.`);
     }
+    // A child may always write to its parent.
+    if (self?.parentId !== fresh.id) await refuseReopening(deps, tx, { session: fresh, caller });
     const now = deps.now();
     const row = newTrigger({
       sessionId: self?.rootId === target.rootId ? self.id : target.id,

@@ -5,6 +5,7 @@ import { hashOf } from "../kernel/id.ts";
 import type { MessageRecord, SessionRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 import { refuseImported } from "./history.ts";
+import { refuseReopening } from "./places.ts";
 import { describe, refuseGone, requireBelow, resolve } from "./resolve.ts";
 import { keyOwner, refusePrompt, refuseReusedKey } from "./start.ts";
 import { until } from "./until.ts";
@@ -79,6 +80,7 @@ async function send(
     const fresh = await tx.sessions.byId(session.id);
     if (fresh === null || fresh.endedAt !== null) throw ended(session);
     if (sending.kind === "tell" && (await tx.triggers.openCount(fresh.id)) > 0) throw asks(fresh);
+    await refuseReopening(deps, tx, { session: fresh, caller });
     const keys = sending.key === null ? {} : { key: sending.key, keyCaller: owner, keyHash };
     const message = await admit(
       tx,

@@ -12,6 +12,7 @@ import { closeTrigger, THE_USER } from "../kernel/trigger.ts";
 import type { SessionRecord, TriggerRecord, Tx } from "../store/port.ts";
 import { sees } from "../domain/scope.ts";
 import type { OperationDeps } from "./deps.ts";
+import { refuseReopening } from "./places.ts";
 import { callerSession, describe, isBelow, refuseGone, resolve, visibleTo } from "./resolve.ts";
 
 /** Answers a trigger, once, by someone who may. The loser is told who answered what. */
@@ -40,7 +41,7 @@ export async function respond(
     if (fresh.status !== "open") throw tooLate(fresh);
     const current = await tx.sessions.byId(asker.id);
     if (current?.endedAt != null && type !== "session_complete") throw endedBefore(asker);
-    if (type === "session_complete") return finishChild(tx, fresh, { asker, answer, caller, now });
+    if (type === "session_complete") return finishChild(tx, fresh, { deps, asker, answer, caller, now });
     await closeTrigger(tx, fresh, { status: "answered", answer, now });
     if (type === "plan_review" && given.action === "cancel") await stopTurnOf(tx, asker, answer, now);
     return `Your answer goes to ${describe(asker)}${(await tx.turns.running(asker.id)) === null ? " as its next message" : ""}.`;
@@ -228,7 +229,7 @@ async function typeOf(deps: OperationDeps, trigger: TriggerRecord): Promise<stri
 async function finishChild(
   tx: Tx,
   trigger: TriggerRecord,
-  end: { asker: SessionRecord; answer: Answer; caller: Caller; now: number },
+  end: { deps: OperationDeps; asker: SessionRecord; answer: Answer; caller: Caller; now: number },
 ): Promise<string> {
   const child = (await tx.sessions.byId(end.asker.id)) ?? end.asker;
   const { now, answer, caller } = end;
@@ -243,6 +244,7 @@ async function finishChild(
   }
   if (child.endedAt !== null)
     throw new Refusal("session_ended", `${describe(child)} has ended and takes no more work.`);
+  await refuseReopening(end.deps, tx, { session: child, caller });
   const sender = { senderKind: caller.kind, senderId: caller.id };
   await admit(tx, child, { kind: "prompt", delivery: "followUp", body: answer.response, ...sender }, now);
   return `${describe(child)} goes on with it; its result will come to you as a message.`;

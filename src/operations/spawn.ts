@@ -3,6 +3,7 @@ import { Refusal } from "../contract/refusal.ts";
 import { withInstructions } from "../domain/instruction.ts";
 import { spawnLimit } from "../domain/limit.ts";
 import { admit } from "../kernel/admit.ts";
+import type { Chain } from "../kernel/chain.ts";
 import { appendEntries } from "../kernel/entry.ts";
 import { newId } from "../kernel/id.ts";
 import { inherited } from "../kernel/inherit.ts";
@@ -24,7 +25,7 @@ export async function spawn(
   deps: OperationDeps,
   caller: Caller,
   input: InputOf<"spawn">,
-  call: Call & { chain?: Record<string, unknown> },
+  call: Call & { chain?: Chain },
 ): Promise<SpawnOutput> {
   deps.reached("spawn.parsed");
   const parent = await resolve(deps, caller, input.id);
@@ -35,7 +36,7 @@ export async function spawn(
   const key = input.key ?? (input.name === undefined ? call.callId : null);
   if (start.effective.inherit !== "none") await callSeen(deps, caller, parent, input.prompt);
   const { child, existing, bytes } = await deps.store.write(parent.rootId, (tx) =>
-    addChild(deps, tx, { caller, input, start, parentId: parent.id, key, chain: call.chain ?? {} }),
+    addChild(deps, tx, { caller, input, start, parentId: parent.id, key, chain: call.chain ?? null }),
   );
   deps.reached("spawn.committed");
   return spawnReply(deps, child, { existing, bytes, asked: start.effective.inherit });
@@ -93,7 +94,7 @@ interface ChildOrder {
   readonly parentId: string;
   readonly key: string | null;
   /** The steps that follow it, where it begins a chain. */
-  readonly chain: Record<string, unknown>;
+  readonly chain: Chain | null;
 }
 
 async function addChild(
@@ -109,7 +110,7 @@ async function addChild(
   const owner = keyOwner(caller);
   const earlier = await findExisting(tx, { ...order, owner, now });
   if (earlier !== null) return { child: earlier, existing: true, bytes: 0 };
-  await refuseLimit(deps, tx, parent, now);
+  await refuseLimit(deps, tx, parent, { now, steps: 1 + (order.chain?.chain.length ?? 0) });
   const limits = await decideWithin(tx, parent, {
     asked: input.limits ?? {},
     limits: start.effective.limits,
@@ -209,7 +210,12 @@ function keysOf(
   return { key, keyCaller: key === null ? null : owner, keyHash: start.inputHash };
 }
 
-async function refuseLimit(deps: OperationDeps, tx: Tx, parent: SessionRecord, now: number): Promise<void> {
+async function refuseLimit(
+  deps: OperationDeps,
+  tx: Tx,
+  parent: SessionRecord,
+  { now, steps }: { now: number; steps: number },
+): Promise<void> {
   const children = await tx.sessions.openChildren(parent.id);
   const refusal = spawnLimit(
     {
@@ -218,6 +224,7 @@ async function refuseLimit(deps: OperationDeps, tx: Tx, parent: SessionRecord, n
       openSessions: await tx.sessions.openCount(parent.rootId),
       spawnsLastMinute: await tx.sessions.spawnedSince(parent.rootId, now - 60_000),
       spawnsEver: (await tx.tree.byId(parent.rootId))?.spawnCount ?? 0,
+      steps,
     },
     deps.config.limits,
   );

@@ -130,6 +130,7 @@ async function beginChain(
   }
   const { task, profile, agent } = first!;
   const input = { id: self.id, prompt: task, profile, agent };
-  const chain = { chain: steps, chainId: order.chainId };
+  const { spawnsPerMinuteMax, spawnsMax } = deps.config.limits;
+  const chain = { chain: steps, chainId: order.chainId, chainPace: { spawnsPerMinuteMax, spawnsMax } };
   return spawn(deps, caller, input as InputOf<"spawn">, { ...order.call, callId: null, chain });
 }

@@ -15,8 +15,13 @@ const CALL = "usage 900 100 0.02";
 const SPAWN = 'tool spawn_session {"prompt":"run away","agent":"runaway"}';
 const SUBAGENT =
   'tool subagent {"tasks":[{"task":"run away","agent":"runaway"},{"task":"run away","agent":"runaway"}]}';
+const CHAIN =
+  'tool subagent {"mode":"chain","tasks":[{"task":"run away","agent":"runaway"},{"task":"run away","agent":"runaway"}]}';
+/** Wakes the first child again, whether it has finished or not. */
+const TELL =
+  'tool tell_child {"sessionId":"${first.session_id}","message":"run away","deliverAs":"followUp"}';
 const PERSON = `run ${process.execPath} person.ts`;
-const LOOP = [SPAWN, SPAWN, SPAWN, SPAWN, SUBAGENT, PERSON, SPAWN, SUBAGENT]
+const LOOP = [`${SPAWN} as first`, SPAWN, SPAWN, SPAWN, SUBAGENT, PERSON, CHAIN, TELL, SPAWN, SUBAGENT]
   .flatMap((step) => [CALL, step])
   .map((line) => `sim> ${line}`)
   .join("\n");
