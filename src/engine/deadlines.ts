@@ -16,7 +16,7 @@ export async function passDeadlines(deps: EngineDeps, startedAt: number): Promis
       if (fresh === null || fresh.status !== "open") return;
       if (fresh.defaultAt !== null && fresh.defaultAt <= now) {
         await closeTrigger(tx, fresh, { status: "defaulted", answer: defaultOf(fresh, now), now });
-      } else if (fresh.personAt !== null && fresh.personAt <= now) {
+      } else if (!fresh.toPerson && fresh.personAt !== null && fresh.personAt <= now) {
         await askPerson(tx, fresh, now);
       }
     });
@@ -28,7 +28,8 @@ export async function moveDeadlines(tx: Tx, triggers: readonly TriggerRecord[], 
   for (const { id } of triggers) {
     const fresh = await tx.triggers.byId(id);
     if (fresh === null || fresh.status !== "open") continue;
-    const personAt = fresh.personAt === null ? null : fresh.personAt + byMs;
+    const isPast = fresh.toPerson || fresh.personAt === null;
+    const personAt = isPast ? fresh.personAt : fresh.personAt! + byMs;
     const defaultAt = fresh.defaultAt === null ? null : fresh.defaultAt + byMs;
     await tx.triggers.patch(id, { personAt, defaultAt });
   }

@@ -72,8 +72,10 @@ async function askedBelow(reads: Look, session: SessionRecord): Promise<Asked[]>
     if (each.parentId !== null && inside.has(each.parentId)) inside.add(each.id);
     if (!inside.has(each.id)) continue;
     for (const trigger of await reads.triggers.ofSession(each.id)) {
-      if (trigger.toPerson && isBlocking(trigger.type))
-        asked.push({ from: trigger.createdAt, to: trigger.closedAt });
+      const type = trigger.type === "escalate" ? trigger.payload["originalType"] : trigger.type;
+      if (!trigger.toPerson || !isBlocking(String(type))) continue;
+      // The time in which only a parent was asked is the session's own.
+      asked.push({ from: trigger.personAt ?? trigger.createdAt, to: trigger.closedAt });
     }
   }
   return asked;

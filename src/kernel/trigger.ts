@@ -73,13 +73,13 @@ export async function startClock(
   if (message.kind === "answer") await tx.triggers.seen(id, at.now);
   if (message.kind !== "trigger") return;
   const trigger = await tx.triggers.byId(id);
-  if (trigger === null || trigger.personAt === null) return;
+  if (trigger === null || trigger.toPerson || trigger.personAt === null) return;
   await tx.triggers.patch(id, { personAt: Math.min(trigger.personAt, at.now + at.parentMs) });
 }
 
 /** After its deadline a person is asked as well; nobody is un-asked. */
 export async function askPerson(tx: Tx, trigger: TriggerRecord, now: number): Promise<void> {
-  if (await tx.triggers.patch(trigger.id, { toPerson: true, personAt: null }))
+  if (await tx.triggers.patch(trigger.id, { toPerson: true, personAt: now }))
     opened(tx, { ...trigger, toPerson: true }, now);
 }
 

@@ -126,7 +126,7 @@ export function viewTrigger(row: TriggerRecord): Trigger {
     answer: redactDeep(row.answer),
     shortId: shortId(row.id),
     actions: [...actionsOf(type)],
-    deadline: { personAt, defaultAt },
+    deadline: { personAt: row.toPerson ? null : personAt, defaultAt },
     seenByAgentAt: seenAt,
   };
 }

@@ -185,8 +185,12 @@ export interface TriggerRecord {
   payload: Record<string, unknown>;
   status: TriggerStatus;
   round: number;
-  /** When a person is asked as well, and when the default holds: awake time, moved by sleep. */
+  /**
+   * When a person is asked as well: awake time, moved by sleep. With `toPerson` it is when that came;
+   * null there: a person was asked from the beginning.
+   */
   personAt: number | null;
+  /** When the default holds, likewise. */
   defaultAt: number | null;
   default: string | null;
   originalId: string | null;

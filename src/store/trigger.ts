@@ -115,9 +115,12 @@ export function triggerWrites(q: Query, rootId: string): TriggerWrites {
 /** One statement for each, because each has its own index. */
 async function eitherDeadline(q: Query, condition: (column: Sql) => Sql): Promise<TriggerRecord[]> {
   const found = new Map<string, TriggerRecord>();
-  for (const column of [raw("default_at"), raw("person_at")]) {
+  for (const [column, more] of [
+    [raw("default_at"), raw("")],
+    [raw("person_at"), raw("AND to_person = 0")],
+  ] as const) {
     const rows = await q.all(sql`SELECT ${triggers.columns} FROM triggers
-      WHERE status = 'open' AND ${column} IS NOT NULL AND ${condition(column)}`);
+      WHERE status = 'open' ${more} AND ${column} IS NOT NULL AND ${condition(column)}`);
     for (const trigger of rows.map(triggers.record)) found.set(trigger.id, trigger);
   }
   return [...found.values()];
