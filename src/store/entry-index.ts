@@ -96,9 +96,14 @@ function plainId(id: string): string {
   return id.replaceAll("-", "");
 }
 
+/** PostgreSQL takes no word of more than 2,046 bytes; no name of ours is nearly as long. */
+const EXACT_MAX = 200;
+
 /** Every character counts, also those at which words are divided. */
 function exact(text: string): string {
-  return text.replaceAll(/[^0-9a-z\u0080-\uffff]/g, (character) =>
-    String.fromCharCode(0xe100 + character.charCodeAt(0)),
-  );
+  return text
+    .slice(0, EXACT_MAX)
+    .replaceAll(/[^0-9a-z\u0080-\uffff]/g, (character) =>
+      String.fromCharCode(0xe100 + character.charCodeAt(0)),
+    );
 }

@@ -298,6 +298,15 @@ export function searchRules(fresh: () => Promise<Store>): void {
     }
   });
 
+  it("a filter of any length finds nothing or something, and is no error", async () => {
+    const { find } = await plant(await fresh());
+    for (const value of [`${"!".repeat(800)}a`, "é".repeat(900), "a/".repeat(400), "x".repeat(900)]) {
+      for (const field of ["agent", "tool", "path"]) {
+        assert.deepEqual((await find(`${field}:${value}`)).hits, [], `${field}:${value.slice(0, 9)}`);
+      }
+    }
+  });
+
   it("an entry can be searched for from its commit on, and one that was rolled back never", async () => {
     const store = await fresh();
     const { find, sessions } = await plant(store);
