@@ -1,8 +1,10 @@
 import type { Health, OutputOf } from "../contract/index.ts";
 import { CONTRACT_VERSION } from "../contract/version.ts";
+import type { Visible } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 
-export async function health(deps: OperationDeps): Promise<Health> {
+/** Counts and usage are of what may be seen. */
+export async function health(deps: OperationDeps, visible: Visible): Promise<Health> {
   const { store } = deps;
   const midnight = new Date(deps.now()).setHours(0, 0, 0, 0);
   return {
@@ -15,8 +17,8 @@ export async function health(deps: OperationDeps): Promise<Health> {
     epoch: store.epoch,
     store: store.kind,
     startedAt: deps.startedAt,
-    counts: await store.read.sessions.counts(),
-    usageToday: await store.read.sessions.usageSince(midnight),
+    counts: await store.read.sessions.counts(visible),
+    usageToday: await store.read.sessions.usageSince(midnight, visible),
   };
 }
 

@@ -16,7 +16,7 @@ export function createOperations(deps: OperationDeps): Operations {
   const load = (): Promise<Operations> =>
     (loaded ??= import("./table.ts").then((module) => module.createTable(deps)));
   const later = (name: OperationName) => async (caller: Caller, input: never, call: never) => {
-    if (name === "health" && caller.kind === "person") return health(deps);
+    if (name === "health" && caller.kind === "person") return health(deps, "all");
     const table = await load();
     return table[name](caller, input, call);
   };

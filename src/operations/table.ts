@@ -21,12 +21,14 @@ import * as read from "./read.ts";
 import { create, spawn } from "./spawn.ts";
 import { update } from "./update.ts";
 import { wait } from "./wait.ts";
+import { callerSession, visibleTo } from "./resolve.ts";
 import { waitChildren } from "./wait-children.ts";
 
 /** One function per row of the operation table; each can only commit and wake. */
 export function createTable(deps: OperationDeps): Operations {
   return guarded(deps, {
-    health: () => health(deps),
+    health: async (caller) =>
+      health(deps, visibleTo(deps, caller, await callerSession(deps.store.read, caller))),
     agents: () => agents(deps),
     create: (caller, input) => create(deps, caller, input),
     attach: (caller, input) => attach(deps, caller, input),

@@ -172,7 +172,7 @@ export function historyRules(fresh: Fresh): void {
     await store.write(managed.id, (tx) => tx.sessions.add(managed));
     const atWork = await store.read.sessions.list({ visible: "all", atWork: true, limit: 10 });
     assert.deepEqual(new Set(atWork.map(({ id }) => id)), new Set([session.id, managed.id]));
-    assert.equal((await store.read.sessions.counts()).open, 1);
+    assert.equal((await store.read.sessions.counts("all")).open, 1);
     assert.deepEqual(await store.read.sessions.withOpenRound("local"), [managed]);
   });
 

@@ -154,9 +154,9 @@ export interface SessionReads {
   parkedUntil(node: string, at: number): Promise<SessionRecord[]>;
   /** Those of a tree that are parked and have not ended; longest first. */
   parkedIn(rootId: string): Promise<SessionRecord[]>;
-  counts(): Promise<Counts>;
+  counts(visible: Visible): Promise<Counts>;
   /** Tokens and cost of turns settled since then. */
-  usageSince(at: number): Promise<{ tokens: number; usd: number | null }>;
+  usageSince(at: number, visible: Visible): Promise<{ tokens: number; usd: number | null }>;
 }
 
 export interface MessageReads {

@@ -183,9 +183,11 @@ function listRules(fresh: Fresh): void {
       await tx.turns.add(aTurn(idle.id, { status: "completed", settledAt: 400, usage }));
     });
     const counts = { running: 1, waiting: 1, open: 2, unseen: 1, sessions: 3, families: 1 };
-    assert.deepEqual(await store.read.sessions.counts(), counts);
-    assert.deepEqual(await store.read.sessions.usageSince(500), { tokens: 111, usd: 0.25 });
-    assert.deepEqual(await store.read.sessions.usageSince(501), { tokens: 0, usd: null });
+    assert.deepEqual(await store.read.sessions.counts("all"), counts);
+    assert.deepEqual(await store.read.sessions.counts(["default"]), counts);
+    assert.equal((await store.read.sessions.counts(["other"])).sessions, 0);
+    assert.deepEqual(await store.read.sessions.usageSince(500, ["default"]), { tokens: 111, usd: 0.25 });
+    assert.deepEqual(await store.read.sessions.usageSince(501, "all"), { tokens: 0, usd: null });
   });
 }
 

@@ -123,8 +123,8 @@ export function sessionReads(q: Query): SessionReads {
         ORDER BY ${BY_CREATION}`),
     parkedUntil: (node, at) => many(parkedUntil(node, at)),
     parkedIn: (rootId) => many(parkedIn(rootId)),
-    counts: () => counts(q),
-    usageSince: (at) => usageSince(q, at),
+    counts: (visible) => counts(q, visible),
+    usageSince: (at, visible) => usageSince(q, at, visible),
     ...familyReads(q),
   };
 }
@@ -285,15 +285,16 @@ export function within(visible: Visible): Sql {
   return visible.length === 0 ? raw("1 = 0") : sql`scope IN ${list(visible)}`;
 }
 
-async function counts(q: Query): Promise<Counts> {
+async function counts(q: Query, visible: Visible): Promise<Counts> {
+  const seen = within(visible);
   const row = await q.get(sql`SELECT
-    (SELECT count(DISTINCT session_id) FROM turns WHERE status = 'running'),
-    (SELECT count(*) FROM sessions s WHERE round_open = 1 AND ended_at IS NULL AND NOT EXISTS
+    (SELECT count(DISTINCT session_id) FROM turns WHERE status = 'running'${ofVisible(visible)}),
+    (SELECT count(*) FROM sessions s WHERE ${seen} AND round_open = 1 AND ended_at IS NULL AND NOT EXISTS
       (SELECT 1 FROM turns t WHERE t.session_id = s.id AND t.status = 'running')),
-    (SELECT count(*) FROM sessions WHERE round_open = 1 AND ended_at IS NULL),
-    (SELECT count(*) FROM sessions WHERE seen = 0 AND round_open = 0 AND round > 0),
-    (SELECT count(*) FROM sessions),
-    (SELECT count(DISTINCT root_id) FROM sessions WHERE round_open = 1 AND ended_at IS NULL)`);
+    (SELECT count(*) FROM sessions WHERE ${seen} AND round_open = 1 AND ended_at IS NULL),
+    (SELECT count(*) FROM sessions WHERE ${seen} AND seen = 0 AND round_open = 0 AND round > 0),
+    (SELECT count(*) FROM sessions WHERE ${seen}),
+    (SELECT count(DISTINCT root_id) FROM sessions WHERE ${seen} AND round_open = 1 AND ended_at IS NULL)`);
   const [running, waiting, open, unseen, all, families] = (row ?? []) as number[];
   return {
     running: running ?? 0,
@@ -305,11 +306,20 @@ async function counts(q: Query): Promise<Counts> {
   };
 }
 
-async function usageSince(q: Query, at: number): Promise<{ tokens: number; usd: number | null }> {
-  const row = await q.get(
-    sql`SELECT coalesce(sum(tokens), 0), sum(usd) FROM turns WHERE settled_at >= ${at}`,
-  );
+async function usageSince(
+  q: Query,
+  at: number,
+  visible: Visible,
+): Promise<{ tokens: number; usd: number | null }> {
+  const row = await q.get(sql`SELECT coalesce(sum(tokens), 0), sum(usd) FROM turns
+    WHERE settled_at >= ${at}${ofVisible(visible)}`);
   return { tokens: (row?.[0] as number | undefined) ?? 0, usd: (row?.[1] as number | null) ?? null };
+}
+
+/** For turns, where not all may be seen. */
+function ofVisible(visible: Visible): Sql {
+  if (visible === "all") return sql``;
+  return sql` AND session_id IN (SELECT id FROM sessions WHERE ${within(visible)})`;
 }
 
 function recordOrNull(row: Row | null): SessionRecord | null {
