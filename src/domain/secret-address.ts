@@ -9,8 +9,8 @@ const TOKEN_MIN = 20;
 
 /** The password in `scheme://user:password@host`; scheme, user and host stay. */
 export function passwordsInAddresses(text: string): Secret[] {
-  if (!text.includes("://") && !text.includes(":\\/\\/")) return [];
-  const found: Secret[] = [];
+  const found = encodedIn(text);
+  if (!text.includes("://") && !text.includes(":\\/\\/")) return found;
   for (const mark of text.matchAll(/:(?:\/\/|\\\/\\\/)/g)) {
     const scheme = SCHEME.exec(text.slice(Math.max(0, mark.index - 25), mark.index))?.[0];
     if (scheme === undefined) continue;
@@ -23,9 +23,24 @@ export function passwordsInAddresses(text: string): Secret[] {
   return found;
 }
 
+const ENCODED =
+  /%3A%2F%2F(?:[^\s"'`<>&%]|%(?!2F|3A|40)){0,128}%3A((?:[^\s"'`<>&%]|%(?!2F|3A|40)){1,256})%40/gi;
+
+/** The same in an address that is part of another: `url=https%3A%2F%2Fuser%3Apassword%40host`. */
+function encodedIn(text: string): Secret[] {
+  if (!text.includes("%40")) return [];
+  return [...text.matchAll(ENCODED)].flatMap(({ index, 0: whole, 1: password }) => {
+    const end = index + whole.length - "%40".length;
+    const start = end - (password as string).length;
+    return isPlaceholder(password as string) ? [] : [{ start, end, kind: "password" }];
+  });
+}
+
 /** What one session wrote reaches another with every at sign behind a backslash, in JSON behind two. */
 const AUTHORITY = /(?:\[redacted: [a-z0-9 .]{1,32}\]|[^\s"'`<>/?#,\\]|\\{1,2}@){0,512}/y;
-const ADDRESS = /[^\s"'`<>?#,\\@]{0,256}@/y;
+/** A slash, a question mark or a hash within a password; what a question mark and a name begin is a query. */
+const ADDRESS = /(?!\?[\w.]{1,64}=)[^\s"'`<>,\\@]{0,256}@/y;
+const WEB_ADDRESS = /(?!\?[\w.]{1,64}=)[^\s"'`<>,\\@/]{0,256}@(?=[\w[])/y;
 
 /** Where the user and the password end: at the last `@` before the host. */
 function userEnd(text: string, start: number, isDatabase: boolean): number | null {
@@ -36,9 +51,10 @@ function userEnd(text: string, start: number, isDatabase: boolean): number | nul
   const end = start + authority.length;
   // Cut off before its host; a port that was cut off is no password.
   if (authority.endsWith("…") && /:(?!\d{0,5}…)/.test(authority)) return end - 1;
-  if (!isDatabase || text[end] !== "/" || !/:(?!\d{1,5}$)/.test(authority)) return null;
-  ADDRESS.lastIndex = end;
-  return ADDRESS.test(text) ? ADDRESS.lastIndex - 1 : null;
+  if (!/^[^:]*:(?!\d{0,5}$)/.test(authority) || !/[/?#]/.test(text[end] ?? "")) return null;
+  const address = isDatabase ? ADDRESS : WEB_ADDRESS;
+  address.lastIndex = end;
+  return address.test(text) ? address.lastIndex - 1 : null;
 }
 
 function secretOf(user: string, isWeb: boolean): { at: number; kind: string } | null {

@@ -64,7 +64,7 @@ function behind(text: string, name: Name, at: Looking): Secret | null {
   const { known, tail } = at;
   const header = /(?:^|[-_.])(authorization|cookie)$/i.exec(name.text)?.[1]?.toLowerCase();
   if (header !== undefined) return headerValue(text, name, { header, known, tail });
-  const named = nameSays(name.text) ?? signature(text, name);
+  const named = connection(text, name) ?? nameSays(name.text) ?? signature(text, name);
   if (named === null) return null;
   const field = fieldBehind(text, name, { named, known, tail });
   if (field === null) return null;
@@ -73,7 +73,29 @@ function behind(text: string, name: Name, at: Looking): Secret | null {
   if (quoted && end === text.length && named.sure === "secret") tail?.hold(start);
   if (known.has(field)) return null;
   const place = { quoted, spelled, next: follows(text, end, known) };
-  return isSecretValue(named, text.slice(start, end), place) ? { start, end, kind: named.kind } : null;
+  const rest = without(text, field, known);
+  const isPart = rest.length < end - start;
+  const isRest = isPart && isPartKnown(field, known) && /^[^\s(]*[A-Za-z0-9][^\s(]*$/.test(rest);
+  // Where a name within the value had a secret of its own, the rest is no value.
+  if (isPart && !isRest && !quoted) return null;
+  return isRest || isSecretValue(named, rest, place) ? { start, end, kind: named.kind } : null;
+}
+
+/** A part has the shape of a secret, or the value begins with a mark that may be forged. */
+function isPartKnown({ start, end }: Field, known: Spans): boolean {
+  return known.within(start, end).some((each) => each.kind !== null || each.start === start);
+}
+
+/** What is left of a value without what is known of it, so that it is judged the same once that is hidden. */
+function without(text: string, { start, end }: Field, known: Spans): string {
+  if (known.all.length === 0) return text.slice(start, end);
+  let rest = "";
+  let at = start;
+  for (const each of known.within(start, end)) {
+    rest += text.slice(at, each.start);
+    at = each.end;
+  }
+  return rest + text.slice(Math.min(at, end), end);
 }
 
 function fieldBehind(text: string, name: Name, at: Looking & { named: Named }): Field | null {
@@ -190,9 +212,10 @@ function runOver(
   how: { known: Spans; ends: (char: string, next: string | undefined) => boolean },
 ): number {
   let at = start;
+  const isAnyKnown = how.known.all.length > 0;
   while (at < text.length) {
     const char = text[at] as string;
-    const known = char === "[" ? how.known.covering(at) : null;
+    const known = isAnyKnown ? how.known.covering(at) : null;
     if (known !== null) at = known.end;
     else if (how.ends(char, text[at + 1])) break;
     else at += 1;
@@ -221,6 +244,15 @@ function follows(text: string, end: number, known: Spans): "end" | "word" | "cod
   if (char === undefined || /[\n\r\\#]/.test(char)) return "end";
   if (at === end) return /[,;)}\]|]/.test(char) ? "code" : "end";
   return /[A-Za-z0-9]/.test(char) ? "word" : "code";
+}
+
+/** `Uid=sa;Pwd=…`: by itself, PWD is the folder one works in. */
+function connection(text: string, { text: name, start, end }: Name): Named | null {
+  const isPart =
+    text[end] === "=" &&
+    /^(?:pwd|pass)$/i.test(name) &&
+    /; ?$/.test(text.slice(Math.max(0, start - 2), start));
+  return isPart ? { sure: "secret", kind: "password" } : null;
 }
 
 /** An address that was signed: whoever has the signature may use it. */
@@ -272,14 +304,24 @@ function credential(text: string, start: number, { known, tail }: Looking): Secr
   const hidden = known.covering(at);
   if (hidden?.start === at) {
     const isForged = hidden.kind === null && /[A-Za-z0-9]/.test(text[hidden.end] ?? "");
-    return isForged ? { start: at, end: stick(WORD, text, hidden.end), kind: "credential" } : null;
+    return isForged ? { start: at, end: wordEnd(text, hidden.end, known), kind: "credential" } : null;
   }
   const short = stick(SHORT, text, at);
-  if (short - at > WORD_MAX) return { start: at, end: stick(WORD, text, at), kind: "credential" };
+  if (short - at > WORD_MAX) return { start: at, end: wordEnd(text, at, known), kind: "credential" };
   const word = text.slice(at, short);
   if (isPlaceholder(word) || /^[A-Za-z_$][\w$]*[.([]|\$\{|\{\{/.test(word)) return null;
   const isKey = at > start && word.length >= 6 && (hasFigure(word) || word.length >= 16);
-  return isKey || looksLikeKey(word, 16) ? { start: at, end: short, kind: "credential" } : null;
+  return isKey || looksLikeKey(word, 16)
+    ? { start: at, end: wordEnd(text, at, known), kind: "credential" }
+    : null;
+}
+
+/** What is known and begins within a word belongs to it. */
+function wordEnd(text: string, start: number, known: Spans): number {
+  let end = stick(WORD, text, start);
+  for (let over = known.covering(end); over !== null; over = known.covering(end))
+    end = stick(WORD, text, over.end);
+  return end;
 }
 
 function stick(pattern: RegExp, text: string, at: number): number {

@@ -1,9 +1,10 @@
 /**
  * What a name says about its value. `secret`: whatever stands there is one. `key`: it is one where it
- * looks like one, because code has tokens and keys of many other kinds.
+ * looks like one, because code has tokens and keys of many other kinds. `maybe`: only where it looks like
+ * nothing else, because the name has other meanings too (`pass: 12`, `pwd`, `API_TOKENS`).
  */
 export interface Named {
-  readonly sure: "secret" | "key";
+  readonly sure: "secret" | "key" | "maybe";
   readonly kind: string;
 }
 
@@ -36,10 +37,35 @@ export function nameSays(name: string): Named | null {
   const last = words.at(-1);
   // `no-password` is a rule about one.
   if (last === undefined || words.includes("no")) return null;
+  return wordsSay(words, isLoud) ?? oneOfSeveral(words, isLoud);
+}
+
+/** Which of several it is: `DB_PASSWORD_PROD`, `TOKEN_2`, `SECRET_KEY_BASE`. */
+const WHICH =
+  /^(?:\d+|v|prod|production|dev|development|staging|stage|stg|test|testing|qa|uat|local|live|sandbox|demo|base|new|old|current|previous|prev|primary|secondary|backup|ro|rw)$/;
+const PLURAL = /^(?:passwords|tokens|keys|secrets|apikeys)$/;
+
+function oneOfSeveral(words: readonly string[], isLoud: boolean): Named | null {
+  let count = words.length;
+  while (count > 1 && WHICH.test(words[count - 1] as string)) count -= 1;
+  const last = words[count - 1] as string;
+  if (PLURAL.test(last)) {
+    const before = words[count - 2];
+    const isMeant = isLoud || (before !== undefined && KEY_OPENS.test(before));
+    const one = isMeant ? wordsSay([...words.slice(0, count - 1), last.slice(0, -1)], isLoud) : null;
+    return one === null ? null : { ...one, sure: "maybe" };
+  }
+  const says = count === words.length ? null : wordsSay(words.slice(0, count), isLoud);
+  return says === null || isLoud ? says : { ...says, sure: "maybe" };
+}
+
+function wordsSay(words: readonly string[], isLoud: boolean): Named | null {
+  const last = words.at(-1) as string;
   const before = words.at(-2);
   if (SECRET.test(last) || RUN_TOGETHER.test(last)) return { sure: "secret", kind: "password" };
   if (SECRET_BEHIND.test(last)) {
-    return before === undefined || before === "old" ? null : { sure: "secret", kind: "password" };
+    if (before === "old") return null;
+    return { sure: before === undefined ? "maybe" : "secret", kind: "password" };
   }
   if (last === "secret" || SECRET_RUN_TOGETHER.test(last)) return { sure: "secret", kind: "secret" };
   if (TOKEN_RUN_TOGETHER.test(last)) return { sure: "key", kind: "token" };
@@ -59,6 +85,8 @@ export function nameSays(name: string): Named | null {
 /** Words that stand where a value would, and references to one: none of them is a secret. */
 const PLACEHOLDER =
   /^(?:\*+|x{3,}|\.{2,}|…+|•+|-+|_+|\?+|\[[^\]]*\]?|<[^>]*>?|\{.*|%[\w()]*%?[sdv]?|\$[A-Za-z_]\w*|\$[{(].*|#\{.*|!\w+ .*|your[-_ ].*|my[-_](?:api|secret|token|password|key)[-_a-z]*|(?:op|vault|env|file|ref|secret|ssm|arn):.*|changeme|redacted|hidden|masked|example|placeholder|todo|none|null|nil|undefined|true|false)$/i;
+/** `$ecret12345` has more figures than the name of a variable. */
+const DOLLAR_WORD = /^\$(?=\w{0,64}[a-z])[A-Za-z_]{1,64}(?:\d{4}|\d{1,3}[A-Za-z]{1,64}\d)\w*$/;
 const TYPE =
   /^(?:string|number|boolean|bool|str|int|integer|float|any|unknown|never|void|object|bytes|text|char|varchar|uuid|date|none|null|nil|undefined|true|false|yes|no|on|off|required|optional|empty|default|plain|hidden|masked|secret|password|passwd|pass|pwd|token|key|self|this|value|data|input|string\[\]|symbol|bigint|function|required\w*)$/i;
 const REFERENCE =
@@ -76,7 +104,8 @@ const PROSE =
 const CODE_MAX = 256;
 
 export function isPlaceholder(value: string): boolean {
-  return value.trim() === "" || (value.length <= CODE_MAX && PLACEHOLDER.test(value.trim()));
+  const text = value.trim();
+  return text === "" || (text.length <= CODE_MAX && PLACEHOLDER.test(text) && !DOLLAR_WORD.test(text));
 }
 
 export interface Place {
@@ -98,6 +127,7 @@ export function isSecretValue(named: Named, value: string, place: Place): boolea
   if (TYPE.test(text) || ADDRESS.test(text) || isWordyPath(text)) return false;
   if (place.quoted ? /\$\{|\{\{/.test(text) : isCode(text, place)) return false;
   if (/\s/.test(text)) return named.sure === "secret" && place.quoted && !PROSE.test(text);
+  if (named.sure === "maybe") return isUnlikeAnyWord(text, named.kind === "password" ? 7 : 8);
   if (place.spelled) return named.sure === "secret" || text.length >= (named.kind === "signature" ? 16 : 6);
   if (named.sure === "key") return looksLikeKey(text, named.kind === "credential" ? 16 : 8);
   if (place.quoted) return true;
@@ -109,8 +139,11 @@ export function isSecretValue(named: Named, value: string, place: Place): boolea
 }
 
 function isCode(text: string, place: Place): boolean {
-  if (REFERENCE.test(text) || CALL.test(text) || PATTERN.test(text)) return true;
-  if (place.spelled) return false;
+  if (PATTERN.test(text) || (CALL.test(text) && !/\)[A-Za-z0-9]/.test(text))) return true;
+  const isReference = REFERENCE.test(text);
+  // Where nothing but a value can stand, `env.Xk9vQ2mZ7` is one.
+  if (place.spelled) return isReference && !isDrawn(text.split(/[.?[]/).at(-1) as string, 8);
+  if (isReference) return true;
   if (MEMBER.test(text) || /^[({[`]|=>|\|\||&&|^!|[|&]$/.test(text)) return true;
   return IDENTIFIER.test(text) && !/\d/.test(text) && (place.next === "code" || isIdentifier(text));
 }
@@ -139,6 +172,12 @@ export function looksLikeKey(text: string, lengthMin: number): boolean {
   if (/\d/.test(text) && /[A-Za-z]/.test(text)) return true;
   if (/^\d+$/.test(text)) return text.length >= 12;
   return text.length >= 20 && /[a-z]/.test(text) && /[A-Z]/.test(text) && !isWords(text);
+}
+
+/** Letters and figures in one word, and neither a path, a file, a time nor a size. */
+function isUnlikeAnyWord(text: string, lengthMin: number): boolean {
+  if (text.length < lengthMin || !hasFigure(text)) return false;
+  return !/[/\\]|^[\d.]+[a-z]{0,5}$|\.[a-z]{1,5}$/i.test(text);
 }
 
 /** `SomeLongNameOfAThing`: its capitals stand where words begin. */

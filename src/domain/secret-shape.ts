@@ -31,6 +31,20 @@ export class Spans {
 
   /** The one that this place lies in. */
   covering(place: number): Secret | null {
+    const found = this.all[this.#firstBehind(place)];
+    return found !== undefined && found.start <= place ? found : null;
+  }
+
+  /** Those that touch this stretch. */
+  within(start: number, end: number): readonly Secret[] {
+    const first = this.#firstBehind(start);
+    let last = first;
+    while (last < this.all.length && (this.all[last] as Secret).start < end) last += 1;
+    return this.all.slice(first, last);
+  }
+
+  /** Which is the first that ends behind this place. */
+  #firstBehind(place: number): number {
     let low = 0;
     let high = this.all.length;
     while (low < high) {
@@ -38,8 +52,7 @@ export class Spans {
       if ((this.all[middle] as Secret).end <= place) low = middle + 1;
       else high = middle;
     }
-    const found = this.all[low];
-    return found !== undefined && found.start <= place ? found : null;
+    return low;
   }
 
   has({ start, end }: { start: number; end: number }): boolean {
