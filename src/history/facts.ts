@@ -27,7 +27,7 @@ export interface SessionFacts {
   createdAt: number | null;
   /** The latest time that stands in the file. Never the file's own time. */
   lastAt: number | null;
-  /** When it was last prompted: what was told of it before is about an earlier stretch of work. */
+  /** When it was last prompted, or woken by the end of what it had started: what was told of it before is about an earlier stretch of work. */
   promptedAt: number | null;
   usage: Usage;
   /** Prompts and answers; blocks of one answer count once. */

@@ -2,7 +2,7 @@ import type { CallResult, SpawnCall, ToldState } from "../facts.ts";
 import type { JsonObject } from "../json-lines.ts";
 import { oneLine, promptKey } from "../text.ts";
 import { asNumber, asObject, asText } from "../value.ts";
-import type { Line } from "./notes.ts";
+import { type Line, pushBounded } from "./notes.ts";
 import type { TaskNotice } from "./task-notice.ts";
 import { INTERRUPTS, textOf } from "./user-row.ts";
 
@@ -61,6 +61,8 @@ export interface ToolResult {
   readonly block: JsonObject;
   /** `toolUseResult`, where the row has exactly one result. */
   readonly structured: unknown;
+  /** The same row says that the request was interrupted. */
+  readonly isInterrupted: boolean;
   readonly at: number | null;
 }
 
@@ -81,10 +83,11 @@ export function returned(line: Line, result: ToolResult): void {
   call.background ||= call.result.state === "running";
 }
 
-function callResult({ block, structured, at }: ToolResult, text: string): CallResult {
+function callResult(result: ToolResult, text: string): CallResult {
+  const { structured, at } = result;
   const fields = asObject(structured);
   return {
-    ...outcome({ isError: block["is_error"] === true, structured, text }),
+    ...outcome(result, text),
     at,
     durationMs: asNumber(fields?.["totalDurationMs"]),
     tokens: asNumber(fields?.["totalTokens"]),
@@ -93,17 +96,16 @@ function callResult({ block, structured, at }: ToolResult, text: string): CallRe
 }
 
 /** The structured result decides; its text only where the agent writes none (inside sub-agents). */
-function outcome(given: {
-  isError: boolean;
-  structured: unknown;
-  text: string;
-}): Pick<CallResult, "state" | "error"> {
-  const { isError, structured, text } = given;
+function outcome(
+  { block, structured, isInterrupted }: ToolResult,
+  text: string,
+): Pick<CallResult, "state" | "error"> {
   const plain = typeof structured === "string" ? structured : null;
   if (INTERRUPTS.has(text.trim()) || (plain !== null && INTERRUPTS.has(plain.trim())))
     return { state: "interrupted", error: null };
   if (plain === "User rejected tool use") return { state: "cancelled", error: null };
-  if (isError || plain?.startsWith("Error: ")) {
+  if (block["is_error"] === true || plain?.startsWith("Error: ")) {
+    if (isInterrupted) return { state: "interrupted", error: null };
     return { state: "failed", error: oneLine(text || (plain ?? ""), ERROR_MAX) };
   }
   const status = asText(asObject(structured)?.["status"]);
@@ -168,22 +170,23 @@ function toldByTool(line: Line, { structured, at }: ToolResult): void {
 
 /** A notice has come, through whichever carrier; true the first time. */
 export function notified(line: Line, notice: TaskNotice, at: number | null): boolean {
-  const isNew = !line.notes.notices.includes(notice.ref);
+  const { taskId, callId, state, ref } = notice;
+  const isNew = !line.notes.notices.includes(ref);
+  if (isNew) pushBounded(line.notes.notices, ref, 64);
+  if (state === null) return isNew;
+  const how = "a task notification";
   const error = notice.error === null ? null : oneLine(notice.error, ERROR_MAX);
-  overAll(line, notice, { state: notice.state, how: "a task notification", at });
-  told(line, {
-    agentId: notice.taskId,
-    callId: notice.callId,
-    state: notice.state,
-    how: "a task notification",
-    error,
-    at,
-  });
-  if (!isNew) return false;
-  line.notes.notices.push(notice.ref);
-  if (line.notes.notices.length > 64) line.notes.notices.shift();
-  line.facts.backgroundCount = Math.max(0, line.facts.backgroundCount - 1);
-  return true;
+  overAll(line, notice, { state, how, at });
+  told(line, { agentId: taskId, callId, state, how, error, at });
+  // What the agent counts are sub-agents and workflows; shells are told of in the same way.
+  if (isNew && state !== "running" && line.facts.calls.some((call) => isAbout(notice, call))) {
+    line.facts.backgroundCount = Math.max(0, line.facts.backgroundCount - 1);
+  }
+  return isNew;
+}
+
+function isAbout({ taskId, callId }: TaskNotice, call: SpawnCall): boolean {
+  return call.callId === callId || call.agentId === taskId || call.taskIds.includes(taskId);
 }
 
 /** A workflow is told of as a whole, under its task's or its call's id. */

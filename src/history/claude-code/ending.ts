@@ -21,10 +21,14 @@ export function answered(
 ): void {
   const message = row["message"] as JsonObject;
   const open = line.notes.open.at(-1);
-  if (row["isApiErrorMessage"] === true) {
+  line.notes.before = null;
+  if (row["isApiErrorMessage"] === true || message["model"] === "<synthetic>") {
     line.notes.open = [];
-    const error = oneLine(text, ERROR_MAX) || "an API error";
-    set(line, { kind: "failed", how: "its last answer is an API error", at, error });
+    const isNamed = row["isApiErrorMessage"] === true;
+    const how = isNamed
+      ? "its last answer is an API error"
+      : "its last answer is no model's, but the program's";
+    set(line, { kind: "failed", how, at, error: oneLine(text, ERROR_MAX) || "an API error" });
     return;
   }
   const stop = asText(message["stop_reason"]);

@@ -3,6 +3,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
+import { discoverAll, readAll } from "../reader.spec.ts";
+import { claudeCode } from "./index.ts";
 import {
   agent,
   ALIVE,
@@ -154,6 +156,15 @@ describe("a sub-agent its parent no longer waits for", () => {
         assert.deepEqual(shapeOf(await only({ live })), ["1 t1 t1 orphaned certain"]);
       }
     }
+  });
+
+  it("is interrupted where its failed result stands beside the interrupt", async () => {
+    const refused = "The user doesn't want to proceed with this tool use.";
+    const block = { type: "tool_result", tool_use_id: "t1", is_error: true, content: refused };
+    const both = [block, { type: "text", text: "[Request interrupted by user for tool use]" }];
+    const parent = spawning().user(both, { toolUseResult: `Error: ${refused}` });
+    await lay(root, files(parent, child(A).says("half", null)));
+    assert.deepEqual(shapeOf(await only({ live: DEAD })), [`1 ${A} t1 interrupted certain`]);
   });
 
   it("is not running while its process says that it is idle", async () => {
@@ -347,6 +358,61 @@ describe("background sub-agents", () => {
     assert.deepEqual(shapeOf(await only({ live: later })), [`1 ${A} t1 interrupted certain`]);
   });
 
+  it("one that its own sub-agent's end woke is open again", async () => {
+    const parent = background().endsTurn();
+    parent.beside(enqueued(parent, notice(A, "t1", "completed")));
+    const woken = child(A).says("Waiting");
+    for (let seconds = 0; seconds < 60; seconds += 1) woken.time();
+    woken.user(notice(B, "t2", "completed"), { origin: { kind: "task-notification" } });
+    woken.answer([{ type: "tool_use", id: "b1", name: "Bash", input: {} }]);
+    await lay(root, files(parent, woken));
+    assert.deepEqual(shapeOf(await only({ live: ALIVE })), [`1 ${A} t1 running likely`]);
+  });
+
+  it("an event of one that goes on does not end it, nor does a shell's end", async () => {
+    const element = (id: string, rest: string) =>
+      `<task-notification>\n<task-id>${id}</task-id>\n${rest}\n</task-notification>`;
+    const live = { ...ALIVE, doing: "idle" as const };
+    for (const text of [
+      element(A, "<tool-use-id>t1</tool-use-id>\n<event>half way</event>"),
+      element("bash_1", "<tool-use-id>t9</tool-use-id>\n<status>completed</status>"),
+    ]) {
+      const parent = background().endsTurn({ pendingBackgroundAgentCount: 1 });
+      parent.beside(enqueued(parent, text));
+      await lay(root, files(parent, child(A).says("half", null)));
+      assert.deepEqual(shapeOf(await only({ live })), [`1 ${A} t1 running likely`]);
+      const family = await only({ live });
+      assert.equal(family.judgement?.state, "running");
+      const [session] = await Promise.all(
+        (await discoverAll(claudeCode, root))
+          .filter(({ id }) => id === S)
+          .map((one) => readAll(claudeCode, one)),
+      );
+      assert.equal(session?.state.facts.backgroundCount, 1, "what the agent counts is still there");
+    }
+  });
+
+  it("what it answered may quote a notification, also where only the queue has it", async () => {
+    for (const quoted of [
+      "the text </task-notification> stands there",
+      "the text <task-notification>x</task-notification> stands there",
+      `the text ${notice(B, "t2", "failed")} stands there`,
+    ]) {
+      const parent = background().endsTurn();
+      const text = notice(A, "t1", "completed").replace("It is done", quoted);
+      await lay(root, files(parent.beside(enqueued(parent, text)), child(A).says("half", null)));
+      assert.deepEqual(shapeOf(await only({ live: DEAD })), [`1 ${A} t1 completed certain`], quoted);
+    }
+    const parent = background().endsTurn();
+    const two = `${notice(A, "t1", "completed")} and ${notice(A, "t1", "failed")}`;
+    await lay(root, files(parent.beside(enqueued(parent, two)), child(A).says("half", null)));
+    assert.deepEqual(
+      shapeOf(await only({ live: DEAD })),
+      [`1 ${A} t1 interrupted certain`],
+      "two of them with words between are a prompt",
+    );
+  });
+
   it("TaskOutput and TaskStop say how one stands", async () => {
     const output = {
       toolUseResult: {
@@ -403,6 +469,42 @@ describe("a session itself", () => {
       "certain",
     ]);
     assert.deepEqual(await judged(main(), { live: { ...ALIVE, doing: null } }), ["running", "likely"]);
+  });
+
+  it("is not reopened by a person's command, nor prompted by a person's interrupt", async () => {
+    const origin = { kind: "human" };
+    const done = (): Transcript => new Transcript(S).user("Do X", { origin }).says("Done.").endsTurn();
+    const command =
+      "<command-name>/cost</command-name><command-message>cost</command-message><command-args></command-args>";
+    const said = "<local-command-stdout>$1</local-command-stdout>";
+    assert.deepEqual(await judged(done().user(command, { origin }).user(said)), ["completed", "certain"]);
+    const local = { subtype: "local_command", content: said };
+    assert.deepEqual(await judged(done().user(command, { origin }).row("system", local)), [
+      "completed",
+      "certain",
+    ]);
+    assert.deepEqual(await judged(done().user(`${command} what is this?`, { origin }).says("A command.")), [
+      "completed",
+      "likely",
+    ]);
+    await judged(
+      done()
+        .user("Y")
+        .user([{ type: "text", text: "[Request interrupted by user]" }], { origin }),
+    );
+    const { judgement } = await only({ live: DEAD });
+    assert.match(judgement?.reason ?? "", /says that it was interrupted/);
+  });
+
+  it("failed where its last answer is the program's own and no model's", async () => {
+    const answer = {
+      id: "m",
+      role: "assistant",
+      model: "<synthetic>",
+      content: [{ type: "text", text: "API Error: 500" }],
+      stop_reason: "stop_sequence",
+    };
+    assert.deepEqual(await judged(main().row("assistant", { message: answer })), ["failed", "likely"]);
   });
 
   it("of a version without a registry is a guess where nothing else tells", async () => {

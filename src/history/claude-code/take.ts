@@ -184,18 +184,19 @@ function takePrompt(fold: ClaudeFold, taken: TakenRow, text: string): void {
 function takeResults(fold: ClaudeFold, taken: TakenRow, user: UserRow): void {
   const { line, at, row } = taken;
   const structured = user.results.length === 1 ? row.value["toolUseResult"] : undefined;
+  const text = user.text.trim();
+  const isInterrupted = INTERRUPTS.has(text);
   let error: string | null = null;
   for (const block of user.results) {
     const callId = asText(block["tool_use_id"]);
     const call = line.notes.open.find(({ id }) => id === callId) ?? null;
     line.notes.open = line.notes.open.filter(({ id }) => id !== callId);
     addEntry(fold, taken, resultEntry(block, structured, call));
-    returned(line, { block, structured, at });
+    returned(line, { block, structured, isInterrupted, at });
     error = block["is_error"] === true ? textOf(block["content"]) || "the call failed" : null;
   }
-  const text = user.text.trim();
   if (text !== "") addEntry(fold, taken, noticed(text));
-  if (INTERRUPTS.has(text)) interrupted(line, at);
+  if (isInterrupted) interrupted(line, at);
   else resulted(line, { error, at });
 }
 
@@ -204,6 +205,8 @@ function takeNotice(fold: ClaudeFold, taken: TakenRow, { text, isNoticeCarrier }
   const notice = readTaskNotice(text, isNoticeCarrier);
   const isNew = notice === null || notified(line, notice, at);
   if (isNew) addNotice(fold, taken, { text, ref: notice?.ref });
+  // It is woken by it: what was told of it before is about an earlier stretch of work.
+  line.facts.promptedAt = at ?? line.facts.promptedAt;
   line.facts.messageCount += 1;
   movedOn(line);
   prompted(line, at);
@@ -243,12 +246,17 @@ function isNoAnswer(value: JsonObject, blocks: readonly unknown[]): boolean {
   return value["isApiErrorMessage"] !== true && textOf(blocks).trim() === "No response requested.";
 }
 
+/** What stands in an answer's place when no model answered: mostly an error. */
+function isProgramsOwn(value: JsonObject): boolean {
+  return value["isApiErrorMessage"] === true || asObject(value["message"])?.["model"] === "<synthetic>";
+}
+
 function takeBlock(fold: ClaudeFold, taken: TakenRow, block: JsonObject): void {
   const { line, at, row } = taken;
   switch (block["type"]) {
     case "text":
       if (!asText(block["text"])) return;
-      if (row.value["isApiErrorMessage"] === true) {
+      if (isProgramsOwn(row.value)) {
         addEntry(fold, taken, {
           author: "agent",
           kind: "notice",
@@ -333,17 +341,24 @@ function takeSystem(fold: ClaudeFold, taken: TakenRow): Kind {
       addEntry(fold, taken, { author: "agent", kind: "notice", body: { text: message, ok: false } });
       return "lateError";
     }
+    case "local_command":
+      if (text !== null) takeLocalCommand(fold, taken, text);
+      return "other";
     case "compact_boundary":
     case "away_summary":
-    case "local_command":
     case "informational":
     case "model_refusal_fallback":
-      if (text !== null)
-        addEntry(fold, taken, noticed(subtype === "local_command" ? outputText(text) : text));
+      if (text !== null) addEntry(fold, taken, noticed(text));
       return "other";
     default:
       return "other";
   }
+}
+
+/** Newer versions write what a command said, or the command too, as a row of their own. */
+function takeLocalCommand(fold: ClaudeFold, taken: TakenRow, text: string): void {
+  addEntry(fold, taken, noticed(outputText(text)));
+  asBefore(taken.line);
 }
 
 /** Only what was typed, or told, while the agent was at work. */

@@ -5,7 +5,8 @@ import { promptKey } from "../text.ts";
 export interface TaskNotice {
   readonly taskId: string;
   readonly callId: string | null;
-  readonly state: HistoryState;
+  /** Null when it says nothing of how the task stands: an event of one that goes on. */
+  readonly state: HistoryState | null;
   readonly error: string | null;
   /** The same for every carrier of one notice. */
   readonly ref: string;
@@ -13,17 +14,19 @@ export interface TaskNotice {
 
 /**
  * Reads a notice. A text counts as one when it is nothing else from its first to its last character: a
- * prompt that merely mentions the element is a prompt. `isCarrier` is for rows whose own fields say that
+ * prompt that merely mentions the element is a prompt, but what a sub-agent answered may quote it. `isCarrier` is for rows whose own fields say that
  * they carry a notice; of those the beginning is enough.
  */
 export function readTaskNotice(text: string, isCarrier: boolean): TaskNotice | null {
   const whole = text.trim();
   if (!whole.startsWith(START)) return null;
-  if (!isCarrier && (!whole.endsWith(END) || whole.indexOf(END) !== whole.length - END.length)) return null;
+  if (!isCarrier && !isOneElement(whole)) return null;
   const taskId = field(whole, "task-id");
   if (taskId === null) return null;
   const status = field(whole, "status");
-  const state = STATES.get(status ?? "") ?? "unknown";
+  // One that was cut short told how the task ended, in what is missing.
+  const isEvent = status === null && whole.endsWith(END);
+  const state = isEvent ? null : (STATES.get(status ?? "") ?? "unknown");
   return {
     taskId,
     callId: field(whole, "tool-use-id"),
@@ -35,6 +38,24 @@ export function readTaskNotice(text: string, isCarrier: boolean): TaskNotice | n
 
 const START = "<task-notification>";
 const END = "</task-notification>";
+
+/** The element that begins at the start ends at the end. Inside its result others may begin and end. */
+function isOneElement(text: string): boolean {
+  if (!text.endsWith(END)) return false;
+  const last = text.length - END.length;
+  const resultFrom = text.indexOf("<result>");
+  let depth = 0;
+  for (const { 0: tag, index } of text.matchAll(/<\/?task-notification>/gu)) {
+    if (index === last) break;
+    depth += tag === START ? 1 : -1;
+    if (depth > 0) continue;
+    const isInResult =
+      resultFrom >= 0 && resultFrom < index && !text.slice(resultFrom, index).includes("</result>");
+    if (!isInResult) return false;
+    depth = 1;
+  }
+  return true;
+}
 
 const STATES: ReadonlyMap<string, HistoryState> = new Map([
   ["completed", "completed"],

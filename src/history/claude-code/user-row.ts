@@ -46,15 +46,22 @@ function kindOf(value: JsonObject, row: Omit<UserRow, "kind">, origin: string | 
   const text = row.text.trim();
   if (row.results.length > 0) return "results";
   if (row.isNoticeCarrier) return "notice";
-  if (origin === "human") return "prompt";
+  // A person also gives commands and interrupts; of those the whole text is the agent's own wording.
+  if (INTERRUPTS.has(text) && value["isMeta"] !== true) return "interrupt";
+  if (origin === "human")
+    return WHOLE_COMMAND.test(text) ? "command" : WHOLE_OUTPUT.test(text) ? "output" : "prompt";
   if (value["isCompactSummary"] === true) return "summary";
   if (value["isMeta"] === true) return "injected";
-  if (INTERRUPTS.has(text)) return "interrupt";
   if (text.startsWith("<task-notification>") && text.endsWith("</task-notification>")) return "notice";
   if (/^<(command-(name|message)|bash-input)>/u.test(text)) return "command";
   if (/^<(local-command-std(out|err)|bash-std(out|err))>/u.test(text)) return "output";
   return "prompt";
 }
+
+const WHOLE_COMMAND =
+  /^<(?:command-(?:name|message)|bash-input)>[\s\S]*<\/(?:command-(?:name|message|args)|bash-input)>$/u;
+const WHOLE_OUTPUT =
+  /^<(?:local-command|bash)-std(?:out|err)>[\s\S]*<\/(?:local-command|bash)-std(?:out|err)>$/u;
 
 /** The text of content that is a string or a list of blocks; what is no text is named. */
 export function textOf(content: unknown): string {
