@@ -133,7 +133,8 @@ class LineScan {
   #offset: number;
   #line: number;
   #skipping: boolean;
-  #held: Buffer[] = [];
+  /** Grows in place and is given back at once: a long line must not be there twice, nor lie as garbage. */
+  #held: ArrayBuffer | null = null;
   #heldBytes = 0;
   /** The last bytes before `#offset`. */
   tail: Buffer = Buffer.alloc(0);
@@ -155,23 +156,24 @@ class LineScan {
   }
 
   take(bytes: Buffer): void {
-    const held = this.#held;
     let start = 0;
     for (let end = bytes.indexOf(10, start); end >= 0; end = bytes.indexOf(10, start)) {
+      if (start === 0) this.tail = lastOf(this.tail, this.#heldLine());
+      const lengthBytes = this.#heldBytes + end + 1 - start;
       this.#endLine(bytes.subarray(start, end));
-      this.#offset += this.#heldBytes + end + 1 - start;
+      this.#offset += lengthBytes;
       this.#line += 1;
       this.#drop();
       start = end + 1;
     }
-    if (start > 0) this.tail = lastOf(this.tail, ...held, bytes.subarray(0, start));
+    if (start > 0) this.tail = lastOf(this.tail, bytes.subarray(0, start));
     if (start < bytes.length) this.#hold(bytes.subarray(start));
   }
 
   /** What stands after the last newline is taken only when it is whole. */
   takeTorn(): void {
     if (this.#heldBytes === 0) return;
-    const bytes = joined(this.#held);
+    const bytes = this.#heldLine();
     const value = parsed(trimmed(bytes, this.#offset));
     if (typeof value === "string") return;
     this.#rows.push({ value, line: this.#line + 1, offset: this.#offset });
@@ -209,8 +211,8 @@ class LineScan {
       this.#refuse(this.#tooLong());
       return;
     }
-    const bytes = this.#heldBytes === 0 ? end : joined([...this.#held, end]);
-    const line = trimmed(bytes, this.#offset);
+    if (this.#heldBytes > 0) this.#keep(end);
+    const line = trimmed(this.#heldBytes > 0 ? this.#heldLine() : end, this.#offset);
     if (line.length === 0) return;
     const value = parsed(line);
     if (typeof value === "string") this.#refuse(value);
@@ -221,7 +223,7 @@ class LineScan {
     if (!this.#skipping && this.#heldBytes + bytes.length > this.#lineBytesMax) {
       this.#refuse(this.#tooLong());
       this.#skipping = true;
-      this.tail = lastOf(this.tail, ...this.#held);
+      this.tail = lastOf(this.tail, this.#heldLine());
       this.#offset += this.#heldBytes;
       this.#drop();
     }
@@ -230,13 +232,23 @@ class LineScan {
       this.#offset += bytes.length;
       return;
     }
-    // The buffer is used again for the next chunk.
-    this.#held.push(Buffer.from(bytes));
+    this.#keep(bytes);
+  }
+
+  /** The buffer is used again for the next chunk, so what is held is copied. */
+  #keep(bytes: Buffer): void {
+    this.#held ??= new ArrayBuffer(0, { maxByteLength: this.#lineBytesMax });
+    this.#held.resize(this.#heldBytes + bytes.length);
+    Buffer.from(this.#held, this.#heldBytes, bytes.length).set(bytes);
     this.#heldBytes += bytes.length;
   }
 
+  #heldLine(): Buffer {
+    return this.#held === null ? NOTHING : Buffer.from(this.#held, 0, this.#heldBytes);
+  }
+
   #drop(): void {
-    this.#held = [];
+    this.#held?.resize(0);
     this.#heldBytes = 0;
   }
 
@@ -263,6 +275,7 @@ function parsed(line: Buffer): JsonObject | string {
 }
 
 const BRACE = 0x7b;
+const NOTHING = Buffer.alloc(0);
 
 /** Without the mark at the beginning of a file, white space, and the NUL bytes a crash leaves behind. */
 function trimmed(bytes: Buffer, offset: number): Buffer {

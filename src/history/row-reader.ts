@@ -113,7 +113,7 @@ async function glance<Notes>(format: RowFormat<Notes>, found: FoundSession): Pro
 
 /** The first rows; answers where they end. */
 async function takeHead<Notes>(format: RowFormat<Notes>, fold: Fold<Notes>): Promise<number> {
-  const options = lineOptions(format, { chunkBytes: HEAD_BYTES });
+  const options = lineOptions(format, { chunkBytes: HEAD_BYTES, lineBytesMax: FAR_BYTES });
   let end = 0;
   for await (const { rows, position } of readRows(fold.found.path, null, options)) {
     takeAll(format, fold, rows);
@@ -130,7 +130,7 @@ async function rowsBack<Notes>(
   limit: { downTo: number; bytes: number },
 ): Promise<{ rows: Row[]; reached: boolean }> {
   const rows: Row[] = [];
-  const options = lineOptions(format, { chunkBytes: TAIL_BYTES });
+  const options = lineOptions(format, { chunkBytes: TAIL_BYTES, lineBytesMax: FAR_BYTES });
   let end: number | null = null;
   for await (const row of readRowsBack(found.path, null, options)) {
     if (row.offset < limit.downTo) return { rows: rows.toReversed(), reached: true };

@@ -4,7 +4,8 @@ import type { HistoryReader, LiveSession } from "../../history/port.ts";
 import type { judgeTree } from "../../history/trees.ts";
 import type { Catalog, Knowledge, Member } from "./catalog.ts";
 import { inlineKey } from "./identity.ts";
-import { redactStatus, type Told } from "./row.ts";
+import { isSkipped } from "./read.ts";
+import { type Judged, redactStatus, type Told } from "./row.ts";
 
 /** Everything that is to be known about a family before it is judged. */
 export interface JudgeInput {
@@ -45,15 +46,21 @@ export function judgeFamily(input: JudgeInput): Map<string, Verdict> {
   });
   const missing = missingOf(family);
   const facts = new Map(members.map((member) => [member.key, member.facts]));
+  const unsure = new Set([...known].flatMap(([key, { bad }]) => (bad.some(isSkipped) ? [key] : [])));
   const verdicts = new Map<string, Verdict>();
   if (root !== null && family.judgement !== null) {
     const own = { cwd: null, callId: null, link: null, parentKey: null, depth: 0 };
-    const told = { facts: root.facts, judgement: family.judgement, ...own };
+    const judgement = unsure.has(root.key) ? lessSure(family.judgement) : family.judgement;
+    const told = { facts: root.facts, judgement, ...own };
     verdicts.set(root.key, { told, status: null, missing: missing.get(root.key) ?? [] });
   }
-  for (const { key, parentKey, link, status, judgement } of family.agents) {
+  for (const { key, parentKey, link, ...judged } of family.agents) {
     const own = key === null ? undefined : facts.get(key);
     if (key === null || own === undefined) continue;
+    const isUnsure = unsure.has(key) || unsure.has(parentKey ?? "");
+    const judgement = isUnsure ? lessSure(judged.judgement) : judged.judgement;
+    const { confidence, reason: evidence } = judgement;
+    const status = isUnsure ? { ...judged.status, confidence, evidence } : judged.status;
     const told = {
       facts: own,
       judgement,
@@ -66,6 +73,13 @@ export function judgeFamily(input: JudgeInput): Map<string, Verdict> {
     verdicts.set(key, { told, status: redactStatus(status), missing: missing.get(key) ?? [] });
   }
   return verdicts;
+}
+
+/** A line that nobody has read may say otherwise. */
+function lessSure(judged: Judged): Judged {
+  const confidence = judged.confidence === "certain" ? "likely" : "guess";
+  const reason = `${judged.reason}; a line of the file was too long to be read`;
+  return { ...judged, confidence, reason };
 }
 
 /** With those whose rows stand inside another's file. What is the agent's own bookkeeping is no child. */

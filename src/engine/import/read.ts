@@ -25,7 +25,7 @@ const BODY_BYTES_MAX = 192 * 1024;
 const KEEP_BYTES = 8 * 1024 * 1024;
 const BAD_KEPT_MAX = 5;
 /** A longer line is not read: what it takes to hold it twice would be the most that an import takes. */
-const LINE_BYTES_MAX = 16 * 1024 * 1024;
+const LINE_BYTES_MAX = 32 * 1024 * 1024;
 
 /** Reads a file from where reading stopped and hands over what is new. Answers what is now known of it. */
 export async function readMember(outbox: Outbox, request: ReadRequest): Promise<Knowledge | null> {
@@ -76,12 +76,18 @@ export function recordOf({ facts, inline, place, badCount, bad }: Knowledge): {
   };
 }
 
+/** The first few, and one that was too long wherever it stands: it may have said how the session stands. */
 function badAfter(before: Bad, batch: ReadBatch): Bad {
-  const lines = batch.bad.map((line) => ({ ...line }));
-  return {
-    badCount: before.badCount + batch.badCount,
-    bad: [...before.bad, ...lines].slice(0, BAD_KEPT_MAX),
-  };
+  const all = [...before.bad, ...batch.bad.map((line) => ({ ...line }))];
+  const kept = all.slice(0, BAD_KEPT_MAX);
+  const skipped = all.find(isSkipped);
+  if (skipped !== undefined && !kept.includes(skipped)) kept.splice(-1, 1, skipped);
+  return { badCount: before.badCount + batch.badCount, bad: kept };
+}
+
+/** A line that was too long to be looked into, so that nobody knows what it says. */
+export function isSkipped({ reason }: { reason: string }): boolean {
+  return reason.startsWith("longer than ");
 }
 
 function knowledgeAfter({ state }: ReadBatch, bad: Bad): Knowledge {

@@ -15,6 +15,7 @@ import { slices } from "./scan.ts";
 /** What was last told of a session is remembered for so many. */
 const SENT_MAX = 20_000;
 const CHANGES_MAX = 16;
+const LONG_BYTES = 8 * 1024 * 1024;
 
 /** Reads files and judges families, one thing at a time for each family. */
 export class Work {
@@ -22,6 +23,7 @@ export class Work {
   /** By key, what the store was last told, so that only news is. */
   readonly #sent = new Map<string, string>();
   readonly #replaced: Replaced;
+  #long: Promise<unknown> = Promise.resolve();
 
   constructor(context: Context) {
     this.#context = context;
@@ -84,7 +86,11 @@ export class Work {
       replaced: this.#replaced,
       onBytes: () => progress.tell(),
     };
-    const read = await readMember(outbox, request).catch((error: unknown) => {
+    const isLong = member.sizeBytes - readBytes > LONG_BYTES;
+    const reading = isLong
+      ? this.#oneAtATime(() => readMember(outbox, request))
+      : readMember(outbox, request);
+    const read = await reading.catch((error: unknown) => {
       if (error instanceof LinkError || signal.aborted) throw error;
       return error instanceof Error ? error : new Error(String(error));
     });
@@ -104,6 +110,13 @@ export class Work {
     const kept = { readStamp: stamp, readBytes: member.readBytes, problem: null };
     const record = { ...(read === null ? {} : recordOf(read)), ...kept };
     await outbox.change([{ ...at(member), record, session: null }]);
+  }
+
+  /** What has room for the longest lines is read alone: two such lines at once are too much to hold. */
+  #oneAtATime<T>(work: () => Promise<T>): Promise<T> {
+    const own = this.#long.then(work);
+    this.#long = own.catch(() => undefined);
+    return own;
   }
 
   async #judge(familyKey: string, known: Map<string, Knowledge>, outbox: Outbox): Promise<void> {
