@@ -31,6 +31,9 @@ const spawning = [
   "cannot_meter",
 ] as const;
 
+/** A message that opens a finished session's round needs a place. */
+const PLACES = ["limit_children", "limit_sessions"] as const;
+
 /** What changes a session or waits for it. */
 export const ACT = {
   create: {
@@ -69,7 +72,15 @@ export const ACT = {
     summary: "Send a prompt to a session; it is taken when the session is idle.",
     input: PromptInput,
     output: PromptOutput,
-    refusals: [...FOUND, "session_ended", "empty_prompt", "prompt_too_large", "key_reused", "not_available"],
+    refusals: [
+      ...FOUND,
+      ...PLACES,
+      "session_ended",
+      "empty_prompt",
+      "prompt_too_large",
+      "key_reused",
+      "not_available",
+    ],
     http: { method: "POST", path: "/api/sessions/:id/prompt" },
     sessions: false,
   },
@@ -103,6 +114,7 @@ export const ACT = {
     output: TellOutput,
     refusals: [
       ...FOUND,
+      ...PLACES,
       "session_ended",
       "empty_prompt",
       "prompt_too_large",

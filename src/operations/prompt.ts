@@ -1,8 +1,9 @@
 import type { Caller, InputOf, PromptOutput, TellOutput } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
+import { shortId } from "../contract/short-id.ts";
 import { admit } from "../kernel/admit.ts";
 import { hashOf } from "../kernel/id.ts";
-import type { MessageRecord, SessionRecord } from "../store/port.ts";
+import type { MessageRecord, SessionRecord, TriggerRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 import { refuseImported } from "./history.ts";
 import { refuseReopening } from "./places.ts";
@@ -79,7 +80,8 @@ async function send(
     await refuseGone(tx, caller);
     const fresh = await tx.sessions.byId(session.id);
     if (fresh === null || fresh.endedAt !== null) throw ended(session);
-    if (sending.kind === "tell" && (await tx.triggers.openCount(fresh.id)) > 0) throw asks(fresh);
+    if (sending.kind === "tell" && (await tx.triggers.openCount(fresh.id)) > 0)
+      throw asks(fresh, await tx.triggers.open({ sessionId: fresh.id }));
     await refuseReopening(deps, tx, { session: fresh, caller });
     const keys = sending.key === null ? {} : { key: sending.key, keyCaller: owner, keyHash };
     const message = await admit(
@@ -136,10 +138,12 @@ function ended(session: SessionRecord): Refusal {
   );
 }
 
-function asks(session: SessionRecord): Refusal {
+function asks(session: SessionRecord, open: readonly TriggerRecord[]): Refusal {
+  const asked = open.find((each) => each.originalId === null);
+  const id = asked === undefined ? "" : shortId(asked.id);
   return new Refusal(
     "waits_on_trigger",
-    `${describe(session)} has asked something and waits for the answer; a message would not reach it. Answer its question first.`,
-    { sessionId: session.id },
+    `${describe(session)} has asked something and waits for the answer; a message would not reach it. Answer its question first: respond_to_trigger("${id}", …).`,
+    { sessionId: session.id, triggerId: asked?.id ?? null },
   );
 }

@@ -3,6 +3,7 @@ import { after, before, describe, it } from "node:test";
 import type { Caller } from "../contract/index.ts";
 import { giveBack } from "../kernel/admit.ts";
 import { raiseError } from "../kernel/park.ts";
+import { raise, withdrawOf } from "../kernel/trigger.ts";
 import type { MessageRecord } from "../store/port.ts";
 import { openWorld, PERSON, type World } from "./random-trees.spec.ts";
 
@@ -180,5 +181,62 @@ describe("a parent whose child's question somebody else answered", () => {
       (await queued(parent)).map((each) => each.kind),
       ["notice"],
     );
+  });
+});
+
+describe("an answer that comes too late", () => {
+  const permission = async (child: string, fence: number) => {
+    const { rootId } = await world.session(child);
+    return world.store.write(rootId, async (tx) =>
+      raise(tx, (await tx.sessions.byId(child))!, {
+        type: "permission",
+        payload: { tool: "Bash", title: "npm publish", command: "npm publish", paths: [], cwd: "/" },
+        default: null,
+        fence,
+        personOnly: true,
+        parentMs: 1,
+        defaultMs: 1,
+        now: Date.now(),
+      }),
+    );
+  };
+
+  it("to a request of a process that is gone names the one that was asked after it", async () => {
+    const { child } = await family();
+    const { rootId, fence } = await world.session(child);
+    const first = await permission(child, fence);
+    await world.store.write(rootId, (tx) => withdrawOf(tx, child, fence, Date.now()));
+    const none = await world.refused("respond", PERSON, { id: first.id, action: "allow" });
+    assert.match(none?.message ?? "", /withdrawn.*If it asks again/);
+    const second = await permission(child, fence + 1);
+    const refusal = await world.refused("respond", PERSON, { id: first.id, action: "allow" });
+    assert.equal(refusal?.code, "already_answered");
+    assert.equal(refusal.details["successorId"], second.id);
+    assert.match(refusal.message, new RegExp(`asks again as "${second.id.slice(-8)}"`));
+  });
+
+  it("is the same answer where its key and its words are, and else is told what stands", async () => {
+    const { child } = await family();
+    const answer = { id: await asks(child), response: "small", key: "k1" };
+    const first = await world.ask("respond", PERSON, answer);
+    assert.deepEqual(await world.ask("respond", PERSON, answer), first);
+    assert.equal((await queued(child)).length, 1, "it is told once");
+    const other = await world.refused("respond", PERSON, { ...answer, response: "full" });
+    assert.equal(other?.code, "already_answered");
+    const keyless = await world.refused("respond", PERSON, { id: answer.id, response: "small" });
+    assert.equal(keyless?.code, "already_answered");
+  });
+});
+
+describe("a message to a child that asks", () => {
+  it("is refused with the id of what it asks", async () => {
+    const { parent, child } = await family();
+    const id = await asks(child);
+    const tell = { id: child, message: "hi", deliverAs: "followUp" } as const;
+    const refusal = await world.refused("tell", await me(parent), tell);
+    assert.equal(refusal?.code, "waits_on_trigger");
+    assert.equal(refusal.details["triggerId"], id);
+    assert.match(refusal.message, new RegExp(`respond_to_trigger\\("${id.slice(-8)}", …\\)`));
+    await world.ask("respond", await me(parent), { id: id.slice(-8), response: "small" });
   });
 });

@@ -1,7 +1,6 @@
 import type { Answer, Caller, InputOf, OutputOf, RespondOutput, Trigger } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
 import { shortId } from "../contract/short-id.ts";
-import { redact } from "../domain/redact.ts";
 import { redactDeep } from "../domain/redact-deep.ts";
 import { oneLine } from "../domain/text.ts";
 import { actionsOf, answerProblem, needsNoAnswer } from "../domain/trigger.ts";
@@ -12,6 +11,7 @@ import { closeTrigger, THE_USER } from "../kernel/trigger.ts";
 import type { SessionRecord, TriggerRecord, Tx } from "../store/port.ts";
 import { sees } from "../domain/scope.ts";
 import type { OperationDeps } from "./deps.ts";
+import { isRepeated, tooLate } from "./late-answer.ts";
 import { refuseReopening } from "./places.ts";
 import { callerSession, describe, isBelow, refuseGone, resolve, visibleTo } from "./resolve.ts";
 
@@ -38,16 +38,34 @@ export async function respond(
   const what = await deps.store.write(trigger.rootId, async (tx) => {
     await refuseGone(tx, caller);
     const fresh = (await tx.triggers.byId(trigger.id)) ?? trigger;
-    if (fresh.status !== "open") throw tooLate(fresh);
+    if (isRepeated(fresh, answer, input.key)) return whatBecame(tx, type, { asker, answer });
+    if (fresh.status !== "open") throw await tooLate(tx, fresh);
     const current = await tx.sessions.byId(asker.id);
     if (current?.endedAt != null && type !== "session_complete") throw endedBefore(asker);
     if (type === "session_complete") return finishChild(tx, fresh, { deps, asker, answer, caller, now });
     await closeTrigger(tx, fresh, { status: "answered", answer, now });
     if (type === "plan_review" && given.action === "cancel") await stopTurnOf(tx, asker, answer, now);
-    return `Your answer goes to ${describe(asker)}${(await tx.turns.running(asker.id)) === null ? " as its next message" : ""}.`;
+    return whatBecame(tx, type, { asker, answer });
   });
   const after = (await deps.store.read.triggers.byId(trigger.id)) ?? trigger;
   return { trigger: viewTrigger(after), what };
+}
+
+/** What an answer does, in one sentence; the same when it is given again. */
+async function whatBecame(
+  tx: Tx,
+  type: string,
+  of: { asker: SessionRecord; answer: Answer },
+): Promise<string> {
+  const child = (await tx.sessions.byId(of.asker.id)) ?? of.asker;
+  const who = describe(child);
+  if (type !== "session_complete") {
+    const isRunning = (await tx.turns.running(child.id)) !== null;
+    return `Your answer goes to ${who}${isRunning ? "" : " as its next message"}.`;
+  }
+  if (of.answer.action !== "ack") return `${who} goes on with it; its result will come to you as a message.`;
+  if (child.endReason === "acked") return `${who} is closed.`;
+  return `${who} has been given more work since; it goes on and was not closed.`;
 }
 
 /** Passes a question on to the person, with what the parent knows about it. Answering either answers both. */
@@ -62,7 +80,7 @@ export async function escalate(
   const row = await deps.store.write(trigger.rootId, async (tx) => {
     await refuseGone(tx, caller);
     const fresh = (await tx.triggers.byId(trigger.id)) ?? trigger;
-    if (fresh.status !== "open") throw tooLate(fresh);
+    if (fresh.status !== "open") throw await tooLate(tx, fresh);
     if (needsNoAnswer(fresh.type) || fresh.toId === fresh.sessionId) {
       const what = NEEDS_NONE[fresh.type] ?? "What was fired from outside";
       throw new Refusal("bad_answer", `${what} needs no decision. Tell the user in your own words instead.`);
@@ -236,18 +254,18 @@ async function finishChild(
   await tx.triggers.close(trigger.id, { status: "answered", answer, closedAt: now });
   if (answer.action === "ack") {
     if (child.round !== trigger.round || child.roundOpen || child.endedAt !== null) {
-      return `${describe(child)} has been given more work since; it goes on and was not closed.`;
+      return whatBecame(tx, "session_complete", end);
     }
     await cancelSubtree(tx, child, { by: answer.by, reason: "acknowledged", now });
     await tx.sessions.patch(child.id, { endReason: "acked" });
-    return `${describe(child)} is closed.`;
+    return whatBecame(tx, "session_complete", end);
   }
   if (child.endedAt !== null)
     throw new Refusal("session_ended", `${describe(child)} has ended and takes no more work.`);
   await refuseReopening(end.deps, tx, { session: child, caller });
   const sender = { senderKind: caller.kind, senderId: caller.id };
   await admit(tx, child, { kind: "prompt", delivery: "followUp", body: answer.response, ...sender }, now);
-  return `${describe(child)} goes on with it; its result will come to you as a message.`;
+  return whatBecame(tx, "session_complete", end);
 }
 
 async function stopTurnOf(tx: Tx, asker: SessionRecord, answer: Answer, now: number): Promise<void> {
@@ -263,18 +281,6 @@ async function stopTurnOf(tx: Tx, asker: SessionRecord, answer: Answer, now: num
     at: now,
   });
   tx.wake(asker.id);
-}
-
-function tooLate(trigger: TriggerRecord): Refusal {
-  const by = trigger.answer?.by ?? "nobody";
-  const what = trigger.answer?.action ?? trigger.answer?.response ?? trigger.status;
-  return new Refusal(
-    "already_answered",
-    trigger.status === "withdrawn"
-      ? "It was withdrawn: the process that asked is gone, or the session was cancelled. If it asks again you will be told."
-      : `It was answered already, by ${oneLine(by)}: ${oneLine(redact(String(what)), 200)}. Nothing was changed.`,
-    { status: trigger.status, answer: redactDeep(trigger.answer) },
-  );
 }
 
 async function nameOf(deps: OperationDeps, caller: Caller): Promise<string> {
