@@ -5,7 +5,7 @@ export interface TermList<K> {
   readonly found: readonly { readonly key: K; readonly at: number }[];
   /** There are older ones as well. */
   readonly isCut: boolean;
-  /** Some that hold the term too and may be older. */
+  /** Others that are known to hold it too. */
   readonly also: readonly { readonly key: K; readonly at: number }[];
   /** What part of all entries holds the term, as far as is known. */
   readonly share: number;
@@ -33,9 +33,9 @@ export function roughOrder<K>(lists: readonly TermList<K>[], now: number): K[] {
   for (const { found, share, also } of lists) {
     const weight = weightOf(share);
     for (const { key, at } of found) add(key, at, weight);
-    // Not merely likely, as it has been counted.
+    // Below the end of the list it has been counted as likely.
     const before = found.at(-1)?.at ?? 0;
-    for (const { key, at } of also) if (at < before) add(key, at, weight * (1 - share));
+    for (const { key, at } of also) add(key, at, at < before ? weight * (1 - share) : weight);
   }
   const order = [...candidates.values()];
   for (const each of order) each.score *= recency(now - each.at);

@@ -81,16 +81,17 @@ function viewHit({ turnIndex, snippet, lineage, ...hit }: EntryHit): SearchHit {
 /** A place's time may be a fraction of a millisecond, of which 32 times is whole. */
 const PARTS = 32;
 
-function cursorOf({ offset, below }: SearchPlace, now: number): string {
-  return `c${offset}.${now.toString(36)}.${Math.round(below * PARTS).toString(36)}`;
+function cursorOf({ offset, below, past }: SearchPlace, now: number): string {
+  const place = `c${offset}.${now.toString(36)}.${Math.round(below * PARTS).toString(36)}`;
+  return past === null ? place : `${place}.${past}`;
 }
 
 function placeIn(cursor: string): { from: SearchPlace; now: number } {
-  const found = /^c(\d{1,6})\.([0-9a-z]{1,9})\.([0-9a-z]{1,10})$/.exec(cursor);
+  const found = /^c(\d{1,6})\.([0-9a-z]{1,9})\.([0-9a-z]{1,10})(?:\.([\da-f/-]{1,80}))?$/.exec(cursor);
   if (found !== null) {
-    const [, offset, now = "", below = ""] = found;
+    const [, offset, now = "", below = "", past = null] = found;
     const at = Number.parseInt(below, 36) / PARTS;
-    return { from: { offset: Number(offset), below: at }, now: Number.parseInt(now, 36) };
+    return { from: { offset: Number(offset), below: at, past }, now: Number.parseInt(now, 36) };
   }
   throw new Refusal(
     "invalid_input",

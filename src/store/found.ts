@@ -23,6 +23,8 @@ export interface EntrySearch {
 export interface SearchPlace {
   readonly offset: number;
   readonly below: number;
+  /** The entry after which it goes on, as its store names it. */
+  readonly past: string | null;
 }
 
 export interface EntryFound {

@@ -322,10 +322,10 @@ export function searchRules(fresh: () => Promise<Store>): void {
     assert.equal((await find("albatross")).hits.length, 1);
   });
 
-  it("many entries of the same moment are all found", async () => {
+  it("many entries of the same moment are all found, and pages go through all of them", async () => {
     const store = await fresh();
     const { find, sessions } = await plant(store);
-    const entry = { turnId: null, author: "agent", kind: "text", isSubagent: false, at: NOW } as const;
+    const entry = { turnId: null, author: "agent", kind: "text", isSubagent: false, at: NOW - DAY } as const;
     for (let batch = 0; batch < 10; batch++) {
       await store.write(sessions.a.rootId, (tx) =>
         tx.entries.append(
@@ -338,6 +338,16 @@ export function searchRules(fresh: () => Promise<Store>): void {
       );
     }
     assert.equal((await find("flock")).total, null);
+    for (const sort of ["newest", "relevance"] as const) {
+      const seen: number[] = [];
+      for (let from: EntrySearch["from"] = null, isMore = true; isMore;) {
+        const { hits, next } = await find("flock", { sort, limit: 200, from });
+        seen.push(...hits.map(({ index }) => index));
+        from = next;
+        isMore = next !== null;
+      }
+      assert.deepEqual([new Set(seen).size, seen.length], [5_000, 5_000], sort);
+    }
     for (const i of [0, 2_500, 4_999]) assert.equal((await find(`${i}end`)).hits.length, 1, String(i));
   });
 

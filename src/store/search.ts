@@ -11,7 +11,7 @@ import type { EntryRecord } from "./record.ts";
 /** What a database must be able to tell. Keys are its own; a list's times are in the order of its keys. */
 export interface SearchSource<K> {
   /** Newest first. */
-  list(expression: Expression, between: Between, limit: number): Promise<{ key: K; at: number }[]>;
+  list(expression: Expression, between: Between, limit: number): Promise<Listed<K>[]>;
   /** How many fit from then on and before the other time, counted up to `max`. */
   count(expression: Expression, between: { from: number; below: number }, max: number): Promise<number>;
   /** How many entries there are, as far as is known. */
@@ -20,16 +20,27 @@ export interface SearchSource<K> {
   rows(keys: readonly K[], search: EntrySearch): Promise<{ key: K; row: HitRow }[]>;
   /** For each session the names, or short ids, from its root down to itself. */
   lineages(sessionIds: readonly string[]): Promise<Map<string, string[]>>;
+  /** Which of two comes first in a list: negative for the first of them. No two are equal. */
+  order(a: Listed<K>, b: Listed<K>): number;
+  /** How a place behind this one is named. */
+  place(at: Listed<K>): string;
   /** Whether all entries have been indexed. */
   isWhole(): Promise<boolean>;
   /** Lets others go first, where they share this thread; throws when the search has had its time. */
   breathe(): Promise<void>;
 }
 
+export interface Listed<K> {
+  readonly key: K;
+  readonly at: number;
+}
+
 export interface Between {
   /** From this time on, and up to but not including. */
   readonly from: number | null;
   readonly to: number | null;
+  /** Only what comes after this one. */
+  readonly past: string | null;
 }
 
 export interface HitRow {
@@ -70,18 +81,19 @@ export async function searchEntries<K>(source: SearchSource<K>, search: EntrySea
   const isNewest = search.sort === "newest" || terms.length === 0;
   const all = await listsOf(source, { search, bounds, terms });
   // By time, and for one term alone, what was cut off comes on later pages.
-  const { lists, floor } = isNewest || all.length === 1 ? aboveFloor(all) : { lists: all, floor: null };
+  const { lists, floor } =
+    isNewest || all.length === 1 ? aboveFloor(source, all) : { lists: all, floor: null };
   const shared = isNewest
     ? []
     : await withTogether(source, { lists: await withShares(source, lists, bounds), bounds, search });
-  const keys = isNewest ? byTime(lists) : roughOrder(shared, search.now);
+  const keys = isNewest ? byTime(source, lists) : roughOrder(shared, search.now);
   const rows = isNewest
     ? await page(source, keys.slice(offset, offset + limit), search)
     : await rankedPage(source, { keys, lists: shared, terms, search });
   const lineages = await source.lineages([...new Set(rows.map(({ entry }) => entry.sessionId))]);
   return {
     hits: rows.map((row) => hitOf(row, terms, lineages.get(row.entry.sessionId) ?? [])),
-    next: nextPlace(search, keys.length > offset + limit, floor),
+    next: nextPlace(search, keys.length > offset + limit, floor === null ? null : source.place(floor)),
     total: all.some(({ isCut }) => isCut) ? null : keys.length,
     isWhole: await source.isWhole(),
     near: keys.length === 0 && search.from === null ? await near(source, search, terms) : [],
@@ -91,17 +103,15 @@ export async function searchEntries<K>(source: SearchSource<K>, search: EntrySea
 function nextPlace(
   { from, limit, now }: EntrySearch,
   isMore: boolean,
-  floor: number | null,
+  past: string | null,
 ): EntryFound["next"] {
-  if (isMore) {
-    const below = from?.below ?? (second(now) ?? 0) + 1_000;
-    return { offset: (from?.offset ?? 0) + limit, below };
-  }
-  return floor === null ? null : { offset: 0, below: floor + 1 };
+  const below = from?.below ?? (second(now) ?? 0) + 1_000;
+  if (isMore) return { offset: (from?.offset ?? 0) + limit, below, past: from?.past ?? null };
+  return past === null ? null : { offset: 0, below, past };
 }
 
 interface Lists<K> {
-  readonly found: readonly { key: K; at: number }[];
+  readonly found: readonly Listed<K>[];
   readonly isCut: boolean;
 }
 
@@ -124,7 +134,8 @@ function withTerms(bounds: Expression, terms: readonly Term[]): Expression {
 }
 
 function windowOf({ query, from }: EntrySearch): Between {
-  return { from: second(query.after), to: least(second(query.before), from?.below ?? null) };
+  const to = least(second(query.before), from?.below ?? null);
+  return { from: second(query.after), to, past: from?.past ?? null };
 }
 
 /**
@@ -142,7 +153,7 @@ async function withTogether<K>(
   if (telling.length < 2) return lists;
   const also = lists.map(() => new Map<K, number>());
   // Above this time all that holds any of them is in its list.
-  const to = Math.max(...telling.map((term) => lists[term]?.found.at(-1)?.at ?? 0));
+  const to = Math.floor(Math.max(...telling.map((term) => lists[term]?.found.at(-1)?.at ?? 0))) + 1;
   for (let count = 2; count <= telling.length; count++) {
     const together = telling.slice(0, count);
     const terms = together.map((term) => any[term]!);
@@ -152,7 +163,10 @@ async function withTogether<K>(
     for (const { key, at } of found) for (const term of held) also[term]?.set(key, at);
     if (found.length < TOGETHER_MAX) break;
   }
-  return lists.map((each, term) => ({ ...each, also: [...also[term]!].map(([key, at]) => ({ key, at })) }));
+  return lists.map((each, term) => {
+    for (const { key } of each.found) also[term]?.delete(key);
+    return { ...each, also: [...also[term]!].map(([key, at]) => ({ key, at })) };
+  });
 }
 
 /** Those whose list was cut, the rarest first. */
@@ -166,23 +180,26 @@ function tellingTerms<K>(lists: readonly TermList<K>[]): number[] {
 }
 
 /**
- * Without what stands at or below the time at which a list was cut: there, older ones of other lists would stand as
- * if nothing were between them. The next page begins there.
+ * Without what comes after the place at which a list was cut: there, older ones of other lists would stand as if
+ * nothing were between them. The next page goes on there.
  */
-function aboveFloor<K>(lists: readonly Lists<K>[]): { lists: readonly Lists<K>[]; floor: number | null } {
-  const floors = lists.flatMap(({ found, isCut }) => (isCut ? [found.at(-1)?.at ?? 0] : []));
-  if (floors.length === 0) return { lists, floor: null };
-  const floor = Math.max(...floors);
-  const above = lists.map((each) => ({ ...each, found: each.found.filter(({ at }) => at > floor) }));
-  // So many of one moment that nothing is above it: they are shown, and what is older comes next.
-  if (above.every(({ found }) => found.length === 0)) return { lists, floor: floor - 1 };
+function aboveFloor<K>(
+  source: SearchSource<K>,
+  lists: readonly Lists<K>[],
+): { lists: readonly Lists<K>[]; floor: Listed<K> | null } {
+  const floors = lists.flatMap(({ found, isCut }) => (isCut ? found.slice(-1) : []));
+  const [floor] = floors.sort(source.order);
+  if (floor === undefined) return { lists, floor: null };
+  const above = lists.map((each) => ({
+    ...each,
+    found: each.found.filter((one) => source.order(one, floor) <= 0),
+  }));
   return { lists: above, floor };
 }
 
-function byTime<K>(lists: readonly Lists<K>[]): K[] {
-  const all = new Map<K, number>();
-  for (const { found } of lists) for (const { key, at } of found) all.set(key, at);
-  return [...all].sort((a, b) => b[1] - a[1]).map(([key]) => key);
+function byTime<K>(source: SearchSource<K>, lists: readonly Lists<K>[]): K[] {
+  const all = new Map(lists.flatMap(({ found }) => found.map((one) => [one.key, one] as const)));
+  return [...all.values()].sort(source.order).map(({ key }) => key);
 }
 
 async function withShares<K>(
@@ -229,9 +246,11 @@ async function countsSince<K>(
 /** How many entries the terms were looked for in. */
 async function totalWithin<K>(source: SearchSource<K>, bounds: Expression): Promise<number> {
   if (bounds.all.length === 0) return source.total();
-  const within = await source.list(bounds, { from: null, to: null }, LIST_MAX);
+  const within = await source.list(bounds, ANY_TIME, LIST_MAX);
   return within.length < LIST_MAX ? within.length : source.total();
 }
+
+const ANY_TIME: Between = { from: null, to: null, past: null };
 
 interface Ranking<K> {
   readonly keys: readonly K[];
@@ -331,7 +350,7 @@ async function wordsOfNewest<K>(source: SearchSource<K>, search: EntrySearch): P
     sort: null,
   };
   const bounds = boundsOf({ ...search, query: nothing, sessionId: null, rootId: null });
-  const newest = await source.list(bounds, { from: null, to: null }, NEAR_ENTRIES);
+  const newest = await source.list(bounds, ANY_TIME, NEAR_ENTRIES);
   const rows = await source.rows(
     newest.map(({ key }) => key),
     search,

@@ -92,7 +92,7 @@ function sourceOver(client: pg.ClientBase, deadline: number): SearchSource<Key> 
   return {
     async list(expression, between, limit) {
       const rows = await all(sql`SELECT e.session_id, e.idx, e.at FROM entries e
-        WHERE ${fits(expression)}${inTime(between)} ORDER BY e.at DESC, e.session_id, e.idx DESC LIMIT ${limit}`);
+        WHERE ${fits(expression)}${inTime(between)}${behind(between.past)} ORDER BY e.at DESC, e.session_id, e.idx DESC LIMIT ${limit}`);
       return rows.map((row) => ({ key: keyOf(row), at: row[2] as number }));
     },
     async count(expression, { from, below }, max) {
@@ -121,6 +121,8 @@ function sourceOver(client: pg.ClientBase, deadline: number): SearchSource<Key> 
         WHERE ${within(visible)}`);
       return rows.map((row) => ({ key: keyOf(row), row: hitRow(row.slice(2)) }));
     },
+    order: (a, b) => b.at - a.at || keyOrder(a.key, b.key),
+    place: ({ key, at }) => `${at}/${key}`,
     lineages: async (sessionIds) => lineagesIn(await all(lineageRows(sessionIds))),
     async isWhole() {
       return (await one(sql`SELECT 1 FROM entries WHERE words IS NULL LIMIT 1`)) === undefined;
@@ -137,6 +139,20 @@ function sourceOver(client: pg.ClientBase, deadline: number): SearchSource<Key> 
 
 function keyOf(row: Row): Key {
   return `${row[0] as string}/${row[1] as number}`;
+}
+
+function keyOrder(a: Key, b: Key): number {
+  const [of, index] = a.split("/") as [string, string];
+  const [other, otherIndex] = b.split("/") as [string, string];
+  return of === other ? Number(otherIndex) - Number(index) : of < other ? -1 : 1;
+}
+
+/** What comes after the entry of that name, in the order of a list. */
+function behind(past: string | null): Sql {
+  const [, at, sessionId, index] = /^(\d{1,15})\/([\da-f-]{1,40})\/(\d{1,15})$/.exec(past ?? "") ?? [];
+  if (at === undefined || sessionId === undefined) return sql``;
+  return sql` AND e.at <= ${Number(at)} AND (e.at < ${Number(at)} OR e.session_id > ${sessionId}
+    OR (e.session_id = ${sessionId} AND e.idx < ${Number(index)}))`;
 }
 
 function inTime({ from, to }: { from: number | null; to: number | null }): Sql {

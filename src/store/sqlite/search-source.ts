@@ -14,9 +14,10 @@ const known = { total: 0, at: Number.NEGATIVE_INFINITY };
 /** What the embedded store can tell a search. Numbers of the index grow with time, so the newest come first. */
 export function sqliteSource(q: Query, isOver: () => boolean): SearchSource<number> {
   return {
-    async list(expression, { from, to }, limit) {
+    async list(expression, { from, to, past }, limit) {
       const least = from === null ? 0 : firstDocOf(from);
-      const below = to === null ? LAST_DOC : Math.ceil((to / 1_000) * DOCS_PER_SECOND);
+      const before = to === null ? LAST_DOC : Math.ceil((to / 1_000) * DOCS_PER_SECOND);
+      const below = past === null ? before : Math.min(before, Number(past) || before);
       const rows = await q.all(listed(expression, { least, below, limit }));
       return rows.map((row) => ({ key: row[0] as number, at: timeOf(row[0] as number) }));
     },
@@ -37,6 +38,8 @@ export function sqliteSource(q: Query, isOver: () => boolean): SearchSource<numb
         WHERE e.doc IN ${list(keys)} AND ${within(visible)}`);
       return rows.map((row) => ({ key: row[0] as number, row: hitRow(row.slice(1)) }));
     },
+    order: (a, b) => b.key - a.key,
+    place: ({ key }) => String(key),
     lineages: async (sessionIds) => lineagesIn(await q.all(lineageRows(sessionIds))),
     async isWhole() {
       return (await q.get(sql`SELECT 1 FROM entries WHERE doc IS NULL LIMIT 1`)) === null;
