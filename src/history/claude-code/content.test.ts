@@ -176,6 +176,37 @@ describe("the graph", () => {
     );
   });
 
+  it("a rewind from far away leads back to the entry before it, and one to the first prompt to nothing", async () => {
+    const far = main().says("First.").endsTurn();
+    const answer = far.rows[1]?.["uuid"];
+    const turnEnd = far.rows[2]?.["uuid"];
+    for (let count = 0; count < 100; count += 1) far.user(`Ask ${count}`).says(`Answer ${count}`);
+    far.user("Again", { parentUuid: turnEnd }).says("Fresh.").user("Once more", { parentUuid: turnEnd });
+    const again = (await reading(far)).leftBehind;
+    assert.deepEqual(
+      again.map(({ afterRef }) => afterRef),
+      [answer, answer],
+    );
+    const inside = main().answer([{ type: "text", text: "Half" }], null);
+    const half = inside.lastId;
+    for (let count = 0; count < 100; count += 1) inside.says(`More ${count}`);
+    const read = await reading(inside.user("Again", { parentUuid: half }));
+    const [left] = read.leftBehind;
+    assert.ok(
+      read.entries.some(({ ref }) => ref === left?.afterRef),
+      "where the place is not known any more, it is an entry after it",
+    );
+    const first = main().says("First.").endsTurn().user("Other words", { parentUuid: null }).says("Fresh.");
+    assert.deepEqual(
+      (await reading(first)).leftBehind.map(({ afterRef }) => afterRef),
+      [null],
+    );
+    const elsewhere = main().says("First.").user("More", { parentUuid: "in another file" });
+    const twice = main().says("First.");
+    twice.rows.push(...twice.rows.map((row) => ({ ...row })));
+    for (const row of [elsewhere, twice]) assert.deepEqual((await reading(row)).leftBehind, []);
+  });
+
   it("parallel calls, bookkeeping rows, late errors, bridges and replays are no rewinds", async () => {
     const parallel = main().answer([bash("b1", "one"), bash("b2", "two")]);
     const first = parallel.rows.find(({ type }) => type === "assistant");

@@ -15,6 +15,8 @@ export interface LineNotes {
   /** The ending before a command that the agent ran by itself, to which its output returns. */
   before: Ending | null;
   steps: Step[];
+  /** Where the newest prompts hang, further back than the steps go. */
+  turns: Turn[];
   lastRef: string | null;
   /** Refs of notices that were already given, through whichever carrier. */
   notices: string[];
@@ -43,6 +45,14 @@ export interface Step {
   readonly messageId: string | null;
 }
 
+/** Whoever goes back to before a prompt asks anew below the same parent. */
+export interface Turn {
+  readonly id: string;
+  readonly parentId: string | null;
+  /** The newest entry before it. */
+  readonly ref: string | null;
+}
+
 export interface Notes {
   readonly own: LineNotes;
   /** By `inlineKey`. */
@@ -69,6 +79,7 @@ export function noNotes(): LineNotes {
     customTitle: null,
     before: null,
     steps: [],
+    turns: [],
     lastRef: null,
     notices: [],
   };

@@ -1,29 +1,46 @@
 import type { LeftBehind } from "../port.ts";
 import { type LineNotes, pushBounded, type Step } from "./notes.ts";
 
-/** So far back a fork is told from a rewind; what forks off further back is one. */
+/** So far back rows are known one by one; of what lies further back, only where prompts hang. */
 const STEPS_MAX = 64;
+const TURNS_MAX = 256;
 
 /**
  * What a new row leaves behind. Most rows with an older parent leave nothing: blocks and results of one
  * answer stand side by side, bookkeeping rows are no conversation, an error that was written late is no
- * new branch, and a replay after compaction says the same again. Call it before `addStep`.
+ * new branch, and a replay after compaction says the same again. Call it before `addTurn` and `addStep`.
  */
 export function rewindBy(
   notes: LineNotes,
   step: Omit<Step, "ref">,
   parentId: string | null,
 ): Omit<LeftBehind, "inlineId"> | null {
-  const { steps } = notes;
-  if (step.kind !== "prompt" || parentId === null || steps.length === 0) return null;
-  if (steps.at(-1)?.id === parentId) return null;
-  const at = steps.findLastIndex(({ id }) => id === parentId);
+  const { steps, turns } = notes;
+  if (step.kind !== "prompt" || steps.length === 0 || steps.at(-1)?.id === parentId) return null;
+  // The same row once more, where a file repeats itself.
+  if (steps.some(({ id }) => id === step.id) || turns.some(({ id }) => id === step.id)) return null;
+  const at = parentId === null ? -1 : steps.findLastIndex(({ id }) => id === parentId);
   const parent = steps[at];
+  // All rows are known, and that one is not among them: it stands in another file, or could not be read.
+  if (parentId !== null && parent === undefined && steps.length < STEPS_MAX) return null;
   const beside = steps.slice(at + 1).filter((other) => isSaid(other) && !isOneAnswer(other, parent));
   if (beside.length === 0 || parent?.kind === "lateError") return null;
-  if (parent !== undefined && beside.every((other) => other.at !== null && other.at === step.at)) return null;
-  const afterRef = parent === undefined ? parentId : parent.ref;
+  if (beside.every((other) => other.at !== null && other.at === step.at)) return null;
+  const afterRef = parent === undefined ? farRef(notes, parentId) : parent.ref;
   return { afterRef, beforeRef: step.id, reason: "the agent was taken back to before them" };
+}
+
+/** The entry that a row far back follows. Where it is not known, what is known to come after it is left behind. */
+function farRef({ steps, turns }: LineNotes, parentId: string | null): string | null {
+  const turn = turns.find((other) => other.parentId === parentId);
+  if (turn !== undefined) return turn.ref;
+  return parentId === null ? null : (steps[0]?.ref ?? null);
+}
+
+/** A prompt begins here; nothing of it was given yet. */
+export function addTurn(notes: LineNotes, id: string, parentId: string | null): void {
+  if (notes.turns.some((turn) => turn.parentId === parentId)) return;
+  pushBounded(notes.turns, { id, parentId, ref: notes.lastRef }, TURNS_MAX);
 }
 
 export function addStep(notes: LineNotes, step: Omit<Step, "ref">): void {

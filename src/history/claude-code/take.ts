@@ -14,7 +14,7 @@ import {
   pushBounded,
   type Step,
 } from "./notes.ts";
-import { addStep, rewindBy } from "./rewind.ts";
+import { addStep, addTurn, rewindBy } from "./rewind.ts";
 import { readTaskNotice } from "./task-notice.ts";
 import { commandText, INTERRUPTS, outputText, readUserRow, textOf, type UserRow } from "./user-row.ts";
 
@@ -169,8 +169,13 @@ function takePrompt(fold: ClaudeFold, taken: TakenRow, text: string): void {
   const { facts } = line;
   const id = asText(row.value["uuid"]);
   const parentId = asText(row.value["parentUuid"]);
-  const behind = id === null ? null : rewindBy(line.notes, stepOf(taken, id, "prompt"), parentId);
-  if (behind !== null) fold.leftBehind.push({ ...behind, inlineId: line.inlineId });
+  if (id !== null) {
+    // Nobody takes a sub-agent back; one that has two beginnings was asked twice.
+    const isNoRewind = parentId === null && line.facts.isSubagent;
+    const behind = isNoRewind ? null : rewindBy(line.notes, stepOf(taken, id, "prompt"), parentId);
+    if (behind !== null) fold.leftBehind.push({ ...behind, inlineId: line.inlineId });
+    addTurn(line.notes, id, parentId);
+  }
   const isFromTeam = text.startsWith("<teammate-message");
   addEntry(fold, taken, said(isFromTeam ? "session" : asker(line), text));
   facts.firstPrompt ??= oneLine(text, 200);

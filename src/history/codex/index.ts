@@ -9,7 +9,7 @@ import { openRollout } from "./rollout-bytes.ts";
 import { takeRow } from "./take.ts";
 
 const rows: RowFormat<Notes> = {
-  version: 2,
+  version: 3,
   open: openRollout,
   begin({ id, isSubagent, extra }) {
     const { path, ownFromOrdinal, ownFromOffset } = extra as Extra;

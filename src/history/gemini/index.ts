@@ -8,7 +8,7 @@ import { takeRow } from "./take.ts";
 import { openWhole } from "./whole-file.ts";
 
 const rows: RowFormat<Notes> = {
-  version: 2,
+  version: 3,
   begin: ({ id, isSubagent }) => ({
     facts: { ...noFacts(id), isSubagent, rootId: isSubagent ? null : id },
     notes: noNotes(),
