@@ -6,6 +6,7 @@ import { hashOf } from "../kernel/id.ts";
 import { raise } from "../kernel/trigger.ts";
 import type { SessionRecord, TriggerRecord, Tx } from "../store/port.ts";
 import { blocking } from "./blocking.ts";
+import { carrierOf } from "./carrying.ts";
 import type { OperationDeps } from "./deps.ts";
 import type { Call } from "./port.ts";
 import { callerSession, refuseGone } from "./resolve.ts";
@@ -125,12 +126,13 @@ async function takeAnswer(
   const message = await deps.store.write(self.rootId, async (tx) => {
     const queued = await tx.messages.ofSession(self.id, ["queued"]);
     const answer = queued.find((each) => each.kind === "answer" && each.metadata["triggerId"] === trigger.id);
-    const turn = await tx.turns.running(self.id);
-    if (answer === undefined || turn === null || turn.fence !== caller.fence) return null;
+    const carrier = await carrierOf(tx, caller);
+    if (answer === undefined || carrier === null) return null;
     const now = deps.now();
-    const patch = { status: "taken", carrier: "tool", turnId: turn.id, takenAt: now } as const;
+    const { turnId } = carrier;
+    const patch = { status: "taken", carrier: "tool", turnId, takenAt: now } as const;
     if (!(await tx.messages.move(answer.id, ["queued"], patch))) return null;
-    const data = { messageId: answer.id, carrier: "tool", turnId: turn.id };
+    const data = { messageId: answer.id, carrier: "tool", turnId };
     tx.append({ sessionId: self.id, type: "message.taken", text: null, data, at: now });
     await tx.triggers.seen(trigger.id, now);
     return answer;

@@ -1,6 +1,7 @@
 import type { Attention as Asked, Caller } from "../contract/index.ts";
 import { shortId } from "../contract/short-id.ts";
 import { parkedError } from "../kernel/park.ts";
+import { startClock } from "../kernel/trigger.ts";
 import { triggerBody } from "../kernel/trigger-body.ts";
 import type { SessionRecord, TriggerRecord, Tx } from "../store/port.ts";
 import { carrierOf } from "./carrying.ts";
@@ -71,6 +72,12 @@ export async function takeAttention(
         takenAt: at,
       } as const;
       const wasTaken = carrier !== null && (await tx.messages.move(message.id, ["queued"], patch));
+      if (wasTaken) {
+        // It is in its reader's turn now, as if it had come there as a message.
+        await startClock(tx, message, { parentMs: deps.config.triggers.parentMs, now: at });
+        const data = { messageId: message.id, carrier: "tool", turnId: patch.turnId };
+        tx.append({ sessionId: self.id, type: "message.taken", text: null, data, at });
+      }
       const what = message.body ?? (await triggerBody(tx, self, message)) ?? "";
       const { id: sessionId, name } = session;
       found.push({

@@ -240,3 +240,32 @@ describe("a message to a child that asks", () => {
     await world.ask("respond", await me(parent), { id: id.slice(-8), response: "small" });
   });
 });
+
+describe("a question that a wait carries", () => {
+  it("starts its reader's clock, as one that comes as a message does", async () => {
+    const { parent, child } = await family();
+    const id = await asks(child);
+    const before = (await world.store.read.triggers.byId(id))!;
+    const { needsYou } = await world.ask("waitChildren", await me(parent), { ids: [child], capMs: 0 });
+    assert.deepEqual(
+      needsYou.map((each) => each.triggerId),
+      [id],
+    );
+    const after = (await world.store.read.triggers.byId(id))!;
+    assert.ok(after.personAt! < before.personAt!, "five minutes from now, not two later");
+  });
+});
+
+describe("the answer that an attached session's own call returns", () => {
+  it("is taken by that call and told once", async () => {
+    const { session } = await world.ask("attach", PERSON, { client: "mystery", cwd: world.folder });
+    const self = await me(session.id);
+    const question = { questions: [{ question: "Colour?" }], capMs: 0 };
+    const { triggerId } = await world.ask("ask", self, question);
+    await world.ask("respond", PERSON, { id: triggerId, response: "blue" });
+    const got = await world.ask("ask", self, question);
+    assert.deepEqual([got.triggerId, got.status, got.response], [triggerId, "answered", "blue"]);
+    assert.equal(got.taken.length, 1);
+    assert.equal(await world.gate.unread(self), 0);
+  });
+});
