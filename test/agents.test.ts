@@ -102,6 +102,19 @@ describe("agents", { concurrency: 4 }, () => {
     assert.match(told, /Tell the user; do not spawn it again\./);
   });
 
+  test("an agent that does not take the model asked for has failed, and one that does says what it runs", async () => {
+    const ask = { cwd: home.work, agent: "spy", prompt: script("say x") };
+    const { session: failed } = await client.create({ ...ask, model: "gpt-nonsense" });
+    const { outcome, outcomeReason } = await quiet(client, failed.id);
+    assert.equal(outcome, "failed");
+    assert.match(outcomeReason ?? "", /did not take the model gpt-nonsense.*it offers sim-1, cheap-1/);
+    const { session } = await client.create(ask);
+    const { effective, model } = await quiet(client, session.id);
+    assert.deepEqual([effective.model, model], ["sim-1", "sim-1"]);
+    const sim = client.create({ ...ask, agent: "sim", model: "gpt-nonsense" });
+    await assert.rejects(sim, { code: "unknown_model" });
+  });
+
   test("an agent that floods its output with noise still does its work", async () => {
     const end = await endOf("noise");
     assert.equal(end.outcome, "completed");

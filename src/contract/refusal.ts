@@ -27,6 +27,7 @@ export const REFUSALS = {
   cannot_fork: [409, "The parent's conversation cannot be forked: the agent cannot, or there is none."],
   inherit_off: [409, "The configuration lets no child inherit its parent's context."],
   over_budget: [409, "More than what is left was asked for."],
+  unknown_model: [404, "The agent has no model of this name."],
   untrusted_project: [403, "The project's own files are not used until a person trusts them."],
   limit_depth: [409, "The tree is as deep as it may be."],
   limit_children: [409, "The parent has as many open children as it may have."],

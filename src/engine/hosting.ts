@@ -138,7 +138,8 @@ async function noteAgent(
   return deps.store.write(session.rootId, async (tx) => {
     const fresh = await tx.sessions.byId(session.id);
     if (fresh === null || fresh.fence !== hold.fence) return false;
-    const model = session.model ?? handle.model;
+    // What it says it runs is the truth; what was asked for stands where it does not say.
+    const model = handle.model ?? session.model;
     const { agentSessionId } = handle;
     session.agentSessionId = agentSessionId;
     session.model = model;

@@ -76,7 +76,12 @@ export function stopAtLimit(runtime: Runtime, place: Place, reason: string): voi
 }
 
 export function priceOf(deps: EngineDeps, session: SessionRecord): Price | null {
-  return session.model === null ? null : (deps.config.prices[session.model] ?? null);
+  const { prices } = deps.config;
+  const asked = session.spawnConfig["model"];
+  // An agent may run what was asked for under a name of its own.
+  const names = [session.model, typeof asked === "string" ? asked : null].filter((name) => name !== null);
+  const priced = names.find((name) => Object.hasOwn(prices, name));
+  return priced === undefined ? null : (prices[priced] ?? null);
 }
 
 const asking = new WeakSet<Recorder>();

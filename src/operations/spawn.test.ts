@@ -93,3 +93,16 @@ test("a name means the caller's own child, however many others have it", async (
   const { session } = await operations.get(caller, { id: "tests" }, CALL);
   assert.equal(session.id, own.id);
 });
+
+test("a model that the agent does not have is refused with those it has, the nearest first", async (t) => {
+  const { family, caller, operations } = await opened(t);
+  const agent = await createFakeDriver({ name: "sim" }).probe();
+  await family.store.nodes.register([{ ...agent, models: ["big-9", "fake-1", "fake-mini"] }]);
+  const asked = { id: family.rootId, prompt: "x", model: "fake-mimi" };
+  const refusal: unknown = await operations.spawn(caller, asked, CALL).catch((error: unknown) => error);
+  assert.ok(refusal instanceof Refusal);
+  assert.equal(refusal.code, "unknown_model");
+  assert.deepEqual(refusal.details["known"], ["fake-mini", "fake-1", "big-9"]);
+  const { session } = await operations.spawn(caller, { ...asked, model: "fake-mini" }, CALL);
+  assert.equal(session.effective.model, "fake-mini");
+});

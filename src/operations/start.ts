@@ -15,6 +15,7 @@ import { shortId } from "../contract/short-id.ts";
 import { meterProblem } from "../domain/budget.ts";
 import { checkTemplate } from "../domain/callback.ts";
 import { excerpt } from "../domain/excerpt.ts";
+import { byNearness } from "../domain/nearness.ts";
 import { atMost, isLooser } from "../domain/permission.ts";
 import { hashOf } from "../kernel/id.ts";
 import { unstarted } from "../kernel/unstarted.ts";
@@ -82,6 +83,7 @@ export async function decideStart(
     workspace: "shared",
     inherit: await decideInherit(deps, { asked: input.inherit, profile, parent, agent }),
   };
+  refuseUnknownModel(agent, applied.model);
   refuseUnmetered(deps, agent, applied);
   const held = await decideEnforcement(deps, agent, { effective: applied, parent });
   const effective = { ...applied, ...held };
@@ -239,6 +241,18 @@ async function findAgent(deps: OperationDeps, name: string): Promise<Agent> {
     );
   }
   return agent;
+}
+
+/** Where an agent's models are known; others say at their start whether they have one. */
+function refuseUnknownModel(agent: Agent, model: string | null): void {
+  const { models, defaultModel } = agent;
+  if (model === null || models.length === 0 || models.includes(model) || model === defaultModel) return;
+  const known = byNearness(model, models);
+  throw new Refusal(
+    "unknown_model",
+    `"${agent.name}" has no model "${model}". Allowed: ${known.join(", ")}. Leave it out to use ${defaultModel ?? "its own"}.`,
+    { agent: agent.name, model, known },
+  );
 }
 
 function decidePermission(

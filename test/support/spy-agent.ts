@@ -11,7 +11,12 @@ const simDir = path.join(process.env["HOME"] ?? "", ".sim");
 
 const sim = spawn(process.execPath, [SIM], {
   stdio: ["pipe", "inherit", "inherit"],
-  env: { ...process.env, KINFOLD_SIM_DIR: simDir, NODE_COMPILE_CACHE: path.join(simDir, "compile-cache") },
+  env: {
+    ...process.env,
+    KINFOLD_SIM_DIR: simDir,
+    KINFOLD_SIM_MODELS: "cheap-1",
+    NODE_COMPILE_CACHE: path.join(simDir, "compile-cache"),
+  },
 });
 sim.on("exit", (code) => process.exit(code ?? 1));
 const lines = createInterface({ input: process.stdin, crlfDelay: Infinity });

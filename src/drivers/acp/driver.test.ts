@@ -183,6 +183,31 @@ describe("an agent that misbehaves in a prompt", () => {
 });
 
 describe("an agent made with the protocol's own SDK", () => {
+  it("that does not take the model asked for is not opened, and the reason names those it offers", async () => {
+    const path = join(folder, "choosy-agent.ts");
+    await writeFile(path, SDK_AGENT);
+    const under = {
+      driver: driverOf(process.execPath, path),
+      cwd: folder,
+      noProcesses: false as const,
+      end: async () => {},
+    };
+    await assert.rejects(
+      open(under, { model: "none" }),
+      /did not take the model none: .*no such model; it offers small, big/,
+    );
+  });
+
+  it("that knows a model by another name says which one it runs", async () => {
+    const path = join(folder, "naming-agent.ts");
+    await writeFile(path, SDK_AGENT);
+    const driver = driverOf(process.execPath, path);
+    const under = { driver, cwd: folder, noProcesses: false as const, end: async () => {} };
+    const agent = await open(under, { model: "the-large-one" });
+    assert.equal(agent.handle.model, "big");
+    await agent.handle.stop(2_000);
+  });
+
   it("is opened, given its model and tools, prompted and stopped", async () => {
     const path = join(folder, "sdk-agent.ts");
     await writeFile(path, SDK_AGENT);
@@ -216,16 +241,20 @@ import { agent, ndJsonStream } from ${JSON.stringify(import.meta.resolve("@agent
 import { Readable, Writable } from "node:stream";
 let model = "small";
 let servers = [];
+const configOptions = () => {
+  const option = { id: "m", name: "Model", category: "model", type: "select", currentValue: model };
+  return [{ ...option, options: [{ value: "small", name: "S" }, { value: "big", name: "B" }] }];
+};
 agent({ name: "made" })
   .onRequest("initialize", () => ({ protocolVersion: 1, agentInfo: { name: "made", version: "9.9" }, agentCapabilities: {} }))
   .onRequest("session/new", ({ params }) => {
     servers = params.mcpServers;
-    const option = { id: "m", name: "Model", category: "model", type: "select", currentValue: model };
-    return { sessionId: "s", configOptions: [{ ...option, options: [{ value: "small", name: "S" }, { value: "big", name: "B" }] }] };
+    return { sessionId: "s", configOptions: configOptions() };
   })
   .onRequest("session/set_config_option", ({ params }) => {
-    model = params.value;
-    return { configOptions: [] };
+    if (params.value === "none") throw new Error("no such model");
+    model = params.value === "the-large-one" ? "big" : params.value;
+    return { configOptions: configOptions() };
   })
   .onRequest("session/prompt", async ({ client }) => {
     const options = [{ optionId: "n", name: "No", kind: "reject_once" }, { optionId: "y", name: "Yes", kind: "allow_once" }];

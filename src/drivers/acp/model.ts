@@ -1,46 +1,82 @@
 import type { AgentConnection } from "./agent-connection.ts";
 import type { OpenedSession } from "./open.ts";
 import { describeError } from "./failure.ts";
+import { isFields } from "./tool-call.ts";
+
+export type ModelChoice =
+  | { readonly ok: true; readonly model: string | null }
+  | { readonly ok: false; readonly problem: string };
 
 /**
- * Asks for a model where the agent offers a choice, in the way of its generation of ACP.
- * Resolves to a notice where it did not get it, and never ends the session for it.
+ * Asks for a model where the agent offers a choice, in the way of its generation of ACP, and says
+ * what it runs then: an agent may know a model by a name of its own. A model that was asked for and
+ * is not taken is a problem: a session must not go on with another one. The configuration's own
+ * may stand for an agent that offers no choice.
  */
 export async function selectModel(
   connection: AgentConnection,
   session: OpenedSession,
-  wanted: string | null,
-): Promise<string | null> {
-  if (wanted === null || wanted === currentModel(session)) return null;
+  wanted: { readonly model: string | null; readonly own: string | null },
+): Promise<ModelChoice> {
+  const { model } = wanted;
+  if (model === null || model === currentModel(session)) return { ok: true, model: currentModel(session) };
   const { sessionId } = session;
   const option = modelOption(session);
   try {
     if (option) {
-      const params = { sessionId, configId: option.id, value: wanted };
-      await connection.rpc.agent.request("session/set_config_option", params);
-      return null;
+      const params = { sessionId, configId: option.id, value: model };
+      const answer: unknown = await connection.rpc.agent.request("session/set_config_option", params);
+      return { ok: true, model: currentModel(answer) ?? model };
     }
     if (oldModels(session)) {
-      await connection.rpc.agent.request("session/set_model", { sessionId, modelId: wanted });
-      return null;
+      await connection.rpc.agent.request("session/set_model", { sessionId, modelId: model });
+      return { ok: true, model };
     }
-    return `the agent offers no choice of model; ${wanted} was asked for`;
   } catch (error) {
-    return `the agent did not take the model ${wanted}: ${describeError(error)}`;
+    return { ok: false, problem: `${notTaken(model)}: ${describeError(error)}${offer(session)}` };
   }
+  if (model === wanted.own) return { ok: true, model };
+  return { ok: false, problem: `${notTaken(model)}: it offers no choice of model` };
 }
 
-export function currentModel(session: OpenedSession): string | null {
+function notTaken(model: string): string {
+  return `the agent did not take the model ${model}`;
+}
+
+/** Long lists are for list_models. */
+const OFFER_MAX = 12;
+
+function offer(session: OpenedSession): string {
   const option = modelOption(session);
-  if (option?.type === "select") return option.currentValue;
-  return oldModels(session)?.currentModelId ?? null;
+  const old = oldModels(session)?.availableModels ?? [];
+  const names =
+    option?.type === "select"
+      ? option.options.flatMap((one) => ("options" in one ? one.options : [one])).map((one) => one.value)
+      : old.map((one) => one.modelId);
+  if (names.length === 0) return "";
+  const more = names.length > OFFER_MAX ? ", …" : "";
+  return `; it offers ${names.slice(0, OFFER_MAX).join(", ")}${more}`;
 }
 
-function modelOption(session: OpenedSession) {
+function currentModel(session: unknown): string | null {
+  if (!isFields(session)) return null;
+  const option = modelOption(session as Offering);
+  if (option?.type === "select") return option.currentValue;
+  return oldModels(session as Offering)?.currentModelId ?? null;
+}
+
+type Offering = Pick<OpenedSession, "configOptions">;
+
+function modelOption(session: Offering) {
   return session.configOptions?.find((option) => option.category === "model");
 }
 
+interface OldModels {
+  readonly currentModelId?: string;
+  readonly availableModels?: readonly { readonly modelId: string }[];
+}
+
 /** The form before configuration options, which Codex and Gemini still use. */
-function oldModels(session: OpenedSession): { currentModelId?: string } | null {
-  return (session as { models?: { currentModelId?: string } | null }).models ?? null;
+function oldModels(session: Offering): OldModels | null {
+  return (session as { models?: OldModels | null }).models ?? null;
 }

@@ -14,7 +14,7 @@ import type { Dialect } from "./dialect.ts";
 import { describeError, describeExit, openFailure, within } from "./failure.ts";
 import { AcpHandle } from "./handle.ts";
 import { selectMode } from "./mode.ts";
-import { currentModel, selectModel } from "./model.ts";
+import { selectModel } from "./model.ts";
 import { isFields } from "./tool-call.ts";
 
 /** What `initialize` has told; a probe starts no agent, so this is known from the first start on. */
@@ -68,14 +68,14 @@ async function openSession(connection: AgentConnection, opening: Opening): Promi
     stage = "protocol";
     const problem = await selectMode(connection, session, dialect.modes?.[request.permission] ?? []);
     if (problem !== null) return failed("protocol", problem);
-    const wanted = request.model ?? opening.defaultModel;
-    const notice = await selectModel(connection, session, wanted);
-    if (notice !== null) connection.updates.notice(notice);
+    const own = opening.defaultModel;
+    const choice = await selectModel(connection, session, { model: request.model ?? own, own });
+    if (!choice.ok) return failed("protocol", choice.problem);
     const handle = new AcpHandle({
       connection,
       agentSessionId: session.sessionId,
       agentVersion: dialect.version?.() ?? answer.agentInfo?.version ?? null,
-      model: notice === null ? (wanted ?? currentModel(session)) : currentModel(session),
+      model: choice.model,
       replay,
       steer,
     });

@@ -29,6 +29,9 @@ interface Session {
 }
 
 const MODEL = "sim-1";
+/** More of them for who wants to choose: a list with commas. */
+const MODELS = [MODEL, ...(process.env["KINFOLD_SIM_MODELS"] ?? "").split(",").filter((one) => one !== "")];
+const INVALID = -32602;
 const UNKNOWN_SESSION = -32002;
 const LIMIT_REACHED = -32050;
 
@@ -72,7 +75,11 @@ const wire = new Wire({
   },
   "session/set_config_option": (params) => {
     const session = sessionOf(params);
-    if (params["configId"] === "model") session.model = String(params["value"]);
+    const model = String(params["value"]);
+    if (params["configId"] !== "model" || !MODELS.includes(model)) {
+      throw new WireError(INVALID, `sim has no ${String(params["configId"])} ${model}`);
+    }
+    session.model = model;
     return { configOptions: configOptions(session) };
   },
   "session/prompt": (params) => prompt(sessionOf(params), textOf(params)),
@@ -201,7 +208,7 @@ function replay(sessionId: string, record: Record): void {
 }
 
 function configOptions(session: Session): object[] {
-  const options = [...new Set([MODEL, session.model])].map((value) => ({ value, name: value }));
+  const options = MODELS.map((value) => ({ value, name: value }));
   const currentValue = session.model;
   return [{ id: "model", name: "Model", category: "model", type: "select", currentValue, options }];
 }
