@@ -21,9 +21,13 @@ export interface Expression {
   readonly none: readonly Term[];
 }
 
-/** PostgreSQL knows no place beyond the 16,383rd; and no entry may hold up the others while it is divided. */
+/**
+ * PostgreSQL knows no place beyond the 16,383rd, for words of the text and of paths together; and no entry may hold
+ * up the others while it is divided.
+ */
 const CHARACTERS_MAX = 64 * 1024;
-const WORDS_MAX = 14_000;
+const WORDS_MAX = 12_000;
+const PATH_WORDS_MAX = 4_000;
 
 /** No text has these: they lead words that are no text, and can be searched for only by a filter. */
 const LEAD = {
@@ -42,7 +46,8 @@ export function indexedWords(record: EntryRecord, session: IndexedSession): stri
   // What a child inherited are its parent's words: they are found where they were said.
   const text = record.kind === "inherited" ? "" : searchedText(record.body);
   const words = wordsOf(text.slice(0, CHARACTERS_MAX)).slice(0, WORDS_MAX);
-  const { tool, paths } = record.body;
+  const { tool, paths = [] } = record.body;
+  const pathWords = paths.slice(0, PATHS_MAX).flatMap((path) => [...led("path", path), LEAD.border]);
   return [
     ...words,
     LEAD.session + plainId(record.sessionId),
@@ -50,12 +55,29 @@ export function indexedWords(record: EntryRecord, session: IndexedSession): stri
     LEAD.scope + exact(session.scope),
     LEAD.agent + exact(session.agent.toLowerCase()),
     LEAD.author + record.author,
-    ...(tool === undefined ? [] : led("tool", tool)),
-    ...(paths ?? []).slice(0, PATHS_MAX).flatMap((path) => [...led("path", path), LEAD.border]),
+    ...(tool === undefined ? [] : led("tool", tool).slice(0, TOOL_WORDS_MAX)),
+    ...pathWords.slice(0, PATH_WORDS_MAX),
   ];
 }
 
 const PATHS_MAX = 200;
+const TOOL_WORDS_MAX = 100;
+
+/** What the index would say of these words. */
+export function fitsWords(words: readonly string[], { all, none }: Expression): boolean {
+  const isThere = (term: Term): boolean => standsIn(words, term);
+  return all.every((terms) => terms.some(isThere)) && !none.some(isThere);
+}
+
+function standsIn(words: readonly string[], { words: wanted, isPrefix }: Term): boolean {
+  const last = wanted.length - 1;
+  const standsAt = (from: number): boolean =>
+    wanted.every((word, n) => {
+      const there = words[from + n] ?? "";
+      return n === last && isPrefix ? there.startsWith(word) : there === word;
+    });
+  return words.some((_word, from) => standsAt(from));
+}
 
 /** What every hit must satisfy, whatever words it holds. */
 export function boundsOf(search: EntrySearch): Expression {

@@ -307,6 +307,44 @@ export function searchRules(fresh: () => Promise<Store>): void {
     }
   });
 
+  it("phrases and paths are found in long entries too, and not where they do not stand", async () => {
+    const store = await fresh();
+    const { sessions, find } = await plant(store);
+    const lines = Array.from({ length: 300 }, (_, i) => `[info] request ${i} done`);
+    const path = (i: number) => `packages/app${i}/src/components/deep/folder/of/things/src/file${i}.test.ts`;
+    const bodies: EntryBody[] = [
+      { text: [...lines, "[error] request failed needle"].join("\n") },
+      { text: [...lines, "[error] failed the request"].join("\n") },
+      { text: "word ".repeat(20_000), paths: Array.from({ length: 200 }, (_, i) => path(i)) },
+    ];
+    const entry = { turnId: null, author: "agent", kind: "text", isSubagent: false, at: NOW } as const;
+    const [first = 0] = await store.write(sessions.a.rootId, async (tx) =>
+      (
+        await tx.entries.append(
+          sessions.a.id,
+          bodies.map((body) => ({ ...entry, body })),
+        )
+      ).map(({ index }) => index),
+    );
+    for (const [query, finds] of [
+      ['"request failed"', [0]],
+      ["request.fail*", [0]],
+      ['"the request"', [1]],
+      ['"info request 299"', [0, 1]],
+      ['needle -"request failed"', []],
+      ['"failed the" -"request failed"', [1]],
+      ["path:app199/src", [2]],
+      ["path:app150/src/components", [2]],
+      ["path:src/file199.test.ts", [2]],
+      ["path:src/app3", []],
+      ['"word word"', [2]],
+    ] as const) {
+      const { hits } = await find(query, { sessionId: sessions.a.id });
+      const found = hits.map(({ index }) => index - first).toSorted();
+      assert.deepEqual(found, finds, query);
+    }
+  });
+
   it("an entry can be searched for from its commit on, and one that was rolled back never", async () => {
     const store = await fresh();
     const { find, sessions } = await plant(store);

@@ -15,6 +15,11 @@ export const postgresEntryIndex: EntryIndex = {
   },
 };
 
+/** PostgreSQL keeps so many places of one word, and forgets those after them. */
+const PLACES_MAX = 255;
+/** Leads a word that has more places than are kept: where it stands beside others only its entry can tell. */
+export const MANY = "\ue008";
+
 /** Words with their places, as PostgreSQL reads them. None holds a quote or a backslash. */
 export function vectorOf(words: readonly string[]): string {
   const places = new Map<string, number[]>();
@@ -23,5 +28,11 @@ export function vectorOf(words: readonly string[]): string {
     if (known === undefined) places.set(word, [at + 1]);
     else known.push(at + 1);
   }
-  return [...places].map(([word, at]) => `'${word}':${at.join(",")}`).join(" ");
+  return [...places]
+    .map(([word, at]) =>
+      at.length <= PLACES_MAX
+        ? `'${word}':${at.join(",")}`
+        : `'${word}':${at.slice(0, PLACES_MAX).join(",")} '${MANY}${word}'`,
+    )
+    .join(" ");
 }

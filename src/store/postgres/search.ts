@@ -1,7 +1,7 @@
 import pg from "pg";
-import type { Term } from "../../domain/search-query.ts";
 import type { Log } from "../../log.ts";
-import type { Expression } from "../entry-index.ts";
+import { entries } from "../entry.ts";
+import { type Expression, fitsWords, indexedWords } from "../entry-index.ts";
 import type { EntryFound, EntrySearch } from "../port.ts";
 import {
   hitColumns,
@@ -12,11 +12,12 @@ import {
   tooLong,
   WAITING_TIMES,
 } from "../search-row.ts";
-import type { SearchSource } from "../search.ts";
+import type { Listed, SearchSource } from "../search.ts";
 import { within } from "../session.ts";
 import { numbered, sql, type Row, type Sql } from "../sql.ts";
 import { clientOptions, type Address } from "./connection.ts";
 import { codeOf, translated } from "./failure.ts";
+import { matchOf } from "./match.ts";
 
 const AT_ONCE = 2;
 const IDLE_MS = 20_000;
@@ -89,16 +90,44 @@ function sourceOver(client: pg.ClientBase, deadline: number): SearchSource<Key> 
     return (await client.query<unknown[]>({ text, values, rowMode: "array" } as pg.QueryArrayConfig)).rows;
   };
   const one = async (statement: Sql): Promise<unknown> => (await all(statement))[0]?.[0];
+  const breathe = async (): Promise<void> => {
+    const now = performance.now();
+    if (now > deadline) throw tooLong();
+    if (now - breathed < BREATH_MS) return;
+    await new Promise((resolve) => setImmediate(resolve));
+    breathed = performance.now();
+  };
+  const fits = async (key: Key, expression: Expression): Promise<boolean> => {
+    await breathe();
+    const [sessionId = "", index] = key.split("/");
+    const [row] = await all(sql`SELECT s.agent, s.scope, ${entries.columnsOf("e")}
+      FROM entries e JOIN sessions s ON s.id = e.session_id
+      WHERE e.session_id = ${sessionId} AND e.idx = ${Number(index)}`);
+    if (row === undefined) return false;
+    const session = { agent: row[0] as string, scope: row[1] as string };
+    return fitsWords(indexedWords(entries.record(row.slice(2)), session), expression);
+  };
   return {
     async list(expression, between, limit) {
-      const rows = await all(sql`SELECT e.session_id, e.idx, e.at FROM entries e
-        WHERE ${fits(expression)}${inTime(between)}${behind(between.past)} ORDER BY e.at DESC, e.session_id, e.idx DESC LIMIT ${limit}`);
-      return rows.map((row) => ({ key: keyOf(row), at: row[2] as number }));
+      const { mayFit, isSure } = matchOf(expression);
+      const found: Listed<Key>[] = [];
+      for (let { past } = between; ;) {
+        const rows = await all(sql`SELECT e.session_id, e.idx, e.at, ${isSure ?? sql`true`} FROM entries e
+          WHERE ${mayFit}${inTime(between)}${behind(past)}
+          ORDER BY e.at DESC, e.session_id, e.idx DESC LIMIT ${limit}`);
+        for (const row of rows) {
+          const key = keyOf(row);
+          if (row[3] === true || (await fits(key, expression))) found.push({ key, at: row[2] as number });
+        }
+        const last = rows.at(-1);
+        if (last === undefined || rows.length < limit || found.length >= limit) return found.slice(0, limit);
+        past = placeOf({ key: keyOf(last), at: last[2] as number });
+      }
     },
     async count(expression, { from, below }, max) {
       const until = below === Number.POSITIVE_INFINITY ? null : below;
       const counted = sql`SELECT 1 FROM entries e
-        WHERE ${fits(expression)}${inTime({ from, to: until })} LIMIT ${max}`;
+        WHERE ${matchOf(expression).mayFit}${inTime({ from, to: until })} LIMIT ${max}`;
       return (await one(sql`SELECT count(*) FROM (${counted}) AS counted`)) as number;
     },
     async total() {
@@ -122,19 +151,17 @@ function sourceOver(client: pg.ClientBase, deadline: number): SearchSource<Key> 
       return rows.map((row) => ({ key: keyOf(row), row: hitRow(row.slice(2)) }));
     },
     order: (a, b) => b.at - a.at || keyOrder(a.key, b.key),
-    place: ({ key, at }) => `${at}/${key}`,
+    place: placeOf,
     lineages: async (sessionIds) => lineagesIn(await all(lineageRows(sessionIds))),
     async isWhole() {
       return (await one(sql`SELECT 1 FROM entries WHERE words IS NULL LIMIT 1`)) === undefined;
     },
-    async breathe() {
-      const now = performance.now();
-      if (now > deadline) throw tooLong();
-      if (now - breathed < BREATH_MS) return;
-      await new Promise((resolve) => setImmediate(resolve));
-      breathed = performance.now();
-    },
+    breathe,
   };
+}
+
+function placeOf({ key, at }: Listed<Key>): string {
+  return `${at}/${key}`;
 }
 
 function keyOf(row: Row): Key {
@@ -158,22 +185,4 @@ function behind(past: string | null): Sql {
 function inTime({ from, to }: { from: number | null; to: number | null }): Sql {
   const since = from === null ? sql`` : sql` AND e.at >= ${from}`;
   return to === null ? since : sql`${since} AND e.at < ${to}`;
-}
-
-/** Entries that are not indexed yet fit nothing. */
-function fits({ all, none }: Expression): Sql {
-  const parts = [
-    ...all.map((terms) => `(${terms.length === 0 ? NOTHING : terms.map(quoted).join(" | ")})`),
-    ...none.map((term) => `!(${quoted(term)})`),
-  ];
-  return parts.length === 0 ? sql`e.words IS NOT NULL` : sql`e.words @@ ${parts.join(" & ")}::tsquery`;
-}
-
-/** A word that no entry has. */
-const NOTHING = "'\ue0ff'";
-
-/** Words hold neither quotes nor backslashes. */
-function quoted({ words, isPrefix }: Term): string {
-  const last = words.length - 1;
-  return `(${words.map((word, at) => `'${word}'${isPrefix && at === last ? ":*" : ""}`).join(" <-> ")})`;
 }
