@@ -4,11 +4,14 @@ import fc from "fast-check";
 import { redact } from "./redact.ts";
 import { LiveRedactor } from "./redact-live.ts";
 import { sampleInnocents, sampleSecrets } from "./sample-secret.spec.ts";
+import { INNOCENT, SPELLINGS } from "./sample-spelling.spec.ts";
 
 const secrets = sampleSecrets(7);
 const texts = [
   ...secrets.map(({ text }) => `Some words before it.\n${text} and words behind it,\nin more lines.\n`),
   ...secrets.map(({ text }) => text),
+  ...SPELLINGS.map((text) => `Some words before it.\n${text} and words behind it,\nin more lines.\n`),
+  ...[...SPELLINGS, ...INNOCENT],
 ];
 
 function live(pieces: readonly string[]): string[] {
@@ -71,6 +74,7 @@ it("a private key is hidden wherever it stands, and live text of it that is cut 
 
 const word = fc.oneof(
   fc.constantFrom(...secrets.map(({ text }) => text)),
+  fc.constantFrom(...SPELLINGS, ...INNOCENT),
   fc.constantFrom(...sampleInnocents(3, 100)),
   fc.constantFrom(
     ..."password: token= api_key Authorization: Bearer Cookie: a=b; \" ' is : = , -----BEGIN …".split(" "),

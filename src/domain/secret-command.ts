@@ -38,10 +38,14 @@ const SPELLINGS: readonly (readonly [kind: string, pattern: RegExp])[] = [
     "password",
     /(?<=^|\\n)[ \t]{0,8}login[ \t]{1,8}\S{1,128}[ \t]{1,8}password[ \t]{1,8}(\S{3,256})(?=[ \t]{0,64}$)/gm,
   ],
+  [
+    "password",
+    /(?:(?<!\w)IDENTIFIED|user\s{1,4}\S{1,80}\s{1,4}identified)\s{1,4}(?:with\s{1,4}\S{1,40}\s{1,4}|WITH\s{1,4}\S{1,40}\s{1,4})?(?:by|BY|AS)\s{1,4}(?:PASSWORD\s{1,4})?["']([^\s"'\\]{3,256})/g,
+  ],
 ];
 
 /** Each spelling has one of these in it. */
-export const LEADS = /bearer|curl|mysql|mariadb|sshpass|redis-cli|login/i;
+export const LEADS = /bearer|identified|curl|mysql|mariadb|sshpass|redis-cli|login/i;
 
 /** Secrets that a command or a scheme before them gives away. */
 export function spelledIn(text: string): Secret[] {

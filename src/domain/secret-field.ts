@@ -1,17 +1,20 @@
+import { blockAt, lineBelow, valueBeside } from "./secret-beside.ts";
+import { headerValue } from "./secret-header.ts";
+import { hasFigure, isSecretValue, type Named, nameSays } from "./secret-name.ts";
 import {
-  hasFigure,
-  isPlaceholder,
-  isSecretValue,
-  looksLikeKey,
-  type Named,
-  nameSays,
-} from "./secret-name.ts";
+  BLANKS_MAX,
+  isBlank,
+  type Looking,
+  type Name,
+  run,
+  separatorBehind,
+  stick,
+} from "./secret-separator.ts";
 import type { Secret, Spans, Tail } from "./secret-shape.ts";
 
 const HINT = /pass|pwd|secret|token|key|cred|auth|cookie|mnemonic|jwt|_pw|_pat|sig(?:nature)?=/gi;
 /** How far around a hint its name is looked for. */
 const NAME_MAX = 64;
-const BLANKS_MAX = 8;
 
 /** Where a value stands. `spelled`: as in an environment, an address or a flag, which is never code. */
 interface Field {
@@ -30,7 +33,7 @@ export function namedIn(text: string, known: Spans, tail: Tail | null): Secret[]
     const hint = HINT.exec(text);
     if (hint === null) break;
     const covered = known.covering(hint.index);
-    const name = covered === null ? nameAt(text, hint.index) : null;
+    const name = covered === null ? nameAt(text, hint.index, known) : null;
     at = Math.max(covered?.end ?? 0, name?.end ?? 0, hint.index + hint[0].length);
     const secret = name === null ? null : behind(text, name, { known, tail });
     if (secret === null) continue;
@@ -40,23 +43,17 @@ export function namedIn(text: string, known: Spans, tail: Tail | null): Secret[]
   return found;
 }
 
-interface Looking {
-  readonly known: Spans;
-  readonly tail: Tail | null;
-}
-
-interface Name {
-  readonly text: string;
-  readonly start: number;
-  readonly end: number;
-}
-
-function nameAt(text: string, hint: number): Name {
+function nameAt(text: string, hint: number, known: Spans): Name {
   let start = hint;
   while (start > 0 && hint - start < NAME_MAX && isName(text[start - 1] as string)) start -= 1;
   // Behind a backslash it is a line's end in JSON, and no part of the name.
   if (start < hint && text[start - 1] === "\\" && /[nrtbf]/.test(text[start] as string)) start += 1;
-  const end = run(text, hint, isName, NAME_MAX);
+  let end = run(text, hint, isName, NAME_MAX);
+  // Nor is what is hidden.
+  for (const each of known.within(start, end)) {
+    if (each.end <= hint) start = each.end;
+    else end = Math.min(end, each.start);
+  }
   return { text: text.slice(start, end), start, end };
 }
 
@@ -102,6 +99,8 @@ function fieldBehind(text: string, name: Name, at: Looking & { named: Named }): 
   const { start, end } = name;
   const { named, known } = at;
   const before = text[start - 1] ?? "";
+  const beside = valueBeside(text, name);
+  if (beside !== null) return valueAt(text, beside, { known });
   const separator = separatorBehind(text, end);
   const isFlag = name.text.startsWith("-");
   if (separator === null) {
@@ -117,6 +116,8 @@ function fieldBehind(text: string, name: Name, at: Looking & { named: Named }): 
   // `"password:"` is a label, and the quote behind it ends it; `/etc/passwd:` is a path.
   if (isInQuotes && !separator.quotedName && text[separator.value] === before) return null;
   if (before === "/" && separator.sign === ":") return null;
+  const below = valueBelow(text, separator.value, known);
+  if (below !== null) return below;
   const isTight = separator.isTight && separator.sign !== ":";
   const isLoud = name.text === name.text.toUpperCase();
   const isQuery = /[?&;#]/.test(before);
@@ -126,26 +127,13 @@ function fieldBehind(text: string, name: Name, at: Looking & { named: Named }): 
   return typed(text, separator.value, known) ?? valueAt(text, separator.value, { known, spelled, isLine });
 }
 
-interface Separator {
-  readonly sign: string;
-  /** Where the value begins. */
-  readonly value: number;
-  readonly isTight: boolean;
-  readonly quotedName: boolean;
-}
-
-const SIGN = /[?!]?:(?![:/])|:=|=>|={1,3}(?!>)|!={1,2}|%3[AD]|,/iy;
-
-function separatorBehind(text: string, nameEnd: number): Separator | null {
-  const closed = run(text, nameEnd, isClosing, BLANKS_MAX);
-  const at = run(text, closed, isBlank, BLANKS_MAX);
-  SIGN.lastIndex = at;
-  const sign = SIGN.exec(text)?.[0];
-  if (sign === undefined) return null;
-  const after = at + sign.length;
-  const value = run(text, after, isBlank, BLANKS_MAX);
-  const isTight = at === nameEnd && value === after;
-  return { sign: sign.replace(/^[?!]:/, ":"), value, isTight, quotedName: closed > nameEnd };
+/** A YAML block, or a quoted value that is not the name of another one. */
+function valueBelow(text: string, at: number, known: Spans): Field | null {
+  const block = blockAt(text, at, known);
+  if (block !== null) return { ...block, quoted: true, spelled: false };
+  const line = lineBelow(text, at);
+  const field = line === null ? null : valueAt(text, line, { known });
+  return field === null || /^\\{0,3}["']\s{0,4}:/.test(text.slice(field.end, field.end + 9)) ? null : field;
 }
 
 /** `token: string = "…"`: the value stands behind the type. */
@@ -196,7 +184,8 @@ function valueAt(
   const quote = /^[bru]?(\\{0,3}["'`])/.exec(text.slice(at, at + 5));
   if (quote !== null) {
     const start = at + quote[0].length;
-    const end = closing(text, start, quote[1] as string);
+    const close = (from: number): number => closing(text, from, quote[1] as string);
+    const end = known.past(close(start), close);
     return end > start ? { start, end, quoted: true, spelled } : null;
   }
   const line = how.isLine === true ? runOver(text, at, { known, ends: isSpace }) : at;
@@ -261,84 +250,8 @@ function signature(text: string, { text: name, start }: Name): Named | null {
   return isSigned ? { sure: "key", kind: "signature" } : null;
 }
 
-/** Schemes of which one word follows, and those of which the whole line does. */
-const ONE_WORD = /(?:bearer|basic|token|apikey|api-key|key|negotiate|ntlm|ssws|dpop)[ \t]{1,8}/iy;
-const WHOLE_LINE = /(?:digest|hawk|oauth|signature|aws4-hmac-sha256)[ \t]{1,8}/iy;
-const WORD = /[^\s"'`,;\\]*/y;
-const SHORT = /[^\s"'`,;\\]{0,257}/y;
-const LINE = /[^\n\r'`]{0,1024}/y;
-const PAIRS = /(?:[\w.$-]{1,64}=[^\s;"'`\\]*(?:; ?|$)){0,64}[\w.$-]{1,64}=[^\s;"'`\\]*/y;
-/** Longer than any name in code: it is hidden without another look, so that no text is looked at twice. */
-const WORD_MAX = 256;
-
-/** `Authorization: Bearer …` keeps its scheme; of `Cookie: …` nothing is kept. */
-function headerValue(text: string, name: Name, at: Looking & { header: string }): Secret | null {
-  const separator = separatorBehind(text, name.end);
-  if (separator === null) return null;
-  const quote = /^\\{0,3}["'`]/.exec(text.slice(separator.value, separator.value + 4))?.[0] ?? "";
-  const start = separator.value + quote.length;
-  return at.header === "cookie" ? cookies(text, start, at.tail) : credential(text, start, at);
-}
-
-function cookies(text: string, start: number, tail: Tail | null): Secret | null {
-  const end = stick(PAIRS, text, start);
-  if (/^;? ?[\w.$-]{0,64}$/.test(text.slice(end, end + 68))) tail?.hold(start);
-  const pairs = text.slice(start, end).split(";");
-  const isHidden = pairs.some(
-    (pair) => pair.length > WORD_MAX || looksLikeKey(pair.slice(pair.indexOf("=") + 1), 8),
-  );
-  return isHidden ? { start, end, kind: "cookie" } : null;
-}
-
-function credential(text: string, start: number, { known, tail }: Looking): Secret | null {
-  const line = stick(WHOLE_LINE, text, start);
-  if (line > start) {
-    const end = stick(LINE, text, line);
-    if (end === text.length) tail?.hold(line);
-    const value = text.slice(line, end);
-    return value.startsWith("[redacted: ") || isPlaceholder(value) || !hasFigure(value)
-      ? null
-      : { start: line, end, kind: "credential" };
-  }
-  const at = stick(ONE_WORD, text, start);
-  const hidden = known.covering(at);
-  if (hidden?.start === at) {
-    const isForged = hidden.kind === null && /[A-Za-z0-9]/.test(text[hidden.end] ?? "");
-    return isForged ? { start: at, end: wordEnd(text, hidden.end, known), kind: "credential" } : null;
-  }
-  const short = stick(SHORT, text, at);
-  if (short - at > WORD_MAX) return { start: at, end: wordEnd(text, at, known), kind: "credential" };
-  const word = text.slice(at, short);
-  if (isPlaceholder(word) || /^[A-Za-z_$][\w$]*[.([]|\$\{|\{\{/.test(word)) return null;
-  const isKey = at > start && word.length >= 6 && (hasFigure(word) || word.length >= 16);
-  return isKey || looksLikeKey(word, 16)
-    ? { start: at, end: wordEnd(text, at, known), kind: "credential" }
-    : null;
-}
-
-/** What is known and begins within a word belongs to it. */
-function wordEnd(text: string, start: number, known: Spans): number {
-  let end = stick(WORD, text, start);
-  for (let over = known.covering(end); over !== null; over = known.covering(end))
-    end = stick(WORD, text, over.end);
-  return end;
-}
-
-function stick(pattern: RegExp, text: string, at: number): number {
-  pattern.lastIndex = at;
-  return pattern.test(text) ? pattern.lastIndex : at;
-}
-
-function run(text: string, start: number, is: (char: string) => boolean, max: number): number {
-  let at = start;
-  while (at < text.length && at - start < max && is(text[at] as string)) at += 1;
-  return at;
-}
-
 const isName = (char: string): boolean => /[\w.$-]/.test(char);
-const isBlank = (char: string): boolean => char === " " || char === "\t";
 const isSpace = (char: string): boolean => /[\s"'`\\]/.test(char);
-const isClosing = (char: string): boolean => /["'`\\\]]/.test(char);
 
 function endsValue(char: string, next: string | undefined): boolean {
   if (/[\s"'`<>,;&|\\“”‘’«»]/.test(char)) return true;

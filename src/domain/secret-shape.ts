@@ -35,6 +35,15 @@ export class Spans {
     return found !== undefined && found.start <= place ? found : null;
   }
 
+  /** Where a value ends that would end within one of them: `next` says where it ends behind that one. */
+  past(valueEnd: number, next: (from: number) => number): number {
+    let end = valueEnd;
+    for (let over = this.covering(end); over !== null && over.start < end; over = this.covering(end)) {
+      end = next(over.end);
+    }
+    return end;
+  }
+
   /** Those that touch this stretch. */
   within(start: number, end: number): readonly Secret[] {
     const first = this.#firstBehind(start);
