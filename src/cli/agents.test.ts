@@ -55,6 +55,27 @@ describe("doctor, without a daemon", () => {
     put(join(cli.home, "kinfold.yaml"), "agent: gemini\n");
     const missing = await checked("default agent");
     assert.deepEqual([missing?.ok, missing?.text], [false, "gemini is not installed"]);
+    assert.match(missing?.advice ?? "", /^npm install .*, or set agent in kinfold\.yaml/);
+  });
+
+  it("says of the agent that a session gets what keeps it from working, and how to cure that", async () => {
+    const program = join(bin, "claude");
+    put(program, "#!/bin/sh\necho 2.3.4\n", 0o755);
+    put(join(cli.home, "kinfold.yaml"), "agent: claude\n");
+    const bare = await checked("default agent");
+    assert.equal(bare?.ok, false);
+    assert.match(bare.text, /^claude 2\.3\.4: Kinfold's adapter for it is not installed$/);
+    assert.match(bare.advice ?? "", /^kinfold agents add claude, or set agent/);
+    rmSync(program);
+    put(join(cli.home, "kinfold.yaml"), "agent: codex\n");
+    rmSync(join(person, ".codex"), { recursive: true });
+    const { code, out } = await cli.run(["doctor"], { env });
+    assert.notEqual(code, 0);
+    assert.match(out, /default agent.*codex 7\.8\.9: not logged in/);
+    assert.match(out, /run: codex login, or set agent/);
+    assert.doesNotMatch(out, /All is well/);
+    put(join(person, ".codex/auth.json"), "{}");
+    assert.equal((await checked("default agent"))?.ok, true);
   });
 });
 

@@ -70,8 +70,13 @@ function checkDefault(call: Call, agents: readonly Agent[]): Check[] {
   const set = "set agent in kinfold.yaml: kinfold config edit";
   if (agent === undefined)
     return [{ name, ok: false, text: `${oneLine(wanted)} is not a known agent`, advice: set }];
-  if (!agent.installed)
-    return [{ name, ok: false, text: `${oneLine(wanted)} is not installed`, advice: set }];
+  // What is wrong with it is wrong with every session that names none; its own line has the same advice.
+  const { ok, text, advice: cure } = checkAgent(agent);
+  if (!ok) {
+    const problem = agent.installed || agent.version !== null ? ` ${text}` : " is not installed";
+    const advice = cure === null ? set : `${cure}, or ${set}`;
+    return [{ name, ok, text: `${oneLine(wanted)}${problem}`, advice }];
+  }
   const isReal = (one: Agent): boolean => one.name !== "sim" && one.installed && one.problem === null;
   const better = agent.name === "sim" ? agents.find(isReal) : undefined;
   const advice = better === undefined ? null : `for ${oneLine(better.name)} instead ${set}`;
