@@ -32,7 +32,17 @@ export interface HistoryReader {
    * Every session and sub-agent below a root that has something to be read, from names, sizes and
    * sidecars only: no transcript is opened. A root that does not exist holds none. The order is not fixed.
    */
-  discover(root: string, onProblem: (problem: Problem) => void): AsyncIterable<FoundSession>;
+  discover(
+    root: string,
+    onProblem: (problem: Problem) => void,
+    /** Only what lies in here, as `near` gave it. A copy of a session that lies elsewhere has that one's key then. */
+    folder?: string,
+  ): AsyncIterable<FoundSession>;
+  /**
+   * The folder below which everything lies that may have come with a new file or folder, so that only
+   * this is looked through; null where nothing of a session lies there. Absent: all has to be looked at.
+   */
+  near?(root: string, file: string): string | null;
   /**
    * Entries and facts from where `state` left off (null: from the beginning), in batches of about a
    * megabyte of file. At least one batch comes, also when nothing is new. The caller may stop after any

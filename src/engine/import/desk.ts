@@ -2,7 +2,7 @@ import path from "node:path";
 import { isOpen, type Member } from "./catalog.ts";
 import type { Context } from "./context.ts";
 import { noLongerDoubted } from "./live-list.ts";
-import { scan } from "./scan.ts";
+import { scan, scanNear } from "./scan.ts";
 import { Watch } from "./watch.ts";
 import { Work } from "./work.ts";
 
@@ -16,6 +16,10 @@ const RETRY_MS = 5_000;
 const TRIES_MAX = 5;
 /** Families that are read at once: while one waits for the store, another is parsed. */
 const AT_ONCE = 2;
+/** And of those that have changed. */
+const CHANGED_AT_ONCE = 4;
+/** What was written longer ago than this and is read for the first time has not just happened. */
+const OLD_MS = 5 * 60_000;
 const FOREIGN_MAX = 10_000;
 /** A new project with a new session that has sub-agents: so many folders come at once. */
 const ENTER_DEPTH = 4;
@@ -32,8 +36,13 @@ export class Desk {
   readonly #unread = new Map<string, Set<Member>>();
   /** Families that could not be written: how often, and before when not to try again. */
   readonly #failed = new Map<string, { count: number; until: number }>();
-  readonly #changed = new Set<Member>();
+  /** With when they were written. */
+  readonly #changed = new Map<Member, number>();
+  readonly #changedReads = new Set<Promise<void>>();
   #gathering: NodeJS.Timeout | null = null;
+  readonly #unknown = new Set<string>();
+  #gatheringUnknown: NodeJS.Timeout | null = null;
+  #nearMs = 0;
   #scanning: Promise<void> | null = null;
   #scanAgain = false;
   #scanMs = 0;
@@ -84,7 +93,12 @@ export class Desk {
       this.#scanAgain = true;
       return this.#scanning.then(() => this.look());
     }
-    this.#scanning = this.#lookOnce().finally(() => {
+    return this.#alone(() => this.#lookOnce());
+  }
+
+  /** Two looks at once would find the same things. */
+  #alone(look: () => Promise<void>): Promise<void> {
+    this.#scanning = look().finally(() => {
       this.#scanning = null;
       if (this.#scanAgain) this.#lookSoon();
     });
@@ -94,18 +108,18 @@ export class Desk {
   stop(): void {
     for (const timer of this.#timers) clearInterval(timer);
     if (this.#gathering !== null) clearTimeout(this.#gathering);
+    if (this.#gatheringUnknown !== null) clearTimeout(this.#gatheringUnknown);
     this.#watch.close();
   }
 
   async #lookOnce(): Promise<void> {
     const { progress, catalog, readings, signal } = this.#context;
     this.#scanAgain = false;
-    const from = performance.now();
     const isFirst = this.#isFirst;
-    const unread = await scan(this.#context);
+    const { unread, foundMs } = await scan(this.#context);
     if (signal.aborted) return;
     this.#isFirst = false;
-    this.#scanMs = performance.now() - from;
+    this.#scanMs = foundMs;
     this.#scannedAt = Date.now();
     for (const { roots } of readings) for (const root of roots) this.#watch.follow(root, catalog.paths());
     if (isFirst) {
@@ -116,9 +130,20 @@ export class Desk {
       await this.#judgeOpen(unread);
       this.#readAll();
     } else {
-      for (const member of unread) this.#changed.add(member);
+      this.#take(unread);
       await this.#readChanged();
     }
+  }
+
+  /** What has just happened is told as it comes; what is only found now is read like everything at first. */
+  #take(unread: readonly Member[]): void {
+    const now = Date.now();
+    for (const member of unread) {
+      const writtenAt = member.found?.changedAt ?? 0;
+      if (member.readBytes === 0 && now - writtenAt > OLD_MS) this.#later(member);
+      else this.#changed.set(member, writtenAt);
+    }
+    if (this.#unread.size > 0) this.#readAll();
   }
 
   /** What was at work when we last looked may have ended since, without a word in its file. */
@@ -139,11 +164,10 @@ export class Desk {
   #readAll(): void {
     if (this.#reading !== null) return;
     const readers = Array.from({ length: AT_ONCE }, () => this.#readUnread());
-    this.#reading = Promise.all(readers)
-      .then(() => this.#allRead())
-      .finally(() => {
-        this.#reading = null;
-      });
+    this.#reading = Promise.all(readers).then(() => {
+      this.#reading = null;
+      void this.#try(() => this.#allRead());
+    });
   }
 
   async #readUnread(): Promise<void> {
@@ -198,15 +222,45 @@ export class Desk {
     const [member, ...others] = this.#context.catalog.byPath(file);
     if (member === undefined && this.#isForeign(file)) return;
     if (member === undefined) void this.#enter(file);
-    if (member === undefined || others.length > 0 || member.kind === "empty") this.#lookSoon();
+    if (others.length > 0) this.#lookSoon();
+    else if (member === undefined || member.kind === "empty") this.#lookNear(file);
     else if (member.kind === "imported" || member.kind === "ours") {
-      this.#changed.add(member);
+      this.#changed.set(member, Date.now());
       this.#gathering ??= setTimeout(() => void this.#readChanged(), GATHER_MS);
     }
   }
 
   async #enter(folder: string): Promise<void> {
-    if (await this.#watch.enter(folder, ENTER_DEPTH)) this.#lookSoon();
+    if (await this.#watch.enter(folder, ENTER_DEPTH)) this.#lookNear(folder);
+  }
+
+  /** Something came that nobody knows: only what lies around it is looked through, so that it is there at once. */
+  #lookNear(file: string): void {
+    this.#unknown.add(file);
+    const waitMs = Math.max(GATHER_MS, this.#nearMs);
+    this.#gatheringUnknown ??= setTimeout(() => void this.#try(() => this.#lookNearAll()), waitMs);
+  }
+
+  async #lookNearAll(): Promise<void> {
+    this.#gatheringUnknown = null;
+    while (this.#scanning !== null) await this.#scanning.catch(() => undefined);
+    const files = [...this.#unknown];
+    this.#unknown.clear();
+    await this.#alone(async () => {
+      const from = performance.now();
+      const { unread, isEnough } = await scanNear(this.#context, files);
+      this.#nearMs = performance.now() - from;
+      for (const { roots } of this.#context.readings)
+        for (const root of roots) {
+          this.#watch.follow(
+            root,
+            unread.map((member) => member.path),
+          );
+        }
+      this.#take(unread);
+      if (!isEnough) this.#scanAgain = true;
+    });
+    await this.#readChanged();
   }
 
   /**
@@ -222,16 +276,27 @@ export class Desk {
     return false;
   }
 
+  /** Resolves when nothing that has changed is left to be read. */
   async #readChanged(): Promise<void> {
     this.#gathering = null;
-    const changed = [...this.#changed];
-    this.#changed.clear();
-    const families = Map.groupBy(changed, ({ familyKey }) => familyKey);
-    const reads = [...families].map(([familyKey, members]) =>
-      this.#try(() => this.#work.read(familyKey, members, true)),
-    );
-    await Promise.all(reads);
+    for (let free = CHANGED_AT_ONCE - this.#changedReads.size; free > 0; free -= 1) {
+      const reads = this.#readLastWritten().finally(() => this.#changedReads.delete(reads));
+      this.#changedReads.add(reads);
+    }
+    await Promise.all(this.#changedReads);
     this.#context.progress.tell();
+  }
+
+  /** Family after family, the one that was written last first. */
+  async #readLastWritten(): Promise<void> {
+    while (this.#changed.size > 0 && !this.#context.signal.aborted) {
+      let last: [Member, number] | null = null;
+      for (const each of this.#changed) if (last === null || each[1] > last[1]) last = each;
+      const { familyKey } = (last as [Member, number])[0];
+      const members = [...this.#changed.keys()].filter((member) => member.familyKey === familyKey);
+      for (const member of members) this.#changed.delete(member);
+      await this.#try(() => this.#work.read(familyKey, members, true));
+    }
   }
 
   #lookSoon(): void {

@@ -14,7 +14,8 @@ const GLANCES_MAX = 16;
  * Finds what is there and compares it with what is known: what is new is looked into and put into the
  * list, what has changed or was not read to its end is answered, for whoever reads.
  */
-export async function scan(context: Context): Promise<Member[]> {
+export async function scan(context: Context): Promise<{ unread: Member[]; foundMs: number }> {
+  const from = performance.now();
   const seen = new Set<string>();
   const changes: MemberChange[] = [];
   const unread: Member[] = [];
@@ -31,8 +32,46 @@ export async function scan(context: Context): Promise<Member[]> {
     }
   }
   await noticeGone(context, seen, changes);
+  const foundMs = performance.now() - from;
   for (const slice of slices(changes, 50)) await context.link.ask("change", slice);
-  return [...unread, ...(await takeNew(context, fresh))];
+  return { unread: [...unread, ...(await takeNew(context, fresh))], foundMs };
+}
+
+/** The same for what lies around these files only. False where everything has to be looked at for one of them. */
+export async function scanNear(
+  context: Context,
+  files: Iterable<string>,
+): Promise<{ unread: Member[]; isEnough: boolean }> {
+  const { folders, isEnough } = foldersNear(context, files);
+  const changes: MemberChange[] = [];
+  const unread: Member[] = [];
+  const fresh: { found: FoundSession; reading: Reading }[] = [];
+  for (const { reading, root, folder } of folders) {
+    for await (const found of reading.reader.discover(root, () => undefined, folder)) {
+      const member = context.catalog.members.get(found.key);
+      // Whether it was moved or copied is seen only where both places are.
+      if (member !== undefined && member.path !== found.path) continue;
+      if (member === undefined || isToBeAsked(context, member, found)) fresh.push({ found, reading });
+      else if (notice(context, member, found, changes)) unread.push(member);
+    }
+  }
+  for (const slice of slices(changes, 50)) await context.link.ask("change", slice);
+  return { unread: [...unread, ...(await takeNew(context, fresh))], isEnough };
+}
+
+function foldersNear({ readings }: Context, files: Iterable<string>) {
+  const folders = new Map<string, { reading: Reading; root: string; folder: string }>();
+  let isEnough = true;
+  for (const file of files) {
+    for (const reading of readings) {
+      const root = reading.roots.find((each) => file.startsWith(`${each}${path.sep}`));
+      if (root === undefined) continue;
+      const folder = reading.reader.near?.(root, file);
+      if (folder === undefined) isEnough = false;
+      else if (folder !== null) folders.set(folder, { reading, root, folder });
+    }
+  }
+  return { folders: [...folders.values()], isEnough };
 }
 
 async function* findAll(

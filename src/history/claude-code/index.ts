@@ -2,7 +2,7 @@ import { noFacts } from "../facts.ts";
 import type { HistoryReader } from "../port.ts";
 import { type RowFormat, rowReader } from "../row-reader.ts";
 import { takeBeside } from "./beside.ts";
-import { discover, FORMAT, roots } from "./layout.ts";
+import { discover, FORMAT, near, roots } from "./layout.ts";
 import { noNotes, type Notes } from "./notes.ts";
 import { keepsRegistry, readRegistry } from "./registry.ts";
 import { takeRow } from "./take.ts";
@@ -26,6 +26,7 @@ export const claudeCode: HistoryReader = {
   agent: "claude",
   roots,
   discover,
+  near,
   live: readRegistry,
   listsLive: ({ agentVersion }) => keepsRegistry(agentVersion),
   ...rowReader(rows),

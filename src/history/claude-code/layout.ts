@@ -1,6 +1,6 @@
 import type { Dirent } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
-import { basename, dirname, join, relative } from "node:path";
+import { basename, dirname, join, relative, sep } from "node:path";
 import type { FoundSession, Place, Problem } from "../port.ts";
 
 export const FORMAT = "claude-code";
@@ -25,11 +25,22 @@ export interface Extra extends Readonly<Record<string, string | number | boolean
 export async function* discover(
   root: string,
   onProblem: (problem: Problem) => void,
+  only?: string,
 ): AsyncGenerator<FoundSession> {
   const look: Look = { root, onProblem, keys: new Set() };
+  if (only !== undefined && only !== join(root, "projects")) {
+    yield* inProject(look, only, NESTED_MAX);
+    return;
+  }
   for (const project of await foldersIn(look, join(root, "projects"))) {
     yield* inProject(look, project, NESTED_MAX);
   }
+}
+
+/** The project's folder, or that of all projects. */
+export function near(root: string, file: string): string | null {
+  const [top, project] = relative(root, file).split(sep);
+  return top === "projects" ? join(root, top, project ?? "") : null;
 }
 
 interface Look {
