@@ -174,6 +174,9 @@ export interface FileChange {
   readonly removed: number | null;
 }
 
+/** What kind of thing is asked for, as far as the agent tells it: a command can do all of them. */
+export type Risk = "read" | "change" | "command" | "network" | "unknown";
+
 export type AgentRequest =
   | {
       readonly kind: "permission";
@@ -181,6 +184,9 @@ export type AgentRequest =
       readonly title: string;
       readonly command: string | null;
       readonly paths: readonly string[];
+      readonly risk: Risk;
+      /** What the agent itself offers as answers, in its words. */
+      readonly options: readonly string[];
       /** True where the agent asks whether it may call one of our own tools. */
       readonly ours: boolean;
     }

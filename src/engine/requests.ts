@@ -43,8 +43,17 @@ function byMode(session: SessionRecord, request: AgentRequest): AgentAnswer | nu
   const mode = session.effective.permission;
   if (mode === "full") return { kind: "allow" };
   if (mode === "read-only") return { kind: "deny" };
-  const isInside = request.paths.length > 0 && request.paths.every((each) => inside(session.cwd, each));
-  return mode === "workspace" && isInside ? { kind: "allow" } : null;
+  return mode === "workspace" && isFileWork(session.cwd, request) ? { kind: "allow" } : null;
+}
+
+/**
+ * A command names the files it likes and touches others: no shell can be confined by looking at what
+ * it says, so only a request that is about files, all of them inside the folder, goes unasked.
+ */
+export function isFileWork(folder: string, request: AgentRequest & { kind: "permission" }): boolean {
+  const { command, risk, paths } = request;
+  if (command !== null || (risk !== "read" && risk !== "change")) return false;
+  return paths.length > 0 && paths.every((each) => inside(folder, each));
 }
 
 /** Where a path really leads: a link inside the folder may point out of it. */
@@ -94,8 +103,17 @@ function payloadOf(session: SessionRecord, request: AgentRequest): Record<string
     const options = request.options.length === 0 ? {} : { options: [...request.options] };
     return { questions: [{ id: "q1", question: request.text, ...options }] };
   }
-  const { tool, title, command, paths } = request;
-  return { tool, title, ...(command === null ? {} : { command }), paths: [...paths], cwd: session.cwd };
+  const { tool, title, command, risk } = request;
+  const [paths, options] = [[...request.paths], [...request.options]];
+  return {
+    tool,
+    title,
+    ...(command === null ? {} : { command }),
+    paths,
+    risk,
+    options,
+    cwd: session.cwd,
+  };
 }
 
 /** Resolves when it is closed, by whoever; a turn that waits here holds no slot. */

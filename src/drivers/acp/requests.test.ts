@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { CreateElicitationRequest } from "@agentclientprotocol/sdk/unstable";
 import type { AgentRequest } from "../port.ts";
-import { answerElicitation } from "./requests.ts";
+import { answerElicitation, answerPermission } from "./requests.ts";
 import { ToolCalls } from "./tool-call.ts";
 
 /** Answers each question with the next of these; null declines it. */
@@ -78,5 +78,48 @@ describe("a form", () => {
       action: "decline",
     });
     assert.deepEqual((await ask("Well?", {}, [])).reply, { action: "decline" });
+  });
+});
+
+describe("a request for permission", () => {
+  const asked = async (toolCall: object): Promise<AgentRequest | undefined> => {
+    const seen: AgentRequest[] = [];
+    const options = [
+      { optionId: "y", name: "Yes", kind: "allow_once" },
+      { optionId: "n", name: "No", kind: "reject_once" },
+    ];
+    await answerPermission(
+      {
+        calls: new ToolCalls(() => undefined),
+        cancelled: new Promise(() => {}),
+        async onRequest(one) {
+          seen.push(one);
+          return { kind: "deny" };
+        },
+      },
+      { sessionId: "s", toolCall: { toolCallId: "c", ...toolCall }, options } as never,
+    );
+    return seen[0];
+  };
+
+  it("says what kind of thing it is about and what the agent offers, and a command is one whatever it names", async () => {
+    const locations = [{ path: "/w/a" }];
+    const table: [object, string, string | null][] = [
+      [{ title: "Edit a", kind: "edit", rawInput: { file: "a" }, locations }, "change", null],
+      [{ title: "Read a", kind: "read", locations }, "read", null],
+      [{ title: "x", kind: "edit", rawInput: { command: "rm a" }, locations }, "command", "rm a"],
+      [
+        { title: "make it so", kind: "execute", rawInput: { cmd: "rm a" }, locations },
+        "command",
+        "make it so",
+      ],
+      [{ title: "Fetch", kind: "fetch", rawInput: { url: "http://x" } }, "network", null],
+      [{ title: "db drop", kind: "other", rawInput: { a: 1 }, locations }, "unknown", null],
+    ];
+    for (const [call, risk, command] of table) {
+      const request = await asked(call);
+      assert.ok(request?.kind === "permission");
+      assert.deepEqual([request.risk, request.command, request.options], [risk, command, ["Yes", "No"]]);
+    }
   });
 });

@@ -5,7 +5,7 @@ import type {
   RequestPermissionRequest,
   RequestPermissionResponse,
 } from "@agentclientprotocol/sdk/unstable";
-import type { AgentAnswer, AgentRequest } from "../port.ts";
+import type { AgentAnswer, AgentRequest, Risk } from "../port.ts";
 import { isFields } from "./tool-call.ts";
 import type { Call, Fields, ToolCalls } from "./tool-call.ts";
 
@@ -21,7 +21,7 @@ export async function answerPermission(
   request: RequestPermissionRequest,
 ): Promise<RequestPermissionResponse> {
   const call = asking.calls.describe(request.toolCall);
-  const answer = await askOrCancel(asking, permissionOf(call));
+  const answer = await askOrCancel(asking, permissionOf(call, request.options));
   if (answer === null) return { outcome: { outcome: "cancelled" } };
   const kinds: PermissionOption["kind"][] =
     answer.kind === "allow" ? ["allow_once", "allow_always"] : ["reject_once", "reject_always"];
@@ -52,10 +52,24 @@ export async function answerElicitation(
   return Object.keys(content).length === 0 ? { action: "decline" } : { action: "accept", content };
 }
 
-function permissionOf(call: Call): AgentRequest {
-  const { tool, title, command, paths, ours } = call;
-  return { kind: "permission", tool, title, command, paths, ours };
+function permissionOf(call: Call, offered: readonly PermissionOption[]): AgentRequest {
+  const { tool, title, paths, ours } = call;
+  const risk = call.command === null ? (RISKS[call.kind] ?? "unknown") : "command";
+  const command = call.command ?? (risk === "command" ? title : null);
+  const options = (offered ?? []).map((option) => String(option.name));
+  return { kind: "permission", tool, title, command, paths, risk, options, ours };
 }
+
+/** By the protocol's kinds of tools; what has another kind can be anything. */
+const RISKS: Readonly<Record<string, Risk>> = {
+  read: "read",
+  search: "read",
+  edit: "change",
+  delete: "change",
+  move: "change",
+  execute: "command",
+  fetch: "network",
+};
 
 async function askOrCancel(asking: Asking, request: AgentRequest): Promise<AgentAnswer | null> {
   return Promise.race([asking.onRequest(request).catch(deny), asking.cancelled.then(() => null)]);

@@ -263,7 +263,8 @@ class FakeStage implements Stage {
   }
 
   async permit(text: string, signal: AbortSignal): Promise<boolean> {
-    const request = { tool: "shell", title: text, command: text, paths: [], ours: false };
+    const asked = { tool: "shell", title: text, command: text, paths: [], ours: false };
+    const request = { ...asked, risk: "command", options: ["Allow", "Reject"] } as const;
     return (await this.#request({ kind: "permission", ...request }, signal)).kind === "allow";
   }
 
