@@ -152,13 +152,13 @@ async function recentEntries(
 ): Promise<{ entries: EntryRecord[]; hasEarlier: boolean }> {
   const after = Math.max(of.after, session.entryCount - 1 - LOOKED_AT_MAX);
   const most = { bytesMax: of.tailChars * 16, entryBytesMax: of.tailChars * 4, limit: PAGE };
-  let entries: EntryRecord[] = [];
+  const entries: EntryRecord[] = [];
   let before: number = Number.MAX_SAFE_INTEGER;
   for (let read = 0; read < SHOWN_MAX && before > after + 1;) {
     const page = await reads.entries.tail(session.id, { kinds: SHOWN_KINDS, after, before, ...most });
     const [first] = page;
     if (first === undefined) return { entries, hasEarlier: after > of.after };
-    entries = [...page.filter(({ turnId }) => turnId !== of.withoutTurnId), ...entries];
+    entries.unshift(...page.filter(({ turnId }) => turnId !== of.withoutTurnId));
     if (fillsBrief(entries, of.tailChars)) return { entries, hasEarlier: true };
     before = first.index;
     read += page.length;

@@ -200,16 +200,11 @@ export interface EntryReads {
    */
   tail(
     sessionId: string,
-    of: {
-      kinds: readonly EntryRecord["kind"][];
-      after: number;
-      before: number;
-      bytesMax: number;
-      entryBytesMax: number;
-      limit: number;
-    },
+    of: { kinds: readonly EntryRecord["kind"][]; after: number; before: number } & TailMost,
   ): Promise<EntryRecord[]>;
 }
+
+type TailMost = { bytesMax: number; entryBytesMax: number; limit: number };
 
 export interface TriggerReads {
   byId(id: string): Promise<TriggerRecord | null>;

@@ -99,13 +99,7 @@ function sourceOver(client: pg.ClientBase, deadline: number): SearchSource<Key> 
   };
   const fits = async (key: Key, expression: Expression): Promise<boolean> => {
     await breathe();
-    const [sessionId = "", index] = key.split("/");
-    const [row] = await all(sql`SELECT s.agent, s.scope, ${entries.columnsOf("e")}
-      FROM entries e JOIN sessions s ON s.id = e.session_id
-      WHERE e.session_id = ${sessionId} AND e.idx = ${Number(index)}`);
-    if (row === undefined) return false;
-    const session = { agent: row[0] as string, scope: row[1] as string };
-    return fitsWords(indexedWords(entries.record(row.slice(2)), session), expression);
+    return fitsRow((await all(indexedRow(key)))[0], expression);
   };
   return {
     async list(expression, between, limit) {
@@ -138,16 +132,7 @@ function sourceOver(client: pg.ClientBase, deadline: number): SearchSource<Key> 
       return guess > 0 ? guess : ((await one(sql`SELECT count(*) FROM entries`)) as number);
     },
     async rows(keys, { visible }) {
-      const places = keys.map((key) => key.split("/") as [string, string]);
-      const sessionIds = JSON.stringify(places.map(([sessionId]) => sessionId));
-      const indexes = JSON.stringify(places.map(([, index]) => Number(index)));
-      const rows = await all(sql`SELECT e.session_id, e.idx, ${hitColumns}
-        FROM ROWS FROM (
-            json_array_elements_text(${sessionIds}::json), json_array_elements_text(${indexes}::json)
-          ) AS wanted (session_id, idx)
-          JOIN entries e ON e.session_id = wanted.session_id AND e.idx = wanted.idx::bigint
-          JOIN sessions s ON s.id = e.session_id LEFT JOIN turns t ON t.id = e.turn_id
-        WHERE ${within(visible)}`);
+      const rows = await all(hitRows(keys, visible));
       return rows.map((row) => ({ key: keyOf(row), row: hitRow(row.slice(2)) }));
     },
     order: (a, b) => b.at - a.at || keyOrder(a.key, b.key),
@@ -158,6 +143,33 @@ function sourceOver(client: pg.ClientBase, deadline: number): SearchSource<Key> 
     },
     breathe,
   };
+}
+
+function hitRows(keys: readonly Key[], visible: EntrySearch["visible"]): Sql {
+  const places = keys.map((key) => key.split("/") as [string, string]);
+  const sessionIds = JSON.stringify(places.map(([sessionId]) => sessionId));
+  const indexes = JSON.stringify(places.map(([, index]) => Number(index)));
+  return sql`SELECT e.session_id, e.idx, ${hitColumns}
+    FROM ROWS FROM (
+        json_array_elements_text(${sessionIds}::json), json_array_elements_text(${indexes}::json)
+      ) AS wanted (session_id, idx)
+      JOIN entries e ON e.session_id = wanted.session_id AND e.idx = wanted.idx::bigint
+      JOIN sessions s ON s.id = e.session_id LEFT JOIN turns t ON t.id = e.turn_id
+    WHERE ${within(visible)}`;
+}
+
+/** What the words of one entry are made of. */
+function indexedRow(key: Key): Sql {
+  const [sessionId = "", index] = key.split("/");
+  return sql`SELECT s.agent, s.scope, ${entries.columnsOf("e")}
+    FROM entries e JOIN sessions s ON s.id = e.session_id
+    WHERE e.session_id = ${sessionId} AND e.idx = ${Number(index)}`;
+}
+
+function fitsRow(row: Row | undefined, expression: Expression): boolean {
+  if (row === undefined) return false;
+  const session = { agent: row[0] as string, scope: row[1] as string };
+  return fitsWords(indexedWords(entries.record(row.slice(2)), session), expression);
 }
 
 function placeOf({ key, at }: Listed<Key>): string {
