@@ -45,7 +45,7 @@ const histories = table<HistoryRecord>(
 const KNOWN = raw(
   "h.no, h.key, h.agent_id, h.format, h.path, h.stamp, h.read_stamp, h.kind, h.family_key, h.host_key, " +
     "h.session_id, h.root_id, h.gone_at, h.size_bytes, h.read_bytes, s.evidence_state, s.depth, " +
-    "s.parent_id, s.scope",
+    "s.parent_id, s.cwd, s.scope",
 );
 
 export function historyReads(q: Query): HistoryReads {
@@ -260,6 +260,7 @@ function knownOf(row: Row): HistoryKnown {
       "state",
       "depth",
       "parentId",
+      "cwd",
       "scope",
     ] as const),
   ];

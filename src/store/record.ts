@@ -349,6 +349,7 @@ export interface HistoryKnown extends Pick<
   state: string | null;
   depth: number | null;
   parentId: string | null;
+  cwd: string | null;
   scope: string | null;
 }
 

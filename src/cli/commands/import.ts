@@ -82,7 +82,11 @@ function summary(scan: HistoryScan, problems: readonly HistoryProblem[], call: C
     lines.push(`${paint("bold", oneLine(agent))}  ${count(sessions, "session")}${below}: ${told}`);
   }
   if (scan.found.length === 0) lines.push("Nothing was found: no agent has left a session on this disk.");
-  if (scan.excluded > 0) lines.push(paint("soft", `${count(scan.excluded, "file")} left out, as you asked.`));
+  if (scan.exclude.length > 0) {
+    const folders = scan.exclude.map((each) => oneLine(each)).join(", ");
+    const what = `${count(scan.excluded, "file")} left out, as you asked: ${folders}`;
+    lines.push(paint("soft", `${what}. Let them in again: kinfold import --exclude ''`));
+  }
   if (problems.length > 0) {
     lines.push("", `${count(problems.length, "file")} could not be read, or not all of it:`);
     for (const { path, reason } of problems.slice(0, PROBLEMS_SHOWN))

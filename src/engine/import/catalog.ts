@@ -11,6 +11,8 @@ import type { StoreSide } from "./protocol.ts";
 export interface Member extends HistoryKnown {
   /** As the last scan found it; null before that, and for one whose rows stand in another's file. */
   found: FoundSession | null;
+  /** Its project was left out after it had been imported: what was read of it stays, and no more is. */
+  isLeftOut: boolean;
 }
 
 /** What was read of it. */
@@ -46,7 +48,7 @@ export class Catalog {
   async load(): Promise<void> {
     for (let after = 0; ;) {
       const page = await this.#link.ask("known", { after, limit: PAGE });
-      for (const known of page) this.put({ ...known, found: null });
+      for (const known of page) this.put({ ...known, found: null, isLeftOut: false });
       after = page.at(-1)?.no ?? after;
       if (page.length < PAGE) return;
     }
@@ -173,12 +175,12 @@ export function countAll(catalog: Catalog, readings: readonly Reading[]): Counte
   );
   for (const member of catalog.members.values()) {
     if (member.goneAt !== null) continue;
-    if (member.kind === "excluded") counted.excluded += 1;
+    if (member.kind === "excluded" || member.isLeftOut) counted.excluded += 1;
     if (member.kind !== "imported" && member.kind !== "ours") continue;
     if (member.hostKey === null) {
       counted.files += 1;
       counted.bytes += member.sizeBytes;
-      const isRead = member.readStamp === member.stamp;
+      const isRead = member.isLeftOut || member.readStamp === member.stamp;
       counted.filesRead += isRead ? 1 : 0;
       counted.bytesRead += isRead ? member.sizeBytes : Math.min(member.readBytes, member.sizeBytes);
     }
@@ -197,6 +199,11 @@ function newCount({ agent, format }: HistoryReader, roots: readonly string[]): H
 
 export function isBelow({ hostKey, found, familyKey, key }: Member): boolean {
   return hostKey !== null || found?.isSubagent === true || familyKey !== key;
+}
+
+/** Whether what is written to its file from now on is read. */
+export function isFollowed({ kind, isLeftOut }: Member): boolean {
+  return (kind === "imported" || kind === "ours") && !isLeftOut;
 }
 
 export function isOpen(member: Member): boolean {

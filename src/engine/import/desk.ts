@@ -1,5 +1,5 @@
 import path from "node:path";
-import { isOpen, type Member } from "./catalog.ts";
+import { isFollowed, isOpen, type Member } from "./catalog.ts";
 import type { Context } from "./context.ts";
 import { noLongerDoubted } from "./live-list.ts";
 import { scan, scanNear } from "./scan.ts";
@@ -224,7 +224,7 @@ export class Desk {
     if (member === undefined) void this.#enter(file);
     if (others.length > 0) this.#lookSoon();
     else if (member === undefined || member.kind === "empty") this.#lookNear(file);
-    else if (member.kind === "imported" || member.kind === "ours") {
+    else if (isFollowed(member)) {
       this.#changed.set(member, Date.now());
       this.#gathering ??= setTimeout(() => void this.#readChanged(), GATHER_MS);
     }

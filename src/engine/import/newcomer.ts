@@ -95,7 +95,7 @@ function baseOf(context: Context, { familyKey, newcomers, own }: FamilyNews): Ba
   const topNow = newcomers.find(({ found }) => found.key === familyKey);
   const isLeftOut =
     topNow === undefined
-      ? top?.kind === "excluded" && !context.asksAgain
+      ? (top?.kind === "excluded" && !context.asksAgain) || top?.isLeftOut === true
       : isExcluded(topNow.facts.cwd, context.exclude, context.options.place.home);
   const isOurs = top?.kind === "ours";
   const base = { depth: top?.depth ?? 0, scope: top?.scope ?? scope, isOurs, isExcluded: isLeftOut };
@@ -140,6 +140,8 @@ function memberOf(
     state: null,
     depth: isTop ? base.depth : null,
     parentId: null,
+    cwd: facts.cwd,
+    isLeftOut: false,
     scope: base.scope,
     found,
   };

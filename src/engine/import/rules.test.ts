@@ -199,6 +199,30 @@ describe("sessions that were read from disk", () => {
     assert.equal((await home.entries((await home.byAgentId(other)).id)).length, 2);
   });
 
+  it("stay as they are where their project is left out later, and are followed no more", async (t) => {
+    const home = await startImporting(t);
+    const file = path.join(home.claude, "projects", session(S));
+    const below = "7a0e8d3a-1111-4222-8333-944445555666";
+    await lay(home.claude, { [session(S)]: new Transcript(S).user("one").says("a") });
+    await home.import();
+    const { id } = await home.byAgentId(S);
+    assert.equal((await home.import({ exclude: ["/w/app"] })).excluded, 1);
+    const more = new Transcript(S).user("one").says("a").user("later").rows.slice(2);
+    await fs.appendFile(file, more.map((row) => `${JSON.stringify(row)}\n`).join(""));
+    await lay(home.claude, { [agentFile("a1")]: subagent("a1").says("later too") });
+    const elsewhere = new Transcript(below, { fields: { cwd: "/w/other" } }).user("Seen").says("ok");
+    await lay(home.claude, { [session(below)]: elsewhere });
+    await until(async () => (await home.sessions()).length === 2);
+    const scan = await home.import();
+    assert.equal(scan.filesRead, scan.files);
+    const texts = async (): Promise<string[]> => (await home.entries(id)).map(({ body }) => body.text);
+    assert.deepEqual(await texts(), ["one", "a"]);
+    assert.equal((await home.sessions()).length, 2);
+    await home.import({ exclude: [] });
+    assert.deepEqual(await texts(), ["one", "a", "later"]);
+    assert.equal((await home.sessions()).length, 3);
+  });
+
   it("are not there a second time where we run them, and their sub-agents are children of ours", async (t) => {
     const home = await startImporting(t);
     const ours = aSession({

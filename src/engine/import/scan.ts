@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import path from "node:path";
 import type { FoundSession, HistoryReader, SessionFacts } from "../../history/port.ts";
-import type { Member } from "./catalog.ts";
+import { isFollowed, type Member } from "./catalog.ts";
 import type { Context, Reading } from "./context.ts";
 import { addFamily, type Newcomer } from "./newcomer.ts";
 import type { MemberChange, OwnSession } from "./protocol.ts";
@@ -16,6 +16,7 @@ const GLANCES_MAX = 16;
  */
 export async function scan(context: Context): Promise<{ unread: Member[]; foundMs: number }> {
   const from = performance.now();
+  leaveOut(context);
   const seen = new Set<string>();
   const changes: MemberChange[] = [];
   const unread: Member[] = [];
@@ -103,7 +104,7 @@ function notice(context: Context, member: Member, found: FoundSession, changes: 
     const record = { found: plain, path: file, stamp, sizeBytes, changedAt, goneAt: null };
     changes.push({ no: member.no, rootId: member.rootId, record, session: null });
   }
-  return (member.kind === "imported" || member.kind === "ours") && member.readStamp !== found.stamp;
+  return isFollowed(member) && member.readStamp !== found.stamp;
 }
 
 /** A session stays when its file is gone: it is told apart only by not being looked for any more. */
@@ -252,6 +253,22 @@ function byId(
 
 export function* slices<T>(items: readonly T[], size: number): Generator<T[]> {
   for (let at = 0; at < items.length; at += size) yield items.slice(at, at + size);
+}
+
+/** Looks at what is to be left out anew, for what was imported before somebody said so. */
+function leaveOut({ catalog, exclude, options }: Context): void {
+  const known = new Map<string | null, boolean>();
+  const isOut = (cwd: string | null): boolean => {
+    const out = known.get(cwd) ?? isExcluded(cwd, exclude, options.place.home);
+    known.set(cwd, out);
+    return out;
+  };
+  for (const member of catalog.members.values()) {
+    const top = catalog.members.get(member.familyKey);
+    const isOurs = member.kind === "ours" || top?.kind === "ours";
+    member.isLeftOut =
+      !isOurs && member.kind === "imported" && (isOut(member.cwd) || isOut(top?.cwd ?? null));
+  }
 }
 
 /** Whether a folder is one of those that are left out, or below one. */

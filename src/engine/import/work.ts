@@ -147,7 +147,8 @@ export class Work {
     const place = placeIn(catalog, member, verdict);
     const told = { ...verdict.told, ...place, changedAt: member.found?.changedAt ?? Date.now() };
     const { agent } = reader;
-    Object.assign(member, { ...place, state: told.judgement.state });
+    const cwd = told.facts.cwd ?? told.cwd ?? member.cwd;
+    Object.assign(member, { ...place, cwd, state: told.judgement.state });
     const patch = rowPatch(told, { agent, node: options.node, now: 0 });
     const record = {
       status: verdict.status,
