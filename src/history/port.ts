@@ -135,7 +135,7 @@ export interface ReadBatch {
 /**
  * One entry of a transcript in the contract's terms. `ref` is the agent's own name of it and unique in
  * its session; one that comes again is the same entry. A reader holds an entry back until it is final
- * wherever the file lets it know, and gives none twice in one batch or page.
+ * wherever the file lets it know, and gives none twice on one page.
  */
 export interface HistoryEntry {
   readonly ref: string;

@@ -238,8 +238,9 @@ function takeAll<Notes>(format: RowFormat<Notes>, fold: Fold<Notes>, rows: reado
 /** The place of each entry in a list, by its name. */
 type Places = Map<string, number>;
 
+/** What was written again before it was handed out is one entry. */
 function takenOnce(entries: HistoryEntry[]): HistoryEntry[] {
-  onceEach(entries, 0, new Map());
+  if (entries.some(({ replaces }) => replaces !== undefined)) onceEach(entries, 0, new Map());
   return entries;
 }
 

@@ -8,7 +8,7 @@ import { keepsRegistry, readRegistry } from "./registry.ts";
 import { takeRow } from "./take.ts";
 
 const rows: RowFormat<Notes> = {
-  version: 3,
+  version: 4,
   begin: ({ id, isSubagent }) => ({
     facts: { ...noFacts(id), isSubagent, rootId: isSubagent ? null : id },
     notes: { own: noNotes(), inline: {}, inlineId: null },

@@ -15,8 +15,11 @@ export interface LineNotes {
   /** The ending before a command that the agent ran by itself, to which its output returns. */
   before: Ending | null;
   steps: Step[];
-  /** Where the newest prompts hang, further back than the steps go. */
-  turns: Turn[];
+  /**
+   * Where the newest prompts hang, further back than the steps go: a line for each, with its parent, its
+   * own id and the newest entry before it. One text, because it is copied with every batch.
+   */
+  turns: string;
   lastRef: string | null;
   /** Refs of notices that were already given, through whichever carrier. */
   notices: string[];
@@ -45,14 +48,6 @@ export interface Step {
   readonly messageId: string | null;
 }
 
-/** Whoever goes back to before a prompt asks anew below the same parent. */
-export interface Turn {
-  readonly id: string;
-  readonly parentId: string | null;
-  /** The newest entry before it. */
-  readonly ref: string | null;
-}
-
 export interface Notes {
   readonly own: LineNotes;
   /** By `inlineKey`. */
@@ -79,7 +74,7 @@ export function noNotes(): LineNotes {
     customTitle: null,
     before: null,
     steps: [],
-    turns: [],
+    turns: "",
     lastRef: null,
     notices: [],
   };

@@ -3,7 +3,7 @@ import { type LineNotes, pushBounded, type Step } from "./notes.ts";
 
 /** So far back rows are known one by one; of what lies further back, only where prompts hang. */
 const STEPS_MAX = 64;
-const TURNS_MAX = 256;
+const TURNS_CHARACTERS_MAX = 32 * 1024;
 
 /**
  * What a new row leaves behind. Most rows with an older parent leave nothing: blocks and results of one
@@ -18,7 +18,7 @@ export function rewindBy(
   const { steps, turns } = notes;
   if (step.kind !== "prompt" || steps.length === 0 || steps.at(-1)?.id === parentId) return null;
   // The same row once more, where a file repeats itself.
-  if (steps.some(({ id }) => id === step.id) || turns.some(({ id }) => id === step.id)) return null;
+  if (steps.some(({ id }) => id === step.id) || turns.includes(`\t${step.id}\t`)) return null;
   const at = parentId === null ? -1 : steps.findLastIndex(({ id }) => id === parentId);
   const parent = steps[at];
   // All rows are known, and that one is not among them: it stands in another file, or could not be read.
@@ -32,15 +32,27 @@ export function rewindBy(
 
 /** The entry that a row far back follows. Where it is not known, what is known to come after it is left behind. */
 function farRef({ steps, turns }: LineNotes, parentId: string | null): string | null {
-  const turn = turns.find((other) => other.parentId === parentId);
-  if (turn !== undefined) return turn.ref;
+  const line = lineOf(turns, parentId);
+  if (line !== null) return line.slice(line.lastIndexOf("\t") + 1) || null;
   return parentId === null ? null : (steps[0]?.ref ?? null);
 }
 
-/** A prompt begins here; nothing of it was given yet. */
+/** A prompt begins here; nothing of it was given yet. Whoever goes back to before it asks anew below its parent. */
 export function addTurn(notes: LineNotes, id: string, parentId: string | null): void {
-  if (notes.turns.some((turn) => turn.parentId === parentId)) return;
-  pushBounded(notes.turns, { id, parentId, ref: notes.lastRef }, TURNS_MAX);
+  const isNext = notes.steps.at(-1)?.id === parentId;
+  if (!isNext && lineOf(notes.turns, parentId) !== null) return;
+  const parts = [parentId ?? "", id, notes.lastRef ?? ""];
+  if (parts.some((part) => /[\t\n]/u.test(part))) return;
+  notes.turns += `${parts.join("\t")}\n`;
+  if (notes.turns.length <= TURNS_CHARACTERS_MAX) return;
+  notes.turns = notes.turns.slice(notes.turns.indexOf("\n", TURNS_CHARACTERS_MAX / 2) + 1);
+}
+
+function lineOf(turns: string, parentId: string | null): string | null {
+  const begin = `${parentId ?? ""}\t`;
+  const start = turns.startsWith(begin) ? 0 : turns.indexOf(`\n${begin}`) + 1;
+  if (start === 0 && !turns.startsWith(begin)) return null;
+  return turns.slice(start, turns.indexOf("\n", start));
 }
 
 export function addStep(notes: LineNotes, step: Omit<Step, "ref">): void {
