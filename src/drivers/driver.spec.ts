@@ -197,16 +197,15 @@ function conversationCases(under: () => DriverUnderTest): void {
   it("a question is answered, or declined, and the agent goes on", async () => {
     const agent = await open(under(), {
       answer: (request) =>
-        request.kind === "question" && request.options.includes("blue")
-          ? { kind: "answer", text: "blue" }
+        request.kind === "question" && request.questions[0]?.options.includes("blue")
+          ? { kind: "answer", answers: { q1: "blue" } }
           : { kind: "deny" },
     });
     await agent.handle.prompt("sim> ask Which colour? | red | blue\nsim> ask Why?");
     assert.deepEqual(agent.texts(), ["sim: answered blue", "sim: no answer"]);
     assert.deepEqual(agent.requests[0], {
       kind: "question",
-      text: "Which colour?",
-      options: ["red", "blue"],
+      questions: [{ id: "q1", text: "Which colour?", options: ["red", "blue"], multiple: false }],
     });
     await agent.handle.stop(2_000);
   });

@@ -190,9 +190,19 @@ export type AgentRequest =
       /** True where the agent asks whether it may call one of our own tools. */
       readonly ours: boolean;
     }
-  | { readonly kind: "question"; readonly text: string; readonly options: readonly string[] };
+  /** All questions of one form: they are asked together. */
+  | { readonly kind: "question"; readonly questions: readonly AgentQuestion[] };
+
+export interface AgentQuestion {
+  readonly id: string;
+  readonly text: string;
+  readonly options: readonly string[];
+  /** More than one of the options may be chosen. */
+  readonly multiple: boolean;
+}
 
 export type AgentAnswer =
   | { readonly kind: "allow" }
   | { readonly kind: "deny" }
-  | { readonly kind: "answer"; readonly text: string };
+  /** By the questions' ids; one that nobody answered is left out. */
+  | { readonly kind: "answer"; readonly answers: Readonly<Record<string, string | readonly string[]>> };

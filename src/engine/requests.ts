@@ -5,6 +5,7 @@ import { redact } from "../domain/redact.ts";
 import { oneLine } from "../domain/text.ts";
 import { raise } from "../kernel/trigger.ts";
 import type { SessionRecord, TriggerRecord, TurnRecord } from "../store/port.ts";
+import { answersTo } from "./form-answer.ts";
 import { insist } from "./insist.ts";
 import type { Place, Runtime } from "./place.ts";
 
@@ -32,7 +33,7 @@ export async function answerRequest(
   }
   if (request.kind === "question") {
     if (answer === null) return noted(place, request, { kind: "deny" });
-    return { kind: "answer", text: answer.response ?? JSON.stringify(answer.answers ?? {}) };
+    return { kind: "answer", answers: answersTo(request.questions, answer) };
   }
   return noted(place, request, { kind: answer?.action === "allow" ? "allow" : "deny" });
 }
@@ -71,7 +72,10 @@ function realOf(file: string): string {
 
 function noted(place: Place, request: AgentRequest, answer: AgentAnswer): AgentAnswer {
   if (answer.kind !== "deny") return answer;
-  const what = request.kind === "permission" ? (request.command ?? request.title) : request.text;
+  const what =
+    request.kind === "permission"
+      ? (request.command ?? request.title)
+      : request.questions.map((each) => each.text).join("; ");
   place.recorder?.seen.denied.push(request.kind === "permission" ? request.tool : "question");
   place.recorder?.notice(`denied: ${oneLine(redact(what))}`);
   return answer;
@@ -100,8 +104,13 @@ async function raiseRequest(runtime: Runtime, place: Place, request: AgentReques
 
 function payloadOf(session: SessionRecord, request: AgentRequest): Record<string, unknown> {
   if (request.kind === "question") {
-    const options = request.options.length === 0 ? {} : { options: [...request.options] };
-    return { questions: [{ id: "q1", question: request.text, ...options }] };
+    const questions = request.questions.map(({ id, text, options, multiple }) => ({
+      id,
+      question: text,
+      ...(options.length === 0 ? {} : { options: [...options] }),
+      ...(multiple ? { type: "checkbox", multiple } : {}),
+    }));
+    return { questions };
   }
   const { tool, title, command, risk } = request;
   const [paths, options] = [[...request.paths], [...request.options]];

@@ -5,8 +5,8 @@ import type { AgentRequest } from "../port.ts";
 import { answerElicitation, answerPermission } from "./requests.ts";
 import { ToolCalls } from "./tool-call.ts";
 
-/** Answers each question with the next of these; null declines it. */
-async function ask(message: string, properties: object, answers: (string | null)[]) {
+/** Answers the form's questions in turn with these; null answers none of them. */
+async function ask(message: string, properties: object, answers: (string | string[] | null)[] | null) {
   const asked: AgentRequest[] = [];
   const request = {
     sessionId: "s",
@@ -20,13 +20,20 @@ async function ask(message: string, properties: object, answers: (string | null)
       cancelled: new Promise(() => {}),
       async onRequest(one) {
         asked.push(one);
-        const text = answers[asked.length - 1] ?? null;
-        return text === null ? { kind: "deny" } : { kind: "answer", text };
+        if (answers === null) return { kind: "deny" };
+        const given = answers.flatMap((answer, index) =>
+          answer === null ? [] : [[`q${index + 1}`, answer] as const],
+        );
+        return { kind: "answer", answers: Object.fromEntries(given) };
       },
     },
     request,
   );
-  const questions = asked.map((one) => (one.kind === "question" ? [one.text, ...one.options] : []));
+  const questions = asked.map((one) =>
+    one.kind === "question"
+      ? one.questions.map((each) => [each.text, ...each.options, ...(each.multiple ? ["(several)"] : [])])
+      : [],
+  );
   return { reply, questions };
 }
 
@@ -40,7 +47,7 @@ const either = {
 describe("a form", () => {
   it("with one field is one question, in the message's words", async () => {
     const { reply, questions } = await ask("Which?", { size: { type: "string", ...either } }, ["small"]);
-    assert.deepEqual(questions, [["Which?", "Small", "Full"]]);
+    assert.deepEqual(questions, [[["Which?", "Small", "Full"]]]);
     assert.deepEqual(reply, { action: "accept", content: { size: "small" } });
   });
 
@@ -50,13 +57,13 @@ describe("a form", () => {
       question_0_custom: { type: "string", title: "Other", description: "Type your own answer (optional)." },
     };
     const { reply, questions } = await ask("Which dataset?", properties, ["neither of them"]);
-    assert.deepEqual(questions, [["Which dataset?", "Small", "Full"]]);
+    assert.deepEqual(questions, [[["Which dataset?", "Small", "Full"]]]);
     assert.deepEqual(reply, { action: "accept", content: { question_0_custom: "neither of them" } });
     const { reply: picked } = await ask("Which dataset?", properties, ["FULL"]);
     assert.deepEqual(picked, { action: "accept", content: { question_0: "full" } });
   });
 
-  it("with several is as many questions, and those that nobody answers are left out", async () => {
+  it("with several is one request with as many questions, and those that nobody answers are left out", async () => {
     const properties = {
       a: { type: "string", description: "Which dataset?", ...either },
       b: { type: "array", description: "Which days?", items: { enum: ["mon", "tue", "wed"] } },
@@ -65,16 +72,30 @@ describe("a form", () => {
     };
     const { reply, questions } = await ask("Answer these.", properties, ["Small", "mon, wed", null, "yes"]);
     assert.deepEqual(questions, [
-      ["Which dataset?", "Small", "Full"],
-      ["Which days?", "mon", "tue", "wed"],
-      ["How many?"],
-      ["Really?", "yes", "no"],
+      [
+        ["Which dataset?", "Small", "Full"],
+        ["Which days?", "mon", "tue", "wed", "(several)"],
+        ["How many?"],
+        ["Really?", "yes", "no"],
+      ],
     ]);
     assert.deepEqual(reply, { action: "accept", content: { a: "small", b: ["mon", "wed"], d: true } });
   });
 
+  it("takes several choices as a list, an option with a comma whole, and the rest where there is room", async () => {
+    const properties = {
+      days: { type: "array", items: { enum: ["mon, early", "tue"] } },
+      days_custom: { type: "string" },
+    };
+    const list = await ask("When?", properties, [["mon, early", "tue", "never"]]);
+    const content = { days: ["mon, early", "tue"], days_custom: "never" };
+    assert.deepEqual(list.reply, { action: "accept", content });
+    const line = await ask("When?", properties, ["mon, early"]);
+    assert.deepEqual(line.reply, { action: "accept", content: { days: ["mon, early"] } });
+  });
+
   it("that nobody answers, or that has no field, is declined", async () => {
-    assert.deepEqual((await ask("Which?", { size: { type: "string" } }, [null])).reply, {
+    assert.deepEqual((await ask("Which?", { size: { type: "string" } }, null)).reply, {
       action: "decline",
     });
     assert.deepEqual((await ask("Well?", {}, [])).reply, { action: "decline" });

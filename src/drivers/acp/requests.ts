@@ -32,22 +32,26 @@ export async function answerPermission(
   return { outcome: { outcome: "cancelled" } };
 }
 
-/** Each field of a form is a question of its own, asked one after another. What nobody answers is left out. */
+/** A form is asked as a whole, a question for each of its fields. What nobody answers is left out. */
 export async function answerElicitation(
   asking: Asking,
   request: CreateElicitationRequest,
 ): Promise<CreateElicitationResponse> {
   const fields =
     request.mode === "form" ? fieldsOf((request as { requestedSchema?: unknown }).requestedSchema) : [];
+  if (fields.length === 0) return { action: "decline" };
+  const questions = fields.map((field, index) => ({
+    id: `q${index + 1}`,
+    text: textOf(request.message, field, fields.length),
+    options: field.options.map((option) => option.title),
+    multiple: field.type === "array",
+  }));
+  const answer = await askOrCancel(asking, { kind: "question", questions });
+  if (answer === null) return { action: "cancel" };
   const content: Record<string, Value> = {};
-  for (const field of fields) {
-    const answer = await askOrCancel(asking, {
-      kind: "question",
-      text: textOf(request.message, field, fields.length),
-      options: field.options.map((option) => option.title),
-    });
-    if (answer === null) return { action: "cancel" };
-    if (answer.kind === "answer") Object.assign(content, filled(field, answer.text));
+  for (const [index, field] of fields.entries()) {
+    const given = answer.kind === "answer" ? answer.answers[`q${index + 1}`] : undefined;
+    if (given !== undefined) Object.assign(content, filled(field, given));
   }
   return Object.keys(content).length === 0 ? { action: "decline" } : { action: "accept", content };
 }
@@ -112,9 +116,26 @@ function textOf(message: string, field: Field, count: number): string {
   return count === 1 ? `${message}\n${field.says}` : field.says;
 }
 
-function filled(field: Field, text: string): Record<string, Value> {
-  const isFree = field.other !== null && chosen(field, text) === undefined;
-  return isFree ? { [field.other]: text } : { [field.name]: valueOf(field, text) };
+type Given = string | readonly string[];
+
+/** What is none of the options goes where the form has room for it. */
+function filled(field: Field, given: Given): Record<string, Value> {
+  const said =
+    field.type === "array" ? partsOf(field, given) : [typeof given === "string" ? given : given.join(", ")];
+  const free = field.other === null ? [] : said.filter((one) => chosen(field, one) === undefined);
+  const picked = said.filter((one) => !free.includes(one));
+  return {
+    ...(field.other === null || free.length === 0 ? {} : { [field.other]: free.join(", ") }),
+    ...(picked.length === 0 ? {} : { [field.name]: valueOf(field, picked) }),
+  };
+}
+
+/** Several choices come as a list, or in one line with commas; an option may have a comma of its own. */
+function partsOf(field: Field, given: Given): string[] {
+  if (typeof given !== "string") return [...given];
+  if (chosen(field, given) !== undefined) return [given];
+  const parts = given.split(/[,\n]/).map((one) => one.trim());
+  return parts.filter((one) => one !== "");
 }
 
 function optionsOf(property: Fields): Field["options"] {
@@ -140,7 +161,8 @@ function chosen(field: Field, text: string): Field["options"][number] | undefine
   return field.options.find((one) => one.title.toLowerCase() === wanted || one.value === text.trim());
 }
 
-function valueOf(field: Field, text: string): Value {
+function valueOf(field: Field, said: readonly string[]): Value {
+  const text = said[0] ?? "";
   const value = chosen(field, text)?.value ?? text;
   switch (field.type) {
     case "boolean":
@@ -149,7 +171,7 @@ function valueOf(field: Field, text: string): Value {
     case "number":
       return Number(value);
     case "array":
-      return text.split(",").map((one) => chosen(field, one)?.value ?? one.trim());
+      return said.map((one) => chosen(field, one)?.value ?? one.trim());
     default:
       return value;
   }

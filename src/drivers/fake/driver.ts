@@ -258,8 +258,9 @@ class FakeStage implements Stage {
   }
 
   async ask(text: string, options: readonly string[], signal: AbortSignal): Promise<string | null> {
-    const answer = await this.#request({ kind: "question", text, options }, signal);
-    return answer.kind === "answer" ? answer.text : null;
+    const questions = [{ id: "q1", text, options, multiple: false }];
+    const answer = await this.#request({ kind: "question", questions }, signal);
+    return answer.kind === "answer" ? String(answer.answers["q1"] ?? "") : null;
   }
 
   async permit(text: string, signal: AbortSignal): Promise<boolean> {
