@@ -13,6 +13,8 @@ export interface HistoryReads {
   known(node: string, page: { after: number; limit: number }): Promise<HistoryKnown[]>;
   /** The refs of the entries a session has, in ascending order; those of what we said ourselves are left out. */
   refs(no: number, page: { after: number; limit: number }): Promise<number[]>;
+  /** The key of the first session at the top of a tree that has an entry with this ref. */
+  holderOf(at: { node: string; format: string; ref: number }): Promise<string | null>;
   /** Those that could not be read, or not all of them, by path. */
   problems(node: string, limit: number): Promise<HistoryRecord[]>;
   /** The folders sessions worked in, with how many of which kind. */

@@ -78,6 +78,13 @@ export function historyReads(q: Query): HistoryReads {
         WHERE no = ${no} AND ref > ${after} ORDER BY ref LIMIT ${limit}`);
       return rows.map(([ref]) => ref as number);
     },
+    async holderOf({ node, format, ref }) {
+      const row = await q.get(sql`SELECT h.key FROM history_sessions h
+        WHERE h.node = ${node} AND h.format = ${format} AND h.key = h.family_key AND h.kind = 'imported'
+          AND EXISTS (SELECT 1 FROM history_refs r WHERE r.no = h.no AND r.ref = ${ref})
+        ORDER BY h.no LIMIT 1`);
+      return row === null ? null : (row[0] as string);
+    },
     problems: (node, limit) =>
       many(sql`SELECT ${columns} FROM history_sessions
         WHERE node = ${node} AND (problem IS NOT NULL OR bad_count > 0) ORDER BY path, no LIMIT ${limit}`),

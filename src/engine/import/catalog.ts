@@ -40,9 +40,15 @@ export class Catalog {
   readonly #known = new Map<string, Promise<Map<string, Knowledge>>>();
   readonly #busy = new Map<string, Promise<unknown>>();
   readonly #link: Link<StoreSide>;
+  #hadSome = false;
 
   constructor(link: Link<StoreSide>) {
     this.#link = link;
+  }
+
+  /** Whether something was imported before this thread began. */
+  get hadSome(): boolean {
+    return this.#hadSome;
   }
 
   async load(): Promise<void> {
@@ -50,6 +56,7 @@ export class Catalog {
       const page = await this.#link.ask("known", { after, limit: PAGE });
       for (const known of page) this.put({ ...known, found: null, isLeftOut: false });
       after = page.at(-1)?.no ?? after;
+      this.#hadSome ||= page.length > 0;
       if (page.length < PAGE) return;
     }
   }

@@ -1,10 +1,11 @@
 import type { HistoryProblem, HistoryScan } from "../../contract/index.ts";
 import { unbegun } from "../../domain/history-scan.ts";
 import type { HistoryReader } from "../../history/port.ts";
-import type { judgeTree } from "../../history/trees.ts";
+import type { judgeTree, replaysOf } from "../../history/trees.ts";
 import type { Catalog } from "./catalog.ts";
 import type { Link } from "./link.ts";
 import type { LiveList } from "./live-list.ts";
+import type { Originals } from "./original.ts";
 import type { ImportOptions, StoreSide } from "./protocol.ts";
 
 /** A reader with the folders it looks into. */
@@ -20,6 +21,8 @@ export interface Context {
   readonly options: ImportOptions;
   readonly readings: readonly Reading[];
   readonly judge: typeof judgeTree;
+  readonly replays: typeof replaysOf;
+  readonly originals: Originals;
   readonly live: LiveList;
   /** By key: when its file was last seen to grow. */
   readonly grown: Map<string, Growth>;

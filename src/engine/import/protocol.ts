@@ -66,6 +66,7 @@ export interface StoreSide {
   readonly [name: string]: (value: never) => unknown;
   known(page: { after: number; limit: number }): Promise<HistoryKnown[]>;
   family(page: { familyKey: string; after: number; limit: number }): Promise<HistoryRecord[]>;
+  holderOf(at: { node: string; format: string; ref: number }): Promise<string | null>;
   refs(page: { no: number; after: number; limit: number }): Promise<number[]>;
   ours(asked: { agent: string; ids: readonly string[] }): Promise<OwnSession[]>;
   /** Answers the numbers they have from now on. */

@@ -2,6 +2,7 @@ import type { HistoryReader, ReadBatch } from "../../history/port.ts";
 import type { ReadyEntry } from "../../store/port.ts";
 import { type Knowledge, type Member, stateOf } from "./catalog.ts";
 import type { Outbox } from "./outbox.ts";
+import type { Replay } from "./original.ts";
 import type { Replaced } from "./replaced.ts";
 import { leftBehindEntry, READ_TEXT_MAX, readyEntry } from "./ready.ts";
 import { redactFacts } from "./row.ts";
@@ -15,6 +16,8 @@ export interface ReadRequest {
   /** The session that entries of a sub-agent inside this file belong to; made when there is none. */
   readonly inside: (agentId: string, batch: ReadBatch) => Promise<Member>;
   readonly replaced: Replaced;
+  /** What another session has already, where this one goes on from it. */
+  readonly replay: Replay | null;
   readonly onBytes: (bytesRead: number) => void;
 }
 
@@ -130,7 +133,8 @@ class Sender {
     for (const [inlineId, entries] of bySession) {
       const target = inlineId === null ? member : await this.#request.inside(inlineId, batch);
       if (target.kind !== "imported") continue;
-      await this.#send(target, await this.#request.replaced.told(member.key, target, entries));
+      const own = (inlineId === null ? this.#request.replay?.own(entries) : null) ?? entries;
+      await this.#send(target, await this.#request.replaced.told(member.key, target, own));
     }
   }
 

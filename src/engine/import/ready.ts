@@ -46,6 +46,14 @@ export function replacedEntry(voidCount: number, next: ReadyEntry): ReadyEntry {
   return { ref, author: "daemon", kind: "notice", isSubagent, at, body: JSON.stringify({ text }) };
 }
 
+/** It goes on from another session, which keeps what both have. */
+export function originalEntry(shortId: string, next: ReadyEntry): ReadyEntry {
+  const text = `What came before this stands in session ${shortId}, which this one goes on from.`;
+  const { isSubagent, at } = next;
+  const ref = -1 - refNumber(`goes on from ${shortId}`);
+  return { ref, author: "daemon", kind: "notice", isSubagent, at, body: JSON.stringify({ text }) };
+}
+
 function capped(body: EntryBody): EntryBody {
   const { text, command, input, paths, steps } = body;
   return {

@@ -48,13 +48,19 @@ export class Replaced {
   }
 
   async #refs(no: number): Promise<Before> {
-    const hasCome = new Map<number, boolean>();
-    for (let after = -1; ;) {
-      const page = await this.#link.ask("refs", { no, after, limit: PAGE });
-      for (const ref of page) hasCome.set(ref, false);
-      after = page.at(-1) ?? after;
-      if (page.length < PAGE) return { hasCome, leftCount: hasCome.size };
-    }
+    const refs = await refsOf(this.#link, no);
+    return { hasCome: new Map([...refs].map((ref) => [ref, false])), leftCount: refs.size };
+  }
+}
+
+/** The refs of all entries that a session has from its file. */
+export async function refsOf(link: Link<StoreSide>, no: number): Promise<Set<number>> {
+  const refs = new Set<number>();
+  for (let after = -1; ;) {
+    const page = await link.ask("refs", { no, after, limit: PAGE });
+    for (const ref of page) refs.add(ref);
+    after = page.at(-1) ?? after;
+    if (page.length < PAGE) return refs;
   }
 }
 

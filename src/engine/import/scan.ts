@@ -137,6 +137,7 @@ async function takeNew(
     const looks = await Promise.all(slice.map((each) => lookInto(context, each)));
     glanced.push(...looks.filter((each) => each !== null));
   }
+  await context.originals.take(context, glanced);
   const own = await ownSessions(context, glanced);
   for (const newcomer of glanced) newcomer.familyKey = familyKeyOf(context, newcomer, glanced);
   const added: Member[] = [];

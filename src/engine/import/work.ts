@@ -6,9 +6,10 @@ import { judgeFamily, placeIn, type Verdict } from "./judge.ts";
 import { LinkError } from "./link.ts";
 import { doubt, livenessIn, noticeGrowth } from "./live-list.ts";
 import type { MemberChange } from "./protocol.ts";
+import { Replay } from "./original.ts";
 import { Outbox } from "./outbox.ts";
 import { readMember, recordOf } from "./read.ts";
-import { Replaced } from "./replaced.ts";
+import { Replaced, refsOf } from "./replaced.ts";
 import { newRow, redactFacts, rowPatch } from "./row.ts";
 import { slices } from "./scan.ts";
 
@@ -23,6 +24,7 @@ export class Work {
   /** By key, what the store was last told, so that only news is. */
   readonly #sent = new Map<string, string>();
   readonly #replaced: Replaced;
+  readonly #replays = new Map<string, Replay>();
   #long: Promise<unknown> = Promise.resolve();
 
   constructor(context: Context) {
@@ -84,6 +86,7 @@ export class Work {
       signal,
       inside: (agentId: string, batch: ReadBatch) => this.#inside(member, agentId, batch),
       replaced: this.#replaced,
+      replay: await this.#replayOf(member),
       onBytes: () => progress.tell(),
     };
     const isLong = member.sizeBytes - readBytes > LONG_BYTES;
@@ -110,6 +113,19 @@ export class Work {
     const kept = { readStamp: stamp, readBytes: member.readBytes, problem: null };
     const record = { ...(read === null ? {} : recordOf(read)), ...kept };
     await outbox.change([{ ...at(member), record, session: null }]);
+  }
+
+  /** The one it goes on from is read first; that one never waits for another. */
+  async #replayOf(member: Member): Promise<Replay | null> {
+    const { originals, catalog, link } = this.#context;
+    const kept = this.#replays.get(member.key);
+    if (kept !== undefined) return kept;
+    const original = catalog.members.get(originals.of(member.key) ?? "");
+    if (original === undefined || original.kind !== "imported" || original.key === member.key) return null;
+    if (original.readStamp === null) await this.read(original.familyKey, [original], false);
+    const replay = new Replay(await refsOf(link, original.no), original.sessionId);
+    this.#replays.set(member.key, replay);
+    return replay;
   }
 
   /** What has room for the longest lines is read alone: two such lines at once are too much to hold. */

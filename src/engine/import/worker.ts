@@ -2,12 +2,13 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { historyReaders } from "../../history/index.ts";
 import { systemProbe } from "../../history/probe.ts";
-import { judgeTree } from "../../history/trees.ts";
+import { judgeTree, replaysOf } from "../../history/trees.ts";
 import { Catalog, countAll } from "./catalog.ts";
 import { type Context, ProgressKeeper } from "./context.ts";
 import { Desk } from "./desk.ts";
 import { Link } from "./link.ts";
 import { LiveList } from "./live-list.ts";
+import { Originals } from "./original.ts";
 import type { ImportOptions, ReaderSide, StoreSide } from "./protocol.ts";
 
 const port = parentPort;
@@ -41,6 +42,8 @@ const context: Context = {
   options,
   readings,
   judge: judgeTree,
+  replays: replaysOf,
+  originals: new Originals(),
   live: new LiveList(systemProbe, options.probeMs / 2),
   grown: new Map(),
   doubted: new Map(),
