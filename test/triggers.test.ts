@@ -149,6 +149,34 @@ describe("triggers", { concurrency: 3 }, () => {
     }
   });
 
+  test("a vendor's plan is reviewed: sent back with what to change, approved, and in read-only not carried out", async () => {
+    const home = new TestHome();
+    try {
+      const client = await home.start();
+      const prompt = "sim> review 1. read the code";
+      const { session } = await client.create({ name: "p", cwd: home.work, permission: "ask", prompt });
+      const first = await openTrigger(client, "person", "plan_review");
+      assert.deepEqual([first.payload["steps"], first.payload["revision"]], [["read the code"], 1]);
+      assert.deepEqual(first.actions, ["approve", "edit", "cancel"]);
+      await client.respond({ id: first.id, action: "edit", response: "tests too" });
+      await allQuiet(client, session.id);
+      const text = await said(client, session.id);
+      assert.match(text, /sim: keeps planning[^]*tests too[^]*Revise the plan/);
+      await client.prompt({ id: session.id, prompt });
+      const second = await openTrigger(client, "person", "plan_review");
+      await client.respond({ id: second.id, action: "approve" });
+      await allQuiet(client, session.id);
+      assert.match(await said(client, session.id), /sim: plan approved/);
+      const reader = await client.create({ name: "r", cwd: home.work, permission: "read-only", prompt });
+      const third = await openTrigger(client, "person", "plan_review");
+      await client.respond({ id: third.id, action: "approve" });
+      await allQuiet(client, reader.session.id);
+      assert.match(await said(client, reader.session.id), /sim: keeps planning[^]*This session only reads/);
+    } finally {
+      await home.close();
+    }
+  });
+
   test("a vendor's permission request is answered by the person, and a denied one is in the receipt", async () => {
     const home = new TestHome();
     try {

@@ -40,7 +40,7 @@ function bodyOf(type: string, payload: Payload, context: TriggerContext): string
     case "plan_review": {
       const steps = Array.isArray(payload["steps"]) ? payload["steps"] : [];
       const actions = `respond_to_trigger("${id}", "", "approve"), or "edit" with your feedback, or "cancel"`;
-      const head = `[Kinfold] ${who} has a plan of ${count(steps.length, "step")} and waits: ${actions}.`;
+      const head = `[Kinfold] ${who} has a plan${steps.length === 0 ? "" : ` of ${count(steps.length, "step")}`} and waits: ${actions}.`;
       return [head, fence(planText(payload, steps), id).text];
     }
     case "permission": {

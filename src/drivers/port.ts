@@ -190,6 +190,8 @@ export type AgentRequest =
       /** True where the agent asks whether it may call one of our own tools. */
       readonly ours: boolean;
     }
+  /** The agent would leave its planning: allow approves it, deny sends it back to planning. */
+  | { readonly kind: "plan"; readonly title: string; readonly text: string }
   /** All questions of one form: they are asked together. */
   | { readonly kind: "question"; readonly questions: readonly AgentQuestion[] };
 

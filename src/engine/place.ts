@@ -29,6 +29,8 @@ export interface Place {
   isStopping: boolean;
   /** Messages on their way into the running turn. */
   steering: Promise<void> | null;
+  /** Its plan was sent back: a turn that the agent ends for that is a turn like any other. */
+  isPlanSentBack: boolean;
   /** Why the running turn is being stopped: a budget, with its numbers. */
   overLimit: string | null;
   /** A turn is being claimed for it: neither idleness nor an exit may take it away now. */
@@ -68,6 +70,7 @@ export function newPlace(session: SessionRecord, hold: Hold): Place {
     overLimit: null,
     isClaimed: false,
     hasBackground: false,
+    isPlanSentBack: false,
     idleSince: null,
     idleTimer: null,
     left: [],

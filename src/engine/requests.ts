@@ -5,6 +5,7 @@ import { redact } from "../domain/redact.ts";
 import { oneLine } from "../domain/text.ts";
 import { raise } from "../kernel/trigger.ts";
 import type { SessionRecord, TriggerRecord, TurnRecord } from "../store/port.ts";
+import { answerPlan, planPayload } from "./plan-request.ts";
 import { answersTo } from "./form-answer.ts";
 import { insist } from "./insist.ts";
 import type { Place, Runtime } from "./place.ts";
@@ -25,7 +26,9 @@ export async function answerRequest(
   let answer: TriggerRecord["answer"];
   try {
     const trigger = await raiseRequest(runtime, place, request);
-    ({ answer } = await answered(runtime, place, trigger));
+    const closed = await answered(runtime, place, trigger);
+    answer = closed.answer;
+    if (request.kind === "plan") return await answerPlan(runtime, place, closed);
   } catch (error) {
     // The agent waits for an answer in any case.
     runtime.deps.log.error({ err: error, sessionId: place.session.id }, "a request could not be asked");
@@ -40,7 +43,7 @@ export async function answerRequest(
 
 /** What the mode itself says; null: it must be asked. */
 function byMode(session: SessionRecord, request: AgentRequest): AgentAnswer | null {
-  if (request.kind === "question") return null;
+  if (request.kind !== "permission") return null;
   const mode = session.effective.permission;
   if (mode === "full") return { kind: "allow" };
   if (mode === "read-only") return { kind: "deny" };
@@ -72,13 +75,20 @@ function realOf(file: string): string {
 
 function noted(place: Place, request: AgentRequest, answer: AgentAnswer): AgentAnswer {
   if (answer.kind !== "deny") return answer;
-  const what =
-    request.kind === "permission"
-      ? (request.command ?? request.title)
-      : request.questions.map((each) => each.text).join("; ");
-  place.recorder?.seen.denied.push(request.kind === "permission" ? request.tool : "question");
-  place.recorder?.notice(`denied: ${oneLine(redact(what))}`);
+  place.recorder?.seen.denied.push(request.kind === "permission" ? request.tool : request.kind);
+  place.recorder?.notice(`denied: ${oneLine(redact(wordsOf(request)))}`);
   return answer;
+}
+
+function wordsOf(request: AgentRequest): string {
+  switch (request.kind) {
+    case "permission":
+      return request.command ?? request.title;
+    case "plan":
+      return request.title;
+    case "question":
+      return request.questions.map((each) => each.text).join("; ");
+  }
 }
 
 async function raiseRequest(runtime: Runtime, place: Place, request: AgentRequest): Promise<TriggerRecord> {
@@ -88,9 +98,13 @@ async function raiseRequest(runtime: Runtime, place: Place, request: AgentReques
       const session = (await tx.sessions.byId(place.session.id)) ?? place.session;
       const parent = session.parentId === null ? null : await tx.sessions.byId(session.parentId);
       const isPermission = request.kind === "permission";
+      const payload =
+        request.kind === "plan"
+          ? planPayload(request, session, await tx.triggers.ofSession(session.id))
+          : payloadOf(session, request);
       return raise(tx, session, {
-        type: isPermission ? "permission" : "ask_user_question",
-        payload: payloadOf(session, request),
+        type: TYPES[request.kind],
+        payload,
         default: null,
         fence: place.hold.fence,
         personOnly: isPermission && parent?.effective.permission !== "full",
@@ -102,7 +116,12 @@ async function raiseRequest(runtime: Runtime, place: Place, request: AgentReques
   return insist(runtime.deps, write, () => !place.isEnding);
 }
 
-function payloadOf(session: SessionRecord, request: AgentRequest): Record<string, unknown> {
+const TYPES = { permission: "permission", question: "ask_user_question", plan: "plan_review" } as const;
+
+function payloadOf(
+  session: SessionRecord,
+  request: AgentRequest & { kind: "permission" | "question" },
+): Record<string, unknown> {
   if (request.kind === "question") {
     const questions = request.questions.map(({ id, text, options, multiple }) => ({
       id,

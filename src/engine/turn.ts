@@ -94,16 +94,23 @@ export async function converse(runtime: Runtime, place: Place, text: string): Pr
   }
   const opening = agent.isOpened ? null : await openingOf(runtime.deps, agent, recorder.turn);
   agent.isOpened = true;
+  place.isPlanSentBack = false;
   const prompting = agent.handle.prompt(opening === null ? text : withOpening(text, opening));
   runtime.deps.reached("prompt.sent");
   void steerQueued(runtime, place);
-  const end = await prompting;
+  const end = withoutRejection(place, await prompting);
   if (end.stopReason === "exited") agent.hasExited = true;
   if (place.isEnding || agent.hasExited) await endPlace(runtime, place);
   const isOver = end.stopReason !== "end_turn" || place.isEnding;
   const background = isOver ? false : await agent.handle.background(recorder.turn.startedAt);
   const { stopReason, usage, limitedUntil = null } = end;
   return { stopReason, reason: reasonOf(end), usage, background, limitedUntil };
+}
+
+/** Claude cuts its own turn when its plan is sent back; what is to be changed is its next message. */
+function withoutRejection(place: Place, end: PromptEnd): PromptEnd {
+  const isOwn = end.stopReason === "cancelled" && place.isPlanSentBack && !place.isStopping;
+  return isOwn && !place.isEnding ? { ...end, stopReason: "end_turn" } : end;
 }
 
 /** A cancel or a stop that came while there was no agent to tell: not a byte is sent after it. */

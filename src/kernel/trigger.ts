@@ -170,7 +170,7 @@ export async function withdrawOf(tx: Tx, sessionId: string, fence: number, now: 
   await tx.triggers.unheard(sessionId, fence);
 }
 
-async function admitAnswer(
+export async function admitAnswer(
   tx: Tx,
   asker: SessionRecord,
   trigger: TriggerRecord,

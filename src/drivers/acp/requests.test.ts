@@ -144,3 +144,40 @@ describe("a request for permission", () => {
     }
   });
 });
+
+describe("an agent that would leave its planning", () => {
+  const options = [
+    { optionId: "auto", name: "Yes, and use auto mode", kind: "allow_always" },
+    { optionId: "default", name: "Yes, manually approve edits", kind: "allow_once" },
+    { optionId: "no", name: "No, keep planning", kind: "reject_once" },
+  ];
+  const toolCall = {
+    toolCallId: "c",
+    title: "Ready to code?",
+    kind: "switch_mode",
+    rawInput: { plan: "# Ship it\n\nFirst look." },
+  };
+  const answeredWith = async (kind: "allow" | "deny") => {
+    const seen: AgentRequest[] = [];
+    const reply = await answerPermission(
+      {
+        calls: new ToolCalls(() => undefined),
+        cancelled: new Promise(() => {}),
+        async onRequest(one) {
+          seen.push(one);
+          return { kind };
+        },
+      },
+      { sessionId: "s", toolCall, options } as never,
+    );
+    return { request: seen[0], reply };
+  };
+
+  it("submits its plan, and approved it gets no more than a yes for this once", async () => {
+    const { request, reply } = await answeredWith("allow");
+    assert.deepEqual(request, { kind: "plan", title: "Ship it", text: "# Ship it\n\nFirst look." });
+    assert.deepEqual(reply, { outcome: { outcome: "selected", optionId: "default" } });
+    const { reply: sentBack } = await answeredWith("deny");
+    assert.deepEqual(sentBack, { outcome: { outcome: "selected", optionId: "no" } });
+  });
+});

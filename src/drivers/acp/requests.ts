@@ -21,10 +21,14 @@ export async function answerPermission(
   request: RequestPermissionRequest,
 ): Promise<RequestPermissionResponse> {
   const call = asking.calls.describe(request.toolCall);
-  const answer = await askOrCancel(asking, permissionOf(call, request.options));
+  const plan = planOf(call);
+  const answer = await askOrCancel(asking, plan ?? permissionOf(call, request.options));
   if (answer === null) return { outcome: { outcome: "cancelled" } };
+  // Of the ways out of planning those for good give the agent more than it had.
+  const allowing: PermissionOption["kind"][] =
+    plan === null ? ["allow_once", "allow_always"] : ["allow_once"];
   const kinds: PermissionOption["kind"][] =
-    answer.kind === "allow" ? ["allow_once", "allow_always"] : ["reject_once", "reject_always"];
+    answer.kind === "allow" ? allowing : ["reject_once", "reject_always"];
   for (const kind of kinds) {
     const option = request.options.find((one) => one.kind === kind);
     if (option) return { outcome: { outcome: "selected", optionId: option.optionId } };
@@ -55,6 +59,17 @@ export async function answerElicitation(
   }
   return Object.keys(content).length === 0 ? { action: "decline" } : { action: "accept", content };
 }
+
+/** The end of an agent's planning, as Claude's ExitPlanMode: a change of its mode that comes with a plan. */
+function planOf(call: Call): AgentRequest | null {
+  const plan = isFields(call.input) ? call.input["plan"] : null;
+  if (call.kind !== "switch_mode" || typeof plan !== "string" || plan.trim() === "") return null;
+  const lines = plan.split("\n").map((line) => line.replace(/^#+\s*/, "").trim());
+  const title = lines.find((line) => line !== "") ?? call.title;
+  return { kind: "plan", title: title.slice(0, TITLE_LENGTH), text: plan.trim() };
+}
+
+const TITLE_LENGTH = 200;
 
 function permissionOf(call: Call, offered: readonly PermissionOption[]): AgentRequest {
   const { tool, title, paths, ours } = call;

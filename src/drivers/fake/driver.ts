@@ -263,6 +263,10 @@ class FakeStage implements Stage {
     return answer.kind === "answer" ? String(answer.answers["q1"] ?? "") : null;
   }
 
+  async review(plan: string, signal: AbortSignal): Promise<boolean> {
+    return (await this.#request({ kind: "plan", title: plan, text: plan }, signal)).kind === "allow";
+  }
+
   async permit(text: string, signal: AbortSignal): Promise<boolean> {
     const asked = { tool: "shell", title: text, command: text, paths: [], ours: false };
     const request = { ...asked, risk: "command", options: ["Allow", "Reject"] } as const;

@@ -18,6 +18,8 @@ export interface Stage {
   /** Resolves to the answer, or null when it was declined. */
   ask(text: string, options: readonly string[], signal: AbortSignal): Promise<string | null>;
   permit(text: string, signal: AbortSignal): Promise<boolean>;
+  /** Would leave its planning with this plan. */
+  review(plan: string, signal: AbortSignal): Promise<boolean>;
   /** A model call is over: what the prompt has used so far. */
   usage(used: Used, signal: AbortSignal): Promise<void>;
   /** What only a real, badly behaved process can do. */
@@ -161,6 +163,10 @@ async function playStep(state: State, step: Step): Promise<void> {
     case "ask": {
       const answer = await stage.ask(filled(step.text), step.options.map(filled), signal);
       return stage.say(answer === null ? "sim: no answer" : `sim: answered ${answer}`);
+    }
+    case "review": {
+      const isApproved = await stage.review(filled(step.text), signal);
+      return stage.say(isApproved ? "sim: plan approved" : "sim: keeps planning");
     }
     case "permit":
       return stage.say((await stage.permit(filled(step.text), signal)) ? "sim: allowed" : "sim: denied");

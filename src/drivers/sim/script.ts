@@ -1,7 +1,7 @@
 /** The sim agent's script language, shared by the sim process and the fake driver. */
 export type Step =
   | {
-      readonly word: "say" | "think" | "permit" | "fail" | "run" | "recall" | "compact";
+      readonly word: "say" | "think" | "permit" | "review" | "fail" | "run" | "recall" | "compact";
       readonly text: string;
     }
   | { readonly word: "sleep" | "background"; readonly ms: number }
@@ -101,6 +101,7 @@ const READERS: Readonly<Record<string, (rest: string) => Step | null>> = {
   say: (text) => ({ word: "say", text }),
   think: (text) => ({ word: "think", text }),
   permit: (text) => ({ word: "permit", text }),
+  review: (text) => ({ word: "review", text }),
   fail: (text) => ({ word: "fail", text: text || "failed as told" }),
   run: (text) => ({ word: "run", text }),
   recall: (text) => (text === "" ? null : { word: "recall", text }),

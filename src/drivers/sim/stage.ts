@@ -126,9 +126,21 @@ export class AcpStage implements Stage {
     return reply.action === "accept" ? String(reply.content?.answer ?? "") : null;
   }
 
-  async permit(text: string): Promise<boolean> {
-    const toolCallId = crypto.randomUUID();
-    const toolCall = { toolCallId, title: text, name: "shell", kind: "execute", rawInput: { command: text } };
+  permit(text: string): Promise<boolean> {
+    return this.#permit({ title: text, name: "shell", kind: "execute", rawInput: { command: text } });
+  }
+
+  review(plan: string): Promise<boolean> {
+    return this.#permit({
+      title: "Ready to code?",
+      name: "ExitPlanMode",
+      kind: "switch_mode",
+      rawInput: { plan },
+    });
+  }
+
+  async #permit(call: object): Promise<boolean> {
+    const toolCall = { toolCallId: crypto.randomUUID(), ...call };
     const options = [
       { optionId: "yes", name: "Allow", kind: "allow_once" },
       { optionId: "no", name: "Reject", kind: "reject_once" },
