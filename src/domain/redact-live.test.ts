@@ -11,7 +11,8 @@ const texts = [
   ...secrets.map(({ text }) => `Some words before it.\n${text} and words behind it,\nin more lines.\n`),
   ...secrets.map(({ text }) => text),
   ...SPELLINGS.map((text) => `Some words before it.\n${text} and words behind it,\nin more lines.\n`),
-  ...[...SPELLINGS, ...INNOCENT],
+  ...SPELLINGS,
+  ...INNOCENT,
 ];
 
 function live(pieces: readonly string[]): string[] {

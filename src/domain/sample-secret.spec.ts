@@ -80,6 +80,24 @@ export function sampleSecrets(seed: number): SampleSecret[] {
   add("quoted phrase", phrase, `PASSPHRASE="${phrase}"\n`);
   const spoken = `${of(LOWER, 7)}${of(DIGITS, 3)}`;
   add("said in prose", spoken, `By the way, the password is ${spoken} until Monday.`);
+  const odbc = `${word(9)}!${word(5)}`;
+  add("odbc connection string", odbc, `Server=tcp:db,1433;Uid=sa;Pwd=${odbc};Encrypt=yes`);
+  const hash = word(14);
+  add("address with a hash", hash, `postgres://app:${word(4)}#${hash}@db.example.com:5432/app`);
+  const which = `${word(12)}3`;
+  add("one of several", which, `DB_PASSWORD_PROD=${which}\n`);
+  const pair = word(20);
+  add("name and value", pair, `[{"name":"DB_PASSWORD","value":"${pair}"}]`);
+  const sql = word(15);
+  add("sql", sql, `ALTER USER bob WITH PASSWORD '${sql}'`);
+  const scheme = word(30);
+  add("scheme of any name", scheme, `Authorization: GenieKey ${scheme}\n`);
+  const bold = `${word(11)}5`;
+  add("bold name", bold, `- **password**: ${bold}\n`);
+  const argument = word(13);
+  add("quoted argument", argument, `mysql -u root -p'${argument}' app`);
+  const removed = [border("BEGIN"), base64(64), base64(64), `${base64(30)}==`, border("END")];
+  add("private key in a diff", removed[2] as string, removed.map((line) => `-${line}`).join("\n"));
   return made.map((each) => (each.text === "" ? { ...each, text: webhook(each.secret) } : each));
 }
 

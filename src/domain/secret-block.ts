@@ -8,7 +8,7 @@ const BORDER_MAX = 64;
 /** Breaks of lines, also as JSON, an address and a page write them. */
 const BREAK = String.raw`\s|\\{1,4}[nrt]|%0[AaDd]|<br\/?>`;
 /** What a diff and `grep` write before a line. */
-const MARGIN = String.raw`(?<=[\n\r]|\\[nr])(?!-{3,6} ?E)[\w./-]{0,128}[:-](?:\d{1,6}[:-])?`;
+const MARGIN = String.raw`(?<=\s|\\[nr])(?!-{3,6} ?E)[\w./-]{0,128}[:-](?:\d{1,6}[:-])?`;
 /** Quotes of source code and of messages, numbers of lines. */
 const QUOTES = String.raw`["',;>|#*→]|\+(?=[\s"'])|\d{1,6}[\t→:|]`;
 /** What stands between two lines of a key: breaks, margins, quotes. */

@@ -3,8 +3,10 @@ import type { Secret } from "./secret-shape.ts";
 
 /** The rest of one command: a pipe, a semicolon and `&&` begin another. */
 const REST = String.raw`(?=\s)(?:[^\n|;&]|[;&](?![\s&])){0,200}?\s`;
+/** A word begins here, also behind the end of a line as JSON writes it. */
+const WORD_START = String.raw`(?:(?<![\w.])|(?<=\\[nrt]))`;
 const command = (names: string, secret: string): RegExp =>
-  new RegExp(String.raw`(?<![\w.])(?:${names})${REST}${secret}`, "g");
+  new RegExp(String.raw`${WORD_START}(?:${names})${REST}${secret}`, "g");
 
 /** Spellings of their own: each pattern ends with the secret. What is repeated in them is bounded. */
 const SPELLINGS: readonly (readonly [kind: string, pattern: RegExp])[] = [
@@ -20,7 +22,7 @@ const SPELLINGS: readonly (readonly [kind: string, pattern: RegExp])[] = [
     "password",
     command("mysql|mysqldump|mysqladmin|mariadb", String.raw`-p["']?([^\s"'\\-][^\s"'\\]{2,256})`),
   ],
-  ["password", /(?<![\w.])sshpass\s{1,4}-p\s{0,4}["']?([^\s"'\\]{3,256})/g],
+  ["password", /(?:(?<![\w.])|(?<=\\[nrt]))sshpass\s{1,4}-p\s{0,4}["']?([^\s"'\\]{3,256})/g],
   ["password", command("redis-cli", String.raw`-a\s{0,4}["']?([^\s"'\\]{3,256})`)],
   [
     "password",

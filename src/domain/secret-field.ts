@@ -68,6 +68,8 @@ function behind(text: string, name: Name, at: Looking): Secret | null {
   const { start, end, quoted, spelled } = field;
   // A value of several words may go on where the text ends.
   if (quoted && end === text.length && named.sure === "secret") tail?.hold(start);
+  // So may one that has a key without its end in it.
+  if (tail !== null && tail.from > start && tail.from <= end) tail.hold(start);
   if (known.has(field)) return null;
   const place = { quoted, spelled, next: follows(text, end, known) };
   const rest = without(text, field, known);
