@@ -114,7 +114,10 @@ async function sayEverything(client: Client, home: TestHome): Promise<string> {
   await client.prompt({ id: root.id, prompt: script(...spawns) });
   const checkpoint = {
     summary: textOf("checkpoint"),
-    entities: secretsOf("checkpoint").flatMap(({ text }) => (text.length <= 400 ? [text] : [])),
+    entities: inGroups(
+      secretsOf("checkpoint").filter(({ text }) => text.length <= 400),
+      400,
+    ),
     constraints: Object.fromEntries(
       inGroups(secretsOf("checkpoint"), 1_800).map((text, i) => [`c${i}`, text]),
     ),

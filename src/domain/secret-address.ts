@@ -39,8 +39,8 @@ function encodedIn(text: string): Secret[] {
 /** What one session wrote reaches another with every at sign behind a backslash, in JSON behind two. */
 const AUTHORITY = /(?:\[redacted: [a-z0-9 .]{1,32}\]|[^\s"'`<>/?#,\\]|\\{1,2}@){0,512}/y;
 /** A slash, a question mark or a hash within a password; what a question mark and a name begin is a query. */
-const ADDRESS = /(?!\?[\w.]{1,64}=)[^\s"'`<>,\\@]{0,256}@/y;
-const WEB_ADDRESS = /(?!\?[\w.]{1,64}=)[^\s"'`<>,\\@/]{0,256}@(?=[\w[])/y;
+const ADDRESS = /(?!\?[\w.]{1,64}=)[^\s"'`<>,\\@]{0,256}(?=\\{0,2}@)/y;
+const WEB_ADDRESS = /(?!\?[\w.]{1,64}=)[^\s"'`<>,\\@/]{0,256}(?=\\{0,2}@[\w[])/y;
 
 /** Where the user and the password end: at the last `@` before the host. */
 function userEnd(text: string, start: number, isDatabase: boolean): number | null {
@@ -54,7 +54,7 @@ function userEnd(text: string, start: number, isDatabase: boolean): number | nul
   if (!/^[^:]*:(?!\d{0,5}$)/.test(authority) || !/[/?#]/.test(text[end] ?? "")) return null;
   const address = isDatabase ? ADDRESS : WEB_ADDRESS;
   address.lastIndex = end;
-  return address.test(text) ? address.lastIndex - 1 : null;
+  return address.test(text) ? address.lastIndex : null;
 }
 
 function secretOf(user: string, isWeb: boolean): { at: number; kind: string } | null {
