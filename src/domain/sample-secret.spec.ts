@@ -56,6 +56,19 @@ export function sampleSecrets(seed: number): SampleSecret[] {
   const border = (name: string): string => `-----${name} RSA PRIVATE${" "}KEY-----`;
   add("private key", key[1] as string, [border("BEGIN"), ...key, border("END")].join("\n"));
   add("private key, cut off", key[2] as string, [border("BEGIN"), ...key.slice(0, 3)].join("\n"));
+  const removed = [border("BEGIN"), base64(64), base64(64), `${base64(30)}==`, border("END")];
+  add("private key in a diff", removed[2] as string, removed.map((line) => `-${line}`).join("\n"));
+  const all = [...made, ...namedSecrets(seed)];
+  return all.map((each) => (each.text === "" ? { ...each, text: webhook(each.secret) } : each));
+}
+
+/** Those that only their name, their place or a command gives away. */
+function namedSecrets(seed: number): SampleSecret[] {
+  const { of, word, url } = drawing(seed + 0x5eed);
+  const made: SampleSecret[] = [];
+  const add = (kind: string, secret: string, text: string): void => {
+    made.push({ kind, secret, text });
+  };
   const password = `${word(9)}4$${word(6)}`;
   add("connection string", password, `postgres://app:${password}@db.example.com:5432/app?sslmode=require`);
   const bearer = url(40);
@@ -96,9 +109,7 @@ export function sampleSecrets(seed: number): SampleSecret[] {
   add("bold name", bold, `- **password**: ${bold}\n`);
   const argument = word(13);
   add("quoted argument", argument, `mysql -u root -p'${argument}' app`);
-  const removed = [border("BEGIN"), base64(64), base64(64), `${base64(30)}==`, border("END")];
-  add("private key in a diff", removed[2] as string, removed.map((line) => `-${line}`).join("\n"));
-  return made.map((each) => (each.text === "" ? { ...each, text: webhook(each.secret) } : each));
+  return made;
 }
 
 /** Keys that are known by their shape alone, each with the kind its mark names. */
