@@ -59,10 +59,12 @@ const TELLING_MAX = 3;
 const TELLING_SHARE = 0.3;
 /** Of each term the newest this many are looked at: a common word says little, and what is new says more. */
 const LIST_MAX = 120;
+/** Of one term alone there is time for more. */
+const LIST_MAX_ALONE = 250;
 /** So many are read and ranked by their words at once; pages within them are stable. */
 const BLOCK = 32;
 /** How far back is counted to tell how common a word is. */
-const COUNT_MAX = 2_500;
+const COUNT_MAX = 1_200;
 /** Of each candidate this much is read for its rank. */
 const READ_CHARACTERS = 8 * 1024;
 /** Where nothing was found, the words of the newest entries are what could have been meant. */
@@ -120,11 +122,12 @@ async function listsOf<K>(
   { search, bounds, terms }: { search: EntrySearch; bounds: Expression; terms: readonly Term[] },
 ): Promise<Lists<K>[]> {
   const expressions = terms.length === 0 ? [bounds] : terms.map((term) => withTerms(bounds, [term]));
+  const max = expressions.length === 1 ? LIST_MAX_ALONE : LIST_MAX;
   const lists: Lists<K>[] = [];
   for (const expression of expressions) {
-    const found = await source.list(expression, windowOf(search), LIST_MAX + 1);
+    const found = await source.list(expression, windowOf(search), max + 1);
     await source.breathe();
-    lists.push({ found: found.slice(0, LIST_MAX), isCut: found.length > LIST_MAX });
+    lists.push({ found: found.slice(0, max), isCut: found.length > max });
   }
   return lists;
 }
