@@ -1,4 +1,5 @@
-import type { HistoryReader, ReadBatch } from "../../history/port.ts";
+import { redact } from "../../domain/redact.ts";
+import type { HistoryEntry, HistoryReader, LeftBehind, ReadBatch } from "../../history/port.ts";
 import type { ReadyEntry } from "../../store/port.ts";
 import { type Knowledge, type Member, stateOf } from "./catalog.ts";
 import type { Outbox } from "./outbox.ts";
@@ -109,6 +110,7 @@ function knowledgeAfter({ state }: ReadBatch, bad: Bad): Knowledge {
 class Sender {
   readonly #outbox: Outbox;
   readonly #request: ReadRequest;
+  readonly #recent = new Recent();
 
   constructor(outbox: Outbox, request: ReadRequest) {
     this.#outbox = outbox;
@@ -117,18 +119,7 @@ class Sender {
 
   async take(batch: ReadBatch): Promise<void> {
     const { member } = this.#request;
-    const now = Math.round(batch.state.facts.lastAt ?? Date.now());
-    const bySession = new Map<string | null, ReadyEntry[]>();
-    const of = (inlineId: string | null): ReadyEntry[] => {
-      const list = bySession.get(inlineId) ?? [];
-      bySession.set(inlineId, list);
-      return list;
-    };
-    for (const entry of batch.entries) of(entry.inlineId).push(readyEntry(entry));
-    for (const left of batch.leftBehind) {
-      const isSubagent = left.inlineId !== null || batch.state.facts.isSubagent;
-      of(left.inlineId).push(leftBehindEntry(left, isSubagent, now));
-    }
+    const bySession = this.#inOrder(batch);
     if (batch.reset) this.#request.replaced.begin(member.key);
     for (const [inlineId, entries] of bySession) {
       const target = inlineId === null ? member : await this.#request.inside(inlineId, batch);
@@ -136,6 +127,34 @@ class Sender {
       const own = (inlineId === null ? this.#request.replay?.own(entries) : null) ?? entries;
       await this.#send(target, await this.#request.replaced.told(member.key, target, own));
     }
+  }
+
+  /** Each session's entries, and where one goes on from an earlier point, before it what was left behind. */
+  #inOrder({ entries, leftBehind, state }: ReadBatch): Map<string | null, ReadyEntry[]> {
+    const bySession = new Map<string | null, ReadyEntry[]>();
+    const of = (inlineId: string | null): ReadyEntry[] => {
+      const list = bySession.get(inlineId) ?? [];
+      bySession.set(inlineId, list);
+      return list;
+    };
+    const open = new Set(leftBehind);
+    for (const entry of entries) {
+      const list = of(entry.inlineId);
+      for (const left of open) {
+        if (left.beforeRef !== entry.ref || left.inlineId !== entry.inlineId) continue;
+        open.delete(left);
+        const { isSubagent, at } = entry;
+        list.push(leftBehindEntry(left, { isSubagent, at: Math.round(at), first: this.#recent.after(left) }));
+      }
+      list.push(readyEntry(entry));
+      this.#recent.add(entry);
+    }
+    const at = Math.round(state.facts.lastAt ?? Date.now());
+    for (const left of open) {
+      const isSubagent = left.inlineId !== null || state.facts.isSubagent;
+      of(left.inlineId).push(leftBehindEntry(left, { isSubagent, at, first: this.#recent.after(left) }));
+    }
+    return bySession;
   }
 
   async #send(member: Member, entries: readonly ReadyEntry[]): Promise<void> {
@@ -159,4 +178,33 @@ function* slicesOf(entries: readonly ReadyEntry[]): Generator<ReadyEntry[]> {
     [slice, bytes] = [[], 0];
   }
   if (slice.length > 0) yield slice;
+}
+
+const RECENT_MAX = 512;
+const WORDS_MAX = 60;
+/** More than is shown, so that a secret across the cut is whole when it is looked for. */
+const LOOKED_AT_MAX = 600;
+
+/** The beginnings of the last entries, so that the first of those that are left behind can be named. */
+class Recent {
+  readonly #entries: Pick<HistoryEntry, "ref" | "inlineId">[] = [];
+  readonly #words: string[] = [];
+
+  add({ ref, inlineId, body }: HistoryEntry): void {
+    this.#entries.push({ ref, inlineId });
+    this.#words.push(body.text.slice(0, LOOKED_AT_MAX));
+    if (this.#entries.length <= RECENT_MAX * 2) return;
+    this.#entries.splice(0, RECENT_MAX);
+    this.#words.splice(0, RECENT_MAX);
+  }
+
+  /** The first words after the point that the agent went back to; null where that is too far back. */
+  after({ afterRef, inlineId }: LeftBehind): string | null {
+    const at = this.#entries.findLastIndex((entry) => entry.ref === afterRef && entry.inlineId === inlineId);
+    const next = at < 0 ? -1 : this.#entries.findIndex((entry, i) => i > at && entry.inlineId === inlineId);
+    const words = redact(this.#words[next] ?? "")
+      .replaceAll(/\s+/g, " ")
+      .trim();
+    return words.slice(0, WORDS_MAX).trim() || null;
+  }
 }

@@ -28,10 +28,16 @@ function replacing({ replaces }: HistoryEntry, body: EntryBody): EntryBody {
   };
 }
 
-/** Entries are never taken back: that the agent has left some behind is said after them. */
-export function leftBehindEntry(left: LeftBehind, isSubagent: boolean, at: number): ReadyEntry {
-  const where =
-    left.afterRef === null ? "Everything before this" : "What stands before this, back to an earlier point,";
+/**
+ * Entries are never taken back: that the agent has left some behind is said after them, and before the one
+ * with which it went on.
+ */
+export function leftBehindEntry(
+  left: LeftBehind,
+  { isSubagent, at, first }: { isSubagent: boolean; at: number; first: string | null },
+): ReadyEntry {
+  const back = first === null ? "back to an earlier point" : `back to and with “${first}”`;
+  const where = left.afterRef === null ? "Everything before this" : `What stands before this, ${back},`;
   const text = redact(`${where} is no longer on the agent's own path: ${left.reason}`);
   const ref = -1 - refNumber(`left behind ${left.afterRef} ${left.beforeRef} ${left.reason}`);
   return { ref, author: "daemon", kind: "notice", isSubagent, at, body: JSON.stringify({ text }) };

@@ -255,6 +255,22 @@ describe("sessions that were read from disk", () => {
     assert.deepEqual(Object.keys(answer.agentStatuses), ["a1"]);
   });
 
+  it("say before they go on from an earlier point what was left behind, by its first words", async (t) => {
+    const home = await startImporting(t);
+    const main = new Transcript(S).user("one").says("answer one");
+    const back = main.lastId;
+    main.endsTurn().user("two, abandoned").says("answer two, abandoned");
+    main.user("two again", { parentUuid: back }).says("answer two again").user("three").says("answer three");
+    await lay(home.claude, { [session(S)]: main.endsTurn() });
+    await home.import();
+    const { id } = await home.byAgentId(S);
+    const texts = (await home.entries(id)).map(({ body }) => body.text);
+    assert.match(texts[4] ?? "", /^What stands before this, back to and with “two, abandoned”, is no longer/);
+    const said = [...texts.slice(0, 4), ...texts.slice(5)];
+    const abandoned = ["one", "answer one", "two, abandoned", "answer two, abandoned"];
+    assert.deepEqual(said, abandoned.concat("two again", "answer two again", "three", "answer three"));
+  });
+
   it("have no secrets in them, in the store or on a page", async (t) => {
     const home = await startImporting(t);
     const key = `sk-ant-api03-${"Ab3".repeat(30)}`;
