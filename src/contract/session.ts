@@ -50,7 +50,9 @@ export const Usage = z.object({
   estimated: z
     .boolean()
     .optional()
-    .describe("part of it is what was reserved, because the agent did not say what it used"),
+    .describe(
+      "part of it is what was reserved, or missing where nothing was, because the agent did not say all it used",
+    ),
 });
 export type Usage = z.infer<typeof Usage>;
 

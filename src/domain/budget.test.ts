@@ -182,6 +182,19 @@ describe("booking", () => {
     );
   });
 
+  it("takes the tokens that were held, marked, where only the last model call was counted", () => {
+    const partial = { ...ended, isPartial: true };
+    const whole = usage({ inputTokens: 480, outputTokens: 20, usd: 0.2, estimated: true });
+    assert.deepEqual(book(partial, held, null), whole);
+    assert.deepEqual(
+      book(partial, { usd: null, tokens: null }, null),
+      { ...told, estimated: true },
+      "nothing was held: what was said is marked",
+    );
+    const free = { ...partial, reported: { ...told, usd: null } };
+    assert.equal(book(free, held, { input: 1, output: 2 }).usd, 1, "a price of part of it is none");
+  });
+
   it("takes what was held, marked, where nothing was said", () => {
     const silent = { ...ended, reported: null };
     assert.deepEqual(book(silent, held, null), usage({ inputTokens: 500, usd: 1, estimated: true }));

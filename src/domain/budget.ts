@@ -145,6 +145,8 @@ export interface Meter {
   readonly reported: Usage | null;
   /** What it had said on the way; null where it says nothing then. */
   readonly metered: Usage | null;
+  /** The tokens are not all that were used. */
+  readonly isPartial?: boolean;
   /** Nothing was sent to the agent. */
   readonly isUnsent: boolean;
   /** Its process was killed or died, or an earlier part of the turn was lost with one. */
@@ -153,19 +155,22 @@ export interface Meter {
 
 /** What is booked for a turn: what was used, or what it held where nobody can know, marked. */
 export function book(meter: Meter, reserved: Amount, price: Price | null): Usage {
-  const known = priced(most(meter.reported, meter.metered), price);
+  const said = most(meter.reported, meter.metered);
+  const known = priced(said, price);
   if (meter.isUnsent) return known;
   const isUnsaid = meter.reported === null && meter.metered === null;
   const used = { usd: known.usd ?? 0, tokens: tokensOf(known) };
   const isUnknown = (unit: Metered): boolean => {
     if (meter.isCut || isUnsaid) return true;
-    return unit === "usd" ? known.usd === null : false;
+    const isPartial = meter.isPartial === true;
+    return unit === "usd" ? known.usd === null || (isPartial && said.usd === null) : isPartial;
   };
   const missing = (unit: Metered): number => {
     const held = reserved[unit];
     return held === null || !isUnknown(unit) ? 0 : Math.max(0, held - used[unit]);
   };
-  const isEstimated = METERED.some((unit) => reserved[unit] !== null && isUnknown(unit));
+  const isEstimated =
+    meter.isPartial === true || METERED.some((unit) => reserved[unit] !== null && isUnknown(unit));
   if (!isEstimated) return known;
   return {
     ...known,

@@ -144,7 +144,7 @@ export function receiptLine(receipt: Receipt): string {
     parts.push(`${count(receipt.commands.length, "command")} (last: ${oneLine(last.command)}${exit})`);
   }
   const used = receipt.usage.inputTokens + receipt.usage.outputTokens;
-  const about = receipt.usage.estimated ? "at most " : "";
+  const about = receipt.usage.estimated ? "about " : "";
   if (used > 0) parts.push(`${about}${tokens(used)} tokens`);
   return parts.join(", ");
 }

@@ -131,6 +131,8 @@ export interface PromptEnd {
   readonly exit: AgentExit | null;
   /** What this prompt used; null where the agent did not say. */
   readonly usage: Usage | null;
+  /** The tokens in `usage` are not all that it used: of several model calls only the last was counted. */
+  readonly isUsagePartial?: boolean;
   /** When the vendor's usage limit is over, in milliseconds since 1970; only with `error`. */
   readonly limitedUntil?: number | null;
 }

@@ -23,6 +23,8 @@ export interface TurnEnd {
   /** One line of the closed list of reasons; null where it completed. */
   readonly reason: string | null;
   readonly usage: Usage | null;
+  /** Its tokens are of the last model call only. */
+  readonly isUsagePartial?: boolean;
   /** Work that goes on outside the prompt. */
   readonly background: boolean;
   /** The outcome where the stop reason does not give it. */
@@ -120,6 +122,7 @@ function bookedFor(deps: EngineDeps, session: SessionRecord, settling: Settling,
   const meter = {
     reported: end.usage,
     metered: recorder.usage,
+    isPartial: end.isUsagePartial ?? false,
     isUnsent: stopReason === "not_started" && !isResumed,
     isCut: stopReason === "exited" || stopReason === "unknowable" || isResumed,
   };

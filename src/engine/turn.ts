@@ -103,8 +103,8 @@ export async function converse(runtime: Runtime, place: Place, text: string): Pr
   if (place.isEnding || agent.hasExited) await endPlace(runtime, place);
   const isOver = end.stopReason !== "end_turn" || place.isEnding;
   const background = isOver ? false : await agent.handle.background(recorder.turn.startedAt);
-  const { stopReason, usage, limitedUntil = null } = end;
-  return { stopReason, reason: reasonOf(end), usage, background, limitedUntil };
+  const { stopReason, usage, isUsagePartial = false, limitedUntil = null } = end;
+  return { stopReason, reason: reasonOf(end), usage, isUsagePartial, background, limitedUntil };
 }
 
 /** Claude cuts its own turn when its plan is sent back; what is to be changed is its next message. */

@@ -26,6 +26,8 @@ export interface ConnectOptions {
 /** What is known of a prompt at the instant its answer arrived. */
 export interface PromptSeen {
   readonly systemError: string | null;
+  /** After a tool the model is called again. */
+  readonly toolCalls: number;
   readonly usd: number | null;
 }
 
@@ -55,7 +57,7 @@ export async function connect(options: ConnectOptions): Promise<AgentConnection>
   let problem: string | null = null;
   let replay: Replay | null = null;
   let heardAt = performance.now();
-  let seen: PromptSeen = { systemError: null, usd: null };
+  let seen: PromptSeen = { systemError: null, toolCalls: 0, usd: null };
   let listenedTo: string | null = null;
   let cancelling = Promise.withResolvers<void>();
 

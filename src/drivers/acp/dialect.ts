@@ -22,6 +22,8 @@ export interface Dialect {
   /** What becomes of a second prompt while one runs, where there is no steering extension. */
   readonly secondPrompt?: "queue" | "restart";
   readonly load?: LoadHabit;
+  /** It counts only the last model call of a prompt. */
+  readonly countsLastCall?: boolean;
   /** How the vendor names our own tools. */
   readonly ownTool?: OwnTool;
   /** What the agent says that is nothing of the conversation. */

@@ -14,6 +14,7 @@ export interface HandleOptions {
   readonly replay: Replay | null;
   /** How a message gets into a running prompt: by the steering extension, or as a second prompt. */
   readonly steer: Steer;
+  readonly countsLastCall: boolean;
 }
 
 /** An open agent session. Its methods never reject: whatever happens is part of their answer. */
@@ -25,6 +26,7 @@ export class AcpHandle implements AgentHandle {
   readonly exited: AgentHandle["exited"];
   readonly #connection: AgentConnection;
   readonly #steer: Steer;
+  readonly #countsLastCall: boolean;
   #prompting: Promise<PromptEnd> | null = null;
   /** The newest prompt sent; the turn ends with it. */
   #newest: Promise<PromptEnd> | null = null;
@@ -37,6 +39,7 @@ export class AcpHandle implements AgentHandle {
     this.exited = options.connection.process.exited;
     this.#connection = options.connection;
     this.#steer = options.steer;
+    this.#countsLastCall = options.countsLastCall;
   }
 
   prompt(text: string): Promise<PromptEnd> {
@@ -142,14 +145,15 @@ export class AcpHandle implements AgentHandle {
   }
 
   #answered(response: PromptResponse): PromptEnd {
-    const { systemError, usd } = this.#connection.seen();
+    const { systemError, toolCalls, usd } = this.#connection.seen();
     const usage = usageOf(response, usd);
+    const isUsagePartial = this.#countsLastCall && toolCalls > 0;
     if (systemError !== null && response.stopReason === "end_turn") {
-      return { ...failed(systemError), usage, limitedUntil: this.#limitedUntil(systemError) };
+      return { ...failed(systemError), usage, isUsagePartial, limitedUntil: this.#limitedUntil(systemError) };
     }
     const stopReason = STOP_REASONS.has(response.stopReason) ? response.stopReason : "error";
     const error = stopReason === "error" ? `unknown stop reason ${String(response.stopReason)}` : null;
-    return { stopReason, error, exit: null, usage };
+    return { stopReason, error, exit: null, usage, isUsagePartial };
   }
 
   #limitedUntil(error: unknown): number | null {

@@ -78,6 +78,7 @@ async function openSession(connection: AgentConnection, opening: Opening): Promi
       model: choice.model,
       replay,
       steer,
+      countsLastCall: dialect.countsLastCall === true,
     });
     return { result: { ok: true, handle }, isUnanswered: false };
   } catch (error) {

@@ -206,3 +206,11 @@ describe("what an agent tells of its vendor's limits", () => {
     assert.deepEqual(updates.limit, { isReached: false, resetsAt: null });
   });
 });
+
+describe("the tools that a prompt called", () => {
+  it("are counted, because the model is called again after each, and each prompt counts anew", () => {
+    const call = started({ title: "ls", kind: "execute", rawInput: { command: "ls" } });
+    assert.equal(translate([call, updated({ status: "completed" }), says("done")]).end.toolCalls, 1);
+    assert.equal(translate([says("done")]).end.toolCalls, 0);
+  });
+});

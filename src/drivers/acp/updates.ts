@@ -20,6 +20,7 @@ export class Updates {
   #collected: Collected = { userTexts: [], toolResults: [], lastText: null, userOpen: null };
   #systemError = false;
   #lastText = "";
+  #toolCalls = 0;
   #costTotal = 0;
   #costBefore = 0;
   #limit: LimitSeen | null = null;
@@ -57,16 +58,18 @@ export class Updates {
     this.#mode = "prompt";
     this.#systemError = false;
     this.#lastText = "";
+    this.#toolCalls = 0;
     this.#costBefore = this.#costTotal;
   }
 
   /** Codex reports an error of its model as a normal end; this says what it was. */
-  endPrompt(): { systemError: string | null; usd: number | null } {
+  endPrompt(): { systemError: string | null; toolCalls: number; usd: number | null } {
     this.endMessage();
     this.calls.clear();
     this.#mode = "between";
     const usd = this.#costTotal > 0 ? this.#costTotal - this.#costBefore : null;
-    return { systemError: this.#systemError ? this.#lastText || "the agent reported an error" : null, usd };
+    const systemError = this.#systemError ? this.#lastText || "the agent reported an error" : null;
+    return { systemError, toolCalls: this.#toolCalls, usd };
   }
 
   /** The process is gone: nothing more will come. */
@@ -183,6 +186,7 @@ export class Updates {
   }
 
   #emit(update: AgentUpdate): void {
+    if (update.kind === "toolCall") this.#toolCalls += 1;
     if (this.#mode === "replay") collect(this.#collected, update);
     else this.#pass(update);
   }

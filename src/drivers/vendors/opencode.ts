@@ -35,6 +35,7 @@ export const opencode: Vendor = {
   enforces: { "read-only": "agent", ask: "asked", workspace: "asked", full: "agent" },
   // One load in ten was never answered; the next one was.
   load: { limitMs: 30_000, tries: 2 },
+  countsLastCall: true,
   ownTool: opencodeOwnTool,
   signedIn,
   tools: TOOLS,

@@ -26,6 +26,7 @@ export interface Vendor {
   /** It asks where it should change nothing, and must then be denied whatever anybody says. */
   readonly asksInReadOnly?: boolean;
   readonly load?: LoadHabit;
+  readonly countsLastCall?: boolean;
   readonly ownTool?: NonNullable<Dialect["ownTool"]>;
   readonly isNoise?: NonNullable<Dialect["isNoise"]>;
   /** Whether somebody is signed in, from files and variables only; null where those do not tell. */
