@@ -22,11 +22,11 @@ export async function projectSession(
   const { project, session } = await find(deps, caller, input);
   const record = await deps.store.read.history.bySession(session.id);
   const family = await familyBelow(deps, record);
-  const calls = callsOf(family.statuses);
+  const calls = callsOf(family.agents);
   return {
     project,
     session: await viewOne(deps, session),
-    agentStatuses: Object.fromEntries(family.statuses.map((status) => [status.agentId, status])),
+    agentStatuses: Object.fromEntries(family.agents.map(({ name, status }) => [name, status])),
     calls,
     sessionIds: family.sessionIds,
     page: await (record === null
@@ -43,23 +43,23 @@ export async function projectAgent(
   const { project, session } = await find(deps, caller, input);
   const top = await deps.store.read.history.bySession(session.id);
   const family = await familyBelow(deps, top);
-  const agent = family.statuses.find(({ agentId }) => agentId === input.agentId);
-  if (agent === undefined) {
-    const known = family.statuses.map(({ agentId }) => agentId);
+  const found = family.agents.find(({ name }) => name === input.agentId);
+  if (found === undefined) {
+    const known = family.agents.map(({ name }) => name);
     throw new Refusal(
       "not_found",
       `Session ${session.shortId} has no sub-agent "${input.agentId}". It has: ${known.slice(0, 10).join(", ") || "none"}.`,
       { agentId: input.agentId, known: known.slice(0, 100) },
     );
   }
-  const key = family.keys.get(agent.agentId);
-  const record = key === undefined ? null : await deps.store.read.history.byKey(key);
+  const { status: agent, key } = found;
+  const record = key === null ? null : await deps.store.read.history.byKey(key);
   if (record === null) {
     const problem = "This sub-agent left no file of its own.";
     return { project, session: null, agent, page: { items: [], cursor: null, problem } };
   }
   const own = await deps.store.read.sessions.byId(record.sessionId);
-  const calls = callsOf(family.statuses);
+  const calls = callsOf(family.agents);
   return {
     project,
     session: own === null ? null : await viewOne(deps, own),
@@ -69,9 +69,16 @@ export async function projectAgent(
 }
 
 interface FamilyBelow {
-  readonly statuses: readonly AgentStatus[];
+  readonly agents: readonly NamedAgent[];
   readonly sessionIds: Record<string, string>;
-  readonly keys: ReadonlyMap<string, string>;
+}
+
+interface NamedAgent {
+  /** Its own id; where two have the same (runs of one workflow), with what tells them apart before it. */
+  readonly name: string;
+  readonly status: AgentStatus;
+  /** Null for one that left no file. */
+  readonly key: string | null;
 }
 
 /** Every sub-agent below one session, at any depth: those with a file, and those that left none. */
@@ -80,19 +87,33 @@ async function familyBelow(deps: OperationDeps, top: HistoryRecord | null): Prom
   const withFile = rows.filter((row): row is HistoryStatus & { status: AgentStatus } => row.status !== null);
   const missing = rows.flatMap((row) => row.missing ?? []);
   const all = [...withFile.map(({ status }) => status), ...missing];
-  const isTop = top === null || top.status === null;
-  const statuses = isTop ? all : all.filter((status) => isUnder(status, top.agentId, all));
-  const shown = new Set(statuses.map(({ agentId }) => agentId));
-  const own = withFile.filter(({ status }) => shown.has(status.agentId));
+  const isShown = (status: AgentStatus): boolean =>
+    top === null || top.status === null || isUnder(status, top.agentId, all);
+  const own = withFile.filter(({ status }) => isShown(status));
+  const agents = named([
+    ...own.map(({ status, key }) => ({ status, key })),
+    ...missing.filter(isShown).map((status) => ({ status, key: null })),
+  ]);
+  const names = new Map(agents.map(({ key, name }) => [key, name]));
   return {
-    statuses,
+    agents,
     sessionIds: Object.fromEntries(
-      own.flatMap(({ kind, status, sessionId }) =>
-        kind === "imported" ? [[status.agentId, sessionId]] : [],
+      own.flatMap(({ kind, key, sessionId }) =>
+        kind === "imported" ? [[names.get(key) as string, sessionId]] : [],
       ),
     ),
-    keys: new Map(own.map(({ status, key }) => [status.agentId, key])),
   };
+}
+
+function named(agents: readonly Omit<NamedAgent, "name">[]): NamedAgent[] {
+  const counts = new Map<string, number>();
+  for (const { status } of agents) counts.set(status.agentId, (counts.get(status.agentId) ?? 0) + 1);
+  return agents.map((agent) => {
+    const { agentId, toolUseId } = agent.status;
+    if (counts.get(agentId) === 1) return { ...agent, name: agentId };
+    const run = agent.key?.split("/").at(-2) ?? toolUseId ?? "";
+    return { ...agent, name: `${run}:${agentId}` };
+  });
 }
 
 function isUnder(status: AgentStatus, agentId: string, all: readonly AgentStatus[]): boolean {
@@ -105,10 +126,10 @@ function isUnder(status: AgentStatus, agentId: string, all: readonly AgentStatus
   return false;
 }
 
-function callsOf(statuses: readonly AgentStatus[]): Record<string, string[]> {
+function callsOf(agents: readonly NamedAgent[]): Record<string, string[]> {
   const calls: Record<string, string[]> = {};
-  for (const { toolUseId, agentId } of statuses)
-    if (toolUseId !== null) (calls[toolUseId] ??= []).push(agentId);
+  for (const { name, status } of agents)
+    if (status.toolUseId !== null) (calls[status.toolUseId] ??= []).push(name);
   return calls;
 }
 

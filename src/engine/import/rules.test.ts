@@ -271,6 +271,32 @@ describe("sessions that were read from disk", () => {
     assert.deepEqual(said, abandoned.concat("two again", "answer two again", "three", "answer three"));
   });
 
+  it("have a status for each sub-agent, also where two runs of a workflow gave the same id", async (t) => {
+    const home = await startImporting(t);
+    const run = (n: number): string => `-w-app/${S}/subagents/workflows/wf_${n}/agent-a1.jsonl`;
+    const main = new Transcript(S).user("Do");
+    for (const n of [1, 2]) {
+      main.answer([{ type: "tool_use", id: `t${n}`, name: "Workflow", input: { name: "a" } }]);
+      main.result(`t${n}`, `Task ID: w${n}\nRun ID: wf_${n}`);
+    }
+    await lay(home.claude, {
+      [session(S)]: main.says("ok").endsTurn(),
+      [run(1)]: subagent("a1").says("half", null),
+      [run(2)]: subagent("a1").says("whole"),
+    });
+    await home.import();
+    const { projects } = await home.client.projects({});
+    const asked = { projectId: projects[0]?.id ?? "", sessionId: S };
+    const answer = await home.client.projectSession(asked);
+    assert.deepEqual(Object.keys(answer.agentStatuses).toSorted(), ["wf_1:a1", "wf_2:a1"]);
+    assert.equal(Object.keys(answer.sessionIds).length, 2);
+    const { page } = await home.client.projectAgent({ ...asked, agentId: "wf_2:a1" });
+    assert.deepEqual(
+      page.items.map(({ body }) => body.text),
+      ["work of a1", "whole"],
+    );
+  });
+
   it("have no secrets in them, in the store or on a page", async (t) => {
     const home = await startImporting(t);
     const key = `sk-ant-api03-${"Ab3".repeat(30)}`;
