@@ -172,11 +172,11 @@ async function withTogether<K>(
   });
 }
 
-/** Those whose list was cut, the rarest first. */
+/** Those whose list was cut, the rarest first: its list goes back farthest. */
 function tellingTerms<K>(lists: readonly TermList<K>[]): number[] {
   const rarest = [...lists.entries()]
     .filter(([, { isCut }]) => isCut)
-    .toSorted(([, a], [, b]) => a.share - b.share);
+    .toSorted(([, a], [, b]) => (a.found.at(-1)?.at ?? 0) - (b.found.at(-1)?.at ?? 0));
   return rarest
     .filter(([, { share }], at) => at < 2 || (at < TELLING_MAX && share < TELLING_SHARE))
     .map(([term]) => term);
