@@ -98,6 +98,25 @@ export function historyRules(fresh: Fresh): void {
     assert.equal((await store.read.sessions.byId(session.id))?.entryCount, 5);
   });
 
+  it("which entries a session has from its file is known by ref, and who has one", async () => {
+    const store = await fresh();
+    const { no, session } = await add(store);
+    const at = { no, sessionId: session.id, isLive: false };
+    const refs = [5, -7, 3, 9_007_199_254_740_991];
+    await store.write(session.id, (tx) =>
+      tx.history.append(
+        at,
+        refs.map((ref) => entry(ref)),
+      ),
+    );
+    assert.deepEqual(await store.read.history.refs(no, { after: -1, limit: 2 }), [3, 5]);
+    assert.deepEqual(await store.read.history.refs(no, { after: 5, limit: 2 }), [9_007_199_254_740_991]);
+    const [known] = await store.read.history.known(store.node, { after: no - 1, limit: 1 });
+    const who = { node: store.node, format: known?.format ?? "", ref: 5 };
+    assert.equal(await store.read.history.holderOf(who), known?.key);
+    assert.equal(await store.read.history.holderOf({ ...who, ref: 6 }), null);
+  });
+
   it("entries of a session that is not there are refused, and leave nothing behind", async () => {
     const store = await fresh();
     const { no, session } = await add(store);
