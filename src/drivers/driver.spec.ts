@@ -318,7 +318,7 @@ function loadCases(under: () => DriverUnderTest): void {
   it("a loaded session holds what was said to it and what our own tools answered", async () => {
     const first = await open(under());
     await first.handle.prompt("one\n<!-- message:m-1 -->");
-    await first.handle.prompt('sim> tool nothing {"a":1}\nsim> say done');
+    await first.handle.prompt('sim> tool list_sessions {"a":1}\nsim> say done');
     assert.equal(first.handle.replay, null);
     await first.handle.stop(2_000);
 
@@ -327,7 +327,7 @@ function loadCases(under: () => DriverUnderTest): void {
     assert.equal(second.handle.agentSessionId, first.handle.agentSessionId);
     assert.match(replay?.userTexts[0] ?? "", /message:m-1/);
     assert.equal(replay?.userTexts.length, 2);
-    assert.match(replay?.toolResults[0] ?? "", /tool nothing failed/);
+    assert.match(replay?.toolResults[0] ?? "", /tool list_sessions failed/);
     assert.equal(replay?.lastText, "done");
     assert.deepEqual(second.updates, [], "a replay is not news");
     assert.equal((await second.handle.prompt("two")).stopReason, "end_turn");

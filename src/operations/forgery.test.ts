@@ -95,10 +95,11 @@ async function family(text: string): Promise<Family> {
     id: root.session.id,
     prompt: text,
     title: text.slice(0, 200),
-    model: text.slice(0, 120),
     callback: { includeOriginalPrompt: true },
   });
   const { id } = made.session;
+  // What an agent runs is what it says itself, in words of its own.
+  await world.store.write(root.session.rootId, (tx) => tx.sessions.patch(id, { model: text.slice(0, 120) }));
   await world.take(id);
   const [parent, child] = [await world.session(root.session.id), await world.session(id)];
   return { parent, child, asParent: parentCaller, asChild: await callerOf(id) };

@@ -61,7 +61,7 @@ async function begin(options: Parameters<typeof start>[1]): Promise<Running> {
     })),
     ask: note("ask", async (call) => ({ ...pending, ...(await onAsk(call)) })),
     planReview: note("planReview", () => pending),
-    subagent: note("subagent", () => ({ results: [], isOver: true, cursor: null, taken: [] })),
+    subagent: note("subagent", () => ({ results: [], needsYou: [], isOver: true, cursor: null, taken: [] })),
     respond: note("respond", () => ({ trigger, what: "Done." })),
     escalate: note("escalate", () => ({ trigger, what: "Passed on." })),
     fire: note("fire", () => ({
