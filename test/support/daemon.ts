@@ -1,6 +1,15 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -8,6 +17,7 @@ import { fileURLToPath } from "node:url";
 import { connect } from "../../src/client/index.ts";
 import { readDaemonFile } from "../../src/config/daemon-file.ts";
 import type { Moment } from "../../src/kernel/deps.ts";
+import { COMPILED } from "./compiled.ts";
 
 const ENTRY = fileURLToPath(new URL("./daemon-entry.ts", import.meta.url));
 
@@ -35,6 +45,10 @@ export class TestHome {
     this.home = mkdtempSync(path.join(tmpdir(), "kinfold-test-"));
     this.work = mkdtempSync(path.join(tmpdir(), "kinfold-work-"));
     if (setup.yaml !== undefined) writeFileSync(path.join(this.home, "kinfold.yaml"), setup.yaml);
+    // Every home compiles sim anew otherwise, which takes longer than what most tests are about.
+    mkdirSync(path.join(this.home, "sim"), { mode: 0o700 });
+    mkdirSync(COMPILED, { recursive: true });
+    symlinkSync(COMPILED, path.join(this.home, "sim", "compile-cache"));
   }
 
   get pid(): number {
@@ -63,6 +77,7 @@ export class TestHome {
         KINFOLD_PORT: "0",
         KINFOLD_STORE: this.#setup.store ?? "sqlite",
         KINFOLD_LOG_LEVEL: process.env["KINFOLD_TEST_LOG"] ?? "error",
+        NODE_COMPILE_CACHE: COMPILED,
         ...this.#setup.env,
         ...options.env,
         ...(crashAt === undefined ? {} : { KINFOLD_TEST_CRASH: `${crashAt.moment}:${crashAt.count ?? 1}` }),

@@ -1,14 +1,17 @@
 // The sim agent gone wild: whatever it is told, it spends and spawns more of its own kind, in a loop
 // and over every route there is. `person.ts` in its folder spawns with a person's token
 // that it got hold of.
+import { enableCompileCache } from "node:module";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { PassThrough } from "node:stream";
 import { fileURLToPath } from "node:url";
+import { COMPILED } from "./compiled.ts";
 
 const SIM = fileURLToPath(new URL("../../src/drivers/sim/agent.ts", import.meta.url));
 const simDir = path.join(process.env["HOME"] ?? "", ".sim");
 process.env["KINFOLD_SIM_DIR"] = simDir;
+enableCompileCache(COMPILED);
 
 /** Each line is a model call that costs two cents, and what it makes the agent do. */
 const CALL = "usage 900 100 0.02";

@@ -5,6 +5,7 @@ import { renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { COMPILED } from "./compiled.ts";
 
 const SIM = fileURLToPath(new URL("../../src/drivers/sim/agent.ts", import.meta.url));
 const simDir = path.join(process.env["HOME"] ?? "", ".sim");
@@ -15,7 +16,7 @@ const sim = spawn(process.execPath, [SIM], {
     ...process.env,
     KINFOLD_SIM_DIR: simDir,
     KINFOLD_SIM_MODELS: "cheap-1",
-    NODE_COMPILE_CACHE: path.join(simDir, "compile-cache"),
+    NODE_COMPILE_CACHE: COMPILED,
   },
 });
 sim.on("exit", (code) => process.exit(code ?? 1));

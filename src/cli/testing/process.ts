@@ -17,7 +17,8 @@ export interface Ran {
 /** A home of its own for the real CLI, and a shared cache of compiled code so that it starts fast. */
 export class CliHome {
   readonly home = mkdtempSync(join(tmpdir(), "kinfold-cli-"));
-  readonly #compiled = mkdtempSync(join(tmpdir(), "kinfold-compiled-"));
+  readonly #own = process.env["NODE_COMPILE_CACHE"] ? null : mkdtempSync(join(tmpdir(), "kinfold-compiled-"));
+  readonly #compiled = this.#own ?? process.env["NODE_COMPILE_CACHE"];
 
   get env(): NodeJS.ProcessEnv {
     const clean = Object.entries(process.env).filter(([name]) => !name.startsWith("KINFOLD_"));
@@ -41,7 +42,7 @@ export class CliHome {
   }
 
   remove(): void {
-    for (const folder of [this.home, this.#compiled])
-      rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+    for (const folder of [this.home, this.#own])
+      if (folder !== null) rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
   }
 }
