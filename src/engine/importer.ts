@@ -12,7 +12,7 @@ const PROBE_MS = 3_000;
 const STOP_MS = 2_000;
 const RESTART_MS = 10_000;
 /** Enough for the longest line that is read, as text and as what stands in it; without it, garbage would be let lie. */
-const MEMORY = { maxYoungGenerationSizeMb: 32, maxOldGenerationSizeMb: 192 } as const;
+const MEMORY = { maxYoungGenerationSizeMb: 48, maxOldGenerationSizeMb: 224 } as const;
 
 /**
  * Keeps what agents left on disk in the store, from the day somebody asks for it. All reading is done in a

@@ -138,9 +138,13 @@ export class Desk {
   /** What has just happened is told as it comes; what is only found now is read like everything at first. */
   #take(unread: readonly Member[]): void {
     const now = Date.now();
+    const since = this.#context.progress.scan.startedAt ?? 0;
     for (const member of unread) {
+      // A look in the middle of the first reading finds most of it unread still.
+      if (this.#unread.get(member.familyKey)?.has(member)) continue;
       const writtenAt = member.found?.changedAt ?? 0;
-      if (member.readBytes === 0 && now - writtenAt > OLD_MS) this.#later(member);
+      const isOld = writtenAt < since || now - writtenAt > OLD_MS;
+      if (member.readBytes === 0 && isOld) this.#later(member);
       else this.#changed.set(member, writtenAt);
     }
     if (this.#unread.size > 0) this.#readAll();
