@@ -29,6 +29,28 @@ describe("when much has changed at once", () => {
     assert.equal((await home.sessions()).length, count);
   });
 
+  it("a look in the middle of the first reading makes no news of what was there before", async (t) => {
+    const home = await startImporting(t);
+    const count = 60;
+    for (let n = 0; n < count; n += 1) {
+      const long = new Transcript(idOf(n), { fields: { cwd: "/w/x" } }).user("Do X");
+      for (let i = 0; i < 40; i += 1) long.says("lorem ipsum ".repeat(80), null);
+      await lay(home.claude, { [fileOf(n)]: long });
+    }
+    const { events, ready } = following(t, home);
+    await ready;
+    await home.client.import({});
+    await until(async () => (await home.client.imported({})).scan.phase === "reading");
+    await home.import();
+    await until(async () => (await home.client.imported({})).scan.filesRead >= count);
+    const told = events.filter(({ type }) => type === "session.imported");
+    assert.deepEqual(new Set(told.map(({ sessionId }) => sessionId)).size, count);
+    assert.deepEqual(
+      events.filter(({ type }) => type === "entry.appended"),
+      [],
+    );
+  });
+
   it("what was written long ago and is let in now is told as a range, and not said to be at work", async (t) => {
     const home = await startImporting(t);
     const old = new Transcript(idOf(1), { fields: { cwd: "/w/x", version: "2.1.100" } }).user("Do X");
