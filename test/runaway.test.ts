@@ -12,9 +12,9 @@ const AGENT = fileURLToPath(new URL("./support/runaway-agent.ts", import.meta.ur
 const PERSON = fileURLToPath(new URL("./support/runaway-person.ts", import.meta.url));
 
 const LIMITS = {
-  depthMax: 3,
+  depthMax: 2,
   childrenMax: 2,
-  sessionsMax: 12,
+  sessionsMax: 6,
   spawnsPerMinuteMax: 25,
   spawnsMax: 40,
   turnsMax: 3,
