@@ -1,3 +1,5 @@
+import { editDistance } from "../contract/edit-distance.ts";
+
 /** For each word that is not known, a known one that it may have been meant for. */
 export function nearestWords(
   words: readonly string[],
@@ -23,7 +25,7 @@ function nearest(word: string, known: ReadonlySet<string>): string | null {
     if (Math.abs(instead.length - word.length) > most) continue;
     // Each step changes at most two letters: most words are told apart by that alone.
     if (bitsIn(letters ^ lettersOf(instead)) > 2 * most) continue;
-    const distance = distanceOf(word, instead);
+    const distance = editDistance(word, instead);
     if (distance <= most) best = { instead, distance };
   }
   return best?.instead ?? null;
@@ -39,24 +41,4 @@ function bitsIn(value: number): number {
   let bits = 0;
   for (let rest = value; rest !== 0; rest &= rest - 1) bits += 1;
   return bits;
-}
-
-/** Letters put in, left out, changed, or two exchanged. */
-function distanceOf(a: string, b: string): number {
-  let before: number[] = [];
-  let last = Array.from({ length: b.length + 1 }, (_, at) => at);
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const same = a[i - 1] === b[j - 1] ? 0 : 1;
-      let least = Math.min(row[j - 1]! + 1, last[j]! + 1, last[j - 1]! + same);
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
-        least = Math.min(least, before[j - 2]! + 1);
-      }
-      row.push(least);
-    }
-    before = last;
-    last = row;
-  }
-  return last[b.length]!;
 }

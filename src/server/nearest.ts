@@ -1,3 +1,5 @@
+import { editDistance } from "../contract/edit-distance.ts";
+
 /** The candidate that was most likely meant, or null when none is close enough to name. */
 export function nearest(word: string, candidates: readonly string[]): string | null {
   const wanted = fold(word);
@@ -13,17 +15,4 @@ export function nearest(word: string, candidates: readonly string[]): string | n
 /** Keys are the same when they differ only in case and underscores. */
 export function fold(key: string): string {
   return key.toLowerCase().replaceAll("_", "");
-}
-
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, column) => column);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const substituted = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(substituted, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
 }
