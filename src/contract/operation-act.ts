@@ -34,6 +34,16 @@ const spawning = [
 
 /** A message that opens a finished session's round needs a place. */
 const PLACES = ["limit_children", "limit_sessions"] as const;
+/** What a message to a session may meet. */
+const SENDING = [
+  ...FOUND,
+  ...PLACES,
+  "session_ended",
+  "empty_prompt",
+  "prompt_too_large",
+  "key_reused",
+  "not_available",
+] as const;
 
 /** What changes a session or waits for it. */
 export const ACT = {
@@ -73,15 +83,7 @@ export const ACT = {
     summary: "Send a prompt to a session; it is taken when the session is idle.",
     input: PromptInput,
     output: PromptOutput,
-    refusals: [
-      ...FOUND,
-      ...PLACES,
-      "session_ended",
-      "empty_prompt",
-      "prompt_too_large",
-      "key_reused",
-      "not_available",
-    ],
+    refusals: SENDING,
     http: { method: "POST", path: "/api/sessions/:id/prompt" },
     sessions: false,
   },
@@ -113,17 +115,7 @@ export const ACT = {
     summary: "Send a message to a child: into its running turn where its agent can, else after it.",
     input: TellInput,
     output: TellOutput,
-    refusals: [
-      ...FOUND,
-      ...PLACES,
-      "session_ended",
-      "empty_prompt",
-      "prompt_too_large",
-      "key_reused",
-      "not_a_child",
-      "waits_on_trigger",
-      "not_available",
-    ],
+    refusals: [...SENDING, "not_a_child", "waits_on_trigger"],
     http: { method: "POST", path: "/api/sessions/:id/tell" },
     mcp: "tell_child",
     cli: "tell",

@@ -3,7 +3,7 @@ import { it } from "node:test";
 import { uuidv7 } from "uuidv7";
 import type { Receipt } from "../contract/index.ts";
 import type { NewEntry, SessionRecord, Store } from "./port.ts";
-import { aChild, aLease, aMessage, aSession, aTurn } from "./sample.spec.ts";
+import { aChild, aLease, aMessage, aSession, aTrigger, aTurn } from "./sample.spec.ts";
 
 type Fresh = () => Promise<Store>;
 
@@ -424,26 +424,7 @@ function otherRules(fresh: Fresh): void {
   it("a trigger is closed once; the loser is told", async () => {
     const store = await fresh();
     const root = await treeOf(store);
-    const trigger = {
-      id: uuidv7(),
-      sessionId: root.id,
-      toId: null,
-      toPerson: true,
-      type: "ask_user_question",
-      payload: { question: "?" },
-      status: "open" as const,
-      round: 1,
-      personAt: null,
-      defaultAt: null,
-      default: null,
-      originalId: null,
-      context: null,
-      answer: null,
-      seenAt: null,
-      fence: null,
-      createdAt: 1,
-      closedAt: null,
-    };
+    const trigger = aTrigger(root.id, { payload: { question: "?" } });
     await store.write(root.id, (tx) => tx.triggers.add(trigger));
     assert.equal(await store.read.triggers.openCount(root.id), 1);
     const close = (status: "answered" | "withdrawn") =>

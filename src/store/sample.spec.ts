@@ -1,6 +1,15 @@
 import { uuidv7 } from "uuidv7";
 import { shortId, type CallbackConfig, type Effective } from "../contract/index.ts";
-import type { LeaseRecord, MessageRecord, NewEvent, NewMessage, SessionRecord, TurnRecord } from "./port.ts";
+import { unstarted } from "../kernel/unstarted.ts";
+import type {
+  LeaseRecord,
+  MessageRecord,
+  NewEvent,
+  NewMessage,
+  SessionRecord,
+  TriggerRecord,
+  TurnRecord,
+} from "./port.ts";
 
 const EFFECTIVE: Effective = {
   agent: "sim",
@@ -29,15 +38,13 @@ const CALLBACK: CallbackConfig = {
 export function aSession(fields: Partial<SessionRecord> = {}): SessionRecord {
   const id = fields.id ?? uuidv7();
   return {
+    ...unstarted(),
     id,
     rootId: fields.rootId ?? id,
     parentId: null,
     shortId: shortId(id),
     name: null,
     depth: 0,
-    detachedAt: null,
-    spawnTurnId: null,
-    spawnEntryIndex: null,
     spawnConfig: { asked: true },
     effective: EFFECTIVE,
     title: null,
@@ -54,34 +61,14 @@ export function aSession(fields: Partial<SessionRecord> = {}): SessionRecord {
     round: 1,
     roundOpen: true,
     roundOpenedAt: 1,
-    roundClosedAt: null,
-    outcome: null,
-    outcomeReason: null,
-    held: null,
-    backgroundUntil: null,
-    parked: null,
-    pausedMs: 0,
     evidence: { state: "idle", reason: "made by a test", confidence: "certain", at: 1 },
-    agentSessionId: null,
-    fence: 0,
-    messageCount: 0,
-    toolUseCount: 0,
-    usage: { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null },
-    entryCount: 0,
-    positionCount: 0,
-    turnCount: 0,
     seen: true,
     createdAt: 1_790_000_000_000,
     updatedAt: 1_790_000_000_000,
     lastActivityAt: 1_790_000_000_000,
-    endedAt: null,
-    endReason: null,
-    endBy: null,
-    endNote: null,
     key: null,
     keyCaller: null,
     keyHash: null,
-    replyLostAt: null,
     ...fields,
   };
 }
@@ -170,4 +157,31 @@ export function aLease(sessionId: string, fields: Partial<LeaseRecord> = {}): Om
 
 export function anEvent(sessionId: string, fields: Partial<NewEvent> = {}): NewEvent {
   return { sessionId, type: "notice", text: null, data: {}, at: 1_790_000_000_000, ...fields };
+}
+
+export function aTrigger(
+  sessionId: string,
+  fields: Partial<TriggerRecord> = {},
+): Omit<TriggerRecord, "rootId"> {
+  return {
+    id: uuidv7(),
+    sessionId,
+    toId: null,
+    toPerson: true,
+    type: "ask_user_question",
+    payload: {},
+    status: "open",
+    round: 1,
+    personAt: null,
+    defaultAt: null,
+    default: null,
+    originalId: null,
+    context: null,
+    answer: null,
+    seenAt: null,
+    fence: null,
+    createdAt: 1,
+    closedAt: null,
+    ...fields,
+  };
 }

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { uuidv7 } from "uuidv7";
 import type { EntryBody } from "../contract/index.ts";
 import { sampleSecrets } from "../domain/sample-secret.spec.ts";
-import type { MessageRecord, Store, TriggerRecord, Tx } from "./port.ts";
-import { aChild, aLease, aMessage, anEvent, aSession, aTurn } from "./sample.spec.ts";
+import type { MessageRecord, Store, Tx } from "./port.ts";
+import { aChild, aLease, aMessage, anEvent, aSession, aTrigger, aTurn } from "./sample.spec.ts";
 
 const { secret, text } = sampleSecrets(21).find((each) => each.kind === "github classic token")!;
 const MARK = "[redacted: github token]";
@@ -180,27 +179,3 @@ const NOTHING_DONE = {
   usage: { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null },
   stopReason: null,
 };
-
-function aTrigger(sessionId: string, fields: Partial<TriggerRecord> = {}): Omit<TriggerRecord, "rootId"> {
-  return {
-    id: uuidv7(),
-    sessionId,
-    toId: null,
-    toPerson: true,
-    type: "ask_user_question",
-    payload: {},
-    status: "open",
-    round: 1,
-    personAt: null,
-    defaultAt: null,
-    default: null,
-    originalId: null,
-    context: null,
-    answer: null,
-    seenAt: null,
-    fence: null,
-    createdAt: 1,
-    closedAt: null,
-    ...fields,
-  };
-}

@@ -10,15 +10,19 @@ import { following, folder, startImporting, until } from "./home.spec.ts";
 const idOf = (n: number): string => `${n.toString(16).padStart(8, "0")}-1111-4222-8333-944445555666`;
 const fileOf = (n: number): string => `-w-x/${idOf(n)}.jsonl`;
 
+async function layMany(root: string, { count, lines }: { count: number; lines: number }): Promise<void> {
+  for (let n = 0; n < count; n += 1) {
+    const long = new Transcript(idOf(n), { fields: { cwd: "/w/x" } }).user("Do X");
+    for (let i = 0; i < lines; i += 1) long.says("lorem ipsum ".repeat(80), null);
+    await lay(root, { [fileOf(n)]: long });
+  }
+}
+
 describe("when much has changed at once", () => {
   it("few files are open at a time, however many sessions are let in again", async (t) => {
     const home = await startImporting(t);
     const count = 80;
-    for (let n = 0; n < count; n += 1) {
-      const long = new Transcript(idOf(n), { fields: { cwd: "/w/x" } }).user("Do X");
-      for (let i = 0; i < 60; i += 1) long.says("lorem ipsum ".repeat(80), null);
-      await lay(home.claude, { [fileOf(n)]: long });
-    }
+    await layMany(home.claude, { count, lines: 60 });
     await home.import({ exclude: ["/w/x"] });
     let openMax = 0;
     const looking = setInterval(() => (openMax = Math.max(openMax, openBelow("/-w-x/"))), 5);
@@ -32,11 +36,7 @@ describe("when much has changed at once", () => {
   it("a look in the middle of the first reading makes no news of what was there before", async (t) => {
     const home = await startImporting(t);
     const count = 60;
-    for (let n = 0; n < count; n += 1) {
-      const long = new Transcript(idOf(n), { fields: { cwd: "/w/x" } }).user("Do X");
-      for (let i = 0; i < 40; i += 1) long.says("lorem ipsum ".repeat(80), null);
-      await lay(home.claude, { [fileOf(n)]: long });
-    }
+    await layMany(home.claude, { count, lines: 40 });
     const { events, ready } = following(t, home);
     await ready;
     await home.client.import({});
