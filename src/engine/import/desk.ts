@@ -1,3 +1,4 @@
+import { setTimeout as rest } from "node:timers/promises";
 import path from "node:path";
 import { isFollowed, isOpen, type Member } from "./catalog.ts";
 import type { Context } from "./context.ts";
@@ -346,8 +347,4 @@ export class Desk {
       return false;
     }
   }
-}
-
-function rest(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

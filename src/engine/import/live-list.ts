@@ -1,4 +1,5 @@
 import { stat } from "node:fs/promises";
+import { setTimeout as rest } from "node:timers/promises";
 import type { LiveSession, ProcessProbe } from "../../history/port.ts";
 import type { Knowledge, Member } from "./catalog.ts";
 import { type Context, GROWN_MS, type Reading, seenWorking } from "./context.ts";
@@ -181,8 +182,4 @@ function unlistedWriter(
 
 function isAmong(listed: readonly LiveSession[], rootId: string): boolean {
   return listed.some(({ id, alive }) => id === rootId && alive !== false);
-}
-
-function rest(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }
