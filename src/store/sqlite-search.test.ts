@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { setImmediate as breath } from "node:timers/promises";
+import { setImmediate as breath, setTimeout as rest } from "node:timers/promises";
 import { uuidv7 } from "uuidv7";
 import { silentLog } from "../log.ts";
 import { entries } from "./entry.ts";
@@ -148,6 +148,48 @@ describe("searches of the embedded store", () => {
     });
     assert.equal((await find("xylophone")).total, 0);
   });
+});
+
+describe("the parts of the index", () => {
+  it("are left alone while somebody writes, become one when nobody does, and hold all they held", async () => {
+    const store = await open();
+    const session = aSession();
+    await store.write(session.id, (tx) => tx.sessions.add(session));
+    const entry = { turnId: null, author: "agent", kind: "text", isSubagent: false } as const;
+    for (let n = 0; n < 7; n++) {
+      const body = { text: `heron number${n}` };
+      await store.write(session.id, (tx) =>
+        tx.entries.append(session.id, [{ ...entry, at: Date.now(), body }]),
+      );
+    }
+    assert.equal(parts(), 7);
+    for (const since = performance.now(); performance.now() - since < 3_000; await rest(100)) {
+      await store.write(session.id, (tx) => tx.sessions.patch(session.id, { title: "still at work" }));
+    }
+    assert.equal(parts(), 7);
+    for (let n = 0; parts() > 1 && n < 400; n++) await rest(50);
+    assert.equal(parts(), 1);
+    assert.equal(mergedFrom(), 4, "as it was before");
+    assert.equal((await store.search(asked("heron"))).total, 7);
+    for (let n = 0; n < 7; n++) assert.equal((await store.search(asked(`number${n}`))).total, 1);
+  });
+
+  function parts(): number {
+    return number("SELECT count(DISTINCT segid) FROM entry_index_idx");
+  }
+
+  function mergedFrom(): number {
+    return number("SELECT v FROM entry_index_config WHERE k = 'usermerge'");
+  }
+
+  function number(statement: string): number {
+    const db = new DatabaseSync(database, { readOnly: true });
+    try {
+      return Object.values(db.prepare(statement).get()!)[0] as number;
+    } finally {
+      db.close();
+    }
+  }
 });
 
 describe("entries that were written without the index", () => {

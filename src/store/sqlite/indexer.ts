@@ -3,6 +3,7 @@ import { entries } from "../entry.ts";
 import { indexedWords } from "../entry-index.ts";
 import { sql, type Query } from "../sql.ts";
 import { addToIndex, docsFor } from "./entry-index.ts";
+import type { Traffic } from "./traffic.ts";
 
 /** A slice should take this long; how many entries that are is learned from slice to slice. */
 const SLICE_MS = 4;
@@ -10,35 +11,26 @@ const SLICE_MAX = 64;
 /** Between slices, while others write; and while nobody does. */
 const PAUSE_MS = 50;
 const PAUSE_ALONE_MS = 1;
-/** Each write adds a part to the index. From this many on they are merged, for so long at a time. */
-const PARTS_MIN = 8;
-const MERGE_MS = 2;
-const PAGES = 16;
-
-type Plain = <T>(work: (q: Query) => Promise<T>) => Promise<T>;
 
 /**
- * Tends the index through the lane, in slices: entries that were written without it (from disk, or before
- * there was one), newest first, and the merging of its parts, which FTS5 would otherwise do in the middle
- * of somebody's write.
+ * Indexes entries that were written without it (from disk, or before there was one) through the lane, newest first,
+ * in slices.
  */
 export class Indexer {
-  readonly #plain: Plain;
+  readonly #traffic: Traffic;
+  readonly #grown: () => void;
+  readonly #haveOthersWritten: () => boolean;
   readonly #log: Log;
   #timer: NodeJS.Timeout | null = null;
   #working: Promise<void> = Promise.resolve();
-  #commits = 0;
-  /** How many there were after the last thing done here. */
-  #ownCommits = 0;
   #isAlone = false;
-  #isGrown = false;
-  #isMerging = false;
-  #parts = 0;
   #slice = 8;
   #isClosed = false;
 
-  constructor(plain: Plain, log: Log) {
-    this.#plain = plain;
+  constructor(traffic: Traffic, { grown, log }: { grown: () => void; log: Log }) {
+    this.#traffic = traffic;
+    this.#grown = grown;
+    this.#haveOthersWritten = traffic.watch();
     this.#log = log;
   }
 
@@ -52,21 +44,6 @@ export class Indexer {
     this.#timer.unref();
   }
 
-  /** Something was added to the index. */
-  grown(): void {
-    this.#isGrown = true;
-  }
-
-  committed(): void {
-    this.#commits += 1;
-    if (!this.#isGrown) return;
-    this.#isGrown = false;
-    this.#parts += 1;
-    if (this.#parts < PARTS_MIN || this.#isMerging || this.#isClosed) return;
-    this.#isMerging = true;
-    this.#work(() => this.#merge());
-  }
-
   async close(): Promise<void> {
     this.#isClosed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
@@ -75,53 +52,27 @@ export class Indexer {
 
   #work(step: () => Promise<void>): void {
     this.#working = this.#working.then(step).catch((error: unknown) => {
-      // The next start, or the next write, takes it up again.
+      // The next start takes it up again.
       if (!this.#isClosed) this.#log.warn({ error: String(error) }, "the search index could not be tended");
     });
-  }
-
-  async #merge(): Promise<void> {
-    this.#parts = 0;
-    try {
-      while (!this.#isClosed && (await this.#plain(mergeSome))) await pause();
-      this.#ownCommits = this.#commits;
-    } finally {
-      this.#isMerging = false;
-    }
   }
 
   async #index(): Promise<void> {
     this.#timer = null;
     if (this.#isClosed) return;
-    this.#isAlone = this.#commits === this.#ownCommits;
+    this.#isAlone = !this.#haveOthersWritten();
     let tookMs = 0;
-    const indexed = await this.#plain(async (q) => {
+    const indexed = await this.#traffic.own(async (q) => {
       const from = performance.now();
       const some = await indexSome(q, this.#slice);
+      if (some > 0) this.#grown();
       tookMs = performance.now() - from;
       return some;
     });
     if (indexed === 0) return;
     this.#slice = tookMs > SLICE_MS ? Math.max(1, this.#slice >> 1) : Math.min(SLICE_MAX, this.#slice + 1);
-    this.grown();
-    this.#ownCommits = this.#commits;
     this.start();
   }
-}
-
-/** False when there is nothing left to merge. */
-async function mergeSome(q: Query): Promise<boolean> {
-  const until = performance.now() + MERGE_MS;
-  do {
-    const before = await changes(q);
-    await q.run(sql`INSERT INTO entry_index (entry_index, rank) VALUES ('merge', ${PAGES})`);
-    if ((await changes(q)) - before < 2) return false;
-  } while (performance.now() < until);
-  return true;
-}
-
-async function changes(q: Query): Promise<number> {
-  return (await q.get(sql`SELECT total_changes()`))?.[0] as number;
 }
 
 /** How many were indexed. */
@@ -148,8 +99,4 @@ async function indexSome(q: Query, limit: number): Promise<number> {
     await addToIndex(q, doc, indexedWords(record, { agent, scope }));
   }
   return rows.length;
-}
-
-function pause(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

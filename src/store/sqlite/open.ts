@@ -16,14 +16,13 @@ import { backUp } from "./backup.ts";
 import { nodesOver } from "./claim.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import { Connection } from "./connection.ts";
-import { sqliteEntryIndex } from "./entry-index.ts";
 import { lastXid, markClean, openEpoch, type Opening } from "./epoch.ts";
 import { codeOf, CORRUPT, FULL, NOTADB } from "./failure.ts";
-import { Indexer } from "./indexer.ts";
 import { Lane, type Write } from "./lane.ts";
 import { takeLock, type Lock } from "./lock.ts";
 import { migrate } from "./migrate.ts";
 import { Searches } from "./search.ts";
+import { tendedIndex } from "./tended-index.ts";
 
 export interface SqliteOptions {
   readonly path: string;
@@ -114,7 +113,7 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
     afterCommit(writes) {
       xids.committed = xids.issued;
       checkpointer.grown();
-      indexer.committed();
+      tended.committed(writes.length);
       announce(listeners, writes);
     },
   });
@@ -125,9 +124,7 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
   };
   const checkpointer = new Checkpointer(path, { log, hold });
   const plain = <T>(work: (q: GuardedQuery) => Promise<T>) => lane.run(plainWrite(writer, work));
-  const indexer = new Indexer(plain, log);
-  const index = sqliteEntryIndex(() => indexer.grown());
-  indexer.start();
+  const tended = tendedIndex(plain, log);
   let closing: Promise<void> | null = null;
   return {
     kind: "sqlite",
@@ -137,9 +134,9 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
     read: readsOver(reader),
     feed: eventReads(reader, async () => ({ xmin: xids.committed + 1 })),
     nodes: nodesOver({ node, boot, reader, plain }),
-    imports: importsOver({ node, reader, plain, listeners, told: () => indexer.start() }),
+    imports: importsOver({ node, reader, plain, listeners, told: () => tended.behind() }),
     write: (rootId, work) =>
-      lane.run(treeWrite({ rootId, writer, index, nextXid: () => ++xids.issued }, work)),
+      lane.run(treeWrite({ rootId, writer, index: tended.index, nextXid: () => ++xids.issued }, work)),
     search: (search) => searches.run(search),
     addToken: (token) => plain((q) => tokenWrites(q).add(token)),
     revokeToken: (hash, at) => plain((q) => tokenWrites(q).revoke(hash, at)),
@@ -153,9 +150,9 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
   };
 
   async function close(): Promise<void> {
-    const tended = indexer.close();
+    const untended = tended.close();
     await lane.close();
-    await tended;
+    await untended;
     await searches.close();
     await checkpointer.close();
     reader.db.close();
