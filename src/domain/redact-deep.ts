@@ -104,14 +104,17 @@ const PAIR_VALUE = /^(?:value|val|v|stringValue|plaintext|raw)$/;
 
 function record(value: Record<string, unknown>, name: string | null): Record<string, unknown> {
   const keys = Object.keys(value);
-  let isChanged = false;
-  const shown = keys.map((key): [string, unknown] => {
+  // Most hold none, and are not copied to find that out.
+  let shown: [string, unknown][] | null = null;
+  for (const [i, key] of keys.entries()) {
     const after = deep(value[key], PAIR_VALUE.test(key) ? (pairName(value) ?? name ?? key) : key);
     const shownKey = PLAIN_KEY.test(key) ? key : redact(key);
-    isChanged ||= after !== value[key] || shownKey !== key;
-    return [shownKey, after];
-  });
-  return isChanged ? Object.fromEntries(apart(shown)) : value;
+    if (after !== value[key] || shownKey !== key) {
+      shown ??= keys.slice(0, i).map((each) => [each, value[each]]);
+    }
+    shown?.push([shownKey, after]);
+  }
+  return shown === null ? value : Object.fromEntries(apart(shown));
 }
 
 function pairName(value: Record<string, unknown>): string | null {

@@ -2,9 +2,20 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { excerpt } from "./excerpt.ts";
-import { redact } from "./redact.ts";
+import { GIVEN_AWAY, redact } from "./redact.ts";
 import { sampleInnocents, sampleSecrets, vendorKeys } from "./sample-secret.spec.ts";
 import { INNOCENT, SPELLINGS } from "./sample-spelling.spec.ts";
+import { LEADS } from "./secret-command.ts";
+import { HINT } from "./secret-field.ts";
+
+it("a text is looked through for names wherever it has a word that one could have", () => {
+  const words = `${HINT.source}|${LEADS.source}`.replace("sig(?:nature)?=", "sig=|signature=").split("|");
+  assert.equal(words.length, 22);
+  for (const word of words) {
+    for (const text of [word, word.toUpperCase(), `a ${word}`, `${word} b`]) assert.match(text, GIVEN_AWAY);
+    assert.doesNotMatch(word.slice(0, 2), GIVEN_AWAY);
+  }
+});
 
 it("a key's first letters in the middle of a word are the name of a file", () => {
   for (const word of [

@@ -12,7 +12,7 @@ import {
 } from "./secret-separator.ts";
 import type { Secret, Spans, Tail } from "./secret-shape.ts";
 
-const HINT = /pass|pwd|secret|token|key|cred|auth|cookie|mnemonic|jwt|_pw|_pat|sig(?:nature)?=/gi;
+export const HINT = /pass|pwd|secret|token|key|cred|auth|cookie|mnemonic|jwt|_pw|_pat|sig(?:nature)?=/gi;
 /** How far around a hint its name is looked for. */
 const NAME_MAX = 64;
 

@@ -29,9 +29,24 @@ const KEY_OPENS =
 const KEY_HARMLESS =
   /^(?:public|publishable|primary|foreign|cache|sort|partition|index|hot|arrow|group|object|row|map|unique|composite|lookup|registry|idempotency|dedup|dedupe|known|host|translation|i18n|locale|config|setting|storage|query|react|list|item|data|json|shortcut|modifier|any|press|enter|escape|delete|up|down|left|right|s3|file|path|bucket|feature|flag|env|ref|tree|event|message|trigger|callback|delivery|caller|hash|topic|routing|record|shard|hkey)$/;
 
+/** What short names say: the same few come again with every entry. */
+const known = new Map<string, Named | null>();
+const KNOWN_MAX = 2_000;
+const KNOWN_NAME_MAX = 24;
+
 /** What the name of a field, variable, flag or header says; null for a name that says nothing. */
 export function nameSays(name: string): Named | null {
   if (name.length > NAME_MAX) return null;
+  if (name.length > KNOWN_NAME_MAX) return meaningOf(name);
+  let says = known.get(name);
+  if (says !== undefined) return says;
+  says = meaningOf(name);
+  if (known.size >= KNOWN_MAX) known.clear();
+  known.set(name, says);
+  return says;
+}
+
+function meaningOf(name: string): Named | null {
   const isLoud = name === name.toUpperCase();
   const words = (name.match(WORDS) ?? []).map((word) => word.toLowerCase());
   const last = words.at(-1);
