@@ -9,10 +9,10 @@ const ROWS_MAX = 32;
 export const DOCS_PER_SECOND = 256;
 
 /** An entry and its row of the index are one write; `grown` is told, so that the index is tended later. */
-export function sqliteEntryIndex(grown: () => void): EntryIndex {
+export function sqliteEntryIndex(grown: () => void, full: FullSeconds): EntryIndex {
   return {
     async insert(q, records, session) {
-      const docs = await docsFor(q, records);
+      const docs = await docsFor(q, records, full);
       for (let at = 0; at < records.length; at += ROWS_MAX) {
         const rows = records.slice(at, at + ROWS_MAX).map((record, i) => ({ ...record, doc: docs[at + i]! }));
         await q.run(entriesWithDoc.insert(rows));
@@ -34,20 +34,50 @@ export function firstDocOf(at: number): number {
   return Math.max(0, Math.floor(at / 1_000)) * DOCS_PER_SECOND;
 }
 
+/**
+ * Seconds that have no number left, each with a later one to try. What a write that failed has taken is free again and
+ * is left out: numbers have gaps anyway.
+ */
+export class FullSeconds {
+  readonly #next = new Map<number, number>();
+
+  /** The first from this one on that is not known to be full. */
+  after(first: number): number {
+    let free = first;
+    for (let next = this.#next.get(free); next !== undefined; next = this.#next.get(free)) free = next;
+    for (let each = first; each !== free;) {
+      const next = this.#next.get(each) ?? free;
+      this.#next.set(each, free);
+      each = next;
+    }
+    return free;
+  }
+
+  add(first: number): void {
+    if (this.#next.size >= FULL_MAX) this.#next.clear();
+    this.#next.set(first, first + DOCS_PER_SECOND);
+  }
+}
+
+const FULL_MAX = 20_000;
+
 /** A free number for each, in the order of time; it is found under the lane's lock. */
-export async function docsFor(q: Query, records: readonly Pick<EntryRecord, "at">[]): Promise<number[]> {
+export async function docsFor(
+  q: Query,
+  records: readonly Pick<EntryRecord, "at">[],
+  full: FullSeconds,
+): Promise<number[]> {
   const last = new Map<number, number>();
   const docs: number[] = [];
   for (const { at } of records) {
-    let first = firstDocOf(at);
-    for (;;) {
+    for (let first = full.after(firstDocOf(at)); ; first = full.after(first)) {
       const before = last.get(first) ?? (await lastDocFrom(q, first));
       if (before < first + DOCS_PER_SECOND - 1) {
         last.set(first, before + 1);
         docs.push(before + 1);
         break;
       }
-      first += DOCS_PER_SECOND;
+      full.add(first);
     }
   }
   return docs;

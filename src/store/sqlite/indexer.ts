@@ -2,7 +2,7 @@ import type { Log } from "../../log.ts";
 import { entries } from "../entry.ts";
 import { indexedWords } from "../entry-index.ts";
 import { sql, type Query } from "../sql.ts";
-import { addToIndex, docsFor } from "./entry-index.ts";
+import { addToIndex, docsFor, type FullSeconds } from "./entry-index.ts";
 import type { Traffic } from "./traffic.ts";
 
 /** A slice should take this long; how many entries that are is learned from slice to slice. */
@@ -13,12 +13,13 @@ const PAUSE_MS = 50;
 const PAUSE_ALONE_MS = 1;
 
 /**
- * Indexes entries that were written without it (from disk, or before there was one) through the lane, newest first,
- * in slices.
+ * Indexes entries that were written without it (from disk, or before there was one) through the lane, the newest
+ * day's first, in slices.
  */
 export class Indexer {
   readonly #traffic: Traffic;
   readonly #grown: () => void;
+  readonly #full: FullSeconds;
   readonly #haveOthersWritten: () => boolean;
   readonly #log: Log;
   #timer: NodeJS.Timeout | null = null;
@@ -27,9 +28,10 @@ export class Indexer {
   #slice = 8;
   #isClosed = false;
 
-  constructor(traffic: Traffic, { grown, log }: { grown: () => void; log: Log }) {
+  constructor(traffic: Traffic, { grown, full, log }: { grown: () => void; full: FullSeconds; log: Log }) {
     this.#traffic = traffic;
     this.#grown = grown;
+    this.#full = full;
     this.#haveOthersWritten = traffic.watch();
     this.#log = log;
   }
@@ -64,7 +66,7 @@ export class Indexer {
     let tookMs = 0;
     const indexed = await this.#traffic.own(async (q) => {
       const from = performance.now();
-      const some = await indexSome(q, this.#slice);
+      const some = await indexSome(q, this.#slice, this.#full);
       if (some > 0) this.#grown();
       tookMs = performance.now() - from;
       return some;
@@ -76,11 +78,10 @@ export class Indexer {
 }
 
 /** How many were indexed. */
-async function indexSome(q: Query, limit: number): Promise<number> {
+async function indexSome(q: Query, limit: number, full: FullSeconds): Promise<number> {
   const rows = await q.all(sql`SELECT s.agent, s.scope, ${entries.columnsOf("e")}
     FROM entries e JOIN sessions s ON s.id = e.session_id
-    WHERE e.doc IS NULL ORDER BY e.at DESC LIMIT ${limit}`);
-  // Within one write the index wants its numbers in ascending order.
+    WHERE e.doc IS NULL ORDER BY e.at / 86400000 DESC, e.rowid LIMIT ${limit}`);
   const found = rows
     .map((row) => ({
       agent: row[0] as string,
@@ -91,9 +92,11 @@ async function indexSome(q: Query, limit: number): Promise<number> {
   const docs = await docsFor(
     q,
     found.map(({ record }) => record),
+    full,
   );
-  for (const [i, { record, agent, scope }] of found.entries()) {
-    const doc = docs[i]!;
+  // Within one write the index wants its numbers in ascending order.
+  const numbered = found.map((each, i) => ({ ...each, doc: docs[i]! })).toSorted((a, b) => a.doc - b.doc);
+  for (const { record, agent, scope, doc } of numbered) {
     await q.run(sql`UPDATE entries SET doc = ${doc}
       WHERE session_id = ${record.sessionId} AND idx = ${record.index}`);
     await addToIndex(q, doc, indexedWords(record, { agent, scope }));

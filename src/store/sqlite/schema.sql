@@ -36,7 +36,7 @@ CREATE UNIQUE INDEX entries_doc ON entries (doc) WHERE doc IS NOT NULL;
 
 CREATE INDEX entries_root ON entries (root_id);
 
-CREATE INDEX entries_unindexed ON entries (at) WHERE doc IS NULL;
+CREATE INDEX entries_unindexed ON entries (at / 86400000 DESC) WHERE doc IS NULL;
 
 CREATE VIRTUAL TABLE entry_index USING fts5 (words, content = '', contentless_delete = 1, tokenize = 'ascii');
 

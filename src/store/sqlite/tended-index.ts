@@ -1,6 +1,6 @@
 import type { Log } from "../../log.ts";
 import type { EntryIndex } from "../entry-index.ts";
-import { sqliteEntryIndex } from "./entry-index.ts";
+import { FullSeconds, sqliteEntryIndex } from "./entry-index.ts";
 import { IndexParts } from "./index-parts.ts";
 import { Indexer } from "./indexer.ts";
 import { type Plain, Traffic } from "./traffic.ts";
@@ -19,11 +19,12 @@ export function tendedIndex(plain: Plain, log: Log): TendedIndex {
   const traffic = new Traffic(plain);
   const parts = new IndexParts(traffic, log);
   const grown = (): void => parts.grown();
-  const indexer = new Indexer(traffic, { grown, log });
+  const full = new FullSeconds();
+  const indexer = new Indexer(traffic, { grown, full, log });
   // There may be some that a daemon left which was killed meanwhile.
   indexer.start();
   return {
-    index: sqliteEntryIndex(grown),
+    index: sqliteEntryIndex(grown, full),
     behind: () => indexer.start(),
     committed(writes) {
       traffic.committed(writes);
