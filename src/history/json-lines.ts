@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import { type ByteFile, type OpenBytes, openBytes, readFully } from "./byte-file.ts";
+import { HeldLine } from "./held-line.ts";
 import type { BadLine } from "./port.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -31,6 +32,8 @@ export type BackRow = Row | { readonly bad: true; readonly offset: number };
 
 export interface RowChunk {
   readonly reset: boolean;
+  /** There is no more, now. */
+  readonly isLast: boolean;
   readonly rows: readonly Row[];
   readonly bad: readonly BadLine[];
   readonly badCount: number;
@@ -112,15 +115,30 @@ async function* chunks(
   const buffer = Buffer.allocUnsafe(Math.max(options.chunkBytes, 1));
   let reset = options.reset;
   let isFirst = true;
-  for (;;) {
-    options.signal?.throwIfAborted();
-    const count = await file.read(buffer, scan.readTo);
-    if (count > 0) scan.take(buffer.subarray(0, count));
-    else scan.takeTorn();
-    if (isFirst || count === 0 || scan.hasNews) yield { reset, ...scan.give() };
-    if (count === 0) return;
-    [reset, isFirst] = [false, false];
+  let reading = readNext(file, buffer, scan);
+  try {
+    for (;;) {
+      options.signal?.throwIfAborted();
+      const [read] = await reading;
+      if (read.status === "rejected") throw read.reason;
+      const count = read.value;
+      if (count > 0) scan.take(buffer.subarray(0, count));
+      else scan.takeTorn();
+      const isLast = count === 0;
+      // Nothing that was taken lies in the buffer: the next chunk comes into it while this one is worked on.
+      if (!isLast) reading = readNext(file, buffer, scan);
+      if (isFirst || isLast || scan.hasNews) yield { reset, isLast, ...scan.give() };
+      if (isLast) return;
+      [reset, isFirst] = [false, false];
+    }
+  } finally {
+    await reading;
   }
+}
+
+/** Never rejects: that it failed is looked at later, when it is this chunk's turn. */
+function readNext(file: ByteFile, buffer: Buffer, scan: LineScan): Promise<[PromiseSettledResult<number>]> {
+  return Promise.allSettled([file.read(buffer, scan.readTo)]);
 }
 
 /** Turns bytes into rows; holds at most one line that is not yet whole. */
@@ -129,26 +147,25 @@ class LineScan {
   readonly #bad: BadLine[] = [];
   readonly #identity: string;
   readonly #lineBytesMax: number;
+  readonly #held: HeldLine;
   #badCount = 0;
   #offset: number;
   #line: number;
   #skipping: boolean;
-  /** Grows in place and is given back at once: a long line must not be there twice, nor lie as garbage. */
-  #held: ArrayBuffer | null = null;
-  #heldBytes = 0;
   /** The last bytes before `#offset`. */
   tail: Buffer = Buffer.alloc(0);
 
   constructor(identity: string, from: LinePosition | null, lineBytesMax: number) {
     this.#identity = identity;
     this.#lineBytesMax = lineBytesMax;
+    this.#held = new HeldLine(lineBytesMax);
     this.#offset = from?.offset ?? 0;
     this.#line = from?.line ?? 0;
     this.#skipping = from?.skipping ?? false;
   }
 
   get readTo(): number {
-    return this.#offset + this.#heldBytes;
+    return this.#offset + this.#held.length;
   }
 
   get hasNews(): boolean {
@@ -158,12 +175,12 @@ class LineScan {
   take(bytes: Buffer): void {
     let start = 0;
     for (let end = bytes.indexOf(10, start); end >= 0; end = bytes.indexOf(10, start)) {
-      if (start === 0) this.tail = lastOf(this.tail, this.#heldLine());
-      const lengthBytes = this.#heldBytes + end + 1 - start;
+      if (start === 0) this.tail = lastOf(this.tail, this.#held.bytes);
+      const lengthBytes = this.#held.length + end + 1 - start;
       this.#endLine(bytes.subarray(start, end));
       this.#offset += lengthBytes;
       this.#line += 1;
-      this.#drop();
+      this.#held.drop();
       start = end + 1;
     }
     if (start > 0) this.tail = lastOf(this.tail, bytes.subarray(0, start));
@@ -172,17 +189,17 @@ class LineScan {
 
   /** What stands after the last newline is taken only when it is whole. */
   takeTorn(): void {
-    if (this.#heldBytes === 0) return;
-    const bytes = this.#heldLine();
+    if (this.#held.length === 0) return;
+    const bytes = this.#held.bytes;
     const value = parsed(trimmed(bytes, this.#offset));
     if (typeof value === "string") return;
     this.#rows.push({ value, line: this.#line + 1, offset: this.#offset });
     this.tail = lastOf(this.tail, bytes);
     this.#offset += bytes.length;
-    this.#drop();
+    this.#held.drop();
   }
 
-  give(): Omit<RowChunk, "reset"> {
+  give(): Omit<RowChunk, "reset" | "isLast"> {
     const position: LinePosition = {
       identity: this.#identity,
       offset: this.#offset,
@@ -207,12 +224,12 @@ class LineScan {
       this.#skipping = false;
       return;
     }
-    if (this.#heldBytes + end.length > this.#lineBytesMax) {
+    if (this.#held.length + end.length > this.#lineBytesMax) {
       this.#refuse(this.#tooLong());
       return;
     }
-    if (this.#heldBytes > 0) this.#keep(end);
-    const line = trimmed(this.#heldBytes > 0 ? this.#heldLine() : end, this.#offset);
+    if (this.#held.length > 0) this.#held.add(end);
+    const line = trimmed(this.#held.length > 0 ? this.#held.bytes : end, this.#offset);
     if (line.length === 0) return;
     const value = parsed(line);
     if (typeof value === "string") this.#refuse(value);
@@ -220,36 +237,19 @@ class LineScan {
   }
 
   #hold(bytes: Buffer): void {
-    if (!this.#skipping && this.#heldBytes + bytes.length > this.#lineBytesMax) {
+    if (!this.#skipping && this.#held.length + bytes.length > this.#lineBytesMax) {
       this.#refuse(this.#tooLong());
       this.#skipping = true;
-      this.tail = lastOf(this.tail, this.#heldLine());
-      this.#offset += this.#heldBytes;
-      this.#drop();
+      this.tail = lastOf(this.tail, this.#held.bytes);
+      this.#offset += this.#held.length;
+      this.#held.drop();
     }
     if (this.#skipping) {
       this.tail = lastOf(this.tail, bytes);
       this.#offset += bytes.length;
       return;
     }
-    this.#keep(bytes);
-  }
-
-  /** The buffer is used again for the next chunk, so what is held is copied. */
-  #keep(bytes: Buffer): void {
-    this.#held ??= new ArrayBuffer(0, { maxByteLength: this.#lineBytesMax });
-    this.#held.resize(this.#heldBytes + bytes.length);
-    Buffer.from(this.#held, this.#heldBytes, bytes.length).set(bytes);
-    this.#heldBytes += bytes.length;
-  }
-
-  #heldLine(): Buffer {
-    return this.#held === null ? NOTHING : Buffer.from(this.#held, 0, this.#heldBytes);
-  }
-
-  #drop(): void {
-    this.#held?.resize(0);
-    this.#heldBytes = 0;
+    this.#held.add(bytes);
   }
 
   #tooLong(): string {
@@ -275,7 +275,6 @@ function parsed(line: Buffer): JsonObject | string {
 }
 
 const BRACE = 0x7b;
-const NOTHING = Buffer.alloc(0);
 
 /** Without the mark at the beginning of a file, white space, and the NUL bytes a crash leaves behind. */
 function trimmed(bytes: Buffer, offset: number): Buffer {

@@ -127,7 +127,8 @@ export interface ReadBatch {
   /** Lines of this batch that could not be used. */
   readonly bad: readonly BadLine[];
   readonly badCount: number;
-  readonly state: ReadState;
+  /** Where to go on from. To be asked before the next batch is: making it costs more than many a batch. */
+  state(): ReadState;
   /** How far the file has been read, for a progress bar. */
   readonly bytesRead: number;
 }

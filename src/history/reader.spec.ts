@@ -56,8 +56,9 @@ export async function readAll(
     last = batch;
   }
   assert.ok(last, "at least one batch comes");
-  const plain: ReadState = JSON.parse(JSON.stringify(last.state));
-  assert.deepEqual(plain, last.state, "a state is plain JSON");
+  const after = last.state();
+  const plain: ReadState = JSON.parse(JSON.stringify(after));
+  assert.deepEqual(plain, after, "a state is plain JSON");
   return { entries: [...entries.values()], leftBehind, badCount, state: plain, wasReset };
 }
 

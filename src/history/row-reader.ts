@@ -51,7 +51,7 @@ export interface RowFormat<Notes> {
   /** Rows that are known follow on another page, and none of them belongs to what is held back. */
   rest?(fold: Fold<Notes>): void;
   /** At the end of each batch: what stands beside the file. It must not throw. */
-  beside?(fold: Fold<Notes>): Promise<void>;
+  beside?(fold: Fold<Notes>, at: { isLast: boolean }): Promise<void>;
 }
 
 const TEXT_MAX = 256 * 1024;
@@ -79,17 +79,22 @@ async function* readBatches<Notes>(
   let fold = known === null ? newFold(format, found, textMax) : foldFrom<Notes>(known, found, textMax);
   const from = known === null ? null : (known.position as LinePosition);
   let isAnew = state !== null && known === null;
+  let taken = 0;
   for await (const chunk of readRows(found.path, from, lineOptions(format, options))) {
+    const batch = ++taken;
     if (chunk.reset) fold = newFold(format, found, textMax);
     const refused = takeAll(format, fold, chunk.rows);
-    await format.beside?.(fold);
+    await format.beside?.(fold, chunk);
     yield {
       reset: chunk.reset || isAnew,
       entries: takenOnce(fold.entries.splice(0)),
       leftBehind: fold.leftBehind.splice(0),
       bad: [...chunk.bad, ...refused],
       badCount: chunk.badCount + refused.length,
-      state: stateOf(format, fold, chunk.position),
+      state() {
+        if (batch !== taken) throw new Error("the state of a batch was asked for after the next one");
+        return stateOf(format, fold, chunk.position);
+      },
       bytesRead: chunk.position.offset,
     };
     isAnew = false;
@@ -104,7 +109,7 @@ async function glance<Notes>(format: RowFormat<Notes>, found: FoundSession): Pro
     const whole = tailRows.reached;
     if (!whole) format.gap?.(fold);
     takeAll(format, fold, tailRows.rows);
-    await format.beside?.(fold);
+    await format.beside?.(fold, { isLast: true });
     return { facts: fold.facts, whole, problem: null };
   } catch (error) {
     return { facts: fold.facts, whole: false, problem: (error as Error).message };
@@ -214,7 +219,7 @@ async function pageOf<Notes>(
   const start = starts.find(({ offset }) => offset >= startOffset);
   // What the first row gives may have begun before it.
   if (!isWhole && start?.offset === inOrder[0]?.offset) return null;
-  await format.beside?.(fold);
+  await format.beside?.(fold, { isLast: true });
   const isAll = isWhole && (start === undefined || start.entry === 0);
   return {
     entries: fold.entries.slice(start?.entry ?? 0),

@@ -23,8 +23,8 @@ export interface ReadRequest {
 }
 
 /** One write takes no more than this: it must be short. */
-const ENTRIES_MAX = 64;
-const BODY_BYTES_MAX = 192 * 1024;
+const ENTRIES_MAX = 160;
+const BODY_BYTES_MAX = 256 * 1024;
 /** After so much of a file, where reading stopped is kept; what comes before is not read again after a crash. */
 const KEEP_BYTES = 8 * 1024 * 1024;
 const BAD_KEPT_MAX = 5;
@@ -94,8 +94,8 @@ export function isSkipped({ reason }: { reason: string }): boolean {
   return reason.startsWith("longer than ");
 }
 
-function knowledgeAfter({ state }: ReadBatch, bad: Bad): Knowledge {
-  const { facts, inline, version, position, notes } = state;
+function knowledgeAfter(batch: ReadBatch, bad: Bad): Knowledge {
+  const { facts, inline, version, position, notes } = batch.state();
   const inside = Object.entries(inline).map(([id, own]) => [id, redactFacts(own)] as const);
   return {
     facts: redactFacts(facts),
@@ -130,7 +130,8 @@ class Sender {
   }
 
   /** Each session's entries, and where one goes on from an earlier point, before it what was left behind. */
-  #inOrder({ entries, leftBehind, state }: ReadBatch): Map<string | null, ReadyEntry[]> {
+  #inOrder(batch: ReadBatch): Map<string | null, ReadyEntry[]> {
+    const { entries, leftBehind } = batch;
     const bySession = new Map<string | null, ReadyEntry[]>();
     const of = (inlineId: string | null): ReadyEntry[] => {
       const list = bySession.get(inlineId) ?? [];
@@ -149,9 +150,11 @@ class Sender {
       list.push(readyEntry(entry));
       this.#recent.add(entry);
     }
-    const at = Math.round(state.facts.lastAt ?? Date.now());
+    if (open.size === 0) return bySession;
+    const { facts } = batch.state();
+    const at = Math.round(facts.lastAt ?? Date.now());
     for (const left of open) {
-      const isSubagent = left.inlineId !== null || state.facts.isSubagent;
+      const isSubagent = left.inlineId !== null || facts.isSubagent;
       of(left.inlineId).push(leftBehindEntry(left, { isSubagent, at, first: this.#recent.after(left) }));
     }
     return bySession;
@@ -188,11 +191,12 @@ const LOOKED_AT_MAX = 600;
 /** The beginnings of the last entries, so that the first of those that are left behind can be named. */
 class Recent {
   readonly #entries: Pick<HistoryEntry, "ref" | "inlineId">[] = [];
-  readonly #words: string[] = [];
+  /** As bytes: a string's beginning would keep the whole of it. */
+  readonly #words: Buffer[] = [];
 
   add({ ref, inlineId, body }: HistoryEntry): void {
     this.#entries.push({ ref, inlineId });
-    this.#words.push(body.text.slice(0, LOOKED_AT_MAX));
+    this.#words.push(Buffer.from(body.text.slice(0, LOOKED_AT_MAX)));
     if (this.#entries.length <= RECENT_MAX * 2) return;
     this.#entries.splice(0, RECENT_MAX);
     this.#words.splice(0, RECENT_MAX);
@@ -202,7 +206,7 @@ class Recent {
   after({ afterRef, inlineId }: LeftBehind): string | null {
     const at = this.#entries.findLastIndex((entry) => entry.ref === afterRef && entry.inlineId === inlineId);
     const next = at < 0 ? -1 : this.#entries.findIndex((entry, i) => i > at && entry.inlineId === inlineId);
-    const words = redact(this.#words[next] ?? "")
+    const words = redact(this.#words[next]?.toString() ?? "")
       .replaceAll(/\s+/g, " ")
       .trim();
     return words.slice(0, WORDS_MAX).trim() || null;

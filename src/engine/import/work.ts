@@ -185,10 +185,12 @@ export class Work {
   async #inside(host: Member, agentId: string, batch: ReadBatch): Promise<Member> {
     const key = inlineKey(host.key, agentId);
     const known = this.#context.catalog.members.get(key);
-    const facts = batch.state.inline[agentId];
-    if (known !== undefined || facts === undefined) return known ?? host;
+    if (known !== undefined) return known;
+    const state = batch.state();
+    const facts = state.inline[agentId];
+    if (facts === undefined) return host;
     const judgement = { state: "unknown", reason: "not read to its end", confidence: "guess" } as const;
-    const own = { cwd: batch.state.facts.cwd, callId: null, link: null, parentKey: host.key, depth: 1 };
+    const own = { cwd: state.facts.cwd, callId: null, link: null, parentKey: host.key, depth: 1 };
     const told = { facts: redactFacts(facts), judgement: { ...judgement, error: null, at: null }, ...own };
     return this.#addRow(host, key, { told, status: null, missing: [] });
   }

@@ -9,11 +9,13 @@ import { type Extra, runFiles } from "./layout.ts";
 import type { ClaudeFold } from "./notes.ts";
 
 /** What stands beside a transcript: the sidecar, a workflow's journal, outputs too large for a row. */
-export async function takeBeside(fold: ClaudeFold): Promise<void> {
-  const extra = fold.found.extra as Extra;
-  if (extra.sidecar !== null) await takeSidecar(fold.facts, extra.sidecar);
-  if (extra.runId !== null && extra.folder !== null) await takeRun(fold.facts, extra.folder, extra.runId);
-  if (extra.folder !== null) await takeOutputs(fold.entries, extra.folder, fold.textMax);
+export async function takeBeside(fold: ClaudeFold, { isLast }: { isLast: boolean }): Promise<void> {
+  const { sidecar, runId, folder } = fold.found.extra as Extra;
+  if (folder !== null) await takeOutputs(fold.entries, folder, fold.textMax);
+  // What they say is about the session as it is now, and once is enough.
+  if (!isLast) return;
+  if (sidecar !== null) await takeSidecar(fold.facts, sidecar);
+  if (runId !== null && folder !== null) await takeRun(fold.facts, folder, runId);
 }
 
 /** Written when a sub-agent is started; newer versions add `finished` to it. */

@@ -64,7 +64,8 @@ function takeIndexed({ found, facts }: CodexFold): void {
 
 /** A page from the tail has to know whose rows they are, which stands in the head. */
 async function withHead(found: FoundSession): Promise<FoundSession> {
-  for await (const { state } of reads.read(found, null, { chunkBytes: 64 * 1024 })) {
+  for await (const batch of reads.read(found, null, { chunkBytes: 64 * 1024 })) {
+    const state = batch.state();
     const notes = state.notes as Notes;
     if (!notes.hasMeta && state.facts.lastAt === null) continue;
     // Without numbers, where the copied rows end is known only when their end was seen.

@@ -7,6 +7,7 @@ import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { Problem } from "../port.ts";
 import { gemini } from "./index.ts";
+import { readAll } from "../reader.spec.ts";
 import { Recording, families, readRoot } from "./session.spec.ts";
 
 const recorded = fileURLToPath(new URL("fixtures", import.meta.url));
@@ -169,7 +170,8 @@ describe("Gemini CLI's sessions", () => {
       5,
       "no ref comes twice, so a store that keeps the first of each has the last text",
     );
-    const again = await Array.fromAsync(gemini.read(grown, batch?.state ?? null));
+    const after = await readAll(gemini, grown, { state: reading.state });
+    const again = await Array.fromAsync(gemini.read(grown, after.state));
     assert.deepEqual(
       again.flatMap(({ entries }) => entries),
       [],

@@ -195,7 +195,7 @@ async function stepOf(source: Source, { found, known, options, isFirst }: Given)
       leftBehind,
       bad: fold.bad.slice(0, BAD_NAMED_MAX),
       badCount: fold.bad.length,
-      state: { version: VERSION, position, facts, inline: {}, notes },
+      state: () => ({ version: VERSION, position, facts, inline: {}, notes }),
       bytesRead: Math.round(found.sizeBytes * share),
     },
   };
