@@ -130,7 +130,7 @@ export class Searches {
     const threads = process.getBuiltinModule("node:worker_threads");
     const worker = new threads.Worker(new URL(`./search-worker.${extension}`, import.meta.url), {
       workerData: { path: this.#path },
-      resourceLimits: { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 8 },
+      resourceLimits: { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 16 },
     });
     const thread: Thread = { worker, isReady: false, doing: null, timer: null };
     this.#threads.add(thread);
