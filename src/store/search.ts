@@ -58,11 +58,11 @@ const TELLING_MAX = 3;
 /** What every third entry holds tells little, and is long to walk through. */
 const TELLING_SHARE = 0.3;
 /** Of each term the newest this many are looked at: a common word says little, and what is new says more. */
-const LIST_MAX = 120;
+const LIST_MAX = 80;
 /** Of one term alone there is time for more. */
 const LIST_MAX_ALONE = 250;
 /** So many are read and ranked by their words at once; pages within them are stable. */
-const BLOCK = 32;
+const BLOCK = 24;
 /** How far back is counted to tell how common a word is. */
 const COUNT_MAX = 1_200;
 /** Of each candidate this much is read for its rank. */
