@@ -46,7 +46,7 @@ export interface HistoryReader {
   /**
    * Entries and facts from where `state` left off (null: from the beginning), in batches of about a
    * megabyte of file. At least one batch comes, also when nothing is new. The caller may stop after any
-   * batch: each carries the state to go on from. A last line without its newline is left for later.
+   * batch: each tells the state to go on from. A last line without its newline is left for later.
    */
   read(found: FoundSession, state: ReadState | null, options?: ReadOptions): AsyncIterable<ReadBatch>;
   /** What a list needs, from the head and the tail of the file only. Counts and usage are not in it. */

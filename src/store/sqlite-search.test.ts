@@ -195,7 +195,7 @@ describe("the parts of the index", () => {
 describe("entries that were written without the index", () => {
   const COUNT = 1_500;
 
-  it("are indexed after the start, newest first, while new ones are written", async () => {
+  it("are indexed after the start, while new ones are written", async () => {
     const session = olderStore();
     const store = await open();
     const entry = { turnId: null, author: "agent", kind: "text", isSubagent: false } as const;
@@ -208,13 +208,15 @@ describe("entries that were written without the index", () => {
     for (const n of [0, 700, COUNT - 1]) assert.equal((await store.search(asked(`number${n}`))).total, 1);
   });
 
-  it("are all indexed once, also when the daemon is killed again and again", async () => {
+  it("are all indexed once, the newest day's first, also when the daemon is killed again and again", async () => {
     olderStore();
     for (const left of [0.8, 0.4]) {
       const process = new StoreProcess("hold", "sqlite", database);
       await process.line();
       while (unindexed() > left * COUNT) await breath();
       await process.kill();
+      const { indexed, left: behind } = days();
+      assert.ok(indexed >= behind, `day ${indexed} was indexed before day ${behind}`);
     }
     assert.ok(unindexed() > 0, "it was killed too late to show anything");
     await wholeIn(await open());
@@ -240,7 +242,8 @@ describe("entries that were written without the index", () => {
         author: "agent",
         kind: "text",
         isSubagent: false,
-        at: 1_780_000_000_000 + n * 100,
+        // Four days, the oldest written first.
+        at: 1_780_000_000_000 + n * 200_000,
         body: { text: `heron number${n} ${"and more of it ".repeat(20)}` },
       };
       const insert = entries.insert([record]);
@@ -257,6 +260,18 @@ describe("entries that were written without the index", () => {
     const left = db.prepare("SELECT count(*) AS n FROM entries WHERE doc IS NULL").get()?.n;
     db.close();
     return Number(left);
+  }
+
+  /** The oldest day of which something is indexed, and the newest of which something is not. */
+  function days(): { indexed: number; left: number } {
+    const db = new DatabaseSync(database, { readOnly: true });
+    const day = "at / 86400000";
+    const found = db
+      .prepare(`SELECT min(${day}) FILTER (WHERE doc IS NOT NULL) AS indexed,
+        max(${day}) FILTER (WHERE doc IS NULL) AS left FROM entries`)
+      .get();
+    db.close();
+    return { indexed: Number(found?.indexed), left: Number(found?.left) };
   }
 
   async function wholeIn(store: Store): Promise<void> {

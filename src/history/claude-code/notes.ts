@@ -17,7 +17,7 @@ export interface LineNotes {
   steps: Step[];
   /**
    * Where the newest prompts hang, further back than the steps go: a line for each, with its parent, its
-   * own id and the newest entry before it. One text, because it is copied with every batch.
+   * own id and the newest entry before it. One text, because it is copied with every state.
    */
   turns: string;
   lastRef: string | null;
