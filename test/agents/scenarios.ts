@@ -211,6 +211,7 @@ export async function resumed(stage: Stage, ends: Ends): Promise<void> {
   const before = await stage.start();
   const root = await stage.root(before, ends.parent, "RAISE a kid");
   await Promise.all([stage.asked("kid"), stage.asked("parent", 1)]);
+  await stage.kept(before, root.id, { root: "RAISE a kid", kid: "KID-WORK" });
   await stage.home.kill();
   await eventually("its agents have died with it", async () => stage.home.agents().length === 0);
 

@@ -60,6 +60,27 @@ export class Stage {
     );
   }
 
+  /**
+   * Resolves when every agent has its prompt on disk, by the sessions' names. One that is killed before knows nothing of
+   * it afterwards, and its work is not repeated: the session is interrupted, as it should be.
+   */
+  async kept(client: Client, rootId: string, prompts: Readonly<Record<string, string>>): Promise<void> {
+    const { sessions } = await client.list({ root: rootId });
+    const isKept = (id: string, prompt: string, files: readonly string[]): boolean =>
+      files.some((file) => {
+        const text = readFileSync(file);
+        return (file.includes(id) || text.includes(id)) && text.includes(prompt);
+      });
+    await eventually("all prompts are on disk", async () => {
+      const files = readdirSync(this.home.work, { recursive: true, withFileTypes: true })
+        .filter((file) => file.isFile())
+        .map((file) => path.join(file.parentPath, file.name));
+      return sessions.every(({ name, agentSessionId }) =>
+        isKept(agentSessionId ?? "not opened", prompts[name ?? ""] ?? "not named", files),
+      );
+    });
+  }
+
   /** Every command line of this daemon's processes that holds something in the form of one of our tokens. */
   tokensInCommandLines(): string[] {
     return readdirSync("/proc")
