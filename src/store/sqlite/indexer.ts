@@ -79,6 +79,7 @@ export class Indexer {
 
 /** How many were indexed. */
 async function indexSome(q: Query, limit: number, full: FullSeconds): Promise<number> {
+  // Word for word as `entries_unindexed` has it: else every slice would sort all that is left.
   const rows = await q.all(sql`SELECT s.agent, s.scope, ${entries.columnsOf("e")}
     FROM entries e JOIN sessions s ON s.id = e.session_id
     WHERE e.doc IS NULL ORDER BY e.at / 86400000 DESC, e.rowid LIMIT ${limit}`);
