@@ -10,10 +10,12 @@ const bin = join(root, "node_modules", ".bin");
 
 const TEST_MS = 120_000;
 const ALL_TESTS_MS = 20 * 60_000;
+const LONG_TESTS_MS = 30 * 60_000;
 
 const COMMANDS = {
   start: (node, words) => run(node, [join(root, "src/cli/main.ts"), "up", "--foreground", ...words]),
   test,
+  "test:long": testLong,
   "test:agents": testAgents,
   check,
   bench: (node, words) => run(node, [join(root, "bench/main.ts"), ...words]),
@@ -59,6 +61,26 @@ async function test(node, words) {
   return code;
 }
 
+/** Tests that take minutes (`*.long.ts`), one after another: all of them, or those whose path contains one of the words. */
+async function testLong(node, words) {
+  const options = words.filter((word) => word.startsWith("-"));
+  const filters = words.filter((word) => !word.startsWith("-"));
+  const files = ["src", "test"]
+    .flatMap((folder) => testFiles(join(root, folder), ".long.ts"))
+    .map((file) => relative(root, file))
+    .filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)));
+  if (files.length === 0) {
+    console.error(`No long test has ${filters.join(" or ")} in its path.`);
+    return 1;
+  }
+  await preparePostgres(node);
+  const startedAt = performance.now();
+  const args = ["--test", "--test-concurrency=1", `--test-timeout=${LONG_TESTS_MS}`, ...options, ...files];
+  const code = await run(node, args, { limitMs: LONG_TESTS_MS });
+  console.log(`${files.length} long test files in ${seconds(startedAt)}`);
+  return code;
+}
+
 /** Real agents against a scripted model: all of them, or those that are named. They come into a cache outside this folder. */
 async function testAgents(node, words) {
   const options = words.filter((word) => word.startsWith("-"));
@@ -76,10 +98,10 @@ async function testAgents(node, words) {
   return code;
 }
 
-function testFiles(folder) {
+function testFiles(folder, ending = ".test.ts") {
   if (!existsSync(folder)) return [];
   return readdirSync(folder, { recursive: true })
-    .filter((file) => file.endsWith(".test.ts"))
+    .filter((file) => file.endsWith(ending))
     .toSorted()
     .map((file) => join(folder, file));
 }
