@@ -6,6 +6,7 @@ import { type Checked, takeChecked } from "./config/checked.ts";
 import { removeDaemonFile, writeDaemonFile } from "./config/daemon-file.ts";
 import { kinfoldHome, type Paths, pathsIn, prepareHome } from "./config/paths.ts";
 import { problemLine } from "./config/problem.ts";
+import { processStart } from "./config/process-start.ts";
 import type { Config } from "./contract/index.ts";
 import { shortId } from "./contract/short-id.ts";
 import type { Driver } from "./drivers/port.ts";
@@ -137,7 +138,8 @@ async function compose(parts: Parts): Promise<Daemon> {
     await service.run();
     stops.push(() => service.stop());
   }
-  writeDaemonFile(paths.daemonFile, { pid: process.pid, url, startedAt, boot });
+  const { pid } = process;
+  writeDaemonFile(paths.daemonFile, { pid, url, startedAt, boot, processStart: processStart(pid) });
   stops.push(async () => removeDaemonFile(paths.daemonFile, boot));
   log.info({ url, pid: process.pid, store: store.kind, node: store.node }, "kinfold is up");
   return { url, token, store, stop };

@@ -5,7 +5,7 @@ import { CONTRACT_VERSION, type Health, Refusal } from "../contract/index.ts";
 import type { Call } from "./call.ts";
 import { Failure } from "./failure.ts";
 import { homeOf, readToken } from "./home.ts";
-import { isAlive } from "./process-identity.ts";
+import { mayRun } from "./process-identity.ts";
 import { startDaemon } from "./start-daemon.ts";
 
 export type { Client };
@@ -44,7 +44,7 @@ export async function tryConnection(call: Call): Promise<Connection | null> {
   if (!url) return null;
   const token = readToken(paths, call.env);
   if (token === null) {
-    if (daemon !== null && !isAlive(daemon.pid)) return null;
+    if (daemon !== null && !mayRun(daemon)) return null;
     throw new Failure("noDaemon", `There is no token at ${paths.token}.`, {
       code: "token_missing",
       next: ["Set KINFOLD_TOKEN, or restart the daemon, which makes one: kinfold down && kinfold up"],
@@ -69,7 +69,7 @@ async function askHealth(client: Client, where: Where): Promise<Health | null> {
     health = await client.health({});
   } catch (error) {
     if (error instanceof Refusal) throw refusedHealth(error, where);
-    if (where.daemon !== null && !isAlive(where.daemon.pid)) return null;
+    if (where.daemon !== null && !mayRun(where.daemon)) return null;
     throw unreachable(error, where);
   }
   if (typeof health?.boot !== "string") throw somethingElse(where);

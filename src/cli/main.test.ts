@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { text } from "node:stream/consumers";
+import { processStart } from "../config/process-start.ts";
 import { CliHome, MAIN } from "./testing/process.ts";
 
 const cli = new CliHome();
@@ -144,21 +146,55 @@ describe("what answers at the address", () => {
     rmSync(join(home, "daemon.json"));
   });
   it("down leaves a foreign process alone although its pid is recorded", async () => {
-    const other = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" });
-    writeFileSync(
-      join(home, "daemon.json"),
-      JSON.stringify({ pid: other.pid, url: "http://127.0.0.1:9", startedAt: 0, boot: "b" }),
-    );
+    await withForeignProcess(async (pid) => {
+      record({ pid });
+      const { code, err } = await kinfold(["down"]);
+      assert.equal(code, 1);
+      assert.match(err, /is left alone/);
+    });
+  });
+  it("a foreign process that got the daemon's pid later counts as no daemon, whatever its command line says", async () => {
+    await withForeignProcess(async (pid) => {
+      record({ pid, processStart: `${processStart(process.pid)}0` });
+      const { code, out } = await kinfold(["down", "--force"]);
+      assert.equal(code, 0);
+      assert.match(out, /^The daemon is not running/);
+      assert.match((await kinfold(["ls"])).err, /^The daemon is not running/);
+    });
+  });
+  it("down ends a daemon that does not answer when its process started at the recorded moment", async () => {
+    const silent = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" });
+    const gone = once(silent, "exit");
+    await once(silent, "spawn");
+    record({ pid: silent.pid, processStart: processStart(silent.pid!) });
     const { code, err } = await kinfold(["down"]);
-    assert.equal(code, 1);
-    assert.match(err, /is left alone/);
-    assert.equal(other.exitCode, null);
-    const gone = new Promise((resolve) => other.once("exit", resolve));
-    other.kill();
-    await gone;
+    if (code !== 0) silent.kill();
+    assert.equal(code, 0, err);
+    assert.deepEqual(await gone, [null, "SIGTERM"]);
     rmSync(join(home, "daemon.json"));
   });
 });
+
+function record(daemon: object): void {
+  const whole = { url: "http://127.0.0.1:9", startedAt: 0, boot: "b", ...daemon };
+  writeFileSync(join(home, "daemon.json"), JSON.stringify(whole));
+}
+
+/** A program of somebody else that has our name on its command line; it must be alive afterwards. */
+async function withForeignProcess(act: (pid: number) => Promise<void>): Promise<void> {
+  const words = ["-e", "setInterval(() => {}, 1000)", "src/kinfold/daemon.ts", "kinfold"];
+  const other = spawn(process.execPath, words, { stdio: "ignore" });
+  const gone = once(other, "exit");
+  try {
+    await once(other, "spawn");
+    await act(other.pid!);
+    assert.equal(other.exitCode ?? other.signalCode, null);
+  } finally {
+    other.kill();
+    await gone;
+    rmSync(join(home, "daemon.json"));
+  }
+}
 
 describe("output", () => {
   it("has no escape sequences in a pipe", async () => {

@@ -1,7 +1,6 @@
-import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { readFile } from "node:fs/promises";
-import { promisify } from "node:util";
+import type { DaemonFile } from "../config/daemon-file.ts";
+import { processStart } from "../config/process-start.ts";
 
 /** Whether a process of this pid works, be it ours or not. One that has ended and was not collected does not. */
 export function isAlive(pid: number): boolean {
@@ -14,19 +13,24 @@ export function isAlive(pid: number): boolean {
 }
 
 /**
- * The command line of a process, null if it cannot be known. Pids are used again: before a
- * recorded pid is signalled, this must look like what was recorded.
+ * Whether the recorded pid may still be the recorded daemon: the process is alive and nothing proves
+ * that it is another one.
  */
-export async function commandOf(pid: number): Promise<string | null> {
-  try {
-    return (await readFile(`/proc/${pid}/cmdline`, "utf8")).replaceAll("\0", " ").trim() || null;
-  } catch {
-    return await commandByPs(pid);
-  }
+export function mayRun(daemon: DaemonFile): boolean {
+  return isAlive(daemon.pid) && !isAnother(daemon);
 }
 
-export function looksLikeDaemon(command: string | null): boolean {
-  return command !== null && /\bdaemon\.[mc]?[jt]s\b|\bkinfold\b|cli\/main\.ts\b/.test(command);
+/**
+ * Whether the recorded pid is proven to be the recorded daemon: the process with this pid started at the
+ * recorded moment. What its command line says proves nothing, since any program may run in a folder
+ * that is called kinfold.
+ */
+export function isProvenDaemon(daemon: DaemonFile): boolean {
+  return daemon.processStart !== null && daemon.processStart === processStart(daemon.pid);
+}
+
+function isAnother(daemon: DaemonFile): boolean {
+  return daemon.processStart !== null && daemon.processStart !== processStart(daemon.pid);
 }
 
 /** Resolves to true as soon as the process is gone, to false when the time is up. */
@@ -47,14 +51,5 @@ function isZombie(pid: number): boolean {
     return stat.slice(stat.lastIndexOf(")") + 2).startsWith("Z");
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "ENOENT";
-  }
-}
-
-async function commandByPs(pid: number): Promise<string | null> {
-  try {
-    const { stdout } = await promisify(execFile)("ps", ["-p", String(pid), "-o", "command="]);
-    return stdout.trim() || null;
-  } catch {
-    return null;
   }
 }

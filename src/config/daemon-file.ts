@@ -6,6 +6,8 @@ export interface DaemonFile {
   readonly url: string;
   readonly startedAt: number;
   readonly boot: string;
+  /** Which life of the pid it is (`processStart`); null where the system does not say. */
+  readonly processStart: string | null;
 }
 
 /** Null when there is none, or when what is there was not written by a daemon. */
@@ -17,10 +19,10 @@ export function readDaemonFile(path: string): DaemonFile | null {
     if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === "ENOENT") return null;
     throw error;
   }
-  const { pid, url, startedAt, boot } = data ?? {};
+  const { pid, url, startedAt, boot, processStart } = data ?? {};
   if (typeof pid !== "number" || typeof url !== "string") return null;
   if (typeof startedAt !== "number" || typeof boot !== "string") return null;
-  return { pid, url, startedAt, boot };
+  return { pid, url, startedAt, boot, processStart: typeof processStart === "string" ? processStart : null };
 }
 
 /** Replaces the file in one step: a reader sees the old one or the new one. */

@@ -37,7 +37,7 @@ it("a prepared home is its owner's alone, and preparing it twice is no error", (
 it("the daemon's file is read back whole, removed by its own daemon only, and nonsense counts as none", () => {
   const path = join(root, "daemon.json");
   assert.equal(readDaemonFile(path), null);
-  const daemon = { pid: 1, url: "http://127.0.0.1:1", startedAt: 2, boot: "b" };
+  const daemon = { pid: 1, url: "http://127.0.0.1:1", startedAt: 2, boot: "b", processStart: "c" };
   writeDaemonFile(path, daemon);
   assert.deepEqual(readDaemonFile(path), daemon);
   assert.equal(statSync(path).mode & 0o777, 0o600);

@@ -4,13 +4,12 @@ import type { Call } from "../call.ts";
 import { tryConnection } from "../connection.ts";
 import { Failure } from "../failure.ts";
 import { homeOf } from "../home.ts";
-import { commandOf, isAlive, looksLikeDaemon, waitUntilGone } from "../process-identity.ts";
+import { isProvenDaemon, mayRun, waitUntilGone } from "../process-identity.ts";
 import { count } from "../text.ts";
 
 export async function run(call: Call): Promise<void> {
   const daemon = readDaemonFile(homeOf(call).daemonFile);
-  if (daemon === null || !isAlive(daemon.pid))
-    return say(call, { stopped: false }, "The daemon is not running.");
+  if (daemon === null || !mayRun(daemon)) return say(call, { stopped: false }, "The daemon is not running.");
   const open = await identify(call, daemon);
   process.kill(daemon.pid, "SIGTERM");
   let isGone = await waitUntilGone(daemon.pid, call.flags.on("force") ? FORCE_MS : STOP_MS);
@@ -33,8 +32,8 @@ export async function run(call: Call): Promise<void> {
 }
 
 /**
- * The recorded pid may belong to another program by now. The daemon says its pid itself; one that
- * does not answer must at least look like a daemon. Returns how many sessions are open.
+ * The recorded pid may belong to another program by now. Either the daemon answers with its recorded
+ * boot id, or the process started at the recorded moment. Returns how many sessions are open.
  */
 async function identify(call: Call, daemon: DaemonFile): Promise<number> {
   const { KINFOLD_URL: _elsewhere, ...env } = call.env;
@@ -44,8 +43,8 @@ async function identify(call: Call, daemon: DaemonFile): Promise<number> {
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
   }
-  if (health?.pid === daemon.pid) return health.counts.open;
-  if (looksLikeDaemon(await commandOf(daemon.pid))) return 0;
+  if (health?.pid === daemon.pid && health.boot === daemon.boot) return health.counts.open;
+  if (isProvenDaemon(daemon)) return 0;
   throw new Failure(
     "failed",
     `Process ${daemon.pid} is not the daemon that was recorded; it is left alone.`,
