@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { type Client, eventually, TestHome } from "./support/daemon.ts";
 import { connect } from "../src/client/index.ts";
-import { allQuiet, callbacksTo, checkInvariants, childNamed } from "./support/family.ts";
+import { allQuiet, callbacksTo, checkInvariants, childNamed, toolReplies } from "./support/family.ts";
 import { openSpy, SPY_YAML } from "./support/spy.ts";
 
 const ask = (question: string, more: object = {}): string =>
@@ -22,6 +22,20 @@ async function said(client: Client, id: string): Promise<string> {
   return text;
 }
 
+/** What the last call of a tool returned to the agent. The transcript as a whole also has the prompt, which names every option. */
+async function replyTo(client: Client, id: string, tool = "ask_user_question"): Promise<string> {
+  const replies = await toolReplies(client, id, tool);
+  return replies.at(-1)?.text ?? "no reply";
+}
+
+/** The texts that the agent itself wrote, in order. */
+async function agentTexts(client: Client, id: string): Promise<string[]> {
+  const { entries } = await client.entries({ id, limit: 1000 });
+  return entries
+    .filter((entry) => entry.author === "agent" && entry.kind === "text")
+    .map((entry) => entry.body.text);
+}
+
 describe("triggers", { concurrency: 3 }, () => {
   test("a root's question goes to the person, and the answer comes into the call that asked", async () => {
     const home = new TestHome();
@@ -33,7 +47,7 @@ describe("triggers", { concurrency: 3 }, () => {
       assert.equal((await client.get({ id: session.id })).session.waiting?.on, "trigger");
       await client.respond({ id: trigger.shortId, response: "small" });
       await allQuiet(client, session.id);
-      assert.match(await said(client, session.id), /small/);
+      assert.match(await replyTo(client, session.id), /Answered by the user:\nsmall$/);
       const late = await client
         .respond({ id: trigger.id, response: "full" })
         .catch((error: unknown) => error);
@@ -71,7 +85,7 @@ describe("triggers", { concurrency: 3 }, () => {
       const { triggers } = await again.triggers({ id: sessions[1]!.id });
       const asked = triggers.filter((each) => each.type !== "session_complete");
       assert.deepEqual(new Set(asked.map((each) => each.status)), new Set(["answered"]));
-      assert.match(await said(again, sessions[1]!.id), /full/);
+      assert.match(await replyTo(again, sessions[1]!.id), /Answered by the user:\nfull$/);
       assert.equal((await callbacksTo(again, root.id)).length, 1);
       await checkInvariants(again, root.id);
     } finally {
@@ -98,7 +112,10 @@ describe("triggers", { concurrency: 3 }, () => {
       assert.equal(second.payload["revision"], 2);
       await client.respond({ id: second.id, action: "approve" });
       await allQuiet(client, session.id);
-      assert.match(await said(client, session.id), /built/);
+      const replies = await toolReplies(client, session.id, "plan_review");
+      assert.match(replies[0]!.text, /Changes are wanted by the user:\nuse three steps\n/);
+      assert.match(replies[1]!.text, /Approved by the user\./);
+      assert.equal((await agentTexts(client, session.id)).at(-1), "built");
     } finally {
       await home.close();
     }
@@ -118,7 +135,7 @@ describe("triggers", { concurrency: 3 }, () => {
       const sessions = await allQuiet(client, root.id);
       const { triggers } = await client.triggers({ id: sessions[1]!.id });
       assert.equal(triggers.find((each) => each.id === trigger.id)?.status, "defaulted");
-      assert.match(await said(client, sessions[1]!.id), /small/);
+      assert.match(await replyTo(client, sessions[1]!.id), /the default holds: small$/);
     } finally {
       await home.close();
     }
@@ -141,7 +158,7 @@ describe("triggers", { concurrency: 3 }, () => {
         async () => (await client.get({ id: kid!.id })).session.round === 2,
       );
       await allQuiet(client, root.id);
-      assert.match(await said(client, kid!.id), /two/);
+      assert.deepEqual(await agentTexts(client, kid!.id), ["one", "two"]);
       await client.respond({ id: (await complete()).id, action: "ack" });
       assert.equal((await client.get({ id: kid!.id })).session.status, "ended");
     } finally {
@@ -236,7 +253,7 @@ describe("triggers", { concurrency: 3 }, () => {
       const ended = await parent.call("wait_session", { timeoutMs: 30_000, until: "all" });
       assert.match(ended.text, /kid end/);
       const kid = await childNamed(client, parent.id, "kid");
-      assert.match(await said(client, kid.id), /small/);
+      assert.match(await replyTo(client, kid.id), /Answered by your parent "parent"[^]*\nsmall\n/);
       const { triggers } = await client.triggers({ id: kid.id });
       const asked = triggers.find((each) => each.type === "ask_user_question");
       assert.deepEqual(
@@ -273,7 +290,10 @@ describe("triggers", { concurrency: 3 }, () => {
         const answers = messages.filter((each) => each.kind === "answer");
         return answers.length === 1 && answers[0]?.status !== "queued";
       });
-      assert.match(await said(client, asker.id), /full/);
+      assert.match(
+        await said(client, asker.id),
+        /The answer to your question "Which dataset\?", by the user\.\s+full\s/,
+      );
     } finally {
       await home.close();
     }

@@ -79,6 +79,8 @@ export class MemoryFeed {
   readonly #wakes = new Set<() => void>();
   /** How many readers are open. */
   readers = 0;
+  /** How many batches readers have taken. */
+  given = 0;
   readonly #whenUnread: (() => void)[] = [];
 
   /** Resolves when nobody reads. */
@@ -103,7 +105,10 @@ export class MemoryFeed {
         const batch = this.#batches[next];
         if (batch === undefined) await this.#more(request.signal);
         else yield batch;
-        if (batch !== undefined) next += 1;
+        if (batch !== undefined) {
+          next += 1;
+          this.given += 1;
+        }
       }
     } finally {
       this.readers -= 1;
