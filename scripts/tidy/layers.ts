@@ -25,14 +25,15 @@ interface Layer {
 /** The import table. `ARCHITECTURE.md` prints it; a folder without a row is not a layer. */
 export const LAYERS: Readonly<Record<string, Layer>> = {
   contract: { may: [], packages: ["zod"], noNode: true },
+  text: { may: [], packages: [], noNode: true },
   domain: {
-    may: ["contract"],
+    may: ["contract", "text"],
     packages: [],
     only: { "template.ts": ["handlebars", "node:module"] },
     noNode: true,
   },
   store: {
-    may: ["contract", "domain/redact.ts", "domain/redact-deep.ts", "log.ts"],
+    may: ["contract", "text", "domain/redact.ts", "domain/redact-deep.ts", "log.ts"],
     types: ["domain"],
     packages: ["pg", "uuidv7"],
     // Both databases hold and rank the words that one pure file finds in a text.
@@ -47,18 +48,28 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
       ],
     },
   },
-  drivers: { may: ["contract", "log.ts"], types: ["domain"], packages: ["@agentclientprotocol/sdk"] },
-  history: { may: ["contract", "log.ts"], types: ["domain"], packages: [] },
-  workspace: { may: ["contract", "log.ts"], packages: [] },
-  attach: { may: ["contract"], packages: [] },
-  kernel: { may: ["contract", "domain", "store/port.ts", "log.ts"], packages: ["uuidv7"] },
+  drivers: { may: ["contract", "text", "log.ts"], types: ["domain"], packages: ["@agentclientprotocol/sdk"] },
+  history: { may: ["contract", "text", "log.ts"], types: ["domain"], packages: [] },
+  workspace: { may: ["contract", "text", "log.ts"], packages: [] },
+  attach: { may: ["contract", "text"], packages: [] },
+  kernel: { may: ["contract", "text", "domain", "store/port.ts", "log.ts"], packages: ["uuidv7"] },
   operations: {
-    may: ["contract", "domain", "kernel", "store/port.ts", "history/port.ts", "workspace/port.ts", "log.ts"],
+    may: [
+      "contract",
+      "text",
+      "domain",
+      "kernel",
+      "store/port.ts",
+      "history/port.ts",
+      "workspace/port.ts",
+      "log.ts",
+    ],
     packages: [],
   },
   engine: {
     may: [
       "contract",
+      "text",
       "domain",
       "kernel",
       "workspace",
@@ -74,13 +85,13 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
     },
   },
   server: {
-    may: ["contract", "operations", "log.ts"],
+    may: ["contract", "text", "operations", "log.ts"],
     packages: ["hono", "@hono/node-server", "@modelcontextprotocol/server", "zod"],
   },
   client: { may: ["contract"], packages: [], noNode: true },
-  config: { may: ["contract"], packages: ["yaml"] },
+  config: { may: ["contract", "text"], packages: ["yaml"] },
   cli: {
-    may: ["client", "contract", "config", "attach"],
+    may: ["client", "contract", "text", "config", "attach"],
     packages: ["commander", "yaml"],
     only: {
       "commands/up.ts": ["daemon.ts"],

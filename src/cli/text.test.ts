@@ -62,7 +62,7 @@ describe("numbers as a person reads them", () => {
 
 describe("text that another program wrote", () => {
   it("loses escape sequences and control characters but keeps its lines", () => {
-    assert.equal(harmless("a\u001b[2Jb\u001b]0;title\u0007c\nd\te\u0000\r"), "abc\nd\te");
+    assert.equal(harmless("a\u001b[2Jb\u001b]0;title\u0007c\nd\te\u0000\r"), "abc\nd\te\n");
   });
   it("loses what would turn the reading direction around", () => {
     assert.equal(harmless("exe\u202etxt"), "exetxt");

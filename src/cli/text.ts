@@ -1,8 +1,8 @@
-import { stripVTControlCharacters } from "node:util";
+import { visible, withoutTerminalSequences } from "../text/visible.ts";
 
 /** What another program wrote, made harmless for a terminal: no escape sequences, no control characters. */
 export function harmless(text: string): string {
-  return stripVTControlCharacters(text).replace(CONTROLS, "");
+  return visible(text);
 }
 
 /** The same on one line, with white space folded. */
@@ -69,7 +69,7 @@ export function clock(at: number): string {
 export function columnsOf(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
   let columns = 0;
-  for (const { segment } of segmenter.segment(stripVTControlCharacters(text)))
+  for (const { segment } of segmenter.segment(withoutTerminalSequences(text)))
     columns += WIDE.test(segment) ? 2 : 1;
   return columns;
 }
@@ -101,8 +101,6 @@ function two(seconds: number, large: Unit, small: Unit): string {
   return second === 0 ? `${first} ${large[1]}` : `${first} ${large[1]} ${second} ${small[1]}`;
 }
 
-// oxlint-disable-next-line no-control-regex -- Control characters are what this looks for.
-const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 const WIDE =
   /\p{Emoji_Presentation}|\ufe0f|[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]/u;
 const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });

@@ -1,5 +1,5 @@
 import type { Budget, Price, Usage } from "../contract/index.ts";
-import { count, tokens } from "./text.ts";
+import { count, tokens } from "../text/quantity.ts";
 
 /** What is counted in money and tokens; null where no budget counts it. */
 export interface Amount {

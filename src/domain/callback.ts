@@ -3,7 +3,10 @@ import type { Outcome, Receipt } from "../contract/index.ts";
 import { deniedLine, receiptLine, toolCallCount, unprovenLine } from "./receipt.ts";
 import { renderTemplate, templateProblem } from "./template.ts";
 import type { TemplateContext } from "./template.ts";
-import { byteLength, count, duration, escapeAt, fence, oneLine, withoutTriggerLines } from "./text.ts";
+import { duration } from "../text/duration.ts";
+import { escapeAt, fence, oneLine, withoutTriggerLines } from "../text/fence.ts";
+import { visible } from "../text/visible.ts";
+import { byteLength, count } from "../text/quantity.ts";
 
 /** What a callback is rendered from; stored with its message until it is taken. */
 export interface CallbackData {
@@ -167,7 +170,7 @@ function render(data: CallbackData, rendering: Rendering): { text: string; notic
   const usable = own?.ok === true && own.text.trim() !== "";
   const rendered = usable ? own : renderTemplate(defaultTemplate, context);
   if (!rendered.ok) throw new Error(`The default callback template is broken: ${rendered.problem}`);
-  const body = escapeAt(withoutTriggerLines(rendered.text)).trim();
+  const body = escapeAt(withoutTriggerLines(visible(rendered.text))).trim();
   const lines = [triggerLine(rendering.deliveryId), ...(rendering.repeated ? [repeatedLine] : []), body];
   return { text: lines.join("\n"), notice: own === null || usable ? null : brokenNotice(data, own) };
 }

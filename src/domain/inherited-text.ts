@@ -1,4 +1,5 @@
-import { oneLine, visible, withoutTriggerLines } from "./text.ts";
+import { asData as dataOf, oneLine } from "../text/fence.ts";
+import { visible } from "../text/visible.ts";
 
 /** One entry of a brief: a line of ours, and what somebody wrote. */
 export interface Label {
@@ -14,10 +15,11 @@ export interface Label {
  */
 export function asData(text: string, charsMax: number = Number.POSITIVE_INFINITY): string {
   const read = text.length > charsMax * READ_AHEAD ? text.slice(-charsMax * READ_AHEAD) : text;
-  const plain = withoutTriggerLines(visible(read))
-    .replace(/^\s*\n/, "")
-    .trimEnd();
-  const clean = escaped(plain);
+  const clean = escaped(
+    dataOf(read)
+      .replace(/^\s*\n/, "")
+      .trimEnd(),
+  );
   if (clean.length <= charsMax && read.length === text.length) return clean;
   return `…${clean.slice(cutBefore(clean, Math.max(0, clean.length - charsMax + 1)))}`;
 }
@@ -64,10 +66,7 @@ export function headOf(text: string, charsMax: number, dress: (text: string) => 
 }
 
 function escaped(text: string): string {
-  return text
-    .replace(FENCE_MARK, String.raw`<\$1`)
-    .replace(OUR_LINE, String.raw`$1\$2`)
-    .replace(BARE_AT, String.raw`\@`);
+  return text.replace(OUR_LINE, String.raw`$1\$2`).replace(BARE_AT, String.raw`\@`);
 }
 
 /** How much more is read than is kept: bounded for a flood of what gets stripped. */
@@ -93,7 +92,6 @@ function isLow(text: string, at: number): boolean {
 }
 
 const BARE_AT = /(?<!\\)@/g;
-const FENCE_MARK = /<(\s*\/?\s*(?:child|tool)-output)/gi;
 /** Headings, code fences, labels of a block, the daemon's own lines, and the underline of a heading. */
 const OUR_LINE =
   /^([ \t>]*)(#|`{3}|~{3}|(?:checkpoint|recent context|focal entities|active constraints)\s*:|\[kinfold\]|(?:=+|-{2,})[ \t]*$)/gim;

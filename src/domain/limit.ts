@@ -1,5 +1,6 @@
 import type { Limits, RefusalCode } from "../contract/index.ts";
-import { count, oneLine } from "./text.ts";
+import { oneLine } from "../text/fence.ts";
+import { count } from "../text/quantity.ts";
 
 /** What the tree looks like under its lock, at the moment of a spawn. */
 export interface SpawnFacts {

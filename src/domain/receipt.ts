@@ -1,6 +1,9 @@
 import type { Receipt, Usage } from "../contract/index.ts";
 import { redact } from "./redact.ts";
-import { count, duration, oneLine, tokens, visible } from "./text.ts";
+import { duration } from "../text/duration.ts";
+import { oneLine } from "../text/fence.ts";
+import { count, tokens } from "../text/quantity.ts";
+import { visible } from "../text/visible.ts";
 
 export interface FileChangeLike {
   readonly path: string;

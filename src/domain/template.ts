@@ -1,6 +1,7 @@
 import { createRequire } from "node:module";
 import type Handlebars from "handlebars";
-import { byteLength, count, oneLine } from "./text.ts";
+import { oneLine } from "../text/fence.ts";
+import { byteLength, count } from "../text/quantity.ts";
 
 /** What a template may name. `check` and `changes` are empty as long as nothing fills them. */
 export interface TemplateContext {

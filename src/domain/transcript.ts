@@ -1,5 +1,7 @@
 import type { Entry } from "../contract/index.ts";
-import { count, oneLine, visible } from "./text.ts";
+import { oneLine } from "../text/fence.ts";
+import { count } from "../text/quantity.ts";
+import { visible } from "../text/visible.ts";
 
 /** A transcript for people. Nothing in an entry can pass for the heading of another one. */
 export function transcriptText(

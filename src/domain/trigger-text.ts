@@ -1,5 +1,7 @@
 import { triggerLine } from "./callback.ts";
-import { count, duration, fence, oneLine, withoutDeliveryLines } from "./text.ts";
+import { duration } from "../text/duration.ts";
+import { fence, oneLine, withoutDeliveryLines } from "../text/fence.ts";
+import { count } from "../text/quantity.ts";
 
 /** Who sent a trigger, as its reader is told. */
 export interface TriggerSender {

@@ -8,7 +8,8 @@ import {
   withMessageLine,
 } from "../domain/callback.ts";
 import { excerpt } from "../domain/excerpt.ts";
-import { withoutDeliveryLines, withoutOurLines } from "../domain/text.ts";
+import { withoutDeliveryLines, withoutOurLines } from "../text/fence.ts";
+import { visible } from "../text/visible.ts";
 import { appendEntries } from "../kernel/entry.ts";
 import { hashOf, newId, newSecret } from "../kernel/id.ts";
 import { startClock } from "../kernel/trigger.ts";
@@ -149,11 +150,14 @@ function bodyOf(
   return { body: withMessageLine(marked, message.deliveryId), notice: null };
 }
 
-/** A prompt is sent as it was written, but for what only the daemon writes: delivery ids, and its own lines. */
+/**
+ * A prompt is sent as it was written, without what only the daemon writes: delivery ids and its own lines.
+ * A prompt of another session also loses the characters that nobody can see.
+ */
 function wordsOf({ body, senderKind }: MessageRecord): string {
   const text = body ?? "";
   if (senderKind === "daemon") return text;
-  return senderKind === "person" ? withoutDeliveryLines(text) : withoutOurLines(text);
+  return senderKind === "person" ? withoutDeliveryLines(text) : withoutOurLines(visible(text));
 }
 
 function batchItem(message: MessageRecord): BatchItem {

@@ -1,4 +1,4 @@
-import { oneLine } from "../domain/text.ts";
+import { oneLine } from "../text/fence.ts";
 import type { SessionRecord } from "../store/port.ts";
 
 /** The words with which the daemon continues a turn that its own death has cut. No agent goes on by itself. */

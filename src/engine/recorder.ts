@@ -3,7 +3,7 @@ import { deliveryIdsIn } from "../domain/callback.ts";
 import { emptySeen, observe, type Seen } from "../domain/receipt.ts";
 import { redact } from "../domain/redact.ts";
 import { LiveRedactor } from "../domain/redact-live.ts";
-import { oneLine } from "../domain/text.ts";
+import { oneLine } from "../text/fence.ts";
 import type { AgentUpdate } from "../drivers/port.ts";
 import { land } from "../kernel/admit.ts";
 import { appendEntries } from "../kernel/entry.ts";

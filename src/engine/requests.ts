@@ -2,7 +2,7 @@ import { existsSync, realpathSync } from "node:fs";
 import path from "node:path";
 import type { AgentAnswer, AgentRequest } from "../drivers/port.ts";
 import { redact } from "../domain/redact.ts";
-import { oneLine } from "../domain/text.ts";
+import { oneLine } from "../text/fence.ts";
 import { raise } from "../kernel/trigger.ts";
 import type { SessionRecord, TriggerRecord, TurnRecord } from "../store/port.ts";
 import { answerPlan, planPayload } from "./plan-request.ts";

@@ -1,6 +1,6 @@
 import { setImmediate as others } from "node:timers/promises";
 import type { Keep } from "../contract/index.ts";
-import { count } from "../domain/text.ts";
+import { count } from "../text/quantity.ts";
 import type { Prunable } from "../store/port.ts";
 import type { EngineDeps, Service } from "./deps.ts";
 

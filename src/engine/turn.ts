@@ -1,7 +1,7 @@
 import type { PromptEnd } from "../drivers/port.ts";
 import { withOpening } from "../domain/callback.ts";
 import { redact } from "../domain/redact.ts";
-import { oneLine } from "../domain/text.ts";
+import { oneLine } from "../text/fence.ts";
 import type { TurnRecord } from "../store/port.ts";
 import { autonomous, takeEarly } from "./autonomous.ts";
 import { endTurn } from "./turn-end.ts";

@@ -9,7 +9,7 @@ import {
   SHOWN_KINDS,
 } from "../domain/inheritance.ts";
 import { redact } from "../domain/redact.ts";
-import { byteLength } from "../domain/text.ts";
+import { byteLength } from "../text/quantity.ts";
 import type { EntryRecord, NewEntry, Reads, SessionRecord } from "../store/port.ts";
 
 /** What a child is given of its parent: the entry that tells it, and how large it is. */

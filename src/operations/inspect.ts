@@ -1,7 +1,7 @@
 import type { Caller, InputOf, InspectOutput } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
 import { mergeReceipts, receiptLine } from "../domain/receipt.ts";
-import { firstBytes } from "../domain/text.ts";
+import { firstBytes } from "../text/quantity.ts";
 import { transcriptText } from "../domain/transcript.ts";
 import { lastMessageOf } from "../kernel/callback.ts";
 import type { InheritedData } from "../kernel/inherit.ts";

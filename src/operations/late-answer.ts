@@ -3,7 +3,7 @@ import { Refusal } from "../contract/refusal.ts";
 import { shortId } from "../contract/short-id.ts";
 import { redact } from "../domain/redact.ts";
 import { redactDeep } from "../domain/redact-deep.ts";
-import { oneLine } from "../domain/text.ts";
+import { oneLine } from "../text/fence.ts";
 import { askedText } from "../kernel/trigger.ts";
 import type { Reads, TriggerRecord } from "../store/port.ts";
 

@@ -2,7 +2,7 @@ import type { Answer, Caller, InputOf, OutputOf, RespondOutput, Trigger } from "
 import { Refusal } from "../contract/refusal.ts";
 import { shortId } from "../contract/short-id.ts";
 import { redactDeep } from "../domain/redact-deep.ts";
-import { oneLine } from "../domain/text.ts";
+import { oneLine } from "../text/fence.ts";
 import { actionsOf, answerProblem, needsNoAnswer } from "../domain/trigger.ts";
 import { admit } from "../kernel/admit.ts";
 import { cancelSubtree } from "../kernel/cancel.ts";

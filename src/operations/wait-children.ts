@@ -2,7 +2,7 @@ import type { Caller, ChildEnd, InputOf, WaitChildrenOutput } from "../contract/
 import { Refusal } from "../contract/refusal.ts";
 import { shortId } from "../contract/short-id.ts";
 import { type CallbackData, renderBlock } from "../domain/callback.ts";
-import { oneLine } from "../domain/text.ts";
+import { oneLine } from "../text/fence.ts";
 import { callbackData, callbackKey } from "../kernel/callback.ts";
 import { isStopping, withLeft } from "../kernel/stopping.ts";
 import { newDeliveryId } from "../kernel/id.ts";

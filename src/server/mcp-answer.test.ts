@@ -72,7 +72,7 @@ describe("a question", () => {
   test("a very long answer is cut, and its fence is closed", () => {
     const text = askReply(asked({ by: "its parent", response: "é".repeat(30_000) }), input, 0);
     assert.ok(Buffer.byteLength(text) <= REPLY_BYTES_MAX);
-    assert.ok(text.endsWith(' [cut]\n</child-output id="e5a9b611">'));
+    assert.ok(text.endsWith('é\n</child-output id="e5a9b611">\n[first 20 of 59 KB]'));
   });
 });
 

@@ -1,8 +1,9 @@
 import { Refusal } from "../contract/refusal.ts";
 import { shortId } from "../contract/short-id.ts";
 import type { OutputOf, Session, Trigger } from "../contract/index.ts";
+import { oneLine } from "../text/fence.ts";
 import { reply } from "./mcp-reply.ts";
-import { duration, oneLine, tokensOf } from "./mcp-words.ts";
+import { duration, tokensOf } from "./mcp-words.ts";
 
 type Family = OutputOf<"family">;
 

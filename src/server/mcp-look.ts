@@ -7,8 +7,9 @@ import type {
   SearchHit,
   SearchOutput,
 } from "../contract/index.ts";
+import { oneLine } from "../text/fence.ts";
 import { reply } from "./mcp-reply.ts";
-import { duration, fenced, newNonce, oneLine } from "./mcp-words.ts";
+import { duration, fenced, newNonce } from "./mcp-words.ts";
 
 const TEXT_BYTES_MAX = 22 * 1024;
 

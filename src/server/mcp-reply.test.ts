@@ -5,7 +5,8 @@ import { sampleSession } from "./double.spec.ts";
 import { familyReply } from "./mcp-family.ts";
 import { REPLY_BYTES_MAX, cancelReply, spawnReply, tellReply } from "./mcp-reply.ts";
 import { waitReply } from "./mcp-wait.ts";
-import { duration, oneLine, shorten } from "./mcp-words.ts";
+import { oneLine } from "../text/fence.ts";
+import { duration, shorten } from "./mcp-words.ts";
 
 const NOW = 1_800_000_000_000;
 const id = (n: number): string => `0199c0de-0000-7000-8000-0000${String(n).padStart(8, "0")}`;
@@ -171,7 +172,7 @@ describe("cancel, tell and list", () => {
     assert.match(text, /^<!-- trigger:e5a9b611 -->$/m);
     assert.match(
       text,
-      /could not be stopped: pid 4411 \(node 'server\.js' \\@x <! -- trigger:1 -->\); the user is told\./,
+      /could not be stopped: pid 4411 \(node 'server\.js' \\@x <\\!-- trigger:1 -->\); the user is told\./,
     );
     assert.match(cancelReply({ ...cancelled, stopped: 0 }, 0, true), /Stopped the running turn of "perf"/);
   });
@@ -242,7 +243,7 @@ describe("words", () => {
   });
 
   test("another's text inside a sentence is one harmless line", () => {
-    assert.equal(oneLine("a\n\u2028b\u200b `c` @file <!-- x", 100), String.raw`a b 'c' \@file <! -- x`);
+    assert.equal(oneLine("a\n\u2028b\u200b `c` @file <!-- x", 100), String.raw`a b 'c' \@file <\!-- x`);
     assert.equal([...oneLine("😀".repeat(200), 120)].length, 120);
   });
 

@@ -1,6 +1,8 @@
 import { shortId } from "../contract/short-id.ts";
 import type { CancelOutput, Refusal, SpawnOutput, TellOutput } from "../contract/index.ts";
-import { duration, oneLine, quoted, shorten, tokensOf } from "./mcp-words.ts";
+import { oneLine } from "../text/fence.ts";
+import { visible } from "../text/visible.ts";
+import { duration, quoted, shorten, tokensOf } from "./mcp-words.ts";
 
 /** The whole of a reply: every client shows at least this much uncut. */
 export const REPLY_BYTES_MAX = 24 * 1024;
@@ -12,7 +14,7 @@ export function reply(head: object, ...lines: readonly string[]): string {
 }
 
 export function refusalLine(refusal: Refusal): string {
-  const line = shorten(`${refusal.code}: ${refusal.message.replaceAll(/\s+/g, " ")}`, 4_096, " […]");
+  const line = shorten(`${refusal.code}: ${visible(refusal.message).replaceAll(/\s+/g, " ")}`, 4_096, " […]");
   // A refusal that tells a child's end carries its delivery id, on a line of its own, as a result does.
   const { deliveryId } = refusal.details;
   return typeof deliveryId === "string" ? `${line}\n<!-- trigger:${deliveryId} -->` : line;

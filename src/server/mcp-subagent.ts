@@ -1,8 +1,9 @@
 import type { SubagentOutput } from "../contract/index.ts";
 import { shortId } from "../contract/short-id.ts";
+import { oneLine } from "../text/fence.ts";
 import { reply } from "./mcp-reply.ts";
 import { answerCalls } from "./mcp-wait.ts";
-import { fitBlock, oneLine, shareOf } from "./mcp-words.ts";
+import { fitBlock, shareOf } from "./mcp-words.ts";
 
 type Result = SubagentOutput["results"][number];
 

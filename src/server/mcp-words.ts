@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { shortId } from "../contract/short-id.ts";
+import { fence } from "../text/fence.ts";
 
 /** "40 s", "6 min 12 s", "3 h 5 min", "2 days". */
 export function duration(ms: number): string {
@@ -13,44 +14,10 @@ export function duration(ms: number): string {
   return `${Math.floor(hours / 24)} days`;
 }
 
-/** Text of another session inside a sentence of ours: one line, short, without marks that mean something. */
-export function oneLine(text: string, charactersMax: number): string {
-  const plain = text
-    .replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, " ")
-    .replaceAll(/\s+/g, " ")
-    .replaceAll("<!--", "<! --")
-    .replaceAll(/<(\s*\/?\s*child-output)/gi, String.raw`<\$1`)
-    .replaceAll("`", "'")
-    .replaceAll(/@(?=\S)/g, String.raw`\@`)
-    .trim();
-  const characters = [...plain];
-  return characters.length <= charactersMax ? plain : `${characters.slice(0, charactersMax - 1).join("")}…`;
-}
-
-/** Text of another session inside its fence: it can neither close it, nor be a mark of ours, nor name a file. */
-export function asData(text: string): string {
-  return withoutMarks(text)
-    .replaceAll(/<(\s*\/?\s*child-output)/gi, String.raw`<\$1`)
-    .replaceAll(/(?<!\\)@(?=\S)/g, String.raw`\@`);
-}
-
-/** A delivery id counts only where the daemon wrote it. */
-export function withoutMarks(text: string): string {
-  return text.replaceAll(/<!--(?=\s*(?:trigger|message)\s*:)/gi, String.raw`<\!--`);
-}
-
-/** The user's words stay as they are, code included; only a whole line that would count as an id is undone. */
-export function withoutMarkLines(text: string): string {
-  return text.replaceAll(
-    /(^|\n)<!--(?= (?:trigger|message):[\w-]{1,64} -->[ \t]*\r?(?:\n|$))/g,
-    String.raw`$1<\!--`,
-  );
-}
-
-/** Another's words between marks that it cannot know, cut to fit. */
+/** Text of another session in its fence; a text that was cut says so below it. */
 export function fenced(text: string, id: string, bytesMax: number): string {
-  const body = shorten(asData(text).trimEnd(), bytesMax, " [cut]");
-  return `<child-output id="${id}">\n${body}\n</child-output id="${id}">`;
+  const { text: block, cut, bytes } = fence(text, id, bytesMax);
+  return cut ? `${block}\n[first ${inKilobytes(bytesMax)} of ${inKilobytes(bytes)} KB]` : block;
 }
 
 /** For a fence that is no delivery: nobody's message has this id. */
