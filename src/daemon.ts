@@ -124,6 +124,7 @@ async function compose(parts: Parts): Promise<Daemon> {
     toolsUrl,
     rolloutPath,
     rolloutFolder: paths.rollouts,
+    privateFolders: [paths.home],
   };
   const runner = new Runner(engineDeps, agents);
   const services: Service[] = [

@@ -26,6 +26,7 @@ interface Layer {
 export const LAYERS: Readonly<Record<string, Layer>> = {
   contract: { may: [], packages: ["zod"], noNode: true },
   text: { may: [], packages: [], noNode: true },
+  system: { may: [], packages: [] },
   domain: {
     may: ["contract", "text"],
     packages: [],
@@ -48,7 +49,11 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
       ],
     },
   },
-  drivers: { may: ["contract", "text", "log.ts"], types: ["domain"], packages: ["@agentclientprotocol/sdk"] },
+  drivers: {
+    may: ["contract", "text", "system", "log.ts"],
+    types: ["domain"],
+    packages: ["@agentclientprotocol/sdk"],
+  },
   history: { may: ["contract", "text", "log.ts"], types: ["domain"], packages: [] },
   workspace: { may: ["contract", "text", "log.ts"], packages: [] },
   attach: { may: ["contract", "text"], packages: [] },
@@ -57,6 +62,7 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
     may: [
       "contract",
       "text",
+      "system",
       "domain",
       "kernel",
       "store/port.ts",
@@ -70,6 +76,7 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
     may: [
       "contract",
       "text",
+      "system",
       "domain",
       "kernel",
       "workspace",
@@ -89,7 +96,7 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
     packages: ["hono", "@hono/node-server", "@modelcontextprotocol/server", "zod"],
   },
   client: { may: ["contract"], packages: [], noNode: true },
-  config: { may: ["contract", "text"], packages: ["yaml"] },
+  config: { may: ["contract", "text", "system"], packages: ["yaml"] },
   cli: {
     may: ["client", "contract", "text", "config", "attach"],
     packages: ["commander", "yaml"],

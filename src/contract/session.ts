@@ -78,6 +78,10 @@ export const Effective = z.object({
   limits: z.record(z.string(), z.number()),
   node: z.string(),
   cwd: z.string(),
+  folder: z
+    .object({ dev: z.number(), ino: z.number() })
+    .optional()
+    .describe("which folder `cwd` was; a process is started in no other"),
   workspace: z.enum(["shared", "clone"]),
   inherit: z.enum(["none", "brief", "tail", "fork"]),
 });

@@ -3,10 +3,11 @@ import type { ChildProcessByStdio } from "node:child_process";
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { Socket } from "node:net";
 import { constants as osConstants } from "node:os";
-import { join, sep } from "node:path";
+import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Log } from "../log.ts";
+import { isInside } from "../system/folder.ts";
 import { agentEnvironment, findCommand } from "./environment.ts";
 import { createGuard } from "./guard.ts";
 import type { Guard } from "./guard.ts";
@@ -112,8 +113,8 @@ function hiddenFrom(cwd: string, home: string | undefined): Hidden | null {
   const folder = realpathSync(home);
   const there = (...names: string[]): string[] =>
     names.map((name) => join(folder, name)).filter((path) => existsSync(path));
-  const isInside = cwd.startsWith(`${folder}${sep}`);
-  return { folder, readable: there("agents"), writable: [...there("sim"), ...(isInside ? [cwd] : [])] };
+  const isWithin = cwd !== folder && isInside(cwd, folder);
+  return { folder, readable: there("agents"), writable: [...there("sim"), ...(isWithin ? [cwd] : [])] };
 }
 
 function folderProblem(cwd: string): string | null {

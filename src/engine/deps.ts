@@ -8,6 +8,8 @@ export interface EngineDeps extends Deps {
   readonly toolsUrl: () => string | null;
   readonly rolloutPath: (session: { id: string; createdAt: number }) => string;
   readonly rolloutFolder: string;
+  /** Folders no session may work in: the daemon's own home. */
+  readonly privateFolders: readonly string[];
 }
 
 /** The one shape of everything long-lived. */

@@ -32,6 +32,7 @@ export async function openEngine(t: TestContext, options: FakeOptions = {}) {
     toolsUrl: () => null,
     rolloutPath: ({ id }) => id,
     rolloutFolder: "",
+    privateFolders: [],
   };
   const runner = new Runner(deps, [await driver.probe()]);
   t.after(() => runner.stop());

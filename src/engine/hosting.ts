@@ -10,6 +10,7 @@ import type {
 import type { SessionRecord } from "../store/port.ts";
 import type { Hold } from "./claim.ts";
 import type { EngineDeps } from "./deps.ts";
+import { folderRefusal } from "./granted-folder.ts";
 import { insist } from "./insist.ts";
 
 /** One agent process that we run, and what the engine knows about it. */
@@ -48,6 +49,8 @@ export async function host(
   if (driver === undefined) {
     return failed(`the agent "${session.agent}" is not known on this machine any more`);
   }
+  const refusal = folderRefusal(deps, session);
+  if (refusal !== null) return failed(refusal);
   const url = deps.toolsUrl();
   const noted: Promise<Error | null>[] = [];
   const result = await driver.open({
@@ -74,6 +77,12 @@ export async function host(
   const unnoted = (await Promise.all(noted)).find((error) => error !== null);
   if (!result.ok) return { ok: false, ...failureOf(deps, session, result) };
   deps.reached("agent.started");
+  // It may have been swapped while the process started: then it is not told anything.
+  const swapped = folderRefusal(deps, session);
+  if (swapped !== null) {
+    await result.handle.stop(0);
+    return failed(swapped);
+  }
   const identified =
     unnoted ??
     (await insist(deps, () => noteAgent(deps, session, hold, result.handle), listener.isWanted).catch(

@@ -1,10 +1,10 @@
-import { existsSync, realpathSync } from "node:fs";
 import path from "node:path";
 import type { AgentAnswer, AgentRequest } from "../drivers/port.ts";
 import { redact } from "../domain/redact.ts";
 import { oneLine } from "../text/fence.ts";
 import { raise } from "../kernel/trigger.ts";
 import type { SessionRecord, TriggerRecord, TurnRecord } from "../store/port.ts";
+import { isInside, realPathOf } from "../system/folder.ts";
 import { answerPlan, planPayload } from "./plan-request.ts";
 import { answersTo } from "./form-answer.ts";
 import { insist } from "./insist.ts";
@@ -62,15 +62,7 @@ export function isFileWork(folder: string, request: AgentRequest & { kind: "perm
 
 /** Where a path really leads: a link inside the folder may point out of it. */
 function inside(folder: string, file: string): boolean {
-  const relative = path.relative(realOf(folder), realOf(path.resolve(folder, file)));
-  return !relative.startsWith("..") && !path.isAbsolute(relative);
-}
-
-/** The real path of a file that may not exist yet: that of the nearest folder above it that does. */
-function realOf(file: string): string {
-  if (existsSync(file)) return realpathSync(file);
-  const parent = path.dirname(file);
-  return parent === file ? file : path.join(realOf(parent), path.basename(file));
+  return isInside(realPathOf(path.resolve(folder, file)), realPathOf(folder));
 }
 
 function noted(place: Place, request: AgentRequest, answer: AgentAnswer): AgentAnswer {

@@ -27,6 +27,7 @@ async function setUp(t: TestContext, config: object) {
     toolsUrl: () => null,
     rolloutPath: ({ id }) => id,
     rolloutFolder: "",
+    privateFolders: [],
   };
   const retention = new Retention(deps);
   const say = async (id: string, times: number, text: string) => {

@@ -117,6 +117,7 @@ async function opened(t: TestContext) {
     toolsUrl: () => null,
     rolloutPath: ({ id }) => file(id),
     rolloutFolder: path.join(folder, "rollouts"),
+    privateFolders: [],
   };
   const lines = (id: string): WrittenLine[] =>
     readFileSync(file(id), "utf8")

@@ -20,6 +20,7 @@ import { atMost, isLooser } from "../domain/permission.ts";
 import { hashOf } from "../kernel/id.ts";
 import { unstarted } from "../kernel/unstarted.ts";
 import type { SessionRecord } from "../store/port.ts";
+import { folderIdentity, folderVerdict, isInside } from "../system/folder.ts";
 import { decideInherit } from "./inheriting.ts";
 import type { OperationDeps } from "./deps.ts";
 import { decideEnforcement, decideTools } from "./holding.ts";
@@ -80,6 +81,7 @@ export async function decideStart(
     limits: decideBudget(input.limits ?? {}, profile, parent),
     node: deps.config.node,
     cwd,
+    folder: folderIdentity(cwd),
     workspace: "shared",
     inherit: await decideInherit(deps, { asked: input.inherit, profile, parent, agent }),
   };
@@ -314,26 +316,21 @@ export async function decideFolder(
       cwd: folder,
     });
   }
-  const isPrivate = deps.privateFolders.some((each) => isInside(real, each));
   const { roots } = deps.config;
-  if (!isPrivate && (roots.length === 0 || roots.some((root) => isInside(real, root)))) return real;
-  if (asked === undefined && parent === null && isPrivate) {
+  const verdict = folderVerdict(real, { roots, closed: deps.privateFolders });
+  if (verdict === "allowed") return real;
+  if (asked === undefined && parent === null && verdict === "closed") {
     throw new Refusal(
       "cwd_not_allowed",
       `Say where it works: "cwd" is missing, and the daemon's own folder is not for sessions.`,
       { cwd: real, roots },
     );
   }
-  const allowed = isPrivate ? "any folder but Kinfold's own home" : roots.join(", ");
+  const allowed = verdict === "closed" ? "any folder but Kinfold's own home" : roots.join(", ");
   throw new Refusal("cwd_not_allowed", `No session may work in ${real}. Allowed: ${allowed}.`, {
     cwd: real,
     roots,
   });
-}
-
-function isInside(folder: string, root: string): boolean {
-  const relative = path.relative(root, folder);
-  return relative === "" || (!relative.startsWith("..") && !path.isAbsolute(relative));
 }
 
 async function decideCallback(

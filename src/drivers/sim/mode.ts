@@ -1,4 +1,5 @@
-import { isAbsolute, relative, resolve } from "node:path";
+import { resolve } from "node:path";
+import { isInside, realPathOf } from "../../system/folder.ts";
 
 /** What a sim session may do, as its client said with the session. A client that says nothing allows all. */
 export interface Mode {
@@ -27,8 +28,9 @@ export function verdict(
   if (!isGiven || mode.notTools.includes(deed.tool) || mode.permission === "read-only") return "refuse";
   if (mode.permission === "full") return "do";
   if (mode.permission === "ask") return "ask";
-  const way = relative(deed.cwd, resolve(deed.cwd, deed.path ?? "."));
-  return way.startsWith("..") || isAbsolute(way) ? "ask" : "do";
+  // Where a path really leads: a link inside the folder may point out of it.
+  const target = realPathOf(resolve(deed.cwd, deed.path ?? "."));
+  return isInside(target, realPathOf(deed.cwd)) ? "do" : "ask";
 }
 
 function fieldsOf(value: unknown): Record<string, unknown> {

@@ -1,8 +1,10 @@
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
-import { readFile, writeFile } from "node:fs/promises";
+import { constants, existsSync, realpathSync } from "node:fs";
+import { open } from "node:fs/promises";
 import { resolve } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { realPathOf } from "../../system/folder.ts";
 import type { Journal } from "./journal.ts";
 import type { McpClient } from "./mcp-client.ts";
 import { type Mode, verdict } from "./mode.ts";
@@ -90,14 +92,13 @@ export class AcpStage implements Stage {
 
   async write(path: string, text: string): Promise<void> {
     const toolCallId = crypto.randomUUID();
-    const target = resolve(this.#options.cwd, path);
+    const target = realPathOf(resolve(this.#options.cwd, path));
     const call = { title: `Write ${path}`, name: "write", kind: "edit", status: "in_progress" };
     const locations = [{ path: target }];
     this.#update({ sessionUpdate: "tool_call", toolCallId, ...call, locations, rawInput: { path, text } });
     if (!(await this.#may(toolCallId, { tool: "Write", what: `Write ${path}`, path: target }))) return;
-    const oldText = await readFile(target, "utf8").catch(() => null);
     const newText = `${text}\n`;
-    await writeFile(target, newText);
+    const oldText = await replaceText(target, newText);
     const content = [{ type: "diff", path: target, oldText, newText }];
     this.#update({ sessionUpdate: "tool_call_update", toolCallId, status: "completed", content });
   }
@@ -213,6 +214,24 @@ export class AcpStage implements Stage {
 const OUTPUT_LENGTH = 65_536;
 const CONTEXT_TOKENS = 200_000;
 const CALL_MS = 50;
+
+/**
+ * Writes a file at the real path that was decided on, and gives its old text. A link that was put there
+ * since, or in place of a folder above it, is not followed.
+ */
+async function replaceText(target: string, text: string): Promise<string | null> {
+  const existed = existsSync(target);
+  const file = await open(target, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW);
+  try {
+    if (realpathSync(target) !== target) throw new Error(`${target} was replaced by a link`);
+    const oldText = existed ? await file.readFile("utf8") : null;
+    await file.truncate(0);
+    await file.write(text, 0);
+    return oldText;
+  } finally {
+    await file.close();
+  }
+}
 
 /** The exit code, or null after a signal. A cancel ends the child's whole group. */
 async function finish(child: ChildProcess, signal: AbortSignal): Promise<number | null> {

@@ -3,6 +3,7 @@ import { homedir } from "node:os";
 import { join, relative, sep } from "node:path";
 import type { Agent, AgentCommand } from "../../contract/index.ts";
 import type { Log } from "../../log.ts";
+import { isInside } from "../../system/folder.ts";
 import { createAcpDriver } from "../acp/driver.ts";
 import type { Dialect, Launch } from "../acp/dialect.ts";
 import { agentEnvironment, findCommand } from "../environment.ts";
@@ -171,9 +172,8 @@ function launchOf(
 
 /** All of Kinfold's home; where a session works inside it, all but what it works in. */
 function closedTo(cwd: string, home: string): string[] {
-  const way = relative(home, cwd);
-  if (way.startsWith("..") || way === "") return [home];
-  const [own] = way.split(sep);
+  if (cwd === home || !isInside(cwd, home)) return [home];
+  const [own] = relative(home, cwd).split(sep);
   return readdirSync(home)
     .filter((name) => name !== own)
     .map((name) => join(home, name));

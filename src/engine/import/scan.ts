@@ -1,6 +1,7 @@
 import { stat } from "node:fs/promises";
 import path from "node:path";
 import type { FoundSession, HistoryReader, SessionFacts } from "../../history/port.ts";
+import { isInside } from "../../system/folder.ts";
 import { isFollowed, type Member } from "./catalog.ts";
 import type { Context, Reading } from "./context.ts";
 import { addFamily, type Newcomer } from "./newcomer.ts";
@@ -65,7 +66,7 @@ function foldersNear({ readings }: Context, files: Iterable<string>) {
   let isEnough = true;
   for (const file of files) {
     for (const reading of readings) {
-      const root = reading.roots.find((each) => file.startsWith(`${each}${path.sep}`));
+      const root = reading.roots.find((each) => file !== each && isInside(file, each));
       if (root === undefined) continue;
       const folder = reading.reader.near?.(root, file);
       if (folder === undefined) isEnough = false;

@@ -1,6 +1,7 @@
 import { type FSWatcher, watch } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import path from "node:path";
+import { isInside } from "../../system/folder.ts";
 
 /** Folders beyond these are found by looking at everything now and then. */
 const FOLDERS_MAX = 8_192;
@@ -21,7 +22,7 @@ export class Watch {
     this.#add(root);
     if (IS_TREE) return;
     for (const file of files) {
-      for (let folder = path.dirname(file); folder.length > root.length && folder.startsWith(root);) {
+      for (let folder = path.dirname(file); folder !== root && isInside(folder, root);) {
         if (this.#watchers.has(folder)) break;
         this.#add(folder);
         folder = path.dirname(folder);

@@ -1,0 +1,83 @@
+import { existsSync, lstatSync, readlinkSync, realpathSync, statSync } from "node:fs";
+import path from "node:path";
+
+/**
+ * Whether `file` is `folder` or below it, by path segments: `/a/..evil` is inside `/a`, and
+ * `/ab` is not. Both are taken as they are written; resolve links first where they matter.
+ */
+export function isInside(file: string, folder: string): boolean {
+  const way = path.relative(folder, file);
+  return way.split(path.sep)[0] !== ".." && !path.isAbsolute(way);
+}
+
+/**
+ * Where a path leads when it is written to: the real path of the nearest folder above it that exists,
+ * and of a link that leads to nothing the place where its file would be created.
+ */
+export function realPathOf(file: string, linksLeft = 40): string {
+  if (existsSync(file)) return realpathSync(file);
+  const parent = path.dirname(file);
+  if (parent === file) return file;
+  const link = lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() ? readlinkSync(file) : null;
+  const folder = realPathOf(parent, linksLeft);
+  if (link === null) return path.join(folder, path.basename(file));
+  // Links in a circle lead nowhere, and nowhere is inside no folder.
+  return linksLeft === 0 ? path.parse(file).root : realPathOf(path.resolve(folder, link), linksLeft - 1);
+}
+
+/** Device and inode: they tell a folder from another one that was put at its path. */
+export interface FolderIdentity {
+  readonly dev: number;
+  readonly ino: number;
+}
+
+export function folderIdentity(folder: string): FolderIdentity {
+  const { dev, ino } = statSync(folder);
+  return { dev, ino };
+}
+
+/** Where sessions may work: in `roots` (empty: anywhere), and never in `closed`. */
+export interface FolderRule {
+  readonly roots: readonly string[];
+  readonly closed: readonly string[];
+}
+
+/** What a rule says of a folder's real path. The rule's own folders may be named by a link. */
+export function folderVerdict(real: string, rule: FolderRule): "allowed" | "closed" | "outside" {
+  if (rule.closed.some((each) => isInside(real, realPathOf(each)))) return "closed";
+  const { roots } = rule;
+  return roots.length === 0 || roots.some((each) => isInside(real, realPathOf(path.resolve(each))))
+    ? "allowed"
+    : "outside";
+}
+
+/**
+ * Why a process may not be started in a folder that was granted earlier, or null. `folder` was a
+ * real path then, so a link anywhere on the way to it means that somebody has swapped it since.
+ */
+export function folderChange(
+  folder: string,
+  granted: FolderRule & { readonly identity: FolderIdentity | null },
+): string | null {
+  const real = existsSync(folder) ? realpathSync(folder) : null;
+  if (real === null) return `the folder ${folder} does not exist any more`;
+  if (real !== folder) {
+    return `the folder ${folder} was replaced by a link to ${real} after the session was started`;
+  }
+  if (!statSync(folder).isDirectory()) return `${folder} is not a folder any more`;
+  if (isAnother(folder, granted.identity)) {
+    return `the folder ${folder} was replaced by another one after the session was started`;
+  }
+  const verdict = folderVerdict(real, granted);
+  if (verdict === "allowed") return null;
+  return verdict === "closed"
+    ? `${folder} is inside Kinfold's own home, where no session may work`
+    : `${folder} is outside the folders sessions may work in (${granted.roots.join(", ")})`;
+}
+
+/** Inode numbers are compared on the same device only: a file system mounted anew may number differently. */
+function isAnother(folder: string, identity: FolderIdentity | null): boolean {
+  if (identity === null) return false;
+  const { dev, ino } = folderIdentity(folder);
+  return dev === identity.dev && ino !== identity.ino;
+}
