@@ -1,16 +1,19 @@
 // Plain JavaScript for Node 20: `npm start` and `npm test` begin here, on a clone where nothing is installed.
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { delimiter, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { InstallError, install } from "./install.mjs";
+import { TestRun } from "./test-run.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const bin = join(root, "node_modules", ".bin");
 
+/** On two quiet cores; each is multiplied by the measured slowness of the machine. */
 const TEST_MS = 120_000;
-const ALL_TESTS_MS = 20 * 60_000;
-const LONG_TESTS_MS = 30 * 60_000;
+const LONG_TEST_MS = 20 * 60_000;
+/** How long a run that was told to end may take until it is killed. */
+const END_MS = 10_000;
 
 const COMMANDS = {
   start: (node, words) => run(node, [join(root, "src/cli/main.ts"), "up", "--foreground", ...words]),
@@ -43,48 +46,74 @@ async function main() {
 
 /** Everything, or the files whose path contains one of the words; words with a dash go to the runner. */
 async function test(node, words) {
-  const options = words.filter((word) => word.startsWith("-"));
-  const filters = words.filter((word) => !word.startsWith("-"));
-  const files = ["src", "test", "scripts"]
-    .flatMap((folder) => testFiles(join(root, folder)))
-    .map((file) => relative(root, file))
-    .filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)));
-  if (files.length === 0) {
-    console.error(`No test file has ${filters.join(" or ")} in its path.`);
-    return 1;
-  }
-  await preparePostgres(node);
-  const startedAt = performance.now();
-  const args = ["--test", "--test-concurrency=3", `--test-timeout=${TEST_MS}`, ...options, ...files];
-  const code = await run(node, args, { limitMs: ALL_TESTS_MS });
-  console.log(`${files.length} test files in ${seconds(startedAt)}`);
-  return code;
+  return await testFilesWith(node, words, { folders: ["src", "test", "scripts"], ending: ".test.ts" });
 }
 
 /** Tests that take minutes (`*.long.ts`), one after another: all of them, or those whose path contains one of the words. */
 async function testLong(node, words) {
-  const options = words.filter((word) => word.startsWith("-"));
-  const filters = words.filter((word) => !word.startsWith("-"));
-  const files = ["src", "test"]
-    .flatMap((folder) => testFiles(join(root, folder), ".long.ts"))
+  const kind = { folders: ["src", "test"], ending: ".long.ts", concurrency: 1, testMs: LONG_TEST_MS };
+  return await testFilesWith(node, words, kind);
+}
+
+async function testFilesWith(node, words, { folders, ending, concurrency = 3, testMs = TEST_MS }) {
+  const { options, names: filters } = sorted(words);
+  const files = folders
+    .flatMap((folder) => testFiles(join(root, folder), ending))
     .map((file) => relative(root, file))
     .filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)));
   if (files.length === 0) {
-    console.error(`No long test has ${filters.join(" or ")} in its path.`);
+    console.error(`No test file (*${ending}) has ${filters.join(" or ")} in its path.`);
     return 1;
   }
   await preparePostgres(node);
+  return await runTests(node, { files, options, concurrency, testMs });
+}
+
+/**
+ * Runs test files under watch. Limits grow with the measured slowness of the machine. Whatever the run
+ * leaves behind is ended and named, and is a failure.
+ */
+async function runTests(node, { files, options, concurrency, testMs }) {
   const startedAt = performance.now();
-  const args = ["--test", "--test-concurrency=1", `--test-timeout=${LONG_TESTS_MS}`, ...options, ...files];
-  const code = await run(node, args, { limitMs: LONG_TESTS_MS });
-  console.log(`${files.length} long test files in ${seconds(startedAt)}`);
-  return code;
+  const tests = new TestRun(() => slowness(node));
+  const timeoutMs = Math.round(testMs * tests.slowness());
+  const args = [
+    "--test",
+    `--test-concurrency=${concurrency}`,
+    `--test-timeout=${timeoutMs}`,
+    "--test-reporter=spec",
+    "--test-reporter-destination=stdout",
+    // A dot for each test that ended: so the watch sees that the run goes on.
+    "--test-reporter=dot",
+    `--test-reporter-destination=${tests.progressFile}`,
+    ...options,
+    ...files,
+  ];
+  const code = await run(node, args, { tests });
+  const left = await tests.clean();
+  console.log(`${files.length} test files in ${seconds(startedAt)}`);
+  if (left.length === 0) return code;
+  console.error("The run left processes behind; they were ended:");
+  for (const line of left) console.error(`  ${line}`);
+  return code === 0 ? 1 : code;
+}
+
+function slowness(node) {
+  const script = join(root, "scripts", "slowness.ts");
+  return Number(execFileSync(node, [script], { env: environment(node), encoding: "utf8" }));
+}
+
+/** Words with a dash are options of the runner, the others are names. */
+function sorted(words) {
+  return {
+    options: words.filter((word) => word.startsWith("-")),
+    names: words.filter((word) => !word.startsWith("-")),
+  };
 }
 
 /** Real agents against a scripted model: all of them, or those that are named. They come into a cache outside this folder. */
 async function testAgents(node, words) {
-  const options = words.filter((word) => word.startsWith("-"));
-  const names = words.filter((word) => !word.startsWith("-"));
+  const { options, names } = sorted(words);
   const installed = await run(node, [join(root, "scripts/install-agents.ts"), ...names]);
   if (installed !== 0) return installed;
   const folder = join(root, "test", "agents");
@@ -93,12 +122,12 @@ async function testAgents(node, words) {
     .filter((file) => names.length === 0 || names.includes(file.replace(".agents.ts", "")))
     .map((file) => join(folder, file));
   // One after another: an agent takes half a gigabyte, and each test minds the time.
-  const code = await run(node, ["--test", "--test-concurrency=1", ...options, ...files]);
+  const code = await runTests(node, { files, options, concurrency: 1, testMs: LONG_TEST_MS });
   await run(node, [join(root, "scripts/agents-matrix.ts")]);
   return code;
 }
 
-function testFiles(folder, ending = ".test.ts") {
+function testFiles(folder, ending) {
   if (!existsSync(folder)) return [];
   return readdirSync(folder, { recursive: true })
     .filter((file) => file.endsWith(ending))
@@ -140,22 +169,33 @@ async function check(node) {
 }
 
 /** Runs under the given Node with its children under the same, hands signals on and keeps the exit code. */
-function run(node, args, { limitMs, cwd = root } = {}) {
+function run(node, args, { tests, cwd = root } = {}) {
   return new Promise((resolve, reject) => {
-    const child = spawn(node, args, { cwd, stdio: "inherit", env: environment(node) });
+    const env = { ...environment(node), ...tests?.env };
+    const child = spawn(node, args, { cwd, stdio: "inherit", env });
+    let forced;
+    const end = (signal) => {
+      child.kill(signal);
+      if (tests !== undefined) forced ??= setTimeout(() => child.kill("SIGKILL"), END_MS);
+    };
     let told = false;
     const forward = (signal) => {
       told = true;
       // A terminal sends its interrupt to the whole group: handed on, it would arrive twice.
-      if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal);
+      if (signal !== "SIGINT" || !process.stdin.isTTY) end(signal);
     };
     const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
     for (const signal of signals) process.on(signal, forward);
-    const watch = whenStarterGoes(() => told || child.kill("SIGTERM"));
-    const limit = limitMs === undefined ? undefined : setTimeout(() => giveUp(child, limitMs), limitMs);
+    const watch = whenStarterGoes(() => told || end("SIGTERM"));
+    const unwatch = tests?.watch((why) => {
+      console.error(`${why} The run is ended.`);
+      for (const line of stillRunning(child.pid)) console.error(`  still running: ${line}`);
+      end("SIGTERM");
+    });
     child.on("error", reject);
     child.on("exit", (code, signal) => {
-      clearTimeout(limit);
+      unwatch?.();
+      clearTimeout(forced);
       clearInterval(watch);
       for (const name of signals) process.off(name, forward);
       resolve(code ?? (signal === "SIGINT" ? 130 : signal === "SIGTERM" ? 143 : 1));
@@ -173,15 +213,6 @@ function whenStarterGoes(act) {
     act();
   }, 250);
   return watch;
-}
-
-function giveUp(child, limitMs) {
-  const left = stillRunning(child.pid);
-  console.error(
-    `Not done after ${limitMs / 60_000} minutes. A test leaves something behind: a process, timer or socket.`,
-  );
-  for (const line of left) console.error(`  still running: ${line}`);
-  child.kill("SIGTERM");
 }
 
 function stillRunning(pid) {

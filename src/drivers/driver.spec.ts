@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { slowness } from "../../scripts/slowness.ts";
 import { after, before, describe, it } from "node:test";
 import type { AgentAnswer, AgentHandle, AgentRequest, AgentUpdate, Driver, OpenRequest } from "./port.ts";
 import { listPids } from "./process-table.ts";
@@ -93,7 +94,7 @@ export async function marked(leaseId: string): Promise<number[]> {
 
 /** Looks again until it is so: for what the system does in its own time. */
 export async function eventually(what: string, isSo: () => Promise<boolean> | boolean): Promise<void> {
-  const limit = performance.now() + 20_000;
+  const limit = performance.now() + 20_000 * slowness();
   while (!(await isSo())) {
     assert.ok(performance.now() < limit, `never happened: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
