@@ -3,5 +3,6 @@ export { loadConfig, type From, type Loaded, type LoadRequest, type Source } fro
 export { nearest } from "./nearest.ts";
 export { kinfoldHome, pathsIn, prepareHome, type Paths } from "./paths.ts";
 export { ConfigError, problemLine, type ConfigProblem } from "./problem.ts";
-export { loadProfiles, readProfile, trustProject, type ProfileSet } from "./profile.ts";
+export { loadProfiles, readProjectProfile, trustProject, type ProfileSet } from "./profile.ts";
+export { readProjectFile, type ProjectFile } from "./project-file.ts";
 export { SETTINGS, type Setting } from "./setting.ts";

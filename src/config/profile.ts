@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, realpathSync, statSync, writeFileSync } from "node:fs";
+import { readdir, readFile, realpath, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Permission, Profile } from "../contract/index.ts";
 import { ProfileHead } from "../contract/profile.ts";
 import { ConfigError } from "./problem.ts";
+import { listProjectFiles, readProjectFile } from "./project-file.ts";
 import { yaml } from "./yaml.ts";
 
 const BUILT_IN = fileURLToPath(new URL("./profiles/", import.meta.url));
@@ -25,34 +26,65 @@ export interface ProfileSet {
 }
 
 /** Built in, then the home's, then a trusted project's; the later wins. A bad file is an error that names it. */
-export function loadProfiles(places: { home: string; project: string | null }): ProfileSet {
+export async function loadProfiles(places: { home: string; project: string | null }): Promise<ProfileSet> {
   const found = new Map<string, Profile>();
-  for (const file of filesIn(BUILT_IN)) add(found, readProfile(file, "built in"));
-  for (const file of filesIn(join(places.home, "profiles"))) add(found, readProfile(file, file));
+  for (const file of await filesIn(BUILT_IN)) add(found, await readOwn(file, "built in"));
+  for (const file of await filesIn(join(places.home, "profiles"))) add(found, await readOwn(file, file));
   const untrusted: { name: string; file: string }[] = [];
-  const folder = places.project === null ? null : join(places.project, PROJECT_FOLDER);
-  for (const file of folder === null ? [] : filesIn(folder)) {
-    if (isTrusted(places.home, file)) add(found, readProfile(file, file));
-    else untrusted.push({ name: basename(file, ".md"), file });
+  const { project } = places;
+  const names = project === null ? [] : await listProjectFiles(project, PROJECT_FOLDER, ".md");
+  if (project === null || names.length === 0) return { profiles: [...found.values()], untrusted };
+  const trusted = await readTrusted(places.home);
+  for (const name of names) {
+    const file = join(project, PROJECT_FOLDER, name);
+    const text = await trustedText(project, name, trusted);
+    if (text === null) untrusted.push({ name: basename(name, ".md"), file });
+    else add(found, parseOnce(file, text, file));
   }
   return { profiles: [...found.values()], untrusted };
 }
 
-/** Read anew only when the file has changed: every spawn asks. */
-export function readProfile(file: string, from: string): Profile {
-  const { mtimeMs, size } = statSync(file);
-  const state = `${mtimeMs} ${size} ${from}`;
+/** A profile file of a project, trusted or not, for a person who decides about it. */
+export async function readProjectProfile(project: string, file: string): Promise<Profile> {
+  return parseOnce(file, await projectText(project, basename(file)), file);
+}
+
+/** The text of a file whose content a person has trusted. A file that nobody has trusted is not opened. */
+async function trustedText(
+  project: string,
+  name: string,
+  trusted: Readonly<Record<string, string>>,
+): Promise<string | null> {
+  const hash = trusted[await realKey(project, name)];
+  if (hash === undefined) return null;
+  const read = await readProjectFile(project, join(PROJECT_FOLDER, name));
+  return read.kind === "text" && hashOf(read.text) === hash ? read.text : null;
+}
+
+async function projectText(project: string, name: string): Promise<string> {
+  const read = await readProjectFile(project, join(PROJECT_FOLDER, name));
+  if (read.kind === "text") return read.text;
+  const why = read.kind === "missing" ? "is not there any more" : read.why;
+  throw problem(join(project, PROJECT_FOLDER, name), 1, `it ${why}`);
+}
+
+/** Of the built-in and the home's files, which the person owns. */
+async function readOwn(file: string, from: string): Promise<Profile> {
+  return parseOnce(file, await readFile(file, "utf8"), from);
+}
+
+/** Parsed anew only when the text has changed: every spawn asks. */
+function parseOnce(file: string, text: string, from: string): Profile {
   const before = known.get(file);
-  if (before?.state === state) return before.profile;
-  const profile = parseProfile(file, from);
-  known.set(file, { state, profile });
+  if (before?.text === text && before.profile.from === from) return before.profile;
+  const profile = parseProfile(file, text, from);
+  known.set(file, { text, profile });
   return profile;
 }
 
-const known = new Map<string, { state: string; profile: Profile }>();
+const known = new Map<string, { text: string; profile: Profile }>();
 
-function parseProfile(file: string, from: string): Profile {
-  const text = readFileSync(file, "utf8");
+function parseProfile(file: string, text: string, from: string): Profile {
   const match = /^---\r?\n([\s\S]*?)\r?\n---\r?\n?([\s\S]*)$/.exec(text);
   if (match === null) throw problem(file, 1, "it must begin with front matter between two lines of ---");
   let data: unknown;
@@ -80,12 +112,14 @@ function parseProfile(file: string, from: string): Profile {
 }
 
 /** A person has read these files of a project as they are now; a change makes them untrusted again. */
-export function trustProject(home: string, project: string): string[] {
-  const files = filesIn(join(project, PROJECT_FOLDER));
-  const trusted = { ...readTrusted(home) };
-  for (const file of files) trusted[realpathSync(file)] = hashOf(file);
-  writeFileSync(join(home, "trusted.json"), `${JSON.stringify(trusted, null, 2)}\n`, { mode: 0o600 });
-  return files;
+export async function trustProject(home: string, project: string): Promise<string[]> {
+  const names = await listProjectFiles(project, PROJECT_FOLDER, ".md");
+  const trusted = { ...(await readTrusted(home)) };
+  for (const name of names) {
+    trusted[await realKey(project, name)] = hashOf(await projectText(project, name));
+  }
+  await writeFile(join(home, "trusted.json"), `${JSON.stringify(trusted, null, 2)}\n`, { mode: 0o600 });
+  return names.map((name) => join(project, PROJECT_FOLDER, name));
 }
 
 function profileOf(front: ProfileHead, instructions: string, from: string): Profile {
@@ -119,23 +153,30 @@ function add(found: Map<string, Profile>, profile: Profile): void {
   found.set(profile.name, profile);
 }
 
-function filesIn(folder: string): string[] {
-  if (!existsSync(folder) || !statSync(folder).isDirectory()) return [];
-  const names = readdirSync(folder).filter((name) => name.endsWith(".md"));
-  return names.toSorted().map((name) => join(folder, name));
+async function filesIn(folder: string): Promise<string[]> {
+  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT" || error.code === "ENOTDIR") return [];
+    throw error;
+  });
+  const files = names.filter((name) => name.endsWith(".md"));
+  return files.toSorted().map((name) => join(folder, name));
 }
 
-function isTrusted(home: string, file: string): boolean {
-  return readTrusted(home)[realpathSync(file)] === hashOf(file);
+/** How a file is named in `trusted.json`. The file itself is never a link, so only its folder is resolved. */
+async function realKey(project: string, name: string): Promise<string> {
+  return join(await realpath(join(project, PROJECT_FOLDER)), name);
 }
 
-function readTrusted(home: string): Record<string, string> {
-  const file = join(home, "trusted.json");
-  return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Record<string, string>) : {};
+async function readTrusted(home: string): Promise<Record<string, string>> {
+  const text = await readFile(join(home, "trusted.json"), "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return "{}";
+    throw error;
+  });
+  return JSON.parse(text) as Record<string, string>;
 }
 
-function hashOf(file: string): string {
-  return createHash("sha256").update(readFileSync(file)).digest("hex");
+function hashOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
 }
 
 function lineOf(head: string, key: string): number {

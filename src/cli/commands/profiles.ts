@@ -1,6 +1,12 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { loadProfiles, prepareHome, type ProfileSet, readProfile, trustProject } from "../../config/index.ts";
+import {
+  loadProfiles,
+  prepareHome,
+  type ProfileSet,
+  readProjectProfile,
+  trustProject,
+} from "../../config/index.ts";
 import type { Profile } from "../../contract/index.ts";
 import type { Call } from "../call.ts";
 import { Failure } from "../failure.ts";
@@ -14,7 +20,7 @@ import { count, harmless, oneLine } from "../text.ts";
 export async function run(call: Call): Promise<void> {
   const [action, subject] = call.args;
   if (action === "trust") return await trust(call, resolve(subject ?? "."));
-  const set = loadProfiles({ home: homeOf(call).home, project: process.cwd() });
+  const set = await loadProfiles({ home: homeOf(call).home, project: process.cwd() });
   if (action === "show") return show(call, set, subject);
   if (call.io.json) {
     call.io.answer(set);
@@ -103,7 +109,7 @@ async function trust(call: Call, project: string): Promise<void> {
     throw new Failure("refused", `There is no folder ${project}.`, { code: "cwd_not_found" });
   }
   const paths = homeOf(call);
-  const waiting = loadProfiles({ home: paths.home, project }).untrusted;
+  const { untrusted: waiting } = await loadProfiles({ home: paths.home, project });
   if (waiting.length === 0) {
     const there = existsSync(join(project, ".kinfold", "agents"));
     const text = there
@@ -113,14 +119,15 @@ async function trust(call: Call, project: string): Promise<void> {
     else call.io.line(text);
     return;
   }
-  const files = waiting.map(({ file }) => readProfile(file, file));
+  const files: Profile[] = [];
+  for (const { file } of waiting) files.push(await readProjectProfile(project, file));
   if (!call.io.json) for (const profile of files) for (const line of summary(profile)) call.io.note(line);
   if (!call.flags.on("yes") && call.io.tty && call.io.stdin.isTTY === true) {
     if (!(await confirm(call, `Trust ${count(files.length, "file")} as they are now?`)))
       throw new Failure("cancelled", "Nothing was trusted.", { code: "not_confirmed" });
   }
   prepareHome(paths);
-  trustProject(paths.home, project);
+  await trustProject(paths.home, project);
   if (call.io.json) call.io.answer({ trusted: files.map(({ from }) => from) });
   else
     call.io.line(
