@@ -1,5 +1,6 @@
 import { type Client, connect } from "../client/index.ts";
 import { type DaemonFile, readDaemonFile } from "../config/daemon-file.ts";
+import { requireOwnHome } from "../config/own-home.ts";
 import type { Paths } from "../config/paths.ts";
 import { CONTRACT_VERSION, type Health, Refusal } from "../contract/index.ts";
 import type { Call } from "./call.ts";
@@ -38,6 +39,8 @@ export async function openConnection(call: Call, options: { start?: boolean } = 
 /** Null where no daemon runs; any other trouble is a `Failure` that says what to do. */
 export async function tryConnection(call: Call): Promise<Connection | null> {
   const paths = homeOf(call);
+  // Another user's token or address would lead to another user's daemon.
+  requireOwnHome(paths);
   const named = call.env["KINFOLD_URL"]?.trim().replace(/\/+$/, "");
   const daemon = named ? null : readDaemonFile(paths.daemonFile);
   const url = named || daemon?.url;

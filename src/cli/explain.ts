@@ -8,9 +8,10 @@ export function explain(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (error instanceof Refusal) return fromRefusal(error);
   if (error instanceof ConfigError) {
+    const isHome = error.what === "home";
     return new Failure("refused", error.message, {
-      code: "bad_config",
-      next: ["Correct it: kinfold config edit"],
+      code: isHome ? "bad_home" : "bad_config",
+      next: [isHome ? "Or use a home of your own: KINFOLD_HOME=…" : "Correct it: kinfold config edit"],
     });
   }
   if (isNetworkTrouble(error)) {

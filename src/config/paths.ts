@@ -1,7 +1,7 @@
-import { mkdirSync, statSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
-import { ConfigError } from "./problem.ts";
+import { requireOwnHome } from "./own-home.ts";
 
 /** Where one Kinfold keeps everything it owns. Two homes are two Kinfolds that know nothing of each other. */
 export interface Paths {
@@ -41,24 +41,10 @@ export function kinfoldHome(env: Readonly<Record<string, string | undefined>>): 
   return named ? resolve(named) : join(homedir(), ".kinfold");
 }
 
-/**
- * Makes the home and its folders, readable by their owner only. A home that belongs to another
- * user is refused: whoever owns it could have planted the token.
- */
+/** Makes the home and its folders, readable by their owner only. A home that is not ours alone is refused. */
 export function prepareHome(paths: Paths): void {
+  requireOwnHome(paths);
   for (const folder of [paths.home, paths.logs, paths.rollouts, paths.profiles, paths.sim]) {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-  }
-  const uid = process.getuid?.();
-  const owner = statSync(paths.home).uid;
-  if (uid !== undefined && uid !== 0 && owner !== uid) {
-    throw new ConfigError([
-      {
-        where: paths.home,
-        line: null,
-        key: null,
-        text: `belongs to another user (uid ${owner}); set KINFOLD_HOME to a folder of your own`,
-      },
-    ]);
   }
 }

@@ -10,11 +10,13 @@ export interface ConfigProblem {
 /** The configuration cannot be used. Its message lists every problem, so that one look is enough. */
 export class ConfigError extends Error {
   readonly problems: readonly ConfigProblem[];
+  readonly what: "configuration" | "home";
 
-  constructor(problems: readonly ConfigProblem[]) {
-    super(["The configuration cannot be used:", ...problems.map((p) => `  ${problemLine(p)}`)].join("\n"));
+  constructor(problems: readonly ConfigProblem[], what: "configuration" | "home" = "configuration") {
+    super([`The ${what} cannot be used:`, ...problems.map((p) => `  ${problemLine(p)}`)].join("\n"));
     this.name = "ConfigError";
     this.problems = problems;
+    this.what = what;
   }
 }
 

@@ -1,0 +1,60 @@
+import { chmodSync, lstatSync, readdirSync, type Stats, statSync } from "node:fs";
+import { join } from "node:path";
+import type { Paths } from "./paths.ts";
+import { ConfigError, type ConfigProblem } from "./problem.ts";
+
+/**
+ * Refuses a home that another user owns or could have filled: its token would be that user's way in.
+ * A home of our own that is merely open to others is closed (mode 0700), and so is its token (0600).
+ * A home that does not exist is nobody's.
+ */
+export function requireOwnHome(paths: Paths): void {
+  const uid = process.getuid?.();
+  const home = statSync(paths.home, { throwIfNoEntry: false });
+  if (uid === undefined || home === undefined) return;
+  const foreign = ownerProblem(paths.home, home, uid, "set KINFOLD_HOME to a folder of your own");
+  if (foreign !== null) throw new ConfigError([foreign], "home");
+  const isOpen = (home.mode & 0o077) !== 0;
+  const names = readdirSync(paths.home);
+  const problems = names.flatMap((name) => fileProblem(join(paths.home, name), { paths, uid, isOpen }) ?? []);
+  if (problems.length > 0) throw new ConfigError(problems, "home");
+  if (isOpen) chmodSync(paths.home, 0o700);
+  if (names.includes("token") && (statSync(paths.token).mode & 0o077) !== 0) chmodSync(paths.token, 0o600);
+}
+
+interface Looking {
+  readonly paths: Paths;
+  readonly uid: number;
+  /** Whether other users could reach what is in the home. */
+  readonly isOpen: boolean;
+}
+
+const REMOVE = "find out who put it there, then remove it";
+
+function fileProblem(file: string, { paths, uid, isOpen }: Looking): ConfigProblem | null {
+  const link = lstatSync(file, { throwIfNoEntry: false });
+  const found = statSync(file, { throwIfNoEntry: false });
+  // A file may go while we look: the database's own come and go.
+  if (link === undefined || found === undefined) return null;
+  const foreign = ownerProblem(file, link, uid, REMOVE) ?? ownerProblem(file, found, uid, REMOVE);
+  if (foreign !== null) return foreign;
+  if (file === paths.token && (!link.isFile() || link.nlink > 1)) {
+    return problem(file, `is a link or no plain file; ${REMOVE}: a new token is made at the next start`);
+  }
+  if (!isOpen || (found.mode & 0o022) === 0) return null;
+  const mode = (found.mode & 0o777).toString(8);
+  return problem(
+    file,
+    `other users could have written it (mode ${mode}, in a home that was open to them); look at it, then chmod go-w, or remove it`,
+  );
+}
+
+/** What root owns counts as ours: root could do everything anyway. */
+function ownerProblem(file: string, { uid: owner }: Stats, uid: number, next: string): ConfigProblem | null {
+  if (owner === uid || owner === 0) return null;
+  return problem(file, `belongs to another user (uid ${owner}); ${next}`);
+}
+
+function problem(where: string, text: string): ConfigProblem {
+  return { where, line: null, key: null, text };
+}
