@@ -21,6 +21,11 @@ const COMMANDS = {
   "test:long": testLong,
   "test:agents": testAgents,
   check,
+  storm: async (node, words) => {
+    await preparePostgres(node);
+    return run(node, [join(root, "test/storm/main.ts"), ...words]);
+  },
+  prove,
   bench: (node, words) => run(node, [join(root, "bench/main.ts"), ...words]),
   format: (node, words) => run(node, [tool("oxfmt"), ...words]),
   docs: (node) => run(node, [join(root, "scripts/reference.ts")]),
@@ -109,6 +114,27 @@ function sorted(words) {
     options: words.filter((word) => word.startsWith("-")),
     names: words.filter((word) => !word.startsWith("-")),
   };
+}
+
+/** What shows the large promises at full length. Each says what it has done and how long it still takes. */
+const PROOFS = {
+  "1,000 kills": (node) => COMMANDS.storm(node, ["--kills", "500"]),
+};
+
+/** Every proof, also after one that failed; or those whose name contains one of the words. */
+async function prove(node, words) {
+  const chosen = Object.entries(PROOFS).filter(
+    ([name]) => words.length === 0 || words.some((word) => name.includes(word)),
+  );
+  const failed = [];
+  for (const [at, [name, proof]] of chosen.entries()) {
+    const startedAt = performance.now();
+    console.log(`proof ${at + 1} of ${chosen.length}: ${name}`);
+    const code = await proof(node);
+    console.log(`${code === 0 ? "✓" : "✗"} ${name} (${seconds(startedAt)})`);
+    if (code !== 0) failed.push(name);
+  }
+  return failed.length === 0 && chosen.length > 0 ? 0 : 1;
 }
 
 /** Real agents against a scripted model: all of them, or those that are named. They come into a cache outside this folder. */

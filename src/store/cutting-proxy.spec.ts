@@ -4,6 +4,8 @@ export interface CuttingProxy {
   readonly port: number;
   /** Cuts the next connection that sends a COMMIT: before the server has it, or after. */
   cutNextCommit(when: "before" | "after"): void;
+  /** Cuts every connection there is. */
+  cutAll(): void;
   /** How often it has cut. */
   readonly cuts: number;
   close(): Promise<void>;
@@ -44,6 +46,10 @@ export async function cuttingProxy(port: number): Promise<CuttingProxy> {
     port: (server.address() as AddressInfo).port,
     cutNextCommit(when) {
       cut = when;
+    },
+    cutAll() {
+      cuts += 1;
+      for (const socket of sockets) socket.destroy();
     },
     get cuts() {
       return cuts;

@@ -5,6 +5,7 @@ import {
   cpSync,
   existsSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -13,12 +14,19 @@ import {
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 
 export interface TestPostgres {
   /** The address of an empty store: a schema that nobody has used. */
   url(): Promise<string>;
   /** The process that is the server, for tests that take it away. */
   readonly pid: number;
+  /** The server and its backends, for tests that hold them. */
+  pids(): number[];
+  /** Kills the server and its backends with SIGKILL, as the death of their machine would. */
+  crash(): Promise<void>;
+  /** Starts it again on the same port with the same data, after a `crash` or an orderly end. */
+  startAgain(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -34,10 +42,27 @@ export async function testPostgres(): Promise<TestPostgres> {
   const native = reachable(await binaries(), folder, user);
   await initialise(native, folder, user);
   const port = await freePort();
-  const { shell, pid } = await start(native, { folder, port, user });
+  const { shell, started } = hold(native, { folder, port, user });
+  let pid = await started();
   let schemas = 0;
   return {
-    pid,
+    get pid() {
+      return pid;
+    },
+    pids: () => [pid, ...childrenOf(pid)],
+    async crash() {
+      const pids = [pid, ...childrenOf(pid)];
+      for (const each of pids) kill(each);
+      while (pids.some(isAlive)) await pause(10);
+      // Its parent has not collected it yet, so that the next server would take it for alive.
+      rmSync(join(folder, "data", "postmaster.pid"), { force: true });
+    },
+    async startAgain() {
+      while (isAlive(pid)) await pause(10);
+      rmSync(join(folder, "data", "postmaster.pid"), { force: true });
+      shell.stdin?.write("again\n");
+      pid = await started();
+    },
     async url() {
       const schema = `t${++schemas}_${randomBytes(4).toString("hex")}`;
       return `postgres://kinfold@127.0.0.1:${port}/postgres?schema=${schema}`;
@@ -139,12 +164,16 @@ const SETTINGS = [
   "unix_socket_directories=",
 ];
 
-const HOLD = `trap '' INT TERM HUP; "$0" "$@" & server=$!; echo "pid $server" >&2; cat >/dev/null; kill -INT $server; wait $server; rm -rf "$HELD"`;
+/** Starts the server, once more for each line of its input, and ends it at the end of the input. */
+const HOLD = `trap '' INT TERM HUP
+start() { "$0" "$@" & server=$!; echo "pid $server." >&2; }
+start "$@"; while read -r line; do start "$@"; done; kill -INT $server; wait $server; rm -rf "$HELD"`;
 
-async function start(
+/** `started` resolves to the server's pid when it is ready; it is awaited once for each start. */
+function hold(
   native: string,
   at: { folder: string; port: number; user: User | null },
-): Promise<{ shell: ChildProcess; pid: number }> {
+): { shell: ChildProcess; started: () => Promise<number> } {
   const settings = [...SETTINGS, `port=${at.port}`].flatMap((setting) => ["-c", setting]);
   const shell = spawn(
     "/bin/sh",
@@ -157,16 +186,55 @@ async function start(
     },
   );
   let said = "";
-  await new Promise<void>((resolve, reject) => {
-    shell.once("error", reject);
-    shell.once("exit", () => reject(new Error(`PostgreSQL did not start: ${said}`)));
-    shell.stderr?.on("data", (chunk: Buffer) => {
-      said += chunk.toString();
-      if (said.includes("ready to accept connections")) resolve();
-    });
+  let onSaid = (): void => undefined;
+  shell.stderr?.on("data", (chunk: Buffer) => {
+    said += chunk.toString();
+    onSaid();
   });
+  const started = async (): Promise<number> => {
+    await new Promise<void>((resolve, reject) => {
+      shell.once("error", reject);
+      shell.once("exit", () => reject(new Error(`PostgreSQL did not start: ${said}`)));
+      onSaid = () => said.includes("ready to accept connections") && resolve();
+      onSaid();
+    });
+    const pid = Number(/pid (\d+)\./.exec(said)?.[1]);
+    said = "";
+    return pid;
+  };
   shell.unref();
-  return { shell, pid: Number(/pid (\d+)/.exec(said)?.[1]) };
+  return { shell, started };
+}
+
+function childrenOf(pid: number): number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name) && statusOf(Number(name))?.parent === pid)
+    .map(Number);
+}
+
+/** A process that its parent has yet to collect is dead. */
+function isAlive(pid: number): boolean {
+  const status = statusOf(pid);
+  return status !== null && status.state !== "Z";
+}
+
+function statusOf(pid: number): { state: string; parent: number } | null {
+  try {
+    const [, state = "", parent = ""] =
+      /^.*\) (\S) (\d+)/s.exec(readFileSync(`/proc/${pid}/stat`, "utf8")) ?? [];
+    return { state, parent: Number(parent) };
+  } catch {
+    // It is gone.
+    return null;
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
 }
 
 async function freePort(): Promise<number> {

@@ -1,9 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
+  closeSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -31,6 +33,8 @@ export interface DaemonSetup {
   readonly env?: Record<string, string>;
   /** The whole of kinfold.yaml. */
   readonly yaml?: string;
+  /** A file for everything the daemons print; without it they print to this process's own output. */
+  readonly output?: string;
 }
 
 /** A home of its own with daemons started and killed in it: real processes on a real file. */
@@ -56,6 +60,12 @@ export class TestHome {
     return this.#current?.pid ?? 0;
   }
 
+  /** How the current daemon ended: an exit code or a signal; null while it runs. */
+  get exit(): string | null {
+    const { exitCode = null, signalCode = null } = this.#current ?? {};
+    return exitCode === null ? signalCode : `code ${exitCode}`;
+  }
+
   get token(): string {
     return readFileSync(path.join(this.home, "token"), "utf8").trim();
   }
@@ -69,8 +79,9 @@ export class TestHome {
     options: { crashAt?: { moment: Moment; count?: number }; env?: Record<string, string> } = {},
   ): Promise<Client> {
     const { crashAt } = options;
+    const output = this.#setup.output === undefined ? null : openSync(this.#setup.output, "a");
     const child = spawn(process.execPath, [ENTRY], {
-      stdio: ["ignore", "inherit", "inherit"],
+      stdio: ["ignore", output ?? "inherit", output ?? "inherit"],
       env: {
         PATH: process.env["PATH"] ?? "",
         // By this the runner finds what a cut run left behind (scripts/test-run.mjs).
@@ -86,6 +97,7 @@ export class TestHome {
         ...(crashAt === undefined ? {} : { KINFOLD_TEST_CRASH: `${crashAt.moment}:${crashAt.count ?? 1}` }),
       },
     });
+    if (output !== null) closeSync(output);
     this.#processes.push(child);
     this.#current = child;
     const file = path.join(this.home, "daemon.json");

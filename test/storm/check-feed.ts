@@ -1,0 +1,78 @@
+import { applyEvent, type SessionView, type View } from "../support/feed-view.ts";
+import type { Checking } from "./check.ts";
+
+/** I9: the events of a tree have no gap, their sum is the tables, and a reader on broken connections got each of them once. */
+export function checkFeed(checking: Checking): void {
+  const { tables, findings, counts } = checking;
+  counts.add("events", tables.events.length);
+  for (const { rootId, seq } of tables.trees) {
+    const seqs = checking.events.filter((event) => event.rootId === rootId).map((event) => event.seq);
+    const gap = seqs.findIndex((each, at) => each !== at + 1);
+    if (gap !== -1) findings.add("feed-gap", "the events of a tree have a gap", { rootId, at: gap + 1 });
+    if (seqs.length !== seq) {
+      findings.add("feed-gap", "the tree's number is not its last event's", {
+        rootId,
+        seq,
+        events: seqs.length,
+      });
+    }
+  }
+  checkReader(checking);
+  checkSum(checking);
+}
+
+function checkReader({ feed, events, findings }: Checking): void {
+  // After a reset a client takes a snapshot; what came before it is not of this feed.
+  if (feed.resets > 0) return;
+  const read = new Map(feed.events.map((event) => [`${event.rootId} ${event.seq}`, event]));
+  if (read.size !== feed.events.length) findings.add("feed-twice", "a reader got an event twice");
+  const missing = events.filter((row) => {
+    const event = read.get(`${row.rootId} ${row.seq}`);
+    return event === undefined || event.type !== row.type || event.sessionId !== row.sessionId;
+  });
+  const [first] = missing;
+  if (first === undefined) return;
+  const { rootId, seq, type } = first;
+  findings.add("feed-lost", "a reader did not get an event", { count: missing.length, rootId, seq, type });
+}
+
+function checkSum(checking: Checking): void {
+  const { tables, findings } = checking;
+  const view: View = {};
+  for (const event of checking.events) applyEvent(view, { ...event, text: null, at: 0 } as never);
+  for (const session of tables.sessions) {
+    const shown = view[session.id];
+    const held = viewOfSession(checking, session.id);
+    if (shown === undefined) {
+      findings.add("feed-sum", "no event created this session", { id: session.id });
+      continue;
+    }
+    for (const field of Object.keys(held) as (keyof SessionView)[]) {
+      const [a, b] = [JSON.stringify(sorted(shown[field])), JSON.stringify(sorted(held[field]))];
+      if (a !== b) {
+        const detail = { session: session.name, id: session.id, field, feed: a, table: b };
+        findings.add("feed-sum", "events and tables differ", detail);
+      }
+    }
+  }
+}
+
+function viewOfSession({ tables, sessions }: Checking, id: string): Partial<SessionView> {
+  const session = sessions.get(id)!;
+  const turns = tables.turns.filter((turn) => turn.sessionId === id);
+  const messages = tables.messages.filter((message) => message.sessionId === id);
+  return {
+    round: session.round,
+    isOpen: session.endedAt === null && Boolean(session.roundOpen),
+    outcome: session.outcome,
+    isEnded: session.endedAt !== null,
+    entries: session.entryCount,
+    turns: Object.fromEntries(turns.map((turn) => [turn.idx, turn.status])),
+    messages: Object.fromEntries(messages.map((message) => [message.id, message.status])),
+  };
+}
+
+function sorted(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}

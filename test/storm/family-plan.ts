@@ -1,0 +1,108 @@
+import { script, spawnStep, tool } from "../support/script.ts";
+import type { Chance } from "./chance.ts";
+
+const GENERATIONS = 3;
+
+export interface FamilyPlan {
+  readonly name: string;
+  readonly prompt: string;
+}
+
+/** A root with children and grandchildren, and the script of each. `mark` is in the command line of every process they leave behind. */
+export function familyPlan(chance: Chance, name: string, mark: string): FamilyPlan {
+  return { name, prompt: sessionScript({ chance, mark }, name, 0) };
+}
+
+/** A message that a person or a parent sends while a session runs. */
+export function messageScript(chance: Chance): string {
+  const steps = [`say ${word(chance)}`];
+  if (chance.is(0.4)) steps.push(`sleep ${chance.int(20, 300)}`, `say ${word(chance)}`);
+  if (chance.is(0.3)) steps.push(`run echo ${word(chance)}`);
+  return script(...steps);
+}
+
+/** A text that is said once in a storm: transcript and journal are compared by it. */
+export function word(chance: Chance): string {
+  return `W-${chance.hex()}`;
+}
+
+interface Writing {
+  readonly chance: Chance;
+  readonly mark: string;
+}
+
+function sessionScript(writing: Writing, name: string, generation: number): string {
+  const { chance } = writing;
+  const kids = childNames(chance, name, generation);
+  const steps = [`say ${word(chance)}`];
+  for (const kid of kids) {
+    steps.push(spawnStep({ name: kid, prompt: sessionScript(writing, kid, generation + 1) }, "kid"));
+    if (chance.is(0.4)) steps.push(...work(writing));
+  }
+  const count = chance.int(1, 3);
+  for (let at = 0; at < count; at += 1) steps.push(...deed(writing, kids, generation));
+  steps.push(...work(writing), `say ${word(chance)}`);
+  return script(...steps);
+}
+
+function childNames(chance: Chance, name: string, generation: number): string[] {
+  if (generation + 1 >= GENERATIONS) return [];
+  const count = generation === 0 ? chance.int(1, 2) : chance.int(0, 2);
+  return Array.from({ length: count }, (_, at) => `${name}.${at + 1}`);
+}
+
+function deed(writing: Writing, kids: readonly string[], generation: number): string[] {
+  const { chance } = writing;
+  const hasKids = kids.length > 0 ? 1 : 0;
+  const kind = chance.weighted({
+    work: 4,
+    question: 2,
+    plan: 1,
+    fire: generation > 0 ? 2 : 0,
+    tell: 2 * hasKids,
+    wait: 3 * hasKids,
+    cancel: 0.5 * hasKids,
+    leave: 0.7,
+  });
+  switch (kind) {
+    case "work":
+      return work(writing);
+    case "question": {
+      const questions = [{ question: `which one, ${word(chance)}?`, options: ["left", "right"] }];
+      return [tool("ask_user_question", { questions, default: "left" })];
+    }
+    case "plan":
+      return [tool("plan_review", { title: `plan ${word(chance)}`, steps: ["one", "two"] })];
+    case "fire":
+      return [
+        tool("fire_trigger", { sessionId: "parent", type: "progress", payload: { n: word(chance) } }),
+        ...work(writing),
+      ];
+    case "tell":
+      return [tool("tell_child", { sessionId: chance.pick(kids), message: messageScript(chance) })];
+    case "wait":
+      return [tool("wait_session", { until: chance.pick(["any", "all"]), timeoutMs: chance.int(0, 3000) })];
+    case "cancel":
+      return [...work(writing), tool("cancel_session", { sessionId: chance.pick(kids) })];
+    default:
+      return [leaveBehind(writing)];
+  }
+}
+
+function work({ chance }: Writing): string[] {
+  switch (chance.pick(["sleep", "think", "say", "run"])) {
+    case "sleep":
+      return [`sleep ${chance.int(20, 500)}`];
+    case "think":
+      return [`think about ${word(chance)}`, `sleep ${chance.int(10, 150)}`];
+    case "say":
+      return [`say ${word(chance)}`, `sleep ${chance.int(10, 150)}`];
+    default:
+      return [`run sleep 0.${chance.int(0, 3)}; echo ${word(chance)}`];
+  }
+}
+
+/** A process in a session of its own that would run for a day. */
+function leaveBehind({ chance, mark }: Writing): string {
+  return `run setsid sleep ${86_400 + chance.int(0, 999)}.${mark} >/dev/null 2>&1 & echo left`;
+}

@@ -1,0 +1,164 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { MOMENTS } from "../../src/kernel/deps.ts";
+import type { Chance } from "./chance.ts";
+import type { World } from "./world.ts";
+
+/** What may go wrong, and how often beside the others. SIGKILLs count as kills. */
+const FAULTS = {
+  killDaemon: 7,
+  killDaemonAtMoment: 6,
+  killDaemonInBurst: 1.5,
+  killStoppedDaemon: 1,
+  stopDaemon: 1,
+  killAgent: 4,
+  killStoppedAgent: 1,
+  stopAgent: 1.5,
+} as const;
+
+const POSTGRES_FAULTS = {
+  killPostgres: 2,
+  restartPostgres: 1,
+  holdPostgres: 1,
+  cutAtCommit: 3,
+  cutConnections: 1.5,
+} as const;
+
+type Fault = keyof typeof FAULTS | keyof typeof POSTGRES_FAULTS;
+
+/** How long a daemon that shall die at a moment is given to come there. */
+const MOMENT_MS = 6_000;
+
+/** Injects one fault after another until there have been enough kills. The daemon is started again after each of its deaths. */
+export async function injectFaults(
+  world: World,
+  chance: Chance,
+  options: { killsMax: number; isOver: () => boolean; onKill: (kills: number) => void },
+): Promise<void> {
+  const weights = world.kind === "postgres" ? { ...FAULTS, ...POSTGRES_FAULTS } : FAULTS;
+  while (killsOf(world) < options.killsMax && !options.isOver()) {
+    await pause(chance.is(0.3) ? chance.int(0, 60) : chance.int(60, 1200));
+    const fault = chance.weighted<Fault>(weights as Readonly<Record<Fault, number>>);
+    await APPLY[fault](world, chance);
+    world.noticeDeath();
+    if (!world.isUp) await startAgain(world);
+    options.onKill(killsOf(world));
+  }
+}
+
+export function killsOf(world: World): number {
+  return ["daemon", "agent", "postgres"].reduce((sum, name) => sum + world.counts.get(`kills: ${name}`), 0);
+}
+
+const APPLY: Readonly<Record<Fault, (world: World, chance: Chance) => Promise<void>>> = {
+  async killDaemon(world) {
+    await kill(world, "killDaemon");
+  },
+  async killDaemonAtMoment(world, chance) {
+    await kill(world, "killDaemon");
+    const moment = chance.pick(MOMENTS);
+    world.counts.add("kills: daemon");
+    world.counts.add("fault: killDaemonAtMoment");
+    const isUp = await world.start({ moment, count: chance.int(1, 4) });
+    world.expectDeath();
+    if (!isUp) return;
+    const late = new AbortController();
+    await Promise.race([
+      world.home.ended(),
+      pause(MOMENT_MS, null, { signal: late.signal }).catch(() => undefined),
+    ]);
+    late.abort();
+    world.counts.add(world.home.exit === null ? "moments not reached" : `moment: ${moment}`);
+    await world.killDaemon();
+  },
+  async killDaemonInBurst(world, chance) {
+    const count = chance.int(2, 5);
+    for (let at = 0; at < count; at += 1) {
+      await kill(world, "killDaemonInBurst");
+      await startAgain(world);
+      await pause(chance.int(0, 250));
+    }
+  },
+  async killStoppedDaemon(world, chance) {
+    world.home.signal("SIGSTOP");
+    await pause(chance.int(50, 800));
+    await kill(world, "killStoppedDaemon");
+  },
+  async stopDaemon(world, chance) {
+    world.counts.add("fault: stopDaemon");
+    world.home.signal("SIGSTOP");
+    await pause(chance.int(50, 2000));
+    world.home.signal("SIGCONT");
+  },
+  async killAgent(world, chance) {
+    killAgent(world, chance, "killAgent");
+  },
+  async killStoppedAgent(world, chance) {
+    await stopAgent(world, chance, () => killAgent(world, chance, "killStoppedAgent"));
+  },
+  async stopAgent(world, chance) {
+    world.counts.add("fault: stopAgent");
+    await stopAgent(world, chance, () => undefined);
+  },
+  async killPostgres(world, chance) {
+    world.counts.add("kills: postgres");
+    world.counts.add("fault: killPostgres");
+    await world.postgres!.crash();
+    await pause(chance.int(0, 1500));
+    await world.postgres!.startAgain();
+  },
+  async restartPostgres(world, chance) {
+    world.counts.add("fault: restartPostgres");
+    world.signal([world.postgres!.pid], "SIGINT");
+    await pause(chance.int(0, 800));
+    await world.postgres!.startAgain();
+  },
+  async holdPostgres(world, chance) {
+    world.counts.add("fault: holdPostgres");
+    const pids = world.postgres!.pids();
+    world.signal(pids, "SIGSTOP");
+    await pause(chance.int(100, 3000));
+    world.signal(pids, "SIGCONT");
+  },
+  async cutAtCommit(world, chance) {
+    world.counts.add("fault: cutAtCommit");
+    world.proxy!.cutNextCommit(chance.pick(["before", "after"]));
+    await pause(chance.int(50, 500));
+  },
+  async cutConnections(world) {
+    world.counts.add("fault: cutConnections");
+    world.proxy!.cutAll();
+  },
+};
+
+async function kill(world: World, fault: Fault): Promise<void> {
+  world.counts.add("kills: daemon");
+  world.counts.add(`fault: ${fault}`);
+  await world.killDaemon();
+}
+
+async function startAgain(world: World): Promise<void> {
+  for (let tries = 0; tries < 5; tries += 1) {
+    if (await world.start()) return;
+    world.noticeDeath();
+    await pause(200);
+  }
+  throw new Error(`the daemon does not start any more: ${world.lastWords().said}`);
+}
+
+function killAgent(world: World, chance: Chance, fault: Fault): void {
+  const pids = world.agents();
+  if (pids.length === 0) return;
+  world.counts.add("kills: agent");
+  world.counts.add(`fault: ${fault}`);
+  world.signal([chance.pick(pids)], "SIGKILL");
+}
+
+async function stopAgent(world: World, chance: Chance, meanwhile: () => void): Promise<void> {
+  const pids = world.agents();
+  if (pids.length === 0) return;
+  const pid = chance.pick(pids);
+  world.signal([pid], "SIGSTOP");
+  await pause(chance.int(50, 1500));
+  meanwhile();
+  world.signal([pid], "SIGCONT");
+}

@@ -1,0 +1,198 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { Refusal } from "../../src/contract/refusal.ts";
+import type { Client } from "../support/daemon.ts";
+import type { Chance } from "./chance.ts";
+import { familyPlan, messageScript } from "./family-plan.ts";
+import { journalSizes } from "./journals.ts";
+import type { World } from "./world.ts";
+
+/** A message whose admission a person was told. */
+export interface Acknowledged {
+  readonly what: "prompt" | "tell" | "fire";
+  readonly key: string;
+  readonly sessionId: string;
+}
+
+/** A cancel that answered with nothing left: from then on these journals may not grow. */
+export interface Cancelled {
+  readonly sessionId: string;
+  readonly sizes: ReadonlyMap<string, number>;
+}
+
+const SESSIONS_OPEN_MAX = 16;
+/** Refusals that say "try again": everything else is an answer. */
+const AGAIN = new Set(["store_busy", "busy", "shutting_down", "disk_full"]);
+
+/** The people of a storm: they start families, write to sessions, stop and cancel them, and answer what is asked. */
+export class People {
+  readonly acknowledged: Acknowledged[] = [];
+  readonly cancelled: Cancelled[] = [];
+  readonly roots: string[] = [];
+  readonly #world: World;
+  readonly #chance: Chance;
+  readonly #answering: Chance;
+  #isOver = false;
+  #isResting = false;
+  #tasks: Promise<void>[] = [];
+  #families = 0;
+  #keys = 0;
+
+  constructor(world: World, parts: { acting: Chance; answering: Chance }) {
+    this.#world = world;
+    this.#chance = parts.acting;
+    this.#answering = parts.answering;
+  }
+
+  begin(): void {
+    this.#tasks = [this.#act(), this.#answer()];
+  }
+
+  /** No more families, messages, stops and cancels; questions are answered until `end`. */
+  rest(): Promise<void> {
+    this.#isResting = true;
+    return this.#tasks[0] ?? Promise.resolve();
+  }
+
+  async end(): Promise<void> {
+    this.#isOver = true;
+    await Promise.all(this.#tasks);
+  }
+
+  /** Repeats a call until the daemon has answered it; the key makes that one message. Null where the storm ended first. */
+  async call<T>(ask: (client: Client) => Promise<T>): Promise<T | Refusal | null> {
+    while (!this.#isOver) {
+      try {
+        return await ask(this.#world.client());
+      } catch (error) {
+        if (error instanceof Refusal && !AGAIN.has(error.code)) return this.#refused(error);
+        await pause(50);
+      }
+    }
+    return null;
+  }
+
+  #refused(error: Refusal): Refusal {
+    this.#world.counts.add(`refused: ${error.code}`);
+    if (error.code === "internal") this.#world.findings.add("internal-error", error.message, error.details);
+    return error;
+  }
+
+  async #act(): Promise<void> {
+    while (!this.#isResting && !this.#isOver) {
+      const ids = await this.#open();
+      if (ids !== null) await this.#one(ids);
+      await pause(this.#chance.int(30, 400));
+    }
+  }
+
+  /** Sessions that have not ended, with the open ones first; null where nobody answered. */
+  async #open(): Promise<{ all: string[]; open: number } | null> {
+    const listed = await this.call(async (client) => {
+      const trees = await Promise.all(this.roots.slice(-6).map((id) => client.tree({ id })));
+      return trees.flatMap(({ sessions }) => sessions);
+    });
+    if (listed === null || listed instanceof Refusal) return null;
+    const alive = listed.filter((each) => each.status !== "ended");
+    const open = alive.filter((each) => each.status !== "idle");
+    // Those at work are chosen more often.
+    return { all: [...open, ...open, ...alive].map((each) => each.id), open: open.length };
+  }
+
+  async #one({ all, open }: { all: readonly string[]; open: number }): Promise<void> {
+    const chance = this.#chance;
+    const mayStart = open < SESSIONS_OPEN_MAX ? 4 : 0;
+    const isThere = all.length > 0 ? 1 : 0;
+    const what = chance.weighted({
+      family: mayStart,
+      tell: 5 * isThere,
+      prompt: 2 * isThere,
+      fire: isThere,
+      stop: 2 * isThere,
+      cancel: 0.6 * isThere,
+    });
+    if (what === "family") return this.#family();
+    const id = chance.pick(all);
+    // Chosen before the first try: the same key with another input would be refused.
+    const text = messageScript(chance);
+    const payload = { n: chance.hex() };
+    switch (what) {
+      case "tell":
+        return this.#send("tell", id, (client, key) => client.tell({ id, message: text, key }));
+      case "prompt":
+        return this.#send("prompt", id, (client, key) => client.prompt({ id, prompt: text, key }));
+      case "fire":
+        return this.#send("fire", id, (client, key) => client.fire({ id, type: "news", payload, key }));
+      case "stop":
+        await this.call((client) => client.cancel({ id, turnOnly: true }));
+        return this.#world.counts.add("stops of a turn");
+      default:
+        return this.#cancel(id);
+    }
+  }
+
+  async #family(): Promise<void> {
+    this.#families += 1;
+    const plan = familyPlan(this.#chance, `f${this.#families}`, this.#world.mark);
+    const { work } = this.#world.home;
+    const made = await this.call((client) =>
+      client.create({ ...plan, cwd: work, key: `family-${plan.name}` }),
+    );
+    if (made === null || made instanceof Refusal) return;
+    this.roots.push(made.session.id);
+    this.#world.counts.add("families");
+  }
+
+  async #send(
+    what: Acknowledged["what"],
+    sessionId: string,
+    send: (client: Client, key: string) => Promise<object>,
+  ): Promise<void> {
+    this.#keys += 1;
+    const key = `${what}-${this.#keys}`;
+    const sent = await this.call((client) => send(client, key));
+    if (sent === null || sent instanceof Refusal) return;
+    this.acknowledged.push({ what, key, sessionId });
+    this.#world.counts.add(`sent: ${what}`);
+  }
+
+  async #cancel(id: string): Promise<void> {
+    const done = await this.call((client) => client.cancel({ id, reason: "not wanted any more" }));
+    if (done === null || done instanceof Refusal) return;
+    this.#world.counts.add("cancels");
+    const isAllGone = done.left.length === 0 && done.stopping.length === 0;
+    if (isAllGone)
+      this.cancelled.push({ sessionId: done.sessionId, sizes: journalSizes(this.#world.home.home) });
+  }
+
+  async #answer(): Promise<void> {
+    while (!this.#isOver) {
+      const listed = await this.call((client) => client.listTriggers({ for: "all" }));
+      if (listed === null) return;
+      for (const trigger of listed instanceof Refusal ? [] : listed.triggers) {
+        if (ASKING.has(trigger.type) && (this.#isResting || this.#answering.is(0.3)))
+          await this.#respond(trigger);
+      }
+      await pause(this.#answering.int(50, 300));
+    }
+  }
+
+  /** Sometimes two people answer at once: one of them at most is told that it was the answer. */
+  async #respond(trigger: { id: string; type: string }): Promise<void> {
+    const input =
+      trigger.type === "plan_review"
+        ? { id: trigger.id, action: "approve" as const }
+        : { id: trigger.id, response: this.#answering.pick(["left", "right"]) };
+    const people = this.#answering.is(0.2) ? ["a", "b"] : ["a"];
+    await Promise.all(
+      people.map(async (name) => {
+        this.#keys += 1;
+        const key = `answer-${name}-${this.#keys}`;
+        const done = await this.call((client) => client.respond({ ...input, key }));
+        if (done !== null && !(done instanceof Refusal)) this.#world.counts.add("answers given");
+      }),
+    );
+  }
+}
+
+/** What a person answers: everything else needs none. */
+const ASKING = new Set(["ask_user_question", "plan_review"]);

@@ -1,0 +1,28 @@
+import type { StormReport } from "./storm.ts";
+
+const SHOWN_MAX = 12;
+
+/** What a storm did and found. A finding has enough to look it up; the seed runs the same storm again. */
+export function reportLines(report: StormReport, seconds: number): string[] {
+  const { seed, store, kills, findings, kept } = report;
+  const counts = [...report.counts].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const lines = [
+    `storm on ${store}: seed ${seed}, ${kills} kills in ${Math.round(seconds)} s, ${findings.length} broken promises`,
+    ...counts.map(([name, value]) => `  ${name}: ${value}`),
+  ];
+  for (const [rule, all] of Map.groupBy(findings, (finding) => finding.rule)) {
+    lines.push(`BROKEN ${rule}: ${all.length}`);
+    for (const { what, detail } of all.slice(0, SHOWN_MAX))
+      lines.push(`  ${what}: ${JSON.stringify(detail)}`);
+    if (all.length > SHOWN_MAX) lines.push(`  and ${all.length - SHOWN_MAX} more`);
+  }
+  if (findings.length > 0) {
+    lines.push(`again: npm run storm -- --store ${store} --seed ${seed} --kills ${kills}`);
+    if (kept !== null) lines.push(`kept: ${kept}`);
+  }
+  return lines;
+}
+
+export function printReport(report: StormReport, seconds: number): void {
+  process.stdout.write(`\r\x1b[K${reportLines(report, seconds).join("\n")}\n`);
+}

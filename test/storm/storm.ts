@@ -1,0 +1,117 @@
+import { cpSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { Chance } from "./chance.ts";
+import { checkAll } from "./check.ts";
+import { injectFaults, killsOf } from "./faults.ts";
+import { FeedWatch } from "./feed-watch.ts";
+import type { Finding } from "./findings.ts";
+import { journalSizes, readJournals } from "./journals.ts";
+import { People } from "./people.ts";
+import { comeToRest } from "./rest.ts";
+import { readTables, type Tables } from "./tables.ts";
+import { type StoreKind, World } from "./world.ts";
+
+export interface StormOptions {
+  readonly seed: number;
+  readonly store: StoreKind;
+  /** SIGKILLs of daemon, agents and PostgreSQL; stops, holds and cuts come on top. */
+  readonly kills: number;
+  /** No further fault after so long. */
+  readonly timeMs: number;
+  /** A folder for the home of a storm that found something. */
+  readonly keep?: string;
+  readonly onProgress?: (kills: number) => void;
+  /** Ends the storm and cleans up. */
+  readonly signal?: AbortSignal;
+}
+
+export interface StormReport {
+  readonly seed: number;
+  readonly store: StoreKind;
+  readonly kills: number;
+  readonly counts: ReadonlyMap<string, number>;
+  readonly findings: readonly Finding[];
+  readonly kept: string | null;
+  readonly isCut: boolean;
+}
+
+const FEED_MS = 15_000;
+
+/** Families at work, faults at random instants, then rest, then everything that was promised is compared. */
+export async function storm(options: StormOptions): Promise<StormReport> {
+  const { seed } = options;
+  const world = await World.open(options);
+  const people = new People(world, {
+    acting: new Chance(seed, "acting"),
+    answering: new Chance(seed, "answering"),
+  });
+  const isCut = (): boolean => options.signal?.aborted === true;
+  let feed: FeedWatch | null = null;
+  let kept: string | null = null;
+  try {
+    await world.start();
+    feed = new FeedWatch(world, new Chance(seed, "feed"));
+    await feed.begun();
+    people.begin();
+    const deadline = performance.now() + options.timeMs;
+    await injectFaults(world, new Chance(seed, "faults"), {
+      killsMax: options.kills,
+      isOver: () => isCut() || performance.now() > deadline,
+      onKill: (kills) => options.onProgress?.(kills),
+    });
+    const tables = isCut() ? null : await compare(world, people, { feed, isCut });
+    if (world.findings.all.length > 0 && options.keep !== undefined) {
+      kept = keep(world, { folder: options.keep, tables });
+    }
+  } finally {
+    await people.end();
+    await feed?.close();
+    await world.close();
+  }
+  const { counts, findings, kind: store } = world;
+  const report = { seed, store, kills: killsOf(world), counts: counts.all, findings: findings.all };
+  return { ...report, kept, isCut: isCut() };
+}
+
+/** Null where the storm was cut before everything had come to rest: then there is nothing to compare. */
+async function compare(
+  world: World,
+  people: People,
+  { feed, isCut }: { feed: FeedWatch; isCut: () => boolean },
+): Promise<Tables | null> {
+  await comeToRest(world, people, isCut);
+  if (isCut()) return null;
+  const tables = await readTables(world.home.home, world.store);
+  await arrival(feed, tables);
+  await world.home.stop();
+  for (const each of world.processes()) {
+    world.findings.add("orphan", "a process outlived its daemon", { ...each });
+  }
+  checkAll({
+    tables,
+    journals: readJournals(world.home.home),
+    journalSizes: journalSizes(world.home.home),
+    feed: { events: feed.events, resets: feed.resets },
+    acknowledged: people.acknowledged,
+    cancelled: people.cancelled,
+    counts: world.counts,
+    findings: world.findings,
+  });
+  return tables;
+}
+
+async function arrival(feed: FeedWatch, tables: Tables): Promise<void> {
+  const deadline = performance.now() + FEED_MS;
+  while (!feed.hasAll(tables) && performance.now() < deadline) await pause(50);
+}
+
+/** The home with its journals, tables and log, for whoever looks into what was found. */
+function keep(world: World, { folder, tables }: { folder: string; tables: Tables | null }): string {
+  const kept = path.resolve(folder, `storm-${world.kind}-${world.seed}`);
+  const filter = (from: string): boolean => !from.includes("compile-cache");
+  cpSync(world.home.home, path.join(kept, "home"), { recursive: true, filter });
+  cpSync(world.output, path.join(kept, "daemon.log"));
+  writeFileSync(path.join(kept, "tables.json"), JSON.stringify(tables, null, 1));
+  return kept;
+}
