@@ -123,6 +123,8 @@ const EVENTS: Record<EventType, string> = {
   "message.landed": "There is evidence that the agent has it.",
   "message.returned": "There is no evidence that it arrived: it is back in its old place.",
   "message.void": "It will not be delivered; the reason is in the data.",
+  "entry.opened":
+    "A message is being written: the session's last entry, marked `open`, until it is appended.",
   "entry.appended": "Entries were added to the transcript; they are referred to, not copied.",
   "trigger.opened": "Something went up from a session.",
   "trigger.closed": "A trigger was answered, defaulted or withdrawn.",

@@ -5,7 +5,8 @@ import { clip, clock, harmless, oneLine } from "./text.ts";
 /** Entries as a person reads them: who, then what. Tool calls are one line each. */
 export function entryLines(entries: readonly Entry[], look: { columns: number; paint: Paint }): string[] {
   return entries.flatMap((entry) => {
-    const head = `${clock(entry.at)}  ${WHO[entry.author]}`;
+    const who = `${WHO[entry.author]}${markOf(entry)}`;
+    const head = `${clock(entry.at)}  ${who}`;
     const isShort =
       entry.kind === "toolCall" ||
       entry.kind === "toolResult" ||
@@ -14,10 +15,15 @@ export function entryLines(entries: readonly Entry[], look: { columns: number; p
     if (isShort) return [look.paint("soft", clip(`${head}  ${shortText(entry)}`, look.columns))];
     const text = harmless(entry.body.text).trimEnd().split("\n");
     return [
-      `${look.paint("soft", clock(entry.at))}  ${look.paint("bold", WHO[entry.author])}`,
+      `${look.paint("soft", clock(entry.at))}  ${look.paint("bold", who)}`,
       ...text.map((line) => `  ${line}`),
     ];
   });
+}
+
+function markOf({ body }: Entry): string {
+  if (body.open === true) return " (still being written)";
+  return body.cut === true ? " (cut off)" : "";
 }
 
 function shortText(entry: Entry): string {

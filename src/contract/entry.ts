@@ -32,6 +32,8 @@ export const EntryBody = z.object({
   paths: z.array(z.string()).optional(),
   steps: z.array(z.object({ title: z.string(), status: z.string() })).optional(),
   messageId: Id.optional(),
+  open: z.boolean().optional().describe("still being written: the last entry of a session at work"),
+  cut: z.boolean().optional().describe("its end was lost when the agent or the daemon stopped"),
 });
 export type EntryBody = z.infer<typeof EntryBody>;
 

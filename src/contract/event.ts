@@ -17,6 +17,7 @@ export const EventType = z.enum([
   "message.landed",
   "message.returned",
   "message.void",
+  "entry.opened",
   "entry.appended",
   "trigger.opened",
   "trigger.closed",

@@ -42,6 +42,7 @@ export const SearchHit = z.object({
   author: EntryAuthor,
   kind: EntryKind,
   at: z.number(),
+  open: z.boolean().optional().describe("it is still being written"),
   snippet: z.string().describe("one line of what was written"),
   marks: z
     .array(z.tuple([z.number(), z.number()]))

@@ -98,8 +98,10 @@ export const READ = {
     output: z.object({
       entries: z.array(Entry),
       first: z.number(),
-      last: z.number(),
-      total: z.number(),
+      last: z
+        .number()
+        .describe("the last entry that is complete: `after` it comes the one that is still being written"),
+      total: z.number().describe("without the one that is still being written"),
       keptFrom: z
         .number()
         .describe(

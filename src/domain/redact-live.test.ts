@@ -109,6 +109,36 @@ it("live text in any pieces is together what the whole text would be", () => {
   );
 });
 
+it("what is kept of an unfinished text shows no piece of a secret, wherever it is cut", () => {
+  for (const { text, secret } of secrets) {
+    const whole = `Before it. ${text} And after.`;
+    for (let cut = 1; cut < whole.length; cut++) {
+      const redactor = new LiveRedactor();
+      const kept = redactor.push(whole.slice(0, cut)) + redactor.peek();
+      const leaked = leakedOf(kept, secret);
+      assert.ok(leaked.length < 8, JSON.stringify({ kept, leaked }));
+    }
+  }
+});
+
+/** The longest beginning of the secret that the text ends with. */
+function leakedOf(text: string, secret: string): string {
+  for (let length = Math.min(text.length, secret.length); length > 0; length--) {
+    if (text.endsWith(secret.slice(0, length))) return secret.slice(0, length);
+  }
+  return "";
+}
+
+it("what is kept of an unfinished text has its last word, and says it again when it goes on", () => {
+  const redactor = new LiveRedactor();
+  assert.equal(redactor.push("All tests pass."), "All tests ");
+  assert.equal(redactor.peek(), "pass.");
+  assert.equal(redactor.push(" Now the"), "pass. Now ");
+  assert.equal(redactor.peek(), "the");
+  redactor.push(" password is hunter");
+  assert.equal(redactor.peek(), "");
+});
+
 it("words are shown as soon as the next one begins", () => {
   const redactor = new LiveRedactor();
   assert.equal(redactor.push("Look at the "), "Look at ");

@@ -34,6 +34,20 @@ export class LiveRedactor {
     return shown;
   }
 
+  /**
+   * What may be kept beside the pieces while more may come: the last word, where it is an ordinary one that neither
+   * is nor begins a secret. The next `push` or `flush` returns it again.
+   */
+  peek(): string {
+    if (!ORDINARY.test(this.#held)) return "";
+    const whole = this.#context + this.#held;
+    const tail = new Tail();
+    const from = this.#context.length;
+    const secrets = secretsIn(whole, tail);
+    if (tail.from < whole.length) return "";
+    return shownPart(whole, secrets.all, { from, to: whole.length }) === this.#held ? this.#held : "";
+  }
+
   /** The rest: nothing more belongs to it. */
   flush(): string {
     const whole = this.#context + this.#held;
@@ -45,6 +59,9 @@ export class LiveRedactor {
     return shownPart(whole, secretsIn(whole, null).all, { from, to: whole.length });
   }
 }
+
+/** One word as prose has it, with the signs behind it. Keys and tokens have figures, both cases, or more letters. */
+const ORDINARY = /^\s*\p{Lu}?\p{Ll}{0,15}[.,;:!?…)\]}"'»”’*_`]{0,4}\s*$/u;
 
 const MARK_BEGUN = /\[redacted: [a-z0-9 .]{0,32}$/;
 

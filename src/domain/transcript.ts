@@ -56,6 +56,8 @@ function heading(entry: Entry, agent: string): string {
     String(entry.index),
     entry.isSubagent ? `${who} (sub-agent)` : who,
     ...(what === "" ? [] : [what]),
+    ...(entry.body.open === true ? ["still being written"] : []),
+    ...(entry.body.cut === true ? ["cut off"] : []),
     timeOf(entry.at),
   ].join(" · ");
 }

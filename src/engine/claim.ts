@@ -195,6 +195,7 @@ async function addTurn(
     boot: deps.store.boot,
     fence: hold.fence,
     attempt: 1,
+    attemptFrom: session.entryCount,
     description: excerpt(messages[0]?.body ?? order.text, 120),
     startedAt: now,
     settledAt: null,

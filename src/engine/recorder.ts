@@ -8,9 +8,12 @@ import type { AgentUpdate } from "../drivers/port.ts";
 import { land } from "../kernel/admit.ts";
 import { appendEntries } from "../kernel/entry.ts";
 import { keepCompactions } from "./checkpoints.ts";
+import { type DraftStep, OpenMessage, writeDraft } from "./draft.ts";
 import type { NewEntry, Tx, TurnRecord } from "../store/port.ts";
 import type { EngineDeps } from "./deps.ts";
 
+/** A message that ends sooner needs no draft. */
+const FIRST_DRAFT_MS = 200;
 const FLUSH_MS = 50;
 const FLUSH_ENTRIES = 64;
 /** One write takes no more than this, so that a flood does not hold up everyone else. */
@@ -21,12 +24,14 @@ export interface Batch {
   readonly entries: readonly NewEntry[];
   /** Delivery ids seen in results of our own tools. */
   readonly landed: readonly string[];
+  /** What becomes of the draft; null leaves it as it is. */
+  readonly draft: DraftStep | null;
 }
 
 /**
- * What a turn does, on its way into the store: updates become entries in batches, fragments go
- * live over the feed only. When the turn is no longer ours, `onLost` is called once and nothing
- * more is written.
+ * What a turn does, on its way into the store: updates become entries in batches; fragments go live
+ * over the feed, and what they have made of a message is kept as its draft. When the turn is no
+ * longer ours, `onLost` is called once and nothing more is written.
  */
 export class Recorder {
   readonly turn: TurnRecord;
@@ -43,6 +48,10 @@ export class Recorder {
   #entries: NewEntry[] = [];
   #landed: string[] = [];
   readonly #live = { text: new LiveRedactor(), thought: new LiveRedactor() };
+  /** The message that is being written, and the one whose text is in the draft's row. */
+  #open: OpenMessage | null = null;
+  #drafted: OpenMessage | null = null;
+  #draftedAt = Number.NEGATIVE_INFINITY;
   readonly #calls = new Set<string>();
   #doing = "thinking";
   #timer: NodeJS.Timeout | null = null;
@@ -63,7 +72,8 @@ export class Recorder {
   record(update: AgentUpdate): void {
     this.recorded += 1;
     if (update.kind === "fragment") {
-      this.#publish(update.what, this.#live[update.what].push(update.text));
+      this.#grow(update.what, this.#live[update.what].push(update.text));
+      this.#doing = doing({ kind: update.what }) ?? this.#doing;
       return;
     }
     if (update.kind === "text" || update.kind === "thought") {
@@ -81,7 +91,9 @@ export class Recorder {
     }
     if (update.kind === "toolResult" && update.ours) this.#landed.push(...deliveryIdsIn(update.text));
     this.#doing = doing(update) ?? this.#doing;
-    this.#entries.push(entryOfUpdate(update, this.turn.id, this.#deps.now()));
+    const entry = entryOfUpdate(update, this.turn.id, this.#deps.now());
+    this.#entries.push(entry);
+    this.#close(entry);
     const isDue = this.#entries.length >= FLUSH_ENTRIES || isPassedOn(update);
     this.#flushSoon(isDue ? 0 : FLUSH_MS);
   }
@@ -92,6 +104,27 @@ export class Recorder {
     if (text !== "") this.#deps.store.publish({ rootId, sessionId, turnId, kind, text });
   }
 
+  #grow(kind: "text" | "thought", shown: string): void {
+    this.#publish(kind, shown);
+    if (this.#open?.kind !== kind) this.#open = new OpenMessage(kind, this.#deps.now());
+    this.#open.text += shown;
+    this.#draftSoon();
+  }
+
+  #draftSoon(): void {
+    if (this.#open === null) return;
+    const sinceMs = performance.now() - this.#draftedAt;
+    this.#flushSoon(Math.max(FIRST_DRAFT_MS, this.#open.writeEveryMs - sinceMs));
+  }
+
+  /** The entry of the open message ends it. pi tells of a thought after it has begun its text. */
+  #close(entry: NewEntry): void {
+    for (const message of [this.#open, this.#drafted]) {
+      if (message?.kind === entry.kind) message.entry ??= entry;
+    }
+    if (this.#open?.entry === entry) this.#open = null;
+  }
+
   notice(text: string): void {
     this.record({ kind: "notice", text });
   }
@@ -99,6 +132,9 @@ export class Recorder {
   /** Writes what has gathered, for a turn that is left to someone else. */
   async handOver(): Promise<void> {
     await this.#alone();
+    // Nothing more comes of the open message here: whoever takes the turn up marks it as cut.
+    if (this.#open !== null) this.#open.text += this.#live[this.#open.kind].flush();
+    this.#draftedAt = Number.NEGATIVE_INFINITY;
     await this.#flush(Number.POSITIVE_INFINITY);
     this.#isLost = true;
   }
@@ -106,12 +142,27 @@ export class Recorder {
   /** The turn's last write, with all that has gathered: it begins when no other is under way, and none follows. */
   async last(write: (batch: Batch) => Promise<boolean>): Promise<boolean> {
     await this.#alone();
-    const batch = this.#pending(Number.POSITIVE_INFINITY);
+    this.#cutOpen();
+    const draft = this.#drafted === null ? null : ({ what: "remove", message: null } as const);
+    const batch = { ...this.#pending(Number.POSITIVE_INFINITY), draft };
     const writing = write(batch);
     this.#writing = writing.catch(() => false);
     const isWritten = await writing;
     if (isWritten) this.#drop(batch);
     return isWritten;
+  }
+
+  /** A message that never ended is kept as far as it came. */
+  #cutOpen(): void {
+    const open = this.#open;
+    if (open === null) return;
+    const text = open.text + this.#live[open.kind].flush();
+    this.#open = null;
+    if (text === "") return;
+    const of = { turnId: this.turn.id, isSubagent: false, at: this.#deps.now() };
+    open.entry = { ...of, author: "agent", kind: open.kind, body: { text, cut: true } };
+    this.#entries.push(open.entry);
+    if (open.kind === "text") this.lastText = text;
   }
 
   async #alone(): Promise<void> {
@@ -123,12 +174,34 @@ export class Recorder {
 
   /** What has gathered so far. It stays until `#drop`, so that a failed write loses nothing. */
   #pending(entriesMax: number): Batch {
-    return { entries: this.#entries.slice(0, entriesMax), landed: [...this.#landed] };
+    const entries = this.#entries.slice(0, entriesMax);
+    return { entries, landed: [...this.#landed], draft: this.#draftStep(entries) };
   }
 
-  #drop(batch: Batch): void {
-    this.#entries.splice(0, batch.entries.length);
-    this.#landed.splice(0, batch.landed.length);
+  /** The open message is written behind all entries before it, never ahead of one. */
+  #draftStep(entries: readonly NewEntry[]): DraftStep | null {
+    const open = this.#open;
+    const isDue = open !== null && performance.now() - this.#draftedAt >= open.writeEveryMs;
+    if (isDue && entries.length === this.#entries.length) {
+      const upTo = open.text.length;
+      const end = this.#live[open.kind].peek();
+      if (open.isNew(upTo, end)) {
+        return { what: open === this.#drafted ? "grow" : "put", message: open, upTo, end };
+      }
+    }
+    const became = this.#drafted?.entry ?? null;
+    return became !== null && entries.includes(became) ? { what: "remove", message: null } : null;
+  }
+
+  #drop({ entries, landed, draft }: Batch): void {
+    this.#entries.splice(0, entries.length);
+    this.#landed.splice(0, landed.length);
+    if (draft === null) return;
+    this.#drafted = draft.message;
+    if (draft.what === "remove") return;
+    draft.message.stored = draft.upTo;
+    draft.message.storedEnd = draft.end;
+    this.#draftedAt = performance.now();
   }
 
   /** A flush that is due sooner stands, or updates without a pause would put it off for ever. */
@@ -146,9 +219,9 @@ export class Recorder {
   }
 
   async #flush(entriesMax: number): Promise<void> {
-    if (this.#entries.length === 0 || this.#isLost) return;
-    const { rootId, sessionId, id, fence } = this.turn;
     const batch = this.#pending(entriesMax);
+    if ((batch.entries.length === 0 && batch.draft === null) || this.#isLost) return;
+    const { rootId, sessionId, id, fence } = this.turn;
     try {
       const isOurs = await this.#deps.store.write(rootId, async (tx) => {
         const now = this.#deps.now();
@@ -163,6 +236,7 @@ export class Recorder {
       this.#deps.reached("entries.appended");
       if (!isOurs) this.#lose();
       else if (this.#entries.length > 0) this.#flushSoon(0);
+      else this.#draftSoon();
     } catch (error) {
       this.#deps.log.error({ err: error, sessionId }, "entries could not be written; kept for the next try");
       this.#isRefused = true;
@@ -181,6 +255,7 @@ export class Recorder {
 export async function writeBatch(tx: Tx, turn: TurnRecord, batch: Batch, now: number): Promise<void> {
   const appended = await appendEntries(tx, turn.sessionId, batch.entries);
   await keepCompactions(tx, turn, appended);
+  if (batch.draft !== null) await writeDraft(tx, turn, batch.draft, now);
   for (const id of batch.landed) {
     const message = await tx.messages.byDeliveryId(turn.sessionId, id);
     if (message !== null && message.status === "taken") await land(tx, message, now);
@@ -233,7 +308,7 @@ function entryOfUpdate(update: AgentUpdate, turnId: string, at: number): NewEntr
   }
 }
 
-function doing(update: AgentUpdate): string | null {
+function doing(update: AgentUpdate | { readonly kind: "text" | "thought" }): string | null {
   switch (update.kind) {
     case "thought":
       return "thinking";

@@ -1,6 +1,7 @@
 import { deliveryIdsIn } from "../domain/callback.ts";
 import { type Recovery, recoveryOf } from "../domain/recovery.ts";
 import { land } from "../kernel/admit.ts";
+import { cutDraft } from "../kernel/draft.ts";
 import { withdrawOf } from "../kernel/trigger.ts";
 import type { LeaseRecord, MessageRecord, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
 import { endBackground } from "./background.ts";
@@ -126,7 +127,10 @@ async function takeOver(runtime: Runtime, found: TurnRecord): Promise<TakenOver 
     const recovery = recoveryFor(runtime, session, row);
     await withdrawOf(tx, session.id, row.fence, deps.now());
     const hold = await newHold(deps, tx, session);
-    const patch = { fence: hold.fence, boot: deps.store.boot, attempt: row.attempt + 1, blocked: 0 };
+    await cutDraft(tx, session.id);
+    const { entryCount: attemptFrom } = (await tx.sessions.byId(session.id))!;
+    const [boot, attempt] = [deps.store.boot, row.attempt + 1];
+    const patch = { fence: hold.fence, boot, attempt, attemptFrom, blocked: 0 };
     await tx.turns.patchRunning(row.id, row.fence, patch);
     return { session, turn: { ...row, ...patch }, hold, recovery };
   });

@@ -31,7 +31,7 @@ export interface InheritedData {
   readonly constraints: readonly Constraint[] | null;
 }
 
-type About = Pick<Reads, "checkpoints" | "entries">;
+type About = Pick<Reads, "checkpoints" | "entries" | "drafts">;
 
 /**
  * Made in the transaction of the spawn, from what the parent has said and done until then. Null
@@ -146,13 +146,15 @@ const PAGE = 64;
 
 /** From the newest backwards, until they fill a brief or there are no more since `after`. */
 async function recentEntries(
-  reads: Pick<Reads, "entries">,
+  reads: Pick<Reads, "entries" | "drafts">,
   session: SessionRecord,
   of: { after: number; tailChars: number; withoutTurnId?: string },
 ): Promise<{ entries: EntryRecord[]; hasEarlier: boolean }> {
   const after = Math.max(of.after, session.entryCount - 1 - LOOKED_AT_MAX);
   const most = { bytesMax: of.tailChars * 16, entryBytesMax: of.tailChars * 4, limit: PAGE };
-  const entries: EntryRecord[] = [];
+  const open = await reads.drafts.ofSession(session.id);
+  const isTold = open?.kind === "text" && open.turnId !== of.withoutTurnId;
+  const entries: EntryRecord[] = isTold ? [open] : [];
   let before: number = Number.MAX_SAFE_INTEGER;
   for (let read = 0; read < SHOWN_MAX && before > after + 1;) {
     const page = await reads.entries.tail(session.id, { kinds: SHOWN_KINDS, after, before, ...most });

@@ -4,6 +4,7 @@ import { redactDeep } from "../domain/redact-deep.ts";
 import type { FoundSession, HistoryEntry, HistoryReader } from "../history/port.ts";
 import type { HistoryRecord, SessionRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
+import { entryPage } from "./entry-page.ts";
 
 interface PageRequest {
   readonly cursor?: string | undefined;
@@ -44,7 +45,7 @@ export async function pageOfStore(
   { cursor, limit }: PageRequest,
 ): Promise<HistoryPage> {
   const before = cursor === undefined ? {} : { before: offsetOf(cursor) };
-  const rows = await deps.store.read.entries.page(session.id, { ...before, limit });
+  const rows = await entryPage(deps.store.read, session.id, { ...before, limit });
   const items = rows.map(({ index, author, kind, body, isSubagent, at }) => {
     return { ref: String(index), author, kind, body, isSubagent, at };
   });

@@ -7,6 +7,7 @@ import { lastMessageOf } from "../kernel/callback.ts";
 import type { InheritedData } from "../kernel/inherit.ts";
 import type { SessionRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
+import { entryPage } from "./entry-page.ts";
 import { resolve } from "./resolve.ts";
 import { viewEntry, viewOne } from "./view.ts";
 
@@ -98,7 +99,7 @@ async function transcriptOf(
   const turn = turnId === null ? null : await requireTurn(deps, session, turnId);
   const entries = [];
   for (let after = (turn?.entryFrom ?? 0) - 1; ;) {
-    const page = await deps.store.read.entries.page(session.id, { after, limit: 1_000 });
+    const page = await entryPage(deps.store.read, session.id, { after, limit: 1_000 });
     entries.push(...page.filter((entry) => turn === null || entry.turnId === turn.id));
     if (page.length < 1_000) break;
     after = page.at(-1)!.index;

@@ -6,6 +6,7 @@ import { mergeReceipts } from "../domain/receipt.ts";
 import { transcriptText } from "../domain/transcript.ts";
 import type { EntryRecord, SessionRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
+import { entryPage } from "./entry-page.ts";
 import { callerSession, resolve, visibleTo } from "./resolve.ts";
 import { viewTrigger } from "./respond.ts";
 import { viewEntry, viewMessage, viewOne, viewSessions, viewTurn } from "./view.ts";
@@ -59,11 +60,11 @@ export const entries: Read<"entries"> = async (deps, caller, input) => {
     ...(before === undefined ? {} : { before }),
     ...(after === undefined ? {} : { after }),
   };
-  const rows = await deps.store.read.entries.page(session.id, page);
+  const rows = await entryPage(deps.store.read, session.id, page);
   return {
     entries: rows.map(viewEntry),
     first: rows[0]?.index ?? 0,
-    last: rows.at(-1)?.index ?? -1,
+    last: rows.findLast(({ body }) => body.open !== true)?.index ?? -1,
     total: session.entryCount,
     keptFrom: await deps.store.read.retention.keptFrom(session.id),
   };
@@ -73,7 +74,7 @@ export const transcript: Read<"transcript"> = async (deps, caller, input) => {
   const session = await resolve(deps, caller, input.id);
   const rows: EntryRecord[] = [];
   for (let after = -1; ;) {
-    const page = await deps.store.read.entries.page(session.id, { after, limit: 1000 });
+    const page = await entryPage(deps.store.read, session.id, { after, limit: 1000 });
     rows.push(...page);
     if (page.length < 1000) break;
     after = page.at(-1)!.index;

@@ -49,5 +49,7 @@ export interface EntryHit extends Pick<
   /** Names, or short ids, from the root down to the session itself. */
   readonly lineage: readonly string[];
   readonly turnIndex: number | null;
+  /** It is still being written. */
+  readonly open?: boolean;
   readonly snippet: Snippet;
 }

@@ -1,6 +1,7 @@
 import type { Agent, Fragment, MessageStatus } from "../contract/index.ts";
 import type { Visible } from "../domain/scope.ts";
 import type { EntryFound, EntrySearch } from "./found.ts";
+import type { DraftReads, DraftWrites } from "./draft-port.ts";
 import type { HistoryReads, HistoryWrites, Imports } from "./history-port.ts";
 import type {
   CheckpointRecord,
@@ -18,6 +19,7 @@ import type {
   TurnRecord,
 } from "./record.ts";
 
+export type * from "./draft-port.ts";
 export type * from "./history-port.ts";
 export type * from "./record.ts";
 export type * from "./found.ts";
@@ -85,6 +87,7 @@ export interface Reads {
   readonly messages: MessageReads;
   readonly turns: TurnReads;
   readonly entries: EntryReads;
+  readonly drafts: DraftReads;
   readonly triggers: TriggerReads;
   readonly checkpoints: CheckpointReads;
   readonly retention: RetentionReads;
@@ -298,6 +301,7 @@ export interface Tx extends Reads {
   readonly messages: MessageReads & MessageWrites;
   readonly turns: TurnReads & TurnWrites;
   readonly entries: EntryReads & EntryWrites;
+  readonly drafts: DraftReads & DraftWrites;
   readonly triggers: TriggerReads & TriggerWrites;
   readonly checkpoints: CheckpointReads & CheckpointWrites;
   readonly retention: RetentionReads & RetentionWrites;

@@ -110,6 +110,8 @@ export interface TurnRecord {
   fence: number;
   /** 1 at first, one more for every resume. */
   attempt: number;
+  /** How many entries the session had when this attempt began. */
+  attemptFrom: number;
   description: string;
   startedAt: number;
   settledAt: number | null;

@@ -120,6 +120,7 @@ export function aTurn(
     boot: "boot",
     fence: 1,
     attempt: 1,
+    attemptFrom: 0,
     description: "a turn",
     startedAt: 1_790_000_000_000,
     settledAt: null,

@@ -7,6 +7,8 @@ import { searchedText, wordsOf } from "../domain/words.ts";
 import { boundsOf, type Expression } from "./entry-index.ts";
 import type { EntryFound, EntryHit, EntrySearch } from "./port.ts";
 import type { EntryRecord } from "./record.ts";
+import { draftOf, withDrafts } from "./search-draft.ts";
+import type { Row } from "./sql.ts";
 
 /** What a database must be able to tell. Keys are its own; a list's times are in the order of its keys. */
 export interface SearchSource<K> {
@@ -24,6 +26,8 @@ export interface SearchSource<K> {
   order(a: Listed<K>, b: Listed<K>): number;
   /** How a place behind this one is named. */
   place(at: Listed<K>): string;
+  /** Messages that are still being written, in the scopes that the search may see: rows for `draftOf`. */
+  drafts(search: EntrySearch): Promise<Row[]>;
   /** Whether all entries have been indexed. */
   isWhole(): Promise<boolean>;
   /** Lets others go first, where they share this thread; throws when the search has had its time. */
@@ -76,6 +80,11 @@ const NEAR_ENTRIES = 200;
  * database, because both must agree and because FTS5 would rank every entry that holds "the".
  */
 export async function searchEntries<K>(source: SearchSource<K>, search: EntrySearch): Promise<EntryFound> {
+  const open = (await source.drafts(search)).map(draftOf);
+  return open.length === 0 ? searchIn(source, search) : searchIn(withDrafts(source, open), search);
+}
+
+async function searchIn<K>(source: SearchSource<K>, search: EntrySearch): Promise<EntryFound> {
   const { query, limit } = search;
   const offset = search.from?.offset ?? 0;
   const terms = [...query.any, ...query.all];
@@ -317,7 +326,8 @@ function newestFirst(a: HitRow, b: HitRow): number {
 function hitOf({ entry, ...of }: HitRow, terms: readonly Term[], lineage: readonly string[]): EntryHit {
   const { sessionId, index, turnId, author, kind, at } = entry;
   const snippet = snippetOf(searchedText(entry.body), terms);
-  return { sessionId, ...of, lineage, turnId, index, author, kind, at, snippet };
+  const mark = entry.body.open === true ? { open: true } : {};
+  return { sessionId, ...of, lineage, turnId, index, author, kind, at, snippet, ...mark };
 }
 
 async function near<K>(

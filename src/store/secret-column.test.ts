@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { checkpoints } from "./checkpoint.ts";
+import { drafts } from "./draft.ts";
 import { entries } from "./entry.ts";
 import { events } from "./event.ts";
 import { leases } from "./lease.ts";
@@ -11,7 +12,7 @@ import { tokens } from "./token.ts";
 import { triggers } from "./trigger.ts";
 import { turns } from "./turn.ts";
 
-const TABLES = [checkpoints, entries, events, leases, messages, sessions, tokens, triggers, turns];
+const TABLES = [checkpoints, drafts, entries, events, leases, messages, sessions, tokens, triggers, turns];
 
 /** Ids, numbers, times, paths, and words that we or an agent's protocol chose from a list. */
 const OURS =

@@ -4,6 +4,7 @@ import { uuidv7 } from "uuidv7";
 import { type Agent, Refusal } from "../contract/index.ts";
 import { createFakeDriver } from "../drivers/fake/driver.ts";
 import { budgetRules } from "./budget.spec.ts";
+import { draftRules } from "./draft.spec.ts";
 import { feedRules } from "./feed.spec.ts";
 import { historyRules } from "./history.spec.ts";
 import type { Commit, Store } from "./port.ts";
@@ -50,6 +51,7 @@ export function storeSuite(suite: Suite): void {
     budgetRules(fresh);
     historyRules(fresh);
     checkpointRules(fresh);
+    draftRules(fresh);
     retentionRules(fresh);
     feedRules(fresh);
     searchRules(fresh);

@@ -1,4 +1,5 @@
 import { checkpointReads, checkpointWrites } from "./checkpoint.ts";
+import { draftReads, draftWrites } from "./draft.ts";
 import { entryReads, entryWrites } from "./entry.ts";
 import type { EntryIndex } from "./entry-index.ts";
 import { historyReads, historyWrites } from "./history.ts";
@@ -19,6 +20,7 @@ export function readsOver(q: Query): Reads {
     messages: messageReads(q),
     turns: turnReads(q),
     entries: entryReads(q),
+    drafts: draftReads(q),
     triggers: triggerReads(q),
     checkpoints: checkpointReads(q),
     retention: retentionReads(q),
@@ -112,6 +114,10 @@ export class OpenTx implements Tx {
 
   get entries(): Tx["entries"] {
     return (this.#entries ??= { ...entryReads(this.#q), ...entryWrites(this.#q, this.rootId, this.#index) });
+  }
+
+  get drafts(): Tx["drafts"] {
+    return { ...draftReads(this.#q), ...draftWrites(this.#q, this.rootId) };
   }
 
   get triggers(): Tx["triggers"] {

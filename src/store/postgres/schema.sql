@@ -13,6 +13,19 @@ CREATE TABLE checkpoints (
   CONSTRAINT checkpoints_session_id_fkey FOREIGN KEY (session_id) REFERENCES sessions(id)
 );
 
+CREATE TABLE drafts (
+  root_id text COLLATE "C" NOT NULL,
+  session_id text COLLATE "C" NOT NULL,
+  turn_id text COLLATE "C" NOT NULL,
+  kind text NOT NULL,
+  text text NOT NULL,
+  ending text NOT NULL,
+  at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  CONSTRAINT drafts_pkey PRIMARY KEY (session_id),
+  CONSTRAINT drafts_session_id_fkey FOREIGN KEY (session_id) REFERENCES sessions(id)
+);
+
 CREATE TABLE entries (
   root_id text COLLATE "C" NOT NULL,
   session_id text COLLATE "C" NOT NULL,
@@ -300,12 +313,14 @@ CREATE TABLE turns (
   reserved_tokens bigint,
   reserved_usd double precision,
   estimated smallint NOT NULL DEFAULT 0,
+  attempt_from bigint NOT NULL DEFAULT 0,
   CONSTRAINT turns_pkey PRIMARY KEY (id),
   CONSTRAINT turns_session_id_fkey FOREIGN KEY (session_id) REFERENCES sessions(id)
 );
 
 CREATE INDEX checkpoints_root ON checkpoints USING btree (root_id);
 CREATE INDEX checkpoints_session ON checkpoints USING btree (session_id, entry_index);
+CREATE INDEX drafts_root ON drafts USING btree (root_id);
 CREATE INDEX entries_at ON entries USING btree (at);
 CREATE INDEX entries_root ON entries USING btree (root_id);
 CREATE INDEX entries_unindexed ON entries USING btree (at) WHERE (words IS NULL);

@@ -12,6 +12,7 @@ import {
   tooLong,
   WAITING_TIMES,
 } from "../search-row.ts";
+import { draftRows } from "../search-draft.ts";
 import type { Listed, SearchSource } from "../search.ts";
 import { within } from "../session.ts";
 import { numbered, sql, type Row, type Sql } from "../sql.ts";
@@ -138,6 +139,7 @@ function sourceOver(client: pg.ClientBase, deadline: number): SearchSource<Key> 
     order: (a, b) => b.at - a.at || keyOrder(a.key, b.key),
     place: placeOf,
     lineages: async (sessionIds) => lineagesIn(await all(lineageRows(sessionIds))),
+    drafts: (search) => all(draftRows(search)),
     async isWhole() {
       return (await one(sql`SELECT 1 FROM entries WHERE words IS NULL LIMIT 1`)) === undefined;
     },

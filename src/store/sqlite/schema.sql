@@ -15,6 +15,19 @@ CREATE INDEX checkpoints_root ON checkpoints (root_id);
 
 CREATE INDEX checkpoints_session ON checkpoints (session_id, entry_index);
 
+CREATE TABLE drafts (
+  root_id TEXT NOT NULL,
+  session_id TEXT NOT NULL PRIMARY KEY REFERENCES sessions (id),
+  turn_id TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  text TEXT NOT NULL,
+  ending TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX drafts_root ON drafts (root_id);
+
 CREATE TRIGGER entries_forgotten AFTER DELETE ON entries WHEN old.doc IS NOT NULL BEGIN
   DELETE FROM entry_index WHERE rowid = old.doc;
 END;
@@ -354,7 +367,7 @@ CREATE TABLE turns (
   blocked INTEGER NOT NULL,
   stop_by TEXT,
   stop_note TEXT
-, reserved_tokens INTEGER, reserved_usd REAL, estimated INTEGER NOT NULL DEFAULT 0) STRICT;
+, reserved_tokens INTEGER, reserved_usd REAL, estimated INTEGER NOT NULL DEFAULT 0, attempt_from INTEGER NOT NULL DEFAULT 0) STRICT;
 
 CREATE INDEX turns_root ON turns (root_id);
 

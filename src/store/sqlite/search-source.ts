@@ -1,6 +1,7 @@
 import type { Term } from "../../domain/search-query.ts";
 import type { Expression } from "../entry-index.ts";
 import { hitColumns, hitRow, lineageRows, lineagesIn, tooLong } from "../search-row.ts";
+import { draftRows } from "../search-draft.ts";
 import type { SearchSource } from "../search.ts";
 import { within } from "../session.ts";
 import { list, sql, type Query, type Sql } from "../sql.ts";
@@ -41,6 +42,7 @@ export function sqliteSource(q: Query, isOver: () => boolean): SearchSource<numb
     order: (a, b) => b.key - a.key,
     place: ({ key }) => String(key),
     lineages: async (sessionIds) => lineagesIn(await q.all(lineageRows(sessionIds))),
+    drafts: (search) => q.all(draftRows(search)),
     async isWhole() {
       return (await q.get(sql`SELECT 1 FROM entries WHERE doc IS NULL LIMIT 1`)) === null;
     },
