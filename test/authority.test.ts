@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
 import { describe, test } from "node:test";
 import { connect } from "../src/client/index.ts";
 import { OPERATIONS, type OperationSpec, type TokenRight } from "../src/contract/index.ts";
@@ -184,6 +186,32 @@ describe("tokens, at the door", { concurrency: 2 }, () => {
         await refusalOf(dead.spawn({ id: other.id, prompt: "x" })).then((code) => code !== ""),
         true,
       );
+    } finally {
+      await home.close();
+    }
+  });
+
+  test("a profile whose list of tools names none of ours gives its agent neither our server nor a token", async () => {
+    const home = new TestHome();
+    try {
+      mkdirSync(path.join(home.home, "profiles"), { mode: 0o700 });
+      const profile = (name: string, tools: string): void =>
+        writeFileSync(
+          path.join(home.home, "profiles", `${name}.md`),
+          `---\nname: ${name}\ndescription: x\ntools: ${tools}\n---\nRead.\n`,
+        );
+      profile("reader", "Read, Grep");
+      profile("asker", "Read, ask_user_question");
+      const client = await home.start();
+      const prompt = "sim> tool list_sessions {}";
+      const said = async (name: string): Promise<string> => {
+        await client.create({ name, profile: name, cwd: home.work, prompt });
+        const { result } = await client.wait({ id: name, timeoutMs: 60_000 });
+        return result ?? "";
+      };
+      assert.match(await said("reader"), /no server was given/);
+      assert.match(await said("asker"), /list_sessions/);
+      assert.doesNotMatch(await said("asker"), /no server was given/);
     } finally {
       await home.close();
     }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { ownToolsOf, serverProblem, toolProblem, withheldFrom } from "./tool-list.ts";
+import { hasNoTools, ownToolsOf, serverProblem, toolProblem, withheldFrom } from "./tool-list.ts";
 
 const lists = (tools: string[] | null, disallowedTools: string[] = []) => ({ tools, disallowedTools });
 
@@ -13,10 +13,19 @@ describe("Kinfold's own tools", () => {
     assert.equal(ownToolsOf(null), null);
   });
 
-  it("are all there where no list names one of them", () => {
+  it("are all there where there is no list of tools", () => {
     assert.deepEqual(withheldFrom(lists(null)), []);
-    assert.deepEqual(withheldFrom(lists(["Read", "Grep"])), []);
     assert.deepEqual(withheldFrom(lists(null, ["Bash"])), []);
+    assert.equal(hasNoTools(lists(null)), false);
+  });
+
+  it("are none where a list names none of them", () => {
+    for (const tools of [[], ["Read", "Grep"], ["mcp__other__spawn_session"]]) {
+      assert.ok(withheldFrom(lists(tools)).includes("ask_user_question"), tools.join());
+      assert.equal(hasNoTools(lists(tools)), true, tools.join());
+    }
+    assert.equal(hasNoTools(lists(["Read", "checkpoint"])), false);
+    assert.equal(hasNoTools(lists(["mcp__kinfold"])), false);
   });
 
   it("are those named where a list names some", () => {

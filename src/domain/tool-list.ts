@@ -17,24 +17,32 @@ export function withheldFrom(lists: Lists): string[] {
   return [...new Set([...withheld, ...SPAWNING])];
 }
 
+/** Whether a session has none of Kinfold's tools: it then needs neither our server nor a token for it. */
+export function hasNoTools(lists: Lists): boolean {
+  return withheldFrom(lists).length === OURS.size;
+}
+
 /** Whether one of Kinfold's tools may be given on where these are withheld; null for a tool that is not Kinfold's. */
 export function mayGive(tool: string, withheld: readonly string[]): boolean | null {
   if (!isOurs(tool)) return null;
   return tool === ALL_OURS ? withheld.length === 0 : !withheld.includes(bare(tool));
 }
 
+/** A list in which Kinfold's whole server stands, with those of its tools named that are not withheld. */
+export function withoutWithheld(list: readonly string[], withheld: readonly string[]): string[] {
+  if (withheld.length === 0) return [...list];
+  const left = [...OURS].filter((name) => !withheld.includes(name));
+  return [...new Set(list.flatMap((name) => (name === ALL_OURS ? left : [name])))];
+}
+
 const SPAWN = "spawn_session";
 const SPAWNING = [SPAWN, "subagent", ALIAS_WORDS.name];
 
-/**
- * Whether a session may call one of Kinfold's tools. A list that names none of them says nothing about
- * them: a child that may only read must still be able to ask.
- */
+/** Whether a session may call one of Kinfold's tools: no list gives it all of them, a list those it names. */
 function mayCall({ tools, disallowedTools }: Lists, tool: string): boolean {
   const fits = (name: string): boolean => name === ALL_OURS || bare(name) === tool;
   if (disallowedTools?.some(fits)) return false;
-  const named = tools?.filter(isOurs) ?? [];
-  return named.length === 0 || named.some(fits);
+  return tools?.some(fits) ?? true;
 }
 
 type Lists = Pick<Effective, "tools" | "disallowedTools">;

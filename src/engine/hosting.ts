@@ -1,4 +1,4 @@
-import { ownToolsOf } from "../domain/tool-list.ts";
+import { hasNoTools, ownToolsOf } from "../domain/tool-list.ts";
 import type {
   AgentAnswer,
   AgentHandle,
@@ -62,7 +62,10 @@ export async function host(
     tools: ownToolsOf(session.effective.tools),
     notTools: ownToolsOf(session.effective.disallowedTools ?? []),
     servers: session.effective.mcp ?? null,
-    mcp: url === null || hold.token === null ? null : { url, token: hold.token },
+    mcp:
+      url === null || hold.token === null || hasNoTools(session.effective)
+        ? null
+        : { url, token: hold.token },
     load: listener.load,
     fork: listener.fork ?? null,
     startMs: deps.config.startMs,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import type { Agent, Caller, SpawnOutput } from "../contract/index.ts";
+import { type Agent, type Caller, type SpawnOutput, TOOL_WORDS } from "../contract/index.ts";
 import { aProfile, openWorld, type World } from "./random-trees.spec.ts";
 
 const person: Caller = { kind: "person", id: "p", name: "person" };
@@ -26,6 +26,7 @@ before(async () => {
   world.setProfiles([
     aProfile({ name: "reader", tools: ["Read"] }),
     aProfile({ name: "worker", disallowedTools: ["spawn_session"] }),
+    aProfile({ name: "ours", tools: ["Read", "mcp__kinfold"] }),
     aProfile({ name: "alone", mcp: [] }),
     aProfile({ name: "linked", mcp: ["github", "jira"] }),
   ]);
@@ -103,6 +104,31 @@ describe("lists of tools and of MCP servers", () => {
       profile: "linked",
     });
     assert.match(refusal?.message ?? "", /Kinfold's MCP server alone/);
+  });
+
+  it("give none of Kinfold's tools where they name none, on every surface", async () => {
+    const reader = await create("fake", { profile: "reader" });
+    const { token } = (await world.take(reader.session.id))!;
+    const caller = (await world.gate.identify(token!))!;
+    const { withheld } = await world.gate.sight(caller);
+    for (const { operation, name } of TOOL_WORDS) {
+      assert.ok(withheld.includes(name), name);
+      const run = world.operations[operation] as (...given: unknown[]) => Promise<unknown>;
+      await assert.rejects(run(caller, {}, {}), { code: "tool_not_given" }, name);
+    }
+  });
+
+  it("give of Kinfold's whole server what the parent has of it", async () => {
+    const worker = await create("fake", { profile: "worker" });
+    const child = (await world.ask("spawn", person, {
+      id: worker.session.id,
+      profile: "ours",
+      prompt: "x",
+    })) as unknown as SpawnOutput;
+    assert.equal(child.effective.tools?.includes("ask_user_question"), true);
+    assert.equal(child.effective.tools?.includes("mcp__kinfold"), false);
+    for (const name of ["spawn_session", "subagent", "create_session"])
+      assert.equal(child.effective.tools?.includes(name), false, name);
   });
 
   it("keep Kinfold's own tools from a session on every surface", async () => {

@@ -1,14 +1,13 @@
 import type { Agent, Effective, Enforcement, Permission, Profile } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
 import { ENFORCEMENT_WORDS, enforcementOf, isWeaker } from "../domain/permission.ts";
-import { mayGive, serverProblem, toolProblem, withheldFrom } from "../domain/tool-list.ts";
+import { mayGive, serverProblem, toolProblem, withheldFrom, withoutWithheld } from "../domain/tool-list.ts";
 import type { SessionRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 
 /**
  * Those that the profile allows and the parent has; null is all. What was asked for by name must be there.
- * A list that names none of Kinfold's tools says nothing about them, so those that the parent or the
- * profile withholds are withheld from the child by name.
+ * Where a child has no list of tools, those of Kinfold's that are kept from it are withheld by name.
  */
 export function decideTools(
   asked: readonly string[] | null,
@@ -32,7 +31,8 @@ export function decideTools(
       { asked: missing, profile: profile.name },
     );
   }
-  const tools = (asked ?? lists[0])?.filter(isAllowed) ?? null;
+  const given = asked ?? lists[0] ?? null;
+  const tools = given === null ? null : withoutWithheld(given, withheld).filter(isAllowed);
   const left = withheldFrom({ tools, disallowedTools: forbidden });
   const disallowedTools = [...forbidden, ...withheld.filter((tool) => !left.includes(tool))];
   return {
