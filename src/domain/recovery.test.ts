@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { type CutTurn, isWork, recoveryOf } from "./recovery.ts";
+import { type CutTurn, recoveryOf } from "./recovery.ts";
 
 const CUT: CutTurn = {
   sessionEnded: false,
@@ -45,9 +45,4 @@ test("what somebody stopped is never resumed, and nothing is resumed more than t
       if (recovery === "load") assert.ok(turn.canLoad && turn.agentSessionId !== null);
     }),
   );
-});
-
-test("prompts and what a parent tells are work; the rest is information", () => {
-  const kinds = ["prompt", "tell", "callback", "trigger", "answer", "notice"];
-  assert.deepEqual(kinds.filter(isWork), ["prompt", "tell"]);
 });

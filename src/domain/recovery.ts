@@ -29,8 +29,3 @@ export function recoveryOf(turn: CutTurn): Recovery {
   if (turn.agentSessionId === null) return "restart";
   return turn.canLoad ? "load" : "interrupt";
 }
-
-/** Work is a thing to do once; information may be told again, marked. */
-export function isWork(kind: string): boolean {
-  return kind === "prompt" || kind === "tell";
-}

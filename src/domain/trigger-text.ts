@@ -25,7 +25,7 @@ type Payload = Record<string, unknown>;
 /** A trigger as the session it goes to reads it: what is asked, by whom, until when, how to answer. */
 export function renderTrigger(type: string, payload: Payload, context: TriggerContext): string {
   const lines = [triggerLine(context.deliveryId)];
-  if (context.repeated) lines.push("[Kinfold] You may have seen this already.");
+  if (context.repeated) lines.push(repeatedLine);
   lines.push(...bodyOf(type, payload, context));
   return lines.join("\n");
 }
@@ -124,6 +124,8 @@ function senderOf(sender: TriggerSender): string {
 /** An answer that comes as a message, because the call that asked is gone. */
 export function renderAnswer(answer: {
   deliveryId: string;
+  /** It may have been delivered before. */
+  repeated: boolean;
   type: string;
   asked: string;
   by: string;
@@ -136,6 +138,7 @@ export function renderAnswer(answer: {
   const what = ASKED_WORDS[answer.type] ?? "trigger";
   const lines = [
     triggerLine(answer.deliveryId),
+    ...(answer.repeated ? [repeatedLine] : []),
     `[Kinfold] The answer to your ${what} "${oneLine(answer.asked)}", by ${oneLine(answer.by, 60)}${answer.action === null ? "" : `: ${answer.action}`}.`,
   ];
   const text = answer.response ?? (answer.answers === null ? "" : JSON.stringify(answer.answers));
@@ -172,3 +175,5 @@ function nextAfter(type: string, action: string | null): string {
     return "Revise the plan and submit it again with plan_review; do not start before it is approved.";
   return "The plan was cancelled: stop this work and end your turn.";
 }
+
+const repeatedLine = "[Kinfold] You may have seen this already.";

@@ -304,7 +304,8 @@ function endingCases(under: () => DriverUnderTest): void {
     const ending = agent.handle.prompt("sim> deaf\nsim> say on\nsim> hang");
     await agent.said("on");
     await agent.handle.stop(0);
-    assert.equal((await ending).stopReason, "exited");
+    const { stopReason, isAnswered } = await ending;
+    assert.deepEqual([stopReason, isAnswered], ["exited", false]);
     await agent.handle.exited;
   });
 

@@ -67,8 +67,8 @@ export interface AgentHandle {
   readonly replay: Replay | null;
   /** Resolves when the agent has answered the prompt, or cannot any more. Never rejects. */
   prompt(text: string): Promise<PromptEnd>;
-  /** Into the running turn. Says what really happened. */
-  steer(text: string): Promise<"injected" | "queued" | "restarted" | "refused">;
+  /** Into the running turn. Says what really happened; `lost`: the agent ended before it said anything. */
+  steer(text: string): Promise<"injected" | "queued" | "restarted" | "refused" | "lost">;
   /** Asks the agent to cut its running prompt; the prompt then ends. */
   cancel(): void;
   /** Cancels if needed, waits at most `graceMs` for an orderly end, then ends the whole process tree. */
@@ -126,8 +126,11 @@ export interface PromptEnd {
     | "cancelled"
     | "error"
     | "exited";
+  /** The agent itself replied to the prompt, with a stop reason or an error: so it has received it. */
+  readonly isAnswered: boolean;
   /** One line for a person; null where the stop reason says it all. */
   readonly error: string | null;
+  /** How its process ended, where it ended before the reply. */
   readonly exit: AgentExit | null;
   /** What this prompt used; null where the agent did not say. */
   readonly usage: Usage | null;

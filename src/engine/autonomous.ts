@@ -68,13 +68,16 @@ async function quiet(recorder: Recorder): Promise<void> {
 
 async function endOf(place: Place, since: number): Promise<TurnEnd> {
   const { agent } = place;
+  // There was no prompt that an agent could have answered.
+  const reach: TurnEnd["reach"] = "unanswered";
   if (agent === null || agent.hasExited) {
     const reason = "the agent process exited while it went on by itself";
-    return { stopReason: "exited", reason, usage: null, background: false };
+    return { stopReason: "exited", reach, reason, usage: null, background: false };
   }
-  if (place.isStopping) return { stopReason: "cancelled", reason: null, usage: null, background: false };
+  const end = { reach, reason: null, usage: null };
+  if (place.isStopping) return { ...end, stopReason: "cancelled", background: false };
   const background = await agent.handle.background(since);
-  return { stopReason: "end_turn", reason: null, usage: null, background };
+  return { ...end, stopReason: "end_turn", background };
 }
 
 async function addTurn(runtime: Runtime, place: Place): Promise<{ turn: TurnRecord; since: number } | null> {

@@ -43,6 +43,10 @@ export class Recorder {
   isOver = false;
   /** Messages steered into it of which the agent has not said that it took them. */
   readonly unacknowledged = new Set<string>();
+  /** The prompt was sent, and the agent has worked since: it has what was sent. */
+  hasBegun = false;
+  /** From here on what the agent does is about the prompt. */
+  isPrompted = false;
   /** How many updates there have been. */
   recorded = 0;
   #entries: NewEntry[] = [];
@@ -71,6 +75,7 @@ export class Recorder {
 
   record(update: AgentUpdate): void {
     this.recorded += 1;
+    if (this.isPrompted && isWorking(update)) this.hasBegun = true;
     if (update.kind === "fragment") {
       this.#grow(update.what, this.#live[update.what].push(update.text));
       this.#doing = doing({ kind: update.what }) ?? this.#doing;
@@ -260,6 +265,11 @@ export async function writeBatch(tx: Tx, turn: TurnRecord, batch: Batch, now: nu
     const message = await tx.messages.byDeliveryId(turn.sessionId, id);
     if (message !== null && message.status === "taken") await land(tx, message, now);
   }
+}
+
+/** Whether an agent that sends this is at work on what it was sent. */
+export function isWorking({ kind }: AgentUpdate): boolean {
+  return kind !== "usage" && kind !== "notice" && kind !== "compaction";
 }
 
 /** What a child shall inherit must be in the store before the call that spawns it is worked off. */

@@ -1,4 +1,3 @@
-import { deliveryIdsIn } from "../domain/callback.ts";
 import { type Recovery, recoveryOf } from "../domain/recovery.ts";
 import { land } from "../kernel/admit.ts";
 import { cutDraft } from "../kernel/draft.ts";
@@ -8,13 +7,12 @@ import { endBackground } from "./background.ts";
 import { type Hold, newHold, render } from "./claim.ts";
 import { continuation } from "./continuation.ts";
 import { endTurn } from "./turn-end.ts";
-import { host } from "./hosting.ts";
 import { endPlace, follow } from "./leave.ts";
 import { newPlace, type Place, type Runtime } from "./place.ts";
 import { Recorder } from "./recorder.ts";
 import { replaySeen } from "./replay-seen.ts";
 import type { TurnEnd } from "./settle.ts";
-import { converse, ensureAgent, listener, settleIn } from "./turn.ts";
+import { converse, deliveredIn, ensureAgent, loadAgent } from "./turn.ts";
 
 const ADOPT_MS = 30_000;
 const TOGETHER = 64;
@@ -152,7 +150,7 @@ async function goOn(runtime: Runtime, place: Place, recovery: Recovery): Promise
   const recorder = place.recorder!;
   await replaySeen(runtime.deps, recorder);
   if (recovery === "restart" || recovery === "load") await resume(runtime, place, recovery);
-  else await endTurn(runtime, place, recorder, endWithout(recovery, recorder.turn));
+  else await endTurn(runtime, place, recorder, endWithout(recovery, place.session, recorder.turn));
 }
 
 async function resume(runtime: Runtime, place: Place, how: "restart" | "load"): Promise<void> {
@@ -170,29 +168,12 @@ async function resume(runtime: Runtime, place: Place, how: "restart" | "load"): 
   await endTurn(runtime, place, recorder, await converse(runtime, place, text));
 }
 
-async function loadAgent(runtime: Runtime, place: Place): ReturnType<typeof ensureAgent> {
-  const { session, hold } = place;
-  const starting = host(runtime.deps, session, hold, {
-    ...listener(runtime, place),
-    load: session.agentSessionId,
-  });
-  place.starting = starting;
-  try {
-    const hosted = await starting;
-    if (hosted.ok) settleIn(runtime, place, hosted);
-    return hosted;
-  } finally {
-    place.starting = null;
-  }
-}
-
 /** What the replay holds has landed; the rest is sent again, behind the words that continue the turn. */
 async function readBack(runtime: Runtime, place: Place): Promise<string> {
   const { deps } = runtime;
   const { turn } = place.recorder!;
   const replay = place.agent?.handle.replay ?? null;
-  const texts = replay === null ? [] : [...replay.userTexts, ...replay.toolResults];
-  const found = new Set(texts.flatMap((text) => deliveryIdsIn(text)));
+  const found = deliveredIn(replay);
   return deps.store.write(turn.rootId, async (tx) => {
     const session = (await tx.sessions.byId(turn.sessionId))!;
     const messages = await tx.messages.ofTurn(turn.id);
@@ -224,25 +205,27 @@ async function markLostReplies(
   }
 }
 
-function endWithout(recovery: "settle" | "interrupt", turn: TurnRecord): TurnEnd {
-  if (recovery === "settle") {
-    return {
-      stopReason: "cancelled",
-      outcome: "cancelled",
-      reason: turn.stopNote,
-      usage: null,
-      background: false,
-    };
-  }
-  return unknowable(turn);
+function endWithout(recovery: "settle" | "interrupt", session: SessionRecord, turn: TurnRecord): TurnEnd {
+  if (recovery === "interrupt") return unknowable(turn);
+  return {
+    stopReason: "cancelled",
+    // The agent's own session id is stored before its first prompt is sent.
+    reach: session.agentSessionId === null ? "unsent" : "unanswered",
+    outcome: "cancelled",
+    reason: turn.stopNote,
+    usage: null,
+    background: false,
+  };
 }
 
 function unknowable(turn: TurnRecord): TurnEnd {
   const tries = turn.attempt > 3 ? "it was resumed twice already" : "this agent cannot be resumed by itself";
   const reason = `the computer or the daemon stopped and ${tries}`;
-  return { stopReason: "unknowable", outcome: "interrupted", reason, usage: null, background: false };
+  const end = { outcome: "interrupted", reason, usage: null, background: false } as const;
+  return { ...end, stopReason: "unknowable", reach: "unanswered" };
 }
 
 function notStarted(reason: string): TurnEnd {
-  return { stopReason: "not_started", outcome: "failed", reason, usage: null, background: false };
+  const end = { outcome: "failed", reason, usage: null, background: false } as const;
+  return { ...end, stopReason: "not_started", reach: "unsent" };
 }

@@ -1,8 +1,8 @@
 import type { Outcome, Receipt, Usage } from "../contract/index.ts";
 import { book, parkedUntil } from "../domain/budget.ts";
 import type { CallbackData } from "../domain/callback.ts";
+import { type Fate, fateOf, type Reach } from "../domain/landing.ts";
 import { addUsage, receiptOf } from "../domain/receipt.ts";
-import { isWork } from "../domain/recovery.ts";
 import { outcomeOf } from "../domain/session.ts";
 import type { PromptEnd } from "../drivers/port.ts";
 import { giveBack, land, makeVoid } from "../kernel/admit.ts";
@@ -20,6 +20,10 @@ import { priceOf } from "./reservation.ts";
 /** How a turn came to its end, as the engine saw it. */
 export interface TurnEnd {
   readonly stopReason: PromptEnd["stopReason"] | "not_started" | "unknowable";
+  /** How far its prompt is known to have come. */
+  readonly reach: Reach;
+  /** Delivery ids in the agent's own record, where it was read back; null or left out where it was not. */
+  readonly record?: ReadonlySet<string> | null;
   /** One line of the closed list of reasons; null where it completed. */
   readonly reason: string | null;
   readonly usage: Usage | null;
@@ -62,7 +66,10 @@ interface Settling {
   readonly turn: TurnRecord;
   readonly end: TurnEnd;
   readonly batch: Batch;
-  readonly recorder: Pick<Recorder, "seen" | "usage" | "lastText" | "toolUseCount" | "unacknowledged">;
+  readonly recorder: Pick<
+    Recorder,
+    "seen" | "usage" | "lastText" | "toolUseCount" | "unacknowledged" | "hasBegun"
+  >;
 }
 
 async function settleIn(deps: EngineDeps, tx: Tx, settling: Settling): Promise<boolean> {
@@ -102,9 +109,8 @@ async function settleIn(deps: EngineDeps, tx: Tx, settling: Settling): Promise<b
   });
   const data = { turnId: turn.id, index: row.index, outcome, stopReason: end.stopReason, error: after.error };
   tx.append({ sessionId: session.id, type: "turn.settled", text: null, data, at: now });
-  const { unacknowledged } = recorder;
   const ended = session.endedAt !== null;
-  const unlanded = await settleMessages(tx, after, { end, ended, unacknowledged, now });
+  const unlanded = await settleMessages(tx, after, { end, ended, recorder, now });
   const lastTool = recorder.seen.lastToolHasResult ? null : recorder.seen.lastTool;
   await settleRound(deps, tx, { sessionId: session.id, turn: after, outcome, end, unlanded, lastTool, now });
   // Its outcome first: a round that only waited for such an answer closes with this, one that failed has.
@@ -156,48 +162,47 @@ function evidenceOf(outcome: Outcome, turn: TurnRecord): string {
   return turn.error ?? outcome;
 }
 
-/**
- * Landed where the agent has answered. Given back where there is no evidence; work that a dead
- * process had already is not repeated. Returns the first prompt of which nothing is known.
- */
+/** Returns the first prompt of which it is not known whether the agent has it. */
 async function settleMessages(
   tx: Tx,
   turn: TurnRecord,
-  at: { end: TurnEnd; ended: boolean; unacknowledged: ReadonlySet<string>; now: number },
+  at: { end: TurnEnd; ended: boolean; recorder: Settling["recorder"]; now: number },
 ): Promise<string | null> {
+  const { end, recorder, now } = at;
   let unlanded: string | null = null;
   for (const message of await tx.messages.ofTurn(turn.id)) {
     if (message.status !== "taken") continue;
-    const isUnsure = at.unacknowledged.has(message.id);
-    const fate = at.ended ? "void" : isUnsure ? "repeat" : fateOf(message, turn, at.end);
-    if (fate === "land") await land(tx, message, at.now);
-    else if (fate === "void") await makeVoid(tx, message, voidReason(at), at.now);
-    else await giveBack(tx, message, fate === "repeat", at.now);
-    if (fate === "void" && at.end.stopReason === "unknowable") unlanded ??= message.body;
+    const { kind, carrier, id, deliveryId } = message;
+    const fate = fateOf({
+      kind,
+      carrier,
+      isAcknowledged: !recorder.unacknowledged.has(id),
+      reach: end.reach,
+      hasBegun: recorder.hasBegun,
+      inRecord: end.record?.has(deliveryId) ?? null,
+      isStopped: turn.status === "cancelled",
+    });
+    if (at.ended) await makeVoid(tx, message, "the session was cancelled", now);
+    else await move(tx, message, fate, now);
+    if (!at.ended && fate === "unknown") unlanded ??= message.body;
   }
   return unlanded;
 }
 
-function fateOf(
-  message: MessageRecord,
-  turn: TurnRecord,
-  { stopReason }: TurnEnd,
-): "land" | "void" | "return" | "repeat" {
-  // Who stops a turn that has not begun does not want its work to begin with the next message.
-  const isUnwanted = turn.status === "cancelled" && isWork(message.kind);
-  if (stopReason === "not_started") return isUnwanted ? "void" : "return";
-  if (message.carrier === "tool") return "repeat";
-  if (stopReason === "unknowable") return isWork(message.kind) ? "void" : "repeat";
-  const isAnswered = stopReason !== "exited";
-  if (message.carrier === "steer") return isAnswered ? "land" : "return";
-  return isAnswered || isWork(message.kind) ? "land" : "repeat";
-}
-
-function voidReason(at: { end: TurnEnd; ended: boolean }): string {
-  if (at.ended) return "the session was cancelled";
-  return at.end.stopReason === "not_started"
-    ? "its turn was stopped before it began"
-    : "it is not known whether the agent had it, and work is not repeated";
+async function move(tx: Tx, message: MessageRecord, fate: Fate, now: number): Promise<void> {
+  switch (fate) {
+    case "landed":
+      await land(tx, message, now);
+      return;
+    case "unwanted":
+      await makeVoid(tx, message, "its turn was stopped before it began", now);
+      return;
+    case "unknown":
+      await makeVoid(tx, message, "it is not known whether the agent has it, and work is not repeated", now);
+      return;
+    default:
+      await giveBack(tx, message, fate === "repeated", now);
+  }
 }
 
 async function settleRound(

@@ -67,6 +67,8 @@ async function steerOne(runtime: Runtime, place: Place, message: MessageRecord):
   const isTooLate = recorder.isOver || place.recorder !== recorder;
   const result = isTooLate ? "refused" : await agent.handle.steer(text);
   runtime.deps.reached("steer.sent");
+  // The agent died with it, and its own record decides.
+  if (result === "lost") return false;
   if (result === "refused") await returnToQueue(runtime, message);
   else recorder.unacknowledged.delete(message.id);
   await note(runtime, message, result === "refused" ? "queued" : result);

@@ -1,11 +1,12 @@
-import type { PromptEnd } from "../drivers/port.ts";
-import { withOpening } from "../domain/callback.ts";
+import type { PromptEnd, Replay } from "../drivers/port.ts";
+import { deliveryIdsIn, withOpening } from "../domain/callback.ts";
+import { isWork } from "../domain/landing.ts";
 import { redact } from "../domain/redact.ts";
 import { oneLine } from "../text/fence.ts";
-import type { TurnRecord } from "../store/port.ts";
+import type { MessageRecord, TurnRecord } from "../store/port.ts";
 import { autonomous, takeEarly } from "./autonomous.ts";
 import { endTurn } from "./turn-end.ts";
-import { type AgentListener, host, type Hosted } from "./hosting.ts";
+import { type AgentListener, host, type Hosted, type LiveAgent } from "./hosting.ts";
 import { endPlace } from "./leave.ts";
 import { forkOf, openingOf } from "./opening.ts";
 import type { Place, Runtime } from "./place.ts";
@@ -13,7 +14,7 @@ import { Recorder } from "./recorder.ts";
 import { answerRequest } from "./requests.ts";
 import { meter } from "./reservation.ts";
 import type { TurnEnd } from "./settle.ts";
-import { steerQueued } from "./steer.ts";
+import { endSteering, steerQueued } from "./steer.ts";
 
 /** From a claimed turn to its settled outcome. Whatever happens on the way, it settles. */
 export async function runTurn(
@@ -84,6 +85,23 @@ export function listener(runtime: Runtime, place: Place): AgentListener {
   };
 }
 
+/** Loads the agent's own conversation; nothing is started anew where that fails. */
+export async function loadAgent(runtime: Runtime, place: Place): Promise<Hosted> {
+  const { session, hold } = place;
+  const starting = host(runtime.deps, session, hold, {
+    ...listener(runtime, place),
+    load: session.agentSessionId,
+  });
+  place.starting = starting;
+  try {
+    const hosted = await starting;
+    if (hosted.ok) settleIn(runtime, place, hosted);
+    return hosted;
+  } finally {
+    place.starting = null;
+  }
+}
+
 /** Sends the prompt and waits for its end; a stop that came while the agent started is kept. */
 export async function converse(runtime: Runtime, place: Place, text: string): Promise<TurnEnd> {
   const { agent, recorder } = place;
@@ -92,19 +110,79 @@ export async function converse(runtime: Runtime, place: Place, text: string): Pr
   if (place.isEnding || place.isStopping || !isWanted) {
     return { ...notStarted("it was stopped before it began"), outcome: "cancelled" };
   }
-  const opening = agent.isOpened ? null : await openingOf(runtime.deps, agent, recorder.turn);
-  agent.isOpened = true;
-  place.isPlanSentBack = false;
-  const prompting = agent.handle.prompt(opening === null ? text : withOpening(text, opening));
-  runtime.deps.reached("prompt.sent");
-  void steerQueued(runtime, place);
-  const end = withoutRejection(place, await prompting);
-  if (end.stopReason === "exited") agent.hasExited = true;
+  const wasIdle = agent.isOpened;
+  const end = await promptEnd(runtime, place, { agent, recorder, text });
+  if (end.exit !== null) agent.hasExited = true;
+  const record = end.exit === null ? null : await readBackDead(runtime, place, recorder);
+  // A process that died while it was idle, before anybody noticed: another one takes the prompt.
+  if (record?.size === 0 && wasIdle && !recorder.hasBegun) return converse(runtime, place, text);
   if (place.isEnding || agent.hasExited) await endPlace(runtime, place);
   const isOver = end.stopReason !== "end_turn" || place.isEnding;
   const background = isOver ? false : await agent.handle.background(recorder.turn.startedAt);
   const { stopReason, usage, isUsagePartial = false, limitedUntil = null } = end;
-  return { stopReason, reason: reasonOf(end), usage, isUsagePartial, background, limitedUntil };
+  const reach = end.isAnswered ? "answered" : "unanswered";
+  return {
+    stopReason,
+    reach,
+    record,
+    reason: reasonOf(end),
+    usage,
+    isUsagePartial,
+    background,
+    limitedUntil,
+  };
+}
+
+async function promptEnd(
+  runtime: Runtime,
+  place: Place,
+  order: { agent: LiveAgent; recorder: Recorder; text: string },
+): Promise<PromptEnd> {
+  const { agent, recorder, text } = order;
+  const opening = agent.isOpened ? null : await openingOf(runtime.deps, agent, recorder.turn);
+  agent.isOpened = true;
+  place.isPlanSentBack = false;
+  recorder.isOver = false;
+  recorder.isPrompted = true;
+  recorder.hasBegun = false;
+  const prompting = agent.handle.prompt(opening === null ? text : withOpening(text, opening));
+  runtime.deps.reached("prompt.sent");
+  void steerQueued(runtime, place);
+  return withoutRejection(place, await prompting);
+}
+
+/**
+ * After an agent died without a reply, its conversation is loaded once more: only its own record
+ * says what had reached it. Returns which of the turn's delivery ids the record holds; null where
+ * it cannot be read, or where nothing depends on it.
+ */
+async function readBackDead(
+  runtime: Runtime,
+  place: Place,
+  recorder: Recorder,
+): Promise<ReadonlySet<string> | null> {
+  await endSteering(place, recorder);
+  const canLoad = runtime.agents.get(place.session.agent)?.load === true;
+  const isLeft = (): boolean => place.isEnding || place.isStopping || place.recorder !== recorder;
+  if (!canLoad || isLeft() || place.session.agentSessionId === null) return null;
+  const messages = await runtime.deps.store.read.messages.ofTurn(recorder.turn.id);
+  const isProven = (message: MessageRecord): boolean =>
+    message.status !== "taken" || (message.carrier === "prompt" && recorder.hasBegun && isWork(message.kind));
+  if (messages.every(isProven)) return null;
+  await place.agent?.handle.stop(0);
+  place.agent = null;
+  if (isLeft()) return null;
+  const hosted = await loadAgent(runtime, place);
+  const replay = hosted.ok ? hosted.agent.handle.replay : null;
+  if (replay === null) return null;
+  const found = deliveredIn(replay);
+  return new Set(messages.map((message) => message.deliveryId).filter((id) => found.has(id)));
+}
+
+/** The delivery ids that a loaded conversation holds. */
+export function deliveredIn(replay: Replay | null): ReadonlySet<string> {
+  const texts = replay === null ? [] : [...replay.userTexts, ...replay.toolResults];
+  return new Set(texts.flatMap((text) => deliveryIdsIn(text)));
 }
 
 /** Claude cuts its own turn when its plan is sent back; what is to be changed is its next message. */
@@ -122,7 +200,14 @@ async function isStillWanted(runtime: Runtime, turn: TurnRecord): Promise<boolea
 }
 
 function notStarted(reason: string): TurnEnd {
-  return { stopReason: "not_started", outcome: "failed", reason, usage: null, background: false };
+  return {
+    stopReason: "not_started",
+    reach: "unsent",
+    outcome: "failed",
+    reason,
+    usage: null,
+    background: false,
+  };
 }
 
 /** One of a closed list, for the callback. */

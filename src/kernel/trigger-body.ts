@@ -26,6 +26,7 @@ export async function triggerBody(
   if (message.kind !== "answer") return null;
   return renderAnswer({
     deliveryId,
+    repeated,
     type: String(data["type"]),
     asked: String(data["asked"] ?? ""),
     by: String(data["by"] ?? ""),

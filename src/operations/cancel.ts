@@ -141,6 +141,7 @@ async function cancelTurn(
     tx.wake(session.id);
     return running;
   });
+  deps.reached("cancel.committed");
   const settled =
     turn === null
       ? null

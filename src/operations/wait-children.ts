@@ -162,6 +162,7 @@ async function takeOne(
       })),
   );
   const deliveryId = message?.deliveryId ?? newDeliveryId();
+  const repeated = wasTaken && message.repeated;
   return {
     sessionId: child.id,
     shortId: child.shortId,
@@ -171,7 +172,7 @@ async function takeOne(
     error: data.outcome === "completed" ? null : (data.reason ?? data.outcome),
     deliveryId,
     delivered: message !== null && !wasTaken,
-    block: renderBlock(data, { deliveryId, stillAtWork: [], wakeable: true, repeated: false }, at.share),
+    block: renderBlock(data, { deliveryId, stillAtWork: [], wakeable: true, repeated }, at.share),
     takenId: wasTaken ? message.id : null,
   };
 }

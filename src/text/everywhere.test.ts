@@ -59,6 +59,7 @@ const PLACES: Readonly<Record<string, (text: string) => string>> = {
   answer: (text) =>
     renderAnswer({
       deliveryId: ID,
+      repeated: false,
       type: "ask_user_question",
       asked: text,
       by: text,

@@ -1,4 +1,4 @@
-import { isWork } from "../../src/domain/recovery.ts";
+import { isWork } from "../../src/domain/landing.ts";
 import { type Checking, messageDetail } from "./check.ts";
 import type { Got } from "./journals.ts";
 import type { MessageRow } from "./tables.ts";

@@ -43,14 +43,16 @@ export class AcpHandle implements AgentHandle {
   }
 
   prompt(text: string): Promise<PromptEnd> {
-    if (this.#prompting !== null) return Promise.resolve(failed("a prompt is already running"));
+    if (this.#prompting !== null) {
+      return Promise.resolve({ ...failed("a prompt is already running"), isAnswered: false });
+    }
     this.#prompting = this.#prompt(text).finally(() => {
       this.#prompting = null;
     });
     return this.#prompting;
   }
 
-  async steer(text: string): Promise<"injected" | "queued" | "restarted" | "refused"> {
+  async steer(text: string): ReturnType<AgentHandle["steer"]> {
     if (this.#prompting === null) return "refused";
     switch (this.#steer) {
       case "inject":
@@ -66,7 +68,7 @@ export class AcpHandle implements AgentHandle {
     }
   }
 
-  async #inject(text: string): Promise<"injected" | "queued" | "refused"> {
+  async #inject(text: string): Promise<"injected" | "queued" | "refused" | "lost"> {
     try {
       const answer = await this.#connection.rpc.agent.request<{ outcome?: string }>("_session/steering", {
         sessionId: this.agentSessionId,
@@ -76,7 +78,7 @@ export class AcpHandle implements AgentHandle {
       if (answer.outcome === "injected") return "injected";
       return answer.outcome === "startedNewTurn" ? "queued" : "refused";
     } catch {
-      return "refused";
+      return this.#connection.rpc.signal.aborted ? "lost" : "refused";
     }
   }
 
@@ -153,7 +155,7 @@ export class AcpHandle implements AgentHandle {
     }
     const stopReason = STOP_REASONS.has(response.stopReason) ? response.stopReason : "error";
     const error = stopReason === "error" ? `unknown stop reason ${String(response.stopReason)}` : null;
-    return { stopReason, error, exit: null, usage, isUsagePartial };
+    return { stopReason, isAnswered: true, error, exit: null, usage, isUsagePartial };
   }
 
   #limitedUntil(error: unknown): number | null {
@@ -165,9 +167,9 @@ export class AcpHandle implements AgentHandle {
     const { usd } = this.#connection.updates.endPrompt();
     const usage = usd === null ? null : { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd };
     const problem = this.#connection.problem();
-    if (problem !== null)
-      return { stopReason: "error", error: `the agent was ended: ${problem}`, exit, usage };
-    return { stopReason: "exited", error: null, exit, usage };
+    const lost = { isAnswered: false, exit, usage };
+    if (problem !== null) return { ...lost, stopReason: "error", error: `the agent was ended: ${problem}` };
+    return { ...lost, stopReason: "exited", error: null };
   }
 }
 
@@ -180,5 +182,5 @@ const STOP_REASONS: ReadonlySet<string> = new Set([
 ]);
 
 function failed(error: string): PromptEnd {
-  return { stopReason: "error", error, exit: null, usage: null };
+  return { stopReason: "error", isAnswered: true, error, exit: null, usage: null };
 }

@@ -116,7 +116,7 @@ class FakeHandle implements AgentHandle {
   async prompt(text: string): Promise<PromptEnd> {
     if (this.#isOver) return exited(await this.exited);
     if (this.#turn !== null)
-      return { ...EMPTY_END, stopReason: "error", error: "a prompt is already running" };
+      return { ...EMPTY_END, stopReason: "error", error: "a prompt is already running", isAnswered: false };
     const turn = { abort: new AbortController(), steered: new Steered() };
     this.#turn = turn;
     const over = this.exited.then(exited);
@@ -301,16 +301,17 @@ class FakeStage implements Stage {
   }
 }
 
-const EMPTY_END = { error: null, exit: null, usage: null };
+const EMPTY_END = { isAnswered: true, error: null, exit: null, usage: null };
 
 function exited(exit: AgentExit): PromptEnd {
-  return { ...EMPTY_END, stopReason: "exited", exit };
+  return { ...EMPTY_END, stopReason: "exited", isAnswered: false, exit };
 }
 
 function promptEnd(end: PlayEnd): PromptEnd {
   const { input, output, usd } = end.usage;
   return {
     stopReason: end.stopReason,
+    isAnswered: true,
     error: end.error,
     exit: null,
     usage: { inputTokens: input, cachedTokens: 0, outputTokens: output, usd },

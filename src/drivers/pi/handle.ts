@@ -43,7 +43,9 @@ export class PiHandle implements AgentHandle {
   }
 
   async prompt(text: string): Promise<PromptEnd> {
-    if (this.#running !== null) return failed("a prompt is already running");
+    if (this.#running !== null) {
+      return { ...failed("a prompt is already running"), isAnswered: false };
+    }
     this.#process.noteBaseline();
     const running: Running = {
       ...Promise.withResolvers<PromptEnd>(),
@@ -59,10 +61,11 @@ export class PiHandle implements AgentHandle {
     return running.promise;
   }
 
-  async steer(text: string): Promise<"injected" | "refused"> {
+  async steer(text: string): Promise<"injected" | "refused" | "lost"> {
     if (this.#running === null) return "refused";
     const answer = await this.#channel.send({ type: "steer", message: text });
-    return answer.ok ? "injected" : "refused";
+    if (answer.ok) return "injected";
+    return this.#channel.isClosed() ? "lost" : "refused";
   }
 
   cancel(): void {
@@ -127,7 +130,13 @@ export class PiHandle implements AgentHandle {
     if (running === null) return;
     void this.exited.then((exit) => {
       if (this.#running === running)
-        this.#finish({ stopReason: "exited", error: null, exit, usage: running.usage });
+        this.#finish({
+          stopReason: "exited",
+          isAnswered: false,
+          error: null,
+          exit,
+          usage: running.usage,
+        });
     });
   }
 
@@ -146,18 +155,20 @@ interface Running {
 }
 
 function endOf({ last, usage }: Running): PromptEnd {
+  const end = { isAnswered: true, error: null, exit: null, usage };
   switch (last?.["stopReason"]) {
     case "aborted":
-      return { stopReason: "cancelled", error: null, exit: null, usage };
+      return { ...end, stopReason: "cancelled" };
     case "error":
       return { ...failed(String(last["errorMessage"] ?? "the model failed")), usage };
     case "length":
-      return { stopReason: "max_tokens", error: null, exit: null, usage };
+      return { ...end, stopReason: "max_tokens" };
     default:
-      return { stopReason: "end_turn", error: null, exit: null, usage };
+      return { ...end, stopReason: "end_turn" };
   }
 }
 
 function failed(error: string): PromptEnd {
-  return { stopReason: "error", error, exit: null, usage: null, limitedUntil: limitedUntil(error) };
+  const limit = limitedUntil(error);
+  return { stopReason: "error", isAnswered: true, error, exit: null, usage: null, limitedUntil: limit };
 }
