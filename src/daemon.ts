@@ -8,6 +8,7 @@ import { kinfoldHome, type Paths, pathsIn, prepareHome } from "./config/paths.ts
 import { problemLine } from "./config/problem.ts";
 import { processStart } from "./config/process-start.ts";
 import type { Config } from "./contract/index.ts";
+import { Refusal } from "./contract/refusal.ts";
 import { shortId } from "./contract/short-id.ts";
 import type { Driver } from "./drivers/port.ts";
 import { createDrivers } from "./drivers/registry.ts";
@@ -27,6 +28,7 @@ import { createServer } from "./server/http.ts";
 import { agentPeerCheck } from "./server/peer.ts";
 import { openStore } from "./store/open.ts";
 import type { Store } from "./store/port.ts";
+import type { StoreTrouble } from "./store/problem.ts";
 
 export interface DaemonOptions {
   readonly paths: Paths;
@@ -51,22 +53,63 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const { paths, config, log } = options;
   const boot = randomUUID();
   prepareHome(paths);
-  const store = await openStore({ config, paths, boot, log, waitMs: 45_000 });
-  const stops: (() => Promise<void>)[] = [() => store.close()];
-  const stop = async (): Promise<void> => {
-    const failures: unknown[] = [];
-    // One part that does not end keeps none of the others, and not the store's lock.
-    for (const each of stops.splice(0).toReversed()) {
-      await each().catch((error: unknown) => failures.push(error));
+  for (;;) {
+    const waiting = whileWaiting({ ...options, boot });
+    const store = await openStore({ config, paths, boot, log, waitMs: 45_000, waiting: waiting.say }).finally(
+      waiting.end,
+    );
+    const stops: (() => Promise<void>)[] = [() => store.close()];
+    const stop = (): Promise<void> => stopAll(stops);
+    try {
+      return await compose({ ...options, boot, store, stops, stop });
+    } catch (error) {
+      const isPassing = store.kind === "postgres" && error instanceof Refusal && error.code === "store_busy";
+      if (!isPassing) {
+        await stop();
+        throw error;
+      }
+      log.warn({ error: error.message }, "the store went away while the daemon started; starting over");
+      await stop().catch((failure: unknown) =>
+        log.warn({ error: String(failure) }, "not everything ended in order before starting over"),
+      );
     }
-    if (failures.length > 0) throw failures[0];
-  };
-  try {
-    return await compose({ ...options, boot, store, stops, stop });
-  } catch (error) {
-    await stop();
-    throw error;
   }
+}
+
+/** One part that does not end keeps none of the others, and not the store's lock. */
+async function stopAll(stops: (() => Promise<void>)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const each of stops.splice(0).toReversed()) {
+    await each().catch((error: unknown) => failures.push(error));
+  }
+  if (failures.length > 0) throw failures[0];
+}
+
+/** Until the store's server answers, the daemon's address and its file say what is waited for. */
+function whileWaiting({ paths, config, log, boot }: DaemonOptions & { readonly boot: string }): {
+  say(trouble: StoreTrouble): Promise<void>;
+  end(): Promise<void>;
+} {
+  let server: { url: string; close(): Promise<void> } | null = null;
+  let reason = "";
+  const isPerson = (token: string): boolean =>
+    existsSync(paths.token) && hashOf(readFileSync(paths.token, "utf8").trim()) === hashOf(token);
+  return {
+    async say({ text, since }) {
+      if (reason === text) return;
+      reason = text;
+      const { openWaitingServer } = await import("./server/waiting.ts");
+      server ??= await openWaitingServer({ config, log, isPerson, reason: () => `${reason}.` });
+      const [{ pid }, { url }] = [process, server];
+      const own = { pid, url, boot, processStart: processStart(pid) };
+      writeDaemonFile(paths.daemonFile, { ...own, startedAt: since, waiting: reason });
+    },
+    async end() {
+      if (server === null) return;
+      removeDaemonFile(paths.daemonFile, boot);
+      await server.close();
+    },
+  };
 }
 
 interface Parts extends DaemonOptions {

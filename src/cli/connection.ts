@@ -29,7 +29,7 @@ export async function openConnection(call: Call, options: { start?: boolean } = 
     throw new Failure("noDaemon", NOT_RUNNING, { code: "daemon_not_running" });
   const paths = homeOf(call);
   call.io.note("The daemon is not running; starting it.");
-  const daemon = await startDaemon(paths, {}, call.env);
+  const daemon = await startDaemon(paths, {}, { env: call.env, note: call.io.note });
   call.io.note(`Daemon started (pid ${daemon.pid}) at ${daemon.url}. Stop it: kinfold down`);
   const started = await tryConnection(call);
   if (started === null) throw new Failure("noDaemon", NOT_RUNNING, { code: "daemon_not_running" });

@@ -48,11 +48,14 @@ function checkedConfig({ home }: Paths, env: NodeJS.ProcessEnv): NodeJS.ProcessE
   }
 }
 
-/** Starts a daemon in the background and resolves when it answers. Rejects with why it did not. */
+/**
+ * Starts a daemon in the background and resolves when it answers. Rejects with why it did not.
+ * `note` hears what the daemon waits for, where it has to wait before it can start.
+ */
 export async function startDaemon(
   paths: Paths,
   settings: DaemonSettings,
-  env: NodeJS.ProcessEnv,
+  { env, note }: { env: NodeJS.ProcessEnv; note: (text: string) => void },
 ): Promise<DaemonFile> {
   prepareHome(paths);
   const from = sizeOf(paths.daemonLog);
@@ -70,15 +73,35 @@ export async function startDaemon(
   child.unref();
 
   const deadline = Date.now() + START_MS;
+  let waiting: string | undefined;
   while (Date.now() < deadline) {
     const daemon = readDaemonFile(paths.daemonFile);
-    if (daemon !== null && daemon.pid === child.pid && (await answers(daemon.url))) return daemon;
+    const own = daemon?.pid === child.pid ? daemon : null;
+    if (own?.waiting !== undefined && own.waiting !== waiting) note(`${own.waiting}. Waiting for it.`);
+    waiting = own?.waiting ?? waiting;
+    if (own !== null && own.waiting === undefined && (await answers(own.url))) return own;
     if (exit !== null) throw await whyNot(paths, settings, { exit, from });
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  throw new Failure("failed", `The daemon (pid ${child.pid}) did not answer within ${START_MS / 1000} s.`, {
+  throw waiting === undefined ? silent(child.pid) : stillWaiting(child.pid, waiting);
+}
+
+function silent(pid: number | undefined): Failure {
+  return new Failure("failed", `The daemon (pid ${pid}) did not answer within ${START_MS / 1000} s.`, {
     code: "daemon_silent",
     next: ["Its log: kinfold logs", "Stop it: kinfold down --force"],
+  });
+}
+
+function stillWaiting(pid: number | undefined, waiting: string): Failure {
+  const text = `${waiting}. The daemon (pid ${pid}) keeps waiting and starts as soon as it answers.`;
+  return new Failure("failed", text, {
+    code: "store_waiting",
+    next: [
+      "Start that server, or correct its address: kinfold config",
+      "Follow it: kinfold logs",
+      "Stop waiting: kinfold down",
+    ],
   });
 }
 

@@ -8,6 +8,8 @@ export interface DaemonFile {
   readonly boot: string;
   /** Which life of the pid it is (`processStart`); null where the system does not say. */
   readonly processStart: string | null;
+  /** What the daemon waits for before it can start, as a sentence. Absent once it has started. */
+  readonly waiting?: string;
 }
 
 /** Null when there is none, or when what is there was not written by a daemon. */
@@ -19,10 +21,17 @@ export function readDaemonFile(path: string): DaemonFile | null {
     if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === "ENOENT") return null;
     throw error;
   }
-  const { pid, url, startedAt, boot, processStart } = data ?? {};
+  const { pid, url, startedAt, boot, processStart, waiting } = data ?? {};
   if (typeof pid !== "number" || typeof url !== "string") return null;
   if (typeof startedAt !== "number" || typeof boot !== "string") return null;
-  return { pid, url, startedAt, boot, processStart: typeof processStart === "string" ? processStart : null };
+  return {
+    pid,
+    url,
+    startedAt,
+    boot,
+    processStart: typeof processStart === "string" ? processStart : null,
+    ...(typeof waiting === "string" ? { waiting } : {}),
+  };
 }
 
 /** Replaces the file in one step: a reader sees the old one or the new one. */

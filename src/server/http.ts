@@ -71,9 +71,7 @@ export function createServer(options: ServerOptions): HttpServer {
       refuseOpenBind(options.config);
       server = await openServer(options.config, onRequest);
       rule.port = await listening(server, options.config);
-      const place = PLACES[options.config.host] ?? options.config.host;
-      const host = place.includes(":") ? `[${place}]` : place;
-      return { url: `${rule.scheme}://${host}:${rule.port}`, port: rule.port };
+      return { url: urlOf(options.config, rule.port), port: rule.port };
     },
     drain,
     async close() {
@@ -126,7 +124,7 @@ async function answerHealth(
   }
 }
 
-function sendRefusal(outgoing: ServerResponse, refusal: Refusal): void {
+export function sendRefusal(outgoing: ServerResponse, refusal: Refusal): void {
   for (const [name, value] of Object.entries(refusalHeaders(refusal))) outgoing.setHeader(name, value);
   send(outgoing, refusal.status, refusalBody(refusal));
 }
@@ -143,7 +141,7 @@ function shuttingDown(): Refusal {
   );
 }
 
-function refuseOpenBind(config: ServerOptions["config"]): void {
+export function refuseOpenBind(config: ServerOptions["config"]): void {
   const isLoopback = /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/i.test(config.host);
   if (isLoopback || config.tls !== null || config.allowRemote) return;
   throw new Refusal(
@@ -154,14 +152,21 @@ function refuseOpenBind(config: ServerOptions["config"]): void {
   );
 }
 
+/** Where a listening server is reached from this machine. */
+export function urlOf(config: Pick<Config, "host" | "tls">, port: number): string {
+  const place = PLACES[config.host] ?? config.host;
+  const host = place.includes(":") ? `[${place}]` : place;
+  return `${config.tls === null ? "http" : "https"}://${host}:${port}`;
+}
+
 /** Wildcards are no names: a browser that is sent to 0.0.0.0 is refused. */
-function ownName(host: string): string | null {
+export function ownName(host: string): string | null {
   const bare = host.replaceAll(/[[\]]/g, "");
   if (Object.hasOwn(PLACES, bare)) return null;
   return bare.includes(":") ? `[${bare}]` : bare;
 }
 
-async function openServer(
+export async function openServer(
   config: ServerOptions["config"],
   onRequest: (incoming: IncomingMessage, outgoing: ServerResponse) => void,
 ): Promise<Server> {
@@ -183,7 +188,7 @@ async function pem(field: string, path: string): Promise<Buffer> {
   }
 }
 
-function listening(server: Server, config: ServerOptions["config"]): Promise<number> {
+export function listening(server: Server, config: ServerOptions["config"]): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => reject(cannotListen(error, config)));
     server.listen({ host: config.host.replaceAll(/[[\]]/g, ""), port: config.port }, () =>

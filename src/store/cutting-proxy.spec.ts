@@ -6,19 +6,37 @@ export interface CuttingProxy {
   cutNextCommit(when: "before" | "after"): void;
   /** Cuts every connection there is. */
   cutAll(): void;
+  /** Cuts the next connection that sends this text, after the server has it. */
+  cutNext(text: string): void;
+  /** While set, new connections are answered as by a server that is starting up. */
+  isStarting: boolean;
   /** How often it has cut. */
   readonly cuts: number;
   close(): Promise<void>;
 }
 
 const COMMIT = Buffer.from("COMMIT\0");
+const STARTING = errorResponse("57P03", "the database system is starting up");
+
+function errorResponse(code: string, text: string): Buffer {
+  const fields = Buffer.from(`SFATAL\0C${code}\0M${text}\0\0`);
+  const head = Buffer.from("E\0\0\0\0");
+  head.writeInt32BE(fields.length + 4, 1);
+  return Buffer.concat([head, fields]);
+}
 
 /** Stands between a store and its server, and breaks the connection at the worst instant. */
 export async function cuttingProxy(port: number): Promise<CuttingProxy> {
-  let cut: "before" | "after" | null = null;
+  let cut: { when: "before" | "after"; at: Buffer } | null = null;
+  let isStarting = false;
   let cuts = 0;
   const sockets = new Set<Socket>();
   const server = createServer((client) => {
+    if (isStarting) {
+      client.on("error", () => client.destroy());
+      client.once("data", () => client.end(STARTING));
+      return;
+    }
     const upstream = connect(port, "127.0.0.1");
     for (const socket of [client, upstream]) {
       sockets.add(socket);
@@ -31,12 +49,12 @@ export async function cuttingProxy(port: number): Promise<CuttingProxy> {
     }
     upstream.on("data", (bytes) => client.write(bytes));
     client.on("data", (bytes: Buffer) => {
-      if (cut === null || !bytes.includes(COMMIT)) {
+      if (cut === null || !bytes.includes(cut.at)) {
         upstream.write(bytes);
         return;
       }
       cuts += 1;
-      if (cut === "before") client.destroy();
+      if (cut.when === "before") client.destroy();
       else upstream.write(bytes, () => client.destroy());
       cut = null;
     });
@@ -45,7 +63,16 @@ export async function cuttingProxy(port: number): Promise<CuttingProxy> {
   return {
     port: (server.address() as AddressInfo).port,
     cutNextCommit(when) {
-      cut = when;
+      cut = { when, at: COMMIT };
+    },
+    cutNext(text) {
+      cut = { when: "after", at: Buffer.from(text) };
+    },
+    get isStarting() {
+      return isStarting;
+    },
+    set isStarting(value) {
+      isStarting = value;
     },
     cutAll() {
       cuts += 1;

@@ -2,7 +2,7 @@ import { dirname, join } from "node:path";
 import type { Config } from "../contract/index.ts";
 import type { Log } from "../log.ts";
 import type { Store } from "./port.ts";
-import { StoreUnusable } from "./problem.ts";
+import { type StoreTrouble, StoreUnusable } from "./problem.ts";
 import { openSqlite } from "./sqlite/open.ts";
 
 export interface OpenOptions {
@@ -15,6 +15,8 @@ export interface OpenOptions {
   readonly waitMs?: number;
   /** How long one search may work, where that is not half a second: a test's machine may be busy. */
   readonly searchMs?: number;
+  /** PostgreSQL: given where a server that does not answer yet is waited for; hears what is waited for. */
+  readonly waiting?: (trouble: StoreTrouble) => Promise<void>;
 }
 
 /** The one place that knows there are two stores. */
@@ -30,6 +32,7 @@ export async function openStore(options: OpenOptions): Promise<Store> {
       log,
       waitMs: options.waitMs ?? 0,
       ...searching,
+      ...(options.waiting === undefined ? {} : { waiting: options.waiting }),
     });
   }
   if (config.store !== "sqlite") {

@@ -3,6 +3,8 @@ import type { Visible } from "../domain/scope.ts";
 import type { EntryFound, EntrySearch } from "./found.ts";
 import type { DraftReads, DraftWrites } from "./draft-port.ts";
 import type { HistoryReads, HistoryWrites, Imports } from "./history-port.ts";
+import type { StoreTrouble } from "./problem.ts";
+import type { RetentionReads, RetentionWrites } from "./retention-port.ts";
 import type {
   CheckpointRecord,
   Counts,
@@ -21,6 +23,7 @@ import type {
 
 export type * from "./draft-port.ts";
 export type * from "./history-port.ts";
+export type * from "./retention-port.ts";
 export type * from "./record.ts";
 export type * from "./found.ts";
 // A type of the domain's own, so that what decides who sees what and what asks for it cannot differ.
@@ -72,6 +75,8 @@ export interface Store {
   onProbe(listener: () => Promise<void>): () => void;
   /** A consistent copy in one file. Rejects with `not_available` where the store is a server. */
   backup(path: string): Promise<{ bytes: number }>;
+  /** Not null while the store's server does not answer. Answered from memory, so it never waits. */
+  trouble(): StoreTrouble | null;
   /** Ends cleanly: the epoch is kept for the next opening. */
   close(): Promise<void>;
 }
@@ -240,46 +245,6 @@ export interface CheckpointWrites {
   add(record: CheckpointRecord): Promise<void>;
   /** There is one automatic checkpoint of a session: the newest. */
   replaceAutomatic(record: CheckpointRecord): Promise<void>;
-}
-
-/** A session of which entries may be removed, the oldest first. */
-export interface Prunable {
-  readonly id: string;
-  readonly rootId: string;
-  readonly createdAt: number;
-  readonly lastActivityAt: number;
-  readonly entryCount: number;
-  /** Its round is open: nothing of it is removed. */
-  readonly isOpen: boolean;
-  /** Entries before this one are gone. */
-  readonly entriesFrom: number;
-  /** Entries before this one are counted in `bytes`. */
-  readonly measuredTo: number;
-  readonly bytes: number;
-}
-
-export interface RetentionReads {
-  scopes(): Promise<string[]>;
-  /** Those with entries left, by when they were made or were last at work, oldest first. */
-  sessions(
-    scope: string,
-    page: { by: "createdAt" | "lastActivityAt"; after?: Prunable; limit: number },
-  ): Promise<Prunable[]>;
-  /** The first entry that is still there, beside what was inherited. */
-  keptFrom(sessionId: string): Promise<number>;
-}
-
-export interface RetentionWrites {
-  /** Counts at most so many entries more. */
-  measure(sessionId: string, limit: number): Promise<{ bytes: number; isDone: boolean }>;
-  /**
-   * Removes at most so many of the oldest entries, of those older than a time, and no more than are needed for
-   * so many bytes; null is any. What was inherited stays.
-   */
-  prune(
-    sessionId: string,
-    what: { olderThan: number | null; bytesMin: number | null; limit: number },
-  ): Promise<{ removed: number; bytes: number; isDone: boolean }>;
 }
 
 export interface TokenReads {

@@ -6,6 +6,14 @@ export class StoreProblem extends Error {
   }
 }
 
+/** The store does not answer at present; the daemon waits for it. */
+export interface StoreTrouble {
+  /** Milliseconds since the epoch. */
+  readonly since: number;
+  /** For people: which store, and why. */
+  readonly text: string;
+}
+
 export interface Holder {
   readonly pid: number | null;
   /** Milliseconds since the epoch. */

@@ -103,7 +103,7 @@ export class TestHome {
     const file = path.join(this.home, "daemon.json");
     for (;;) {
       const daemon = existsSync(file) ? readDaemonFile(file) : null;
-      if (daemon?.pid === child.pid) return this.client();
+      if (daemon !== null && daemon.pid === child.pid && daemon.waiting === undefined) return this.client();
       if (child.exitCode !== null || child.signalCode !== null) {
         throw new Error(`the daemon ended while it started: ${child.exitCode ?? child.signalCode}`);
       }

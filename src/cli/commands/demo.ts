@@ -37,6 +37,7 @@ interface Stage {
   readonly paths: Paths;
   readonly port: number;
   readonly env: NodeJS.ProcessEnv;
+  readonly note: (text: string) => void;
   daemon: DaemonFile;
   isStruck: boolean;
 }
@@ -55,7 +56,8 @@ async function setUp(call: Call): Promise<Stage> {
       paths,
       port,
       env,
-      daemon: await startDaemon(paths, { port, store: "sqlite" }, env),
+      note: call.io.note,
+      daemon: await startDaemon(paths, { port, store: "sqlite" }, { env, note: call.io.note }),
       isStruck: false,
     };
   } catch (error) {
@@ -92,7 +94,7 @@ async function perform(stage: Stage, call: Call): Promise<number> {
 async function killAndRestart(stage: Stage): Promise<void> {
   process.kill(stage.daemon.pid, "SIGKILL");
   await waitUntilGone(stage.daemon.pid, 5_000);
-  stage.daemon = await startDaemon(stage.paths, { port: stage.port, store: "sqlite" }, stage.env);
+  stage.daemon = await startDaemon(stage.paths, { port: stage.port, store: "sqlite" }, stage);
 }
 
 interface DrawRequest {

@@ -33,7 +33,7 @@ export async function run(call: Call): Promise<number | void> {
     return;
   }
   if (call.flags.on("foreground")) return await inForeground(call, paths, settings);
-  const daemon = await startDaemon(paths, settings, call.env);
+  const daemon = await startDaemon(paths, settings, { env: call.env, note: call.io.note });
   if (call.io.json) call.io.answer({ ...daemon, started: true });
   else
     call.io.line(
@@ -61,9 +61,14 @@ async function inForeground(call: Call, paths: Paths, settings: DaemonSettings):
 }
 
 async function announce(call: Call, paths: Paths): Promise<void> {
+  let waiting: string | undefined;
   for (;;) {
     const daemon = readDaemonFile(paths.daemonFile);
-    if (daemon?.pid === process.pid && (await answers(daemon.url))) {
+    const own = daemon?.pid === process.pid ? daemon : null;
+    if (own?.waiting !== undefined && own.waiting !== waiting)
+      call.io.note(`${own.waiting}. Waiting for it; Ctrl-C stops.`);
+    waiting = own?.waiting ?? waiting;
+    if (daemon !== null && own !== null && own.waiting === undefined && (await answers(own.url))) {
       if (call.io.json) call.io.answer({ ...daemon, started: true });
       else call.io.line(`kinfold at ${daemon.url} (pid ${daemon.pid}). Ctrl-C stops it.`);
       return;

@@ -6,6 +6,8 @@ import type { Nodes } from "../port.ts";
 import { StoreLocked } from "../problem.ts";
 import { raw, sql, type Query } from "../sql.ts";
 import { PostgresQuery } from "./connection.ts";
+import { translated } from "./failure.ts";
+import { lend } from "./lend.ts";
 
 /** A renewal is good for this long by the server's clock. */
 const LIFE_MS = 30_000;
@@ -57,14 +59,15 @@ export function nodesOver(claim: Claim): Nodes & { release(): Promise<void> } {
   };
 }
 
-async function tryClaim(
-  claim: Claim,
-  agents: readonly Agent[],
-): Promise<{ holder: StoreLocked | null; lives: boolean; previousBoot: string | null }> {
+interface Tried {
+  readonly holder: StoreLocked | null;
+  readonly lives: boolean;
+  readonly previousBoot: string | null;
+}
+
+function tryClaim(claim: Claim, agents: readonly Agent[]): Promise<Tried> {
   const { node, boot } = claim;
-  const client = await claim.pool.connect();
-  let failure: Error | undefined;
-  try {
+  return lend(claim.pool, async (client) => {
     const q = new PostgresQuery(client);
     await client.query("BEGIN");
     await nodeWrites(q).make(node);
@@ -80,12 +83,9 @@ async function tryClaim(
       agents = ${JSON.stringify(agents)}, holder = ${JSON.stringify(ownMark())} WHERE node = ${node}`);
     await client.query("COMMIT");
     return { holder: null, lives: false, previousBoot: before === "" || before === boot ? null : before };
-  } catch (error) {
-    failure = error as Error;
-    throw error;
-  } finally {
-    client.release(failure);
-  }
+  }).catch((error: unknown) => {
+    throw translated(error);
+  });
 }
 
 function heldBy(node: string, boot: string, mark: ProcessMark | null): StoreLocked {

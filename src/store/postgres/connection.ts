@@ -15,6 +15,8 @@ export interface Address {
 const POOL_MAX = 16;
 const CONNECT_MS = 10_000;
 const IDLE_MS = 30_000;
+/** Later than the server's own limit for a statement: a server that is gone without a word never answers. */
+const ANSWER_MS = 40_000;
 /** Longer than any honest statement; they free the tree's lock when something hangs. */
 const SETTINGS = [
   "-c synchronous_commit=on",
@@ -53,6 +55,7 @@ export function clientOptions(address: Address): pg.ClientConfig {
     application_name: "kinfold",
     connectionTimeoutMillis: CONNECT_MS,
     keepAlive: true,
+    query_timeout: ANSWER_MS,
     types: { getTypeParser: parserFor as typeof pg.types.getTypeParser },
   };
 }
@@ -98,35 +101,57 @@ export class PostgresQuery implements Query {
   }
 }
 
-/** Outside a write. A read is asked again once where the connection was lost on the way. */
+/** Hears of failed statements, and knows whether the server is away. */
+interface Watching {
+  readonly trouble: object | null;
+  met(error: unknown): void;
+}
+
+/** How long a read waits for a server that went away, and how often it asks. */
+const RECONNECT_MS = 10_000;
+const PAUSE_MS = 100;
+
+/**
+ * Outside a write. A read whose connection was lost is asked again for a while, because servers
+ * restart; where the server is known to be away, it is refused at once.
+ */
 export class PoolQuery extends PostgresQuery {
+  readonly #watching: Watching;
+
+  constructor(pool: pg.Pool, watching: Watching) {
+    super(pool);
+    this.#watching = watching;
+  }
+
   override all(statement: Sql): Promise<Row[]> {
-    return twice(() => super.all(statement));
+    return this.#again(() => super.all(statement));
   }
 
   override get(statement: Sql): Promise<Row | null> {
-    return twice(() => super.get(statement));
+    return this.#again(() => super.get(statement));
   }
 
   override async run(statement: Sql): Promise<number> {
     try {
       return await super.run(statement);
     } catch (error) {
+      this.#watching.met(error);
       throw translated(error);
     }
   }
-}
 
-async function twice<T>(ask: () => Promise<T>): Promise<T> {
-  try {
-    return await ask();
-  } catch (error) {
-    if (!isConnectionLoss(error)) throw translated(error);
-  }
-  try {
-    return await ask();
-  } catch (error) {
-    throw translated(error);
+  async #again<T>(ask: () => Promise<T>): Promise<T> {
+    const deadline = performance.now() + RECONNECT_MS;
+    for (;;) {
+      try {
+        return await ask();
+      } catch (error) {
+        this.#watching.met(error);
+        const isPatient = this.#watching.trouble === null && performance.now() < deadline;
+        if (!isConnectionLoss(error) || !isPatient) throw translated(error);
+      }
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    }
   }
 }
 

@@ -21,6 +21,9 @@ const GONE = new Set([
   "ECONNREFUSED",
   "EPIPE",
   "ETIMEDOUT",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "EAI_AGAIN",
 ]);
 
 export function codeOf(error: unknown): string {
@@ -37,10 +40,10 @@ export function remedyFor(error: unknown): Remedy {
 export function isConnectionLoss(error: unknown): boolean {
   const code = codeOf(error);
   if (GONE.has(code) || code.startsWith("08")) return true;
-  // The driver gives these two no code.
+  // The driver gives these no code.
   return (
     error instanceof Error &&
-    /^(Connection terminated|timeout exceeded when trying to connect|Client )/.test(error.message)
+    /^(Connection terminated|timeout e|Query read timeout|Client )/.test(error.message)
   );
 }
 

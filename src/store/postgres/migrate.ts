@@ -6,31 +6,27 @@ import type { Address } from "./connection.ts";
 /** Any number, as long as every Kinfold uses the same: one migration at a time per server. */
 const ADVISORY_LOCK = 5_146_320_681;
 
-/** Brings the schema to the newest version. Safe when several processes do it at once. */
+/**
+ * Brings the schema to the newest version. Safe when several processes do it at once. Where it fails,
+ * its transaction is left open for the caller to roll back, or to end with the connection.
+ */
 export async function migrate(client: pg.ClientBase, address: Address): Promise<void> {
   const known = migrationsIn(new URL("./migrations/", import.meta.url));
   if ((await versionOf(client)) === known.length) return;
   await client.query("BEGIN");
-  try {
-    await client.query("SELECT pg_advisory_xact_lock($1)", [ADVISORY_LOCK]);
-    await client.query(`CREATE SCHEMA IF NOT EXISTS ${address.schema}`);
-    await client.query(
-      "CREATE TABLE IF NOT EXISTS migrations (number bigint PRIMARY KEY, name text NOT NULL)",
-    );
-    const version = await versionOf(client);
-    if (version > known.length) throw new StoreTooNew(address.shown, version, known.length);
-    for (const migration of known.slice(version)) {
-      await client.query(migration.text);
-      await client.query("INSERT INTO migrations (number, name) VALUES ($1, $2)", [
-        migration.number,
-        migration.name,
-      ]);
-    }
-    await client.query("COMMIT");
-  } catch (error) {
-    await client.query("ROLLBACK");
-    throw error;
+  await client.query("SELECT pg_advisory_xact_lock($1)", [ADVISORY_LOCK]);
+  await client.query(`CREATE SCHEMA IF NOT EXISTS ${address.schema}`);
+  await client.query("CREATE TABLE IF NOT EXISTS migrations (number bigint PRIMARY KEY, name text NOT NULL)");
+  const version = await versionOf(client);
+  if (version > known.length) throw new StoreTooNew(address.shown, version, known.length);
+  for (const migration of known.slice(version)) {
+    await client.query(migration.text);
+    await client.query("INSERT INTO migrations (number, name) VALUES ($1, $2)", [
+      migration.number,
+      migration.name,
+    ]);
   }
+  await client.query("COMMIT");
 }
 
 async function versionOf(client: pg.ClientBase): Promise<number> {

@@ -5,21 +5,23 @@ import type { Log } from "../../log.ts";
 import { eventReads } from "../event.ts";
 import { importsOver } from "../history.ts";
 import { Listeners } from "../listener.ts";
-import type { Store } from "../port.ts";
-import { StoreProblem, StoreUnusable } from "../problem.ts";
+import type { Commit, Store } from "../port.ts";
+import { StoreProblem, type StoreTrouble, StoreUnusable } from "../problem.ts";
 import { sql } from "../sql.ts";
 import { tokenWrites } from "../token.ts";
-import { readsOver } from "../tx.ts";
+import { type OpenTx, readsOver } from "../tx.ts";
+import { Availability } from "./availability.ts";
 import { nodesOver } from "./claim.ts";
 import { addressOf, openPool, PoolQuery, type Address } from "./connection.ts";
 import { openEpoch } from "./epoch.ts";
-import { codeOf } from "./failure.ts";
+import { codeOf, isConnectionLoss } from "./failure.ts";
 import { Indexer } from "./indexer.ts";
+import { lend } from "./lend.ts";
 import { migrate } from "./migrate.ts";
 import { Searches } from "./search.ts";
 import { TreeQueue } from "./tree-queue.ts";
 import { Wakes } from "./wake.ts";
-import { writeTree } from "./write.ts";
+import { writeDeadline, writeTree } from "./write.ts";
 
 export interface PostgresOptions {
   readonly url: string;
@@ -29,16 +31,19 @@ export interface PostgresOptions {
   /** How long `register` waits for a node of the same name that may still live. */
   readonly waitMs: number;
   readonly searchMs?: number;
+  /** Given where a server that does not answer yet is waited for: hears what is waited for. */
+  readonly waiting?: (trouble: StoreTrouble) => Promise<void>;
 }
 
 /** `pg_current_xact_id` came with this one. */
 const VERSION_MIN = 130_000;
+const RETRY_MS = 500;
 
 export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const address = addressOf(options.url);
   const pool = openPool(address, options.log);
   try {
-    const epoch = await prepare(pool, address);
+    const epoch = await reached(options, address, () => lend(pool, (client) => prepare(client, address)));
     return await storeOver(options, { address, pool, epoch });
   } catch (error) {
     await pool.end();
@@ -46,20 +51,34 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   }
 }
 
-async function prepare(pool: pg.Pool, address: Address): Promise<string> {
-  const client = await pool.connect();
-  try {
-    const { rows } = await client.query<{ version: string }>(
-      "SELECT current_setting('server_version_num') AS version",
-    );
-    if (Number(rows[0]?.version) < VERSION_MIN) {
-      throw new StoreUnusable(`${address.shown} is older than PostgreSQL 13, which Kinfold needs at least.`);
+/** Where the caller wants to wait, a server that does not answer yet is asked until it does. */
+async function reached<T>(options: PostgresOptions, address: Address, ask: () => Promise<T>): Promise<T> {
+  const { waiting, log } = options;
+  const since = Date.now();
+  for (let isFirst = true; ; isFirst = false) {
+    try {
+      const value = await ask();
+      if (!isFirst) log.info({ ms: Date.now() - since, server: address.shown }, "PostgreSQL answers now");
+      return value;
+    } catch (error) {
+      if (waiting === undefined || !isConnectionLoss(error)) throw error;
+      const text = `PostgreSQL at ${address.shown} does not answer (${(error as Error).message})`;
+      if (isFirst) log.warn({ server: address.shown }, `${text}; waiting for it`);
+      await waiting({ since, text });
     }
-    await migrate(client, address);
-    return await openEpoch(client, uuidv7);
-  } finally {
-    client.release();
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
   }
+}
+
+async function prepare(client: pg.PoolClient, address: Address): Promise<string> {
+  const { rows } = await client.query<{ version: string }>(
+    "SELECT current_setting('server_version_num') AS version",
+  );
+  if (Number(rows[0]?.version) < VERSION_MIN) {
+    throw new StoreUnusable(`${address.shown} is older than PostgreSQL 13, which Kinfold needs at least.`);
+  }
+  await migrate(client, address);
+  return await openEpoch(client, uuidv7);
 }
 
 async function storeOver(
@@ -68,7 +87,9 @@ async function storeOver(
 ): Promise<Store> {
   const { node, boot, log } = options;
   const { address, pool, epoch } = parts;
-  const q = new PoolQuery(pool);
+  const availability = new Availability({ address, log });
+  availability.watch(pool);
+  const q = new PoolQuery(pool, availability);
   const listeners = new Listeners(log);
   const queue = new TreeQueue();
   const nodes = nodesOver({ pool, q, node, boot, waitMs: options.waitMs });
@@ -85,23 +106,17 @@ async function storeOver(
     boot,
     node,
     read: readsOver(q),
-    feed: eventReads(q, async () => {
-      const row = await q.get(sql`SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint`);
-      return { xmin: row?.[0] as number };
-    }),
+    feed: eventReads(q, () => pointOf(q)),
     nodes,
     imports: importsOver({ node, reader: q, plain: (work) => work(q), listeners, told }),
     async write(rootId, work) {
       if (closing !== null) throw closed("changed");
-      const { value, tx } = await queue.run(rootId, () => writeTree(pool, rootId, work));
-      if (tx.events.length > 0 || tx.wakes.size > 0) {
-        const commit = { rootIds: [rootId], wakes: [...tx.wakes] };
-        listeners.committed(commit);
-        wakes.send(commit);
-      }
+      const at = { rootId, deadline: writeDeadline() };
+      const { value, tx } = await queue.run(rootId, () => writeTree({ pool, availability }, at, work));
+      announce(tx, [(commit) => listeners.committed(commit), (commit) => wakes.send(commit)]);
       return value;
     },
-    async search(search) {
+    search: async (search) => {
       if (closing !== null) throw closed("searched");
       return searches.run(search);
     },
@@ -115,13 +130,16 @@ async function storeOver(
     async backup() {
       throw new Refusal("not_available", "The store is a PostgreSQL server; back it up with pg_dump.");
     },
+    trouble: () => availability.trouble,
     close: () => (closing ??= close()),
   };
 
   async function close(): Promise<void> {
+    const watched = availability.close();
     const tended = indexer.close();
     await queue.idle();
     await tended;
+    await watched;
     await searches.close();
     await wakes.close();
     await nodes
@@ -129,6 +147,16 @@ async function storeOver(
       .catch((error: unknown) => log.warn({ error: String(error) }, "the node's row stays as it is"));
     await pool.end();
   }
+}
+
+async function pointOf(q: PoolQuery): Promise<{ xmin: number }> {
+  const row = await q.get(sql`SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint`);
+  return { xmin: row?.[0] as number };
+}
+
+function announce({ rootId, events, wakes }: OpenTx, listeners: readonly ((commit: Commit) => void)[]): void {
+  if (events.length === 0 && wakes.size === 0) return;
+  for (const listener of listeners) listener({ rootIds: [rootId], wakes: [...wakes] });
 }
 
 function closed(done: string): Refusal {

@@ -17,7 +17,8 @@ import type { Listed, SearchSource } from "../search.ts";
 import { within } from "../session.ts";
 import { numbered, sql, type Row, type Sql } from "../sql.ts";
 import { clientOptions, type Address } from "./connection.ts";
-import { codeOf, translated } from "./failure.ts";
+import { codeOf, isConnectionLoss, translated } from "./failure.ts";
+import { lend } from "./lend.ts";
 import { matchOf } from "./match.ts";
 
 const AT_ONCE = 2;
@@ -47,13 +48,15 @@ export class Searches {
   async run(search: EntrySearch): Promise<EntryFound> {
     this.#pool ??= this.#open();
     const { searchEntries } = await import("../search.ts");
+    const pool = this.#pool;
+    const ask = (): Promise<EntryFound> =>
+      lend(pool, (client) => searchEntries(sourceOver(client, performance.now() + this.#limitMs), search));
     try {
-      const client = await this.#pool.connect();
-      try {
-        return await searchEntries(sourceOver(client, performance.now() + this.#limitMs), search);
-      } finally {
-        client.release();
-      }
+      // Asked again once, because idle connections break when a server restarts.
+      return await ask().catch((error: unknown) => {
+        if (isConnectionLoss(error)) return ask();
+        throw error;
+      });
     } catch (error) {
       throw codeOf(error) === CANCELLED ? tooLong() : translated(error);
     }

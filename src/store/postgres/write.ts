@@ -4,9 +4,11 @@ import { writeEvents } from "../event.ts";
 import type { Tx } from "../port.ts";
 import { sql } from "../sql.ts";
 import { GuardedQuery, OpenTx } from "../tx.ts";
+import type { Availability } from "./availability.ts";
 import { PostgresQuery } from "./connection.ts";
 import { postgresEntryIndex } from "./entry-index.ts";
 import { codeOf, IDLE_IN_TRANSACTION, isConnectionLoss, remedyFor, translated } from "./failure.ts";
+import { lend } from "./lend.ts";
 
 export interface Written<T> {
   readonly value: T;
@@ -18,25 +20,36 @@ const AGAIN_MAX = 8;
 const RECONNECT_MS = 10_000;
 const PAUSE_MS = 25;
 
+/** What every write needs of the store. */
+export interface Writer {
+  readonly pool: pg.Pool;
+  readonly availability: Availability;
+}
+
+/** A write that is asked for at this moment waits until then for a server that went away. */
+export function writeDeadline(): number {
+  return performance.now() + RECONNECT_MS;
+}
+
 /**
  * One write: the tree's row is locked first, the closure runs, the events are numbered last. What
  * the server could not do is tried again as a whole, because nothing of it has been answered. When
  * the connection breaks at the COMMIT itself, the server is asked what became of the transaction.
  */
 export async function writeTree<T>(
-  pool: pg.Pool,
-  rootId: string,
+  writer: Writer,
+  at: { readonly rootId: string; readonly deadline: number },
   work: (tx: Tx) => Promise<T>,
 ): Promise<Written<T>> {
-  const deadline = performance.now() + RECONNECT_MS;
   for (let attempt = 1; ; attempt++) {
     try {
-      return await attemptOnce(pool, rootId, work);
+      return await attemptOnce(writer, at.rootId, work);
     } catch (error) {
+      writer.availability.met(error);
       if (codeOf(error) === IDLE_IN_TRANSACTION && attempt > 1) throw foreignAwait(error);
       const remedy = remedyFor(error);
       const again =
-        remedy === "reconnect" ? performance.now() < deadline : remedy === "again" && attempt < AGAIN_MAX;
+        remedy === "reconnect" ? performance.now() < at.deadline : remedy === "again" && attempt < AGAIN_MAX;
       if (!again) throw translated(error);
     }
     await pause(PAUSE_MS * attempt * (0.5 + Math.random()));
@@ -49,38 +62,25 @@ function foreignAwait(cause: unknown): Error {
   return new Error(text, { cause });
 }
 
-async function attemptOnce<T>(
-  pool: pg.Pool,
-  rootId: string,
-  work: (tx: Tx) => Promise<T>,
-): Promise<Written<T>> {
-  const client = await pool.connect();
-  let lost: Error | undefined;
-  const onError = (error: Error) => {
-    lost ??= error;
-  };
-  client.on("error", onError);
-  const q = new GuardedQuery(new PostgresQuery(client));
-  const tx = new OpenTx(q, rootId, postgresEntryIndex);
-  try {
-    const xid = await lockTree(client, q, rootId);
-    const value = await work(tx);
-    tx.close();
-    if (q.failure !== null) throw q.failure;
-    await writeEvents(q, { rootId, xid }, tx.events);
-    q.revoke("The write has ended; its transaction can no longer be used.");
-    await commit(pool, client, xid);
-    return { value, tx };
-  } catch (error) {
-    tx.close();
-    q.revoke("The write has failed; its transaction can no longer be used.");
-    if (lost !== undefined && codeOf(lost) === IDLE_IN_TRANSACTION) throw lost;
-    lost ??= await rolledBack(client);
-    throw error;
-  } finally {
-    client.off("error", onError);
-    client.release(lost);
-  }
+function attemptOnce<T>(writer: Writer, rootId: string, work: (tx: Tx) => Promise<T>): Promise<Written<T>> {
+  return lend(writer.pool, async (client) => {
+    const q = new GuardedQuery(new PostgresQuery(client));
+    const tx = new OpenTx(q, rootId, postgresEntryIndex);
+    try {
+      const xid = await lockTree(client, q, rootId);
+      const value = await work(tx);
+      tx.close();
+      if (q.failure !== null) throw q.failure;
+      await writeEvents(q, { rootId, xid }, tx.events);
+      q.revoke("The write has ended; its transaction can no longer be used.");
+      await commit(writer, client, xid);
+      return { value, tx };
+    } catch (error) {
+      tx.close();
+      q.revoke("The write has failed; its transaction can no longer be used.");
+      throw error;
+    }
+  });
 }
 
 /** Begins with the tree's row, made where this is the first write to name it. Answers the transaction's number. */
@@ -97,19 +97,23 @@ async function lockTree(client: pg.PoolClient, q: GuardedQuery, rootId: string):
   return rows[0].xid;
 }
 
-async function commit(pool: pg.Pool, client: pg.PoolClient, xid: number): Promise<void> {
+async function commit(writer: Writer, client: pg.PoolClient, xid: number): Promise<void> {
   try {
     const { command } = await client.query("COMMIT");
     if (command !== "COMMIT") throw new Error(`the server answered ${command} to a COMMIT`);
   } catch (error) {
-    if (!isConnectionLoss(error) || !(await didCommit(pool, xid))) throw error;
+    writer.availability.met(error);
+    if (!isConnectionLoss(error) || !(await didCommit(writer, xid))) throw error;
   }
 }
 
-/** Asks until the server knows, because an answer either way would be a guess. */
-async function didCommit(pool: pg.Pool, xid: number): Promise<boolean> {
-  const deadline = performance.now() + RECONNECT_MS;
-  for (;;) {
+/**
+ * Asks until the server knows, however long it is away: an answer either way would be a guess, and
+ * a wrong guess loses the write or repeats it. Only the end of the daemon ends the wait early.
+ */
+async function didCommit({ pool, availability }: Writer, xid: number): Promise<boolean> {
+  const closing = performance.now() + RECONNECT_MS;
+  while (!availability.isClosed || performance.now() < closing) {
     try {
       const { rows } = await pool.query<{ status: string | null }>(
         "SELECT pg_xact_status($1::text::xid8) AS status",
@@ -121,24 +125,12 @@ async function didCommit(pool: pg.Pool, xid: number): Promise<boolean> {
     } catch (error) {
       if (!isConnectionLoss(error)) throw error;
     }
-    if (performance.now() > deadline) {
-      throw new Refusal(
-        "internal",
-        "The connection to PostgreSQL broke while it was committing, and it has not come back to say whether it did. Look before you repeat this.",
-      );
-    }
     await pause(PAUSE_MS * 4);
   }
-}
-
-/** The error that makes the connection unusable, if it is. */
-async function rolledBack(client: pg.PoolClient): Promise<Error | undefined> {
-  try {
-    await client.query("ROLLBACK");
-    return undefined;
-  } catch (error) {
-    return error as Error;
-  }
+  throw new Refusal(
+    "internal",
+    "The connection to PostgreSQL broke while it was committing, and the daemon ends before it came back to say whether it did. Look before you repeat this.",
+  );
 }
 
 function pause(ms: number): Promise<void> {

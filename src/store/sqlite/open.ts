@@ -146,6 +146,7 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
     probe: () => listeners.probed(),
     onProbe: (listener) => listeners.onProbe(listener),
     backup: (target) => backUp(path, target),
+    trouble: () => null,
     close: () => (closing ??= close()),
   };
 

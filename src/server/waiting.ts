@@ -1,0 +1,58 @@
+import type { Server } from "node:http";
+import { Refusal } from "../contract/refusal.ts";
+import { bearerOf, refuseForeign } from "./auth.ts";
+import { refusalOf } from "./answer.ts";
+import {
+  listening,
+  openServer,
+  ownName,
+  refuseOpenBind,
+  sendRefusal,
+  type ServerOptions,
+  urlOf,
+} from "./http.ts";
+
+export interface WaitingOptions extends Pick<ServerOptions, "config" | "log"> {
+  /** Whether this is the person's token. There is no store yet that could be asked. */
+  readonly isPerson: (token: string) => boolean;
+  /** What the daemon waits for, as a sentence. */
+  readonly reason: () => string;
+}
+
+/** Stands at the daemon's address until there is a store, and tells a person what is waited for. */
+export async function openWaitingServer(
+  options: WaitingOptions,
+): Promise<{ url: string; close(): Promise<void> }> {
+  const { config, log } = options;
+  refuseOpenBind(config);
+  const rule = {
+    port: config.port,
+    scheme: config.tls === null ? ("http" as const) : ("https" as const),
+    host: ownName(config.host),
+    allowHosts: config.allowHosts,
+  };
+  const server: Server = await openServer(config, (incoming, outgoing) => {
+    outgoing.setHeader("connection", "close");
+    outgoing.setHeader("retry-after", "1");
+    try {
+      refuseForeign(incoming, rule);
+      if (!options.isPerson(bearerOf(incoming))) throw starting("The daemon is starting.");
+      throw starting(`The daemon is starting. ${options.reason()}`);
+    } catch (error) {
+      sendRefusal(outgoing, refusalOf(error, log));
+    }
+  });
+  rule.port = await listening(server, config);
+  return {
+    url: urlOf(config, rule.port),
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+function starting(text: string): Refusal {
+  return new Refusal("store_busy", `${text} Nothing was changed; ask again in a moment.`);
+}
