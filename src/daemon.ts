@@ -19,6 +19,7 @@ import { Retention } from "./engine/retention.ts";
 import { Rollout } from "./engine/rollout.ts";
 import { Runner } from "./engine/runner.ts";
 import { Scout } from "./engine/scout.ts";
+import { UsageThread } from "./engine/usage-thread.ts";
 import type { Place } from "./history/port.ts";
 import type { Deps, Moment } from "./kernel/deps.ts";
 import { hashOf, newSecret } from "./kernel/id.ts";
@@ -159,18 +160,20 @@ async function compose(parts: Parts): Promise<Daemon> {
   });
   ({ url } = await server.listen());
   stops.push(() => server.close());
-  const toolsUrl = (): string => `${url}/mcp`;
+  const usageFiles = new UsageThread({ place, config, log });
   const engineDeps: EngineDeps = {
     ...deps,
     drivers,
     reaper: { reap: async (ids) => (await import("./drivers/process-tree.ts")).reaper.reap(ids) },
-    toolsUrl,
+    toolsUrl: () => `${url}/mcp`,
     rolloutPath,
     rolloutFolder: paths.rollouts,
     privateFolders: [paths.home],
+    usageFiles,
   };
   const runner = new Runner(engineDeps, agents);
   const services: Service[] = [
+    usageFiles,
     new Rollout(engineDeps),
     runner,
     new Keeper(engineDeps, runner),

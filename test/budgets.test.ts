@@ -65,6 +65,17 @@ describe("a budget", () => {
     assert.equal(settled!.usage.estimated, undefined);
   });
 
+  test("a limit of nothing or less is refused with what is wrong and what to do", async () => {
+    for (const limits of [{ minutes: 0 }, { usd: 0 }, { tokens: -5 }, { turns: 0 }]) {
+      const [unit] = Object.keys(limits);
+      await assert.rejects(client.create({ cwd: home.work, limits, prompt: "x" }), (refusal: Refusal) => {
+        assert.equal(refusal.code, "invalid_input");
+        assert.match(refusal.message, new RegExp(`limits.${unit}.*must be more than 0\\.`));
+        return true;
+      });
+    }
+  });
+
   test("children spend from those above them, and what nobody holds any more is used by who waits", async () => {
     const { session: root } = await client.create({
       cwd: home.work,

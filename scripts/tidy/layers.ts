@@ -89,6 +89,7 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
     packages: [],
     only: {
       "import/worker.ts": ["history/index.ts", "history/probe.ts", "history/trees.ts"],
+      "usage/worker.ts": ["history/index.ts"],
     },
   },
   server: {

@@ -30,6 +30,10 @@ export const Agent = z.object({
     .boolean()
     .optional()
     .describe("says what it has used after each model call, not only at the end of a turn"),
+  metersCost: z
+    .boolean()
+    .optional()
+    .describe("says what it has cost after each model call too; otherwise a price is needed to know it then"),
   questions: z.boolean(),
   enforces: z
     .record(Permission, Enforcement)

@@ -3,20 +3,23 @@ import { Agent } from "./agent.ts";
 import { CallbackPatch, Permission } from "./session.ts";
 
 /** What a session may spend at most. A child's is never more than what its parent has left. */
-export const Budget = z.strictObject({
-  usd: z.number().min(0).optional(),
-  tokens: z.int().min(0).optional(),
-  turns: z.int().min(1).optional(),
-  minutes: z.number().min(0).optional(),
-});
+/** With nothing to spend a session could never begin, so a limit of nothing is a mistake. */
+const LIMITS = {
+  usd: z.number().positive(),
+  tokens: z.int().positive(),
+  turns: z.int().positive(),
+  minutes: z.number().positive(),
+};
+
+export const Budget = z.strictObject(LIMITS).partial();
 export type Budget = z.infer<typeof Budget>;
 
 export const BudgetPatch = z
   .strictObject({
-    usd: z.number().min(0).nullable(),
-    tokens: z.int().min(0).nullable(),
-    turns: z.int().min(1).nullable(),
-    minutes: z.number().min(0).nullable(),
+    usd: LIMITS.usd.nullable(),
+    tokens: LIMITS.tokens.nullable(),
+    turns: LIMITS.turns.nullable(),
+    minutes: LIMITS.minutes.nullable(),
   })
   .partial();
 export type BudgetPatch = z.infer<typeof BudgetPatch>;

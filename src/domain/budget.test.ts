@@ -231,7 +231,7 @@ describe("money", () => {
   it("is what the agent says, else its tokens at the model's price, cached ones at theirs", () => {
     const price = { input: 3, cached: 0.3, output: 15 };
     const used = usage({ inputTokens: 1_000_000, cachedTokens: 400_000, outputTokens: 100_000 });
-    assert.equal(priced(used, price).usd, 0.6 * 3 + 0.4 * 0.3 + 0.1 * 15);
+    assert.equal(priced(used, price).usd, 1 * 3 + 0.4 * 0.3 + 0.1 * 15);
     assert.equal(priced({ ...used, usd: 9 }, price).usd, 9);
     assert.equal(priced(used, null).usd, null);
   });

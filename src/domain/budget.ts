@@ -194,10 +194,9 @@ export function most(a: Usage | null, b: Usage | null): Usage {
 /** The agent's own cost where it says one, else its tokens at the price of its model. */
 export function priced(usage: Usage, price: Price | null): Usage {
   if (usage.usd !== null || price === null) return usage;
-  const cached = Math.min(usage.cachedTokens, usage.inputTokens);
-  const fresh = usage.inputTokens - cached;
-  const micro =
-    fresh * price.input + cached * (price.cached ?? price.input) + usage.outputTokens * price.output;
+  // Every driver and reader counts what came from the cache beside the input, not within it.
+  const cached = usage.cachedTokens * (price.cached ?? price.input);
+  const micro = usage.inputTokens * price.input + cached + usage.outputTokens * price.output;
   return { ...usage, usd: exact(micro / 1_000_000) };
 }
 

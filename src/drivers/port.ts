@@ -170,6 +170,8 @@ export type AgentUpdate =
   | { readonly kind: "compaction"; readonly summary: string }
   /** What the running prompt has used so far; the prompt's end says it again, with the rest. */
   | { readonly kind: "usage"; readonly usage: Usage }
+  /** The agent's model has answered. What the call used may now be in the agent's own session file. */
+  | { readonly kind: "modelCall" }
   | { readonly kind: "notice"; readonly text: string };
 
 export interface FileChange {

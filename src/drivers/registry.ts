@@ -92,6 +92,7 @@ export function createSimDriver(options: { host: ProcessHost; simDir: string; lo
       fork: true,
       cost: "usd",
       metersCalls: true,
+      metersCost: true,
       models: ["sim-1"],
       defaultModel: "sim-1",
       enforces: { "read-only": "agent", ask: "asked", workspace: "asked", full: "agent" },

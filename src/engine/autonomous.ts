@@ -13,12 +13,15 @@ import type { TurnEnd } from "./settle.ts";
 /** An agent gives no sign when work outside a prompt ends: so long without an update is its end. */
 const QUIET_MS = 1_500;
 
+/** Updates that are no work. */
+const SILENT: ReadonlySet<AgentUpdate["kind"]> = new Set(["usage", "modelCall", "notice", "fragment"]);
+
 /** Updates that came before their turn's row was written. */
 const gathering = new WeakMap<Place, AgentUpdate[]>();
 
 /** Updates outside a prompt open a turn of their own kind. */
 export function autonomous(runtime: Runtime, place: Place, update: AgentUpdate): void {
-  if (update.kind === "usage" || update.kind === "notice" || update.kind === "fragment") return;
+  if (SILENT.has(update.kind)) return;
   const early = gathering.get(place);
   if (early !== undefined) {
     early.push(update);

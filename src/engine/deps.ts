@@ -1,7 +1,22 @@
+import type { Usage } from "../contract/index.ts";
 import type { Deps } from "../kernel/deps.ts";
 import type { Driver, Reaper } from "../drivers/port.ts";
 
+/** What agents have used, from the files in which they keep their own sessions. */
+export interface UsageFiles {
+  /** Whether this kind of agent keeps such a file. */
+  covers(agent: string): boolean;
+  /**
+   * Everything that the agent's session has used since it began; null while nothing is known. Reads only
+   * what was added since the last call. Never rejects.
+   */
+  total(agent: string, agentSessionId: string): Promise<Usage | null>;
+  /** Forgets how far the file has been read. */
+  forget(agentSessionId: string): void;
+}
+
 export interface EngineDeps extends Deps {
+  readonly usageFiles: UsageFiles;
   readonly drivers: ReadonlyMap<string, Driver>;
   readonly reaper: Reaper;
   /** Where agents reach our tools; null while the server does not listen. */

@@ -33,6 +33,7 @@ export async function openEngine(t: TestContext, options: FakeOptions = {}) {
     rolloutPath: ({ id }) => id,
     rolloutFolder: "",
     privateFolders: [],
+    usageFiles: { covers: () => false, total: async () => null, forget: () => undefined },
   };
   const runner = new Runner(deps, [await driver.probe()]);
   t.after(() => runner.stop());

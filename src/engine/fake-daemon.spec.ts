@@ -9,6 +9,7 @@ import { Config, Refusal } from "../contract/index.ts";
 import { startDaemon } from "../daemon.ts";
 import { createFakeDriver, type FakeOptions, type FakePoint } from "../drivers/fake/driver.ts";
 import type { AgentHandle, Driver } from "../drivers/port.ts";
+import type { Place } from "../history/port.ts";
 import type { Moment } from "../kernel/deps.ts";
 import { silentLog } from "../log.ts";
 import type { SessionRecord, Store } from "../store/port.ts";
@@ -20,6 +21,7 @@ export interface FakeSetup extends FakeOptions {
   readonly wrap?: (driver: Driver) => Driver;
   readonly home?: string;
   readonly driver?: Driver;
+  readonly place?: Place;
 }
 
 /** The whole daemon on a real file, with agents inside this process that a test can hold up. */
@@ -28,9 +30,10 @@ export async function startFake(t: TestContext, setup: FakeSetup = {}) {
   const driver = setup.driver ?? createFakeDriver(setup);
   const daemon = await startDaemon({
     paths: pathsIn(home),
-    config: Config.parse({ port: 0, agent: "fake", ...setup.config }),
+    config: Config.parse({ port: 0, agent: driver.name, ...setup.config }),
     log: silentLog,
-    drivers: new Map([["fake", setup.wrap?.(driver) ?? driver]]),
+    drivers: new Map([[driver.name, setup.wrap?.(driver) ?? driver]]),
+    ...(setup.place === undefined ? {} : { place: setup.place }),
     ...(setup.reached === undefined ? {} : { reached: setup.reached }),
   });
   let isDown = false;

@@ -5,6 +5,7 @@ import type { Hold } from "./claim.ts";
 import type { EngineDeps } from "./deps.ts";
 import type { LiveAgent } from "./hosting.ts";
 import type { Recorder } from "./recorder.ts";
+import type { UsageMeter } from "./usage-meter.ts";
 
 /**
  * A session's place on this node: its agent process, and the turn that process is in.
@@ -33,6 +34,8 @@ export interface Place {
   isPlanSentBack: boolean;
   /** Why the running turn is being stopped: a budget, with its numbers. */
   overLimit: string | null;
+  /** Meters the running turn from the agent's own file. */
+  usageMeter: UsageMeter | null;
   /** A turn is being claimed for it: neither idleness nor an exit may take it away now. */
   isClaimed: boolean;
   /** What it started in its last turn goes on outside of it. */
@@ -68,6 +71,7 @@ export function newPlace(session: SessionRecord, hold: Hold): Place {
     isStopping: false,
     steering: null,
     overLimit: null,
+    usageMeter: null,
     isClaimed: false,
     hasBackground: false,
     isPlanSentBack: false,

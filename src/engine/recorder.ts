@@ -1,4 +1,5 @@
 import type { Usage } from "../contract/index.ts";
+import { most } from "../domain/budget.ts";
 import { deliveryIdsIn } from "../domain/callback.ts";
 import { emptySeen, observe, type Seen } from "../domain/receipt.ts";
 import { redact } from "../domain/redact.ts";
@@ -85,8 +86,9 @@ export class Recorder {
       this.#publish(update.kind, this.#live[update.kind].flush());
     }
     observe(this.seen, update);
+    if (update.kind === "modelCall") return;
     if (update.kind === "usage") {
-      this.usage = update.usage;
+      this.metered(update.usage);
       return;
     }
     if (update.kind === "text") this.lastText = update.text;
@@ -128,6 +130,11 @@ export class Recorder {
       if (message?.kind === entry.kind) message.entry ??= entry;
     }
     if (this.#open?.entry === entry) this.#open = null;
+  }
+
+  /** What the turn has used so far, from one of several sources that may each know only a part. */
+  metered(usage: Usage): void {
+    this.usage = most(this.usage, usage);
   }
 
   notice(text: string): void {

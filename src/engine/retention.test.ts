@@ -28,6 +28,7 @@ async function setUp(t: TestContext, config: object) {
     rolloutPath: ({ id }) => id,
     rolloutFolder: "",
     privateFolders: [],
+    usageFiles: { covers: () => false, total: async () => null, forget: () => undefined },
   };
   const retention = new Retention(deps);
   const say = async (id: string, times: number, text: string) => {

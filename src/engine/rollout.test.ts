@@ -118,6 +118,7 @@ async function opened(t: TestContext) {
     rolloutPath: ({ id }) => file(id),
     rolloutFolder: path.join(folder, "rollouts"),
     privateFolders: [],
+    usageFiles: { covers: () => false, total: async () => null, forget: () => undefined },
   };
   const lines = (id: string): WrittenLine[] =>
     readFileSync(file(id), "utf8")

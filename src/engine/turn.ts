@@ -15,6 +15,7 @@ import { answerRequest } from "./requests.ts";
 import { meter } from "./reservation.ts";
 import type { TurnEnd } from "./settle.ts";
 import { endSteering, steerQueued } from "./steer.ts";
+import { UsageMeter } from "./usage-meter.ts";
 
 /** From a claimed turn to its settled outcome. Whatever happens on the way, it settles. */
 export async function runTurn(
@@ -77,6 +78,7 @@ export function listener(runtime: Runtime, place: Place): AgentListener {
       if (recorder !== null && !recorder.isOver) {
         recorder.record(update);
         if (update.kind === "usage") meter(runtime, place);
+        place.usageMeter?.heard(update);
       } else if (place.agent !== null && !place.isEnding) autonomous(runtime, place, update);
     },
     async onRequest(request) {
@@ -106,12 +108,13 @@ export async function loadAgent(runtime: Runtime, place: Place): Promise<Hosted>
 export async function converse(runtime: Runtime, place: Place, text: string): Promise<TurnEnd> {
   const { agent, recorder } = place;
   if (agent === null || recorder === null) return notStarted("the agent is gone");
+  const usageMeter = await UsageMeter.begin(runtime, place, recorder);
   const isWanted = await isStillWanted(runtime, recorder.turn);
   if (place.isEnding || place.isStopping || !isWanted) {
     return { ...notStarted("it was stopped before it began"), outcome: "cancelled" };
   }
   const wasIdle = agent.isOpened;
-  const end = await promptEnd(runtime, place, { agent, recorder, text });
+  const end = await promptEnd(runtime, place, { agent, recorder, usageMeter, text });
   if (end.exit !== null) agent.hasExited = true;
   const record = end.exit === null ? null : await readBackDead(runtime, place, recorder);
   // A process that died while it was idle, before anybody noticed: another one takes the prompt.
@@ -136,19 +139,24 @@ export async function converse(runtime: Runtime, place: Place, text: string): Pr
 async function promptEnd(
   runtime: Runtime,
   place: Place,
-  order: { agent: LiveAgent; recorder: Recorder; text: string },
+  order: { agent: LiveAgent; recorder: Recorder; usageMeter: UsageMeter | null; text: string },
 ): Promise<PromptEnd> {
-  const { agent, recorder, text } = order;
+  const { agent, recorder, usageMeter, text } = order;
   const opening = agent.isOpened ? null : await openingOf(runtime.deps, agent, recorder.turn);
   agent.isOpened = true;
   place.isPlanSentBack = false;
   recorder.isOver = false;
   recorder.isPrompted = true;
   recorder.hasBegun = false;
+  place.usageMeter = usageMeter;
+  usageMeter?.watch();
   const prompting = agent.handle.prompt(opening === null ? text : withOpening(text, opening));
   runtime.deps.reached("prompt.sent");
   void steerQueued(runtime, place);
-  return withoutRejection(place, await prompting);
+  const end = withoutRejection(place, await prompting);
+  await usageMeter?.end();
+  place.usageMeter = null;
+  return usageMeter?.hasRead === true ? { ...end, isUsagePartial: false } : end;
 }
 
 /**

@@ -68,6 +68,13 @@ const ROOM = {
   spawnsMax: 100_000,
 };
 
+/** Nothing here runs an agent. */
+const NO_AGENTS: Pick<EngineDeps, "usageFiles" | "reaper" | "toolsUrl"> = {
+  usageFiles: { covers: () => false, total: async () => null, forget: () => undefined },
+  reaper: { reap: async () => ({ killed: [], left: [] }) },
+  toolsUrl: () => null,
+};
+
 export async function openWorld(more: Partial<z.input<typeof Config>> = {}): Promise<World> {
   const { home, ...folders } = makeFolders();
   const config = Config.parse({ agent: "fake", limits: ROOM, ...more });
@@ -93,8 +100,7 @@ export async function openWorld(more: Partial<z.input<typeof Config>> = {}): Pro
     version: "0.0.0",
     startedAt: 0,
     drivers: new Map([["fake", driver]]),
-    reaper: { reap: async () => ({ killed: [], left: [] }) },
-    toolsUrl: () => null,
+    ...NO_AGENTS,
   };
   const operations = createOperations(deps);
   const ask: World["ask"] = (name, caller, input) => {

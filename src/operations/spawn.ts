@@ -291,5 +291,8 @@ function whyNothing(
 async function meteringOf(deps: OperationDeps, session: SessionRecord): Promise<"call" | "turn"> {
   const node = await deps.store.nodes.byName(session.node);
   const agent = node?.agents.find((each) => each.name === session.agent);
-  return agent?.metersCalls === true ? "call" : "turn";
+  const { limits, model } = session.effective;
+  const hasPrice = model !== null && Object.hasOwn(deps.config.prices, model);
+  const isCostKnown = limits["usd"] === undefined || agent?.metersCost === true || hasPrice;
+  return agent?.metersCalls === true && isCostKnown ? "call" : "turn";
 }

@@ -73,7 +73,9 @@ function allowedBy(issue: Issue): string {
     case "too_big":
       return `at most ${issue.maximum}${unit(issue.origin, issue.maximum)}`;
     case "too_small":
-      return `at least ${issue.minimum}${unit(issue.origin, issue.minimum)}`;
+      return issue.inclusive === false
+        ? `more than ${issue.minimum}`
+        : `at least ${issue.minimum}${unit(issue.origin, issue.minimum)}`;
     case "invalid_format":
       return issue.format === "regex" ? `made of ${issue.message}` : `a valid ${issue.format}`;
     case "invalid_union":

@@ -1,4 +1,5 @@
 import type {
+  AnyNotification,
   ClientConnection,
   InitializeResponse,
   RequestPermissionRequest,
@@ -7,6 +8,7 @@ import type {
 } from "@agentclientprotocol/sdk/unstable";
 import type { AgentAnswer, AgentExit, AgentRequest, AgentUpdate, Replay } from "../port.ts";
 import type { AgentProcess } from "../process.ts";
+import type { Dialect } from "./dialect.ts";
 import { answerElicitation, answerPermission } from "./requests.ts";
 import type { OwnTool } from "./own-tool.ts";
 import type { Asking } from "./requests.ts";
@@ -19,6 +21,7 @@ export interface ConnectOptions {
   readonly onRequest: (request: AgentRequest) => Promise<AgentAnswer>;
   readonly ownTool?: OwnTool | undefined;
   readonly isNoise?: ((update: SessionUpdate) => boolean) | undefined;
+  readonly callUsage?: Dialect["callUsage"] | undefined;
   /** The agent answers a load before it has told all: the replay ends when it is quiet for so long. */
   readonly replayQuietMs?: number | undefined;
 }
@@ -65,7 +68,7 @@ export async function connect(options: ConnectOptions): Promise<AgentConnection>
     input: process.stdout,
     output: process.stdin,
     onNotification(message) {
-      if (message.method !== "session/update") return;
+      if (message.method !== "session/update") return takeCall(options, updates, message);
       heardAt = performance.now();
       const { sessionId, update } = (message.params ?? {}) as Partial<SessionNotification>;
       if (!update || sessionId !== (listenedTo ?? sessionId)) return;
@@ -119,6 +122,11 @@ export async function connect(options: ConnectOptions): Promise<AgentConnection>
         problem ??= "it closed its output and went on";
       }),
   };
+}
+
+function takeCall(options: ConnectOptions, updates: Updates, message: AnyNotification): void {
+  const call = options.callUsage?.(message.method, message.params) ?? null;
+  if (call !== null) updates.takeCall(call);
 }
 
 /** Whether an agent says that a message may be put into its running turn. */

@@ -24,12 +24,22 @@ export interface Dialect {
   readonly load?: LoadHabit;
   /** It counts only the last model call of a prompt. */
   readonly countsLastCall?: boolean;
+  /** What one model call has used so far, from a notification that only this vendor sends; null where it says nothing. */
+  readonly callUsage?: (method: string, params: unknown) => CallUsage | null;
   /** How the vendor names our own tools. */
   readonly ownTool?: OwnTool;
   /** What the agent says that is nothing of the conversation. */
   readonly isNoise?: (update: SessionUpdate) => boolean;
   /** The version of the vendor's program, where the agent that speaks to us is only an adapter. */
   readonly version?: () => string | null;
+}
+
+/** One model call. Several notifications may describe the same call. */
+export interface CallUsage {
+  readonly id: string;
+  readonly inputTokens: number;
+  readonly cachedTokens: number;
+  readonly outputTokens: number;
 }
 
 export type Launch =

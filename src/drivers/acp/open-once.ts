@@ -31,6 +31,7 @@ export async function openOnce(
     onRequest: answering(request, dialect.answers?.[request.permission]),
     ownTool: dialect.ownTool,
     isNoise: dialect.isNoise,
+    callUsage: dialect.callUsage,
     replayQuietMs: dialect.load?.replayQuietMs,
   });
   const opened = await openInTime(connection, {

@@ -37,7 +37,7 @@ describe("a message", () => {
     ]);
     assert.deepEqual(
       passed.map((update) => (update.kind === "text" ? update.text : update.kind)),
-      ["One two", "three four", "plan", "five"],
+      ["One two", "modelCall", "three four", "plan", "five"],
     );
   });
 

@@ -1,5 +1,7 @@
 import type { CompactionUpdate, ContentBlock, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
 import type { AgentUpdate, Replay } from "../port.ts";
+import { CallMeter } from "./call-meter.ts";
+import type { CallUsage } from "./dialect.ts";
 import type { OwnTool } from "./own-tool.ts";
 import { limitSeen } from "./limit.ts";
 import type { LimitSeen } from "./limit.ts";
@@ -23,6 +25,7 @@ export class Updates {
   #toolCalls = 0;
   #costTotal = 0;
   #costBefore = 0;
+  readonly #callMeter = new CallMeter();
   #limit: LimitSeen | null = null;
   /** Of compactions under way, by their ids. */
   readonly #summaries = new Map<string, string>();
@@ -60,6 +63,7 @@ export class Updates {
     this.#lastText = "";
     this.#toolCalls = 0;
     this.#costBefore = this.#costTotal;
+    this.#callMeter.reset();
   }
 
   /** Codex reports an error of its model as a normal end; this says what it was. */
@@ -106,13 +110,19 @@ export class Updates {
         return this.#compaction(update);
       case "usage_update":
         this.#limit = limitSeen(update["_meta"]) ?? this.#limit;
-        return this.#usage(update.cost, update["_meta"]?.["usage"]);
+        return this.#usage(update.cost, update["_meta"]?.["usage"], update.used);
       case "session_info_update":
         return this.#info(update["_meta"]);
       default:
         // Commands, modes, titles: nothing of the transcript.
         return undefined;
     }
+  }
+
+  /** What the vendor says about one model call, beside the protocol's own updates. */
+  takeCall(call: CallUsage): void {
+    this.#callMeter.call(call);
+    this.#emitCalls(null);
   }
 
   notice(text: string): void {
@@ -142,15 +152,25 @@ export class Updates {
   }
 
   /** The cost is the session's, the tokens are the prompt's own; an agent may say either or both. */
-  #usage(cost: { amount: number; currency: string } | null | undefined, counted: unknown): void {
+  #usage(
+    cost: { amount: number; currency: string } | null | undefined,
+    counted: unknown,
+    used: unknown,
+  ): void {
     const isCost = cost?.currency === "USD";
     if (isCost) {
       this.#costTotal = cost.amount;
       if (this.#mode === "replay") this.#costBefore = cost.amount;
     }
-    if (!isCost && !isFields(counted)) return;
     const usd = isCost ? this.#costTotal - this.#costBefore : null;
-    this.#emit({ kind: "usage", usage: { ...countOf(counted), usd } });
+    if (isFields(counted)) this.#emit({ kind: "usage", usage: { ...countOf(counted), usd } });
+    else if (typeof used === "number" && this.#callMeter.context(used)) this.#emitCalls(usd);
+    else if (isCost) this.#emit({ kind: "usage", usage: { ...countOf(null), usd } });
+    if (this.#mode !== "replay") this.#emit({ kind: "modelCall" });
+  }
+
+  #emitCalls(usd: number | null): void {
+    this.#emit({ kind: "usage", usage: { ...this.#callMeter.total(), usd } });
   }
 
   /** A summary comes whole, or was told in chunks before. */

@@ -8,7 +8,8 @@ export function usageOf(response: PromptResponse, usdSeen: number | null): Usage
   const usage = response.usage;
   if (usage) {
     return {
-      inputTokens: usage.inputTokens,
+      // Written to the cache is input like any other; only what was read from it is counted apart.
+      inputTokens: usage.inputTokens + (usage.cachedWriteTokens ?? 0),
       cachedTokens: usage.cachedReadTokens ?? 0,
       outputTokens: usage.outputTokens,
       usd,

@@ -333,6 +333,7 @@ function describeAgent(name: string): Agent {
     fork: true,
     cost: "usd",
     metersCalls: true,
+    metersCost: true,
     questions: true,
     // It does nothing but answer, so that it is held to everything.
     enforces: { "read-only": "os", ask: "os", workspace: "os", full: "os" },

@@ -119,6 +119,7 @@ async function describe(options: PiOptions, env: readonly string[]): Promise<Age
     fork: false,
     cost: "usd",
     metersCalls: true,
+    metersCost: true,
     questions: false,
     enforces: ENFORCES,
     tools: Object.keys(TOOLS),

@@ -1,6 +1,8 @@
 import { join } from "node:path";
 import { serversWith } from "../acp/dialect.ts";
 import { SERVER_NAME, claudeOwnTool } from "../acp/own-tool.ts";
+import type { CallUsage } from "../acp/dialect.ts";
+import { isFields } from "../acp/tool-call.ts";
 import { heldTo } from "./tools.ts";
 import { NETWORK, TOOL_MS } from "./vendor.ts";
 import type { Look, Vendor } from "./vendor.ts";
@@ -42,7 +44,7 @@ export const claude: Vendor = {
     "DISABLE_TELEMETRY",
     "DISABLE_ERROR_REPORTING",
   ],
-  known: { steer: "inject", load: true, fork: true, cost: "usd", questions: true },
+  known: { steer: "inject", load: true, fork: true, cost: "usd", metersCalls: true, questions: true },
   enforces: { "read-only": "agent", ask: "asked", workspace: "asked", full: "agent" },
   tools: Object.fromEntries(TOOLS.map((name) => [name, [name]])),
   mcpServers: "ours",
@@ -54,6 +56,7 @@ export const claude: Vendor = {
     full: ["bypassPermissions", "acceptEdits"],
   },
   ownTool: claudeOwnTool,
+  callUsage,
   signedIn,
   launch: ({ mcp }) => ({
     env: { MCP_TOOL_TIMEOUT: String(TOOL_MS), ...(mcp === null ? {} : { KINFOLD_TOKEN: mcp.token }) },
@@ -62,6 +65,8 @@ export const claude: Vendor = {
   servers: (request) => serversWith(request, () => "Bearer ${KINFOLD_TOKEN}"),
   meta: (request, { closed }) => ({
     claudeCode: {
+      // Each answer of its model as Claude Code got it, because only there are the tokens counted by call.
+      emitRawSDKMessages: [{ type: "assistant" }],
       options: {
         allowedTools: [`mcp__${SERVER_NAME}`],
         disallowedTools: [
@@ -77,6 +82,21 @@ export const claude: Vendor = {
     },
   }),
 };
+
+function callUsage(method: string, params: unknown): CallUsage | null {
+  if (method !== "_claude/sdkMessage" || !isFields(params)) return null;
+  const row = params["message"];
+  const answer = isFields(row) && row["type"] === "assistant" ? row["message"] : null;
+  const usage = isFields(answer) ? answer["usage"] : null;
+  if (!isFields(answer) || !isFields(usage) || typeof answer["id"] !== "string") return null;
+  const count = (name: string): number => (typeof usage[name] === "number" ? usage[name] : 0);
+  return {
+    id: answer["id"],
+    inputTokens: count("input_tokens") + count("cache_creation_input_tokens"),
+    cachedTokens: count("cache_read_input_tokens"),
+    outputTokens: count("output_tokens"),
+  };
+}
 
 /** A rule's path is absolute when it begins with two slashes. */
 function denials(path: string): string[] {

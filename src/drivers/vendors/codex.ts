@@ -26,7 +26,7 @@ export const codex: Vendor = {
   howToInstall: "npm install -g @openai/codex",
   howToSignIn: "run: codex login",
   env: [...NETWORK, "CODEX_HOME", "CODEX_API_KEY", "OPENAI_*", "AZURE_OPENAI_*", "MODEL_PROVIDER"],
-  known: { steer: "inject", load: true, fork: true, cost: "tokens", questions: true },
+  known: { steer: "inject", load: true, fork: true, cost: "tokens", metersCalls: true, questions: true },
   enforces: { "read-only": "os", ask: "os", workspace: "os", full: "agent" },
   modes: {
     "read-only": ["read-only"],

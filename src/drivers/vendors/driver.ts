@@ -140,6 +140,7 @@ function dialectOf(vendor: Vendor, options: VendorOptions, version: () => string
     ...(vendor.countsLastCall === undefined ? {} : { countsLastCall: vendor.countsLastCall }),
     ...(vendor.ownTool === undefined ? {} : { ownTool: vendor.ownTool }),
     ...(vendor.isNoise === undefined ? {} : { isNoise: vendor.isNoise }),
+    ...(vendor.callUsage === undefined ? {} : { callUsage: vendor.callUsage }),
     ...secondPromptOf(vendor),
     answers: { full: "allow", ...(vendor.asksInReadOnly === true ? { "read-only": "deny" } : {}) },
     version,

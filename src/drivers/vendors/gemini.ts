@@ -30,7 +30,7 @@ export const gemini: Vendor = {
   howToInstall: "npm install -g @google/gemini-cli",
   howToSignIn: "run: gemini",
   env: [...NETWORK, "GEMINI_*", "GOOGLE_*", "GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_*"],
-  known: { steer: "restart", load: true, fork: false, cost: "tokens", questions: false },
+  known: { steer: "restart", load: true, fork: false, cost: "tokens", metersCalls: true, questions: false },
   enforces: { "read-only": "agent", ask: "asked", workspace: "asked", full: "agent" },
   tools: TOOLS,
   mcpServers: "named",

@@ -31,7 +31,7 @@ export const opencode: Vendor = {
   howToInstall: "npm install -g opencode-ai",
   howToSignIn: "run: opencode auth login",
   env: [...NETWORK, "OPENCODE_*", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", ...MORE_KEYS],
-  known: { steer: "queue", load: true, fork: true, cost: "usd", questions: false },
+  known: { steer: "queue", load: true, fork: true, cost: "usd", metersCalls: true, questions: false },
   enforces: { "read-only": "agent", ask: "asked", workspace: "asked", full: "agent" },
   // One load in ten was never answered; the next one was.
   load: { limitMs: 30_000, tries: 2 },

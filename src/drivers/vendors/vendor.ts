@@ -17,7 +17,7 @@ export interface Vendor {
   readonly howToSignIn: string;
   /** Variables of the person that it needs: names, or `NAME_*` for all that begin so. */
   readonly env: readonly string[];
-  readonly known: Pick<Agent, "steer" | "load" | "fork" | "cost" | "questions">;
+  readonly known: Pick<Agent, "steer" | "load" | "fork" | "cost" | "questions" | "metersCalls">;
   readonly enforces: Enforcement;
   /** What it calls each tool that a profile may name; absent where it cannot be held to any. */
   readonly tools?: ToolTable;
@@ -29,6 +29,7 @@ export interface Vendor {
   readonly countsLastCall?: boolean;
   readonly ownTool?: NonNullable<Dialect["ownTool"]>;
   readonly isNoise?: NonNullable<Dialect["isNoise"]>;
+  readonly callUsage?: NonNullable<Dialect["callUsage"]>;
   /** Whether somebody is signed in, from files and variables only; null where those do not tell. */
   readonly signedIn: (look: Look) => boolean | null;
   readonly launch?: (request: OpenRequest, at: Surroundings) => Extra;

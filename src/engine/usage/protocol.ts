@@ -1,0 +1,14 @@
+import type { Usage } from "../../contract/index.ts";
+import type { Place } from "../../history/port.ts";
+
+export interface UsageOptions {
+  readonly place: Place;
+  /** Further folders by format, from the configuration. */
+  readonly roots: Readonly<Record<string, readonly string[]>>;
+}
+
+/** What the reading thread answers. */
+export type UsageSide = {
+  readonly total: (asked: { agent: string; id: string }) => Promise<Usage | null>;
+  readonly forget: (id: string) => void;
+};

@@ -1,0 +1,80 @@
+// The thread that reads what running sessions have used from their agents' own files.
+import { parentPort, workerData } from "node:worker_threads";
+import type { Usage } from "../../contract/index.ts";
+import { historyReaders } from "../../history/index.ts";
+import type { FoundSession, HistoryReader, ReadState } from "../../history/port.ts";
+import { Link } from "../import/link.ts";
+import type { UsageOptions, UsageSide } from "./protocol.ts";
+
+/** A session and how far its file has been read. */
+interface Reading {
+  readonly found: FoundSession;
+  state: ReadState | null;
+}
+
+const port = parentPort;
+if (port === null) throw new Error("this runs as a thread of the daemon");
+const options = workerData as UsageOptions;
+const readings = new Map<string, Reading>();
+/** Sessions whose file was not there yet, and when it was last looked for. */
+const missed = new Map<string, number>();
+/** Looking through all folders of a person may take a while, so it is not done for every model call. */
+const MISSED_MS = 200;
+/** Only numbers are wanted: no text has to be kept. */
+const TEXT_MAX = 64;
+
+const handlers: UsageSide = {
+  async total({ agent, id }) {
+    const reader = historyReaders.find((each) => each.agent === agent);
+    if (reader === undefined) return null;
+    const reading = readings.get(id) ?? (await locate(reader, id));
+    if (reading === null) return null;
+    readings.set(id, reading);
+    try {
+      return await readOn(reader, reading);
+    } catch {
+      // The file was moved, replaced or removed: it is looked for again at the next call.
+      readings.delete(id);
+      return null;
+    }
+  },
+  forget(id) {
+    readings.delete(id);
+    missed.delete(id);
+  },
+};
+
+async function locate(reader: HistoryReader, id: string): Promise<Reading | null> {
+  if (performance.now() - (missed.get(id) ?? Number.NEGATIVE_INFINITY) < MISSED_MS) return null;
+  let newest: FoundSession | null = null;
+  const roots = new Set([...reader.roots(options.place), ...(options.roots[reader.format] ?? [])]);
+  for (const root of roots) {
+    for await (const found of reader.discover(root, () => undefined)) {
+      if (found.id !== id || found.isSubagent) continue;
+      if (newest === null || found.changedAt > newest.changedAt) newest = found;
+    }
+  }
+  if (newest !== null) missed.delete(id);
+  else missed.set(id, performance.now());
+  return newest === null ? null : { found: newest, state: null };
+}
+
+async function readOn(reader: HistoryReader, reading: Reading): Promise<Usage | null> {
+  for await (const batch of reader.read(reading.found, reading.state, { textMax: TEXT_MAX })) {
+    reading.state = batch.state();
+  }
+  const { state } = reading;
+  if (state === null) return null;
+  const all = [state.facts, ...Object.values(state.inline)].map((facts) => facts.usage);
+  const sum = (name: "inputTokens" | "cachedTokens" | "outputTokens"): number =>
+    all.reduce((total, usage) => total + usage[name], 0);
+  return {
+    inputTokens: sum("inputTokens"),
+    cachedTokens: sum("cachedTokens"),
+    outputTokens: sum("outputTokens"),
+    usd: state.facts.usage.usd,
+  };
+}
+
+const link = new Link<Record<string, never>>((packet) => port.postMessage(packet), handlers);
+port.on("message", link.take);
