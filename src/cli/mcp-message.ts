@@ -49,11 +49,14 @@ export function errorAnswer(id: McpId, code: number, message: string): object {
 /** Whole lines of pieces that may be cut anywhere: only LF ends a message. */
 export class LineReader {
   readonly #decoder = new TextDecoder();
-  #rest = "";
+  #rest: string[] = [];
 
   push(piece: Uint8Array): string[] {
-    const lines = (this.#rest + this.#decoder.decode(piece, { stream: true })).split("\n");
-    this.#rest = lines.pop() ?? "";
+    const [first = "", ...others] = this.#decoder.decode(piece, { stream: true }).split("\n");
+    this.#rest.push(first);
+    if (others.length === 0) return [];
+    const lines = [this.#rest.join(""), ...others];
+    this.#rest = [lines.pop() ?? ""];
     return lines.filter((line) => line.trim() !== "");
   }
 }

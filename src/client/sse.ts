@@ -11,7 +11,10 @@ export interface SseMessage {
  * given as a message with empty data, because that is how a cursor moves on without an event.
  */
 export class SseReader {
-  #rest = "";
+  /** Pieces of the line that has not ended yet. */
+  #line: string[] = [];
+  /** A carriage return came last, which may be the first half of an end. */
+  #isReturned = false;
   #event = "";
   #data: string[] = [];
   #lastEventId = "";
@@ -19,15 +22,16 @@ export class SseReader {
 
   push(piece: string): SseMessage[] {
     const messages: SseMessage[] = [];
-    this.#rest += piece;
-    for (;;) {
-      const end = /\r\n|\n|\r(?=[^])/.exec(this.#rest);
-      if (end === null) return messages;
-      const line = this.#rest.slice(0, end.index);
-      this.#rest = this.#rest.slice(end.index + end[0].length);
-      const message = this.#take(line);
+    const text = this.#isReturned ? `\r${piece}` : piece;
+    this.#isReturned = text.endsWith("\r");
+    const [first = "", ...others] = (this.#isReturned ? text.slice(0, -1) : text).split(/\r\n|\n|\r/);
+    this.#line.push(first);
+    for (const next of others) {
+      const message = this.#take(this.#line.join(""));
       if (message !== null) messages.push(message);
+      this.#line = [next];
     }
+    return messages;
   }
 
   #take(line: string): SseMessage | null {

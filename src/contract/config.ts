@@ -10,7 +10,12 @@ export const Limits = z.strictObject({
   spawnsMax: z.int().min(1).default(500).describe("spawns in a tree's life"),
   turnsMax: z.int().min(1).default(16).describe("running turns per node; over it a child queues"),
   processesMax: z.int().min(1).default(32).describe("agent processes per node"),
-  promptBytesMax: z.int().min(1).default(8_388_608).describe("bytes in one prompt"),
+  promptBytesMax: z
+    .int()
+    .min(1)
+    .max(2_097_152)
+    .default(1_048_576)
+    .describe("bytes in one prompt; at most 2 MB"),
 });
 export type Limits = z.infer<typeof Limits>;
 

@@ -114,3 +114,25 @@ it("a value that only looks like one with a secret is the same value", () => {
 function vendorKey(seed: number): string {
   return vendorKeys(seed).find(([kind]) => kind === "github token")?.[1] as string;
 }
+
+it("what nests deeper than anyone reads is left out, however deep it is", () => {
+  let value: unknown = "end";
+  for (let level = 0; level < 100_000; level += 1) value = level % 2 === 0 ? [value] : { value };
+  const kept = JSON.stringify(redactDeep(value));
+  assert.match(kept, /\[nested too deep to be kept\]/);
+  assert.ok(kept.length < 4_000);
+});
+
+it("many keys that become one mark take time proportional to their number", () => {
+  const keyOf = (n: number): string =>
+    ["ghp_", String(n).padStart(8, "0"), "C3d4E5f6G7h8I9j0K1l2M3n4O5p6"].join("");
+  const cost = (count: number): number => {
+    const value = Object.fromEntries(Array.from({ length: count }, (_, n) => [keyOf(n), n]));
+    const before = process.threadCpuUsage();
+    redactDeep(value);
+    const { user, system } = process.threadCpuUsage(before);
+    return user + system;
+  };
+  cost(500);
+  assert.ok(cost(8_000) < 8 * Math.max(cost(2_000), 1_000));
+});

@@ -4,18 +4,23 @@ import { markOf, redact } from "./redact.ts";
 
 /**
  * `redact` for every string within a value; the key a string stands under is its name, and keys lose
- * their secrets too. What holds no secret is returned as it is, not copied.
+ * their secrets too. What holds no secret is returned as it is, not copied. What nests deeper than anyone reads
+ * is left out: whoever handles it next would run out of stack.
  */
 export function redactDeep<T>(value: T): T {
-  return deep(value, null) as T;
+  return deep(value, null, DEPTH_MAX) as T;
 }
 
-function deep(value: unknown, name: string | null): unknown {
+const DEPTH_MAX = 200;
+const TOO_DEEP = "[nested too deep to be kept]";
+
+function deep(value: unknown, name: string | null, levels: number): unknown {
   if (typeof value === "string") return named(value, name);
   if (typeof value === "number") return number(value, name);
-  if (Array.isArray(value)) return list(value, name);
   if (typeof value !== "object" || value === null) return value;
-  return record(value as Record<string, unknown>, name);
+  if (levels === 0) return TOO_DEEP;
+  if (Array.isArray(value)) return list(value, name, levels - 1);
+  return record(value as Record<string, unknown>, name, levels - 1);
 }
 
 const QUOTED = { quoted: true, spelled: false, next: "end" } as const;
@@ -49,11 +54,12 @@ function number(value: number, name: string | null): unknown {
 }
 
 /** In a list of arguments a flag names what follows it, and in a list of headers a name does. */
-function list(values: readonly unknown[], name: string | null): readonly unknown[] {
+function list(values: readonly unknown[], name: string | null, levels: number): readonly unknown[] {
   let isChanged = false;
   const shown = commandLine(values).map((value, i) => {
     const before: unknown = i === 0 ? null : values[i - 1];
-    const after = deep(value, typeof before === "string" ? (nameBefore(before, value) ?? name) : name);
+    const under = typeof before === "string" ? (nameBefore(before, value) ?? name) : name;
+    const after = deep(value, under, levels);
     isChanged ||= after !== values[i];
     return after;
   });
@@ -102,12 +108,17 @@ const PLAIN_KEY = /^[\w$-]{0,14}$/;
 const PAIR_NAMES = ["name", "key", "variable", "k"] as const;
 const PAIR_VALUE = /^(?:value|val|v|stringValue|plaintext|raw)$/;
 
-function record(value: Record<string, unknown>, name: string | null): Record<string, unknown> {
+function record(
+  value: Record<string, unknown>,
+  name: string | null,
+  levels: number,
+): Record<string, unknown> {
   const keys = Object.keys(value);
   // Most hold none, and are not copied to find that out.
   let shown: [string, unknown][] | null = null;
   for (const [i, key] of keys.entries()) {
-    const after = deep(value[key], PAIR_VALUE.test(key) ? (pairName(value) ?? name ?? key) : key);
+    const under = PAIR_VALUE.test(key) ? (pairName(value) ?? name ?? key) : key;
+    const after = deep(value[key], under, levels);
     const shownKey = PLAIN_KEY.test(key) ? key : redact(key);
     if (after !== value[key] || shownKey !== key) {
       shown ??= keys.slice(0, i).map((each) => [each, value[each]]);
@@ -128,9 +139,15 @@ function pairName(value: Record<string, unknown>): string | null {
 /** Two keys may have become one mark. */
 function apart(entries: readonly [string, unknown][]): [string, unknown][] {
   const seen = new Set<string>();
+  const used = new Map<string, number>();
   return entries.map(([key, value]) => {
     let other = key;
-    for (let n = 2; seen.has(other); n++) other = `${key} (${n})`;
+    let n = used.get(key) ?? 1;
+    while (seen.has(other)) {
+      n += 1;
+      other = `${key} (${n})`;
+    }
+    used.set(key, n);
     seen.add(other);
     return [other, value];
   });

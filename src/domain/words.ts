@@ -70,10 +70,20 @@ function* spansIn(run: string, offset: number): Generator<Span> {
   for (const found of run.matchAll(PIECE)) {
     const [piece] = found;
     const start = offset + found.index;
+    if (isIdeograph(piece)) {
+      yield { word: piece, start, end: start + 1 };
+      continue;
+    }
     // One sign may stand for several letters, each of which is a word of its own.
     for (const [word] of folded(piece).matchAll(PIECE))
       yield { word: cut(word), start, end: start + piece.length };
   }
+}
+
+/** One of the common Han characters, which fold to themselves: a text of them has as many words as characters. */
+function isIdeograph(piece: string): boolean {
+  const code = piece.charCodeAt(0);
+  return piece.length === 1 && ((code >= 0x4e00 && code <= 0x9fff) || (code >= 0x3400 && code <= 0x4dbf));
 }
 
 function folded(piece: string): string {

@@ -1,11 +1,14 @@
 import type { IncomingMessage } from "node:http";
 import { Refusal } from "../contract/refusal.ts";
+import { JsonShape } from "./json-shape.ts";
 
-export const BODY_BYTES_MAX = 16 * 1024 * 1024;
+/** A prompt of the greatest length that may be configured, escaped, and some more. */
+export const BODY_BYTES_MAX = 4 * 1024 * 1024;
 
 /**
  * The JSON of a request's body; undefined where there is none. The media type is checked before
- * the first byte is read, because a form or plain text is what a foreign page can send.
+ * the first byte is read, because a form or plain text is what a foreign page can send. Size, depth and
+ * number of items are checked while the bytes arrive, before anything is parsed.
  */
 export async function readJson(incoming: IncomingMessage): Promise<unknown> {
   const type = incoming.headers["content-type"];
@@ -49,14 +52,18 @@ function declaredBytes(incoming: IncomingMessage): number {
 
 async function readText(incoming: IncomingMessage): Promise<string> {
   const pieces: Buffer[] = [];
+  const shape = new JsonShape();
   let bytes = 0;
   // Leaving the loop early must not destroy the socket: the refusal still has to be sent.
   const read: AsyncIterable<Buffer> = incoming.iterator({ destroyOnReturn: false });
   for await (const piece of read) {
     bytes += piece.length;
     if (bytes > BODY_BYTES_MAX) throw tooLarge();
-    pieces.push(piece);
+    shape.add(piece);
+    // What is refused is still read to its end, so that the connection can be used again.
+    if (shape.problem === null) pieces.push(piece);
   }
+  if (shape.problem !== null) throw shape.problem;
   return Buffer.concat(pieces).toString("utf8");
 }
 

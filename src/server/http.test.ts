@@ -187,13 +187,22 @@ describe("body", () => {
     assert.equal((lastInput() as { prompt: string }).prompt, "ü");
   });
 
-  test("a body of 5 MB is taken, one beyond 16 MB refused, declared or not", async () => {
+  test("a body with 250,000 keys or 3,000 levels is refused before it is parsed", async () => {
+    const keys = Array.from({ length: 250_000 }, (_, n) => `"k${n}":0`).join(",");
+    const many = await ask("POST", "/api/sessions", { raw: `{"prompt":"x",${keys}}` });
+    assert.match((await refusal(many, "invalid_input", 400)).message, /more than 10,000 fields and items/);
+    const deep = `{"prompt":"x","limits":${"[".repeat(3_000)}${"]".repeat(3_000)}}`;
+    const nested = await ask("POST", "/api/sessions", { raw: deep });
+    assert.match((await refusal(nested, "invalid_input", 400)).message, /nests deeper than 64 levels/);
+  });
+
+  test("a body of 3 MB is taken, one beyond 4 MB refused, declared or not", async () => {
     assert.equal(
-      (await ask("POST", "/api/sessions", { body: { prompt: "x".repeat(5_000_000) } })).status,
+      (await ask("POST", "/api/sessions", { body: { prompt: "x".repeat(3_000_000) } })).status,
       200,
     );
-    assert.equal(await sendBytes(17 * 1024 * 1024, true), 413);
-    assert.equal(await sendBytes(17 * 1024 * 1024, false), 413);
+    assert.equal(await sendBytes(5 * 1024 * 1024, true), 413);
+    assert.equal(await sendBytes(5 * 1024 * 1024, false), 413);
   });
 });
 

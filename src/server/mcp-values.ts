@@ -1,3 +1,4 @@
+import { isWithinShape } from "./json-shape.ts";
 import { fold } from "./nearest.ts";
 
 export type Fields = Record<string, unknown>;
@@ -42,7 +43,7 @@ const STRUCTURES = new Set([
 export function parsed(field: string, value: unknown): unknown {
   if (typeof value !== "string") return value;
   if (NUMBERS.has(field)) return /^-?\d+$/.test(value) ? Number(value) : value;
-  if (!STRUCTURES.has(field) || !/^\s*[[{]/.test(value)) return value;
+  if (!STRUCTURES.has(field) || !/^\s*[[{]/.test(value) || !isWithinShape(value)) return value;
   try {
     return JSON.parse(value) as unknown;
   } catch {

@@ -1,7 +1,15 @@
 /** How many lines a change added and removed, as a diff would count them. */
 export function countLines(before: string, after: string): { added: number; removed: number } {
-  const old = linesOf(before);
-  const now = linesOf(after);
+  // Each different line is one number, so that comparing two lines costs the same however long they are.
+  const numbers = new Map<string, number>();
+  const numberOf = (line: string): number => {
+    const known = numbers.get(line);
+    if (known !== undefined) return known;
+    numbers.set(line, numbers.size);
+    return numbers.size - 1;
+  };
+  const old = linesOf(before).map(numberOf);
+  const now = linesOf(after).map(numberOf);
   let head = 0;
   while (head < old.length && head < now.length && old[head] === now[head]) head += 1;
   let tail = 0;
@@ -27,7 +35,7 @@ function linesOf(text: string): string[] {
 }
 
 /** The length of the longest common subsequence. */
-function commonLines(a: readonly string[], b: readonly string[]): number {
+function commonLines(a: readonly number[], b: readonly number[]): number {
   let row = new Uint32Array(b.length + 1);
   for (const line of a) {
     const next = new Uint32Array(b.length + 1);

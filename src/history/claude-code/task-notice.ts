@@ -44,13 +44,14 @@ function isOneElement(text: string): boolean {
   if (!text.endsWith(END)) return false;
   const last = text.length - END.length;
   const resultFrom = text.indexOf("<result>");
+  const resultTo = resultFrom < 0 ? -1 : text.indexOf("</result>", resultFrom);
   let depth = 0;
   for (const { 0: tag, index } of text.matchAll(/<\/?task-notification>/gu)) {
     if (index === last) break;
     depth += tag === START ? 1 : -1;
     if (depth > 0) continue;
-    const isInResult =
-      resultFrom >= 0 && resultFrom < index && !text.slice(resultFrom, index).includes("</result>");
+    const isEnded = resultTo >= 0 && resultTo + "</result>".length <= index;
+    const isInResult = resultFrom >= 0 && resultFrom < index && !isEnded;
     if (!isInResult) return false;
     depth = 1;
   }

@@ -1,7 +1,7 @@
 import { indexed, tableRow, tableRows } from "./btree.ts";
 import { openPages, type Pages } from "./pages.ts";
 import type { Row, Value } from "./record.ts";
-import { columnsOf, indexedColumns, rowidColumn } from "./schema.ts";
+import { columnsOf, indexedColumns, isWithoutRowid, rowidColumn } from "./schema.ts";
 
 export type { Value } from "./record.ts";
 
@@ -63,9 +63,7 @@ function tablesOf(pages: Pages): Map<string, Table> {
     const [kind, of, root, sql] = [row.value(0), row.value(2), row.value(3), row.value(4)];
     return { kind, of: String(of), root: Number(root), sql: typeof sql === "string" ? sql : "" };
   });
-  const tables = made.filter(
-    ({ kind, root, sql }) => kind === "table" && root > 0 && !/\)\s*[^)]*without\s+rowid[^)]*$/iu.test(sql),
-  );
+  const tables = made.filter(({ kind, root, sql }) => kind === "table" && root > 0 && !isWithoutRowid(sql));
   return new Map(tables.map((table) => [table.of, tableOf(pages, table, made)]));
 }
 

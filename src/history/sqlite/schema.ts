@@ -19,6 +19,11 @@ export function rowidColumn(sql: string): string | null {
   return found === undefined ? null : firstName(found)[0];
 }
 
+/** Whether a table has no rowid: the options behind the last parenthesis of its statement say so. */
+export function isWithoutRowid(sql: string): boolean {
+  return /\bwithout\s+rowid\b/iu.test(sql.slice(sql.lastIndexOf(")") + 1));
+}
+
 const CONSTRAINTS: ReadonlySet<string> = new Set(["constraint", "primary", "unique", "check", "foreign"]);
 const CLOSING: Readonly<Record<string, string>> = { "'": "'", '"': '"', "`": "`", "[": "]" };
 

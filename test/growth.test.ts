@@ -1,0 +1,53 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ATOMS, SCANNERS } from "./support/foreign-text.ts";
+
+/**
+ * Text that others write is handled in time proportional to its length. Every scanner gets the worst texts
+ * there are, made of pieces that open something and never end it. Measured in processor time of this thread,
+ * so that a busy machine makes no difference.
+ */
+
+const LENGTH = 32_768;
+/** A quadratic scan of this length takes seconds. Whatever is below this needs no second look. */
+const FAST_MS = 25;
+/** Four times the text may take eight times the time; a quadratic scan takes sixteen times. */
+const RATIO_MAX = 8;
+
+for (const [name, scan] of Object.entries(SCANNERS)) {
+  test(`takes time proportional to the text: ${name}`, () => {
+    for (const atom of ATOMS) {
+      for (const make of SHAPES) {
+        if (cpuMs(() => scan(make(atom, LENGTH))) < FAST_MS) continue;
+        const [short, long] = [least(scan, make(atom, LENGTH / 4)), least(scan, make(atom, LENGTH))];
+        const told = `${JSON.stringify(make(atom, 40))}: ${short.toFixed(1)} ms, four times as long ${long.toFixed(1)} ms`;
+        assert.ok(long < FAST_MS || long / Math.max(short, 0.5) < RATIO_MAX, told);
+      }
+    }
+  });
+}
+
+/** Repeated whole, and once followed by its last character repeated: `<` and then nothing but spaces. */
+const SHAPES: readonly ((atom: string, length: number) => string)[] = [
+  (atom, length) => atom.repeat(Math.ceil(length / atom.length)).slice(0, length),
+  (atom, length) => `${atom}${atom.slice(-1).repeat(length)}\u0001`,
+  (atom, length) => `${atom}${" ".repeat(length)}\u0001`,
+];
+
+function least(scan: (text: string) => unknown, text: string): number {
+  let least = Infinity;
+  // What takes this long is measured well enough the first time.
+  for (let run = 0; run < 3 && (run === 0 || least < 250); run += 1)
+    least = Math.min(
+      least,
+      cpuMs(() => scan(text)),
+    );
+  return least;
+}
+
+function cpuMs(run: () => unknown): number {
+  const before = process.threadCpuUsage();
+  run();
+  const { user, system } = process.threadCpuUsage(before);
+  return (user + system) / 1000;
+}
