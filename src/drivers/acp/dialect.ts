@@ -22,6 +22,8 @@ export interface Dialect {
   /** What becomes of a second prompt while one runs, where there is no steering extension. */
   readonly secondPrompt?: "queue" | "restart";
   readonly load?: LoadHabit;
+  /** Its first start prepares files that all later ones share, and must not run beside another start. */
+  readonly startsFirstAlone?: boolean;
   /** It counts only the last model call of a prompt. */
   readonly countsLastCall?: boolean;
   /** What one model call has used so far, from a notification that only this vendor sends; null where it says nothing. */

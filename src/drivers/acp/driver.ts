@@ -4,6 +4,7 @@ import { findCommand } from "../environment.ts";
 import type { Driver } from "../port.ts";
 import type { ProcessHost } from "../process.ts";
 import type { Dialect } from "./dialect.ts";
+import { FirstAlone } from "./first-alone.ts";
 import type { Learned } from "./open.ts";
 
 export interface AcpOptions {
@@ -26,6 +27,7 @@ export interface AcpOptions {
 /** Drives any agent that speaks ACP over its standard input and output. */
 export function createAcpDriver(options: AcpOptions): Driver {
   const learned: Learned = {};
+  const firstAlone = options.dialect?.startsFirstAlone === true ? new FirstAlone() : null;
   return {
     name: options.name,
     probe: async () => ({ ...describeAgent(options, learned), ...(await options.describe?.()) }),
@@ -34,12 +36,19 @@ export function createAcpDriver(options: AcpOptions): Driver {
       const { openOnce } = await import("./open-once.ts");
       const tries = request.load === null ? 1 : (options.dialect?.load?.tries ?? 1);
       for (let left = tries - 1; ; left -= 1) {
-        const { result, isUnanswered } = await openOnce(options, learned, request);
+        const open = () => openOnce(options, learned, request);
+        const { result, isUnanswered } = await (firstAlone === null
+          ? open()
+          : firstAlone.run(programOf(options), open, (opened) => opened.result.ok));
         if (!isUnanswered || left <= 0) return result;
         options.log.warn({ agent: options.name }, "a load was not answered and is tried again");
       }
     },
   };
+}
+
+function programOf({ command: [program = ""] }: AcpOptions): string {
+  return findCommand(program, process.env["PATH"]) ?? program;
 }
 
 function describeAgent(options: AcpOptions, learned: Learned): Agent {

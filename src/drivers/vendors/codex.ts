@@ -54,6 +54,8 @@ function configOf({ mcp }: OpenRequest): Record<string, unknown> {
     url: mcp.url,
     bearer_token_env_var: "KINFOLD_TOKEN",
     tool_timeout_sec: TOOL_MS / 1000,
+    // Codex otherwise asks its model before our tools are there, and goes on without them when they do not come.
+    required: true,
   };
   return {
     agents: { enabled: false },

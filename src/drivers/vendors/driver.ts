@@ -137,6 +137,7 @@ function dialectOf(vendor: Vendor, options: VendorOptions, version: () => string
     ...(meta === undefined ? {} : { meta: (request: OpenRequest) => meta(request, at(request)) }),
     ...(vendor.modes === undefined ? {} : { modes: vendor.modes }),
     ...(vendor.load === undefined ? {} : { load: vendor.load }),
+    ...(vendor.startsFirstAlone === undefined ? {} : { startsFirstAlone: vendor.startsFirstAlone }),
     ...(vendor.countsLastCall === undefined ? {} : { countsLastCall: vendor.countsLastCall }),
     ...(vendor.ownTool === undefined ? {} : { ownTool: vendor.ownTool }),
     ...(vendor.isNoise === undefined ? {} : { isNoise: vendor.isNoise }),

@@ -35,6 +35,8 @@ export const opencode: Vendor = {
   enforces: { "read-only": "agent", ask: "asked", workspace: "asked", full: "agent" },
   // One load in ten was never answered; the next one was.
   load: { limitMs: 30_000, tries: 2 },
+  // Its first start creates its database; of several at once all but one died.
+  startsFirstAlone: true,
   countsLastCall: true,
   ownTool: opencodeOwnTool,
   signedIn,

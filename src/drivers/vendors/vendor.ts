@@ -26,6 +26,7 @@ export interface Vendor {
   /** It asks where it should change nothing, and must then be denied whatever anybody says. */
   readonly asksInReadOnly?: boolean;
   readonly load?: LoadHabit;
+  readonly startsFirstAlone?: boolean;
   readonly countsLastCall?: boolean;
   readonly ownTool?: NonNullable<Dialect["ownTool"]>;
   readonly isNoise?: NonNullable<Dialect["isNoise"]>;
