@@ -83,6 +83,8 @@ export interface SpawnCall {
   movedOn: boolean;
   /** What was told of the work of all that it started, where it starts several. */
   over?: Pick<ToldState, "state" | "how" | "at">;
+  /** When the session's own file last showed the sub-agent at work; absent where it never did. */
+  progressAt?: number | null;
 }
 
 export interface CallResult {
@@ -114,16 +116,25 @@ export interface ToldState {
  * - `empty`: nothing was said yet.
  * - `prompted`: a prompt and nothing after it.
  * - `working`: in the middle of a turn (an open call, a result not yet answered, half an answer).
+ * - `answered`: an answer with text and no open call, from a version that does not write whether an answer is whole.
  * - `toolError`: a failed call's result, and nothing after it.
  * - `ended`: the turn came to its end.
  * - `failed`: the turn ended with an error.
  * - `interrupted`: the file itself says so.
  */
 export interface Ending {
-  readonly kind: "empty" | "prompted" | "working" | "toolError" | "ended" | "failed" | "interrupted";
+  readonly kind:
+    | "empty"
+    | "prompted"
+    | "working"
+    | "answered"
+    | "toolError"
+    | "ended"
+    | "failed"
+    | "interrupted";
   /** In words, for the evidence: "its last row is an answer with end_turn". */
   readonly how: string;
-  /** True when a record of the agent's own says that the turn is over, not just the last row's shape. */
+  /** True when the agent itself says that the turn is over (a record of its own, a broken channel), not just the last row's shape. */
   readonly confirmed: boolean;
   readonly error: string | null;
   readonly at: number | null;

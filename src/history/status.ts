@@ -91,7 +91,7 @@ function byTold({ told, facts }: SubagentEvidence): Judgement | null {
   const { kind, error } = facts?.ending ?? { kind: "ended", error: null };
   const reason = `${told.how} says that it stopped, its file how`;
   if (kind === "failed") return { ...likely("failed", reason, told.at), error };
-  if (kind === "ended") return likely("completed", reason, told.at);
+  if (kind === "ended" || kind === "answered") return likely("completed", reason, told.at);
   return likely("interrupted", reason, told.at);
 }
 
@@ -145,12 +145,16 @@ function byEnding(evidence: SubagentEvidence): Judgement | null {
       };
     case "interrupted":
       return certain("interrupted", ending.how, ending.at);
+    case "answered":
+      return held && call?.movedOn !== true
+        ? likely("running", `${ending.how}; ${root.how}`, ending.at)
+        : likely("completed", `${ending.how}, which its parent has not confirmed`, ending.at);
     case "toolError":
       if (held && call?.movedOn !== true) return likely("running", `${ending.how}; ${root.how}`, ending.at);
-      return {
-        ...likely("failed", `${ending.how}, and nothing came after it`, ending.at),
-        error: ending.error,
-      };
+      // An agent answers a failed call; one that does not has been cut off, unless the call's failure was the end.
+      return ending.confirmed
+        ? { ...likely("failed", `${ending.how}, and nothing came after it`, ending.at), error: ending.error }
+        : cutOff(root, `${ending.how}, and nothing came after it`, ending.at);
     case "working":
       return held
         ? likely("running", `${ending.how}; ${root.how}`, ending.at)
@@ -182,11 +186,21 @@ function byAbsence(evidence: SubagentEvidence): Judgement {
   const how = "it has no file, and its call no result";
   if (call === null) return guess("unknown", "neither a file nor a call of it was found", at);
   const isLeft = call.movedOn || isAbandoned(evidence);
+  if (call.progressAt !== undefined) return byProgress(evidence, call.progressAt, isLeft);
   if (root.alive === true && !isLeft && !isBefore(at, root)) {
     return likely("pending", `${how} yet; ${root.how}`, at);
   }
   if (isLeft) return certain("orphaned", `${how}, and its parent has gone on without one`, at);
   return confidently(root)("orphaned", `${how}; ${root.how}`, at);
+}
+
+/** It has no file, but its parent's file shows it at work. */
+function byProgress({ root }: SubagentEvidence, at: number | null, isLeft: boolean): Judgement {
+  const how = "its parent's file shows it at work, and its call has no result";
+  if (root.alive === true && !isLeft && !isBefore(at, root))
+    return likely("running", `${how}; ${root.how}`, at);
+  if (isLeft) return certain("interrupted", `${how}: its parent has gone on without one`, at);
+  return cutOff(root, how, at);
 }
 
 /** Its process is alive, is not a later one, and still waits for it. */
@@ -218,6 +232,10 @@ function bySessionEnding({ facts, live, seenWorking }: SessionEvidence): Judgeme
       return { ...likely("failed", ending.how, ending.at), error: ending.error };
     case "interrupted":
       return certain("interrupted", ending.how, ending.at);
+    case "answered":
+      if (isLive && live.doing !== "idle") return likely("running", `${ending.how}; ${live.how}`, ending.at);
+      if (!isLive && seenWorking !== null) return likely("running", seenWorking, ending.at);
+      return likely("completed", `${ending.how}, and nothing came after it`, ending.at);
     case "empty":
       return isLive
         ? likely("pending", `${ending.how}; ${live.how}`, ending.at)

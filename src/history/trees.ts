@@ -45,15 +45,27 @@ export function judgeTree(
     isRecent?: boolean;
   } = {},
 ): Family {
-  const facts = tree.root?.facts ?? tree.members[0]?.facts;
+  const { root, members } = withoutInternal(tree);
+  const facts = root?.facts ?? members[0]?.facts;
   const live =
-    facts === undefined ? undefined : livenessOf(reader, rootFacts(tree, facts), known.listed ?? []);
+    facts === undefined
+      ? undefined
+      : livenessOf(reader, rootFacts({ root, members }, facts), known.listed ?? []);
   const isTooEarly = known.isRecent === true && live?.isAbsent === true;
   return familyOf({
-    ...tree,
+    root,
+    members,
     live: live === undefined ? undefined : { ...live, isTooEarly },
     seenWorking: known.seenWorking,
   });
+}
+
+/** What an agent does for its own bookkeeping is no child of anyone. */
+function withoutInternal({ root, members }: Tree): Tree {
+  return {
+    root: root?.facts.internal === true ? null : root,
+    members: members.filter(({ facts }) => !facts.internal),
+  };
 }
 
 /**

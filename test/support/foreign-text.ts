@@ -19,7 +19,7 @@ import { describeError } from "../../src/drivers/acp/failure.ts";
 import { limitedUntil } from "../../src/drivers/acp/limit.ts";
 import { countLines } from "../../src/drivers/acp/line-count.ts";
 import { answersTo } from "../../src/engine/form-answer.ts";
-import { readTaskNotice } from "../../src/history/claude-code/task-notice.ts";
+import { readTaskNotices } from "../../src/history/claude-code/task-notice.ts";
 import { commandText, outputText, readUserRow } from "../../src/history/claude-code/user-row.ts";
 import { columnsOf, indexedColumns, isWithoutRowid, rowidColumn } from "../../src/history/sqlite/schema.ts";
 import { bounded, cut, oneLine as historyLine, promptKey } from "../../src/history/text.ts";
@@ -85,7 +85,7 @@ export const SCANNERS: Readonly<Record<string, (text: string) => unknown>> = {
       ] as never,
       { response: text, answers: null } as never,
     ),
-  readTaskNotice: (text) => readTaskNotice(`<task-notification>${text}</task-notification>`, false),
+  readTaskNotices: (text) => readTaskNotices(`<task-notification>${text}</task-notification>`, false),
   readUserRow: (text) => readUserRow({ type: "user", message: { role: "user", content: text } }),
   commandText,
   outputText,

@@ -82,11 +82,11 @@ function lessSure(judged: Judged): Judged {
   return { ...judged, confidence, reason };
 }
 
-/** With those whose rows stand inside another's file. What is the agent's own bookkeeping is no child. */
+/** With those whose rows stand inside another's file. */
 function membersOf(known: ReadonlyMap<string, Knowledge>): FamilyMember[] {
   return [...known].flatMap(([key, { facts, inline }]) => {
     const inside = Object.entries(inline).map(([id, own]) => ({ key: inlineKey(key, id), facts: own }));
-    return [{ key, facts }, ...inside].filter((member) => !member.facts.internal);
+    return [{ key, facts }, ...inside];
   });
 }
 

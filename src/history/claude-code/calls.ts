@@ -83,6 +83,17 @@ export function returned(line: Line, result: ToolResult): void {
   call.background ||= call.result.state === "running";
 }
 
+/** A row that shows a sub-agent at work names its call, and mostly the sub-agent. */
+export function progressed(
+  line: Line,
+  { callId, agentId, at }: { callId: string | null; agentId: string | null; at: number | null },
+): void {
+  const call = line.facts.calls.findLast((other) => other.callId === callId);
+  if (call === undefined || call.many) return;
+  call.agentId ??= agentId;
+  call.progressAt = at ?? call.progressAt ?? call.at;
+}
+
 function callResult(result: ToolResult, text: string): CallResult {
   const { structured, at } = result;
   const fields = asObject(structured);

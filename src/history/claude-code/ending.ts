@@ -41,11 +41,29 @@ export function answered(
       at,
       error: `the answer ended with ${stop}`,
     });
+  } else if (stop === null && text.trim() !== "" && omitsStopReason(line.facts.agentVersion)) {
+    set(line, { kind: "answered", how: "its last answer has text and no open call", at });
   } else if (stop === null || stop === "tool_use") {
-    set(line, { kind: "working", how: "its last answer is not finished", at });
+    set(line, { kind: "working", how: UNFINISHED, at });
   } else {
     set(line, { kind: "ended", how: `its last answer ended with ${oneLine(stop, 40)}`, at });
   }
+}
+
+const CHANNEL_BROKE = /^(?:Error: )?Tool permission stream closed/u;
+
+const UNFINISHED = "its last answer is not finished";
+
+/** Up to this version Claude Code wrote no stop reason on any row, so that its absence says nothing. */
+const LAST_WITHOUT_STOP_REASON = [2, 1, 49];
+
+function omitsStopReason(version: string | null): boolean {
+  const parts = (version ?? "").split(".").map((part) => Number.parseInt(part, 10));
+  for (const [at, last] of LAST_WITHOUT_STOP_REASON.entries()) {
+    const part = parts[at] ?? 0;
+    if (part !== last) return Number.isNaN(part) || part < last;
+  }
+  return true;
 }
 
 export function resulted(line: Line, { error, at }: { error: string | null; at: number | null }): void {
@@ -58,6 +76,8 @@ export function resulted(line: Line, { error, at }: { error: string | null; at: 
       how: "its last row is a failed call",
       at,
       error: oneLine(error, ERROR_MAX),
+      // The agent's own channel broke, which no answer follows.
+      confirmed: CHANNEL_BROKE.test(error),
     });
   } else {
     set(line, { kind: "working", how: "a tool's result stands last, without an answer", at });
@@ -68,6 +88,13 @@ export function interrupted(line: Line, at: number | null): void {
   line.notes.open = [];
   abandoned(line);
   set(line, { kind: "interrupted", how: "its last row says that it was interrupted", at, confirmed: true });
+}
+
+/** Stop hooks run when the agent has ended its turn, so an answer that stands last is whole. */
+export function stopHooksRan(line: Line, at: number | null): void {
+  const { kind, how } = line.facts.ending;
+  const isAnswered = kind === "ended" || kind === "answered" || (kind === "working" && how === UNFINISHED);
+  if (isAnswered && line.notes.open.length === 0) turnEnded(line, "stop_hook_summary", at);
 }
 
 /** A record that the agent writes when a turn is over. */

@@ -35,6 +35,11 @@ export function addEntry(fold: ClaudeFold, taken: TakenRow, entry: NewEntry): vo
   });
 }
 
+/** A sub-agent is asked by the session that started it. */
+export function asker(line: Line): "person" | "session" {
+  return line.facts.isSubagent ? "session" : "person";
+}
+
 /** How a call reads: a plan where it is one. */
 export function callEntry(block: JsonObject, textMax: number): NewEntry {
   const tool = asText(block["name"]) ?? "a tool";

@@ -8,9 +8,14 @@ import { keepsRegistry, readRegistry } from "./registry.ts";
 import { takeRow } from "./take.ts";
 
 const rows: RowFormat<Notes> = {
-  version: 4,
+  version: 5,
   begin: ({ id, isSubagent }) => ({
-    facts: { ...noFacts(id), isSubagent, rootId: isSubagent ? null : id },
+    facts: {
+      ...noFacts(id),
+      isSubagent,
+      rootId: isSubagent ? null : id,
+      internal: isSubagent && OWN_HELPER.test(id),
+    },
     notes: { own: noNotes(), inline: {}, inlineId: null },
   }),
   take: takeRow,
@@ -19,6 +24,9 @@ const rows: RowFormat<Notes> = {
   },
   beside: takeBeside,
 };
+
+/** Forks of a session that Claude Code itself makes, to compact it or to suggest a prompt; nobody waits for them. */
+const OWN_HELPER = /^a(?:compact|prompt_suggestion)-/u;
 
 /** Claude Code's transcripts, with the sub-agents it started. */
 export const claudeCode: HistoryReader = {

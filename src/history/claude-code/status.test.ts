@@ -6,6 +6,16 @@ import { afterEach, beforeEach, describe, it } from "node:test";
 import { discoverAll, readAll } from "../reader.spec.ts";
 import { claudeCode } from "./index.ts";
 import {
+  S,
+  A,
+  B,
+  C,
+  MAIN,
+  at,
+  main,
+  child,
+  sidecar,
+  launched,
   agent,
   ALIVE,
   DEAD,
@@ -17,33 +27,14 @@ import {
   Transcript,
 } from "./transcript.spec.ts";
 
-const S = "11111111-1111-4111-8111-111111111111";
-const A = "a0000000000000001";
-const B = "a0000000000000002";
-const C = "a0000000000000003";
-
 let root: string;
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), "kinfold-claude-"));
 });
 afterEach(() => rm(root, { recursive: true, force: true }));
 
-const main = (): Transcript => new Transcript(S).user("Do X");
-const child = (agentId: string, prompt = "Look at Y"): Transcript =>
-  new Transcript(S, { agentId, from: 2 }).user(prompt);
-const sidecar = (toolUseId: string, fields = {}) => ({
-  agentType: "Explore",
-  description: "looks",
-  toolUseId,
-  ...fields,
-});
-const at = (agentId: string, ending = "jsonl"): string => `-w-app/${S}/subagents/agent-${agentId}.${ending}`;
-const MAIN = `-w-app/${S}.jsonl`;
 const done = (agentId: string) => ({
   toolUseResult: { status: "completed", agentId, totalDurationMs: 55, totalTokens: 48 },
-});
-const launched = (agentId: string) => ({
-  toolUseResult: { isAsync: true, status: "async_launched", agentId },
 });
 const only = async (options: Parameters<typeof families>[1] = {}) => {
   const found = (await families(root, options)).get(S);
@@ -80,6 +71,46 @@ describe("the five cases of the source design", () => {
     assert.deepEqual(shapeOf(family), [`1 ${A} t1 failed likely`]);
     assert.match(agent(family, A).status.error ?? "", /permission stream closed/);
     assert.deepEqual(shapeOf(await only({ live: ALIVE })), [`1 ${A} t1 running likely`]);
+  });
+
+  it("a failed call of one whose process is gone says that it was interrupted, not that it failed", async () => {
+    const killed = child(A).answer([{ type: "tool_use", id: "b1", name: "Bash", input: { command: "ls" } }]);
+    killed.result("b1", "Exit code 2: no such file", { isError: true });
+    await lay(root, {
+      [MAIN]: main().spawns({ id: "t1", prompt: "Look at Y" }),
+      [at(A)]: killed,
+      [at(A, "meta.json")]: sidecar("t1"),
+    });
+    assert.deepEqual(shapeOf(await only({ live: DEAD })), [`1 ${A} t1 interrupted certain`]);
+    assert.deepEqual(shapeOf(await only({ live: ALIVE })), [`1 ${A} t1 running likely`]);
+  });
+
+  it("rows of progress in the parent's file show one without a file at work, and name it", async () => {
+    const progress = { type: "agent_progress", agentId: A, prompt: "Look at Y", message: {} };
+    const parent = main()
+      .spawns({ id: "t1", prompt: "Look at Y" })
+      .row("progress", { data: progress, toolUseID: "agent_msg_1", parentToolUseID: "t1" });
+    await lay(root, { [MAIN]: parent });
+    assert.deepEqual(shapeOf(await only({ live: ALIVE })), [`1 ${A} t1 running likely`]);
+    assert.deepEqual(shapeOf(await only({ live: DEAD })), [`1 ${A} t1 interrupted certain`]);
+    await lay(root, { [MAIN]: parent, [at(A)]: child(A).says("Done.") });
+    assert.deepEqual(shapeOf(await only({ live: DEAD })), [`1 ${A} t1 completed likely`]);
+  });
+
+  it("a helper that compacts the session is no sub-agent", async () => {
+    const id = "acompact-0123456789abcdef";
+    await lay(root, { [MAIN]: main().says("Done.").endsTurn(), [at(id)]: child(id).says("<summary>", null) });
+    const facts = await Promise.all(
+      (await discoverAll(claudeCode, root)).map(async (one) => (await readAll(claudeCode, one)).state.facts),
+    );
+    assert.deepEqual(
+      facts.map((each) => [each.id, each.internal]),
+      [
+        [S, false],
+        [id, true],
+      ],
+    );
+    assert.deepEqual(shapeOf(await only({ live: DEAD })), []);
   });
 
   it("running: the file goes on, there is no result yet, and its process lives or it was seen to grow", async () => {
@@ -258,182 +289,6 @@ describe("the end of a sub-agent that does not stand in its file", () => {
   });
 });
 
-describe("background sub-agents", () => {
-  const background = (): Transcript =>
-    main()
-      .spawns({ id: "t1", prompt: "Look at Y", input: { run_in_background: true } })
-      .result("t1", "Async agent launched", launched(A))
-      .says("Launched.");
-  const files = (parent: Transcript, own: Transcript) => ({
-    [MAIN]: parent,
-    [at(A)]: own,
-    [at(A, "meta.json")]: sidecar("t1"),
-  });
-
-  for (const [status, state] of Object.entries({
-    completed: "completed",
-    failed: "failed",
-    killed: "cancelled",
-  })) {
-    it(`told as ${status} it is ${state}, through any of the three carriers`, async () => {
-      const text = notice(A, "t1", status);
-      const carriers: ((parent: Transcript) => Transcript)[] = [
-        (parent) => parent.user(text, { origin: { kind: "task-notification" } }).says("I see."),
-        (parent) => parent.beside(enqueued(parent, text)),
-        (parent) =>
-          parent.row("attachment", { attachment: { type: "queued_command", prompt: text } }).says("I see."),
-      ];
-      for (const carry of carriers) {
-        await lay(
-          root,
-          files(
-            carry(background().endsTurn({ pendingBackgroundAgentCount: 1 })),
-            child(A).says("half", null),
-          ),
-        );
-        assert.deepEqual(shapeOf(await only({ live: { ...ALIVE, doing: "idle" } })), [
-          `1 ${A} t1 ${state} certain`,
-        ]);
-        assert.equal((await only({ live: { ...ALIVE, doing: "idle" } })).judgement?.state, "completed");
-      }
-    });
-  }
-
-  it("a parent whose turn is over is not done while one still runs", async () => {
-    await lay(
-      root,
-      files(background().endsTurn({ pendingBackgroundAgentCount: 1 }), child(A).says("half", null)),
-    );
-    const family = await only({ live: { ...ALIVE, doing: "idle" } });
-    assert.equal(family.judgement?.state, "running");
-    assert.match(family.judgement?.reason ?? "", /still runs/);
-    const dead = await only({ live: DEAD });
-    assert.deepEqual([dead.judgement?.state, agent(dead, A).status.state], ["completed", "interrupted"]);
-  });
-
-  it("a prompt that merely mentions a notification is a prompt", async () => {
-    const asked = background()
-      .endsTurn()
-      .user(`What does ${notice(A, "t1", "failed")} mean?`)
-      .says("That it failed.");
-    await lay(root, files(asked, child(A).says("Fine")));
-    assert.deepEqual(shapeOf(await only({ live: DEAD })), [`1 ${A} t1 completed likely`]);
-  });
-
-  it("of repeated notifications the last counts", async () => {
-    const parent = background().endsTurn();
-    parent
-      .beside(enqueued(parent, notice(A, "t1", "failed")))
-      .beside(enqueued(parent, notice(A, "t1", "completed")));
-    await lay(root, files(parent, child(A).says("Fine")));
-    assert.deepEqual(shapeOf(await only()), [`1 ${A} t1 completed certain`]);
-  });
-
-  it("one that was prompted again is open again: older evidence is about its earlier work", async () => {
-    const parent = background().endsTurn();
-    parent.beside(enqueued(parent, notice(A, "t1", "completed")));
-    const resumed = child(A).says("Fine");
-    for (let seconds = 0; seconds < 60; seconds += 1) resumed.time();
-    resumed.user("And now Z").answer([{ type: "tool_use", id: "b1", name: "Bash", input: {} }]);
-    await lay(root, files(parent, resumed));
-    assert.deepEqual(shapeOf(await only({ live: ALIVE })), [`1 ${A} t1 running likely`]);
-    assert.deepEqual(shapeOf(await only({ live: DEAD })), [`1 ${A} t1 interrupted certain`]);
-  });
-
-  it("an answer cut off in the middle is running or interrupted, and completed once that is told", async () => {
-    await lay(root, files(background(), child(A).says("half", null)));
-    assert.deepEqual(shapeOf(await only({ live: ALIVE })), [`1 ${A} t1 running likely`]);
-    assert.deepEqual(shapeOf(await only({ live: DEAD })), [`1 ${A} t1 interrupted certain`]);
-    const parent = background();
-    await lay(
-      root,
-      files(parent.beside(enqueued(parent, notice(A, "t1", "completed"))), child(A).says("half", null)),
-    );
-    assert.deepEqual(shapeOf(await only({ live: DEAD })), [`1 ${A} t1 completed certain`]);
-  });
-
-  it("what stopped before the process that lives now began is not its work", async () => {
-    await lay(root, files(background(), child(A).says("half", null)));
-    const later = { ...ALIVE, doing: null, startedAt: Date.UTC(2026, 7, 2) };
-    assert.deepEqual(shapeOf(await only({ live: later })), [`1 ${A} t1 interrupted certain`]);
-  });
-
-  it("one that its own sub-agent's end woke is open again", async () => {
-    const parent = background().endsTurn();
-    parent.beside(enqueued(parent, notice(A, "t1", "completed")));
-    const woken = child(A).says("Waiting");
-    for (let seconds = 0; seconds < 60; seconds += 1) woken.time();
-    woken.user(notice(B, "t2", "completed"), { origin: { kind: "task-notification" } });
-    woken.answer([{ type: "tool_use", id: "b1", name: "Bash", input: {} }]);
-    await lay(root, files(parent, woken));
-    assert.deepEqual(shapeOf(await only({ live: ALIVE })), [`1 ${A} t1 running likely`]);
-  });
-
-  it("an event of one that goes on does not end it, nor does a shell's end", async () => {
-    const element = (id: string, rest: string) =>
-      `<task-notification>\n<task-id>${id}</task-id>\n${rest}\n</task-notification>`;
-    const live = { ...ALIVE, doing: "idle" as const };
-    for (const text of [
-      element(A, "<tool-use-id>t1</tool-use-id>\n<event>half way</event>"),
-      element("bash_1", "<tool-use-id>t9</tool-use-id>\n<status>completed</status>"),
-    ]) {
-      const parent = background().endsTurn({ pendingBackgroundAgentCount: 1 });
-      parent.beside(enqueued(parent, text));
-      await lay(root, files(parent, child(A).says("half", null)));
-      assert.deepEqual(shapeOf(await only({ live })), [`1 ${A} t1 running likely`]);
-      const family = await only({ live });
-      assert.equal(family.judgement?.state, "running");
-      const [session] = await Promise.all(
-        (await discoverAll(claudeCode, root))
-          .filter(({ id }) => id === S)
-          .map((one) => readAll(claudeCode, one)),
-      );
-      assert.equal(session?.state.facts.backgroundCount, 1, "what the agent counts is still there");
-    }
-  });
-
-  it("what it answered may quote a notification, also where only the queue has it", async () => {
-    for (const quoted of [
-      "the text </task-notification> stands there",
-      "the text <task-notification>x</task-notification> stands there",
-      `the text ${notice(B, "t2", "failed")} stands there`,
-    ]) {
-      const parent = background().endsTurn();
-      const text = notice(A, "t1", "completed").replace("It is done", quoted);
-      await lay(root, files(parent.beside(enqueued(parent, text)), child(A).says("half", null)));
-      assert.deepEqual(shapeOf(await only({ live: DEAD })), [`1 ${A} t1 completed certain`], quoted);
-    }
-    const parent = background().endsTurn();
-    const two = `${notice(A, "t1", "completed")} and ${notice(A, "t1", "failed")}`;
-    await lay(root, files(parent.beside(enqueued(parent, two)), child(A).says("half", null)));
-    assert.deepEqual(
-      shapeOf(await only({ live: DEAD })),
-      [`1 ${A} t1 interrupted certain`],
-      "two of them with words between are a prompt",
-    );
-  });
-
-  it("TaskOutput and TaskStop say how one stands", async () => {
-    const output = {
-      toolUseResult: {
-        retrieval_status: "success",
-        task: { task_id: A, task_type: "local_agent", status: "failed" },
-      },
-    };
-    const stop = { toolUseResult: { message: "Stopped", task_id: A, task_type: "local_agent" } };
-    for (const [fields, state] of [
-      [output, "failed"],
-      [stop, "cancelled"],
-    ] as const) {
-      const parent = background().answer([
-        { type: "tool_use", id: "o1", name: "TaskOutput", input: { task_id: A } },
-      ]);
-      await lay(root, files(parent.result("o1", "…", fields), child(A).says("half", null)));
-      assert.deepEqual(shapeOf(await only()), [`1 ${A} t1 ${state} certain`]);
-    }
-  });
-});
-
 describe("a session itself", () => {
   const judged = async (transcript: Transcript, options: Parameters<typeof families>[1] = { live: DEAD }) => {
     await lay(root, { [MAIN]: transcript });
@@ -508,8 +363,39 @@ describe("a session itself", () => {
   });
 
   it("of a version without a registry is a guess where nothing else tells", async () => {
-    const old = new Transcript(S, { fields: { version: "2.0.14" } }).user("Do X").says("half", null);
+    const old = new Transcript(S, { fields: { version: "2.0.14" } }).user("Do X");
     assert.deepEqual(await judged(old, {}), ["interrupted", "guess"]);
+  });
+
+  it("of a version that writes no stop reason is completed by an answer with text, and certainly so by a Stop hook", async () => {
+    const written = (version: string) => new Transcript(S, { fields: { version } }).user("Do X");
+    const hooks = { subtype: "stop_hook_summary", hookCount: 1, hookInfos: [], preventedContinuation: false };
+    for (const version of ["2.0.14", "2.1.2", "2.1.49"]) {
+      assert.deepEqual(await judged(written(version).says("Done.", null)), ["completed", "likely"], version);
+      const hooked = written(version).says("Done.", null).row("system", hooks);
+      assert.deepEqual(await judged(hooked), ["completed", "certain"], version);
+      const busy = { live: { ...ALIVE, doing: null } };
+      assert.deepEqual(await judged(written(version).says("Half.", null), busy), ["running", "likely"]);
+    }
+    const open = written("2.1.2").answer(
+      [
+        { type: "text", text: "I look." },
+        { type: "tool_use", id: "b1", name: "Bash", input: {} },
+      ],
+      null,
+    );
+    assert.deepEqual(await judged(open), ["interrupted", "certain"], "an open call");
+    const thinking = written("2.1.2").answer([{ type: "thinking", thinking: "Hm" }], null);
+    assert.deepEqual(await judged(thinking), ["interrupted", "certain"], "no text");
+    for (const version of ["2.1.50", "2.2.0", "3.0.1"]) {
+      assert.deepEqual(
+        await judged(written(version).says("Half", null)),
+        ["interrupted", "certain"],
+        version,
+      );
+      const hooked = written(version).says("Done.", null).row("system", hooks);
+      assert.deepEqual(await judged(hooked), ["completed", "certain"], version);
+    }
   });
 
   it("is not reopened by a command that needs no answer, nor by being opened again", async () => {

@@ -2,9 +2,18 @@ import { noFacts } from "../facts.ts";
 import type { JsonObject, Row } from "../json-lines.ts";
 import { oneLine, promptKey, timeOf } from "../text.ts";
 import { asCount, asList, asNumber, asObject, asText } from "../value.ts";
-import { called, movedOn, notified, returned } from "./calls.ts";
-import { answered, asBefore, interrupted, prompted, resulted, turnEnded } from "./ending.ts";
-import { addEntry, callEntry, commandOf, noticed, resultEntry, said, type TakenRow } from "./entries.ts";
+import { called, movedOn, progressed, returned } from "./calls.ts";
+import { answered, asBefore, interrupted, prompted, resulted, stopHooksRan, turnEnded } from "./ending.ts";
+import {
+  addEntry,
+  asker,
+  callEntry,
+  commandOf,
+  noticed,
+  resultEntry,
+  said,
+  type TakenRow,
+} from "./entries.ts";
 import {
   type ClaudeFold,
   inlineKey,
@@ -14,8 +23,8 @@ import {
   pushBounded,
   type Step,
 } from "./notes.ts";
+import { takeAttachment, takeNotice, takeQueued } from "./notice-rows.ts";
 import { addStep, addTurn, rewindBy } from "./rewind.ts";
-import { readTaskNotice } from "./task-notice.ts";
 import { commandText, INTERRUPTS, outputText, readUserRow, textOf, type UserRow } from "./user-row.ts";
 
 /** Takes one row of a transcript into what is known of its session. */
@@ -47,6 +56,7 @@ const GRAPH = new Map<string, (fold: ClaudeFold, taken: TakenRow) => Kind>(
     assistant: takeAnswer,
     system: takeSystem,
     attachment: takeAttachment,
+    progress: takeProgress,
   }),
 );
 
@@ -159,11 +169,6 @@ function takeUser(fold: ClaudeFold, taken: TakenRow): Kind {
   }
 }
 
-/** A sub-agent is asked by the session that started it. */
-function asker(line: Line): "person" | "session" {
-  return line.facts.isSubagent ? "session" : "person";
-}
-
 function takePrompt(fold: ClaudeFold, taken: TakenRow, text: string): void {
   const { line, at, row } = taken;
   const { facts } = line;
@@ -203,27 +208,6 @@ function takeResults(fold: ClaudeFold, taken: TakenRow, user: UserRow): void {
   if (text !== "") addEntry(fold, taken, noticed(text));
   if (isInterrupted) interrupted(line, at);
   else resulted(line, { error, at });
-}
-
-function takeNotice(fold: ClaudeFold, taken: TakenRow, { text, isNoticeCarrier }: UserRow): void {
-  const { line, at } = taken;
-  const notice = readTaskNotice(text, isNoticeCarrier);
-  const isNew = notice === null || notified(line, notice, at);
-  if (isNew) addNotice(fold, taken, { text, ref: notice?.ref });
-  // It is woken by it: what was told of it before is about an earlier stretch of work.
-  line.facts.promptedAt = at ?? line.facts.promptedAt;
-  line.facts.messageCount += 1;
-  movedOn(line);
-  prompted(line, at);
-}
-
-function addNotice(
-  fold: ClaudeFold,
-  taken: TakenRow,
-  { text, ref }: { text: string; ref?: string | undefined },
-): void {
-  const entry = { author: "session", kind: "callback", body: { text } } as const;
-  addEntry(fold, taken, ref === undefined ? entry : { ...entry, ref });
 }
 
 function takeAnswer(fold: ClaudeFold, taken: TakenRow): Kind {
@@ -338,7 +322,7 @@ function takeSystem(fold: ClaudeFold, taken: TakenRow): Kind {
         asCount(row.value["pendingBackgroundAgentCount"]) + asCount(row.value["pendingWorkflowCount"]);
       return "other";
     case "stop_hook_summary":
-      if (line.facts.ending.kind === "ended") turnEnded(line, "stop_hook_summary", at);
+      stopHooksRan(line, at);
       return "other";
     case "api_error": {
       const error = asObject(row.value["error"]);
@@ -366,30 +350,13 @@ function takeLocalCommand(fold: ClaudeFold, taken: TakenRow, text: string): void
   asBefore(taken.line);
 }
 
-/** Only what was typed, or told, while the agent was at work. */
-function takeAttachment(fold: ClaudeFold, taken: TakenRow): Kind {
-  const attachment = asObject(taken.row.value["attachment"]);
-  if (attachment?.["type"] !== "queued_command") return "other";
-  const text = textOf(attachment["prompt"]);
-  const origin =
-    asText(asObject(attachment["origin"])?.["kind"]) ?? asText(asObject(taken.row.value["origin"])?.["kind"]);
-  const isCarrier = origin === "task-notification" || attachment["commandMode"] === "task-notification";
-  const notice = readTaskNotice(text, isCarrier);
-  if (notice === null) {
-    if (text.trim() !== "") addEntry(fold, taken, said(asker(taken.line), text));
-  } else if (notified(taken.line, notice, taken.at)) addNotice(fold, taken, { text, ref: notice.ref });
+/** Older versions write what a sub-agent does into the file of the session that waits for it. */
+function takeProgress(_fold: ClaudeFold, { row, line, at }: TakenRow): Kind {
+  const data = asObject(row.value["data"]);
+  if (data?.["type"] !== "agent_progress") return "other";
+  const callId = asText(row.value["parentToolUseID"]) ?? asText(row.value["toolUseID"]);
+  progressed(line, { callId, agentId: asText(data["agentId"]), at });
   return "other";
-}
-
-/** Sometimes the only place where the end of a sub-agent stands. */
-function takeQueued(fold: ClaudeFold, row: Row): void {
-  if (row.value["operation"] !== "enqueue") return;
-  const text = asText(row.value["content"]);
-  const notice = text === null ? null : readTaskNotice(text, false);
-  if (text === null || notice === null) return;
-  const line: Line = { inlineId: null, facts: fold.facts, notes: fold.notes.own };
-  const taken: TakenRow = { row, line, at: timeOf(row.value["timestamp"]), count: 0 };
-  if (notified(line, notice, taken.at)) addNotice(fold, taken, { text, ref: notice.ref });
 }
 
 function short(value: unknown): string | null {

@@ -13,49 +13,82 @@ export interface TaskNotice {
 }
 
 /**
- * Reads a notice. A text counts as one when it is nothing else from its first to its last character: a
- * prompt that merely mentions the element is a prompt, but what a sub-agent answered may quote it. `isCarrier` is for rows whose own fields say that
- * they carry a notice; of those the beginning is enough.
+ * Reads the notices of a row. `isCarrier` is for rows that are known to carry them: there the beginning is
+ * enough, and the program's own words may follow. Any other text counts only when it is nothing but notices:
+ * a prompt that mentions the element is a prompt, while a sub-agent's answer inside a notice may quote it.
  */
-export function readTaskNotice(text: string, isCarrier: boolean): TaskNotice | null {
+export function readTaskNotices(text: string, isCarrier: boolean): TaskNotice[] {
+  const { elements, isWhole } = elementsOf(text.trim());
+  if (elements.length === 0) {
+    const cut = isCarrier ? noticeOf(text.trim()) : null;
+    return cut === null ? [] : [cut];
+  }
+  if (!isWhole && !isCarrier) return [];
+  return elements.map(noticeOf).filter((notice) => notice !== null);
+}
+
+/** Whether a text begins with a whole notice. */
+export function beginsWithNotice(text: string): boolean {
   const whole = text.trim();
-  if (!whole.startsWith(START)) return null;
-  if (!isCarrier && !isOneElement(whole)) return null;
-  const taskId = field(whole, "task-id");
+  return whole.startsWith(START) && endOfElement(whole) !== null;
+}
+
+function noticeOf(element: string): TaskNotice | null {
+  if (!element.startsWith(START)) return null;
+  const taskId = field(element, "task-id");
   if (taskId === null) return null;
-  const status = field(whole, "status");
-  // One that was cut short told how the task ended, in what is missing.
-  const isEvent = status === null && whole.endsWith(END);
+  const status = field(element, "status");
+  // An element that was cut short said in its missing part how the task ended.
+  const isEvent = status === null && element.endsWith(END);
   const state = isEvent ? null : (STATES.get(status ?? "") ?? "unknown");
   return {
     taskId,
-    callId: field(whole, "tool-use-id"),
+    callId: field(element, "tool-use-id"),
     state,
-    error: state === "failed" ? (field(whole, "result") ?? field(whole, "summary")) : null,
-    ref: `notice:${promptKey(whole)}`,
+    error: state === "failed" ? (field(element, "result") ?? field(element, "summary")) : null,
+    ref: `notice:${promptKey(element)}`,
   };
 }
 
 const START = "<task-notification>";
 const END = "</task-notification>";
+/** More than one row ever carries; a hostile file must not fill the memory. */
+const ELEMENTS_MAX = 100;
+/** What versions of early 2026 wrote after an element. */
+const OWN_TAIL =
+  /^(?:Read the output file to retrieve the (?:result|output)|Full transcript available at):[^\n]*\s*/u;
 
-/** The element that begins at the start ends at the end. Inside its result others may begin and end. */
-function isOneElement(text: string): boolean {
-  if (!text.endsWith(END)) return false;
-  const last = text.length - END.length;
-  const resultFrom = text.indexOf("<result>");
-  const resultTo = resultFrom < 0 ? -1 : text.indexOf("</result>", resultFrom);
-  let depth = 0;
-  for (const { 0: tag, index } of text.matchAll(/<\/?task-notification>/gu)) {
-    if (index === last) break;
-    depth += tag === START ? 1 : -1;
-    if (depth > 0) continue;
-    const isEnded = resultTo >= 0 && resultTo + "</result>".length <= index;
-    const isInResult = resultFrom >= 0 && resultFrom < index && !isEnded;
-    if (!isInResult) return false;
-    depth = 1;
+/** The elements at the beginning of a text, and whether there is nothing else in it. */
+function elementsOf(whole: string): { elements: string[]; isWhole: boolean } {
+  const elements: string[] = [];
+  let rest = whole;
+  while (rest.startsWith(START) && elements.length < ELEMENTS_MAX) {
+    const end = endOfElement(rest);
+    if (end === null) break;
+    elements.push(rest.slice(0, end));
+    rest = rest.slice(end).trimStart().replace(OWN_TAIL, "");
   }
-  return true;
+  return { elements, isWhole: rest === "" };
+}
+
+/** Where the element ends that a text begins with. Inside its result others may begin and end. */
+function endOfElement(text: string): number | null {
+  let depth = 0;
+  let result: "before" | "inside" | "after" = "before";
+  for (const { 0: tag, index } of text.matchAll(/<\/?(?:task-notification|result)>/gu)) {
+    if (tag === "<result>") {
+      if (result === "before") result = "inside";
+    } else if (tag === "</result>") {
+      if (result === "inside") result = "after";
+    } else if (tag === START) depth += 1;
+    else {
+      depth -= 1;
+      if (depth > 0) continue;
+      if (result !== "inside") return index + END.length;
+      depth = 1;
+    }
+  }
+  return text.endsWith(END) ? text.length : null;
 }
 
 const STATES: ReadonlyMap<string, HistoryState> = new Map([

@@ -129,6 +129,27 @@ export class Transcript {
   }
 }
 
+/** A session, its sub-agents, and where their files lie. */
+export const S = "11111111-1111-4111-8111-111111111111";
+export const A = "a0000000000000001";
+export const B = "a0000000000000002";
+export const C = "a0000000000000003";
+export const MAIN = `-w-app/${S}.jsonl`;
+export const at = (agentId: string, ending = "jsonl"): string =>
+  `-w-app/${S}/subagents/agent-${agentId}.${ending}`;
+export const main = (): Transcript => new Transcript(S).user("Do X");
+export const child = (agentId: string, prompt = "Look at Y"): Transcript =>
+  new Transcript(S, { agentId, from: 2 }).user(prompt);
+export const sidecar = (toolUseId: string, fields = {}): Fields => ({
+  agentType: "Explore",
+  description: "looks",
+  toolUseId,
+  ...fields,
+});
+export const launched = (agentId: string): Fields => ({
+  toolUseResult: { isAsync: true, status: "async_launched", agentId },
+});
+
 export function notice(taskId: string, callId: string, status: string): string {
   return `<task-notification>\n<task-id>${taskId}</task-id>\n<tool-use-id>${callId}</tool-use-id>\n<status>${status}</status>\n<summary>Agent "x" ${status}</summary>\n<result>It is done</result>\n</task-notification>`;
 }

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../json-lines.ts";
 import { asList, asObject, asText } from "../value.ts";
+import { beginsWithNotice } from "./task-notice.ts";
 
 /** What a row of type `user` really is. Only a `prompt` was asked by someone. */
 export type UserKind =
@@ -17,7 +18,7 @@ export interface UserRow {
   /** All its text, without the results of tools. */
   readonly text: string;
   readonly results: readonly JsonObject[];
-  /** Whether its own fields say that it carries a notice. */
+  /** Whether its fields say that it carries a notice, or it begins with one and has no such fields. */
   readonly isNoticeCarrier: boolean;
 }
 
@@ -33,7 +34,9 @@ export function readUserRow(value: JsonObject): UserRow {
       ? content
       : textOfBlocks(blocks.filter((block) => block?.["type"] !== "tool_result"));
   const origin = asText(asObject(value["origin"])?.["kind"]);
-  const row = { text, results, isNoticeCarrier: origin === "task-notification" };
+  // Versions that write no origin add words of their own after the notice.
+  const isNotice = origin === null && value["isMeta"] !== true && beginsWithNotice(text);
+  const row = { text, results, isNoticeCarrier: isNotice || origin === "task-notification" };
   return { ...row, kind: kindOf(value, row, origin) };
 }
 
@@ -52,7 +55,6 @@ function kindOf(value: JsonObject, row: Omit<UserRow, "kind">, origin: string | 
     return WHOLE_COMMAND.test(text) ? "command" : WHOLE_OUTPUT.test(text) ? "output" : "prompt";
   if (value["isCompactSummary"] === true) return "summary";
   if (value["isMeta"] === true) return "injected";
-  if (text.startsWith("<task-notification>") && text.endsWith("</task-notification>")) return "notice";
   if (/^<(command-(name|message)|bash-input)>/u.test(text)) return "command";
   if (/^<(local-command-std(out|err)|bash-std(out|err))>/u.test(text)) return "output";
   return "prompt";
