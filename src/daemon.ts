@@ -210,6 +210,8 @@ async function personToken(paths: Paths, store: Store): Promise<string> {
       createdAt: Date.now(),
       can: null,
       scope: null,
+      ceiling: null,
+      roots: null,
       expiresAt: null,
       revokedAt: null,
     });

@@ -61,7 +61,7 @@ async function openStream(
 }
 
 async function makeKey(client: Client, can: TokenRight[], scope: string | null = null) {
-  return client.createToken({ name: "ci", can, scope });
+  return client.createToken({ name: "ci", can, scope, ceiling: "full", roots: ["/"] });
 }
 
 describe("tokens, at the door", { concurrency: 2 }, () => {

@@ -308,7 +308,8 @@ describe("triggers", { concurrency: 3 }, () => {
       const key = async (can: ("fire" | "read")[], scope: string) =>
         connect({
           url: home.url,
-          token: (await client.createToken({ name: `ci-${can[0]}-${scope}`, can, scope })).secret,
+          token: (await client.createToken({ name: `ci-${can[0]}-${scope}`, can, scope, roots: ["/"] }))
+            .secret,
         });
       const fired = { id: session.id, type: "ci.failed", payload: { run: 7 } };
       const firing = await key(["fire"], "default");

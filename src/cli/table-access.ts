@@ -55,6 +55,11 @@ export const ACCESS: readonly CommandRow[] = [
     options: [
       { flags: "--can <rights>", summary: "read, spawn, answer, fire, cancel; with commas (default: read)" },
       { flags: "--scope <scope>", summary: "only sessions of this scope (default: all)" },
+      { flags: "--ceiling <mode>", summary: "the most its sessions may be allowed (default: workspace)" },
+      {
+        flags: "--root <folders>",
+        summary: "folders its sessions may work in, with commas; / is any (default with spawn: this one)",
+      },
       { flags: "--expires <time>", summary: "after this time: 12h, 30d (default: never)", kind: "duration" },
     ],
     examples: [

@@ -1,6 +1,7 @@
 import { constants } from "node:fs";
 import { lstat, open, opendir, realpath } from "node:fs/promises";
-import { join, sep } from "node:path";
+import { join } from "node:path";
+import { isInside } from "../system/folder.ts";
 
 /** Anyone who can write into a project decides what these files are, so each read has a limit. */
 export const PROJECT_FILE_BYTES_MAX = 64 * 1024;
@@ -31,7 +32,7 @@ export async function readProjectFile(project: string, path: string): Promise<Pr
   try {
     const stat = await handle.stat();
     if (!stat.isFile()) return refused("is not a plain file");
-    if (!(await isInside(project, file, stat))) return refused("lies outside the project");
+    if (!(await liesIn(project, file, stat))) return refused("lies outside the project");
     if (stat.size > PROJECT_FILE_BYTES_MAX) return tooLarge;
     const room = Buffer.alloc(PROJECT_FILE_BYTES_MAX + 1);
     const read = await fill(handle, room);
@@ -49,7 +50,7 @@ export async function listProjectFiles(project: string, folder: string, ending: 
   const path = join(project, folder);
   try {
     const stat = await lstat(path);
-    if (!stat.isDirectory() || !(await isInside(project, path, stat))) return [];
+    if (!stat.isDirectory() || !(await liesIn(project, path, stat))) return [];
     const names: string[] = [];
     let entries = 0;
     for await (const { name } of await opendir(path)) {
@@ -66,13 +67,9 @@ export async function listProjectFiles(project: string, folder: string, ending: 
 }
 
 /** Whether what was opened is what lies at this path now, and that path leads nowhere out of the project. */
-async function isInside(
-  project: string,
-  path: string,
-  opened: { dev: number; ino: number },
-): Promise<boolean> {
+async function liesIn(project: string, path: string, opened: { dev: number; ino: number }): Promise<boolean> {
   const [top, real] = await Promise.all([realpath(project), realpath(path)]);
-  if (!real.startsWith(top.endsWith(sep) ? top : top + sep)) return false;
+  if (real === top || !isInside(real, top)) return false;
   const now = await lstat(real);
   return now.dev === opened.dev && now.ino === opened.ino;
 }

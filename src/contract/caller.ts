@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { Id } from "./id.ts";
+import { Permission } from "./session.ts";
 import { TokenRight } from "./token.ts";
 
 /** Who asks. A session's token carries its fence: a zombie is refused. */
@@ -12,6 +13,8 @@ export const Caller = z.discriminatedUnion("kind", [
     name: z.string(),
     can: z.array(TokenRight),
     scope: z.string().nullable(),
+    ceiling: Permission,
+    roots: z.array(z.string()).nullable(),
   }),
 ]);
 export type Caller = z.infer<typeof Caller>;

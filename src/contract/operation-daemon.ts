@@ -2,6 +2,7 @@ import { z } from "zod";
 import { Agent } from "./agent.ts";
 import type { OperationSpec } from "./operation-spec.ts";
 import { Models } from "./profile.ts";
+import { Permission } from "./session.ts";
 import { Token, TokenRight } from "./token.ts";
 
 export const Health = z.object({
@@ -62,6 +63,16 @@ export const DAEMON = {
       name: z.string().trim().min(1).max(60),
       can: z.array(TokenRight).min(1).default(["read"]),
       scope: z.string().min(1).max(60).nullable().default(null),
+      ceiling: Permission.default("workspace").describe(
+        "the most that a session it starts or writes to may be allowed",
+      ),
+      roots: z
+        .array(z.string().min(1).max(4096))
+        .min(1)
+        .max(20)
+        .nullable()
+        .default(null)
+        .describe("folders of those sessions, absolute; needed with spawn"),
       expiresInMs: z.number().int().min(1_000).nullable().default(null),
     }),
     output: z.object({ token: Token, secret: z.string() }),

@@ -82,6 +82,10 @@ export const Effective = z.object({
     .object({ dev: z.number(), ino: z.number() })
     .optional()
     .describe("which folder `cwd` was; a process is started in no other"),
+  roots: z
+    .array(z.string())
+    .optional()
+    .describe("folders that it and those below it may work in, where an API key or its parent has a limit"),
   workspace: z.enum(["shared", "clone"]),
   inherit: z.enum(["none", "brief", "tail", "fork"]),
 });

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { Permission } from "./session.ts";
 
 export const TokenRight = z.enum(["read", "spawn", "answer", "fire", "cancel"]);
 export type TokenRight = z.infer<typeof TokenRight>;
@@ -9,6 +10,8 @@ export const Token = z.object({
   name: z.string(),
   can: z.array(TokenRight),
   scope: z.string().nullable(),
+  ceiling: Permission.describe("the most that a session it starts or writes to may be allowed"),
+  roots: z.array(z.string()).nullable().describe("folders of those sessions; null is any"),
   createdAt: z.number(),
   expiresAt: z.number().nullable(),
   revokedAt: z.number().nullable(),

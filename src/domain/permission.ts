@@ -7,6 +7,21 @@ export function isLooser(mode: Permission, than: Permission): boolean {
   return STRICT_TO_LOOSE.indexOf(mode) > STRICT_TO_LOOSE.indexOf(than);
 }
 
+/** The most a session may be allowed, and whose word that is. */
+export interface Ceiling {
+  readonly mode: Permission;
+  /** As it stands in a refusal: "your own", "the API key's". */
+  readonly whose: string;
+}
+
+/** The strictest of these, and of two equal ones the first; null where there is none. */
+export function strictest(ceilings: readonly Ceiling[]): Ceiling | null {
+  return ceilings.reduce<Ceiling | null>(
+    (least, each) => (least === null || isLooser(least.mode, each.mode) ? each : least),
+    null,
+  );
+}
+
 export function atMost(mode: Permission): Permission[] {
   return STRICT_TO_LOOSE.slice(0, STRICT_TO_LOOSE.indexOf(mode) + 1);
 }

@@ -98,6 +98,8 @@ export async function newHold(deps: EngineDeps, tx: Tx, session: SessionRecord):
     createdAt: now,
     can: null,
     scope: null,
+    ceiling: null,
+    roots: null,
     expiresAt: null,
     revokedAt: null,
   });

@@ -7,12 +7,12 @@ import type { EngineDeps } from "./deps.ts";
  * whoever may write beside it could have put a link in its place since: every process start asks again.
  */
 export function folderRefusal(deps: EngineDeps, { cwd, parentId, effective }: SessionRecord): string | null {
-  const problem = folderChange(cwd, {
-    roots: deps.config.roots,
-    closed: deps.privateFolders,
-    // A person names a path and may put a new clone there; a child was given this one folder.
-    identity: parentId === null ? null : (effective.folder ?? null),
-  });
+  // A person names a path and may put a new clone there; a child was given this one folder.
+  const identity = parentId === null ? null : (effective.folder ?? null);
+  const closed = deps.privateFolders;
+  const problem =
+    folderChange(cwd, { roots: deps.config.roots, closed, identity }) ??
+    folderChange(cwd, { roots: effective.roots ?? [], closed, identity });
   return problem === null
     ? null
     : `${problem}; nothing was started there. Spawn a new session where the work is`;

@@ -82,6 +82,8 @@ test("queued messages are void, open questions withdrawn, and tokens dead", asyn
       createdAt: 1,
       can: null,
       scope: null,
+      ceiling: null,
+      roots: null,
       expiresAt: null,
       revokedAt: null,
     });

@@ -24,7 +24,7 @@ export async function attach(
   _caller: Caller,
   input: InputOf<"attach">,
 ): Promise<AttachOutput> {
-  const cwd = await decideFolder(deps, input.cwd, null);
+  const cwd = await decideFolder(deps, input.cwd, { parent: null, key: null });
   const id = newId();
   const now = deps.now();
   const token = newSecret("kfs");
@@ -65,6 +65,8 @@ export async function attach(
       name: row.shortId,
       can: null,
       scope: null,
+      ceiling: null,
+      roots: null,
       createdAt: now,
       expiresAt: null,
       revokedAt: null,

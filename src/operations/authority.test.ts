@@ -269,7 +269,7 @@ describe("an API key, over random trees", () => {
     await fc.assert(
       fc.asyncProperty(someTrees, someKey, async (plan, key) => {
         const nodes = await plant(world, plan);
-        const { secret } = await world.ask("createToken", PERSON, { name: "ci", ...key });
+        const { secret } = await world.ask("createToken", PERSON, { name: "ci", roots: ["/"], ...key });
         const caller = (await world.gate.identify(secret))!;
         for (const to of nodes.filter((each) => !each.isEnded)) {
           const isInScope = key.scope === null || key.scope === to.scope;
@@ -311,7 +311,12 @@ describe("an API key, over random trees", () => {
 
   it("starts roots in its own scope only", async () => {
     for (const scope of SCOPES) {
-      const { secret } = await world.ask("createToken", PERSON, { name: "ci", can: ["spawn"], scope });
+      const { secret } = await world.ask("createToken", PERSON, {
+        name: "ci",
+        can: ["spawn"],
+        scope,
+        roots: ["/"],
+      });
       const caller = (await world.gate.identify(secret))!;
       const start = { prompt: "x", cwd: world.folder };
       const { session } = await world.ask("create", caller, start);
@@ -335,7 +340,7 @@ describe("an API key, over random trees", () => {
         fate: "lives",
       },
     ]);
-    const { secret } = await world.ask("createToken", PERSON, { name: "ci", can: [...RIGHTS] });
+    const { secret } = await world.ask("createToken", PERSON, { name: "ci", can: [...RIGHTS], roots: ["/"] });
     const caller = (await world.gate.identify(secret))!;
     const own = [
       "attach",
@@ -393,7 +398,7 @@ describe("the feed", () => {
     ]);
     const key = async (can: TokenRight[]) =>
       (await world.gate.identify(
-        (await world.ask("createToken", PERSON, { name: "k", can, scope: "team" })).secret,
+        (await world.ask("createToken", PERSON, { name: "k", can, scope: "team", roots: ["/"] })).secret,
       ))!;
     for (const caller of [mine!.caller, await key(["read"])]) {
       const end = new AbortController();

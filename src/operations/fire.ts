@@ -7,6 +7,7 @@ import { tellOf } from "../kernel/trigger.ts";
 import type { SessionRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 import { refuseImported } from "./history.ts";
+import { requireKeyReach } from "./key-reach.ts";
 import { refuseReopening } from "./places.ts";
 import { delivered } from "./prompt.ts";
 import { callerSession, describe, isBelow, refuseGone, resolve } from "./resolve.ts";
@@ -20,6 +21,7 @@ export async function fire(deps: OperationDeps, caller: Caller, input: InputOf<"
   refusePayload(input);
   const self = await callerSession(deps.store.read, caller);
   const target = await targetOf(deps, caller, self, input.id);
+  requireKeyReach(caller, target);
   refuseImported(target);
   await requireReach(deps, self, target, input.type);
   const owner = keyOwner(caller);

@@ -31,7 +31,8 @@ async function identify(deps: OperationDeps, token: string): Promise<Caller | nu
   const id = row.hash.slice(0, 16);
   if (row.kind === "person") return { kind: "person", id, name: row.name };
   if (row.kind === "outside") {
-    return { kind: "outside", id, name: row.name, can: row.can ?? [], scope: row.scope };
+    const { name, can, scope, ceiling, roots } = row;
+    return { kind: "outside", id, name, can: can ?? [], scope, ceiling: ceiling ?? "read-only", roots };
   }
   if (row.sessionId === null || row.rootId === null || row.fence === null) return null;
   if (!(await isHeld(deps, row.sessionId, row.fence))) return null;

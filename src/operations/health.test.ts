@@ -17,6 +17,8 @@ test("a caller limited to one scope is told the counts and the usage of that sco
       name: "key",
       can: ["read"],
       scope,
+      ceiling: "read-only",
+      roots: null,
     });
     assert.equal(await sessions(PERSON), 3);
     assert.equal(await sessions(key(null)), 3);

@@ -6,6 +6,7 @@ import { hashOf } from "../kernel/id.ts";
 import type { MessageRecord, SessionRecord, TriggerRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 import { refuseImported } from "./history.ts";
+import { requireKeyReach } from "./key-reach.ts";
 import { refuseReopening } from "./places.ts";
 import { describe, refuseGone, requireBelow, resolve } from "./resolve.ts";
 import { keyOwner, refusePrompt, refuseReusedKey } from "./start.ts";
@@ -20,6 +21,7 @@ export async function prompt(
   input: InputOf<"prompt">,
 ): Promise<PromptOutput> {
   const session = await resolve(deps, caller, input.id);
+  requireKeyReach(caller, session);
   refuseImported(session);
   refusePrompt(deps, input.prompt);
   const { message, existing } = await send(deps, caller, session, {
@@ -36,6 +38,7 @@ export async function prompt(
 export async function tell(deps: OperationDeps, caller: Caller, input: InputOf<"tell">): Promise<TellOutput> {
   const session = await resolve(deps, caller, input.id);
   await requireBelow(deps, caller, session);
+  requireKeyReach(caller, session);
   refuseImported(session);
   refusePrompt(deps, input.message);
   const { message, existing } = await send(deps, caller, session, {

@@ -12,6 +12,7 @@ import type { SessionRecord, TriggerRecord, Tx } from "../store/port.ts";
 import { sees } from "../domain/scope.ts";
 import type { OperationDeps } from "./deps.ts";
 import { isRepeated, tooLate } from "./late-answer.ts";
+import { requireKeyReach } from "./key-reach.ts";
 import { refuseReopening } from "./places.ts";
 import { callerSession, describe, isBelow, refuseGone, resolve, visibleTo } from "./resolve.ts";
 
@@ -23,6 +24,7 @@ export async function respond(
 ): Promise<RespondOutput> {
   const trigger = await findTrigger(deps, caller, input.id);
   const asker = await requireAsker(deps, caller, trigger);
+  requireKeyReach(caller, asker);
   const given = {
     action: input.action ?? null,
     response: input.response ?? null,

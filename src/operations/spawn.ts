@@ -12,6 +12,7 @@ import { decideWithin } from "./allowance.ts";
 import type { OperationDeps } from "./deps.ts";
 import { callSeen } from "./inheriting.ts";
 import { refuseImported } from "./history.ts";
+import { keyReach, requireKeyReach } from "./key-reach.ts";
 import type { Call } from "./port.ts";
 import { describe, isBelow, refuseGone, resolve } from "./resolve.ts";
 import { decideStart, keyOwner, newSession, refuseReusedKey, type Start } from "./start.ts";
@@ -31,7 +32,8 @@ export async function spawn(
   const parent = await resolve(deps, caller, input.id);
   await requireSpawner(deps, caller, parent);
   refuseImported(parent);
-  const start = await decideStart(deps, input, parent);
+  requireKeyReach(caller, parent);
+  const start = await decideStart(deps, input, { parent, key: keyReach(caller) });
   deps.reached("spawn.decided");
   const key = input.key ?? (input.name === undefined ? call.callId : null);
   if (start.effective.inherit !== "none") await callSeen(deps, caller, parent, input.prompt);
@@ -48,7 +50,7 @@ export async function create(
   input: InputOf<"create">,
 ): Promise<SpawnOutput> {
   const scope = scopeFor(caller, input.scope);
-  const start = await decideStart(deps, input, null);
+  const start = await decideStart(deps, input, { parent: null, key: keyReach(caller) });
   const owner = keyOwner(caller);
   const found = input.key === undefined ? null : await byKey(deps.store.read, owner, input.key, start);
   if (found !== null) return spawnReply(deps, found, EXISTING);

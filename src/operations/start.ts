@@ -16,7 +16,7 @@ import { meterProblem } from "../domain/budget.ts";
 import { checkTemplate } from "../domain/callback.ts";
 import { excerpt } from "../domain/excerpt.ts";
 import { byNearness } from "../domain/nearness.ts";
-import { atMost, isLooser } from "../domain/permission.ts";
+import { atMost, type Ceiling, isLooser, strictest } from "../domain/permission.ts";
 import { hashOf } from "../kernel/id.ts";
 import { unstarted } from "../kernel/unstarted.ts";
 import type { SessionRecord } from "../store/port.ts";
@@ -24,6 +24,7 @@ import { folderIdentity, folderVerdict, isInside } from "../system/folder.ts";
 import { decideInherit } from "./inheriting.ts";
 import type { OperationDeps } from "./deps.ts";
 import { decideEnforcement, decideTools } from "./holding.ts";
+import { isWithin, type KeyReach } from "./key-reach.ts";
 
 /** What a root and a child are started with, as the contract parsed it. */
 export interface StartInput {
@@ -57,18 +58,21 @@ export interface Start {
   readonly instructions: string | null;
 }
 
+/** Above whom nothing may be decided: the parent, and the API key that asks. */
+export interface Under {
+  readonly parent: SessionRecord | null;
+  readonly key: KeyReach | null;
+}
+
 /** Decides what is applied for what was asked, or refuses with the next step. Touches no state. */
-export async function decideStart(
-  deps: OperationDeps,
-  input: StartInput,
-  parent: SessionRecord | null,
-): Promise<Start> {
+export async function decideStart(deps: OperationDeps, input: StartInput, under: Under): Promise<Start> {
+  const { parent } = under;
   refusePrompt(deps, input.prompt);
   refuseUnavailable(deps, input);
-  const cwd = await decideFolder(deps, input.cwd, parent);
+  const cwd = await decideFolder(deps, input.cwd, under);
   const profile = await findProfile(deps, input.profile ?? "default", cwd);
   const agent = await findAgent(deps, input.agent ?? profile.agent ?? (await agentOf(deps, parent)));
-  const permission = decidePermission(deps, { asked: input.permission, profile, parent, cwd });
+  const permission = decidePermission(deps, { ...under, asked: input.permission, profile, cwd });
   const callback = await decideCallback(deps, { asked: input.callback, profile, parent });
   const sameAgent = parent !== null && parent.agent === agent.name;
   const applied: Effective = {
@@ -82,6 +86,7 @@ export async function decideStart(
     node: deps.config.node,
     cwd,
     folder: folderIdentity(cwd),
+    ...rootsOf(under),
     workspace: "shared",
     inherit: await decideInherit(deps, { asked: input.inherit, profile, parent, agent }),
   };
@@ -259,21 +264,35 @@ function refuseUnknownModel(agent: Agent, model: string | null): void {
 
 function decidePermission(
   deps: OperationDeps,
-  of: { asked: Permission | undefined; profile: Profile; parent: SessionRecord | null; cwd: string },
+  of: Under & { asked: Permission | undefined; profile: Profile; cwd: string },
 ): Permission {
-  const ceiling = ceilingIn(of.cwd, of.parent);
-  const fallback = ceiling ?? deps.config.permission;
+  const ceiling = strictest(ceilingsOf(of));
+  const start = of.parent === null ? deps.config.permission : (ceiling?.mode ?? deps.config.permission);
+  const fallback = ceiling !== null && isLooser(start, ceiling.mode) ? ceiling.mode : start;
   // A profile can only narrow: where it would widen, what held before holds.
   const own = of.profile.permission;
   const narrowed = own !== null && !isLooser(own, fallback) ? own : fallback;
   const mode = of.asked ?? narrowed;
-  const limit = ceiling === undefined ? null : ceiling;
-  if (limit === null || !isLooser(mode, limit)) return mode;
+  if (ceiling === null || !isLooser(mode, ceiling.mode)) return mode;
+  const allowed = atMost(ceiling.mode);
   throw new Refusal(
     "permission_too_wide",
-    `Permission "${mode}" is wider than your own, which is "${limit}"${of.parent?.effective.permission === limit ? "" : ` in ${of.cwd}`}. Allowed: ${atMost(limit).join(", ")}. Leave it out to use your own.`,
-    { asked: mode, allowed: atMost(limit) },
+    `Permission "${mode}" is wider than ${ceiling.whose}. Allowed: ${allowed.join(", ")}. Leave it out to use "${fallback}".`,
+    { asked: mode, allowed },
   );
+}
+
+function ceilingsOf({ parent, key, cwd }: Under & { cwd: string }): Ceiling[] {
+  const own = ceilingIn(cwd, parent);
+  const where = parent === null || parent.effective.permission === own ? "" : ` in ${cwd}`;
+  return [
+    ...(own === undefined ? [] : [{ mode: own, whose: `your own, which is "${own}"${where}` }]),
+    ...(key === null
+      ? []
+      : [
+          { mode: key.ceiling, whose: `the ceiling of the API key "${key.name}", which is "${key.ceiling}"` },
+        ]),
+  ];
 }
 
 /** What a parent may do unasked in its own folder says nothing about another one. */
@@ -302,8 +321,9 @@ function refuseUnmetered(deps: OperationDeps, agent: Agent, effective: Effective
 export async function decideFolder(
   deps: OperationDeps,
   asked: string | undefined,
-  parent: SessionRecord | null,
+  under: Under,
 ): Promise<string> {
+  const { parent } = under;
   const base = parent?.cwd ?? process.cwd();
   const folder = path.resolve(base, asked ?? base);
   const [found, real] = await Promise.all([
@@ -318,7 +338,8 @@ export async function decideFolder(
   }
   const { roots } = deps.config;
   const verdict = folderVerdict(real, { roots, closed: deps.privateFolders });
-  if (verdict === "allowed") return real;
+  const granted = verdict === "allowed" ? outsideOf(real, under) : null;
+  if (verdict === "allowed" && granted === null) return real;
   if (asked === undefined && parent === null && verdict === "closed") {
     throw new Refusal(
       "cwd_not_allowed",
@@ -326,11 +347,30 @@ export async function decideFolder(
       { cwd: real, roots },
     );
   }
-  const allowed = verdict === "closed" ? "any folder but Kinfold's own home" : roots.join(", ");
+  const allowed =
+    granted?.join(", ") ?? (verdict === "closed" ? "any folder but Kinfold's own home" : roots.join(", "));
   throw new Refusal("cwd_not_allowed", `No session may work in ${real}. Allowed: ${allowed}.`, {
     cwd: real,
     roots,
   });
+}
+
+/** The folders of the parent or of the key that this one is outside of; null where it is inside. */
+function outsideOf(real: string, { parent, key }: Under): readonly string[] | null {
+  const lists = [parent?.effective.roots, key?.roots].filter((each) => each != null);
+  return lists.find((each) => !isWithin(real, each)) ?? null;
+}
+
+/** Where its descendants may work: in what both its parent and the key that asks have. */
+function rootsOf({ parent, key }: Under): Pick<Effective, "roots"> {
+  const above = parent?.effective.roots ?? null;
+  const own = key?.roots ?? null;
+  if (above === null && own === null) return {};
+  const both = [
+    ...(above ?? own ?? []).filter((each) => isWithin(each, own)),
+    ...(own ?? []).filter((each) => isWithin(each, above)),
+  ];
+  return { roots: [...new Set(both)] };
 }
 
 async function decideCallback(

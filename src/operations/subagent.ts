@@ -125,7 +125,11 @@ async function beginChain(
   const [first, ...rest] = order.tasks;
   const steps: ChainStep[] = [];
   for (const { task, profile, agent } of rest) {
-    const { effective, instructions } = await decideStart(deps, { prompt: task, profile, agent }, self);
+    const { effective, instructions } = await decideStart(
+      deps,
+      { prompt: task, profile, agent },
+      { parent: self, key: null },
+    );
     steps.push({ task, effective, instructions, tailChars: deps.config.tailChars });
   }
   const { task, profile, agent } = first!;

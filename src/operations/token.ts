@@ -1,3 +1,4 @@
+import path from "node:path";
 import type { Caller, InputOf, OutputOf, Token } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
 import { hashOf, newSecret } from "../kernel/id.ts";
@@ -20,6 +21,8 @@ export async function createToken(
     name: input.name,
     can: input.can,
     scope: input.scope,
+    ceiling: input.ceiling,
+    roots: rootsOf(input),
     createdAt: now,
     expiresAt: input.expiresInMs === null ? null : now + input.expiresInMs,
     revokedAt: null,
@@ -51,9 +54,26 @@ export async function revokeToken(
   return { token: viewToken({ ...row, revokedAt: row.revokedAt ?? now }) };
 }
 
+/** A key that starts sessions says where: the file system's root is a choice to be made by name. */
+function rootsOf({ can, roots }: InputOf<"createToken">): string[] | null {
+  if (roots === null && can.includes("spawn")) {
+    throw new Refusal(
+      "invalid_input",
+      'A key that may spawn needs the folders its sessions may work in, such as roots: ["/srv/project"]; ["/"] is any folder.',
+      { field: "roots" },
+    );
+  }
+  const relative = roots?.find((each) => !path.isAbsolute(each));
+  if (relative === undefined) return roots?.map((each) => path.resolve(each)) ?? null;
+  throw new Refusal("invalid_input", `The folder "${relative}" of the key is not absolute.`, {
+    field: "roots",
+  });
+}
+
 function viewToken(row: TokenRecord): Token {
-  const { name, can, scope, createdAt, expiresAt, revokedAt } = row;
-  return { id: idOf(row), name, can: can ?? [], scope, createdAt, expiresAt, revokedAt };
+  const { name, can, scope, ceiling, roots, createdAt, expiresAt, revokedAt } = row;
+  const reach = { can: can ?? [], scope, ceiling: ceiling ?? "read-only", roots };
+  return { id: idOf(row), name, ...reach, createdAt, expiresAt, revokedAt };
 }
 
 function idOf(row: TokenRecord): string {

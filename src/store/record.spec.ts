@@ -447,6 +447,8 @@ function otherRules(fresh: Fresh): void {
       name: hash,
       createdAt: 1,
       can: null,
+      ceiling: null,
+      roots: null,
       scope: null,
       expiresAt: null,
       revokedAt: null,

@@ -15,6 +15,7 @@ import type {
   MessageStatus,
   Outcome,
   Receipt,
+  Permission,
   TokenRight,
   TriggerStatus,
   TurnKind,
@@ -242,6 +243,9 @@ export interface TokenRecord {
   /** Of an API key: what it may do, and in which scope; null reaches all. */
   can: TokenRight[] | null;
   scope: string | null;
+  /** Of an API key: the most that its sessions may be allowed, and their folders; null is any. */
+  ceiling: Permission | null;
+  roots: string[] | null;
   createdAt: number;
   expiresAt: number | null;
   revokedAt: number | null;

@@ -19,6 +19,7 @@ import type { Store } from "./port.ts";
 import { StoreCorrupt, StoreLocked, StoreTooNew, StoreUnusable } from "./problem.ts";
 import { StoreProcess } from "./process.spec.ts";
 import { aMessage, anEvent, aSession } from "./sample.spec.ts";
+import { migrationsIn } from "./migration.ts";
 import { schemaOf } from "./sqlite/migrate.ts";
 import { openSqlite, type SqliteOptions } from "./sqlite/open.ts";
 
@@ -312,6 +313,26 @@ describe("a backup", () => {
 });
 
 describe("the schema", () => {
+  it("lowers an API key of before keys had a ceiling to workspace, in any folder", async () => {
+    const path = join(folder, "old-keys.db");
+    const db = new DatabaseSync(path);
+    const all = migrationsIn(new URL("./sqlite/migrations/", import.meta.url));
+    const old = all.slice(
+      0,
+      all.findIndex(({ name }) => name.includes("key-ceilings")),
+    );
+    for (const { text } of old) db.exec(text);
+    db.exec(`PRAGMA user_version = ${old.length}`);
+    db.exec(
+      `INSERT INTO tokens (hash, kind, name, can, created_at) VALUES ('k', 'outside', 'ci', '["spawn"]', 1), ('p', 'person', 'you', NULL, 1)`,
+    );
+    db.close();
+    const store = await open({ path });
+    const { ceiling, roots } = (await store.read.tokens.byHash("k"))!;
+    assert.deepEqual({ ceiling, roots }, { ceiling: "workspace", roots: null });
+    assert.equal((await store.read.tokens.byHash("p"))?.ceiling, null);
+  });
+
   it("committed is the one the migrations make", async () => {
     await open();
     const db = new DatabaseSync(database, { readOnly: true });

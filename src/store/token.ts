@@ -12,6 +12,8 @@ export const tokens = table<TokenRecord>("tokens", {
   name: "text",
   can: "json",
   scope: "plain",
+  ceiling: "plain",
+  roots: "json",
   createdAt: "plain",
   expiresAt: "plain",
   revokedAt: "plain",

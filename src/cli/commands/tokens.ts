@@ -1,4 +1,5 @@
-import { type Token, TokenRight } from "../../contract/index.ts";
+import { Permission, type Token, TokenRight } from "../../contract/index.ts";
+import { resolve } from "node:path";
 import type { Call } from "../call.ts";
 import { type Client, openConnection } from "../connection.ts";
 import { Failure } from "../failure.ts";
@@ -17,10 +18,14 @@ export async function run(call: Call): Promise<void> {
 /** Only the secret goes to standard output, so that a script can keep it in a variable. */
 async function create(call: Call, name: string): Promise<void> {
   const can = rightsOf(call.flags.text("can") ?? "read");
+  const ceiling = ceilingOf(call.flags.text("ceiling") ?? "workspace");
+  const named = call.flags.text("root")?.split(",");
+  const given = named ?? (can.includes("spawn") ? [process.cwd()] : null);
+  const roots = given?.map((each) => resolve(each.trim())) ?? null;
   const { client } = await openConnection(call, { start: true });
   const scope = call.flags.text("scope") ?? null;
   const expiresInMs = call.flags.number("expires") ?? null;
-  const made = await client.createToken({ name, can, scope, expiresInMs });
+  const made = await client.createToken({ name, can, scope, ceiling, roots, expiresInMs });
   if (call.io.json) {
     call.io.answer(made);
     return;
@@ -42,7 +47,7 @@ async function list(client: Client, call: Call): Promise<void> {
     return;
   }
   const now = Date.now();
-  const titles = ["NAME", "ID", "MAY", "SCOPE", "MADE", "STATE"];
+  const titles = ["NAME", "ID", "MAY", "SCOPE", "UP TO", "FOLDERS", "MADE", "STATE"];
   const rows = tokens.map((token) => {
     const state = stateOf(token, now);
     const colour = state.isValid ? null : ("soft" as const);
@@ -51,6 +56,8 @@ async function list(client: Client, call: Call): Promise<void> {
       { text: token.id, colour: "soft" as const },
       { text: token.can.join(", "), colour },
       { text: oneLine(token.scope ?? "all"), colour },
+      { text: token.ceiling, colour },
+      { text: foldersOf(token), colour },
       { text: ago(now - token.createdAt), colour: "soft" as const },
       { text: state.words, colour },
     ];
@@ -109,10 +116,23 @@ function rightsOf(text: string): TokenRight[] {
   return [...new Set(words as TokenRight[])];
 }
 
+function ceilingOf(word: string): Permission {
+  const found = Permission.safeParse(word.trim().toLowerCase());
+  if (found.success) return found.data;
+  throw new Failure("refused", `There is no permission "${oneLine(word)}".`, {
+    code: "wrong_use",
+    next: [`Allowed: ${Permission.options.join(", ")}`],
+  });
+}
+
 function reach(token: Token): string {
   const where = token.scope === null ? "in every scope" : `in the scope ${oneLine(token.scope)}`;
   const until = token.expiresAt === null ? "without an end" : `until ${day(token.expiresAt)}`;
-  return `${oneLine(token.name)} may ${token.can.join(", ")} ${where}, ${until}`;
+  return `${oneLine(token.name)} may ${token.can.join(", ")} ${where}, up to "${token.ceiling}" in ${foldersOf(token)}, ${until}`;
+}
+
+function foldersOf({ roots }: Token): string {
+  return roots === null || roots.includes("/") ? "any folder" : roots.map((each) => oneLine(each)).join(", ");
 }
 
 function stateOf(token: Token, now: number): { words: string; isValid: boolean } {

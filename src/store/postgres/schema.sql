@@ -248,6 +248,8 @@ CREATE TABLE tokens (
   revoked_at bigint,
   can text,
   scope text,
+  ceiling text,
+  roots text,
   CONSTRAINT tokens_pkey PRIMARY KEY (hash)
 );
 

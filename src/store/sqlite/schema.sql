@@ -300,7 +300,7 @@ CREATE TABLE tokens (
   created_at INTEGER NOT NULL,
   expires_at INTEGER,
   revoked_at INTEGER
-, can TEXT, scope TEXT) STRICT;
+, can TEXT, scope TEXT, ceiling TEXT, roots TEXT) STRICT;
 
 CREATE INDEX tokens_root ON tokens (root_id) WHERE root_id IS NOT NULL;
 
