@@ -1,5 +1,5 @@
 import type { Worker } from "node:worker_threads";
-import type { HistoryProblem, HistoryScan } from "../contract/index.ts";
+import type { HistoryScan } from "../contract/index.ts";
 import type { Place } from "../history/port.ts";
 import type { EngineDeps, Service } from "./deps.ts";
 import type { Link } from "./import/link.ts";
@@ -129,18 +129,22 @@ export class Importer implements Service {
     this.#thread = null;
     if (this.#isStopped) return;
     const reason = error instanceof Error ? error.message : String(error);
-    void this.#tell(reason);
+    void this.#publishFailure(reason);
     this.#timer = setTimeout(() => void this.#begin(), RESTART_MS);
     this.#timer.unref();
   }
 
-  async #tell(error: string): Promise<void> {
+  /** The store may be what has failed: then the log alone has it, and the next start of the thread publishes anew. */
+  async #publishFailure(reason: string): Promise<void> {
     const { imports } = this.#deps.store;
-    const progress = await imports.scan();
-    const problems: readonly HistoryProblem[] = progress?.problems ?? [];
-    if (progress === null) return;
-    const scan: HistoryScan = { ...progress.scan, phase: "failed", error };
-    await imports.publish({ scan, problems });
+    try {
+      const progress = await imports.scan();
+      if (progress === null) return;
+      const scan: HistoryScan = { ...progress.scan, phase: "failed", error: reason };
+      await imports.publish({ scan, problems: progress.problems });
+    } catch (error) {
+      this.#deps.log.warn({ err: error }, "the failure of an import could not be published");
+    }
   }
 
   #excluded(asked: readonly string[]): string[] {
