@@ -59,7 +59,7 @@ function checkWords(checking: Checking, bySession: ReadonlyMap<string, readonly 
     const entries = (bySession.get(session.id) ?? []).filter(
       (entry) => entry.author === "agent" && entry.kind === "text",
     );
-    const written = count(entries.flatMap((entry) => (entry.body.text ?? "").split("\n")));
+    const written = count(entries.map((entry) => entry.body.text ?? ""));
     counts.add("words said", said.size);
     for (const [text, times] of written) {
       const detail = {

@@ -25,6 +25,8 @@ const POSTGRES_FAULTS = {
 
 type Fault = keyof typeof FAULTS | keyof typeof POSTGRES_FAULTS;
 
+/** How long the next fault waits for something to happen. */
+const PROGRESS_MS = 5_000;
 /** How long a daemon that shall die at a moment is given to come there. */
 const MOMENT_MS = 6_000;
 
@@ -32,11 +34,19 @@ const MOMENT_MS = 6_000;
 export async function injectFaults(
   world: World,
   chance: Chance,
-  options: { killsMax: number; isOver: () => boolean; onKill: (kills: number) => void },
+  options: {
+    killsMax: number;
+    /** How much has happened so far. */
+    progress: () => number;
+    isOver: () => boolean;
+    onKill: (kills: number) => void;
+  },
 ): Promise<void> {
   const weights = world.kind === "postgres" ? { ...FAULTS, ...POSTGRES_FAULTS } : FAULTS;
   while (killsOf(world) < options.killsMax && !options.isOver()) {
-    await pause(chance.is(0.3) ? chance.int(0, 60) : chance.int(60, 1200));
+    // Counted in events and not in time, so that a slow machine gets as far between two faults as a fast one.
+    await progressed(options.progress, chance.is(0.25) ? 0 : chance.int(1, 50));
+    await pause(chance.int(0, 40));
     const fault = chance.weighted<Fault>(weights as Readonly<Record<Fault, number>>);
     await APPLY[fault](world, chance);
     world.noticeDeath();
@@ -129,6 +139,12 @@ const APPLY: Readonly<Record<Fault, (world: World, chance: Chance) => Promise<vo
     world.proxy!.cutAll();
   },
 };
+
+async function progressed(progress: () => number, wanted: number): Promise<void> {
+  const from = progress();
+  const deadline = performance.now() + PROGRESS_MS;
+  while (progress() < from + wanted && performance.now() < deadline) await pause(5);
+}
 
 async function kill(world: World, fault: Fault): Promise<void> {
   world.counts.add("kills: daemon");

@@ -6,8 +6,9 @@ const SHOWN_MAX = 12;
 export function reportLines(report: StormReport, seconds: number): string[] {
   const { seed, store, kills, findings, kept } = report;
   const counts = [...report.counts].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const end = report.isCut ? "cut before its end" : `${findings.length} broken promises`;
   const lines = [
-    `storm on ${store}: seed ${seed}, ${kills} kills in ${Math.round(seconds)} s, ${findings.length} broken promises`,
+    `storm on ${store}: seed ${seed}, ${kills} kills in ${Math.round(seconds)} s, ${end}`,
     ...counts.map(([name, value]) => `  ${name}: ${value}`),
   ];
   for (const [rule, all] of Map.groupBy(findings, (finding) => finding.rule)) {

@@ -2,7 +2,7 @@ import { cpSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { Chance } from "./chance.ts";
-import { checkAll } from "./check.ts";
+import { checkAll, type Evidence } from "./check.ts";
 import { injectFaults, killsOf } from "./faults.ts";
 import { FeedWatch } from "./feed-watch.ts";
 import type { Finding } from "./findings.ts";
@@ -22,6 +22,8 @@ export interface StormOptions {
   /** A folder for the home of a storm that found something. */
   readonly keep?: string;
   readonly onProgress?: (kills: number) => void;
+  /** Is given everything that is compared, after it was compared. */
+  readonly onEvidence?: (evidence: Evidence) => void;
   /** Ends the storm and cleans up. */
   readonly signal?: AbortSignal;
 }
@@ -37,6 +39,7 @@ export interface StormReport {
 }
 
 const FEED_MS = 15_000;
+const LEASES_MS = 10_000;
 
 /** Families at work, faults at random instants, then rest, then everything that was promised is compared. */
 export async function storm(options: StormOptions): Promise<StormReport> {
@@ -51,18 +54,21 @@ export async function storm(options: StormOptions): Promise<StormReport> {
   let kept: string | null = null;
   try {
     await world.start();
-    feed = new FeedWatch(world, new Chance(seed, "feed"));
-    await feed.begun();
+    const watch = new FeedWatch(world, new Chance(seed, "feed"));
+    feed = watch;
+    await watch.begun();
     people.begin();
     const deadline = performance.now() + options.timeMs;
     await injectFaults(world, new Chance(seed, "faults"), {
       killsMax: options.kills,
+      progress: () => watch.events.length,
       isOver: () => isCut() || performance.now() > deadline,
       onKill: (kills) => options.onProgress?.(kills),
     });
-    const tables = isCut() ? null : await compare(world, people, { feed, isCut });
+    const evidence = isCut() ? null : await compare(world, people, { feed: watch, isCut });
+    if (evidence !== null) options.onEvidence?.(evidence);
     if (world.findings.all.length > 0 && options.keep !== undefined) {
-      kept = keep(world, { folder: options.keep, tables });
+      kept = keep(world, { folder: options.keep, tables: evidence?.tables ?? null });
     }
   } finally {
     await people.end();
@@ -79,16 +85,16 @@ async function compare(
   world: World,
   people: People,
   { feed, isCut }: { feed: FeedWatch; isCut: () => boolean },
-): Promise<Tables | null> {
+): Promise<Evidence | null> {
   await comeToRest(world, people, isCut);
   if (isCut()) return null;
-  const tables = await readTables(world.home.home, world.store);
+  const tables = await lastTables(world);
   await arrival(feed, tables);
   await world.home.stop();
   for (const each of world.processes()) {
     world.findings.add("orphan", "a process outlived its daemon", { ...each });
   }
-  checkAll({
+  const evidence: Evidence = {
     tables,
     journals: readJournals(world.home.home),
     journalSizes: journalSizes(world.home.home),
@@ -97,8 +103,19 @@ async function compare(
     cancelled: people.cancelled,
     counts: world.counts,
     findings: world.findings,
-  });
-  return tables;
+  };
+  checkAll(evidence);
+  return evidence;
+}
+
+/** A lease goes a moment after its process. */
+async function lastTables(world: World): Promise<Tables> {
+  const deadline = performance.now() + LEASES_MS;
+  for (;;) {
+    const tables = await readTables(world.home.home, world.store);
+    if (tables.leases.length === 0 || performance.now() > deadline) return tables;
+    await pause(200);
+  }
 }
 
 async function arrival(feed: FeedWatch, tables: Tables): Promise<void> {
