@@ -10,6 +10,12 @@ export const Limits = z.strictObject({
   spawnsMax: z.int().min(1).default(500).describe("spawns in a tree's life"),
   turnsMax: z.int().min(1).default(16).describe("running turns per node; over it a child queues"),
   processesMax: z.int().min(1).default(32).describe("agent processes per node"),
+  requestsMax: z
+    .int()
+    .min(1)
+    .max(1_000)
+    .default(32)
+    .describe("questions and permission requests of one session that may wait for an answer at a time"),
   promptBytesMax: z
     .int()
     .min(1)

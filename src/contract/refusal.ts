@@ -34,6 +34,7 @@ export const REFUSALS = {
   limit_sessions: [409, "The tree has as many open sessions as it may have."],
   limit_rate: [429, "The tree has spawned as often this minute as it may."],
   limit_spawns: [409, "The tree has spawned as often in its life as it may."],
+  limit_requests: [409, "The session has as many unanswered questions and requests as it may have."],
   key_reused: [409, "The key was used before with another input."],
   bad_query: [400, "The search cannot be read, or says nothing to search for."],
   search_too_long: [408, "The search took longer than it may; it must be narrowed."],

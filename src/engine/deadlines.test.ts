@@ -21,6 +21,7 @@ async function question(family: Family, id: string, now: number): Promise<Trigge
       personOnly: false,
       parentMs: 300_000,
       defaultMs: ASKED_MS,
+      openMax: 32,
       now,
     }),
   );

@@ -4,6 +4,7 @@ import type { SessionRecord } from "../store/port.ts";
 import type { Hold } from "./claim.ts";
 import type { EngineDeps } from "./deps.ts";
 import type { LiveAgent } from "./hosting.ts";
+import { OpenRequests } from "./open-requests.ts";
 import type { Recorder } from "./recorder.ts";
 import type { UsageMeter } from "./usage-meter.ts";
 
@@ -43,6 +44,8 @@ export interface Place {
   idleSince: number | null;
   idleTimer: NodeJS.Timeout | null;
   left: readonly ProcessIdentity[];
+  /** What its agent has asked and nobody has answered yet. */
+  readonly requests: OpenRequests;
 }
 
 /** What the parts of the runner share. Everything durable is in the store; this is only who is here. */
@@ -78,5 +81,6 @@ export function newPlace(session: SessionRecord, hold: Hold): Place {
     idleSince: null,
     idleTimer: null,
     left: [],
+    requests: new OpenRequests(),
   };
 }

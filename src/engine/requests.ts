@@ -1,5 +1,6 @@
 import path from "node:path";
 import type { AgentAnswer, AgentRequest } from "../drivers/port.ts";
+import { Refusal } from "../contract/refusal.ts";
 import { redact } from "../domain/redact.ts";
 import { oneLine } from "../text/fence.ts";
 import { raise } from "../kernel/trigger.ts";
@@ -23,14 +24,18 @@ export async function answerRequest(
   if (request.kind === "permission" && request.ours) return { kind: "allow" };
   const decided = byMode(place.session, request);
   if (decided !== null) return noted(place, request, decided);
+  const { requestsMax } = runtime.deps.config.limits;
+  if (place.requests.size >= requestsMax) return refusedAtLimit(place, request, requestsMax);
   let answer: TriggerRecord["answer"];
   try {
-    const trigger = await raiseRequest(runtime, place, request);
+    const trigger = await place.requests.raising(() => raiseRequest(runtime, place, request));
     const closed = await answered(runtime, place, trigger);
     answer = closed.answer;
     if (request.kind === "plan") return await answerPlan(runtime, place, closed);
   } catch (error) {
     // The agent waits for an answer in any case.
+    if (error instanceof Refusal && error.code === "limit_requests")
+      return refusedAtLimit(place, request, requestsMax);
     runtime.deps.log.error({ err: error, sessionId: place.session.id }, "a request could not be asked");
     answer = null;
   }
@@ -40,6 +45,20 @@ export async function answerRequest(
   }
   return noted(place, request, { kind: answer?.action === "allow" ? "allow" : "deny" });
 }
+
+/** A vendor's protocol has no room for a reason, so the transcript says it, once per turn. */
+function refusedAtLimit(place: Place, request: AgentRequest, max: number): AgentAnswer {
+  const { recorder } = place;
+  if (recorder !== null && !told.has(recorder)) {
+    told.add(recorder);
+    recorder.notice(`${max} requests wait for an answer; further ones are denied until one is answered`);
+  }
+  noteDenied(place, request);
+  return { kind: "deny" };
+}
+
+/** Turns whose transcript says that requests are denied at the limit. */
+const told = new WeakSet<object>();
 
 /** What the mode itself says; null: it must be asked. */
 function byMode(session: SessionRecord, request: AgentRequest): AgentAnswer | null {
@@ -67,9 +86,17 @@ function inside(folder: string, file: string): boolean {
 
 function noted(place: Place, request: AgentRequest, answer: AgentAnswer): AgentAnswer {
   if (answer.kind !== "deny") return answer;
-  place.recorder?.seen.denied.push(request.kind === "permission" ? request.tool : request.kind);
+  noteDenied(place, request);
   place.recorder?.notice(`denied: ${oneLine(redact(wordsOf(request)))}`);
   return answer;
+}
+
+/** A receipt counts requests by tool, and an agent can ask without end. */
+const DENIED_MAX = 10_000;
+
+function noteDenied({ recorder }: Place, request: AgentRequest): void {
+  if (recorder === null || recorder.seen.denied.length >= DENIED_MAX) return;
+  recorder.seen.denied.push(request.kind === "permission" ? request.tool : request.kind);
 }
 
 function wordsOf(request: AgentRequest): string {
@@ -102,6 +129,7 @@ async function raiseRequest(runtime: Runtime, place: Place, request: AgentReques
         personOnly: isPermission && parent?.effective.permission !== "full",
         parentMs: config.triggers.parentMs,
         defaultMs: config.triggers.defaultMs,
+        openMax: config.limits.requestsMax,
         now: now(),
       });
     });
@@ -141,27 +169,7 @@ async function answered(runtime: Runtime, place: Place, trigger: TriggerRecord):
   const { store } = runtime.deps;
   const turn = place.recorder?.turn ?? null;
   await changeBlocked(runtime, turn, 1);
-  const closed = await new Promise<TriggerRecord>((resolve) => {
-    const look = (): void => {
-      store.read.triggers.byId(trigger.id).then((now) => {
-        if (now !== null && now.status === "open" && !place.isEnding) return;
-        clearInterval(timer);
-        off();
-        resolve(now ?? trigger);
-      }, onError);
-    };
-    const onError = (error: unknown): void => {
-      runtime.deps.log.error(
-        { err: error, triggerId: trigger.id },
-        "could not look for an answer; trying again",
-      );
-    };
-    const off = store.onCommit((commit) => {
-      if (commit.rootIds.includes(trigger.rootId)) look();
-    });
-    const timer = setInterval(look, 2_000);
-    look();
-  });
+  const closed = await place.requests.closed(runtime.deps, trigger, () => place.isEnding);
   await changeBlocked(runtime, turn, -1);
   await store.write(trigger.rootId, (tx) => tx.triggers.seen(trigger.id, runtime.deps.now()));
   return closed;

@@ -1,4 +1,5 @@
 import type { Answer } from "../contract/index.ts";
+import { Refusal } from "../contract/refusal.ts";
 import { deadlinesOf, isBlocking, needsNoAnswer } from "../domain/trigger.ts";
 import { excerpt } from "../domain/excerpt.ts";
 import { redact } from "../domain/redact.ts";
@@ -21,11 +22,14 @@ export interface Raise {
   readonly personOnly: boolean;
   readonly parentMs: number;
   readonly defaultMs: number;
+  /** How many of one session may wait for an answer at a time. */
+  readonly openMax: number;
   readonly now: number;
 }
 
 /** A question goes up: a row, and a message to the parent where there is one that can be asked. */
 export async function raise(tx: Tx, session: SessionRecord, order: Raise): Promise<TriggerRecord> {
+  if ((await tx.triggers.openCount(session.id)) >= order.openMax) throw tooManyOpen(order.openMax);
   const parent = order.personOnly ? null : await askableParent(tx, session);
   const deadlines = deadlinesOf({
     type: order.type,
@@ -62,6 +66,14 @@ export async function raise(tx: Tx, session: SessionRecord, order: Raise): Promi
   return trigger;
 }
 
+function tooManyOpen(max: number): Refusal {
+  return new Refusal(
+    "limit_requests",
+    `${max} questions of this session wait for an answer already; nothing was asked. Go on without, or end your turn: each answer comes as a message.`,
+    { requestsMax: max },
+  );
+}
+
 /** A question reached its reader's turn: now the reader's own clock runs. An answer there has been seen. */
 export async function startClock(
   tx: Tx,
@@ -95,10 +107,8 @@ export async function closeTrigger(
   const { status, answer, now } = end;
   if (!(await tx.triggers.close(trigger.id, { status, answer, closedAt: now }))) return false;
   closed(tx, trigger, end);
-  for (const other of await tx.triggers.ofSession(trigger.sessionId)) {
-    const isPair = other.originalId === trigger.id || trigger.originalId === other.id;
-    if (isPair && (await tx.triggers.close(other.id, { status, answer, closedAt: now })))
-      closed(tx, other, end);
+  for (const other of await tx.triggers.openPairOf(trigger)) {
+    if (await tx.triggers.close(other.id, { status, answer, closedAt: now })) closed(tx, other, end);
   }
   const origin = trigger.originalId === null ? trigger : await tx.triggers.byId(trigger.originalId);
   if (origin === null) return true;
@@ -125,9 +135,8 @@ async function tellReader(
   const { answer, now } = end;
   if (trigger.toId === null || trigger.toId === trigger.sessionId) return;
   const wasUnread = await voidUnread(tx, trigger, now);
-  const siblings = await tx.triggers.ofSession(trigger.sessionId);
-  // Who passed it on was promised to be told.
-  if (wasUnread && !siblings.some((each) => each.originalId === trigger.id)) return;
+  // A reader who passed it on was promised an answer.
+  if (wasUnread && !(await tx.triggers.isPassedOn(trigger.id))) return;
   const reader = await tx.sessions.byId(trigger.toId);
   if (answer === null || answer.callerId === trigger.toId || needsNoAnswer(trigger.type)) return;
   if (reader === null || reader.endedAt !== null) return;

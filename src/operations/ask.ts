@@ -102,6 +102,7 @@ async function raiseOnce(
     personOnly: false,
     parentMs: deps.config.triggers.parentMs,
     defaultMs: deps.config.triggers.defaultMs,
+    openMax: deps.config.limits.requestsMax,
     now: deps.now(),
   });
 }

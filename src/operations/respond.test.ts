@@ -196,6 +196,7 @@ describe("an answer that comes too late", () => {
         personOnly: true,
         parentMs: 1,
         defaultMs: 1,
+        openMax: 32,
         now: Date.now(),
       }),
     );

@@ -229,6 +229,10 @@ export interface TriggerReads {
   /** Open ones with a deadline that has passed. */
   due(now: number): Promise<TriggerRecord[]>;
   withDeadline(): Promise<TriggerRecord[]>;
+  /** Open ones of the same session that were escalated from this one, or that this one was escalated from. */
+  openPairOf(trigger: TriggerRecord): Promise<TriggerRecord[]>;
+  /** Whether it was escalated, also if that has been answered since. */
+  isPassedOn(id: string): Promise<boolean>;
   /** Those that wait for an answer: an end or an error never does. */
   openCount(sessionId: string): Promise<number>;
 }

@@ -58,6 +58,15 @@ export function triggerReads(q: Query): TriggerReads {
       return found.toSorted((a, b) => a.createdAt - b.createdAt);
     },
     withDeadline: () => eitherDeadline(q, (column) => sql`${column} >= 0`),
+    async openPairOf({ id, sessionId, originalId }) {
+      const rows = await q.all(sql`SELECT ${columns} FROM triggers
+        WHERE session_id = ${sessionId} AND status = 'open' AND (original_id = ${id} OR id = ${originalId})
+        ORDER BY created_at, id`);
+      return rows.map(triggers.record);
+    },
+    async isPassedOn(id) {
+      return (await q.get(sql`SELECT 1 FROM triggers WHERE original_id = ${id} LIMIT 1`)) !== null;
+    },
     async openCount(sessionId) {
       const row = await q.get(sql`SELECT count(*) FROM triggers
         WHERE session_id = ${sessionId} AND status = 'open'

@@ -2,6 +2,7 @@
 import { kinfoldHome, loadConfig, pathsIn } from "../../src/config/index.ts";
 import { startDaemon } from "../../src/daemon.ts";
 import { openLog } from "../../src/log.ts";
+import { noteStretches } from "./stretches.ts";
 
 const paths = pathsIn(kinfoldHome(process.env));
 const { config } = loadConfig({
@@ -12,6 +13,9 @@ const { config } = loadConfig({
 });
 const [moment, count = "1"] = (process.env["KINFOLD_TEST_CRASH"] ?? "").split(":");
 let left = Number(count);
+
+const stretches = process.env["KINFOLD_TEST_STRETCHES"];
+if (stretches !== undefined) noteStretches(stretches);
 
 const daemon = await startDaemon({
   paths,

@@ -361,6 +361,7 @@ CREATE INDEX tokens_session ON tokens USING btree (session_id) WHERE (session_id
 CREATE INDEX trees_xid ON trees USING btree (xid);
 CREATE INDEX triggers_default_at ON triggers USING btree (default_at) WHERE ((status = 'open'::text) AND (default_at IS NOT NULL));
 CREATE INDEX triggers_open ON triggers USING btree (session_id) WHERE (status = 'open'::text);
+CREATE INDEX triggers_original ON triggers USING btree (original_id) WHERE (original_id IS NOT NULL);
 CREATE INDEX triggers_person ON triggers USING btree (status, to_person) WHERE (status = 'open'::text);
 CREATE INDEX triggers_person_at ON triggers USING btree (person_at) WHERE ((status = 'open'::text) AND (person_at IS NOT NULL));
 CREATE INDEX triggers_root ON triggers USING btree (root_id);

@@ -332,6 +332,8 @@ CREATE INDEX triggers_default_at ON triggers (default_at) WHERE status = 'open' 
 
 CREATE INDEX triggers_open ON triggers (session_id) WHERE status = 'open';
 
+CREATE INDEX triggers_original ON triggers (original_id) WHERE original_id IS NOT NULL;
+
 CREATE INDEX triggers_person ON triggers (status, to_person) WHERE status = 'open';
 
 CREATE INDEX triggers_person_at ON triggers (person_at) WHERE status = 'open' AND person_at IS NOT NULL;
