@@ -8,6 +8,8 @@ const FAULTS = {
   killDaemon: 7,
   killDaemonAtMoment: 6,
   killDaemonInBurst: 1.5,
+  killDaemonAfterStop: 2,
+  killAgentAfterTell: 2,
   killStoppedDaemon: 1,
   stopDaemon: 1,
   killAgent: 4,
@@ -34,7 +36,7 @@ const MOMENT_MS = 6_000;
 export async function injectFaults(
   world: World,
   chance: Chance,
-  options: {
+  options: Poking & {
     killsMax: number;
     /** How much has happened so far. */
     progress: () => number;
@@ -48,7 +50,7 @@ export async function injectFaults(
     await progressed(options.progress, chance.is(0.25) ? 0 : chance.int(1, 50));
     await pause(chance.int(0, 40));
     const fault = chance.weighted<Fault>(weights as Readonly<Record<Fault, number>>);
-    await APPLY[fault](world, chance);
+    await APPLY[fault](world, chance, options);
     world.noticeDeath();
     if (!world.isUp) await startAgain(world);
     options.onKill(killsOf(world));
@@ -59,7 +61,12 @@ export function killsOf(world: World): number {
   return ["daemon", "agent", "postgres"].reduce((sum, name) => sum + world.counts.get(`kills: ${name}`), 0);
 }
 
-const APPLY: Readonly<Record<Fault, (world: World, chance: Chance) => Promise<void>>> = {
+interface Poking {
+  /** Lets a person stop a turn, or write to a session, at this instant. */
+  readonly poke: (what: "stop" | "tell") => void;
+}
+
+const APPLY: Readonly<Record<Fault, (world: World, chance: Chance, poking: Poking) => Promise<void>>> = {
   async killDaemon(world) {
     await kill(world, "killDaemon");
   },
@@ -87,6 +94,17 @@ const APPLY: Readonly<Record<Fault, (world: World, chance: Chance) => Promise<vo
       await startAgain(world);
       await pause(chance.int(0, 250));
     }
+  },
+  async killDaemonAfterStop(world, chance, { poke }) {
+    poke("stop");
+    await pause(chance.int(0, 300));
+    await kill(world, "killDaemonAfterStop");
+  },
+  async killAgentAfterTell(world, chance, { poke }) {
+    const count = chance.int(1, 3);
+    for (let at = 0; at < count; at += 1) poke("tell");
+    await pause(chance.int(0, 300));
+    killAgent(world, chance, "killAgentAfterTell");
   },
   async killStoppedDaemon(world, chance) {
     world.home.signal("SIGSTOP");

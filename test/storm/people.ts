@@ -31,31 +31,49 @@ export class People {
   readonly #world: World;
   readonly #chance: Chance;
   readonly #answering: Chance;
+  readonly #poking: Chance;
+  /** Sessions at work when somebody last looked. */
+  #atWork: readonly string[] = [];
   #isOver = false;
   #isResting = false;
-  #tasks: Promise<void>[] = [];
+  readonly #deeds: Promise<void>[] = [];
+  #answers: Promise<void> = Promise.resolve();
   #families = 0;
   #keys = 0;
 
-  constructor(world: World, parts: { acting: Chance; answering: Chance }) {
+  constructor(world: World, parts: { acting: Chance; answering: Chance; poking: Chance }) {
     this.#world = world;
     this.#chance = parts.acting;
+    this.#poking = parts.poking;
     this.#answering = parts.answering;
   }
 
   begin(): void {
-    this.#tasks = [this.#act(), this.#answer()];
+    this.#deeds.push(this.#act());
+    this.#answers = this.#answer();
+  }
+
+  /** Stops a turn or writes to a session right now, without waiting: a fault follows at once. */
+  poke(what: "stop" | "tell"): void {
+    if (this.#atWork.length === 0) return;
+    const id = this.#poking.pick(this.#atWork);
+    const message = messageScript(this.#poking);
+    const sending =
+      what === "stop"
+        ? this.#stop(id)
+        : this.#send("tell", id, (client, key) => client.tell({ id, message, key }));
+    this.#deeds.push(sending);
   }
 
   /** No more families, messages, stops and cancels; questions are answered until `end`. */
-  rest(): Promise<void> {
+  async rest(): Promise<void> {
     this.#isResting = true;
-    return this.#tasks[0] ?? Promise.resolve();
+    await Promise.all(this.#deeds);
   }
 
   async end(): Promise<void> {
     this.#isOver = true;
-    await Promise.all(this.#tasks);
+    await Promise.all([...this.#deeds, this.#answers]);
   }
 
   /** Repeats a call until the daemon has answered it; the key makes that one message. Null where the storm ended first. */
@@ -94,6 +112,7 @@ export class People {
     if (listed === null || listed instanceof Refusal) return null;
     const alive = listed.filter((each) => each.status !== "ended");
     const open = alive.filter((each) => each.status !== "idle");
+    this.#atWork = open.map((each) => each.id);
     // Those at work are chosen more often.
     return { all: [...open, ...open, ...alive].map((each) => each.id), open: open.length };
   }
@@ -123,8 +142,7 @@ export class People {
       case "fire":
         return this.#send("fire", id, (client, key) => client.fire({ id, type: "news", payload, key }));
       case "stop":
-        await this.call((client) => client.cancel({ id, turnOnly: true }));
-        return this.#world.counts.add("stops of a turn");
+        return this.#stop(id);
       default:
         return this.#cancel(id);
     }
@@ -153,6 +171,11 @@ export class People {
     if (sent === null || sent instanceof Refusal) return;
     this.acknowledged.push({ what, key, sessionId });
     this.#world.counts.add(`sent: ${what}`);
+  }
+
+  async #stop(id: string): Promise<void> {
+    await this.call((client) => client.cancel({ id, turnOnly: true }));
+    this.#world.counts.add("stops of a turn");
   }
 
   async #cancel(id: string): Promise<void> {

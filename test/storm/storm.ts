@@ -48,6 +48,7 @@ export async function storm(options: StormOptions): Promise<StormReport> {
   const people = new People(world, {
     acting: new Chance(seed, "acting"),
     answering: new Chance(seed, "answering"),
+    poking: new Chance(seed, "poking"),
   });
   const isCut = (): boolean => options.signal?.aborted === true;
   let feed: FeedWatch | null = null;
@@ -62,6 +63,7 @@ export async function storm(options: StormOptions): Promise<StormReport> {
     await injectFaults(world, new Chance(seed, "faults"), {
       killsMax: options.kills,
       progress: () => watch.events.length,
+      poke: (what) => people.poke(what),
       isOver: () => isCut() || performance.now() > deadline,
       onKill: (kills) => options.onProgress?.(kills),
     });

@@ -109,6 +109,8 @@ type Raw = Readonly<Record<string, unknown>>;
 function sqliteTables(home: string): Record<string, Raw[]> {
   const db = new DatabaseSync(path.join(home, "kinfold.db"), { readOnly: true });
   try {
+    // One transaction: the daemon may still write.
+    db.exec("BEGIN");
     return Object.fromEntries(
       NAMES.map((name) => [name, db.prepare(`SELECT * FROM ${name}`).all() as Raw[]]),
     );
@@ -124,6 +126,7 @@ async function postgresTables(store: string): Promise<Record<string, Raw[]>> {
   const client = new pg.Client({ connectionString: url.href, types: { getTypeParser } });
   await client.connect();
   try {
+    await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ");
     const tables: Record<string, Raw[]> = {};
     for (const name of NAMES) {
       tables[name] = (await client.query<Raw>(`SELECT * FROM "${schema}".${name}`)).rows;
