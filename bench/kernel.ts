@@ -3,6 +3,7 @@ import { loadProfiles, type Paths } from "../src/config/index.ts";
 import type { Caller } from "../src/contract/index.ts";
 import { createFakeDriver } from "../src/drivers/fake/driver.ts";
 import { silentLog } from "../src/log.ts";
+import { NO_CEILING } from "../src/operations/deps.ts";
 import { createOperations, type OperationDeps, type Operations } from "../src/operations/index.ts";
 import { openStore } from "../src/store/open.ts";
 import type { Store } from "../src/store/port.ts";
@@ -31,6 +32,7 @@ export async function openKernel(paths: Paths): Promise<Kernel> {
     address: () => "http://127.0.0.1:4680",
     privateFolders: [],
     rolloutPath: (session) => session.id,
+    projectCeiling: async () => NO_CEILING,
     readers: async () => [],
     place: { home: "/nowhere", env: {} },
     version: "bench",

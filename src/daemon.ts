@@ -141,10 +141,7 @@ async function compose(parts: Parts): Promise<Daemon> {
     address: () => url,
     privateFolders: [paths.home],
     rolloutPath,
-    profiles: async (cwd) => {
-      const { loadProfiles } = await import("./config/profile.ts");
-      return loadProfiles({ home: paths.home, project: cwd });
-    },
+    ...projectReads(paths),
     readers: async () => (await import("./history/index.ts")).historyReaders,
     place,
     version: VERSION,
@@ -190,6 +187,20 @@ async function compose(parts: Parts): Promise<Daemon> {
   stops.push(async () => removeDaemonFile(paths.daemonFile, boot));
   log.info({ url, pid: process.pid, store: store.kind, node: store.node }, "kinfold is up");
   return { url, token, store, stop };
+}
+
+/** What is read of a home and of the project that a session works in, when it is asked for. */
+function projectReads({ home }: Paths): Pick<OperationDeps, "profiles" | "projectCeiling"> {
+  return {
+    profiles: async (cwd) => {
+      const { loadProfiles } = await import("./config/profile.ts");
+      return loadProfiles({ home, project: cwd });
+    },
+    projectCeiling: async (cwd) => {
+      const { readProjectCeiling } = await import("./config/project-ceiling.ts");
+      return readProjectCeiling(cwd);
+    },
+  };
 }
 
 /** Minted at the first start; the file is the person's, the store knows only its hash. */

@@ -41,7 +41,7 @@ export function spawnLine(spawned: SpawnOutput): string {
     .filter(Boolean)
     .map((word) => oneLine(String(word)))
     .join(" ");
-  const facts = [agent, oneLine(effective.cwd), `permission ${effective.permission}`];
+  const facts = [agent, oneLine(effective.cwd), permissionWords(effective), ...loweredWords(effective)];
   if (effective.profile !== "default") facts.push(`profile ${oneLine(effective.profile)}`);
   const limits = limitWords(effective.limits);
   if (limits !== "") facts.push(`limit ${limits}`);
@@ -50,6 +50,20 @@ export function spawnLine(spawned: SpawnOutput): string {
   if (spawned.existing) facts.push("no second one was started: this is the one that has this name or key");
   else if (spawned.status === "queued") facts.push(queued(spawned));
   return `${labelOf(session)}  ${session.name === null ? "" : `${session.shortId}  `}${facts.join(", ")}`;
+}
+
+/** `permission read-only (/src/shop/kinfold.yaml:1)`: with the project's word where that is what holds. */
+export function permissionWords({ permission, loweredBy }: SpawnOutput["effective"]): string {
+  const where = loweredBy?.["permission"];
+  return `permission ${permission}${where === undefined ? "" : ` (${oneLine(where)})`}`;
+}
+
+/** `depthMax 1 (/src/shop/kinfold.yaml:3)` for each limit that the project lowers. */
+export function loweredWords({ counts, loweredBy }: SpawnOutput["effective"]): string[] {
+  return Object.entries(counts ?? {}).map(([key, value]) => {
+    const where = loweredBy?.[`limits.${key}`];
+    return `${oneLine(key)} ${value}${where === undefined ? "" : ` (${oneLine(where)})`}`;
+  });
 }
 
 /** `$10, 30 min`; what a session may use at most. */

@@ -33,6 +33,11 @@ export function readConfigFile(path: string): ReadFile {
       problems: [{ where: path, line: null, key: null, text: `cannot be read: ${message}` }],
     };
   }
+  return parseConfig(path, text);
+}
+
+/** The settings in the text of one `kinfold.yaml`. */
+export function parseConfig(path: string, text: string): ReadFile {
   const lines = new (yaml().LineCounter)();
   const document = yaml().parseDocument(text, { lineCounter: lines, prettyErrors: false });
   if (document.errors.length > 0) {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
@@ -51,10 +52,10 @@ describe("where a setting comes from", () => {
     assert.deepEqual(sources["limits.childrenMax"], { value: 8, from: "default", where: null });
   });
 
-  it("a flag beats the environment, which beats the project, which beats the home", () => {
+  it("a flag beats the environment, which beats the home, and the project lowers what they say", () => {
     const given: Given = {
       home: "agent: one\nport: 1\nlimits:\n  depthMax: 4\n  childrenMax: 4\n",
-      project: "agent: two\nlimits:\n  depthMax: 3\n",
+      project: "limits:\n  depthMax: 3\n",
       env: { KINFOLD_AGENT: "three", KINFOLD_PORT: "2" },
       flags: { agent: "four" },
     };
@@ -65,7 +66,7 @@ describe("where a setting comes from", () => {
     assert.deepEqual(sources["limits.depthMax"], {
       value: 3,
       from: "project file",
-      where: `${join(at.cwd, "kinfold.yaml")}:3`,
+      where: `${join(at.cwd, "kinfold.yaml")}:2`,
     });
     assert.deepEqual(sources["limits.childrenMax"], {
       value: 4,
@@ -120,6 +121,9 @@ describe("a project's file", () => {
     roots: "roots: [/]\n",
     allowHosts: "allowHosts: [evil.test]\n",
     sandbox: "sandbox: guard\n",
+    agent: "agent: evil\n",
+    "callback.template": "callback:\n  template: x\n",
+    "limits.turnsMax": "limits:\n  turnsMax: 1\n",
   };
   for (const [key, project] of Object.entries(forbidden)) {
     it(`may not set ${key}, and the person is told`, () => {
@@ -149,11 +153,24 @@ describe("a project's file", () => {
     assert.match(loose.problems.map(problemLine).join(), /full is looser than ask/);
   });
 
-  it("may say how children call back", () => {
-    assert.equal(
-      load({ project: "callback:\n  includeOriginalPrompt: true\n" }).config.callback.includeOriginalPrompt,
-      true,
-    );
+  it("lowers what a flag or the environment says, and so do those above it up to the git top level", () => {
+    const at = place({ project: "permission: ask\n", env: { KINFOLD_PERMISSION: "full" } });
+    assert.equal(at.load().config.permission, "ask");
+    const below = join(at.cwd, "a", "b");
+    mkdirSync(below, { recursive: true });
+    const here = (): Loaded => loadConfig({ home: at.home, cwd: below, env: {}, flags: {} });
+    assert.equal(here().config.permission, "workspace", "without git its own folder alone counts");
+    mkdirSync(join(at.cwd, ".git"));
+    assert.equal(here().sources["permission"]?.where, `${join(at.cwd, "kinfold.yaml")}:1`);
+  });
+
+  it("that is a FIFO or a link is refused and holds nobody up", () => {
+    const fifo = place({});
+    execFileSync("mkfifo", [join(fifo.cwd, "kinfold.yaml")]);
+    assert.throws(() => fifo.load(), /is not a plain file/);
+    const link = place({});
+    symlinkSync("/dev/zero", join(link.cwd, "kinfold.yaml"));
+    assert.throws(() => link.load(), /is a link/);
   });
 });
 

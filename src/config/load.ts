@@ -1,9 +1,9 @@
 import { existsSync, realpathSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { Config } from "../contract/config.ts";
-import { Permission } from "../contract/session.ts";
 import { fromText, readEnvironment } from "./environment.ts";
 import { readConfigFile, unknownSetting, type Given } from "./file.ts";
+import { looseness, projectFolders, readProjectSync } from "./project-ceiling.ts";
 import { ConfigError, type ConfigProblem } from "./problem.ts";
 import { SETTINGS, settingOf, type Setting } from "./setting.ts";
 
@@ -32,28 +32,28 @@ export interface Loaded {
 }
 
 /**
- * The configuration as it holds here. Later wins: defaults, the home's file, the project's file
- * (only what a project may say), the environment, flags. Throws one `ConfigError` with every problem.
+ * The configuration as it holds here. Later wins: defaults, the home's file, the environment, flags. The
+ * files of the project, from its top to this folder, only lower what sessions in their folder may do. Throws one `ConfigError` with every problem.
  */
 export function loadConfig(request: LoadRequest): Loaded {
   const state: State = { applied: new Map(), errors: [], problems: [] };
   const homeFile = join(request.home, "kinfold.yaml");
-  const projectFile = resolve(request.cwd, "kinfold.yaml");
 
   const home = readConfigFile(homeFile);
   state.errors.push(...home.problems);
   for (const given of home.given) apply(state, "home file", given);
 
-  if (!sameFile(homeFile, projectFile)) {
-    const project = readConfigFile(projectFile);
-    state.errors.push(...project.problems);
-    for (const given of project.given) if (mayProject(state, given)) apply(state, "project file", given);
-  }
-
   const environment = readEnvironment(request.env);
   state.problems.push(...environment.problems);
   for (const given of environment.given) apply(state, "environment", given);
   for (const given of readFlags(state, request.flags)) apply(state, "flag", given);
+
+  for (const folder of projectFolders(request.cwd)) {
+    if (sameFile(homeFile, join(folder, "kinfold.yaml"))) continue;
+    const project = readProjectSync(folder);
+    state.errors.push(...project.problems);
+    for (const given of project.given) if (mayProject(state, given)) apply(state, "project file", given);
+  }
 
   const config = assemble(state);
   return { config, sources: sourcesOf(state, config), problems: state.problems };
@@ -81,18 +81,12 @@ function mayProject(state: State, given: Given): boolean {
 }
 
 function projectRefusal(state: State, setting: Setting, value: unknown): string | null {
-  if (setting.project === "free") return null;
   if (setting.project === "none") {
     return "was not applied: a project's file may not set it, only your own home's";
   }
   const before = state.applied.get(setting.key)?.value ?? setting.fallback;
   if (looseness(value) <= looseness(before)) return null;
   return `was not applied: a project's file may only narrow it, and ${String(value)} is looser than ${String(before)}`;
-}
-
-/** Numbers compare as they are; permissions from strict to loose, in the order of the contract. */
-function looseness(value: unknown): number {
-  return typeof value === "number" ? value : Permission.options.findIndex((mode) => mode === value);
 }
 
 function readFlags(state: State, flags: LoadRequest["flags"]): Given[] {

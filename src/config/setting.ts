@@ -1,7 +1,7 @@
 import { Config } from "../contract/config.ts";
 
-/** How far a project's file may go: freely, only towards the stricter, or not at all. */
-export type ProjectRight = "free" | "narrow" | "none";
+/** How far a project's file may go: only towards the stricter, or not at all. */
+export type ProjectRight = "narrow" | "none";
 
 /** One leaf of the configuration, with its name on every way in. */
 export interface Setting {
@@ -30,6 +30,9 @@ interface Schema {
     };
   };
 }
+
+/** These count what runs on a machine, not what a folder's sessions do. */
+const OF_THE_NODE = new Set(["limits.turnsMax", "limits.processesMax"]);
 
 /** Every setting there is, in the order of the schema. */
 export const SETTINGS: readonly Setting[] = leaves(Config as unknown as Schema, "");
@@ -69,12 +72,12 @@ function leaf(key: string, schema: Schema): Setting {
 }
 
 /**
- * A project's file comes with a clone, from whoever wrote it. It may say how work in this folder is
- * reported and may ask for less; it may never name a program, an address, a file or a folder.
+ * A project's file comes with a clone, from whoever wrote it. It may lower what sessions in its folders
+ * may do, and set nothing else: an agent or a callback's template narrows nothing.
  */
 function projectRight(key: string): ProjectRight {
-  if (key === "agent" || key.startsWith("callback.")) return "free";
-  return key === "permission" || key.startsWith("limits.") ? "narrow" : "none";
+  if (key === "permission") return "narrow";
+  return key.startsWith("limits.") && !OF_THE_NODE.has(key) ? "narrow" : "none";
 }
 
 function complaint(schema: Schema, value: unknown): string | null {

@@ -27,6 +27,7 @@ const spawning = [
   "unknown_model",
   "cwd_not_found",
   "cwd_not_allowed",
+  "bad_project_file",
   "bad_template",
   "key_reused",
   "cannot_meter",

@@ -29,6 +29,7 @@ export const REFUSALS = {
   over_budget: [409, "More than what is left was asked for."],
   unknown_model: [404, "The agent has no model of this name."],
   untrusted_project: [403, "The project's own files are not used until a person trusts them."],
+  bad_project_file: [409, "The project's kinfold.yaml cannot be used, so its ceiling is not known."],
   limit_depth: [409, "The tree is as deep as it may be."],
   limit_children: [409, "The parent has as many open children as it may have."],
   limit_sessions: [409, "The tree has as many open sessions as it may have."],

@@ -76,6 +76,14 @@ export const Effective = z.object({
   mcp: z.array(z.string()).optional().describe("the MCP servers it is held to, beside Kinfold's own"),
   enforcement: z.enum(["os", "agent", "asked"]).optional().describe("what holds it to its permission"),
   limits: z.record(z.string(), z.number()),
+  counts: z
+    .record(z.string(), z.number())
+    .optional()
+    .describe("limits on depth, children, sessions and prompts that its project's kinfold.yaml lowers"),
+  loweredBy: z
+    .record(z.string(), z.string())
+    .optional()
+    .describe("settings that its project's kinfold.yaml lowers, each with file and line"),
   node: z.string(),
   cwd: z.string(),
   folder: z

@@ -23,6 +23,15 @@ export interface LimitRefusal {
   readonly details: Record<string, unknown>;
 }
 
+/** Limits with those lowered that these counts lower; none is ever raised. */
+export function lowered<L extends Partial<Limits>>(limits: L, counts: Partial<Limits> | undefined): L {
+  const least = Object.entries(counts ?? {}).map(([key, value]) => [
+    key,
+    Math.min(value ?? Infinity, (limits as Record<string, number | undefined>)[key] ?? Infinity),
+  ]);
+  return { ...limits, ...Object.fromEntries(least) };
+}
+
 /** The limit that stands against one more child, with its holders and the next step; null when none does. */
 export function spawnLimit(facts: SpawnFacts, limits: Limits): LimitRefusal | null {
   if (facts.parentDepth + 1 > limits.depthMax) {

@@ -2,7 +2,8 @@ import type { AttachOutput, Caller, Effective, InputOf } from "../contract/index
 import { CallbackConfig } from "../contract/session.ts";
 import { hashOf, newId, newSecret } from "../kernel/id.ts";
 import type { OperationDeps } from "./deps.ts";
-import { decideFolder, newSession } from "./start.ts";
+import { decideFolder } from "./folder.ts";
+import { newSession } from "./start.ts";
 import { viewOne } from "./view.ts";
 
 /** Names that clients give themselves, and the agent each of them is. */

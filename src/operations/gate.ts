@@ -1,4 +1,5 @@
 import type { Caller } from "../contract/index.ts";
+import { lowered } from "../domain/limit.ts";
 import { withheldFrom } from "../domain/tool-list.ts";
 import { giveBack as giveMessageBack } from "../kernel/admit.ts";
 import { hashOf } from "../kernel/id.ts";
@@ -51,7 +52,9 @@ async function sight(deps: OperationDeps, caller: Caller): Promise<ToolSight> {
   const session = caller.kind === "session" ? await deps.store.read.sessions.byId(caller.id) : null;
   if (session === null) return { role: "full", withheld: [] };
   const withheld = withheldFrom(session.effective);
-  const mayNotSpawn = session.depth >= deps.config.limits.depthMax || withheld.includes("spawn_session");
+  const mayNotSpawn =
+    session.depth >= lowered(deps.config.limits, session.effective.counts).depthMax ||
+    withheld.includes("spawn_session");
   if (mayNotSpawn) return { role: "leaf", withheld };
   return { role: session.origin === "attached" && session.parentId === null ? "attached" : "full", withheld };
 }

@@ -1,6 +1,6 @@
 import type { Caller } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
-import { placeLimit } from "../domain/limit.ts";
+import { lowered, placeLimit } from "../domain/limit.ts";
 import { releases } from "../domain/session.ts";
 import type { SessionRecord, Tx } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
@@ -19,12 +19,14 @@ export async function refuseReopening(
   if (!opens) return;
   const isCounted = session.parentId !== null && session.detachedAt === null;
   const siblings = isCounted ? await tx.sessions.openChildren(session.parentId!) : [];
+  const parent = isCounted ? await tx.sessions.byId(session.parentId!) : null;
+  const { childrenMax } = lowered(deps.config.limits, parent?.effective.counts);
   const refusal = placeLimit(
     {
       openChildren: siblings.map((each) => ({ name: each.name ?? each.shortId })),
       openSessions: await tx.sessions.openCount(session.rootId),
     },
-    deps.config.limits,
+    { ...lowered(deps.config.limits, session.effective.counts), childrenMax },
   );
   if (refusal !== null) throw new Refusal(refusal.code, refusal.message, refusal.details);
 }

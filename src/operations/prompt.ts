@@ -23,7 +23,7 @@ export async function prompt(
   const session = await resolve(deps, caller, input.id);
   requireKeyReach(caller, session);
   refuseImported(session);
-  refusePrompt(deps, input.prompt);
+  refusePrompt(deps, input.prompt, session.effective.counts);
   const { message, existing } = await send(deps, caller, session, {
     kind: "prompt",
     body: input.prompt,
@@ -40,7 +40,7 @@ export async function tell(deps: OperationDeps, caller: Caller, input: InputOf<"
   await requireBelow(deps, caller, session);
   requireKeyReach(caller, session);
   refuseImported(session);
-  refusePrompt(deps, input.message);
+  refusePrompt(deps, input.message, session.effective.counts);
   const { message, existing } = await send(deps, caller, session, {
     kind: "tell",
     body: input.message,

@@ -23,6 +23,7 @@ import { silentLog } from "../log.ts";
 import { openStore } from "../store/open.ts";
 import type { SessionRecord, Store } from "../store/port.ts";
 import { createGate, createOperations, type Gate, type OperationDeps, type Operations } from "./index.ts";
+import { NO_CEILING } from "./deps.ts";
 
 /** The real store and the real operations in this process; agents are claimed but never run. */
 export interface World {
@@ -95,6 +96,7 @@ export async function openWorld(more: Partial<z.input<typeof Config>> = {}): Pro
     rolloutPath: () => path.join(home, "rollout"),
     rolloutFolder: home,
     profiles: () => ({ profiles, untrusted: [] }),
+    projectCeiling: async () => NO_CEILING,
     readers: async () => [],
     place: { home: "/nowhere", env: {} },
     version: "0.0.0",

@@ -6,6 +6,7 @@ import { type Caller, Config, Refusal } from "../contract/index.ts";
 import { createFakeDriver } from "../drivers/fake/driver.ts";
 import { type Family, openFamily } from "../kernel/family.spec.ts";
 import { silentLog } from "../log.ts";
+import { NO_CEILING } from "./deps.ts";
 import { createGate, createOperations, type OperationDeps } from "./index.ts";
 
 const CALL = { signal: new AbortController().signal, callId: null };
@@ -22,6 +23,7 @@ async function opened(t: TestContext) {
     address: () => "http://here",
     privateFolders: [],
     rolloutPath: ({ id }) => id,
+    projectCeiling: async () => NO_CEILING,
     readers: async () => [],
     place: { home: "/nowhere", env: {} },
     version: "0",

@@ -1,7 +1,7 @@
 import type { Caller, Effective, InputOf, SpawnOutput } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
 import { withInstructions } from "../domain/instruction.ts";
-import { spawnLimit } from "../domain/limit.ts";
+import { lowered, spawnLimit } from "../domain/limit.ts";
 import { admit } from "../kernel/admit.ts";
 import type { Chain } from "../kernel/chain.ts";
 import { appendEntries } from "../kernel/entry.ts";
@@ -112,7 +112,8 @@ async function addChild(
   const owner = keyOwner(caller);
   const earlier = await findExisting(tx, { ...order, owner, now });
   if (earlier !== null) return { child: earlier, existing: true, bytes: 0 };
-  await refuseLimit(deps, tx, parent, { now, steps: 1 + (order.chain?.chain.length ?? 0) });
+  const { counts } = start.effective;
+  await refuseLimit(deps, tx, parent, { now, counts, steps: 1 + (order.chain?.chain.length ?? 0) });
   const limits = await decideWithin(tx, parent, {
     asked: input.limits ?? {},
     limits: start.effective.limits,
@@ -216,8 +217,11 @@ async function refuseLimit(
   deps: OperationDeps,
   tx: Tx,
   parent: SessionRecord,
-  { now, steps }: { now: number; steps: number },
+  { now, steps, counts }: { now: number; steps: number; counts: Effective["counts"] },
 ): Promise<void> {
+  // How many children it may have is said where the parent works, all else where the child does.
+  const { childrenMax } = lowered(deps.config.limits, parent.effective.counts);
+  const limits = { ...lowered(deps.config.limits, counts), childrenMax };
   const children = await tx.sessions.openChildren(parent.id);
   const refusal = spawnLimit(
     {
@@ -228,7 +232,7 @@ async function refuseLimit(
       spawnsEver: (await tx.tree.byId(parent.rootId))?.spawnCount ?? 0,
       steps,
     },
-    deps.config.limits,
+    limits,
   );
   if (refusal !== null) throw new Refusal(refusal.code, refusal.message, refusal.details);
 }

@@ -1,5 +1,3 @@
-import { realpath, stat } from "node:fs/promises";
-import path from "node:path";
 import type {
   Agent,
   Budget,
@@ -7,6 +5,7 @@ import type {
   CallbackPatch,
   Caller,
   Effective,
+  Limits,
   Permission,
   Profile,
 } from "../contract/index.ts";
@@ -15,16 +14,17 @@ import { shortId } from "../contract/short-id.ts";
 import { meterProblem } from "../domain/budget.ts";
 import { checkTemplate } from "../domain/callback.ts";
 import { excerpt } from "../domain/excerpt.ts";
+import { lowered } from "../domain/limit.ts";
 import { byNearness } from "../domain/nearness.ts";
-import { atMost, type Ceiling, isLooser, strictest } from "../domain/permission.ts";
 import { hashOf } from "../kernel/id.ts";
 import { unstarted } from "../kernel/unstarted.ts";
 import type { SessionRecord } from "../store/port.ts";
-import { folderIdentity, folderVerdict, isInside } from "../system/folder.ts";
+import { folderIdentity } from "../system/folder.ts";
 import { decideInherit } from "./inheriting.ts";
 import type { OperationDeps } from "./deps.ts";
 import { decideEnforcement, decideTools } from "./holding.ts";
-import { isWithin, type KeyReach } from "./key-reach.ts";
+import { decideCounts, decidePermission, projectCeiling } from "./ceiling.ts";
+import { decideFolder, rootsOf, type Under } from "./folder.ts";
 
 /** What a root and a child are started with, as the contract parsed it. */
 export interface StartInput {
@@ -58,21 +58,16 @@ export interface Start {
   readonly instructions: string | null;
 }
 
-/** Above whom nothing may be decided: the parent, and the API key that asks. */
-export interface Under {
-  readonly parent: SessionRecord | null;
-  readonly key: KeyReach | null;
-}
-
 /** Decides what is applied for what was asked, or refuses with the next step. Touches no state. */
 export async function decideStart(deps: OperationDeps, input: StartInput, under: Under): Promise<Start> {
   const { parent } = under;
-  refusePrompt(deps, input.prompt);
   refuseUnavailable(deps, input);
   const cwd = await decideFolder(deps, input.cwd, under);
+  const project = await projectCeiling(deps, cwd);
+  refusePrompt(deps, input.prompt, project.limits);
   const profile = await findProfile(deps, input.profile ?? "default", cwd);
   const agent = await findAgent(deps, input.agent ?? profile.agent ?? (await agentOf(deps, parent)));
-  const permission = decidePermission(deps, { ...under, asked: input.permission, profile, cwd });
+  const permission = decidePermission(deps, { ...under, asked: input.permission, profile, cwd, project });
   const callback = await decideCallback(deps, { asked: input.callback, profile, parent });
   const sameAgent = parent !== null && parent.agent === agent.name;
   const applied: Effective = {
@@ -87,6 +82,7 @@ export async function decideStart(deps: OperationDeps, input: StartInput, under:
     cwd,
     folder: folderIdentity(cwd),
     ...rootsOf(under),
+    ...decideCounts({ project, permission, parent }),
     workspace: "shared",
     inherit: await decideInherit(deps, { asked: input.inherit, profile, parent, agent }),
   };
@@ -102,12 +98,12 @@ export async function decideStart(deps: OperationDeps, input: StartInput, under:
   return { effective, callback, inputHash, instructions: said === "" ? null : said };
 }
 
-export function refusePrompt(deps: OperationDeps, prompt: string): void {
+export function refusePrompt(deps: OperationDeps, prompt: string, counts?: Partial<Limits>): void {
   if (prompt.trim() === "") {
     throw new Refusal("empty_prompt", "The prompt is empty. Say what to do, where, and what to report.");
   }
   const bytes = Buffer.byteLength(prompt);
-  const max = deps.config.limits.promptBytesMax;
+  const { promptBytesMax: max } = lowered(deps.config.limits, counts);
   if (bytes <= max) return;
   throw new Refusal(
     "prompt_too_large",
@@ -262,45 +258,6 @@ function refuseUnknownModel(agent: Agent, model: string | null): void {
   );
 }
 
-function decidePermission(
-  deps: OperationDeps,
-  of: Under & { asked: Permission | undefined; profile: Profile; cwd: string },
-): Permission {
-  const ceiling = strictest(ceilingsOf(of));
-  const start = of.parent === null ? deps.config.permission : (ceiling?.mode ?? deps.config.permission);
-  const fallback = ceiling !== null && isLooser(start, ceiling.mode) ? ceiling.mode : start;
-  // A profile can only narrow: where it would widen, what held before holds.
-  const own = of.profile.permission;
-  const narrowed = own !== null && !isLooser(own, fallback) ? own : fallback;
-  const mode = of.asked ?? narrowed;
-  if (ceiling === null || !isLooser(mode, ceiling.mode)) return mode;
-  const allowed = atMost(ceiling.mode);
-  throw new Refusal(
-    "permission_too_wide",
-    `Permission "${mode}" is wider than ${ceiling.whose}. Allowed: ${allowed.join(", ")}. Leave it out to use "${fallback}".`,
-    { asked: mode, allowed },
-  );
-}
-
-function ceilingsOf({ parent, key, cwd }: Under & { cwd: string }): Ceiling[] {
-  const own = ceilingIn(cwd, parent);
-  const where = parent === null || parent.effective.permission === own ? "" : ` in ${cwd}`;
-  return [
-    ...(own === undefined ? [] : [{ mode: own, whose: `your own, which is "${own}"${where}` }]),
-    ...(key === null
-      ? []
-      : [
-          { mode: key.ceiling, whose: `the ceiling of the API key "${key.name}", which is "${key.ceiling}"` },
-        ]),
-  ];
-}
-
-/** What a parent may do unasked in its own folder says nothing about another one. */
-function ceilingIn(cwd: string, parent: SessionRecord | null): Permission | undefined {
-  const own = parent?.effective.permission;
-  return own === "workspace" && parent !== null && !isInside(cwd, parent.cwd) ? "ask" : own;
-}
-
 /** The least of what was asked, what the profile says, and what the parent has. */
 function decideBudget(asked: Budget, profile: Profile, parent: SessionRecord | null): Record<string, number> {
   const turns = profile.maxTurns === null ? {} : { turns: profile.maxTurns };
@@ -316,61 +273,6 @@ function refuseUnmetered(deps: OperationDeps, agent: Agent, effective: Effective
   const hasPrice = model !== null && Object.hasOwn(deps.config.prices, model);
   const problem = meterProblem(limits, { name: agent.name, cost: agent.cost, model }, hasPrice);
   if (problem !== null) throw new Refusal("cannot_meter", problem, { agent: agent.name, model, limits });
-}
-
-export async function decideFolder(
-  deps: OperationDeps,
-  asked: string | undefined,
-  under: Under,
-): Promise<string> {
-  const { parent } = under;
-  const base = parent?.cwd ?? process.cwd();
-  const folder = path.resolve(base, asked ?? base);
-  const [found, real] = await Promise.all([
-    stat(folder).catch(() => null),
-    realpath(folder).catch(() => null),
-  ]);
-  if (found === null || real === null || !found.isDirectory()) {
-    const what = found === null || real === null ? "does not exist" : "is not a folder";
-    throw new Refusal("cwd_not_found", `The folder ${folder} ${what}. Name one that exists.`, {
-      cwd: folder,
-    });
-  }
-  const { roots } = deps.config;
-  const verdict = folderVerdict(real, { roots, closed: deps.privateFolders });
-  const granted = verdict === "allowed" ? outsideOf(real, under) : null;
-  if (verdict === "allowed" && granted === null) return real;
-  if (asked === undefined && parent === null && verdict === "closed") {
-    throw new Refusal(
-      "cwd_not_allowed",
-      `Say where it works: "cwd" is missing, and the daemon's own folder is not for sessions.`,
-      { cwd: real, roots },
-    );
-  }
-  const allowed =
-    granted?.join(", ") ?? (verdict === "closed" ? "any folder but Kinfold's own home" : roots.join(", "));
-  throw new Refusal("cwd_not_allowed", `No session may work in ${real}. Allowed: ${allowed}.`, {
-    cwd: real,
-    roots,
-  });
-}
-
-/** The folders of the parent or of the key that this one is outside of; null where it is inside. */
-function outsideOf(real: string, { parent, key }: Under): readonly string[] | null {
-  const lists = [parent?.effective.roots, key?.roots].filter((each) => each != null);
-  return lists.find((each) => !isWithin(real, each)) ?? null;
-}
-
-/** Where its descendants may work: in what both its parent and the key that asks have. */
-function rootsOf({ parent, key }: Under): Pick<Effective, "roots"> {
-  const above = parent?.effective.roots ?? null;
-  const own = key?.roots ?? null;
-  if (above === null && own === null) return {};
-  const both = [
-    ...(above ?? own ?? []).filter((each) => isWithin(each, own)),
-    ...(own ?? []).filter((each) => isWithin(each, above)),
-  ];
-  return { roots: [...new Set(both)] };
 }
 
 async function decideCallback(

@@ -1,6 +1,7 @@
 import type { Caller, InputOf, SpawnOutput, SubagentOutput } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
 import { shortId } from "../contract/short-id.ts";
+import { lowered } from "../domain/limit.ts";
 import type { ChainStep } from "../kernel/chain.ts";
 import { newId } from "../kernel/id.ts";
 import type { SessionRecord } from "../store/port.ts";
@@ -134,7 +135,7 @@ async function beginChain(
   }
   const { task, profile, agent } = first!;
   const input = { id: self.id, prompt: task, profile, agent };
-  const { spawnsPerMinuteMax, spawnsMax } = deps.config.limits;
+  const { spawnsPerMinuteMax, spawnsMax } = lowered(deps.config.limits, self.effective.counts);
   const chain = { chain: steps, chainId: order.chainId, chainPace: { spawnsPerMinuteMax, spawnsMax } };
   return spawn(deps, caller, input as InputOf<"spawn">, { ...order.call, callId: null, chain });
 }

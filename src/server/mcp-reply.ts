@@ -61,7 +61,7 @@ function appliedTo({ effective, metering, inherited }: SpawnOutput): string {
   const limits = limitWords(effective.limits, metering);
   return [
     `${who}${as} ${where}`,
-    `permission ${permission}`,
+    `permission ${permission}${effective.loweredBy?.["permission"] === undefined ? "" : " (its project allows no more)"}`,
     ...(tools === null ? [] : [`tools ${tools.length === 0 ? "none" : oneLine(tools.join(", "), 400)}`]),
     `inherits ${inheritWords(inherit, inherited)}`,
     ...(limits === "" ? [] : [`limits ${limits}`]),

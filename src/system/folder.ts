@@ -25,6 +25,14 @@ export function realPathOf(file: string, linksLeft = 40): string {
   return linksLeft === 0 ? path.parse(file).root : realPathOf(path.resolve(folder, link), linksLeft - 1);
 }
 
+/** The nearest folder at or above this one that holds `.git`, as `git rev-parse --show-toplevel` finds it; else null. */
+export function gitTop(folder: string): string | null {
+  for (let at = folder; ; at = path.dirname(at)) {
+    if (existsSync(path.join(at, ".git"))) return at;
+    if (path.dirname(at) === at) return null;
+  }
+}
+
 /** Device and inode: they tell a folder from another one that was put at its path. */
 export interface FolderIdentity {
   readonly dev: number;

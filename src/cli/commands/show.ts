@@ -6,6 +6,7 @@ import { showEntry } from "../entry.ts";
 import { receiptLines } from "../receipt.ts";
 import { markSeen } from "../round-end.ts";
 import { findSession, labelOf, nameOf } from "../sessions.ts";
+import { loweredWords, permissionWords } from "../spawning.ts";
 import { ago, clock, count, harmless, oneLine, tokens } from "../text.ts";
 import { entryLines } from "../transcript.ts";
 import { isOpen, stateWords, surroundings } from "../words.ts";
@@ -82,7 +83,12 @@ function lines(facts: Facts, call: Call): string[] {
     `${paint("bold", head)}  ${paint(state.colour, `${state.glyph} ${state.words}`)}`,
     row(
       "agent",
-      `${oneLine(agent)}, ${isImported ? "read from disk" : `permission ${session.effective.permission}`}`,
+      [
+        oneLine(agent),
+        ...(isImported
+          ? ["read from disk"]
+          : [permissionWords(session.effective), ...loweredWords(session.effective)]),
+      ].join(", "),
     ),
     row("folder", oneLine(session.cwd)),
     row("family", place(facts)),
