@@ -5,7 +5,6 @@ export interface CutTurn {
   /** The agent's own session id, stored before the first prompt was ever sent. */
   readonly agentSessionId: string | null;
   readonly canLoad: boolean;
-  readonly attempt: number;
   readonly kind: "prompt" | "autonomous";
 }
 
@@ -19,13 +18,20 @@ export type Recovery =
   /** Nothing can be known: work is not repeated, information is. */
   | "interrupt";
 
-/** At most twice a turn. */
-const ATTEMPTS_MAX = 3;
-
 export function recoveryOf(turn: CutTurn): Recovery {
   if (turn.sessionEnded || turn.stopAsked) return "settle";
-  if (turn.attempt >= ATTEMPTS_MAX) return "interrupt";
   if (turn.kind === "autonomous") return "interrupt";
   if (turn.agentSessionId === null) return "restart";
   return turn.canLoad ? "load" : "interrupt";
+}
+
+/** A turn is resumed at most twice. */
+const ATTEMPTS_MAX = 3;
+
+/**
+ * Whether a turn goes on after its agent was loaded. Only attempts in which the agent had begun to
+ * work count, and a turn that has called no tool has changed nothing that could be done twice.
+ */
+export function mayResume(turn: { attemptsBegun: number; toolCalls: number }): boolean {
+  return turn.attemptsBegun < ATTEMPTS_MAX || turn.toolCalls === 0;
 }

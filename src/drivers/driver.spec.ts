@@ -329,6 +329,7 @@ function loadCases(under: () => DriverUnderTest): void {
     assert.equal(second.handle.agentSessionId, first.handle.agentSessionId);
     assert.match(replay?.userTexts[0] ?? "", /message:m-1/);
     assert.equal(replay?.userTexts.length, 2);
+    assert.deepEqual(replay?.toolCalls, [0, 1]);
     assert.match(replay?.toolResults[0] ?? "", /tool list_sessions failed/);
     assert.equal(replay?.lastText, "done");
     assert.deepEqual(second.updates, [], "a replay is not news");

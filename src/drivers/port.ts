@@ -113,6 +113,8 @@ export interface Replay {
   readonly userTexts: readonly string[];
   /** Results of our own tools. */
   readonly toolResults: readonly string[];
+  /** How many tools the agent called after each of the user texts, and before the next. */
+  readonly toolCalls: readonly number[];
   /** The agent's last message, if the replay had one after the last user text. */
   readonly lastText: string | null;
 }

@@ -104,6 +104,7 @@ async function addTurn(runtime: Runtime, place: Place): Promise<{ turn: TurnReco
         boot: deps.store.boot,
         fence: place.hold.fence,
         attempt: 1,
+        attemptsBegun: 0,
         attemptFrom: session.entryCount,
         description: "went on by itself",
         startedAt: now,

@@ -10,6 +10,7 @@ import {
 import { excerpt } from "../domain/excerpt.ts";
 import { withoutDeliveryLines, withoutOurLines } from "../text/fence.ts";
 import { visible } from "../text/visible.ts";
+import { land } from "../kernel/admit.ts";
 import { appendEntries } from "../kernel/entry.ts";
 import { hashOf, newId, newSecret } from "../kernel/id.ts";
 import { startClock } from "../kernel/trigger.ts";
@@ -197,6 +198,7 @@ async function addTurn(
     boot: deps.store.boot,
     fence: hold.fence,
     attempt: 1,
+    attemptsBegun: 0,
     attemptFrom: session.entryCount,
     description: excerpt(messages[0]?.body ?? order.text, 120),
     startedAt: now,
@@ -233,31 +235,61 @@ async function addTurn(
 
 async function takeAll(deps: EngineDeps, tx: Tx, turn: TurnRecord, rendered: Rendered): Promise<void> {
   const now = deps.now();
-  const entries: NewEntry[] = rendered.notices.map((text) => ({
-    turnId: turn.id,
+  const { id: turnId, sessionId } = turn;
+  const notices = rendered.notices.map((text) => noticeOf(text, { turnId, at: now }));
+  for (const { message, body } of rendered.bodies) {
+    const patch = { status: "taken", carrier: "prompt", turnId, takenAt: now } as const;
+    await tx.messages.move(message.id, ["queued"], message.body === null ? { ...patch, body } : patch);
+    await startClock(tx, message, { parentMs: deps.config.triggers.parentMs, now });
+    const data = { messageId: message.id, carrier: "prompt", turnId };
+    tx.append({ sessionId, type: "message.taken", text: null, data, at: now });
+  }
+  await appendEntries(tx, sessionId, notices);
+  await appendMessages(tx, turn, rendered.bodies, now);
+}
+
+/** A message is in the transcript once, where it was first sent. When it is sent again, a notice refers to it. */
+export async function appendMessages(
+  tx: Tx,
+  turn: Pick<TurnRecord, "id" | "sessionId">,
+  bodies: Rendered["bodies"],
+  now: number,
+): Promise<void> {
+  const at = { turnId: turn.id, at: now };
+  const entries = bodies.map(({ message, body }) =>
+    message.entryIndex === null
+      ? entryOf(message, body, at)
+      : noticeOf(`the message of entry ${message.entryIndex} is sent again`, at),
+  );
+  const appended = await appendEntries(tx, turn.sessionId, entries);
+  for (const [index, { message }] of bodies.entries()) {
+    if (message.entryIndex !== null) continue;
+    await tx.messages.move(message.id, ["taken"], { entryIndex: appended[index]!.index });
+  }
+}
+
+/** Lands a message. A steer whose acknowledgement was lost with its agent gets its entry here. */
+export async function landInTranscript(tx: Tx, message: MessageRecord, now: number): Promise<void> {
+  const isInPrompt = message.carrier === "prompt" || message.carrier === "steer";
+  if (isInPrompt && message.entryIndex === null && message.turnId !== null) {
+    const turn = { id: message.turnId, sessionId: message.sessionId };
+    await appendMessages(tx, turn, [{ message, body: message.body ?? "" }], now);
+  }
+  await land(tx, message, now);
+}
+
+function noticeOf(text: string, at: { turnId: string; at: number }): NewEntry {
+  return {
+    turnId: at.turnId,
     author: "daemon",
     kind: "notice",
     body: { text },
     isSubagent: false,
-    at: now,
-  }));
-  for (const { message, body } of rendered.bodies) {
-    const patch = { status: "taken", carrier: "prompt", turnId: turn.id, takenAt: now } as const;
-    await tx.messages.move(message.id, ["queued"], message.body === null ? { ...patch, body } : patch);
-    await startClock(tx, message, { parentMs: deps.config.triggers.parentMs, now });
-    entries.push(entryOf(message, body, { turnId: turn.id, at: now }));
-    tx.append({
-      sessionId: turn.sessionId,
-      type: "message.taken",
-      text: null,
-      data: { messageId: message.id, carrier: "prompt", turnId: turn.id },
-      at: now,
-    });
-  }
-  await appendEntries(tx, turn.sessionId, entries);
+    at: at.at,
+  };
 }
 
-export function entryOf(message: MessageRecord, body: string, at: { turnId: string; at: number }): NewEntry {
+function entryOf(message: MessageRecord, body: string, at: { turnId: string; at: number }): NewEntry {
   const text = message.body ?? body;
   return {
     turnId: at.turnId,

@@ -4,6 +4,9 @@ import { cancelSubtree } from "../kernel/cancel.ts";
 import { aMessage } from "../store/sample.spec.ts";
 import { cutTurn, openEngine, settledTurn } from "./engine.spec.ts";
 import { breakWrites } from "./fake-daemon.spec.ts";
+import type { Family } from "../kernel/family.spec.ts";
+import type { SessionRecord, TurnRecord } from "../store/port.ts";
+import type { EngineDeps } from "./deps.ts";
 import { adoptLost } from "./recovery.ts";
 
 test("a turn that is cancelled while it is being taken up is settled, not resumed", async (t) => {
@@ -61,28 +64,99 @@ test("a turn whose past cannot be read is given up and taken up again", async (t
   assert.deepEqual([settled.status, settled.attempt], ["completed", 3]);
 });
 
-for (const [what, session, turn, words] of [
-  ["resumed twice", { agentSessionId: "a" }, { attempt: 3 }, /it was resumed twice already/],
-  ["whose agent has lost it", { agentSessionId: "a" }, {}, /this agent cannot be resumed by itself/],
-] as const) {
-  test(`a turn ${what} is interrupted, says why, and its prompt is not repeated`, async (t) => {
-    const { family, runner } = await openEngine(t);
-    const cut = await cutTurn(family, session, turn);
-    await family.write(async (tx) => {
-      const message = { kind: "prompt", senderKind: "person", body: "drop the table" } as const;
-      await tx.messages.add(
-        aMessage(cut.id, { ...message, status: "taken", carrier: "prompt", turnId: cut.turn.id }),
-      );
-    });
-    await runner.run();
-    const settled = await settledTurn(family, cut.turn);
-    assert.equal(settled.status, "interrupted");
-    assert.match(settled.error ?? "", words);
-    assert.equal((await family.inbox(cut.id))[0]?.status, "void");
-    const [told] = await family.callbacks();
-    assert.deepEqual([told?.data?.["outcome"], told?.data?.["unlanded"]], ["interrupted", "drop the table"]);
+const ID = "d-1";
+
+/** A conversation that the agent has kept, up to the death of its process. */
+async function keptConversation(deps: EngineDeps, prompt: string): Promise<string> {
+  const opened = await deps.drivers.get("sim")!.open({
+    sessionId: "earlier",
+    leaseId: "earlier",
+    cwd: ".",
+    model: null,
+    permission: "full",
+    tools: null,
+    notTools: [],
+    servers: null,
+    mcp: null,
+    load: null,
+    startMs: 1_000,
+    onUpdate: () => undefined,
+    onRequest: async () => ({ kind: "deny" }),
+    onProcess: () => undefined,
   });
+  assert.ok(opened.ok);
+  await opened.handle.prompt(`${prompt}\n\n<!-- message:${ID} -->`);
+  await opened.handle.stop(0);
+  return opened.handle.agentSessionId;
 }
+
+/** A turn with this prompt that a dead daemon left. */
+async function cutPrompt(family: Family, session: Partial<SessionRecord>, turn: Partial<TurnRecord>) {
+  const cut = await cutTurn(family, session, turn);
+  await family.write(async (tx) => {
+    const message = { kind: "prompt", senderKind: "person", body: "sim> say done", deliveryId: ID } as const;
+    const taken = { status: "taken", carrier: "prompt", turnId: cut.turn.id } as const;
+    await tx.messages.add(aMessage(cut.id, { ...message, ...taken }));
+  });
+  return cut;
+}
+
+test("a turn whose agent has lost it is interrupted, says why, and its prompt is not repeated", async (t) => {
+  const { family, runner } = await openEngine(t);
+  const cut = await cutPrompt(family, { agentSessionId: "a" }, { attemptsBegun: 1 });
+  await runner.run();
+  const settled = await settledTurn(family, cut.turn);
+  assert.equal(settled.status, "interrupted");
+  assert.match(settled.error ?? "", /this agent cannot be resumed by itself/);
+  assert.equal((await family.inbox(cut.id))[0]?.status, "void");
+  const [told] = await family.callbacks();
+  assert.deepEqual([told?.data?.["outcome"], told?.data?.["unlanded"]], ["interrupted", "sim> say done"]);
+});
+
+test("a turn of which its agent kept no record and in which it did nothing gets its prompt as it was", async (t) => {
+  const { family, runner } = await openEngine(t);
+  const cut = await cutPrompt(family, { agentSessionId: "a" }, { attempt: 7 });
+  await runner.run();
+  const settled = await settledTurn(family, cut.turn);
+  assert.deepEqual([settled.status, settled.lastAssistantMessage], ["completed", "done"]);
+  assert.equal((await family.inbox(cut.id))[0]?.status, "landed");
+});
+
+test("a turn that was resumed twice and has called a tool is interrupted, and what its agent has is landed", async (t) => {
+  const { family, deps, runner } = await openEngine(t);
+  const agentSessionId = await keptConversation(deps, "sim> run make");
+  const cut = await cutPrompt(family, { agentSessionId }, { attemptsBegun: 3 });
+  await runner.run();
+  const settled = await settledTurn(family, cut.turn);
+  assert.equal(settled.status, "interrupted");
+  assert.match(settled.error ?? "", /it was resumed twice already/);
+  assert.equal((await family.inbox(cut.id))[0]?.status, "landed");
+});
+
+test("a turn whose agent has called no tool goes on, however often it was cut, and its prompt is not sent twice", async (t) => {
+  const { family, deps, runner } = await openEngine(t);
+  const agentSessionId = await keptConversation(deps, "sim> say done");
+  const cut = await cutPrompt(family, { agentSessionId }, { attemptsBegun: 9 });
+  await runner.run();
+  const settled = await settledTurn(family, cut.turn);
+  assert.equal(settled.status, "completed");
+  assert.match(settled.lastAssistantMessage ?? "", /Your turn was cut/);
+});
+
+test("an attempt counts only where the agent left something of it", async (t) => {
+  const { family, deps, runner } = await openEngine(t);
+  const agentSessionId = await keptConversation(deps, "sim> say done");
+  const idle = await cutPrompt(family, { agentSessionId }, {});
+  await runner.run();
+  assert.equal((await settledTurn(family, idle.turn)).attemptsBegun, 0);
+  const busy = await cutPrompt(family, { agentSessionId }, {});
+  const entry = { turnId: busy.turn.id, author: "agent", kind: "text", body: { text: "hm" } } as const;
+  await family.write(async (tx) => {
+    await tx.entries.append(busy.id, [{ ...entry, isSubagent: false, at: 1 }]);
+  });
+  await runner.startOver(async () => undefined);
+  assert.equal((await settledTurn(family, busy.turn)).attemptsBegun, 1);
+});
 
 test("a session that is ready is claimed only when all that was cut has been taken up", async (t) => {
   const { family, runner } = await openEngine(t);

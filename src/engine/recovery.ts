@@ -1,12 +1,21 @@
-import { type Recovery, recoveryOf } from "../domain/recovery.ts";
-import { land } from "../kernel/admit.ts";
+import { deliveryIdsIn } from "../domain/callback.ts";
+import { mayResume, type Recovery, recoveryOf } from "../domain/recovery.ts";
 import { cutDraft } from "../kernel/draft.ts";
 import { withdrawOf } from "../kernel/trigger.ts";
-import type { LeaseRecord, MessageRecord, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
+import type { Replay } from "../drivers/port.ts";
+import type {
+  EntryRecord,
+  LeaseRecord,
+  MessageRecord,
+  SessionRecord,
+  Tx,
+  TurnRecord,
+} from "../store/port.ts";
 import { endBackground } from "./background.ts";
-import { type Hold, newHold, render } from "./claim.ts";
+import { appendMessages, type Hold, landInTranscript, newHold, render } from "./claim.ts";
 import { continuation } from "./continuation.ts";
 import { endTurn } from "./turn-end.ts";
+import type { Hosted } from "./hosting.ts";
 import { endPlace, follow } from "./leave.ts";
 import { newPlace, type Place, type Runtime } from "./place.ts";
 import { Recorder } from "./recorder.ts";
@@ -100,6 +109,7 @@ async function recoverTurn(runtime: Runtime, turn: TurnRecord): Promise<void> {
   runtime.deps.log.info({ sessionId: session.id, turnId: turn.id, recovery }, "recovering a turn");
   const place = newPlace(session, hold);
   place.recorder = new Recorder(runtime.deps, taken.turn, () => void endPlace(runtime, place));
+  place.recorder.hasBegun = taken.hasBegun;
   runtime.places.set(session.id, place);
   runtime.deps.reached("resume.claimed");
   follow(runtime, place, goOn(runtime, place, recovery));
@@ -110,6 +120,8 @@ interface TakenOver {
   readonly turn: TurnRecord;
   readonly hold: Hold;
   readonly recovery: Recovery;
+  /** The agent had begun to work in the attempt that was cut. */
+  readonly hasBegun: boolean;
 }
 
 /**
@@ -127,11 +139,30 @@ async function takeOver(runtime: Runtime, found: TurnRecord): Promise<TakenOver 
     const hold = await newHold(deps, tx, session);
     await cutDraft(tx, session.id);
     const { entryCount: attemptFrom } = (await tx.sessions.byId(session.id))!;
-    const [boot, attempt] = [deps.store.boot, row.attempt + 1];
-    const patch = { fence: hold.fence, boot, attempt, attemptFrom, blocked: 0 };
+    const hasBegun = await hasWorked(tx, row);
+    const patch = {
+      fence: hold.fence,
+      boot: deps.store.boot,
+      attempt: row.attempt + 1,
+      attemptsBegun: row.attemptsBegun + (hasBegun ? 1 : 0),
+      attemptFrom,
+      blocked: 0,
+    };
     await tx.turns.patchRunning(row.id, row.fence, patch);
-    return { session, turn: { ...row, ...patch }, hold, recovery };
+    return { session, turn: { ...row, ...patch }, hold, recovery, hasBegun };
   });
+}
+
+/** Whether the agent left anything of this attempt in the transcript. */
+async function hasWorked(tx: Tx, turn: TurnRecord): Promise<boolean> {
+  for (let after = turn.attemptFrom - 1; ;) {
+    const page = await tx.entries.page(turn.sessionId, { after, limit: 100 });
+    const isWork = (entry: EntryRecord): boolean =>
+      entry.turnId === turn.id && (entry.author === "agent" || entry.author === "tool");
+    if (page.some(isWork)) return true;
+    if (page.length < 100) return false;
+    after = page.at(-1)!.index;
+  }
 }
 
 function recoveryFor(runtime: Runtime, session: SessionRecord, turn: TurnRecord): Recovery {
@@ -141,7 +172,6 @@ function recoveryFor(runtime: Runtime, session: SessionRecord, turn: TurnRecord)
     stopAsked: turn.stopBy !== null,
     agentSessionId: session.agentSessionId,
     canLoad: agent?.load === true && agent.installed,
-    attempt: turn.attempt,
     kind: turn.kind,
   });
 }
@@ -155,36 +185,65 @@ async function goOn(runtime: Runtime, place: Place, recovery: Recovery): Promise
 
 async function resume(runtime: Runtime, place: Place, how: "restart" | "load"): Promise<void> {
   const recorder = place.recorder!;
-  const hosted = await (how === "load" ? loadAgent(runtime, place) : ensureAgent(runtime, place));
+  const hosted = await (how === "load" ? loadOrBegin(runtime, place, recorder) : ensureAgent(runtime, place));
   if (!hosted.ok) {
-    const end = how === "load" ? unknowable(recorder.turn) : notStarted(hosted.reason);
+    const end = how === "load" ? unknowable(NOT_LOADED) : notStarted(hosted.reason);
     await endTurn(runtime, place, recorder, end);
     return;
   }
   runtime.deps.reached("resume.loaded");
   // Released meanwhile: whoever comes next takes the turn up.
   if (place.recorder !== recorder) return;
-  const text = await readBack(runtime, place);
+  const { replay } = hosted.agent.handle;
+  const { attemptsBegun } = recorder.turn;
+  const toolCalls = recorder.toolUseCount + (await toolCallsOf(runtime, recorder.turn, replay));
+  if (!mayResume({ attemptsBegun, toolCalls })) {
+    await endTurn(runtime, place, recorder, { ...unknowable(RESUMED_TWICE), record: deliveredIn(replay) });
+    return;
+  }
+  const text = await readBack(runtime, recorder.turn, replay);
   await endTurn(runtime, place, recorder, await converse(runtime, place, text));
 }
 
+/**
+ * A process that ends while it loads says nothing about the conversation, and another one is asked.
+ * An agent that kept no record of its first turn, and was not seen to work in it, begins it anew.
+ */
+async function loadOrBegin(runtime: Runtime, place: Place, recorder: Recorder): Promise<Hosted> {
+  let hosted = await loadAgent(runtime, place);
+  if (!hosted.ok && !hosted.isLoadFailure && !place.isEnding) hosted = await loadAgent(runtime, place);
+  if (hosted.ok || !hosted.isLoadFailure || place.isEnding) return hosted;
+  const { index, attemptsBegun } = recorder.turn;
+  return index === 0 && attemptsBegun === 0 ? ensureAgent(runtime, place) : hosted;
+}
+
+/** How many tools the agent's own record shows for this turn. */
+async function toolCallsOf(runtime: Runtime, turn: TurnRecord, replay: Replay | null): Promise<number> {
+  if (replay === null) return 0;
+  const messages = await runtime.deps.store.read.messages.ofTurn(turn.id);
+  const ids = new Set(messages.map((message) => message.deliveryId));
+  const first = replay.userTexts.findIndex((text) => deliveryIdsIn(text).some((id) => ids.has(id)));
+  const calls = first === -1 ? [] : replay.toolCalls.slice(first);
+  return calls.reduce((sum, count) => sum + count, 0);
+}
+
 /** What the replay holds has landed; the rest is sent again, behind the words that continue the turn. */
-async function readBack(runtime: Runtime, place: Place): Promise<string> {
+async function readBack(runtime: Runtime, turn: TurnRecord, replay: Replay | null): Promise<string> {
   const { deps } = runtime;
-  const { turn } = place.recorder!;
-  const replay = place.agent?.handle.replay ?? null;
   const found = deliveredIn(replay);
   return deps.store.write(turn.rootId, async (tx) => {
     const session = (await tx.sessions.byId(turn.sessionId))!;
     const messages = await tx.messages.ofTurn(turn.id);
     const missing: MessageRecord[] = [];
     for (const message of messages) {
-      if (message.status === "landed") continue;
-      if (found.has(message.deliveryId)) await land(tx, message, deps.now());
-      else if (message.status === "taken" && message.carrier !== "tool") missing.push(message);
+      if (message.status !== "taken") continue;
+      if (found.has(message.deliveryId)) await landInTranscript(tx, message, deps.now());
+      else if (message.carrier !== "tool") missing.push(message);
     }
     await markLostReplies(tx, turn, { results: replay?.toolResults ?? [], now: deps.now() });
-    const { text } = missing.length === 0 ? { text: "" } : await render(tx, session, missing);
+    const { text, bodies } = await render(tx, session, missing);
+    const unlisted = bodies.filter(({ message }) => message.entryIndex === null);
+    await appendMessages(tx, turn, unlisted, deps.now());
     const hasBegun = messages.length > missing.length;
     if (!hasBegun) return text;
     const children = await tx.sessions.children(session.id);
@@ -206,7 +265,7 @@ async function markLostReplies(
 }
 
 function endWithout(recovery: "settle" | "interrupt", session: SessionRecord, turn: TurnRecord): TurnEnd {
-  if (recovery === "interrupt") return unknowable(turn);
+  if (recovery === "interrupt") return unknowable(NOT_LOADED);
   return {
     stopReason: "cancelled",
     // The agent's own session id is stored before its first prompt is sent.
@@ -218,9 +277,11 @@ function endWithout(recovery: "settle" | "interrupt", session: SessionRecord, tu
   };
 }
 
-function unknowable(turn: TurnRecord): TurnEnd {
-  const tries = turn.attempt > 3 ? "it was resumed twice already" : "this agent cannot be resumed by itself";
-  const reason = `the computer or the daemon stopped and ${tries}`;
+const RESUMED_TWICE = "it was resumed twice already";
+const NOT_LOADED = "this agent cannot be resumed by itself";
+
+function unknowable(why: string): TurnEnd {
+  const reason = `the computer or the daemon stopped and ${why}`;
   const end = { outcome: "interrupted", reason, usage: null, background: false } as const;
   return { ...end, stopReason: "unknowable", reach: "unanswered" };
 }

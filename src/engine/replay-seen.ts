@@ -13,7 +13,6 @@ export async function replaySeen(deps: EngineDeps, recorder: Recorder): Promise<
       const update = entry.turnId === turn.id ? updateOf(entry) : null;
       if (update === null) continue;
       observe(recorder.seen, update);
-      recorder.hasBegun = true;
       if (update.kind === "text") recorder.lastText = update.text;
       if (update.kind === "toolCall") recorder.toolUseCount += 1;
     }

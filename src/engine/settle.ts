@@ -5,13 +5,14 @@ import { type Fate, fateOf, type Reach } from "../domain/landing.ts";
 import { addUsage, receiptOf } from "../domain/receipt.ts";
 import { outcomeOf } from "../domain/session.ts";
 import type { PromptEnd } from "../drivers/port.ts";
-import { giveBack, land, makeVoid } from "../kernel/admit.ts";
+import { giveBack, makeVoid } from "../kernel/admit.ts";
 import { callBack, callbackData, callbackKey } from "../kernel/callback.ts";
 import { type ErrorPayload, park, raiseError, retryBudgets } from "../kernel/park.ts";
 import { withdrawOf } from "../kernel/trigger.ts";
 import { closeIfOver, closeRound, type RoundEnd } from "../kernel/round.ts";
 import type { MessageRecord, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
 import { checkpointTurn } from "./checkpoints.ts";
+import { landInTranscript } from "./claim.ts";
 import type { EngineDeps } from "./deps.ts";
 import { insist } from "./insist.ts";
 import { type Batch, type Recorder, writeBatch } from "./recorder.ts";
@@ -192,7 +193,7 @@ async function settleMessages(
 async function move(tx: Tx, message: MessageRecord, fate: Fate, now: number): Promise<void> {
   switch (fate) {
     case "landed":
-      await land(tx, message, now);
+      await landInTranscript(tx, message, now);
       return;
     case "unwanted":
       await makeVoid(tx, message, "its turn was stopped before it began", now);

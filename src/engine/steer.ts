@@ -1,8 +1,7 @@
 import { giveBack } from "../kernel/admit.ts";
 import { startClock } from "../kernel/trigger.ts";
 import type { MessageRecord, TurnRecord } from "../store/port.ts";
-import { appendEntries } from "../kernel/entry.ts";
-import { entryOf, render } from "./claim.ts";
+import { appendMessages, render } from "./claim.ts";
 import type { Place, Runtime } from "./place.ts";
 import type { Recorder } from "./recorder.ts";
 
@@ -69,9 +68,13 @@ async function steerOne(runtime: Runtime, place: Place, message: MessageRecord):
   runtime.deps.reached("steer.sent");
   // The agent died with it, and its own record decides.
   if (result === "lost") return false;
-  if (result === "refused") await returnToQueue(runtime, message);
-  else recorder.unacknowledged.delete(message.id);
-  await note(runtime, message, result === "refused" ? "queued" : result);
+  if (result === "refused") {
+    await returnToQueue(runtime, message);
+    await note(runtime, message, "queued");
+    return true;
+  }
+  recorder.unacknowledged.delete(message.id);
+  await note(runtime, message, result, { turn: recorder.turn, text });
   return true;
 }
 
@@ -85,7 +88,6 @@ async function take(runtime: Runtime, turn: TurnRecord, message: MessageRecord):
     const session = (await tx.sessions.byId(message.sessionId))!;
     const { text } = await render(tx, session, [message]);
     if (message.body === null) await tx.messages.move(message.id, ["taken"], { body: text });
-    await appendEntries(tx, message.sessionId, [entryOf(message, text, { turnId: turn.id, at })]);
     await startClock(tx, message, { parentMs: runtime.deps.config.triggers.parentMs, now: at });
     const data = { messageId: message.id, carrier: "steer", turnId: turn.id };
     tx.append({ sessionId: message.sessionId, type: "message.taken", text: null, data, at });
@@ -93,14 +95,19 @@ async function take(runtime: Runtime, turn: TurnRecord, message: MessageRecord):
   });
 }
 
+/** With `into`, the agent took it into that turn: it is in the transcript from here on. */
 async function note(
   runtime: Runtime,
   message: MessageRecord,
   delivered: "injected" | "queued" | "restarted",
+  into: { turn: TurnRecord; text: string } | null = null,
 ): Promise<void> {
   await runtime.deps.store.write(message.rootId, async (tx) => {
     const metadata = { ...message.metadata, delivered };
     await tx.messages.move(message.id, ["queued", "taken", "landed"], { metadata });
+    const fresh = into === null ? null : await tx.messages.byId(message.id);
+    if (into === null || fresh?.status !== "taken" || fresh.turnId !== into.turn.id) return;
+    await appendMessages(tx, into.turn, [{ message: fresh, body: into.text }], runtime.deps.now());
   });
 }
 

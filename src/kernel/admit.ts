@@ -37,6 +37,7 @@ export async function admit(
     admittedAt: now,
     takenAt: null,
     landedAt: null,
+    entryIndex: null,
     ...admission,
   });
   tx.append({

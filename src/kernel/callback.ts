@@ -137,6 +137,7 @@ async function undeliverable(
     admittedAt: now,
     takenAt: null,
     landedAt: null,
+    entryIndex: null,
     data: null,
     metadata: {},
     callbackKey: null,

@@ -31,6 +31,7 @@ export const messages = table<MessageRecord>(
     admittedAt: "plain",
     takenAt: "plain",
     landedAt: "plain",
+    entryIndex: "plain",
   },
   { fixed: ["id", "rootId", "sessionId", "position"] },
 );

@@ -111,6 +111,8 @@ export interface TurnRecord {
   fence: number;
   /** 1 at first, one more for every resume. */
   attempt: number;
+  /** In how many of its earlier attempts the agent had begun to work; only these count against the limit. */
+  attemptsBegun: number;
   /** How many entries the session had when this attempt began. */
   attemptFrom: number;
   description: string;
@@ -164,6 +166,8 @@ export interface MessageRecord {
   admittedAt: number;
   takenAt: number | null;
   landedAt: number | null;
+  /** Its entry in the transcript; null until it has one. A tool's reply is an entry of its own. */
+  entryIndex: number | null;
 }
 
 export interface EntryRecord {

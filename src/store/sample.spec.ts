@@ -102,6 +102,7 @@ export function aMessage(sessionId: string, fields: Partial<MessageRecord> = {})
     admittedAt: 1_790_000_000_000,
     takenAt: null,
     landedAt: null,
+    entryIndex: null,
     ...fields,
   };
 }
@@ -120,6 +121,7 @@ export function aTurn(
     boot: "boot",
     fence: 1,
     attempt: 1,
+    attemptsBegun: 0,
     attemptFrom: 0,
     description: "a turn",
     startedAt: 1_790_000_000_000,

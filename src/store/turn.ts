@@ -20,6 +20,7 @@ export const turns = table<Omit<TurnRecord, "receipt">>(
     boot: "plain",
     fence: "plain",
     attempt: "plain",
+    attemptsBegun: "plain",
     attemptFrom: "plain",
     description: "text",
     startedAt: "plain",

@@ -161,7 +161,7 @@ describe("the end of a prompt", () => {
 });
 
 describe("a replay", () => {
-  it("keeps a tool's result only if the tool was ours, and the last text after the last prompt", () => {
+  it("keeps a tool's result only if the tool was ours, every call behind its prompt, and the last text after the last prompt", () => {
     const updates = new Updates(() => assert.fail("a replay is not news"));
     updates.startReplay();
     const user = (words: string, messageId: string) =>
@@ -189,6 +189,7 @@ describe("a replay", () => {
     assert.deepEqual(updates.endReplay(), {
       userTexts: ["first, in two parts", "second", "third"],
       toolResults: ["from mcp__kinfold__wait_session"],
+      toolCalls: [2, 0, 0],
       lastText: null,
     });
   });

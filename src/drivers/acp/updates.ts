@@ -19,7 +19,13 @@ export class Updates {
   #mode: "replay" | "prompt" | "between" = "between";
   #open: { what: "text" | "thought"; text: string; messageId: string | null } | null = null;
   #quiet: NodeJS.Timeout | null = null;
-  #collected: Collected = { userTexts: [], toolResults: [], lastText: null, userOpen: null };
+  #collected: Collected = {
+    userTexts: [],
+    toolResults: [],
+    toolCalls: [],
+    lastText: null,
+    userOpen: null,
+  };
   #systemError = false;
   #lastText = "";
   #toolCalls = 0;
@@ -52,8 +58,8 @@ export class Updates {
     this.endMessage();
     this.calls.clear();
     this.#mode = "between";
-    const { userTexts, toolResults, lastText } = this.#collected;
-    return { userTexts, toolResults, lastText };
+    const { userTexts, toolResults, toolCalls, lastText } = this.#collected;
+    return { userTexts, toolResults, toolCalls: userTexts.map((_, at) => toolCalls[at] ?? 0), lastText };
   }
 
   startPrompt(): void {
@@ -215,6 +221,7 @@ export class Updates {
 interface Collected {
   readonly userTexts: string[];
   readonly toolResults: string[];
+  readonly toolCalls: number[];
   lastText: string | null;
   userOpen: { readonly messageId: string | null } | null;
 }
@@ -224,6 +231,8 @@ const QUIET_MS = 1_000;
 function collect(into: Collected, update: AgentUpdate): void {
   into.userOpen = null;
   if (update.kind === "text") into.lastText = update.text;
+  const at = into.userTexts.length - 1;
+  if (update.kind === "toolCall" && at >= 0) into.toolCalls[at] = (into.toolCalls[at] ?? 0) + 1;
   if (update.kind === "toolResult" && update.ours) into.toolResults.push(update.text);
 }
 

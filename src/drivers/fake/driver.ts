@@ -70,12 +70,15 @@ export function createFakeDriver(options: FakeOptions = {}): Driver {
 interface Conversation {
   readonly userTexts: string[];
   readonly toolResults: string[];
+  /** After each of the user texts. */
+  readonly toolCalls: number[];
   lastText: string | null;
 }
 
 function copyOf(source: Conversation | undefined): Conversation {
-  if (source === undefined) return { userTexts: [], toolResults: [], lastText: null };
-  return { ...source, userTexts: [...source.userTexts], toolResults: [...source.toolResults] };
+  if (source === undefined) return { userTexts: [], toolResults: [], toolCalls: [], lastText: null };
+  const { userTexts, toolResults, toolCalls, lastText } = source;
+  return { userTexts: [...userTexts], toolResults: [...toolResults], toolCalls: [...toolCalls], lastText };
 }
 
 interface Opened {
@@ -109,6 +112,7 @@ class FakeHandle implements AgentHandle {
         : {
             userTexts: [...conversation.userTexts],
             toolResults: [...conversation.toolResults],
+            toolCalls: [...conversation.toolCalls],
             lastText: conversation.lastText,
           };
   }
@@ -129,6 +133,7 @@ class FakeHandle implements AgentHandle {
   async steer(text: string): Promise<"injected" | "refused"> {
     if (this.#turn === null) return "refused";
     this.#opened.conversation.userTexts.push(text);
+    this.#opened.conversation.toolCalls.push(0);
     this.#turn.steered.add(text);
     return "injected";
   }
@@ -153,6 +158,7 @@ class FakeHandle implements AgentHandle {
   async #play(text: string, turn: { abort: AbortController; steered: Steered }): Promise<PromptEnd> {
     const { conversation, request, options } = this.#opened;
     conversation.userTexts.push(text);
+    conversation.toolCalls.push(0);
     conversation.lastText = null;
     await options.gate?.({ at: "begin", sessionId: request.sessionId, text });
     const stage = new FakeStage(this.#opened, {
@@ -170,7 +176,9 @@ class FakeHandle implements AgentHandle {
   /** A process that is gone says nothing more. */
   #emit(update: AgentUpdate): void {
     if (this.#isOver) return;
-    if (update.kind === "text") this.#opened.conversation.lastText = update.text;
+    const { conversation } = this.#opened;
+    if (update.kind === "text") conversation.lastText = update.text;
+    if (update.kind === "toolCall") conversation.toolCalls[conversation.toolCalls.length - 1]! += 1;
     this.#opened.request.onUpdate(update);
   }
 

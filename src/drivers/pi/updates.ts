@@ -48,12 +48,22 @@ export function sum(one: Usage | null, other: Usage | null): Usage | null {
 export function replayOf(messages: unknown): Replay {
   const all = (Array.isArray(messages) ? messages : []).filter(isFields);
   const lastUser = all.findLastIndex((message) => message["role"] === "user");
+  const toolCalls: number[] = [];
+  for (const message of all) {
+    if (message["role"] === "user") toolCalls.push(0);
+    else if (toolCalls.length > 0) toolCalls.push(toolCalls.pop()! + callsIn(message));
+  }
   const said = all.slice(lastUser + 1).filter((message) => message["role"] === "assistant");
   return {
     userTexts: all.filter((message) => message["role"] === "user").map((message) => textOf(message)),
     toolResults: [],
+    toolCalls,
     lastText: said.map(textOf).findLast((text) => text !== "") ?? null,
   };
+}
+
+function callsIn(message: Fields): number {
+  return blocks(message["content"]).filter((block) => block["type"] === "toolCall").length;
 }
 
 export function textOf(message: Fields): string {

@@ -131,6 +131,7 @@ CREATE TABLE messages (
   taken_at bigint,
   landed_at bigint,
   body text,
+  entry_index bigint,
   CONSTRAINT messages_pkey PRIMARY KEY (id),
   CONSTRAINT messages_session_id_fkey FOREIGN KEY (session_id) REFERENCES sessions(id)
 );
@@ -316,6 +317,7 @@ CREATE TABLE turns (
   reserved_usd double precision,
   estimated smallint NOT NULL DEFAULT 0,
   attempt_from bigint NOT NULL DEFAULT 0,
+  attempts_begun bigint NOT NULL DEFAULT 0,
   CONSTRAINT turns_pkey PRIMARY KEY (id),
   CONSTRAINT turns_session_id_fkey FOREIGN KEY (session_id) REFERENCES sessions(id)
 );

@@ -160,7 +160,7 @@ CREATE TABLE messages (
   taken_at INTEGER,
   landed_at INTEGER,
   body TEXT
-) STRICT;
+, entry_index INTEGER) STRICT;
 
 CREATE UNIQUE INDEX messages_callback ON messages (session_id, callback_key) WHERE callback_key IS NOT NULL;
 
@@ -369,7 +369,7 @@ CREATE TABLE turns (
   blocked INTEGER NOT NULL,
   stop_by TEXT,
   stop_note TEXT
-, reserved_tokens INTEGER, reserved_usd REAL, estimated INTEGER NOT NULL DEFAULT 0, attempt_from INTEGER NOT NULL DEFAULT 0) STRICT;
+, reserved_tokens INTEGER, reserved_usd REAL, estimated INTEGER NOT NULL DEFAULT 0, attempt_from INTEGER NOT NULL DEFAULT 0, attempts_begun INTEGER NOT NULL DEFAULT 0) STRICT;
 
 CREATE INDEX turns_root ON turns (root_id);
 
