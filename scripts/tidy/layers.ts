@@ -103,6 +103,8 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
     packages: ["commander", "yaml"],
     only: {
       "commands/up.ts": ["daemon.ts"],
+      // It works on the files of a store that no daemon could open.
+      "commands/restore.ts": ["store/restore.ts", "store/problem.ts", "log.ts"],
       "own-agents.ts": ["drivers/registry.ts", "drivers/vendors/index.ts", "log.ts"],
     },
   },

@@ -108,6 +108,24 @@ export const OPERATE: readonly CommandRow[] = [
     load: () => import("./commands/backup.ts"),
   },
   {
+    name: "restore",
+    summary: "Make the embedded store again after it was damaged or lost. The daemon must be down.",
+    about:
+      "From one of: a file that kinfold backup made; the rollouts, whose sessions come back ended and marked as rebuilt; what can still be read of the store; or nothing. The files that were there are moved into a folder before-restore-… of the home, never deleted.",
+    args: [{ name: "file", summary: "a file that kinfold backup made", required: false, completes: "file" }],
+    options: [
+      { flags: "--from-rollouts", summary: "transcripts of all sessions, from the rollouts in the home" },
+      { flags: "--as-is", summary: "what can still be read; the newest commits may be gone" },
+      { flags: "--empty", summary: "start with nothing" },
+    ],
+    examples: [
+      ["kinfold restore ~/kinfold-2026-07-01.db", "a backup"],
+      ["kinfold restore --from-rollouts", "where there is no backup"],
+    ],
+    exits: ["done", "failed", "refused"],
+    load: () => import("./commands/restore.ts"),
+  },
+  {
     name: "doctor",
     summary: "Check this machine: what works, and what to do about what does not.",
     args: [],

@@ -119,6 +119,7 @@ function parked(session: Session): string {
 }
 
 function atRest(session: Session): StateWords {
+  if (session.rebuilt === true) return { glyph: "○", words: "rebuilt from its rollout", colour: null };
   const outcome = session.status === "ended" && session.outcome === null ? "cancelled" : session.outcome;
   switch (outcome) {
     case "completed":

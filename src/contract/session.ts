@@ -59,7 +59,7 @@ export type Usage = z.infer<typeof Usage>;
 export const Origin = z.enum(["managed", "attached", "imported"]);
 export const Source = z.enum(["cli", "page", "http", "mcp", "subsession", "hook", "import"]);
 export const OnParentEnd = z.enum(["cancel", "detach"]);
-export const EndReason = z.enum(["cancelled", "acked", "removed", "gone"]);
+export const EndReason = z.enum(["cancelled", "acked", "removed", "gone", "rebuilt"]);
 
 /** What was applied, which may differ from what was asked (`spawnConfig`). */
 export const Effective = z.object({
@@ -151,6 +151,7 @@ export const Session = z.object({
   updatedAt: z.number(),
   lastActivityAt: z.number(),
   endedAt: z.number().nullable(),
+  rebuilt: z.boolean().optional().describe("made again from its rollout after the store was lost"),
   url: z.string(),
 });
 export type Session = z.infer<typeof Session>;

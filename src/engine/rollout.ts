@@ -229,6 +229,8 @@ function metaOf(session: SessionRecord): Record<string, unknown> {
     name: session.name,
     agent: session.agent,
     model: session.model,
+    profile: session.profile,
+    scope: session.scope,
     cwd: session.cwd,
     effective: session.effective,
   };

@@ -172,15 +172,11 @@ export async function backup(
   _caller: Caller,
   input: InputOf<"backup">,
 ): Promise<OutputOf<"backup">> {
-  const target = path.resolve(input.path);
-  if (
-    await stat(target).then(
-      () => true,
-      () => false,
-    )
-  ) {
-    throw new Refusal("invalid_input", `${target} exists already. Name a file that does not.`);
+  if (!path.isAbsolute(input.path)) {
+    const text = `"${input.path}" is not an absolute path, and the daemon has a working folder of its own. Name the file from / on.`;
+    throw new Refusal("invalid_input", text, { field: "path" });
   }
+  const target = path.normalize(input.path);
   const { bytes } = await deps.store.backup(target);
   return { path: target, bytes };
 }

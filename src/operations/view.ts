@@ -87,6 +87,7 @@ async function viewSession(
     updatedAt: record.updatedAt,
     lastActivityAt: record.lastActivityAt,
     endedAt: record.endedAt,
+    ...(record.endReason === "rebuilt" ? { rebuilt: true } : {}),
     url: `${deps.address()}/#/sessions/${record.shortId}`,
   };
 }

@@ -8,7 +8,13 @@ import { openSqlite } from "./sqlite/open.ts";
 export interface OpenOptions {
   readonly config: Pick<Config, "store" | "node">;
   /** Where the embedded store is: its database and its lock. */
-  readonly paths: { readonly database: string; readonly lock?: string };
+  readonly paths: {
+    readonly database: string;
+    readonly lock?: string;
+    /** Traces of an earlier store, which prove that a missing one is not new. */
+    readonly token?: string;
+    readonly rollouts?: string;
+  };
   readonly boot: string;
   readonly log: Log;
   /** PostgreSQL: how long to wait for a node of the same name that may still live. */
@@ -45,5 +51,8 @@ export async function openStore(options: OpenOptions): Promise<Store> {
     boot,
     log,
     ...searching,
+    ...(paths.token === undefined || paths.rollouts === undefined
+      ? {}
+      : { traces: { token: paths.token, rollouts: paths.rollouts } }),
   });
 }

@@ -38,17 +38,28 @@ export class StoreLocked extends StoreProblem {
   }
 }
 
+/** What a person can do about a store that is damaged or gone. */
+const RESTORE =
+  "Nothing was changed. Put it right with one of: " +
+  "kinfold restore <backup file>; " +
+  "kinfold restore --from-rollouts (transcripts come back as ended sessions); " +
+  "kinfold restore --as-is (what can still be read); " +
+  "kinfold restore --empty (start with nothing). Each keeps the old files in a folder of their own.";
+
 /** The database file is damaged. It has been left as it was found. */
 export class StoreCorrupt extends StoreProblem {
   readonly path: string;
 
   constructor(path: string, found: string, options?: ErrorOptions) {
-    super(
-      `The database ${path} is damaged (${found}). It has been left untouched. ` +
-        "Put a backup in its place (made by kinfold backup), or move it away to start with an empty store.",
-      options,
-    );
+    super(`The database ${path} is damaged (${found}). ${RESTORE}`, options);
     this.path = path;
+  }
+}
+
+/** There was a store, and it or a part of it is gone. What is left has been left as it was found. */
+export class StoreLost extends StoreProblem {
+  constructor(missing: string, proof: readonly string[]) {
+    super(`${missing} There was a store here: ${proof.join("; ")}. ${RESTORE}`);
   }
 }
 

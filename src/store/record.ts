@@ -79,7 +79,8 @@ export interface SessionRecord {
   updatedAt: number;
   lastActivityAt: number;
   endedAt: number | null;
-  endReason: "cancelled" | "acked" | "removed" | "gone" | null;
+  /** `rebuilt`: made again from its rollout after the store was lost. */
+  endReason: "cancelled" | "acked" | "removed" | "gone" | "rebuilt" | null;
   endBy: string | null;
   endNote: string | null;
   key: string | null;

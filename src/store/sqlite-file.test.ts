@@ -219,7 +219,7 @@ describe("a file that cannot be used", () => {
     const before = createHash("sha256").update(readFileSync(database)).digest("hex");
     await assert.rejects(open(), (error) => {
       assert.ok(error instanceof StoreCorrupt, String(error));
-      assert.match(error.message, /damaged.*left untouched.*backup/);
+      assert.match(error.message, /damaged.*Nothing was changed.*backup/);
       return true;
     });
     assert.equal(createHash("sha256").update(readFileSync(database)).digest("hex"), before);

@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
+import { chmodSync, closeSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import { backup, DatabaseSync } from "node:sqlite";
 import { Refusal } from "../../contract/refusal.ts";
 import { markRestored } from "./epoch.ts";
@@ -9,14 +9,10 @@ import { translated } from "./failure.ts";
  * when it is whole, and carries the mark that makes whoever opens it mint a new epoch.
  */
 export async function backUp(path: string, target: string): Promise<{ bytes: number }> {
-  if (existsSync(target)) {
-    throw new Refusal("invalid_input", `${target} exists already; name a file that does not.`);
-  }
   const part = `${target}.part`;
-  rmSync(part, { force: true });
+  refuseBadTarget(target, part);
   const source = new DatabaseSync(path, { readOnly: true });
   try {
-    closeSync(openSync(part, "w", 0o600));
     await backup(source, part, { rate: 1_000 });
     finish(part);
     renameSync(part, target);
@@ -28,6 +24,36 @@ export async function backUp(path: string, target: string): Promise<{ bytes: num
     source.close();
   }
 }
+
+/** Says what is wrong with a path before anything is copied. Leaves an empty file that only its owner may read. */
+function refuseBadTarget(target: string, part: string): void {
+  try {
+    const found = statSync(target, { throwIfNoEntry: false });
+    if (found?.isDirectory()) throw badTarget(`${target} is a folder; name a file in it.`);
+    if (found !== undefined) throw badTarget(`${target} exists already; name a file that does not.`);
+    rmSync(part, { force: true });
+    closeSync(openSync(part, "w", 0o600));
+  } catch (error) {
+    const why = WHY[(error as NodeJS.ErrnoException).code ?? ""];
+    throw why === undefined ? error : badTarget(`${target} cannot be written: ${why}.`);
+  }
+}
+
+function badTarget(text: string): Refusal {
+  return new Refusal("invalid_input", text, { field: "path" });
+}
+
+const WHY: Readonly<Record<string, string>> = {
+  ENOENT: "its folder does not exist",
+  ENOTDIR: "a part of the path is not a folder",
+  EACCES: "the daemon may not write there",
+  EPERM: "the daemon may not write there",
+  EROFS: "the file system is read-only",
+  ENAMETOOLONG: "the name is too long",
+  ELOOP: "its links lead in a circle",
+  EISDIR: "a folder is in the way",
+  ERR_FS_EISDIR: "a folder is in the way",
+};
 
 function finish(part: string): void {
   const copy = new DatabaseSync(part);

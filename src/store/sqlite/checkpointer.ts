@@ -4,15 +4,20 @@ import type { Log } from "../../log.ts";
 import type { Answer } from "./checkpoint-worker.ts";
 
 const EVERY_MS = 250;
-/** Below this the log is left alone, and no thread is started for it. */
+/** From this size on the log is copied back while writes go on. */
 const WORTH_BYTES = 4 * 1024 * 1024;
 const TRUNCATE_BYTES = 64 * 1024 * 1024;
+/** A log of any size is emptied when nothing was committed for this long… */
+const IDLE_MS = 1_000;
+/** …and at the latest this long after it began to grow, so that what was redacted leaves it. */
+const GROWING_MS = 30_000;
 
 /**
- * Keeps the write-ahead log short without the event loop noticing. The thread starts when the log
- * first grows past what is worth it, and never keeps the process alive. While writes go on, the log
- * can be copied back but not begun anew; once it is long, writers are held for the moment it takes
- * to copy the rest and empty it.
+ * Keeps the write-ahead log short without the event loop noticing. The thread starts when there is
+ * something to do, and never keeps the process alive. While writes go on, the log can be copied back
+ * but not begun anew. Writers are held for the moment it takes to copy the rest and empty it: once it
+ * is long, and once it is idle. An empty log holds neither the only copy of a commit nor words that
+ * have been redacted since.
  */
 export class Checkpointer {
   readonly #path: string;
@@ -24,6 +29,11 @@ export class Checkpointer {
   #dirty = false;
   #closed = false;
   #emptied: (() => void) | null = null;
+  /** When it last grew, and when it began to grow after it was last emptied. */
+  #grownAt = 0;
+  #growsSince: number | null = null;
+  #isEmptying = false;
+  #emptyNotBefore = 0;
 
   constructor(path: string, options: { log: Log; hold: (until: Promise<void>) => void }) {
     this.#path = path;
@@ -34,9 +44,9 @@ export class Checkpointer {
   /** Something was committed. */
   grown(): void {
     this.#dirty = true;
-    if (this.#timer !== null || this.#closed) return;
-    this.#timer = setTimeout(() => this.#look(), EVERY_MS);
-    this.#timer.unref();
+    this.#grownAt = performance.now();
+    this.#growsSince ??= this.#grownAt;
+    this.#lookLater(EVERY_MS);
   }
 
   async close(): Promise<void> {
@@ -50,11 +60,24 @@ export class Checkpointer {
     await gone;
   }
 
+  #lookLater(ms: number): void {
+    if (this.#timer !== null || this.#closed) return;
+    this.#timer = setTimeout(() => this.#look(), ms);
+    this.#timer.unref();
+  }
+
   #look(): void {
     this.#timer = null;
-    if (this.#working || !this.#dirty) return;
+    if (this.#working || this.#growsSince === null) return;
+    const now = performance.now();
+    const isDue = now - this.#grownAt >= IDLE_MS || now - this.#growsSince >= GROWING_MS;
+    this.#isEmptying = isDue && now >= this.#emptyNotBefore;
+    const isWorth = this.#dirty && this.#bytes() >= WORTH_BYTES;
+    if (!this.#isEmptying && !isWorth) {
+      this.#lookLater(EVERY_MS);
+      return;
+    }
     this.#dirty = false;
-    if (this.#bytes() < WORTH_BYTES) return;
     this.#worker ??= this.#start();
     this.#working = true;
     this.#worker.postMessage("passive");
@@ -68,7 +91,8 @@ export class Checkpointer {
     if (answer.error !== null) {
       this.#log.warn({ error: answer.error }, "the write-ahead log could not be checkpointed");
     }
-    if (answer.mode === "passive" && !this.#closed && this.#bytes() > TRUNCATE_BYTES) {
+    const isLong = this.#isEmptying || this.#bytes() > TRUNCATE_BYTES;
+    if (answer.mode === "passive" && !this.#closed && isLong) {
       const emptied = Promise.withResolvers<void>();
       this.#emptied = emptied.resolve;
       this.#hold(emptied.promise);
@@ -77,7 +101,14 @@ export class Checkpointer {
       this.#worker?.postMessage("truncate");
       return;
     }
+    if (answer.mode === "truncate") this.#hasEmptied();
     this.#free();
+  }
+
+  /** Another program that reads an old state of the file keeps the log from being emptied; it is given time. */
+  #hasEmptied(): void {
+    if (this.#bytes() === 0) this.#growsSince = null;
+    else this.#emptyNotBefore = performance.now() + GROWING_MS;
   }
 
   #free(): void {
@@ -85,7 +116,7 @@ export class Checkpointer {
     if (!this.#closed) this.#worker?.unref();
     this.#emptied?.();
     this.#emptied = null;
-    if (this.#dirty) this.grown();
+    if (this.#growsSince !== null) this.#lookLater(EVERY_MS);
   }
 
   #start(): Worker {

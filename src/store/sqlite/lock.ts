@@ -1,7 +1,7 @@
-import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { DatabaseSync } from "node:sqlite";
-import { isAlive } from "../host.ts";
+import { isAlive, machineBoot } from "../host.ts";
 import { StoreLocked, type Holder } from "../problem.ts";
 import { BUSY, codeOf } from "./failure.ts";
 
@@ -9,13 +9,22 @@ import { BUSY, codeOf } from "./failure.ts";
 export interface Note extends Holder {
   /** The last transaction number of a clean end: an older file found later was put there by somebody. */
   readonly closedXid: number | null;
+  /**
+   * The machine's boot in which a store was opened and not closed: then its write-ahead log must be there.
+   * Null after a clean end, and before a store was ever opened.
+   */
+  readonly openedIn?: string | null;
 }
 
 export interface Lock {
   /** What the holder before left behind. */
   readonly before: Note | null;
-  /** Releases the lock, saying how far the store had come; null when it was never opened. */
-  release(closedXid: number | null): void;
+  /** Notes that the store is open, once its write-ahead log exists. */
+  opened(): void;
+  /** Notes how far the store had come, once everything is in its file. */
+  closed(xid: number): void;
+  /** Gives the lock up. A note that says neither opened nor closed is left as the holder before wrote it. */
+  release(): void;
 }
 
 /** A process that was killed may hold the lock for the moment it takes to die. */
@@ -41,12 +50,21 @@ export async function takeLock(path: string, boot: string): Promise<Lock> {
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
   }
   const before = readNote(notePath);
-  const note: Note = { pid: process.pid, since: Date.now(), host: hostname(), boot, closedXid: null };
-  writeNote(notePath, note);
+  const own = { pid: process.pid, since: Date.now(), host: hostname(), boot };
+  const { closedXid = null, openedIn = null } = before ?? {};
+  let left: Note | null = before;
+  writeNote(notePath, { ...own, closedXid, openedIn });
   return {
     before,
-    release(closedXid) {
-      const left = closedXid === null ? before : { ...note, pid: null, closedXid };
+    opened() {
+      left = { ...own, closedXid, openedIn: machineBoot() };
+      writeNote(notePath, left);
+    },
+    closed(xid) {
+      left = { ...own, pid: null, closedXid: xid, openedIn: null };
+      writeNote(notePath, left);
+    },
+    release() {
       if (left !== null) writeNote(notePath, left);
       db.close();
     },
@@ -63,16 +81,23 @@ function tryLock(db: DatabaseSync): boolean {
   }
 }
 
-function readNote(path: string): Note | null {
+/** What the last holder of a lock left behind, for those who do not hold it. */
+export function readNote(path: string): Note | null {
   try {
     return JSON.parse(readFileSync(path, "utf8")) as Note;
   } catch {
-    // No note, or half of one: it is for people to read, the lock alone decides.
+    // No note, or half of one: the lock alone decides who may open the store.
     return null;
   }
 }
 
 function writeNote(path: string, note: Note): void {
-  writeFileSync(`${path}.new`, JSON.stringify(note), { mode: 0o600 });
+  const file = openSync(`${path}.new`, "w", 0o600);
+  try {
+    writeFileSync(file, JSON.stringify(note));
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
   renameSync(`${path}.new`, path);
 }

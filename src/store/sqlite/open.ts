@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { uuidv7 } from "uuidv7";
@@ -19,7 +19,8 @@ import { Connection } from "./connection.ts";
 import { lastXid, markClean, openEpoch, type Opening } from "./epoch.ts";
 import { codeOf, CORRUPT, FULL, NOTADB } from "./failure.ts";
 import { Lane, type Write } from "./lane.ts";
-import { takeLock, type Lock } from "./lock.ts";
+import { takeLock, type Lock, type Note } from "./lock.ts";
+import { refuseLoss, refuseOlderThanRollouts } from "./loss.ts";
 import { migrate } from "./migrate.ts";
 import { Searches } from "./search.ts";
 import { tendedIndex } from "./tended-index.ts";
@@ -34,6 +35,8 @@ export interface SqliteOptions {
   readonly pageCountMax?: number;
   /** How long one search may take. */
   readonly searchMs?: number;
+  /** What else proves that there was a store, where it is missing: the person's token and the rollouts. */
+  readonly traces?: { readonly token: string; readonly rollouts: string };
 }
 
 const WRITER_CACHE_KB = 16_000;
@@ -50,11 +53,14 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const { path } = options;
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    const hadLock = existsSync(options.lock);
     const lock = await takeLock(options.lock, options.boot);
     try {
+      const { token = null, rollouts = null } = options.traces ?? {};
+      refuseLoss({ path, note: lock.before, hadLock, token, rollouts });
       return openHeld(options, lock);
     } catch (error) {
-      lock.release(null);
+      lock.release();
       throw error;
     }
   } catch (error) {
@@ -64,13 +70,14 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
 
 function openHeld(options: SqliteOptions, lock: Lock): Store {
   const { path, log } = options;
-  lookOver(path, lock.before?.pid != null);
+  lookOver(options, lock.before);
   closeSync(openSync(path, "a", 0o600));
   chmodSync(path, 0o600);
   const writer = new Connection(path, { readOnly: false, cacheKb: WRITER_CACHE_KB, busyMs: OPENING_BUSY_MS });
   try {
     const opening = prepare(writer.db, options, lock);
     if (opening.uncleanEnd) log.warn({ path }, "the store was not closed cleanly; nothing committed is lost");
+    lock.opened();
     const reader = new Connection(path, { readOnly: true, cacheKb: READER_CACHE_KB, busyMs: 1_000 });
     return storeOver(options, { lock, writer, reader, epoch: opening.epoch, xid: opening.xid });
   } catch (error) {
@@ -123,6 +130,7 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
     searches.hold(until);
   };
   const checkpointer = new Checkpointer(path, { log, hold });
+  checkpointer.grown();
   const plain = <T>(work: (q: GuardedQuery) => Promise<T>) => lane.run(plainWrite(writer, work));
   const tended = tendedIndex(plain, log);
   let closing: Promise<void> | null = null;
@@ -157,17 +165,24 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
     await searches.close();
     await checkpointer.close();
     reader.db.close();
-    const closedXid = lastXid(writer.db);
-    try {
-      markClean(writer.db);
-    } catch (error) {
-      log.warn(
-        { error: String(error) },
-        "the store could not be marked as closed; the next start looks it over",
-      );
-    }
+    noteClosed(writer.db, lock, log);
     writer.db.close();
-    lock.release(closedXid);
+    lock.release();
+  }
+}
+
+/** Noted before the log is removed: from then on its absence is no loss. */
+function noteClosed(db: DatabaseSync, lock: Lock, log: Log): void {
+  try {
+    const xid = lastXid(db);
+    markClean(db);
+    db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    lock.closed(xid);
+  } catch (error) {
+    log.warn(
+      { error: String(error) },
+      "the store could not be marked as closed; the next start looks it over",
+    );
   }
 }
 
@@ -216,13 +231,17 @@ function announce(listeners: Listeners, writes: readonly Write<unknown>[]): void
 }
 
 /** Reads the file before anything may write to it, so that a damaged one stays as it was found. */
-function lookOver(path: string, uncleanEnd: boolean): void {
+function lookOver({ path, traces }: SqliteOptions, before: Note | null): void {
+  const isUnclean = before?.pid != null || before?.openedIn != null;
   const bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-  if (bytes === 0 || bytes > (uncleanEnd ? CHECK_UNCLEAN_BYTES : CHECK_BYTES)) return;
+  if (bytes === 0) return;
+  const isSmall = bytes <= (isUnclean ? CHECK_UNCLEAN_BYTES : CHECK_BYTES);
+  if (!isSmall && !isUnclean) return;
   const db = new DatabaseSync(path, { readOnly: true, timeout: 1_000 });
   try {
-    const found = db.prepare("PRAGMA quick_check(1)").get()?.quick_check;
+    const found = isSmall ? db.prepare("PRAGMA quick_check(1)").get()?.quick_check : "ok";
     if (found !== "ok") throw new StoreCorrupt(path, String(found).replace("*** in database main ***\n", ""));
+    if (before?.openedIn != null) refuseOlderThanRollouts(db, path, traces?.rollouts ?? null);
   } finally {
     db.close();
   }

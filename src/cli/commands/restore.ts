@@ -1,0 +1,68 @@
+import { resolve } from "node:path";
+import { loadConfig } from "../../config/load.ts";
+import { prepareHome } from "../../config/paths.ts";
+import { silentLog } from "../../log.ts";
+import { StoreProblem } from "../../store/problem.ts";
+import { restore, type Restored, type RestoreSource } from "../../store/restore.ts";
+import type { Call } from "../call.ts";
+import { Failure } from "../failure.ts";
+import { homeOf } from "../home.ts";
+import { count } from "../text.ts";
+
+export async function run(call: Call): Promise<void> {
+  const paths = homeOf(call);
+  const source = sourceOf(call);
+  prepareHome(paths);
+  const { config } = loadConfig({ home: paths.home, cwd: paths.home, env: call.env, flags: {} });
+  if (config.store !== "sqlite") {
+    throw new Failure("refused", "The store of this home is a PostgreSQL server, which is restored there.", {
+      code: "not_available",
+      next: ["From a dump of pg_dump: pg_restore", "The store that is set: kinfold config"],
+    });
+  }
+  const place = { ...paths, node: config.node, log: silentLog };
+  const restored = await restore(place, source).catch((error: unknown) => {
+    if (error instanceof StoreProblem) throw new Failure("refused", error.message, { code: "store_problem" });
+    throw error;
+  });
+  if (call.io.json) call.io.answer({ from: source.from, ...restored });
+  else say(call, source, restored);
+}
+
+function sourceOf(call: Call): RestoreSource {
+  const file = call.args[0];
+  const asked: RestoreSource[] = [
+    ...(file === undefined ? [] : [{ from: "backup", file: resolve(file) } as const]),
+    ...(call.flags.on("fromRollouts") ? [{ from: "rollouts" } as const] : []),
+    ...(call.flags.on("asIs") ? [{ from: "as-is" } as const] : []),
+    ...(call.flags.on("empty") ? [{ from: "empty" } as const] : []),
+  ];
+  const [source] = asked;
+  if (source !== undefined && asked.length === 1) return source;
+  throw new Failure("refused", "Name one thing to restore from.", {
+    code: "wrong_use",
+    next: [
+      "A file that kinfold backup made: kinfold restore <file>",
+      "The transcripts in the home: kinfold restore --from-rollouts",
+      "What can still be read of the store: kinfold restore --as-is",
+      "Nothing, to begin anew: kinfold restore --empty",
+    ],
+  });
+}
+
+function say(call: Call, source: RestoreSource, restored: Restored): void {
+  const { io } = call;
+  const made = {
+    backup: () => "The store is the backup again.",
+    rollouts: () =>
+      `${count(restored.sessions, "session")} made again from rollouts, ended and marked as rebuilt; ` +
+      `${count(restored.entries, "entry", "entries")} of their transcripts are back.`,
+    "as-is": () => "The store holds what could still be read; its newest commits may be gone.",
+    empty: () => "The store is empty.",
+  };
+  io.line(`${io.paint("green", "✓")} ${made[source.from]()}`);
+  if (source.from === "rollouts") io.line("  API keys, open questions and what waited in inboxes are gone.");
+  for (const path of restored.unreadable) io.line(`  Cannot be read: ${path}`);
+  if (restored.aside !== null) io.line(`  The files that were there are in ${restored.aside}`);
+  io.line("  Start the daemon: kinfold up");
+}

@@ -1,0 +1,68 @@
+import { closeSync, fstatSync, openSync, readdirSync, readSync } from "node:fs";
+import { join } from "node:path";
+
+export interface RolloutFile {
+  readonly path: string;
+  readonly sessionId: string;
+}
+
+const NAME = /^rollout-.*-([\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12})\.jsonl$/;
+const NEWEST_MAX = 20;
+const TAIL_BYTES = 65_536;
+
+/** A few of the newest rollouts, by the time in their names. */
+export function newestRollouts(folder: string): RolloutFile[] {
+  const found: RolloutFile[] = [];
+  for (const file of rolloutsIn(folder)) {
+    found.push(file);
+    if (found.length >= NEWEST_MAX) break;
+  }
+  return found;
+}
+
+/** All rollouts, the newest day first. */
+export function* rolloutsIn(folder: string): Generator<RolloutFile> {
+  for (const year of foldersIn(folder)) {
+    for (const month of foldersIn(join(folder, year))) {
+      for (const day of foldersIn(join(folder, year, month))) {
+        const place = join(folder, year, month, day);
+        for (const name of readdirSync(place).sort().toReversed()) {
+          const sessionId = NAME.exec(name)?.[1];
+          if (sessionId !== undefined) yield { path: join(place, name), sessionId };
+        }
+      }
+    }
+  }
+}
+
+/** The number of the last event in a rollout; 0 where its end cannot be read. */
+export function lastSeqOf(path: string): number {
+  const file = openSync(path, "r");
+  try {
+    const { size } = fstatSync(file);
+    const bytes = Buffer.alloc(Math.min(size, TAIL_BYTES));
+    readSync(file, bytes, 0, bytes.length, size - bytes.length);
+    // What stands behind the last line's end was cut off by a crash.
+    const lines = bytes.toString("utf8").split("\n").slice(0, -1);
+    for (const line of lines.toReversed()) {
+      const seq = /^\{"timestamp":"[^"]*","seq":(\d+)/.exec(line)?.[1];
+      if (seq !== undefined) return Number(seq);
+    }
+    return 0;
+  } finally {
+    closeSync(file);
+  }
+}
+
+function foldersIn(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+      .filter((name) => /^\d+$/.test(name))
+      .sort()
+      .toReversed();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return [];
+    throw error;
+  }
+}
