@@ -1,6 +1,8 @@
+import { setTimeout as rest } from "node:timers/promises";
 import type { Caller, HistoryProblem, HistoryScan, InputOf, OutputOf } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
 import { unbegun } from "../domain/history-scan.ts";
+import type { HistoryReader, Place } from "../history/port.ts";
 import type { HistoryRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 
@@ -35,16 +37,28 @@ export async function imported(
 
 /** From names alone: nothing is opened before somebody asks for it. */
 async function countOnDisk(deps: OperationDeps): Promise<{ agent: string; sessions: number }[]> {
-  const counts: { agent: string; sessions: number }[] = [];
-  for (const reader of await deps.readers()) {
-    let sessions = 0;
-    for (const root of reader.roots(deps.place)) {
-      for await (const { isSubagent } of reader.discover(root, () => undefined))
+  const readers = await deps.readers();
+  const counts = await Promise.all(readers.map((reader) => countOf(reader, deps.place)));
+  return counts.filter(({ sessions }) => sessions > 0);
+}
+
+/** A slow disk or a large database gives the number that was counted in this time. */
+const COUNT_MS = 2_000;
+
+async function countOf(reader: HistoryReader, place: Place): Promise<{ agent: string; sessions: number }> {
+  const deadline = performance.now() + COUNT_MS;
+  let sessions = 0;
+  const counting = (async () => {
+    for (const root of reader.roots(place)) {
+      for await (const { isSubagent } of reader.discover(root, () => undefined)) {
         sessions += isSubagent ? 0 : 1;
+        if (performance.now() > deadline) return;
+      }
     }
-    if (sessions > 0) counts.push({ agent: reader.agent, sessions });
-  }
-  return counts;
+  })();
+  const timeUp = rest(COUNT_MS, undefined, { ref: false });
+  await Promise.race([counting, timeUp]);
+  return { agent: reader.agent, sessions };
 }
 
 function problemOf({ format, path, problem, bad, badCount }: HistoryRecord): HistoryProblem {
@@ -68,7 +82,11 @@ async function scanOf(deps: OperationDeps): Promise<HistoryScan> {
   const exclude = [...history.exclude, ...(asked?.exclude ?? [])];
   if (progress !== null) {
     const isBehind = asked !== null && (progress.scan.startedAt ?? 0) < asked.at;
-    return { ...progress.scan, enabled, exclude, ...(isBehind ? { phase: "starting" as const } : {}) };
+    // Files that could not be listed are in the progress; those that could not be read are rows.
+    const problemCount =
+      progress.scan.problemCount + (await deps.store.read.history.problemCount(deps.store.node));
+    const phase = isBehind ? { phase: "starting" as const } : {};
+    return { ...progress.scan, enabled, exclude, problemCount, ...phase };
   }
   return unbegun({ enabled, phase: enabled ? "starting" : "off", exclude });
 }

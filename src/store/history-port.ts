@@ -17,6 +17,7 @@ export interface HistoryReads {
   holderOf(at: { node: string; format: string; ref: number }): Promise<string | null>;
   /** Those that could not be read, or not all of them, by path. */
   problems(node: string, limit: number): Promise<HistoryRecord[]>;
+  problemCount(node: string): Promise<number>;
   /** The folders sessions worked in, with how many of which kind. */
   folders(visible: Visible): Promise<FolderCount[]>;
 }

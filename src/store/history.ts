@@ -88,6 +88,11 @@ export function historyReads(q: Query): HistoryReads {
     problems: (node, limit) =>
       many(sql`SELECT ${columns} FROM history_sessions
         WHERE node = ${node} AND (problem IS NOT NULL OR bad_count > 0) ORDER BY path, no LIMIT ${limit}`),
+    async problemCount(node) {
+      const row = await q.get(sql`SELECT count(*) FROM history_sessions
+        WHERE node = ${node} AND (problem IS NOT NULL OR bad_count > 0)`);
+      return Number(row?.[0] ?? 0);
+    },
     async folders(visible) {
       const rows = await q.all(sql`SELECT cwd, agent, origin,
           CASE WHEN parent_id IS NULL THEN 0 ELSE 1 END AS below,

@@ -117,7 +117,15 @@ export class Desk {
     const { progress, catalog, readings, signal } = this.#context;
     this.#scanAgain = false;
     const isFirst = this.#isFirst;
-    const { unread, foundMs } = await scan(this.#context);
+    const unread: Member[] = [];
+    const { foundMs } = await scan(this.#context, (found) => {
+      unread.push(...found);
+      if (!isFirst) return;
+      // What one agent left is read while another one's files are still being listed.
+      for (const member of found) this.#later(member);
+      progress.tell();
+      if (found.length > 0) this.#readAll();
+    });
     if (signal.aborted) return;
     this.#isFirst = false;
     this.#scanMs = foundMs;
@@ -126,7 +134,6 @@ export class Desk {
     if (isFirst) {
       progress.scan.listedAt = Date.now();
       progress.scan.phase = "reading";
-      for (const member of unread) this.#later(member);
       await progress.tellNow();
       await this.#judgeOpen(unread);
       this.#readAll();
@@ -203,7 +210,8 @@ export class Desk {
 
   async #allRead(): Promise<void> {
     const { progress, signal } = this.#context;
-    if (signal.aborted) return;
+    // Before everything is listed, having read what is known is not having read all.
+    if (signal.aborted || this.#isFirst) return;
     Object.assign(progress.scan, { phase: "watching", readAt: Date.now(), error: null });
     await progress.tellNow();
   }

@@ -381,7 +381,9 @@ describe("files that cannot be read", () => {
     await fs.symlink("/nowhere/at/all", path.join(home.claude, "projects", session(name(7))));
     const scan = await home.import();
     assert.equal(scan.error, null);
-    const { problems } = await home.client.imported({ problems: 100 });
+    const { problems, scan: counted } = await home.client.imported({ problems: 100 });
+    assert.equal(counted.problemCount, problems.length);
+    assert.equal((await home.client.imported({ problems: 1 })).scan.problemCount, problems.length);
     const reasons = new Map(
       problems.map(({ path: file, reason }) => [path.basename(file, ".jsonl")[0], reason]),
     );

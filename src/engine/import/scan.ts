@@ -12,28 +12,42 @@ import { redactFacts } from "./row.ts";
 const GLANCES_MAX = 16;
 
 /**
- * Finds what is there and compares it with what is known: what is new is looked into and put into the
- * list, what has changed or was not read to its end is answered, for whoever reads.
+ * Finds what is there and compares it with what is known: new sessions are looked into and put into the
+ * list; those that have changed or were not read to their end are handed to `take`. Each agent's files are
+ * listed by themselves, so that one slow database does not hold up the others.
  */
-export async function scan(context: Context): Promise<{ unread: Member[]; foundMs: number }> {
-  const from = performance.now();
+export async function scan(
+  context: Context,
+  take: (unread: readonly Member[]) => void,
+): Promise<{ foundMs: number }> {
   leaveOut(context);
+  context.progress.problems = [];
+  context.progress.scan.problemCount = 0;
+  const looks = context.readings.map(async (reading) => {
+    const { unread, foundMs } = await scanReading(context, reading);
+    if (!context.signal.aborted) take(unread);
+    return foundMs;
+  });
+  return { foundMs: Math.max(0, ...(await Promise.all(looks))) };
+}
+
+async function scanReading(
+  context: Context,
+  reading: Reading,
+): Promise<{ unread: Member[]; foundMs: number }> {
+  const from = performance.now();
   const seen = new Set<string>();
   const changes: MemberChange[] = [];
   const unread: Member[] = [];
   const fresh: { found: FoundSession; reading: Reading }[] = [];
-  context.progress.problems = [];
-  context.progress.scan.problemCount = 0;
-  for (const reading of context.readings) {
-    for await (const found of findAll(context, reading)) {
-      if (seen.has(found.key)) continue;
-      seen.add(found.key);
-      const member = context.catalog.members.get(found.key);
-      if (member === undefined || isToBeAsked(context, member, found)) fresh.push({ found, reading });
-      else if (notice(context, member, found, changes)) unread.push(member);
-    }
+  for await (const found of findAll(context, reading)) {
+    if (seen.has(found.key)) continue;
+    seen.add(found.key);
+    const member = context.catalog.members.get(found.key);
+    if (member === undefined || isToBeAsked(context, member, found)) fresh.push({ found, reading });
+    else if (notice(context, member, found, changes)) unread.push(member);
   }
-  await noticeGone(context, seen, changes);
+  await noticeGone(context, { format: reading.reader.format, seen }, changes);
   const foundMs = performance.now() - from;
   for (const slice of slices(changes, 50)) await context.link.ask("change", slice);
   return { unread: [...unread, ...(await takeNew(context, fresh))], foundMs };
@@ -111,11 +125,12 @@ function notice(context: Context, member: Member, found: FoundSession, changes: 
 /** A session stays when its file is gone: it is told apart only by not being looked for any more. */
 async function noticeGone(
   context: Context,
-  seen: ReadonlySet<string>,
+  { format, seen }: { format: string; seen: ReadonlySet<string> },
   changes: MemberChange[],
 ): Promise<void> {
   const goneAt = Date.now();
   for (const member of context.catalog.members.values()) {
+    if (member.format !== format) continue;
     if (member.hostKey !== null || member.goneAt !== null || seen.has(member.key)) continue;
     const isThere = await stat(member.path).then(
       () => true,

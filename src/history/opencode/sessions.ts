@@ -69,12 +69,14 @@ async function lookAt(
 ): Promise<{ seen: Map<string, Seen>; rowidMax: number }> {
   const { session, message, part } = tablesOf(database);
   const seen = new Map<string, Seen>();
+  let count = 0;
   for (const row of session.rows()) {
     const one = newSeen(row, known);
     if (one !== null) seen.set(one.id, one);
+    count += 1;
+    if (count % ROWS_AT_ONCE === 0) await setImmediate();
   }
   let rowidMax = known?.rowidMax ?? 0;
-  let count = 0;
   for (const row of message.rows(rowidMax)) {
     rowidMax = Math.max(rowidMax, row.rowid);
     const one = seen.get(row.text("session_id") ?? "");
