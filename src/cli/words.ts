@@ -115,6 +115,9 @@ function parked(session: Session): string {
   const until = session.waiting?.until;
   const name = session.agent.charAt(0).toUpperCase() + session.agent.slice(1);
   if (until === undefined) return `parked (${name} limit)`;
+  const retry = /; (retry \d+ of \d+) in /.exec(session.evidence.reason)?.[1];
+  if (retry !== undefined)
+    return `${name}'s provider is in trouble: ${retry} at ${new Date(until).toTimeString().slice(0, 8)}`;
   return `parked until ${new Date(until).toTimeString().slice(0, 5)} (${name} limit)`;
 }
 

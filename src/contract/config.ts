@@ -150,6 +150,19 @@ export const Config = z.strictObject({
     .describe("what a session does at its vendor's usage limit: wait for the reset, or fail"),
   parkMs: z.int().min(1).default(21_600_000).describe("the longest a session stays parked before it tries"),
   parkJitterMs: z.int().min(0).default(30_000).describe("by how much sessions go on apart from each other"),
+  retriesMax: z
+    .int()
+    .min(0)
+    .max(20)
+    .default(4)
+    .describe(
+      "how often a turn is tried again after its provider was overloaded, failed or cut the connection",
+    ),
+  retryMs: z
+    .int()
+    .min(1)
+    .default(30_000)
+    .describe("the pause before the first retry; each further one is twice as long"),
   idleMs: z.int().min(0).default(60_000).describe("how long a process lives after its round closed"),
   cancelGraceMs: z.int().min(0).default(2_000).describe("how long an agent may take to obey a cancel"),
   startMs: z.int().min(1).default(60_000).describe("how long an agent may take to start"),

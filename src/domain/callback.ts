@@ -296,6 +296,8 @@ function nextStep(data: CallbackData): string {
   if (data.outcome === "completed") return "No answer is needed; more work for it goes through tell_child.";
   if (data.outcome !== "failed") return nextStepInBatch(data);
   if (onlyTheUserCanHelp(data)) return `Nothing is retried by itself. ${tellTheUser}`;
+  if (isProviderInTrouble(data))
+    return `Nothing more is retried by itself. Such trouble passes: continue it later with tell_child("${data.childShortId}", …), which keeps its context, or give the task to another agent or model.`;
   const resume = `continue it with tell_child("${data.childShortId}", …): it keeps its context`;
   return `Nothing is retried by itself. If you can remove the cause, ${resume}. ${spawnAnew("Spawn")}`;
 }
@@ -307,6 +309,8 @@ function nextStepInBatch(data: CallbackData): string {
   if (data.outcome === "interrupted")
     return `Its last step may be half done: look at the changes first, then ${tell} continues it in its own context. Do not spawn a second one.`;
   if (onlyTheUserCanHelp(data)) return `Not retried. ${tellTheUser}`;
+  if (isProviderInTrouble(data))
+    return `Not retried any more. Such trouble passes: continue it later with ${tell}.`;
   return `Not retried. Continue with ${tell} once the cause is removed; ${spawnAnew("spawn")}`;
 }
 
@@ -316,6 +320,12 @@ function spawnAnew(verb: "Spawn" | "spawn"): string {
 
 function onlyTheUserCanHelp(data: CallbackData): boolean {
   return /^(?:not logged in to|it reached its limit of) /.test(data.reason ?? "");
+}
+
+function isProviderInTrouble(data: CallbackData): boolean {
+  return /^(?:its provider (?:is overloaded|failed)|the connection to its provider was cut): /.test(
+    data.reason ?? "",
+  );
 }
 
 function othersAtWork(context: { stillAtWork: readonly string[]; wakeable: boolean }): string {
@@ -338,7 +348,7 @@ const reportBytesMax = 4 * 1024;
 const blockReportBytesMax = 24 * 1024;
 const batchMax = 16;
 const batchBytesMax = 16 * 1024;
-const reasonMax = 160;
+const reasonMax = 260;
 const namesShown = 8;
 const repeatedLine = "You may have seen this already.";
 const tellTheUser = "Tell the user; do not spawn it again.";

@@ -10,6 +10,8 @@ import type { Agent, Enforcement as Level, Permission, Usage } from "../contract
  */
 export interface Driver {
   readonly name: string;
+  /** What a person does to sign in, as in "to sign in, run: …". */
+  readonly howToSignIn?: string;
   /** What this agent can do here. Cheap enough to ask at every start; starts no agent session. */
   probe(): Promise<Agent>;
   /** Starts the agent's process and opens its session: a new one, or `load`. Never rejects. */
@@ -138,6 +140,8 @@ export interface PromptEnd {
   readonly usage: Usage | null;
   /** The tokens in `usage` are not all that it used: of several model calls only the last was counted. */
   readonly isUsagePartial?: boolean;
+  /** The provider's HTTP status, where the agent gives it beside its words; only with `error`. */
+  readonly errorStatus?: number | null;
   /** When the vendor's usage limit is over, in milliseconds since 1970; only with `error`. */
   readonly limitedUntil?: number | null;
 }

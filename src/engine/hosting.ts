@@ -122,7 +122,9 @@ function failureOf(
     "agent did not start",
   );
   if (result.reason === "not_signed_in") {
-    return { isLoadFailure: false, reason: `not logged in to ${session.agent}; only the user can fix this` };
+    const how = deps.drivers.get(session.agent)?.howToSignIn;
+    const fix = how === undefined ? "only the user can fix this" : `to sign in, ${how}`;
+    return { isLoadFailure: false, reason: `not logged in to ${session.agent}; ${fix}` };
   }
   return { isLoadFailure: result.reason === "load_failed", reason: result.message };
 }

@@ -2,12 +2,13 @@ import type { Outcome, Receipt, Usage } from "../contract/index.ts";
 import { book, parkedUntil } from "../domain/budget.ts";
 import type { CallbackData } from "../domain/callback.ts";
 import { type Fate, fateOf, type Reach } from "../domain/landing.ts";
+import type { ProviderError } from "../domain/provider-error.ts";
 import { addUsage, receiptOf } from "../domain/receipt.ts";
 import { outcomeOf } from "../domain/session.ts";
 import type { PromptEnd } from "../drivers/port.ts";
 import { giveBack, makeVoid } from "../kernel/admit.ts";
 import { callBack, callbackData, callbackKey } from "../kernel/callback.ts";
-import { type ErrorPayload, park, raiseError, retryBudgets } from "../kernel/park.ts";
+import { type ErrorPayload, park, parkForRetry, raiseError, retryBudgets } from "../kernel/park.ts";
 import { withdrawOf } from "../kernel/trigger.ts";
 import { closeIfOver, closeRound, type RoundEnd } from "../kernel/round.ts";
 import type { MessageRecord, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
@@ -16,6 +17,7 @@ import { landInTranscript } from "./claim.ts";
 import type { EngineDeps } from "./deps.ts";
 import { insist } from "./insist.ts";
 import { type Batch, type Recorder, writeBatch } from "./recorder.ts";
+import { parkedFor, type Retry, retryAfter } from "./provider-retry.ts";
 import { priceOf } from "./reservation.ts";
 
 /** How a turn came to its end, as the engine saw it. */
@@ -36,6 +38,8 @@ export interface TurnEnd {
   readonly outcome?: Outcome;
   /** What kind of error it was, where the stop reason does not say. */
   readonly errorKind?: ErrorPayload["kind"];
+  /** What its provider said, where the agent could not go on for that. */
+  readonly provider?: ProviderError | null;
   /** When the vendor's usage limit is over, where it was that. */
   readonly limitedUntil?: number | null;
   /** Processes that could not be stopped. */
@@ -74,8 +78,10 @@ interface Settling {
 }
 
 async function settleIn(deps: EngineDeps, tx: Tx, settling: Settling): Promise<boolean> {
-  const { turn, end, recorder } = settling;
+  const { turn, recorder } = settling;
   const now = deps.now();
+  const retry = await retryAfter(deps, tx, turn, settling.end);
+  const end = retry === null ? settling.end : { ...settling.end, reason: retry.reason };
   const row = await tx.turns.byId(turn.id);
   const session = await tx.sessions.byId(turn.sessionId);
   if (row === null || session === null) return false;
@@ -113,7 +119,8 @@ async function settleIn(deps: EngineDeps, tx: Tx, settling: Settling): Promise<b
   const ended = session.endedAt !== null;
   const unlanded = await settleMessages(tx, after, { end, ended, recorder, now });
   const lastTool = recorder.seen.lastToolHasResult ? null : recorder.seen.lastTool;
-  await settleRound(deps, tx, { sessionId: session.id, turn: after, outcome, end, unlanded, lastTool, now });
+  const ending = { sessionId: session.id, turn: after, outcome, end, retry, unlanded, lastTool, now };
+  await settleRound(deps, tx, ending);
   // Its outcome first: a round that only waited for such an answer closes with this, one that failed has.
   await withdrawOf(tx, session.id, turn.fence, now);
   await retryBudgets(tx, session.rootId, now);
@@ -214,6 +221,7 @@ async function settleRound(
     turn: TurnRecord;
     outcome: Outcome;
     end: TurnEnd;
+    retry: Retry | null;
     unlanded: string | null;
     lastTool: string | null;
     now: number;
@@ -226,6 +234,10 @@ async function settleRound(
     return;
   }
   if (at.outcome === "failed" && (await parkAtLimit(deps, tx, { session, ...at }))) return;
+  if (at.outcome === "failed" && at.retry?.isLeft === true) {
+    await parkForRetry(tx, session, parkedFor(deps, at.retry, at.now));
+    return;
+  }
   const end: RoundEnd = {
     outcome: at.outcome,
     reason: at.turn.error,

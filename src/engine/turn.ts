@@ -1,6 +1,7 @@
 import type { PromptEnd, Replay } from "../drivers/port.ts";
 import { deliveryIdsIn, withOpening } from "../domain/callback.ts";
 import { isWork } from "../domain/landing.ts";
+import { providerError, providerReason } from "../domain/provider-error.ts";
 import { redact } from "../domain/redact.ts";
 import { oneLine } from "../text/fence.ts";
 import type { MessageRecord, TurnRecord } from "../store/port.ts";
@@ -129,12 +130,32 @@ export async function converse(runtime: Runtime, place: Place, text: string): Pr
     reach,
     record,
     reason: reasonOf(end),
+    ...providerEnd(runtime, place, end),
     usage,
     isUsagePartial,
     background,
     limitedUntil,
   };
 }
+
+/** An error of the agent in the words of its provider; nothing where it was none, or a usage limit. */
+function providerEnd(
+  runtime: Runtime,
+  place: Place,
+  end: PromptEnd,
+): Pick<TurnEnd, "provider" | "reason"> | null {
+  if (end.stopReason !== "error" || end.error === null || (end.limitedUntil ?? null) !== null) return null;
+  const { recorder, session } = place;
+  // Some agents say the error as if their model had said it: it is the reason, and no report.
+  if (recorder !== null && recorder.lastText?.trim() === end.error.trim()) recorder.lastText = null;
+  const found = providerError(redact(end.error), end.errorStatus ?? null);
+  const provider = { ...found, sentence: oneLine(found.sentence, SENTENCE_MAX) };
+  const title = runtime.agents.get(session.agent)?.title ?? session.agent;
+  const howToSignIn = runtime.deps.drivers.get(session.agent)?.howToSignIn ?? null;
+  return { provider, reason: providerReason(provider, { title, howToSignIn }) };
+}
+
+const SENTENCE_MAX = 140;
 
 async function promptEnd(
   runtime: Runtime,

@@ -1,5 +1,5 @@
 import { reserve } from "../domain/budget.ts";
-import type { Parked, Reads, SessionRecord, Tx, TriggerRecord } from "../store/port.ts";
+import type { MessageRecord, Parked, Reads, SessionRecord, Tx, TriggerRecord } from "../store/port.ts";
 import { admit } from "./admit.ts";
 import { accountsOf } from "./budget.ts";
 import { newTrigger } from "./new-trigger.ts";
@@ -53,6 +53,22 @@ export async function park(
   if (isHeard) await tellOf(tx, parent, trigger, { now, delivery: "followUp" });
 }
 
+/** A provider in trouble: its turn is tried again by itself, so nobody is told yet. It is seen in its status. */
+export async function parkForRetry(tx: Tx, session: SessionRecord, parked: Parked): Promise<void> {
+  const now = parked.since;
+  const evidence = { state: "parked", reason: parked.reason, confidence: "certain", at: now } as const;
+  session.parked = parked;
+  await tx.sessions.patch(session.id, { parked, evidence, updatedAt: now });
+  changed(tx, session, now);
+  tx.wake(session.id);
+}
+
+/** Which retry a message asks for; 0 where it is none. */
+export function retryIn(message: MessageRecord): number {
+  const retry = message.kind === "notice" ? message.data?.["retry"] : null;
+  return typeof retry === "number" ? retry : 0;
+}
+
 /** It goes on: after a vendor's limit with words of the daemon's own, since no agent does so by itself. */
 export async function unpark(tx: Tx, session: SessionRecord, now: number): Promise<void> {
   const { parked } = session;
@@ -63,8 +79,27 @@ export async function unpark(tx: Tx, session: SessionRecord, now: number): Promi
   changed(tx, session, now);
   tx.wake(session.id);
   if (parked.on !== "limit" || !session.roundOpen || session.endedAt !== null) return;
+  const { retry = null } = parked;
+  const body = retry === null ? GO_ON : await retryWords(tx, session);
+  const data = retry === null ? null : { retry };
   const sender = { senderKind: "daemon", senderId: null } as const;
-  await admit(tx, session, { kind: "notice", ...sender, delivery: "followUp", body: GO_ON }, now);
+  await admit(tx, session, { kind: "notice", ...sender, delivery: "followUp", body, data }, now);
+}
+
+/** A turn that had called tools is continued. Before that it may be forgotten by its agent, so it is repeated. */
+async function retryWords(tx: Tx, session: SessionRecord): Promise<string> {
+  const turn = await tx.turns.last(session.id);
+  if (turn === null || turn.toolUseCount > 0) return RETRY_GO_ON;
+  const messages = await tx.messages.ofTurn(turn.id);
+  const words = messages.map((each) => taskIn(each)).filter((each) => each !== "");
+  return words.length === 0 ? RETRY_GO_ON : [RETRY_ANEW, ...words].join("\n\n");
+}
+
+/** Without our own line above the task, where it was repeated before. */
+function taskIn(message: MessageRecord): string {
+  const body = message.body ?? "";
+  if (retryIn(message) === 0) return body;
+  return body.startsWith(`${RETRY_ANEW}\n\n`) ? body.slice(RETRY_ANEW.length + 2) : "";
 }
 
 /** Something was freed or a limit was raised: those that can reserve again go on. */
@@ -76,6 +111,11 @@ export async function retryBudgets(tx: Tx, rootId: string, now: number): Promise
       await unpark(tx, session, now);
   }
 }
+
+const RETRY_GO_ON =
+  "[Kinfold] Your model's provider was in trouble, and your turn was cut. Go on with it where it was; calls that were cut may have taken effect and must be checked before they are repeated.";
+const RETRY_ANEW =
+  "[Kinfold] Your model's provider was in trouble before you could begin. Here is your task again; you may have seen it already.";
 
 export const GO_ON =
   "[Kinfold] The usage limit is over. Go on with your turn where it was; calls that were cut may have taken effect and must be checked before they are repeated.";

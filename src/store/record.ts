@@ -97,6 +97,8 @@ export interface Parked {
   until: number | null;
   /** One line: which limit, with its numbers. */
   reason: string;
+  /** It waits for a provider in trouble, and this is the number of the retry that follows. */
+  retry?: number;
 }
 
 export interface TurnRecord {

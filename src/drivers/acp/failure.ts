@@ -7,7 +7,13 @@ export function describeError(error: unknown): string {
   const data = isFields(error) ? error["data"] : null;
   const details = isFields(data) ? (data["details"] ?? data["message"]) : data;
   const text = typeof details === "string" && !message.includes(details) ? `${message}: ${details}` : message;
-  return oneLine(text);
+  return oneLine(text, ERROR_LENGTH);
+}
+
+/** Gemini gives its provider's status as the code of its own error. */
+export function httpStatus(error: unknown): number | null {
+  const code = isFields(error) ? error["code"] : null;
+  return typeof code === "number" && code >= 400 && code < 600 ? code : null;
 }
 
 export function describeExit(exit: AgentExit): string {
@@ -44,8 +50,13 @@ export async function within(promise: Promise<unknown>, ms: number): Promise<boo
 const BEAT_MS = 250;
 const AUTH_REQUIRED = -32000;
 const LINE_LENGTH = 500;
+/** Whole, so that whoever reads it finds the message inside a provider's JSON. */
+const ERROR_LENGTH = 4_000;
 
-function oneLine(text: string): string {
-  const line = text.replace(/\s+/g, " ").trim();
-  return line.length <= LINE_LENGTH ? line : `${line.slice(0, LINE_LENGTH - 1)}…`;
+function oneLine(text: string, length = LINE_LENGTH): string {
+  const line = text
+    .slice(0, 4 * length)
+    .replace(/\s+/g, " ")
+    .trim();
+  return line.length <= length ? line : `${line.slice(0, length - 1)}…`;
 }

@@ -2,7 +2,7 @@ import type { PromptResponse } from "@agentclientprotocol/sdk/unstable";
 import type { Steer } from "../../contract/index.ts";
 import type { AgentHandle, PromptEnd, Replay, StopReport } from "../port.ts";
 import type { AgentConnection } from "./agent-connection.ts";
-import { describeError, within } from "./failure.ts";
+import { describeError, httpStatus, within } from "./failure.ts";
 import { limitedUntil } from "./limit.ts";
 import { usageOf } from "./usage.ts";
 
@@ -140,7 +140,8 @@ export class AcpHandle implements AgentHandle {
       return this.#answered(response);
     } catch (error) {
       if (!rpc.signal.aborted) {
-        return { ...failed(describeError(error)), limitedUntil: this.#limitedUntil(error) };
+        const errorStatus = httpStatus(error);
+        return { ...failed(describeError(error)), errorStatus, limitedUntil: this.#limitedUntil(error) };
       }
       return this.#lost();
     }

@@ -28,7 +28,7 @@ export function createVendorDriver(vendor: Vendor, options: VendorOptions): Driv
   const { own } = options;
   const env = [...vendor.env, ...(own?.env ?? [])];
   let version: string | null = null;
-  return createAcpDriver({
+  const driver = createAcpDriver({
     name: vendor.name,
     title: own?.title ?? vendor.title,
     command: own?.command ?? [vendor.program],
@@ -49,6 +49,7 @@ export function createVendorDriver(vendor: Vendor, options: VendorOptions): Driv
     host: options.host,
     log: options.log,
   });
+  return { ...driver, howToSignIn: vendor.howToSignIn };
 }
 
 export function agentsDirOf(home: string): string {

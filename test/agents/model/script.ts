@@ -23,6 +23,8 @@ export interface Step {
   readonly delayMs?: number;
   /** The answer begins and never ends. */
   readonly hang?: boolean;
+  /** The connection is closed in the middle of the answer: always, or so often. */
+  readonly cut?: { readonly times?: number };
   readonly error?: { readonly status: number; readonly message: string; readonly times?: number };
 }
 
@@ -37,7 +39,7 @@ export interface Decision {
   readonly rule: string;
   readonly step: number;
   readonly answer: ModelAnswer;
-  readonly how: Pick<Step, "delayMs" | "hang" | "error">;
+  readonly how: Pick<Step, "delayMs" | "hang" | "cut" | "error">;
 }
 
 export function decide(rules: readonly Rule[], request: ModelRequest): Decision {

@@ -103,12 +103,14 @@ async function play(response: ServerResponse, playing: Playing): Promise<void> {
   }
   response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
   const frames = wire.stream(decision.answer, request.model);
-  const shown = how.hang === true ? frames.slice(0, Math.ceil(frames.length / 2)) : frames;
+  const isCut = how.cut !== undefined && mayFail(playing, how.cut.times);
+  const shown = how.hang === true || isCut ? frames.slice(0, Math.ceil(frames.length / 2)) : frames;
   for (const [event, data] of shown) {
     const name = event === null ? "" : `event: ${event}\n`;
     response.write(`${name}data: ${typeof data === "string" ? data : JSON.stringify(data)}\n\n`);
   }
-  if (how.hang !== true) response.end();
+  if (isCut) response.destroy();
+  else if (how.hang !== true) response.end();
 }
 
 function mayFail({ decision, failures }: Playing, times = Number.POSITIVE_INFINITY): boolean {

@@ -35,8 +35,8 @@ export class Stage {
     return { HOME: this.home.work, ...this.#env };
   }
 
-  start(): Promise<Client> {
-    return this.home.start({ env: this.#env });
+  start(env: Readonly<Record<string, string>> = {}): Promise<Client> {
+    return this.home.start({ env: { ...this.#env, ...env } });
   }
 
   /** Starts a root session that may do everything, so that nothing is asked. */
