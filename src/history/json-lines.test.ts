@@ -99,10 +99,10 @@ it("read from behind the same rows come, last one first, from any offset", async
   }
 });
 
-it("what is no file is refused with a reason, also a pipe that no one writes to", async () => {
+it("what is no file is refused with a reason, also a pipe that no one writes to", async (t) => {
   await assert.rejects(Array.fromAsync(readRows(folder, null, options)), /not a file|illegal operation/);
   await assert.rejects(Array.fromAsync(readRows(join(folder, "none"), null, options)), /ENOENT/);
   const pipe = join(folder, "pipe");
-  if (spawnSync("mkfifo", [pipe]).status !== 0) return;
+  if (spawnSync("mkfifo", [pipe]).status !== 0) return t.skip("this system has no named pipes");
   await assert.rejects(Array.fromAsync(readRows(pipe, null, options)), /not a file/);
 });
