@@ -161,12 +161,13 @@ async function compose(parts: Parts): Promise<Daemon> {
   const engineDeps: EngineDeps = {
     ...deps,
     drivers,
+    usageFiles,
     reaper: { reap: async (ids) => (await import("./drivers/process-tree.ts")).reaper.reap(ids) },
     toolsUrl: () => `${url}/mcp`,
     rolloutPath,
     rolloutFolder: paths.rollouts,
+    messageFolder: paths.messages,
     privateFolders: [paths.home],
-    usageFiles,
   };
   const runner = new Runner(engineDeps, agents);
   const services: Service[] = [
@@ -183,9 +184,8 @@ async function compose(parts: Parts): Promise<Daemon> {
     stops.push(() => service.stop());
   }
   const { pid } = process;
-  writeDaemonFile(paths.daemonFile, { pid, url, startedAt, boot, processStart: processStart(pid) });
-  stops.push(async () => removeDaemonFile(paths.daemonFile, boot));
-  log.info({ url, pid: process.pid, store: store.kind, node: store.node }, "kinfold is up");
+  announce(paths.daemonFile, { pid, url, startedAt, boot }, stops);
+  log.info({ url, pid, store: store.kind, node: store.node }, "kinfold is up");
   return { url, token, store, stop };
 }
 
@@ -201,6 +201,16 @@ function projectReads({ home }: Paths): Pick<OperationDeps, "profiles" | "projec
       return readProjectCeiling(cwd);
     },
   };
+}
+
+/** Says where the daemon is, until it stops. */
+function announce(
+  file: string,
+  facts: { pid: number; url: string; startedAt: number; boot: string },
+  stops: (() => Promise<void>)[],
+): void {
+  writeDaemonFile(file, { ...facts, processStart: processStart(facts.pid) });
+  stops.push(async () => removeDaemonFile(file, facts.boot));
 }
 
 /** Minted at the first start; the file is the person's, the store knows only its hash. */

@@ -14,6 +14,7 @@ export interface Paths {
   readonly logs: string;
   readonly daemonLog: string;
   readonly rollouts: string;
+  readonly messages: string;
   readonly profiles: string;
   readonly sim: string;
 }
@@ -30,6 +31,7 @@ export function pathsIn(home: string): Paths {
     logs,
     daemonLog: join(logs, "daemon.log"),
     rollouts: join(home, "rollouts"),
+    messages: join(home, "messages"),
     profiles: join(home, "profiles"),
     sim: join(home, "sim"),
   };

@@ -16,6 +16,12 @@ export const Limits = z.strictObject({
     .max(1_000)
     .default(32)
     .describe("questions and permission requests of one session that may wait for an answer at a time"),
+  entryCharsMax: z
+    .int()
+    .min(1_000)
+    .max(8_000_000)
+    .default(1_000_000)
+    .describe("characters of one message in its entry; the rest goes to a file"),
   promptBytesMax: z
     .int()
     .min(1)

@@ -32,6 +32,12 @@ export const EntryBody = z.object({
   paths: z.array(z.string()).optional(),
   steps: z.array(z.object({ title: z.string(), status: z.string() })).optional(),
   messageId: Id.optional(),
+  more: z
+    .object({ path: z.string(), chars: z.number(), leftOutChars: z.number() })
+    .optional()
+    .describe(
+      "the rest of a message that is too long for an entry: its file, and what did not fit there either",
+    ),
   open: z.boolean().optional().describe("still being written: the last entry of a session at work"),
   cut: z.boolean().optional().describe("its end was lost when the agent or the daemon stopped"),
 });

@@ -3,6 +3,11 @@ import { Tail } from "./secret-shape.ts";
 
 /** How much of what was shown is remembered: names stand before their values. */
 const CONTEXT_MAX = 512;
+/** No more than this is held of what may be a secret: without an end by then it is shown as if it ended there. */
+const HOLD_MAX = 320 * 1024;
+/** A word that is longer is shown before it ends, except for its last part, in which a secret may begin. */
+const WORD_MAX = 64 * 1024;
+const KEEP_BACK = 8 * 1024;
 /** What is held longer than this is looked at again only when it has grown by a quarter. */
 const HELD_MAX = 256;
 
@@ -18,14 +23,18 @@ export class LiveRedactor {
   #lookAt = 0;
 
   push(text: string): string {
-    this.#held += text;
     // A word goes on until a space ends it.
-    if (this.#held.length < this.#lookAt || !/\s/.test(text)) return "";
+    this.#held += text;
+    const { length } = this.#held;
+    const isFull = length > HOLD_MAX;
+    if (length < this.#lookAt && !isFull) return "";
+    if (length < WORD_MAX && !/\s/.test(text)) return "";
     const whole = this.#context + this.#held;
     const tail = new Tail();
     const secrets = secretsIn(whole, tail);
     const from = this.#context.length;
-    const until = Math.min(lastWord(whole), tail.from);
+    const early = length < WORD_MAX ? 0 : whole.length - KEEP_BACK;
+    const until = isFull ? early : Math.min(Math.max(lastWord(whole), early), tail.from);
     const to = Math.max(from, Math.min(until, secrets.covering(until)?.start ?? until));
     const shown = shownPart(whole, secrets.all, { from, to });
     this.#held = whole.slice(to);
@@ -78,5 +87,6 @@ function lastWord(text: string): number {
 function lastWords(text: string): string {
   if (text.length <= CONTEXT_MAX) return text;
   const cut = text.slice(-CONTEXT_MAX);
-  return cut.slice(cut.search(/\s/) + 1);
+  const blank = cut.search(/\s/);
+  return blank === -1 ? "" : cut.slice(blank + 1);
 }

@@ -78,7 +78,15 @@ function bodyOf(entry: Entry): string {
   const text = visible(entry.body.text);
   const command = visible(entry.body.command ?? "");
   const commandIsNew = entry.kind === "toolCall" && command !== "" && !text.includes(command);
-  return (commandIsNew ? `${text}\n$ ${command}` : text).replace(/^\n+/, "").trimEnd();
+  const shown = (commandIsNew ? `${text}\n$ ${command}` : text).replace(/^\n+/, "").trimEnd();
+  const { more } = entry.body;
+  return more === undefined ? shown : `${shown}\n${restOf(more)}`;
+}
+
+/** "(16777216 characters more in /home/…/messages/….txt; 7340032 after them were not kept)" */
+export function restOf({ path, chars, leftOutChars }: NonNullable<Entry["body"]["more"]>): string {
+  const left = leftOutChars === 0 ? "" : `; ${leftOutChars} after them were not kept`;
+  return `(${chars} characters more in ${oneLine(path, 1_000)}${left})`;
 }
 
 function stepsOf(entry: Entry): string[] {

@@ -148,8 +148,9 @@ export interface PromptEnd {
 
 export type AgentUpdate =
   | { readonly kind: "fragment"; readonly what: "text" | "thought"; readonly text: string }
-  | { readonly kind: "text"; readonly text: string }
-  | { readonly kind: "thought"; readonly text: string }
+  /** A message that has ended. Of a very long one `text` is the beginning, and its fragments had all `chars` of it. */
+  | { readonly kind: "text"; readonly text: string; readonly chars?: number }
+  | { readonly kind: "thought"; readonly text: string; readonly chars?: number }
   | {
       readonly kind: "toolCall";
       readonly callId: string;

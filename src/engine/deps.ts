@@ -23,6 +23,8 @@ export interface EngineDeps extends Deps {
   readonly toolsUrl: () => string | null;
   readonly rolloutPath: (session: { id: string; createdAt: number }) => string;
   readonly rolloutFolder: string;
+  /** Where the rest of messages is that are too long for an entry. */
+  readonly messageFolder: string;
   /** Folders no session may work in: the daemon's own home. */
   readonly privateFolders: readonly string[];
 }

@@ -32,6 +32,7 @@ export async function openEngine(t: TestContext, options: FakeOptions = {}) {
     toolsUrl: () => null,
     rolloutPath: ({ id }) => id,
     rolloutFolder: "",
+    messageFolder: "",
     privateFolders: [],
     usageFiles: { covers: () => false, total: async () => null, forget: () => undefined },
   };

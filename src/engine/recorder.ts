@@ -1,9 +1,10 @@
+import path from "node:path";
 import type { Usage } from "../contract/index.ts";
 import { most } from "../domain/budget.ts";
 import { deliveryIdsIn } from "../domain/callback.ts";
 import { emptySeen, observe, type Seen } from "../domain/receipt.ts";
 import { redact } from "../domain/redact.ts";
-import { LiveRedactor } from "../domain/redact-live.ts";
+import { shownReport } from "../domain/report.ts";
 import { oneLine } from "../text/fence.ts";
 import type { AgentUpdate } from "../drivers/port.ts";
 import { land } from "../kernel/admit.ts";
@@ -12,6 +13,8 @@ import { keepCompactions } from "./checkpoints.ts";
 import { type DraftStep, OpenMessage, writeDraft } from "./draft.ts";
 import type { NewEntry, Tx, TurnRecord } from "../store/port.ts";
 import type { EngineDeps } from "./deps.ts";
+import { MessageFile, messageFileName } from "./message-file.ts";
+import { entryOfUpdate } from "./update-entry.ts";
 
 /** A message that ends sooner needs no draft. */
 const FIRST_DRAFT_MS = 200;
@@ -19,6 +22,7 @@ const FLUSH_MS = 50;
 const FLUSH_ENTRIES = 64;
 /** One write takes no more than this, so that a flood does not hold up everyone else. */
 const FLUSH_ENTRIES_MAX = 512;
+const FLUSH_CHARS_MAX = 256 * 1024;
 const RETRY_MS = 1_000;
 
 export interface Batch {
@@ -38,7 +42,6 @@ export class Recorder {
   readonly turn: TurnRecord;
   readonly seen: Seen = emptySeen();
   usage: Usage | null = null;
-  lastText: string | null = null;
   toolUseCount = 0;
   /** The agent has answered: nothing more is put into this turn. */
   isOver = false;
@@ -52,7 +55,11 @@ export class Recorder {
   recorded = 0;
   #entries: NewEntry[] = [];
   #landed: string[] = [];
-  readonly #live = { text: new LiveRedactor(), thought: new LiveRedactor() };
+  /** About how long each entry is. */
+  readonly #chars = new WeakMap<NewEntry, number>();
+  readonly #files: MessageFile[] = [];
+  #fileCount = 0;
+  #lastText: string | null = null;
   /** The message that is being written, and the one whose text is in the draft's row. */
   #open: OpenMessage | null = null;
   #drafted: OpenMessage | null = null;
@@ -77,13 +84,10 @@ export class Recorder {
   record(update: AgentUpdate): void {
     this.recorded += 1;
     if (this.isPrompted && isWorking(update)) this.hasBegun = true;
+    this.#doing = doing(update) ?? this.#doing;
     if (update.kind === "fragment") {
-      this.#grow(update.what, this.#live[update.what].push(update.text));
-      this.#doing = doing({ kind: update.what }) ?? this.#doing;
+      this.#grow(update.what, update.text);
       return;
-    }
-    if (update.kind === "text" || update.kind === "thought") {
-      this.#publish(update.kind, this.#live[update.kind].flush());
     }
     observe(this.seen, update);
     if (update.kind === "modelCall") return;
@@ -91,18 +95,73 @@ export class Recorder {
       this.metered(update.usage);
       return;
     }
-    if (update.kind === "text") this.lastText = update.text;
+    if (update.kind === "text" || update.kind === "thought") this.#say(update);
+    else this.#note(update);
+    const isDue = this.#entries.length >= FLUSH_ENTRIES || isPassedOn(update);
+    this.#flushSoon(isDue ? 0 : FLUSH_MS);
+  }
+
+  #note(update: Parameters<typeof entryOfUpdate>[0]): void {
     if (update.kind === "toolCall" && !this.#calls.has(update.callId)) {
       this.#calls.add(update.callId);
       this.toolUseCount += 1;
     }
     if (update.kind === "toolResult" && update.ours) this.#landed.push(...deliveryIdsIn(update.text));
-    this.#doing = doing(update) ?? this.#doing;
-    const entry = entryOfUpdate(update, this.turn.id, this.#deps.now());
+    const { entry, chars } = entryOfUpdate(update, { turnId: this.turn.id, at: this.#deps.now() });
+    this.#push(entry, chars);
+  }
+
+  #push(entry: NewEntry, chars: number): void {
     this.#entries.push(entry);
-    this.#close(entry);
-    const isDue = this.#entries.length >= FLUSH_ENTRIES || isPassedOn(update);
-    this.#flushSoon(isDue ? 0 : FLUSH_MS);
+    this.#chars.set(entry, chars);
+  }
+
+  /** A message that has ended. Its fragments have made most of it already, piece by piece. */
+  #say(update: AgentUpdate & { kind: "text" | "thought" }): void {
+    const { kind, text, chars = text.length } = update;
+    const isWhole = this.#open?.kind === kind && this.#open.chars === chars;
+    const message = this.#open !== null && isWhole ? this.#open : this.#newMessage(kind);
+    if (!isWhole) message.push(text);
+    this.#publish(kind, message.end());
+    this.#keep(message, {});
+  }
+
+  /** The message becomes an entry, and the draft that it was goes with the same write. */
+  #keep(message: OpenMessage, mark: { cut?: boolean }): void {
+    const { kind, file } = message;
+    if (message.text === "" && file === null) return;
+    const of = { turnId: this.turn.id, isSubagent: false, at: this.#deps.now() };
+    const entry = {
+      ...of,
+      author: "agent",
+      kind,
+      body: { ...message.body, ...mark },
+      isClean: true,
+    } as const;
+    this.#push(entry, message.text.length);
+    if (kind === "text") this.lastText = message.text;
+    if (file !== null) this.#files.push(file);
+    for (const each of [this.#open, this.#drafted]) if (each?.kind === kind) each.entry ??= entry;
+    if (this.#open?.kind === kind) this.#open = null;
+  }
+
+  #newMessage(kind: "text" | "thought"): OpenMessage {
+    const { config, messageFolder, now } = this.#deps;
+    const newFile = (): MessageFile => {
+      this.#fileCount += 1;
+      const name = messageFileName(this.turn, this.#fileCount);
+      return new MessageFile(path.join(messageFolder, this.turn.sessionId, name));
+    };
+    return new OpenMessage(kind, { at: now(), charsMax: config.limits.entryCharsMax, newFile });
+  }
+
+  /** The end of a turn's last message, as a callback shows it; the whole of a longer one is in its entry. */
+  get lastText(): string | null {
+    return this.#lastText;
+  }
+
+  set lastText(text: string | null) {
+    this.#lastText = text === null ? null : shownReport(text);
   }
 
   /** Live text goes out without secrets too, and those come in pieces: what may be one is held back. */
@@ -111,10 +170,9 @@ export class Recorder {
     if (text !== "") this.#deps.store.publish({ rootId, sessionId, turnId, kind, text });
   }
 
-  #grow(kind: "text" | "thought", shown: string): void {
-    this.#publish(kind, shown);
-    if (this.#open?.kind !== kind) this.#open = new OpenMessage(kind, this.#deps.now());
-    this.#open.text += shown;
+  #grow(kind: "text" | "thought", text: string): void {
+    if (this.#open?.kind !== kind) this.#open = this.#newMessage(kind);
+    this.#publish(kind, this.#open.push(text));
     this.#draftSoon();
   }
 
@@ -122,14 +180,6 @@ export class Recorder {
     if (this.#open === null) return;
     const sinceMs = performance.now() - this.#draftedAt;
     this.#flushSoon(Math.max(FIRST_DRAFT_MS, this.#open.writeEveryMs - sinceMs));
-  }
-
-  /** The entry of the open message ends it. pi tells of a thought after it has begun its text. */
-  #close(entry: NewEntry): void {
-    for (const message of [this.#open, this.#drafted]) {
-      if (message?.kind === entry.kind) message.entry ??= entry;
-    }
-    if (this.#open?.entry === entry) this.#open = null;
   }
 
   /** What the turn has used so far, from one of several sources that may each know only a part. */
@@ -145,7 +195,7 @@ export class Recorder {
   async handOver(): Promise<void> {
     await this.#alone();
     // Nothing more comes of the open message here: whoever takes the turn up marks it as cut.
-    if (this.#open !== null) this.#open.text += this.#live[this.#open.kind].flush();
+    this.#open?.end();
     this.#draftedAt = Number.NEGATIVE_INFINITY;
     await this.#flush(Number.POSITIVE_INFINITY);
     this.#isLost = true;
@@ -155,6 +205,15 @@ export class Recorder {
   async last(write: (batch: Batch) => Promise<boolean>): Promise<boolean> {
     await this.#alone();
     this.#cutOpen();
+    await this.#filesWritten();
+    // What does not fit into one write with the outcome goes before it.
+    for (
+      let before = -1;
+      before !== this.#entries.length && this.#fitting(FLUSH_ENTRIES_MAX) < this.#entries.length;
+    ) {
+      before = this.#entries.length;
+      await this.#flush(FLUSH_ENTRIES_MAX);
+    }
     const draft = this.#drafted === null ? null : ({ what: "remove", message: null } as const);
     const batch = { ...this.#pending(Number.POSITIVE_INFINITY), draft };
     const writing = write(batch);
@@ -168,13 +227,9 @@ export class Recorder {
   #cutOpen(): void {
     const open = this.#open;
     if (open === null) return;
-    const text = open.text + this.#live[open.kind].flush();
+    open.end();
+    this.#keep(open, { cut: true });
     this.#open = null;
-    if (text === "") return;
-    const of = { turnId: this.turn.id, isSubagent: false, at: this.#deps.now() };
-    open.entry = { ...of, author: "agent", kind: open.kind, body: { text, cut: true } };
-    this.#entries.push(open.entry);
-    if (open.kind === "text") this.lastText = text;
   }
 
   async #alone(): Promise<void> {
@@ -186,8 +241,19 @@ export class Recorder {
 
   /** What has gathered so far. It stays until `#drop`, so that a failed write loses nothing. */
   #pending(entriesMax: number): Batch {
-    const entries = this.#entries.slice(0, entriesMax);
+    const entries = this.#entries.slice(0, this.#fitting(entriesMax));
     return { entries, landed: [...this.#landed], draft: this.#draftStep(entries) };
+  }
+
+  /** How many of the first entries one write may take; one at least. */
+  #fitting(entriesMax: number): number {
+    if (entriesMax === Number.POSITIVE_INFINITY) return this.#entries.length;
+    let chars = 0;
+    const over = this.#entries.findIndex((entry, i) => {
+      chars += this.#chars.get(entry) ?? 0;
+      return i > 0 && (chars > FLUSH_CHARS_MAX || i >= entriesMax);
+    });
+    return over === -1 ? this.#entries.length : over;
   }
 
   /** The open message is written behind all entries before it, never ahead of one. */
@@ -196,7 +262,7 @@ export class Recorder {
     const isDue = open !== null && performance.now() - this.#draftedAt >= open.writeEveryMs;
     if (isDue && entries.length === this.#entries.length) {
       const upTo = open.text.length;
-      const end = this.#live[open.kind].peek();
+      const end = open.ending;
       if (open.isNew(upTo, end)) {
         return { what: open === this.#drafted ? "grow" : "put", message: open, upTo, end };
       }
@@ -231,6 +297,7 @@ export class Recorder {
   }
 
   async #flush(entriesMax: number): Promise<void> {
+    await this.#filesWritten();
     const batch = this.#pending(entriesMax);
     if ((batch.entries.length === 0 && batch.draft === null) || this.#isLost) return;
     const { rootId, sessionId, id, fence } = this.turn;
@@ -253,6 +320,19 @@ export class Recorder {
       this.#deps.log.error({ err: error, sessionId }, "entries could not be written; kept for the next try");
       this.#isRefused = true;
       this.#flushSoon(RETRY_MS);
+    }
+  }
+
+  /** An entry names its file: the file is there first. */
+  async #filesWritten(): Promise<void> {
+    for (const file of this.#files.splice(0)) {
+      const failure = await file.end();
+      if (failure === null) continue;
+      const { sessionId } = this.turn;
+      this.#deps.log.error(
+        { err: failure, sessionId, path: file.path },
+        "the rest of a long message is lost",
+      );
     }
   }
 
@@ -286,54 +366,19 @@ function isPassedOn(update: AgentUpdate): boolean {
 
 const PASSES_ON: ReadonlySet<string> = new Set(["spawn_session", "create_session", "subagent"]);
 
-function entryOfUpdate(update: AgentUpdate, turnId: string, at: number): NewEntry {
-  const base = { turnId, isSubagent: false, at };
+function doing(update: AgentUpdate): string | null {
   switch (update.kind) {
-    case "text":
-    case "thought":
-      return { ...base, author: "agent", kind: update.kind, body: { text: update.text } };
-    case "toolCall": {
-      const { callId, tool, input, command, paths } = update;
-      const body = { text: update.title, tool, callId, input, command, paths: paths && [...paths] };
-      return { ...base, author: "agent", kind: "toolCall", body };
-    }
-    case "toolResult": {
-      const { callId, tool, ok, exitCode, command, text } = update;
-      return {
-        ...base,
-        author: "tool",
-        kind: "toolResult",
-        body: { text, tool, callId, ok, exitCode, command },
-      };
-    }
-    case "plan": {
-      const steps = update.steps.map((step) => ({ ...step }));
-      const text = steps.map((step) => `- ${step.title}`).join("\n");
-      return { ...base, author: "agent", kind: "plan", body: { text, steps } };
-    }
-    case "compaction": {
-      const body = {
-        text: "the agent has replaced its conversation so far by a summary",
-        input: { summary: update.summary },
-      };
-      return { ...base, author: "daemon", kind: "notice", body };
-    }
-    default: {
-      const text = update.kind === "notice" ? update.text : "";
-      return { ...base, author: "daemon", kind: "notice", body: { text } };
-    }
-  }
-}
-
-function doing(update: AgentUpdate | { readonly kind: "text" | "thought" }): string | null {
-  switch (update.kind) {
+    case "fragment":
+      return update.what === "thought" ? "thinking" : "writing";
     case "thought":
       return "thinking";
     case "text":
       return "writing";
     case "toolCall":
-      return oneLine(redact(update.command ?? update.title), 80);
+      return oneLine(redact((update.command ?? update.title).slice(0, DOING_CHARS_MAX)), 80);
     default:
       return null;
   }
 }
+
+const DOING_CHARS_MAX = 2_000;

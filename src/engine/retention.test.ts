@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import path from "node:path";
 import { it, type TestContext } from "node:test";
 import { Config } from "../contract/index.ts";
 import { silentLog } from "../log.ts";
@@ -7,7 +9,7 @@ import { startFake } from "./fake-daemon.spec.ts";
 import { Retention } from "./retention.ts";
 
 async function setUp(t: TestContext, config: object) {
-  const fake = await startFake(t);
+  const fake = await startFake(t, { config: { limits: { entryCharsMax: 1_000 } } });
   const start = async (name: string, prompts: number, scope = "default") => {
     const { session } = await fake.client.create({ name, prompt: `say ${name}`, scope });
     for (let at = 1; at < prompts; at += 1)
@@ -27,6 +29,7 @@ async function setUp(t: TestContext, config: object) {
     toolsUrl: () => null,
     rolloutPath: ({ id }) => id,
     rolloutFolder: "",
+    messageFolder: path.join(fake.home, "messages"),
     privateFolders: [],
     usageFiles: { covers: () => false, total: async () => null, forget: () => undefined },
   };
@@ -84,6 +87,19 @@ it("by size, the session longest idle loses its oldest entries, no more than nee
   assert.ok(count > 0 && count < 150, `${count} are left`);
   await world.pass();
   assert.equal((await kept(second)).count, count, "the rest fits");
+});
+
+it("the file with the rest of a long message is removed with the entries of its turn", async (t) => {
+  const world = await setUp(t, { keep: { days: 30 } });
+  const { session } = await world.client.create({ name: "long", prompt: `sim> say ${"word ".repeat(500)}` });
+  await world.quiet(session.id);
+  const folder = path.join(world.home, "messages", session.id);
+  assert.equal(readdirSync(folder).length, 1);
+  await world.pass();
+  assert.equal(readdirSync(folder).length, 1, "it is young yet");
+  world.later(31);
+  await world.pass();
+  assert.deepEqual(readdirSync(folder), []);
 });
 
 it("what a child inherited stays when its other entries are removed, and its transcript says that they were", async (t) => {

@@ -3,6 +3,7 @@ import type { Keep } from "../contract/index.ts";
 import { count } from "../text/quantity.ts";
 import type { Prunable } from "../store/port.ts";
 import type { EngineDeps, Service } from "./deps.ts";
+import { removeMessageFiles } from "./message-file.ts";
 
 const FIRST_MS = 60_000;
 const PASS_MS = 10 * 60_000;
@@ -121,6 +122,7 @@ export class Retention implements Service {
       ({ isDone } = gone);
       await others();
     }
+    if (removed > 0) await removeMessageFiles(this.#deps, session.id);
     return bytes;
   }
 

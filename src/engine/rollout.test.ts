@@ -117,6 +117,7 @@ async function opened(t: TestContext) {
     toolsUrl: () => null,
     rolloutPath: ({ id }) => file(id),
     rolloutFolder: path.join(folder, "rollouts"),
+    messageFolder: path.join(folder, "messages"),
     privateFolders: [],
     usageFiles: { covers: () => false, total: async () => null, forget: () => undefined },
   };

@@ -2,10 +2,11 @@ import type { Caller, InputOf, InspectOutput } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
 import { mergeReceipts, receiptLine } from "../domain/receipt.ts";
 import { firstBytes } from "../text/quantity.ts";
+import { REPORT_CHARS_MAX } from "../domain/report.ts";
 import { transcriptText } from "../domain/transcript.ts";
 import { lastMessageOf } from "../kernel/callback.ts";
 import type { InheritedData } from "../kernel/inherit.ts";
-import type { SessionRecord } from "../store/port.ts";
+import type { SessionRecord, TurnRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 import { entryPage } from "./entry-page.ts";
 import { resolve } from "./resolve.ts";
@@ -52,7 +53,7 @@ async function textOf(
         input.turn === undefined
           ? await read.turns.ofRound(session.id, session.round)
           : [await requireTurn(deps, session, input.turn)];
-      return lastMessageOf(turns) ?? "It has said nothing yet.";
+      return (await wholeMessage(deps, session, turns)) ?? "It has said nothing yet.";
     }
     case "inherited":
       return inheritedText(deps, session);
@@ -63,6 +64,27 @@ async function textOf(
         { view: input.view },
       );
   }
+}
+
+/** A turn's row holds the beginning of a long message; its entry has more. */
+async function wholeMessage(
+  deps: OperationDeps,
+  session: SessionRecord,
+  turns: readonly TurnRecord[],
+): Promise<string | null> {
+  const text = lastMessageOf(turns);
+  if (text === null || text.length < REPORT_CHARS_MAX) return text;
+  const turn = turns.findLast((each) => each.lastAssistantMessage === text);
+  const said = await deps.store.read.entries.tail(session.id, {
+    kinds: ["text"],
+    after: (turn?.entryFrom ?? 0) - 1,
+    before: turn?.entryTo ?? Number.MAX_SAFE_INTEGER,
+    bytesMax: 1,
+    entryBytesMax: 1,
+    limit: 1,
+  });
+  const whole = said.findLast(({ author }) => author === "agent")?.body.text ?? "";
+  return whole.startsWith(text.slice(0, REPORT_CHARS_MAX)) ? whole : text;
 }
 
 /** What it was given, and what of that did not fit. */

@@ -70,10 +70,11 @@ const ROOM = {
 };
 
 /** Nothing here runs an agent. */
-const NO_AGENTS: Pick<EngineDeps, "usageFiles" | "reaper" | "toolsUrl"> = {
+const NO_AGENTS: Pick<EngineDeps, "usageFiles" | "reaper" | "toolsUrl" | "messageFolder"> = {
   usageFiles: { covers: () => false, total: async () => null, forget: () => undefined },
   reaper: { reap: async () => ({ killed: [], left: [] }) },
   toolsUrl: () => null,
+  messageFolder: "",
 };
 
 export async function openWorld(more: Partial<z.input<typeof Config>> = {}): Promise<World> {

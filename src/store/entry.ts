@@ -72,9 +72,10 @@ export function entryWrites(q: Query, rootId: string, index: EntryIndex): EntryW
       const [count, agent, scope] = counted as unknown as [number, string, string];
       const first = count - added.length;
       // Cleaned before anything else sees them: what is indexed or answered is what is kept.
-      const records = added.map((entry, i) =>
-        entries.clean({ ...entry, rootId, sessionId, index: first + i }),
-      );
+      const records = added.map(({ isClean, ...entry }, i) => {
+        const record = { ...entry, rootId, sessionId, index: first + i };
+        return isClean === true ? record : entries.clean(record);
+      });
       await index.insert(q, records, { agent, scope });
       return records;
     },

@@ -288,7 +288,8 @@ export interface Tx extends Reads {
 
 export type NewEvent = Omit<EventRecord, "rootId" | "seq" | "xid">;
 export type NewMessage = Omit<MessageRecord, "rootId" | "position">;
-export type NewEntry = Omit<EntryRecord, "rootId" | "sessionId" | "index">;
+/** `isClean`: its body lost its secrets as it came, and is not gone through again. */
+export type NewEntry = Omit<EntryRecord, "rootId" | "sessionId" | "index"> & { isClean?: boolean };
 
 export interface TreeWrites {
   byId(rootId: string): Promise<TreeRecord | null>;

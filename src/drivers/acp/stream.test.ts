@@ -2,9 +2,10 @@ import type { AnyMessage } from "@agentclientprotocol/sdk/unstable";
 import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import { describe, it } from "node:test";
+import type { LineLimits } from "../line.ts";
 import { boundedStream } from "./stream.ts";
 
-function pipes(lineBytesMax?: number) {
+function pipes(limits: Partial<LineLimits> = {}) {
   const input = new PassThrough();
   const output = new PassThrough();
   const seen: string[] = [];
@@ -14,7 +15,7 @@ function pipes(lineBytesMax?: number) {
     onNotification: (message) => seen.push(`notified ${message.method}`),
     onAnswer: (method) => seen.push(`answered ${method}`),
     onTooLong: (message) => seen.push(message),
-    lineBytesMax,
+    limits,
   });
   const reader = stream.readable.getReader();
   return { input, output, seen, stream, reader, writer: stream.writable.getWriter() };
@@ -62,7 +63,7 @@ describe("the stream of an agent", () => {
 
   it("gives up a line without end, whether it looks like a message or not", async () => {
     for (const start of ["{", "x"]) {
-      const { input, reader, seen } = pipes(1024 * 1024);
+      const { input, reader, seen } = pipes({ rawBytesMax: 1024 * 1024 });
       input.write(start);
       for (let count = 0; count < 20; count += 1) input.write(Buffer.alloc(64 * 1024, "y"));
       assert.deepEqual(await readAll(reader), []);

@@ -1,5 +1,6 @@
 import type { AnyMessage, AnyNotification, Stream } from "@agentclientprotocol/sdk/unstable";
 import type { Readable, Writable } from "node:stream";
+import { Line, type LineLimits, pacer } from "../line.ts";
 
 export interface StreamOptions {
   readonly input: Readable;
@@ -13,7 +14,7 @@ export interface StreamOptions {
   readonly onAnswer: (method: string, left: number) => void;
   /** The agent wrote a line that no agent may write; the stream has ended. */
   readonly onTooLong: (message: string) => void;
-  readonly lineBytesMax?: number;
+  readonly limits?: Partial<LineLimits>;
 }
 
 export interface BoundedStream extends Stream {
@@ -23,7 +24,7 @@ export interface BoundedStream extends Stream {
 
 /**
  * JSON-RPC lines over an agent's pipes, for the SDK, that survive any agent: noise is skipped and
- * counted, half a line at the end is dropped, a line without end is given up at a limit, and
+ * counted, half a line at the end is dropped, long strings in a line are cut before it is parsed, and
  * nothing is read ahead of what is being handled.
  */
 export function boundedStream(options: StreamOptions): BoundedStream {
@@ -75,29 +76,28 @@ export function boundedStream(options: StreamOptions): BoundedStream {
   };
 }
 
-const LINE_BYTES_MAX = 64 * 1024 * 1024;
 const NEWLINE = 10;
-const OPEN_BRACE = 123;
 
 async function* readMessages(
   options: StreamOptions,
   accept: (line: Buffer) => AnyMessage | null,
 ): AsyncGenerator<AnyMessage, undefined> {
-  const lineBytesMax = options.lineBytesMax ?? LINE_BYTES_MAX;
-  const line = new Line();
+  const line = new Line(options.limits);
+  const pace = pacer();
   try {
     for await (const chunk of options.input as AsyncIterable<Buffer>) {
       for (let from = 0; from < chunk.length;) {
         const end = chunk.indexOf(NEWLINE, from);
         line.add(chunk.subarray(from, end < 0 ? chunk.length : end));
-        if (line.bytes > lineBytesMax) {
-          options.onTooLong(`it wrote a line of more than ${Math.floor(lineBytesMax / 1024 / 1024)} MB`);
+        if (line.problem !== null) {
+          options.onTooLong(`it wrote a line ${line.problem}`);
           return undefined;
         }
         if (end < 0) break;
         const message = line.bytes === 0 ? null : accept(line.take());
         if (message !== null) yield message;
         from = end + 1;
+        await pace();
       }
     }
   } catch (error) {
@@ -107,27 +107,6 @@ async function* readMessages(
   const last = line.bytes === 0 ? null : accept(line.take());
   if (last !== null) yield last;
   return undefined;
-}
-
-/** Collects one line. What does not begin as a JSON object is counted and not kept. */
-class Line {
-  bytes = 0;
-  #parts: Buffer[] = [];
-  #isNoise = false;
-
-  add(part: Buffer): void {
-    if (part.length === 0) return;
-    if (this.bytes === 0) this.#isNoise = part[0] !== OPEN_BRACE;
-    this.bytes += part.length;
-    if (!this.#isNoise) this.#parts.push(part);
-  }
-
-  take(): Buffer {
-    const whole = this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts);
-    this.bytes = 0;
-    this.#parts = [];
-    return whole;
-  }
 }
 
 function parseMessage(line: Buffer): AnyMessage | null {

@@ -17,7 +17,7 @@ export class Updates {
   readonly calls: ToolCalls;
   readonly #pass: (update: AgentUpdate) => void;
   #mode: "replay" | "prompt" | "between" = "between";
-  #open: { what: "text" | "thought"; text: string; messageId: string | null } | null = null;
+  #open: { what: "text" | "thought"; text: string; chars: number; messageId: string | null } | null = null;
   #quiet: NodeJS.Timeout | null = null;
   #collected: Collected = {
     userTexts: [],
@@ -140,8 +140,12 @@ export class Updates {
     const id = messageId ?? null;
     if (this.#open && (this.#open.what !== what || this.#open.messageId !== id)) this.endMessage();
     if (this.#open === null) this.calls.flush();
-    this.#open ??= { what, text: "", messageId: id };
-    this.#open.text += text;
+    this.#open ??= { what, text: "", chars: 0, messageId: id };
+    // The fragments have all of it: beyond this nobody asks for a message in one piece.
+    if (this.#open.text.length < MESSAGE_CHARS_MAX) {
+      this.#open.text += text.slice(0, MESSAGE_CHARS_MAX - this.#open.text.length);
+    }
+    this.#open.chars += text.length;
     this.#emit({ kind: "fragment", what, text });
     if (this.#mode === "between") this.#endWhenQuiet();
   }
@@ -208,7 +212,8 @@ export class Updates {
     this.#open = null;
     if (open === null || open.text === "") return;
     if (open.what === "text") this.#lastText = open.text;
-    this.#emit({ kind: open.what, text: open.text });
+    const { what: kind, text, chars } = open;
+    this.#emit({ kind, text, ...(chars > text.length ? { chars } : {}) });
   }
 
   #emit(update: AgentUpdate): void {
@@ -227,6 +232,7 @@ interface Collected {
 }
 
 const QUIET_MS = 1_000;
+const MESSAGE_CHARS_MAX = 1_048_576;
 
 function collect(into: Collected, update: AgentUpdate): void {
   into.userOpen = null;

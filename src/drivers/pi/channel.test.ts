@@ -10,7 +10,12 @@ function pair() {
   const onEvent = (event: { type: string; text?: unknown }): void => {
     events.push(`${event.type} ${String(event.text)}`);
   };
-  return { input, output, events, channel: openChannel({ input, output, onEvent, lineBytesMax: 1_000 }) };
+  return {
+    input,
+    output,
+    events,
+    channel: openChannel({ input, output, onEvent, limits: { rawBytesMax: 1_000 } }),
+  };
 }
 
 it("a line ends with LF only: other separators are part of a string", async () => {

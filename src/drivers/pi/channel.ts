@@ -1,6 +1,7 @@
 import type { Readable, Writable } from "node:stream";
 import { isFields } from "../acp/tool-call.ts";
 import type { Fields } from "../acp/tool-call.ts";
+import { Line, type LineLimits, pacer } from "../line.ts";
 
 /** What pi answered to a command. */
 export type Answer =
@@ -18,7 +19,7 @@ export interface ChannelOptions {
   readonly input: Readable;
   readonly output: Writable;
   readonly onEvent: (event: Fields & { readonly type: string }) => void;
-  readonly lineBytesMax?: number;
+  readonly limits?: Partial<LineLimits>;
 }
 
 /** JSON lines both ways. A line ends with LF and nothing else: pi's strings may hold any other separator. */
@@ -62,26 +63,21 @@ export function openChannel(options: ChannelOptions): Channel {
 }
 
 const CLOSED: Answer = { ok: false, error: "the agent has closed its output" };
-const LINE_BYTES_MAX = 64 * 1024 * 1024;
 
 async function readLines(options: ChannelOptions, take: (line: string) => void): Promise<void> {
-  const bytesMax = options.lineBytesMax ?? LINE_BYTES_MAX;
-  let parts: Buffer[] = [];
-  let bytes = 0;
+  const line = new Line(options.limits);
+  const pace = pacer();
   try {
     for await (const chunk of options.input as AsyncIterable<Buffer>) {
       for (let from = 0; from < chunk.length;) {
         const end = chunk.indexOf(10, from);
-        const part = chunk.subarray(from, end < 0 ? chunk.length : end);
-        parts.push(part);
-        bytes += part.length;
+        line.add(chunk.subarray(from, end < 0 ? chunk.length : end));
         // Whatever writes such a line is not pi any more.
-        if (bytes > bytesMax) return;
+        if (line.problem !== null) return;
         if (end < 0) break;
-        take(Buffer.concat(parts).toString("utf8"));
-        parts = [];
-        bytes = 0;
+        take(line.take().toString("utf8"));
         from = end + 1;
+        await pace();
       }
     }
   } catch (error) {

@@ -1,0 +1,196 @@
+/** What one line of an agent may hold. Everything is checked while its bytes arrive, before any of it is parsed. */
+export interface LineLimits {
+  /** Of one string in it: the rest of a longer one is left out, and the string says so. */
+  readonly stringBytesMax: number;
+  /** Of the line as it comes: whatever writes more is no agent that can be talked to. */
+  readonly rawBytesMax: number;
+  /** Of the line that is kept, with long strings cut. Once it is full, every further string is cut short. */
+  readonly lineBytesMax: number;
+  /** Values and keys. */
+  readonly partsMax: number;
+  readonly depthMax: number;
+}
+
+export const LINE_LIMITS: LineLimits = {
+  stringBytesMax: 1024 * 1024,
+  rawBytesMax: 64 * 1024 * 1024,
+  lineBytesMax: 2 * 1024 * 1024,
+  partsMax: 50_000,
+  depthMax: 200,
+};
+
+/** Of a string in a line that is full already. */
+const SHORT_BYTES = 1_024;
+/** What a full line may still grow by: names, numbers and short strings. */
+const REST_BYTES = 1024 * 1024;
+/** The escape's kind is not known yet. */
+const FIRST = 5;
+const DIGITS = 4;
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const LETTER_U = 0x75;
+const OPEN_BRACE = 0x7b;
+const OPENING: ReadonlySet<number> = new Set([OPEN_BRACE, 0x5b]);
+const CLOSING: ReadonlySet<number> = new Set([0x7d, 0x5d]);
+const DIVIDING: ReadonlySet<number> = new Set([0x2c, 0x3a]);
+
+/**
+ * Collects one line of JSON, piece by piece, and keeps no more of it than its limits allow: the time for a piece is in
+ * proportion to the piece. What does not begin as a JSON object is counted and not kept.
+ */
+export class Line {
+  /** As they came. */
+  bytes = 0;
+  /** Why the line cannot be kept, whatever is cut; null where it can. */
+  problem: string | null = null;
+  readonly #limits: LineLimits;
+  #parts: Buffer[] = [];
+  #kept = 0;
+  #isNoise = false;
+  #isString = false;
+  /** Bytes of an escape that are still to come. */
+  #escape = 0;
+  #stringBytes = 0;
+  /** Bytes of the string that were left out; its beginning is kept. */
+  #leftOut = 0;
+  #depth = 0;
+  #count = 0;
+
+  constructor(limits: Partial<LineLimits> = {}) {
+    this.#limits = { ...LINE_LIMITS, ...limits };
+  }
+
+  add(piece: Buffer): void {
+    if (piece.length === 0 || this.problem !== null) return;
+    if (this.bytes === 0) this.#isNoise = piece[0] !== OPEN_BRACE;
+    this.bytes += piece.length;
+    const { rawBytesMax } = this.#limits;
+    if (this.bytes > rawBytesMax) this.problem = `of more than ${rawBytesMax / 1024 / 1024} MB`;
+    else if (!this.#isNoise) this.#scan(piece);
+  }
+
+  /** The line; the next one begins. */
+  take(): Buffer {
+    const whole = this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts);
+    this.bytes =
+      this.#kept =
+      this.#escape =
+      this.#stringBytes =
+      this.#leftOut =
+      this.#depth =
+      this.#count =
+        0;
+    this.problem = null;
+    this.#parts = [];
+    this.#isString = false;
+    return whole;
+  }
+
+  #scan(piece: Buffer): void {
+    /** What is kept of the piece begins here, unless a string is being left out. */
+    let from = 0;
+    for (let at = 0; at < piece.length;) {
+      const byte = piece[at] as number;
+      if (!this.#isString) {
+        if (byte === QUOTE) this.#isString = true;
+        else this.#structure(byte);
+        at += 1;
+      } else if (this.#escape > 0) {
+        this.#escape = this.#escape < FIRST ? this.#escape - 1 : byte === LETTER_U ? DIGITS : 0;
+        this.#counted(1);
+        at += 1;
+      } else if (byte === QUOTE) {
+        if (this.#leftOut > 0) from = at;
+        this.#endString();
+        at += 1;
+      } else {
+        const end = byte === BACKSLASH ? at + 1 : plainEnd(piece, at);
+        if (this.#leftOut === 0) {
+          const cut = this.#cutAt(piece, at, end);
+          if (cut !== null) {
+            this.#keep(piece.subarray(from, cut));
+            this.#counted(cut - at);
+            this.#leftOut = 1;
+            at = cut;
+            continue;
+          }
+        }
+        if (byte === BACKSLASH) this.#escape = FIRST;
+        this.#counted(end - at);
+        at = end;
+      }
+    }
+    if (this.#leftOut === 0) this.#keep(piece.subarray(from));
+  }
+
+  /** Where the string is full within these bytes, at the beginning of a character; null where it is not. */
+  #cutAt(piece: Buffer, at: number, end: number): number | null {
+    const { stringBytesMax, lineBytesMax } = this.#limits;
+    const room = (this.#kept > lineBytesMax ? SHORT_BYTES : stringBytesMax) - this.#stringBytes;
+    let cut = at + Math.max(0, room);
+    while (cut < end && isInside(piece[cut] as number)) cut += 1;
+    return cut < end && !isInside(piece[cut] as number) ? cut : null;
+  }
+
+  #counted(bytes: number): void {
+    if (this.#leftOut > 0) this.#leftOut += bytes;
+    else this.#stringBytes += bytes;
+  }
+
+  #endString(): void {
+    // One is not a byte of the string: it says that there are some.
+    if (this.#leftOut > 0) {
+      this.#keep(Buffer.from(` … [Kinfold left out ${this.#leftOut - 1} bytes]`));
+    }
+    this.#isString = false;
+    this.#stringBytes = this.#leftOut = 0;
+  }
+
+  #structure(byte: number): void {
+    if (CLOSING.has(byte)) this.#depth -= 1;
+    else if (OPENING.has(byte)) this.#depth += 1;
+    else if (!DIVIDING.has(byte)) return;
+    else this.#count += 1;
+    const { partsMax, depthMax } = this.#limits;
+    if (this.#depth > depthMax) this.problem ??= `nested more than ${depthMax} levels deep`;
+    if (this.#count > partsMax) this.problem ??= `with more than ${partsMax} values`;
+  }
+
+  #keep(part: Buffer): void {
+    if (part.length === 0) return;
+    this.#kept += part.length;
+    if (this.#kept > this.#limits.lineBytesMax + REST_BYTES) {
+      this.problem ??= `of more than ${Math.ceil(this.#limits.lineBytesMax / 1024 / 1024)} MB`;
+      this.#parts = [];
+    } else this.#parts.push(part);
+  }
+}
+
+/** Called after each line: lets everyone else go first once this agent's lines have taken their share of time. */
+export function pacer(): () => Promise<void> | null {
+  let since = performance.now();
+  return () => {
+    if (performance.now() - since < SHARE_MS) return null;
+    return new Promise((resolve) => {
+      setImmediate(() => {
+        since = performance.now();
+        resolve();
+      });
+    });
+  };
+}
+
+const SHARE_MS = 5;
+
+/** The end of the plain bytes of a string from here on: a quote, a backslash, or the piece's end. */
+function plainEnd(piece: Buffer, from: number): number {
+  let at = from + 1;
+  while (at < piece.length && piece[at] !== QUOTE && piece[at] !== BACKSLASH) at += 1;
+  return at;
+}
+
+/** A byte inside a character, not its first. */
+function isInside(byte: number): boolean {
+  return (byte & 0xc0) === 0x80;
+}
