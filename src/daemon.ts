@@ -10,7 +10,7 @@ import { processStart } from "./config/process-start.ts";
 import type { Config } from "./contract/index.ts";
 import { Refusal } from "./contract/refusal.ts";
 import { shortId } from "./contract/short-id.ts";
-import type { Driver } from "./drivers/port.ts";
+import type { Driver, Reaper } from "./drivers/port.ts";
 import { createDrivers } from "./drivers/registry.ts";
 import type { EngineDeps, Service } from "./engine/deps.ts";
 import { Importer } from "./engine/importer.ts";
@@ -153,7 +153,7 @@ async function compose(parts: Parts): Promise<Daemon> {
     log,
     config,
     version: VERSION,
-    isAgentPeer: agentPeerCheck(),
+    isAgentPeer: agentPeerCheck({ remembered }),
   });
   ({ url } = await server.listen());
   stops.push(() => server.close());
@@ -162,7 +162,7 @@ async function compose(parts: Parts): Promise<Daemon> {
     ...deps,
     drivers,
     usageFiles,
-    reaper: { reap: async (ids) => (await import("./drivers/process-tree.ts")).reaper.reap(ids) },
+    reaper,
     toolsUrl: () => `${url}/mcp`,
     rolloutPath,
     rolloutFolder: paths.rollouts,
@@ -212,6 +212,13 @@ function announce(
   writeDaemonFile(file, { ...facts, processStart: processStart(facts.pid) });
   stops.push(async () => removeDaemonFile(file, facts.boot));
 }
+
+/** Both are loaded with the first need of them: a start has none. */
+const reaper: Reaper = {
+  reap: async (...order) => (await import("./drivers/process-tree.ts")).reaper.reap(...order),
+};
+const remembered = async (): Promise<ReadonlySet<number>> =>
+  (await import("./drivers/descendant-watch.ts")).rememberedPids();
 
 /** Minted at the first start; the file is the person's, the store knows only its hash. */
 async function personToken(paths: Paths, store: Store): Promise<string> {

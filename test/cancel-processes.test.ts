@@ -13,7 +13,7 @@ import type { AgentHandle, Driver, OpenResult, ProcessIdentity } from "../src/dr
 import { openLog } from "../src/log.ts";
 import { type Client, eventually, gone, TestHome } from "./support/daemon.ts";
 import { callbacksTo, quiet, running } from "./support/family.ts";
-import { leasesRunning, type Marked, NO_BUBBLEWRAP, simsOf, stillThere } from "./support/processes.ts";
+import { HOLDERS, leasesRunning, type Marked, simsOf, stillThere, whyNot } from "./support/processes.ts";
 import { script } from "./support/script.ts";
 
 const RAISED = {
@@ -24,8 +24,8 @@ const RAISED = {
 };
 const WORK = script("run sleep 600");
 
-for (const sandbox of ["guard", "bubblewrap"]) {
-  const skip = sandbox === "bubblewrap" ? NO_BUBBLEWRAP : false;
+for (const sandbox of HOLDERS) {
+  const skip = await whyNot(sandbox);
   const setup = { env: { ...RAISED, KINFOLD_SANDBOX: sandbox } };
 
   test(

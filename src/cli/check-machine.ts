@@ -18,7 +18,7 @@ export async function checkMachine(call: Call): Promise<Check[]> {
     checkHome(paths),
     checkToken(paths),
     await checkDisk(paths),
-    await checkSandbox(),
+    await checkSandbox(call),
     await checkGit(),
   ];
 }
@@ -104,30 +104,16 @@ async function checkDisk(paths: Paths): Promise<Check> {
   return { name: "disk", ok, text, advice: ok ? null : "make room: a full disk stops all work" };
 }
 
-async function checkSandbox(): Promise<Check> {
+async function checkSandbox(call: Call): Promise<Check> {
+  const { holdFromHere } = await import("./own-agents.ts");
+  const { kind, text, problems } = await holdFromHere(call);
   const name = "sandbox";
-  if (process.platform !== "linux")
-    return { name, ok: true, text: "guard (bubblewrap exists on Linux only)", advice: null };
-  try {
-    await promisify(execFile)(
-      "bwrap",
-      ["--dev-bind", "/", "/", "--unshare-pid", "--die-with-parent", "--", "/bin/sh", "-c", ":"],
-      { timeout: 5000 },
-    );
-    return { name, ok: true, text: "bubblewrap: one kill ends all of an agent's processes", advice: null };
-  } catch (error) {
-    const isMissing = (error as NodeJS.ErrnoException).code === "ENOENT";
-    const text = isMissing
-      ? "guard (bubblewrap is not installed)"
-      : "guard (bubblewrap is installed but may not make namespaces here)";
-    return {
-      name,
-      ok: false,
-      optional: true,
-      text,
-      advice: isMissing ? "for a firmer hold install bubblewrap" : "work goes on with the guard",
-    };
-  }
+  if (kind === "none") return { name, ok: false, text, advice: "set sandbox: auto, or mend it" };
+  const why = problems.length === 0 ? "" : ` (${problems.join("; ")})`;
+  if (kind !== "guard" || process.platform !== "linux")
+    return { name, ok: true, text: `${text}${why}`, advice: null };
+  const advice = "for a firmer hold install bubblewrap, or let this user make namespaces";
+  return { name, ok: false, optional: true, text: `${text}${why}`, advice };
 }
 
 async function checkGit(): Promise<Check> {

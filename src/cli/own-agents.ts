@@ -1,6 +1,6 @@
 import { ConfigError, loadConfig } from "../config/index.ts";
 import { type Agent, Config } from "../contract/index.ts";
-import { createDrivers } from "../drivers/registry.ts";
+import { createDrivers, reportHold } from "../drivers/registry.ts";
 import { silentLog } from "../log.ts";
 import type { Call } from "./call.ts";
 import { homeOf } from "./home.ts";
@@ -14,6 +14,11 @@ export async function lookFromHere(call: Call): Promise<Agent[]> {
   const config = configOf(call, paths.home);
   const options = { config, simDir: paths.sim, home: paths.home, sandbox: config.sandbox, log: silentLog };
   return Promise.all([...createDrivers(options).values()].map((driver) => driver.probe()));
+}
+
+/** What would hold an agent's processes if a daemon started from here. */
+export async function holdFromHere(call: Call): ReturnType<typeof reportHold> {
+  return reportHold(configOf(call, homeOf(call).home).sandbox);
 }
 
 /** Where the file cannot be used, doctor says so in a line of its own; the built-in agents are known without it. */

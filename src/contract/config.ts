@@ -173,7 +173,10 @@ export const Config = z.strictObject({
   cancelGraceMs: z.int().min(0).default(2_000).describe("how long an agent may take to obey a cancel"),
   startMs: z.int().min(1).default(60_000).describe("how long an agent may take to start"),
   backgroundMs: z.int().min(0).default(600_000).describe("how long a round stays open for background work"),
-  sandbox: z.enum(["auto", "bubblewrap", "guard"]).default("auto").describe("how process trees are held"),
+  sandbox: z
+    .enum(["auto", "bubblewrap", "namespaces", "guard"])
+    .default("auto")
+    .describe("what holds an agent's processes; auto takes the first that works here, in this order"),
   logLevel: z.enum(["debug", "info", "warn", "error"]).default("info"),
 });
 export type Config = z.infer<typeof Config>;

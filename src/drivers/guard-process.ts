@@ -1,12 +1,13 @@
 import { createInterface } from "node:readline";
+import type { RememberedProcess } from "./port.ts";
 import { killMarked } from "./process-tree.ts";
 
 /**
- * A process of its own that outlives the daemon by a moment. It is started with what it holds, and
- * reads `hold <lease>` and `release <lease>` lines; when its input ends, for whatever reason, it kills
- * what is still held.
+ * A process of its own that outlives the daemon by a moment. It is started with the leases it holds, and
+ * reads the lines `hold <lease>`, `remember <lease> <processes>` and `release <lease>`. When its input ends,
+ * for whatever reason, it kills what is still held.
  */
-const held = new Set(process.argv.slice(2));
+const held = new Map<string, readonly RememberedProcess[]>(process.argv.slice(2).map((id) => [id, []]));
 
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   process.on(name, () => held.size > 0 || process.exit(0));
@@ -14,19 +15,24 @@ for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
 
 createInterface({ input: process.stdin })
   .on("line", (line) => {
-    const [verb, leaseId] = line.split(" ");
+    const [verb, leaseId] = line.split(" ", 2);
     if (!leaseId) return;
-    if (verb === "hold") held.add(leaseId);
+    if (verb === "hold") held.set(leaseId, []);
     if (verb === "release") held.delete(leaseId);
+    if (verb === "remember" && held.has(leaseId)) {
+      held.set(leaseId, JSON.parse(line.slice(`${verb} ${leaseId} `.length)) as RememberedProcess[]);
+    }
   })
   .on("close", () => void end());
 
 /** Twice: the daemon may have died between making a process and that process taking its marker. */
 async function end(): Promise<void> {
-  await killMarked(held);
-  if (held.size > 0) {
+  const leaseIds = new Set(held.keys());
+  const remembered = [...held.values()].flat();
+  await killMarked(leaseIds, remembered);
+  if (leaseIds.size > 0) {
     await new Promise((resolve) => setTimeout(resolve, 200));
-    await killMarked(held);
+    await killMarked(leaseIds, remembered);
   }
   process.exit(0);
 }

@@ -5,10 +5,13 @@ import { Socket } from "node:net";
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Log } from "../log.ts";
+import type { RememberedProcess } from "./port.ts";
 
 export interface Guard {
   /** From now on everything with this marker dies when we do. Called before the process is made. */
   hold(leaseId: string): void;
+  /** These processes of a held lease have no marker: it kills them all the same. Replaces what it knew. */
+  remember(leaseId: string, processes: readonly RememberedProcess[]): void;
   release(leaseId: string): void;
 }
 
@@ -17,12 +20,13 @@ export interface Guard {
  * started again should someone end it, and let go a while after the last agent has been released.
  */
 export function createGuard(log: Log): Guard {
-  const held = new Set<string>();
+  const held = new Map<string, readonly RememberedProcess[]>();
   let child: ChildProcess | null = null;
   let idle: NodeJS.Timeout | null = null;
 
   const start = (): ChildProcess => {
-    const started = spawnGuard([...held]);
+    const started = spawnGuard([...held.keys()]);
+    for (const [leaseId, processes] of held) write(started, rememberLine(leaseId, processes));
     started.once("error", (error) => log.error({ error: error.message }, "the guard could not be started"));
     started.once("exit", () => {
       if (child !== started) return;
@@ -34,7 +38,7 @@ export function createGuard(log: Log): Guard {
     return started;
   };
   const tell = (line: string): void => {
-    child?.stdin?.write(`${line}\n`);
+    if (child !== null) write(child, line);
   };
   const letGo = (): void => {
     const leaving = child;
@@ -45,9 +49,14 @@ export function createGuard(log: Log): Guard {
   return {
     hold(leaseId) {
       if (idle) clearTimeout(idle);
-      held.add(leaseId);
+      held.set(leaseId, []);
       if (child === null) child = start();
       else tell(`hold ${leaseId}`);
+    },
+    remember(leaseId, processes) {
+      if (!held.has(leaseId)) return;
+      held.set(leaseId, processes);
+      tell(rememberLine(leaseId, processes));
     },
     release(leaseId) {
       if (!held.delete(leaseId)) return;
@@ -58,6 +67,14 @@ export function createGuard(log: Log): Guard {
 }
 
 const IDLE_MS = 5_000;
+
+function write(child: ChildProcess, line: string): void {
+  child.stdin?.write(`${line}\n`);
+}
+
+function rememberLine(leaseId: string, processes: readonly RememberedProcess[]): string {
+  return `remember ${leaseId} ${JSON.stringify(processes)}`;
+}
 
 /** What it guards stands in its arguments: were we to die before the first line is written, it would know nothing. */
 function spawnGuard(held: readonly string[]): ChildProcess {

@@ -45,6 +45,11 @@ export interface OpenRequest {
   readonly onRequest: (request: AgentRequest) => Promise<AgentAnswer>;
   /** Called as soon as the process exists, before anything is sent to it; never by a driver without one. */
   readonly onProcess: (process: ProcessIdentity) => void;
+  /**
+   * Called with the living descendants that do not carry the marker, whenever these change. After a crash
+   * nothing but this memory ties them to the agent. Not called where a namespace holds them.
+   */
+  readonly onUnmarked?: (processes: readonly RememberedProcess[]) => void;
 }
 
 export type OpenResult =
@@ -89,9 +94,18 @@ export interface ProcessIdentity {
   readonly command: string;
 }
 
-/** Ends what a dead daemon left behind. Never kills a process that does not carry one of the markers. */
+/** A process that was seen below an agent. It is the same one only in the same run of the machine. */
+export interface RememberedProcess extends ProcessIdentity {
+  /** The kernel's boot id; null or absent where it is not known. */
+  readonly boot?: string | null;
+}
+
+/**
+ * Ends what a dead daemon left behind. Never kills a process that neither carries one of the
+ * markers, nor is one of the remembered, nor descends from either.
+ */
 export interface Reaper {
-  reap(leaseIds: readonly string[]): Promise<ReapReport>;
+  reap(leaseIds: readonly string[], remembered?: readonly RememberedProcess[]): Promise<ReapReport>;
 }
 
 export interface ReapReport {

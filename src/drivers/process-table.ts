@@ -5,6 +5,7 @@ import { setImmediate as nextTick } from "node:timers/promises";
 import { promisify } from "node:util";
 import { MARKER } from "./environment.ts";
 import type { ProcessIdentity } from "./port.ts";
+import { sharedRun } from "./shared-run.ts";
 
 /** One process as the system shows it. Zombies are left out of every table. */
 export interface ProcessRow {
@@ -20,17 +21,22 @@ export interface ProcessRow {
 
 export type ProcessTable = ReadonlyMap<number, ProcessRow>;
 
-/**
- * Scans all processes. Callers share scans: whoever asks while one runs gets the next one, which
- * begins after the question, so that forty stops cost a few scans and not forty times a few.
- */
-export function scanProcesses(): Promise<ProcessTable> {
-  if (running === null) {
-    running = startScan();
-    return running;
-  }
-  next ??= running.then(startNext, startNext);
-  return next;
+/** Scans all processes. Callers share scans, and each gets one that began after it asked. */
+export const scanProcesses = sharedRun(() => (hasProc() ? scanProc(true) : scanByPs()));
+
+/** All processes without their markers: much cheaper, because no environment is read. */
+export const scanParents = sharedRun(() => (hasProc() ? scanProc(false) : scanByPs()));
+
+/** Whether this process carries this lease's marker now: a program keeps its pid when it drops its environment. */
+export function hasMarker(pid: number, leaseId: string): boolean {
+  return hasProc() && readMarker(pid) === leaseId;
+}
+
+/** Names this run of the machine: pids and start times mean nothing in another one. Null where it has no name. */
+export function machineBoot(): string | null {
+  if (!hasProc()) return null;
+  boot ??= readFileSync("/proc/sys/kernel/random/boot_id", "latin1").trim();
+  return boot;
 }
 
 /** The process with this pid, unless it is gone or a zombie. */
@@ -98,33 +104,17 @@ const PS_ROW = /^\s*(\d+)\s+(\d+)\s+(\S+)\s+(\w{3}\s+\w{3}\s+\d+\s+[\d:]+\s+\d{4
 const TICKS_PER_SECOND = 100;
 const SLICE = 128;
 
-let running: Promise<ProcessTable> | null = null;
-let next: Promise<ProcessTable> | null = null;
-
-function startScan(): Promise<ProcessTable> {
-  const scan = hasProc() ? scanProc() : scanByPs();
-  const done = (): void => {
-    if (running === scan) running = null;
-  };
-  scan.then(done, done);
-  return scan;
-}
-
-function startNext(): Promise<ProcessTable> {
-  next = null;
-  running = startScan();
-  return running;
-}
+let boot: string | null = null;
 
 /** In slices, so that a machine with thousands of processes does not hold up the event loop. */
-async function scanProc(): Promise<ProcessTable> {
+async function scanProc(withMarkers: boolean): Promise<ProcessTable> {
   const table = new Map<number, ProcessRow>();
   const pids = procPids();
   for (const [index, pid] of pids.entries()) {
     if (index % SLICE === SLICE - 1) await nextTick();
     const stat = readStat(pid);
     if (stat === null) continue;
-    const leaseId = stat.isKernel ? null : readMarker(pid);
+    const leaseId = withMarkers && !stat.isKernel ? readMarker(pid) : null;
     table.set(pid, leaseId === null ? stat.row : { ...stat.row, leaseId });
   }
   return table;

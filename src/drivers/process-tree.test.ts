@@ -121,7 +121,7 @@ describe("the process table", () => {
   });
 });
 
-for (const kind of ["bubblewrap", "guard"] as const) {
+for (const kind of ["bubblewrap", "namespaces", "guard"] as const) {
   describe(`held by ${kind}`, () => {
     it("an agent and its commands die with a daemon that is killed", async (t) => {
       const hold = await chooseHold(kind);

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { ProcessIdentity, ReapReport, Reaper } from "./port.ts";
-import { identify, isAlive, scanProcesses, startedAt } from "./process-table.ts";
+import type { ProcessIdentity, ReapReport, Reaper, RememberedProcess } from "./port.ts";
+import { identify, isAlive, machineBoot, scanProcesses, startedAt } from "./process-table.ts";
 import type { ProcessRow, ProcessTable } from "./process-table.ts";
 
 /** One agent's processes: the one we started, everything below it, everything that carries its marker. */
@@ -52,15 +52,34 @@ export async function listMarked(leaseIds: ReadonlySet<string>): Promise<MarkedP
   return markedRows(table, leaseIds).map((row) => ({ ...identify(row), leaseId: row.leaseId as string }));
 }
 
-/** Kills everything that carries one of the markers, and everything below it. */
-export async function killMarked(leaseIds: ReadonlySet<string>, limitMs = STOP_MS): Promise<ReapReport> {
+/**
+ * Kills everything that carries one of the markers, what is remembered of these leases, and everything
+ * below either. A remembered process counts only in the same run of the machine and with the same start time.
+ */
+export async function killMarked(
+  leaseIds: ReadonlySet<string>,
+  remembered: readonly RememberedProcess[] = [],
+  limitMs = STOP_MS,
+): Promise<ReapReport> {
   if (leaseIds.size === 0) return { killed: [], left: [] };
-  return endAll((table) => withDescendants(table, markedRows(table, leaseIds)), limitMs);
+  const known = new Map(remembered.filter(isOfThisBoot).map((one) => [one.pid, one]));
+  const isRoot = (row: ProcessRow): boolean => {
+    const seen = known.get(row.pid);
+    const isMarked = row.leaseId !== null && leaseIds.has(row.leaseId);
+    return isMarked || (seen !== undefined && isSame(row, seen));
+  };
+  const find = (table: ProcessTable): ProcessRow[] =>
+    withDescendants(table, [...table.values()].filter(isRoot));
+  return endAll(find, limitMs);
 }
 
 export const reaper: Reaper = {
-  reap: (leaseIds) => killMarked(new Set(leaseIds)),
+  reap: (leaseIds, remembered) => killMarked(new Set(leaseIds), remembered),
 };
+
+function isOfThisBoot({ boot, startTime }: RememberedProcess): boolean {
+  return startTime !== null && boot !== undefined && boot !== null && boot === machineBoot();
+}
 
 const STOP_MS = 5_000;
 /** Start times are counted in hundredths of a second. */
@@ -92,7 +111,8 @@ function split(all: ReadonlyMap<number, ProcessIdentity>, remaining: readonly Pr
   };
 }
 
-function membersOf(table: ProcessTable, tree: ProcessTree): ProcessRow[] {
+/** The rows of this table that belong to the tree. */
+export function membersOf(table: ProcessTable, tree: ProcessTree): ProcessRow[] {
   const roots = markedRows(table, new Set([tree.leaseId]));
   const leader = table.get(tree.root.pid);
   const isOurLeader = leader === undefined || isSame(leader, tree.root);

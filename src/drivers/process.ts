@@ -8,6 +8,8 @@ import type { Readable, Writable } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Log } from "../log.ts";
 import { isInside } from "../system/folder.ts";
+import { watchDescendants } from "./descendant-watch.ts";
+import type { DescendantWatch, OnUnmarked } from "./descendant-watch.ts";
 import { agentEnvironment, findCommand } from "./environment.ts";
 import { createGuard } from "./guard.ts";
 import type { Guard } from "./guard.ts";
@@ -15,7 +17,8 @@ import type { AgentExit, OpenFailure, ProcessIdentity, StopReport } from "./port
 import { identify, listPids, readProcess } from "./process-table.ts";
 import { descendantsOf, hasBegun, stopTree } from "./process-tree.ts";
 import type { ProcessTree } from "./process-tree.ts";
-import { chooseHold, insideBubblewrap } from "./sandbox.ts";
+import { prepareCover } from "./namespaces.ts";
+import { chooseHold, held } from "./sandbox.ts";
 import type { Hidden, Hold, SandboxMode } from "./sandbox.ts";
 
 export interface ProcessSpec {
@@ -24,6 +27,8 @@ export interface ProcessSpec {
   readonly leaseId: string;
   readonly env: readonly string[];
   readonly extraEnv?: Readonly<Record<string, string>>;
+  /** As in `OpenRequest`. */
+  readonly onUnmarked?: OnUnmarked | undefined;
 }
 
 export type StartResult =
@@ -45,8 +50,12 @@ export interface AgentProcess {
   /** Remembers what runs now, so that the agent's own helpers never count as background work. */
   noteBaseline(): void;
   background(since: number): Promise<boolean>;
+  /** Remembers what runs below it now. Called before anything that lets it end a command: orphans are lost. */
+  look(): Promise<void>;
+  /** Closes its input, which most agents take as the end. What runs below it is looked at before. */
+  endInput(): Promise<void>;
   /** Asks for an orderly end where the hold lets the signal through to the agent itself. */
-  terminate(): void;
+  terminate(): Promise<void>;
   /** Ends the whole tree, at once. */
   stop(): Promise<StopReport>;
 }
@@ -54,7 +63,7 @@ export interface AgentProcess {
 export interface HostOptions {
   readonly sandbox: SandboxMode;
   readonly log: Log;
-  /** Kinfold's home: an agent sees nothing of it but the adapters and its own folders, where bubblewrap works. */
+  /** Kinfold's home: in a namespace an agent sees nothing of it but the adapters and its own folders. */
   readonly home?: string;
 }
 
@@ -64,7 +73,9 @@ export function createProcessHost(options: HostOptions): ProcessHost {
     async start(spec) {
       const hold = await chooseHold(options.sandbox);
       if (hold.kind === "none") return { ok: false, reason: "not_installed", message: hold.problem };
-      return startProcess(spec, { hold, guard, hidden: hiddenFrom(spec.cwd, options.home) });
+      const hidden = hiddenFrom(spec.cwd, options.home);
+      if (hold.kind === "namespaces" && hidden !== null) prepareCover(hidden.folder);
+      return startProcess(spec, { hold, guard, hidden });
     },
   };
 }
@@ -88,11 +99,10 @@ async function startProcess(spec: ProcessSpec, { hold, guard, hidden }: Holding)
   const program = findCommand(name, env["PATH"]);
   if (program === null)
     return { ok: false, reason: "not_installed", message: `${name} was not found on the PATH` };
-  const command = [program, ...spec.command.slice(1)];
-  const held = hold.kind === "bubblewrap" ? insideBubblewrap(hold.path, command, hidden) : command;
+  const command = held(hold, [program, ...spec.command.slice(1)], { cwd: spec.cwd, hidden });
 
   if (hold.kind === "guard") guard.hold(spec.leaseId);
-  const child = spawn(held[0] as string, held.slice(1), {
+  const child = spawn(command[0] as string, command.slice(1), {
     cwd: spec.cwd,
     env,
     detached: true,
@@ -150,8 +160,10 @@ function holdChild(child: Child, { spec, hold, guard }: Held): AgentProcess {
   child.stdin.on("error", () => child.stdin.destroy());
   child.on("error", () => child.stdin.destroy());
   const exited = watchExit(child, hold);
+  const watch = hold.kind === "guard" ? guardDescendants(tree, spec, guard) : null;
 
   const stop = (): Promise<StopReport> => {
+    watch?.end();
     ending ??= stopTree(tree).then(async (left) => {
       if (left.length === 0) guard.release(spec.leaseId);
       if (!left.some((one) => one.pid === pid)) await exited;
@@ -160,6 +172,7 @@ function holdChild(child: Child, { spec, hold, guard }: Held): AgentProcess {
     return ending;
   };
   void exited.then(stop);
+  const look = async (): Promise<void> => watch?.look();
 
   return {
     identity,
@@ -172,10 +185,26 @@ function holdChild(child: Child, { spec, hold, guard }: Held): AgentProcess {
       baseline ??= new Set(listPids());
     },
     background: (since) => hasBegun(tree, since, baseline ?? new Set()),
-    terminate() {
-      if (hold.kind === "guard") child.kill("SIGTERM");
+    look,
+    async endInput() {
+      watch?.hurry();
+      await look();
+      child.stdin.end();
+    },
+    async terminate() {
+      if (watch === null) return;
+      await look();
+      child.kill("SIGTERM");
     },
   };
+}
+
+/** The guard sees only what carries the marker; the rest is remembered here, in the guard and by the caller. */
+function guardDescendants(tree: ProcessTree, spec: ProcessSpec, guard: Guard): DescendantWatch {
+  return watchDescendants(tree, (processes) => {
+    guard.remember(spec.leaseId, processes);
+    spec.onUnmarked?.(processes);
+  });
 }
 
 /** Ends with the process and not with its pipes: something it started may hold those open for ever. */
@@ -194,20 +223,16 @@ async function watchExit(child: Child, hold: Hold): Promise<AgentExit> {
   }
   child.stdout.destroy();
   child.stderr.destroy();
-  return { ...throughBubblewrap(hold, code, signal), stderrTail: tail() };
+  return { ...throughInit(hold, code, signal), stderrTail: tail() };
 }
 
 function bytesRead(stream: Readable): number {
   return stream instanceof Socket ? stream.bytesRead : 0;
 }
 
-/** Bubblewrap reports an agent killed by a signal as a shell does: 128 and the signal's number. */
-function throughBubblewrap(
-  hold: Hold,
-  code: number | null,
-  signal: string | null,
-): Omit<AgentExit, "stderrTail"> {
-  if (hold.kind !== "bubblewrap" || code === null || code <= 128) return { code, signal };
+/** The init of a namespace reports an agent killed by a signal as a shell does: 128 and the signal's number. */
+function throughInit(hold: Hold, code: number | null, signal: string | null): Omit<AgentExit, "stderrTail"> {
+  if (hold.kind === "guard" || code === null || code <= 128) return { code, signal };
   const name = Object.entries(osConstants.signals).find(([, number]) => number === code - 128)?.[0];
   return name === undefined ? { code, signal } : { code: null, signal: name };
 }

@@ -6,7 +6,7 @@ import { createAcpDriver } from "./acp/driver.ts";
 import { createPiDriver } from "./pi/driver.ts";
 import type { Driver } from "./port.ts";
 import type { createProcessHost, ProcessHost } from "./process.ts";
-import type { SandboxMode } from "./sandbox.ts";
+import type { HoldReport, SandboxMode } from "./sandbox.ts";
 import { createVendorDriver } from "./vendors/driver.ts";
 import { agentsDirOf, VENDORS } from "./vendors/index.ts";
 import { Versions } from "./vendors/version.ts";
@@ -57,6 +57,11 @@ export function createDrivers(options: DriversOptions): Map<string, Driver> {
   else drivers.set("sim", createSimDriver({ host, simDir: options.simDir, log }));
   if (options.fake) drivers.set("fake", options.fake);
   return drivers;
+}
+
+/** What holds an agent's processes on this machine, for `kinfold doctor`. */
+export async function reportHold(sandbox: SandboxMode): Promise<HoldReport> {
+  return (await import("./sandbox.ts")).describeHold(sandbox);
 }
 
 /** Made with the first process: a start needs nothing of what holds processes and ends them. */

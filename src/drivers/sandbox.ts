@@ -1,24 +1,57 @@
 import { execFile } from "node:child_process";
+import { mkdtemp, readlink, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { findCommand } from "./environment.ts";
+import { insideNamespaces, OPENING, prepareCover } from "./namespaces.ts";
+import type { NamespaceTools } from "./namespaces.ts";
 
-export type SandboxMode = "auto" | "bubblewrap" | "guard";
+export type SandboxMode = "auto" | "bubblewrap" | "namespaces" | "guard";
 
 /** How one agent's processes are held together, so that none outlives the daemon. */
 export type Hold =
   | { readonly kind: "bubblewrap"; readonly path: string }
+  | { readonly kind: "namespaces"; readonly tools: NamespaceTools }
   | { readonly kind: "guard" }
   | { readonly kind: "none"; readonly problem: string };
 
 /**
- * `auto` takes bubblewrap where it really works: it may be installed and still be forbidden to
- * make namespaces. Who asks for bubblewrap by name gets nothing less.
+ * `auto` takes the first holder that works here: bubblewrap, the namespaces of `unshare`, the guard.
+ * Each is tried once with a real command, because the kernel may forbid namespaces to installed tools.
+ * A holder that was asked for by name is never replaced by a weaker one.
  */
 export async function chooseHold(mode: SandboxMode): Promise<Hold> {
   if (mode === "guard") return { kind: "guard" };
-  const found = await findBubblewrap();
-  if (found.path !== null) return { kind: "bubblewrap", path: found.path };
+  const problems: string[] = [];
+  for (const kind of ["bubblewrap", "namespaces"] as const) {
+    if (mode !== "auto" && mode !== kind) continue;
+    const found = await probed(kind);
+    if (found.hold !== null) return found.hold;
+    problems.push(found.problem);
+  }
   if (mode === "auto") return { kind: "guard" };
-  return { kind: "none", problem: `sandbox is set to bubblewrap, but ${found.problem}` };
+  return { kind: "none", problem: `sandbox is set to ${mode}, but ${problems.join("; ")}` };
+}
+
+/** Which holder agents get here and what it cannot do, in words for a person. */
+export interface HoldReport {
+  readonly kind: Hold["kind"];
+  /** What it does and what it cannot see. */
+  readonly text: string;
+  /** Why the firmer ones are not used. */
+  readonly problems: readonly string[];
+}
+
+export async function describeHold(mode: SandboxMode): Promise<HoldReport> {
+  const hold = await chooseHold(mode);
+  const problems: string[] = [];
+  if (mode === "auto" && hold.kind !== "bubblewrap") {
+    for (const kind of ["bubblewrap", "namespaces"] as const) {
+      const found = await probed(kind);
+      if (found.hold === null) problems.push(found.problem);
+    }
+  }
+  return { kind: hold.kind, text: hold.kind === "none" ? hold.problem : WORDS[hold.kind], problems };
 }
 
 /** What an agent must not see, and what it needs of it all the same. */
@@ -28,13 +61,29 @@ export interface Hidden {
   readonly writable: readonly string[];
 }
 
-/** A PID namespace of its own over the whole file system: one kill ends everything in it. */
-export function insideBubblewrap(
-  path: string,
+/** The command line that runs this command inside its holder. */
+export function held(
+  hold: Hold,
   command: readonly string[],
-  hidden: Hidden | null = null,
+  at: { readonly cwd: string; readonly hidden: Hidden | null },
 ): string[] {
-  return [path, ...ARGUMENTS, ...(hidden === null ? [] : hide(hidden)), "--", ...command];
+  if (hold.kind === "bubblewrap") return insideBubblewrap(hold.path, command, at.hidden);
+  if (hold.kind === "namespaces") return insideNamespaces(hold.tools, command, at);
+  return [...command];
+}
+
+const WORDS: Readonly<Record<Exclude<Hold["kind"], "none">, string>> = {
+  bubblewrap:
+    "bubblewrap: each agent has its own PID namespace, one kill ends all of its processes, also when the daemon dies, and it cannot see Kinfold's home",
+  namespaces:
+    "namespaces of unshare: each agent has its own PID namespace, one kill ends all of its processes, also when the daemon dies, and it cannot see Kinfold's home",
+  guard:
+    "guard: ends every process that carries an agent's marker or was seen below it (it looks twice a second); a process that clears its environment and leaves its parent between two looks is not seen, and Kinfold's home is closed to an agent's own file tools only, not to the commands it runs",
+};
+
+/** A PID namespace of its own over the whole file system: one kill ends everything in it. */
+function insideBubblewrap(path: string, command: readonly string[], hidden: Hidden | null): string[] {
+  return [path, ...ARGUMENTS, ...(hidden === null ? [] : hide(hidden)), ...capabilities(), "--", ...command];
 }
 
 function hide({ folder, readable, writable }: Hidden): string[] {
@@ -46,27 +95,68 @@ function hide({ folder, readable, writable }: Hidden): string[] {
   ];
 }
 
+/** Root keeps its capabilities inside bubblewrap; with these it could take the cover off again. */
+function capabilities(): string[] {
+  if (process.getuid?.() !== 0) return [];
+  return OPENING.flatMap((name) => ["--cap-drop", `CAP_${name.toUpperCase()}`]);
+}
+
 const ARGUMENTS = ["--dev-bind", "/", "/", "--proc", "/proc", "--unshare-pid", "--die-with-parent"];
 const PROBE_MS = 5_000;
 
-type Found = { readonly path: string } | { readonly path: null; readonly problem: string };
+type Found =
+  | { readonly hold: Exclude<Hold, { kind: "none" | "guard" }> }
+  | { readonly hold: null; readonly problem: string };
 
-let probe: Promise<Found> | null = null;
+const probes = new Map<"bubblewrap" | "namespaces", Promise<Found>>();
 
-function findBubblewrap(): Promise<Found> {
-  probe ??= probeBubblewrap();
-  return probe;
+function probed(kind: "bubblewrap" | "namespaces"): Promise<Found> {
+  const known = probes.get(kind);
+  if (known !== undefined) return known;
+  const asked = kind === "bubblewrap" ? probeBubblewrap() : probeNamespaces();
+  probes.set(kind, asked);
+  return asked;
 }
 
 async function probeBubblewrap(): Promise<Found> {
-  if (process.platform !== "linux") return { path: null, problem: "it exists on Linux only" };
+  if (process.platform !== "linux") return { hold: null, problem: "bubblewrap exists on Linux only" };
   const path = findCommand("bwrap", process.env["PATH"]);
-  if (path === null) return { path: null, problem: "bwrap is not installed" };
+  if (path === null) return { hold: null, problem: "bwrap is not installed" };
+  return tried({ kind: "bubblewrap", path }, "bwrap");
+}
+
+async function probeNamespaces(): Promise<Found> {
+  if (process.platform !== "linux") return { hold: null, problem: "namespaces exist on Linux only" };
+  const names = ["unshare", "setpriv", "mount"] as const;
+  const paths = names.map((name) => findCommand(name, process.env["PATH"]));
+  const missing = names.filter((_, index) => paths[index] === null);
+  if (missing.length > 0) return { hold: null, problem: `${missing.join(" and ")} of util-linux is missing` };
+  const [unshare, setpriv, mount] = paths as [string, string, string];
+  return tried({ kind: "namespaces", tools: { unshare, setpriv, mount } }, "unshare");
+}
+
+/** Runs a command inside the holder that must neither see a file of a covered folder nor our processes. */
+async function tried(hold: Exclude<Hold, { kind: "none" | "guard" }>, name: string): Promise<Found> {
+  const folder = await mkdtemp(join(tmpdir(), "kinfold-probe-"));
+  try {
+    await writeFile(join(folder, "covered"), "");
+    prepareCover(folder);
+    const hidden = { folder, readable: [], writable: [] };
+    const check = '! test -e "$1/covered" && ! test "$(readlink /proc/self/ns/pid)" = "$2"';
+    const ours = await readlink("/proc/self/ns/pid");
+    const command = ["/bin/sh", "-c", check, "sh", folder, ours];
+    const problem = await failureOf(held(hold, command, { cwd: "/", hidden }));
+    if (problem === null) return { hold };
+    return { hold: null, problem: `${name} does not work here: ${problem}` };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function failureOf([program = "", ...args]: readonly string[]): Promise<string | null> {
   return new Promise((resolve) => {
-    const command = [...ARGUMENTS, "--", "/bin/sh", "-c", ":"];
-    execFile(path, command, { timeout: PROBE_MS, killSignal: "SIGKILL" }, (error, _, stderr) => {
-      const said = stderr.trim().split("\n")[0] || error?.message;
-      resolve(error ? { path: null, problem: `bwrap does not work here: ${said}` } : { path });
+    execFile(program, args, { timeout: PROBE_MS, killSignal: "SIGKILL" }, (error, _, stderr) => {
+      resolve(error === null ? null : stderr.trim().split("\n")[0] || error.message);
     });
   });
 }

@@ -12,6 +12,7 @@ import type { Hold } from "./claim.ts";
 import type { EngineDeps } from "./deps.ts";
 import { folderRefusal } from "./granted-folder.ts";
 import { insist } from "./insist.ts";
+import { asError, leaseRow } from "./lease-row.ts";
 
 /** One agent process that we run, and what the engine knows about it. */
 export interface LiveAgent {
@@ -52,7 +53,7 @@ export async function host(
   const refusal = folderRefusal(deps, session);
   if (refusal !== null) return failed(refusal);
   const url = deps.toolsUrl();
-  const noted: Promise<Error | null>[] = [];
+  const row = leaseRow(deps, { session, hold, isWanted: listener.isWanted });
   const result = await driver.open({
     sessionId: session.id,
     leaseId: hold.leaseId,
@@ -71,13 +72,10 @@ export async function host(
     startMs: deps.config.startMs,
     onUpdate: (update) => listener.onUpdate(update),
     onRequest: (request) => listener.onRequest(request),
-    onProcess: (process) => {
-      const note = insist(deps, () => noteProcess(deps, session, hold, process), listener.isWanted);
-      // Its failure is looked at when the agent is open: until then nobody awaits it.
-      noted.push(note.then(() => null, asError));
-    },
+    onProcess: row.onProcess,
+    onUnmarked: row.onUnmarked,
   });
-  const unnoted = (await Promise.all(noted)).find((error) => error !== null);
+  const unnoted = await row.failure();
   if (!result.ok) return { ok: false, ...failureOf(deps, session, result) };
   deps.reached("agent.started");
   // It may have been swapped while the process started: then it is not told anything.
@@ -104,10 +102,6 @@ export async function host(
   return { ok: true, agent };
 }
 
-function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
-}
-
 function failed(reason: string): Hosted {
   return { ok: false, isLoadFailure: false, reason };
 }
@@ -127,20 +121,6 @@ function failureOf(
     return { isLoadFailure: false, reason: `not logged in to ${session.agent}; ${fix}` };
   }
   return { isLoadFailure: result.reason === "load_failed", reason: result.message };
-}
-
-async function noteProcess(
-  deps: EngineDeps,
-  session: SessionRecord,
-  hold: Hold,
-  process: ProcessIdentity,
-): Promise<void> {
-  await deps.store.write(session.rootId, async (tx) => {
-    const { pid, startTime } = process;
-    await tx.leases.patch(session.id, hold.fence, { pid, startTime });
-    const data = { pid, leaseId: hold.leaseId };
-    tx.append({ sessionId: session.id, type: "agent.started", text: null, data, at: deps.now() });
-  });
 }
 
 async function noteAgent(

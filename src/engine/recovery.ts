@@ -59,7 +59,10 @@ async function reapLeases(runtime: Runtime): Promise<void> {
   const leases = await store.read.leases.ofNode(store.node);
   const dead = leases.filter((lease) => !runtime.places.has(lease.sessionId));
   if (dead.length === 0) return;
-  const { killed, left } = await reaper.reap(dead.map((lease) => lease.id));
+  const { killed, left } = await reaper.reap(
+    dead.map((lease) => lease.id),
+    dead.flatMap((lease) => lease.descendants),
+  );
   if (killed.length > 0) log.info({ killed: killed.length }, "ended processes of an earlier daemon");
   if (left.length > 0) log.warn({ left }, "processes of an earlier daemon could not be ended");
   if (left.length === 0) {
@@ -67,7 +70,8 @@ async function reapLeases(runtime: Runtime): Promise<void> {
     return;
   }
   // Where something is left, each lease is asked for once more, to know whose it is.
-  for (const lease of dead) await dropLease(runtime, lease, (await reaper.reap([lease.id])).left);
+  for (const lease of dead)
+    await dropLease(runtime, lease, (await reaper.reap([lease.id], lease.descendants)).left);
 }
 
 /** Some at a time, so that their writes share commits: one by one each would wait for the disk. */

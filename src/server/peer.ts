@@ -5,6 +5,8 @@ import type { IsAgentPeer } from "./auth.ts";
 export interface PeerOptions {
   /** False while no agent of ours runs: then nothing needs to be looked up. */
   readonly hasAgents?: () => boolean;
+  /** Processes of agents that neither carry the marker nor descend from one that does. */
+  readonly remembered?: () => Promise<ReadonlySet<number>>;
 }
 
 const MARKER = "KINFOLD_LEASE=";
@@ -19,7 +21,7 @@ export function agentPeerCheck(options: PeerOptions = {}): IsAgentPeer {
   if (process.platform !== "linux") return () => Promise.resolve(false);
   return async ({ remotePort, remoteAddress, localPort }) => {
     if (options.hasAgents?.() === false || !isLoopback(remoteAddress)) return false;
-    const marked = await markedProcesses();
+    const marked = await markedProcesses((await options.remembered?.()) ?? new Set());
     if (marked.length === 0) return false;
     const sockets = await socketsAt(remotePort, localPort);
     if (sockets.length === 0) return true;
@@ -39,15 +41,16 @@ interface Process {
   readonly isMarked: boolean;
 }
 
-/** Every process with the marker, and every descendant of one, whatever its own environment is. */
-async function markedProcesses(): Promise<number[]> {
+/** Every process that has the marker or is remembered, and every descendant of one, whatever its own environment is. */
+async function markedProcesses(remembered: ReadonlySet<number>): Promise<number[]> {
   const names = await readdir("/proc");
   const own = process.pid;
   const pids = names.filter((name) => /^\d+$/.test(name)).map(Number);
   const processes = (await Promise.all(pids.map(readProcess))).filter((item) => item !== null);
   const children = Map.groupBy(processes, (item) => item.parent);
   const found = new Set<number>();
-  const queue = processes.filter((item) => item.isMarked && item.pid !== own).map((item) => item.pid);
+  const isAgent = (item: Process): boolean => item.isMarked || remembered.has(item.pid);
+  const queue = processes.filter((item) => isAgent(item) && item.pid !== own).map((item) => item.pid);
   for (let pid = queue.pop(); pid !== undefined; pid = queue.pop()) {
     if (found.has(pid) || pid === own) continue;
     found.add(pid);

@@ -236,7 +236,11 @@ export interface LeaseRecord {
   fence: number;
   pid: number | null;
   startTime: number | null;
-  descendants: { pid: number; startTime: number | null; command: string }[];
+  /**
+   * While the agent runs (`pid` is set): processes seen below it that do not carry its marker.
+   * Afterwards: what could not be stopped.
+   */
+  descendants: { pid: number; startTime: number | null; command: string; boot?: string | null }[];
   openedAt: number;
 }
 

@@ -1,16 +1,16 @@
-import { existsSync, readlinkSync } from "node:fs";
+import { readlinkSync } from "node:fs";
+import { chooseHold } from "../../src/drivers/sandbox.ts";
 import type { TestHome } from "./daemon.ts";
 
 export type Marked = ReturnType<TestHome["agents"]>[number];
 
-/** Whether bubblewrap can be used here; otherwise why a test that needs it is left out. */
-export const NO_BUBBLEWRAP =
-  process.platform === "linux" && (process.env["PATH"] ?? "").split(":").some(hasBubblewrap)
-    ? false
-    : "bubblewrap is not installed here";
+/** What can hold an agent's processes. */
+export const HOLDERS = ["bubblewrap", "namespaces", "guard"] as const;
 
-function hasBubblewrap(folder: string): boolean {
-  return existsSync(`${folder}/bwrap`);
+/** Why this holder cannot be tested here; false where it works. */
+export async function whyNot(holder: (typeof HOLDERS)[number]): Promise<string | false> {
+  const hold = await chooseHold(holder);
+  return hold.kind === "none" ? hold.problem : false;
 }
 
 /** The marked processes that work in this folder. */
@@ -25,7 +25,9 @@ export function leasesRunning(marked: readonly Marked[], words: string): Set<str
 
 /** Agents themselves, without what holds them and without what they have started. */
 export function simsOf(marked: readonly Marked[]): Marked[] {
-  return marked.filter(({ command }) => command.includes("/sim/agent.ts") && !/^\S*bwrap /.test(command));
+  return marked.filter(
+    ({ command }) => command.startsWith(process.execPath) && command.includes("/sim/agent.ts"),
+  );
 }
 
 /** The pids of these that still carry the marker they had. */

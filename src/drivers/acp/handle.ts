@@ -83,6 +83,10 @@ export class AcpHandle implements AgentHandle {
   }
 
   cancel(): void {
+    void this.#connection.process.look().finally(() => this.#sendCancel());
+  }
+
+  #sendCancel(): void {
     this.#connection.cancelRequests();
     const params = { sessionId: this.agentSessionId };
     // A connection that has closed cannot be told; the prompt ends by that itself.
@@ -112,9 +116,9 @@ export class AcpHandle implements AgentHandle {
       this.cancel();
       await within(this.#prompting, graceMs / 2);
     }
-    process.stdin.end();
+    await process.endInput();
     if (await within(process.exited, graceMs / 4)) return;
-    process.terminate();
+    await process.terminate();
     await within(process.exited, graceMs / 4);
   }
 

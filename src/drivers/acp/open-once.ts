@@ -22,6 +22,7 @@ export async function openOnce(
     leaseId: request.leaseId,
     env: options.env,
     extraEnv: launch.env,
+    onUnmarked: request.onUnmarked,
   });
   if (!started.ok) return { result: started, isUnanswered: false };
   request.onProcess(started.process.identity);

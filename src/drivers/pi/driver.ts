@@ -49,6 +49,7 @@ export function createPiDriver(options: PiOptions): Driver {
         cwd: request.cwd,
         leaseId: request.leaseId,
         env,
+        onUnmarked: request.onUnmarked,
       });
       if (!started.ok) return started;
       request.onProcess(started.process.identity);

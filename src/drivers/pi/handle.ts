@@ -69,7 +69,7 @@ export class PiHandle implements AgentHandle {
   }
 
   cancel(): void {
-    void this.#channel.send({ type: "abort" });
+    void this.#process.look().finally(() => this.#channel.send({ type: "abort" }));
   }
 
   async stop(graceMs: number): Promise<StopReport> {
@@ -119,9 +119,9 @@ export class PiHandle implements AgentHandle {
       this.cancel();
       await within(this.#running.promise, graceMs / 2);
     }
-    this.#process.stdin.end();
+    await this.#process.endInput();
     if (await within(this.exited, graceMs / 4)) return;
-    this.#process.terminate();
+    await this.#process.terminate();
     await within(this.exited, graceMs / 4);
   }
 
