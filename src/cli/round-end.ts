@@ -3,7 +3,7 @@ import { shortId } from "../contract/short-id.ts";
 import type { Call } from "./call.ts";
 import type { Client } from "./connection.ts";
 import { EXITS, type ExitName } from "./failure.ts";
-import { duration, harmless, oneLine } from "./text.ts";
+import { clip, duration, harmless, oneLine } from "./text.ts";
 
 /** Says how a round ended and gives the exit code: the result to standard output, the rest beside it. */
 export async function sayEnd(client: Client, call: Call, end: WaitOutput): Promise<number> {
@@ -15,6 +15,7 @@ export async function sayEnd(client: Client, call: Call, end: WaitOutput): Promi
   const id = shortId(end.sessionId);
   const label = end.name === null ? id : oneLine(end.name);
   if (end.result) call.io.line(harmless(end.result));
+  if (end.lastWords !== null) call.io.note(`Its last words after this: ${clip(oneLine(end.lastWords), 400)}`);
   if (isUnknown(end)) {
     call.io.note(
       `"${label}" is not at work, and its files do not say how it ended. Look: kinfold show ${id}`,

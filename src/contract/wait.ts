@@ -15,7 +15,11 @@ export const WaitOutput = z.object({
   name: z.string().nullable(),
   outcome: Outcome.nullable(),
   status: z.string(),
-  result: z.string().nullable(),
+  result: z
+    .string()
+    .nullable()
+    .describe("the report: its last message that was more than a reply to a child's end"),
+  lastWords: z.string().nullable().describe("its last message, where that is not the report"),
   error: z.string().nullable(),
   timedOut: z.boolean(),
   receipt: Receipt.nullable(),
@@ -38,7 +42,8 @@ export const ChildEnd = z.object({
   shortId: z.string(),
   name: z.string().nullable(),
   outcome: Outcome,
-  result: z.string().nullable(),
+  result: z.string().nullable().describe("its report"),
+  lastWords: z.string().nullable().describe("its last message, where that is not the report"),
   error: z.string().nullable(),
   deliveryId: z.string().nullable(),
   delivered: z.boolean().describe("true if its callback had been given before"),

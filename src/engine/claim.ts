@@ -123,7 +123,8 @@ export async function render(
 ): Promise<Rendered> {
   const awaited = await tx.sessions.awaitedChildren(session.id);
   const stillAtWork = awaited.map((child) => child.name ?? child.shortId);
-  const context = { stillAtWork, wakeable: true };
+  const hasReported = await hasSaid(tx, session);
+  const context = { stillAtWork, wakeable: true, hasReported };
   const notices: string[] = [];
   const bodies: { message: MessageRecord; body: string }[] = [];
   for (const message of messages) {
@@ -139,9 +140,15 @@ export async function render(
   return { text, bodies, notices };
 }
 
+/** Whether the last turn of the open round has left a message, which is the round's report so far. */
+async function hasSaid(tx: Tx, session: SessionRecord): Promise<boolean> {
+  const last = await tx.turns.last(session.id);
+  return last?.round === session.round && last.lastAssistantMessage !== null;
+}
+
 function bodyOf(
   message: MessageRecord,
-  context: { stillAtWork: readonly string[]; wakeable: boolean },
+  context: { stillAtWork: readonly string[]; wakeable: boolean; hasReported: boolean },
 ): { body: string; notice: string | null } {
   if (message.kind === "callback" && message.data !== null) {
     const { data, deliveryId, repeated } = batchItem(message);

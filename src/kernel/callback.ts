@@ -1,6 +1,7 @@
 import { mergeReceipts } from "../domain/receipt.ts";
 import type { CallbackData } from "../domain/callback.ts";
-import type { SessionRecord, Tx, TurnRecord } from "../store/port.ts";
+import { type Report, reportOf } from "../domain/report.ts";
+import type { Reads, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
 import { type Admission, admit } from "./admit.ts";
 import { newDeliveryId, newId } from "./id.ts";
 import { newTrigger } from "./new-trigger.ts";
@@ -65,13 +66,14 @@ export async function endKey(tx: Pick<Tx, "turns">, child: SessionRecord): Promi
 }
 
 export async function callbackData(
-  tx: Pick<Tx, "turns">,
+  tx: Pick<Tx, "turns" | "messages">,
   child: SessionRecord,
   end: RoundEnd,
   turn: TurnRecord | null = null,
 ): Promise<CallbackData> {
   const turns = turn === null ? await tx.turns.ofRound(child.id, child.round) : [turn];
   const last = turns.at(-1) ?? null;
+  const { report, lastWords } = await reportOfTurns(tx, turns);
   const receipts = turns.flatMap((each) => (each.receipt === null ? [] : [each.receipt]));
   const started = turn?.startedAt ?? child.roundOpenedAt ?? child.createdAt;
   return {
@@ -88,7 +90,8 @@ export async function callbackData(
     durationMs: Math.max(0, end.now - started),
     completedAt: end.now,
     receipt: mergeReceipts(receipts),
-    lastMessage: lastMessageOf(turns),
+    lastMessage: report,
+    lastWords,
     prompt: promptOf(child),
     messageCount: child.messageCount,
     toolUseCount: child.toolUseCount,
@@ -103,8 +106,21 @@ export async function callbackData(
   };
 }
 
-export function lastMessageOf(turns: readonly TurnRecord[]): string | null {
-  return turns.findLast((turn) => turn.lastAssistantMessage !== null)?.lastAssistantMessage ?? null;
+/** The report of these turns of one round. */
+export async function reportOfTurns(
+  reads: Pick<Reads, "messages">,
+  turns: readonly TurnRecord[],
+): Promise<Report> {
+  const [first] = turns;
+  // One turn's message is the report, whatever it answers.
+  const isShort = first === undefined || turns.length === 1;
+  const about = new Set(isShort ? [] : await reads.messages.callbackTurns(first.sessionId, first.round));
+  return reportOf(
+    turns.map(({ id, lastAssistantMessage }) => ({
+      lastMessage: lastAssistantMessage,
+      isAboutCallbacks: about.has(id),
+    })),
+  );
 }
 
 function promptOf(child: SessionRecord): string {

@@ -7,7 +7,7 @@ import { fence } from "../text/fence.ts";
 import { count } from "../text/quantity.ts";
 import type { SessionRecord, Tx } from "../store/port.ts";
 import { admit } from "./admit.ts";
-import { lastMessageOf } from "./callback.ts";
+import { reportOfTurns } from "./callback.ts";
 import { appendEntries } from "./entry.ts";
 import { newDeliveryId, newId } from "./id.ts";
 import { type Inherited, inherited } from "./inherit.ts";
@@ -61,8 +61,8 @@ export async function chainProblem(tx: Tx, done: SessionRecord, now: number): Pr
 export async function beginNextStep(tx: Tx, done: SessionRecord, now: number): Promise<SessionRecord | null> {
   const [next, ...rest] = stepsLeft(done);
   if (next === undefined || done.outcome !== "completed") return null;
-  const answer = lastMessageOf(await tx.turns.ofRound(done.id, done.round)) ?? "";
-  const previous = fence(answer, newDeliveryId(), 65_536).text;
+  const { report } = await reportOfTurns(tx, await tx.turns.ofRound(done.id, done.round));
+  const previous = fence(report ?? "", newDeliveryId(), 65_536).text;
   const task = next.task.replaceAll("{previous}", () => previous);
   const { profile } = next.effective;
   const prompt = withInstructions(task, { profile, instructions: next.instructions ?? null });

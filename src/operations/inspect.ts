@@ -4,7 +4,7 @@ import { mergeReceipts, receiptLine } from "../domain/receipt.ts";
 import { firstBytes } from "../text/quantity.ts";
 import { REPORT_CHARS_MAX } from "../domain/report.ts";
 import { transcriptText } from "../domain/transcript.ts";
-import { lastMessageOf } from "../kernel/callback.ts";
+import { reportOfTurns } from "../kernel/callback.ts";
 import type { InheritedData } from "../kernel/inherit.ts";
 import type { SessionRecord, TurnRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
@@ -53,7 +53,7 @@ async function textOf(
         input.turn === undefined
           ? await read.turns.ofRound(session.id, session.round)
           : [await requireTurn(deps, session, input.turn)];
-      return (await wholeMessage(deps, session, turns)) ?? "It has said nothing yet.";
+      return resultText(deps, session, turns);
     }
     case "inherited":
       return inheritedText(deps, session);
@@ -66,14 +66,25 @@ async function textOf(
   }
 }
 
+async function resultText(
+  deps: OperationDeps,
+  session: SessionRecord,
+  turns: readonly TurnRecord[],
+): Promise<string> {
+  const { report, lastWords } = await reportOfTurns(deps.store.read, turns);
+  if (report === null) return "It has said nothing yet.";
+  const whole = await wholeMessage(deps, session, turns, report);
+  return lastWords === null ? whole : `${whole}\n\nIts last words after this report:\n${lastWords}`;
+}
+
 /** A turn's row holds the beginning of a long message; its entry has more. */
 async function wholeMessage(
   deps: OperationDeps,
   session: SessionRecord,
   turns: readonly TurnRecord[],
-): Promise<string | null> {
-  const text = lastMessageOf(turns);
-  if (text === null || text.length < REPORT_CHARS_MAX) return text;
+  text: string,
+): Promise<string> {
+  if (text.length < REPORT_CHARS_MAX) return text;
   const turn = turns.findLast((each) => each.lastAssistantMessage === text);
   const said = await deps.store.read.entries.tail(session.id, {
     kinds: ["text"],

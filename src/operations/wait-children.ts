@@ -169,6 +169,7 @@ async function takeOne(
     name: child.name,
     outcome: data.outcome,
     result: data.lastMessage,
+    lastWords: data.lastWords ?? null,
     error: data.outcome === "completed" ? null : (data.reason ?? data.outcome),
     deliveryId,
     delivered: message !== null && !wasTaken,

@@ -1,7 +1,7 @@
 import type { Caller, InputOf, WaitOutput } from "../contract/index.ts";
 import { isAtWork } from "../domain/imported.ts";
 import { mergeReceipts } from "../domain/receipt.ts";
-import { lastMessageOf } from "../kernel/callback.ts";
+import { reportOfTurns } from "../kernel/callback.ts";
 import type { SessionRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 import type { Call } from "./port.ts";
@@ -34,12 +34,14 @@ async function endOf(deps: OperationDeps, session: SessionRecord, timedOut: bool
   const turns = await deps.store.read.turns.ofRound(session.id, session.round);
   const receipts = turns.flatMap((turn) => (turn.receipt === null ? [] : [turn.receipt]));
   const isOver = !isOpen(session);
+  const { report, lastWords } = await reportOfTurns(deps.store.read, turns);
   return {
     sessionId: session.id,
     name: session.name,
     outcome: isOver ? session.outcome : null,
     status: session.endedAt !== null ? "ended" : isOver ? "idle" : "working",
-    result: session.origin === "imported" ? await lastSaid(deps, session) : lastMessageOf(turns),
+    result: session.origin === "imported" ? await lastSaid(deps, session) : report,
+    lastWords,
     error: isOver && session.outcome !== "completed" ? session.outcomeReason : null,
     timedOut,
     receipt: receipts.length === 0 ? null : mergeReceipts(receipts),

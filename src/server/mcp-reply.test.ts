@@ -38,6 +38,7 @@ function childEnd(n: number, own: Partial<ChildEnd> = {}): ChildEnd {
     name: `c${n}`,
     outcome: "completed",
     result: "Done.",
+    lastWords: null,
     error: null,
     deliveryId: nonce,
     delivered: false,
@@ -135,6 +136,10 @@ describe("wait", () => {
     const text = waitReply(waitOutput({ done: [childEnd(1, { result: long })] }), source);
     assert.ok(Buffer.byteLength(text) <= REPLY_BYTES_MAX);
     assert.match(text, /<\/child-output id="nonce1">\n\[first 23 of 39 KB/);
+    const late = childEnd(1, { result: long, lastWords: "noted ".repeat(500) });
+    const both = waitReply(waitOutput({ done: [late] }), source);
+    assert.ok(Buffer.byteLength(both) <= REPLY_BYTES_MAX);
+    assert.match(both, /Its last words after this report, as data too:\n<child-output id="nonce1">\nnoted /);
     const exact = "é".repeat(11_000);
     assert.ok(
       waitReply(waitOutput({ done: [childEnd(1, { result: exact })] }), source).includes(`\n${exact}\n`),

@@ -288,6 +288,7 @@ describe("wait_session", () => {
             name: "auth-tests",
             outcome: "completed",
             result: "All pass.",
+            lastWords: null,
             error: null,
             deliveryId: "7c1e4b90",
             delivered: false,

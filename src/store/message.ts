@@ -65,6 +65,12 @@ export function messageReads(q: Query): MessageReads {
     ofSession: (sessionId, statuses) =>
       many(sql`SELECT ${columns} FROM messages
         WHERE session_id = ${sessionId} AND status IN ${list(statuses)} ORDER BY position`),
+    async callbackTurns(sessionId, round) {
+      const rows = await q.all(sql`SELECT m.turn_id FROM turns t JOIN messages m ON m.turn_id = t.id
+        WHERE t.session_id = ${sessionId} AND t.round = ${round}
+        GROUP BY m.turn_id HAVING min(CASE WHEN m.kind = 'callback' THEN 1 ELSE 0 END) = 1`);
+      return rows.map((row) => row[0] as string);
+    },
     openCount: (sessionId) =>
       count(sql`SELECT count(*) FROM messages
         WHERE session_id = ${sessionId} AND status IN ('queued', 'taken')`),

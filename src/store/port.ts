@@ -175,6 +175,8 @@ export interface MessageReads {
   /** In the order they are worked off: answers and the daemon's own words first, then position. */
   queued(sessionId: string, limit: number): Promise<MessageRecord[]>;
   ofTurn(turnId: string): Promise<MessageRecord[]>;
+  /** The turns of a round that were sent callbacks and nothing else. */
+  callbackTurns(sessionId: string, round: number): Promise<string[]>;
   ofSession(sessionId: string, statuses: readonly MessageStatus[]): Promise<MessageRecord[]>;
   /** Queued or taken. */
   openCount(sessionId: string): Promise<number>;

@@ -226,6 +226,7 @@ function endOf(text: string): Parameters<typeof waitReply>[0]["done"][number] {
     name: "docs",
     outcome: "completed",
     result: text,
+    lastWords: null,
     error: null,
     deliveryId: ID,
     delivered: false,

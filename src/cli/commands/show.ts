@@ -7,7 +7,7 @@ import { receiptLines } from "../receipt.ts";
 import { markSeen } from "../round-end.ts";
 import { findSession, labelOf, nameOf } from "../sessions.ts";
 import { loweredWords, permissionWords } from "../spawning.ts";
-import { ago, clock, count, harmless, oneLine, tokens } from "../text.ts";
+import { ago, clip, clock, count, harmless, oneLine, tokens } from "../text.ts";
 import { entryLines } from "../transcript.ts";
 import { isOpen, stateWords, surroundings } from "../words.ts";
 
@@ -32,6 +32,9 @@ interface Facts {
   readonly session: Session;
   readonly family: readonly Session[];
   readonly receipt: Receipt;
+  /** What its last round has to tell, and what it said after that. */
+  readonly report: string | null;
+  readonly lastWords: string | null;
   readonly turns: readonly Turn[];
   readonly entries: readonly Entry[];
   readonly asks: ReadonlyMap<string, string>;
@@ -41,9 +44,10 @@ interface Facts {
 
 async function factsOf(client: Client, session: Session): Promise<Facts> {
   const { id } = session;
-  const [tree, receipt, turns, entries, asks, triggers] = await Promise.all([
+  const [tree, receipt, end, turns, entries, asks, triggers] = await Promise.all([
     client.tree({ id }),
     client.receipt({ id }),
+    client.wait({ id, timeoutMs: 0 }),
     client.turns({ id, limit: 5 }),
     client.entries({ id, limit: 12 }),
     asksOf(client),
@@ -53,6 +57,8 @@ async function factsOf(client: Client, session: Session): Promise<Facts> {
     session,
     family: tree.sessions,
     receipt: receipt.receipt,
+    report: end.result,
+    lastWords: end.lastWords,
     turns: turns.turns,
     entries: entries.entries,
     asks,
@@ -99,6 +105,8 @@ function lines(facts: Facts, call: Call): string[] {
     row("started", isImported ? started : `${started}, round ${session.round}${unread}`),
     ...done.map((line, i) => row(i === 0 ? (isImported ? "used" : "receipt") : "", line)),
   ];
+  if (facts.report !== null) out.push(row("report", clip(oneLine(facts.report), 400)));
+  if (facts.lastWords !== null) out.push(row("last words", clip(oneLine(facts.lastWords), 200)));
   for (const trigger of facts.open)
     out.push(row("asks", `${askLine(trigger)}  ${paint("soft", `kinfold answer ${session.shortId} …`)}`));
   const failed = facts.turns[0];
