@@ -34,6 +34,7 @@ export const SearchHit = z.object({
   sessionId: z.string(),
   shortId: z.string(),
   name: z.string().nullable(),
+  opens: z.boolean().describe("whether the caller may open its session; else this excerpt is all"),
   lineage: z.array(z.string()).describe("names or short ids, from the root down to the session itself"),
   agent: z.string(),
   turnId: z.string().nullable(),

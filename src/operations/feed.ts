@@ -61,7 +61,8 @@ class Follow {
     const session = request.session === null ? null : await resolve(deps, caller, request.session);
     const tree = request.tree === null ? session : await resolve(deps, caller, request.tree);
     const follow = new Follow(deps, visibleTo(deps, caller, self), session?.id ?? null);
-    follow.#rootId = tree?.rootId ?? null;
+    // A session follows its own family and no other.
+    follow.#rootId = tree?.rootId ?? self?.rootId ?? null;
     await follow.#start(request.after);
     return follow;
   }

@@ -10,7 +10,7 @@ import { refuseImported } from "./history.ts";
 import { requireKeyReach } from "./key-reach.ts";
 import { refuseReopening } from "./places.ts";
 import { delivered } from "./prompt.ts";
-import { callerSession, describe, isBelow, refuseGone, resolve } from "./resolve.ts";
+import { callerSession, describe, isBelow, refuseGone, resolveInScope } from "./resolve.ts";
 import { keyOwner, refuseReusedKey } from "./start.ts";
 
 const PAYLOAD_BYTES_MAX = 262_144;
@@ -88,7 +88,7 @@ async function targetOf(
   self: SessionRecord | null,
   ref: string,
 ): Promise<SessionRecord> {
-  if (ref !== "parent" || self === null) return resolve(deps, caller, ref);
+  if (ref !== "parent" || self === null) return resolveInScope(deps, caller, ref);
   const parent = self.parentId === null ? null : await deps.store.read.sessions.byId(self.parentId);
   if (parent === null || self.detachedAt !== null) {
     throw new Refusal(

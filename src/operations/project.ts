@@ -6,7 +6,7 @@ import { sees, type Visible } from "../domain/scope.ts";
 import type { FolderCount, HistoryRecord, HistoryStatus, SessionRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 import { pageOfFile, pageOfStore } from "./history-page.ts";
-import { callerSession, resolve, visibleTo } from "./resolve.ts";
+import { callerSession, isFamily, resolve, visibleTo } from "./resolve.ts";
 import { viewOne } from "./view.ts";
 
 export async function projects(deps: OperationDeps, caller: Caller): Promise<OutputOf<"projects">> {
@@ -138,7 +138,8 @@ async function find(
   caller: Caller,
   input: { projectId: string; sessionId: string },
 ): Promise<{ project: Project; session: SessionRecord }> {
-  const visible = visibleTo(deps, caller, await callerSession(deps.store.read, caller));
+  const self = await callerSession(deps.store.read, caller);
+  const visible = visibleTo(deps, caller, self);
   const known = await projectsIn(deps, visible);
   const project = known.find(({ id, cwd }) => id === input.projectId || cwd === input.projectId);
   if (project === undefined) {
@@ -149,7 +150,9 @@ async function find(
     );
   }
   const byAgent = await deps.store.read.sessions.byAgentSession(null, input.sessionId);
-  const own = byAgent.find((each) => sees(visible, each.scope) && each.cwd === project.cwd);
+  const own = byAgent.find(
+    (each) => sees(visible, each.scope) && isFamily(self, each) && each.cwd === project.cwd,
+  );
   const session = own ?? (await resolve(deps, caller, input.sessionId));
   if (session.cwd === project.cwd) return { project, session };
   throw new Refusal(

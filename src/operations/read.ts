@@ -1,13 +1,13 @@
 import { stat } from "node:fs/promises";
 import path from "node:path";
-import type { Caller, InputOf, OperationName, OutputOf } from "../contract/index.ts";
+import type { Caller, InputOf, OperationName, OutputOf, Session } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
 import { mergeReceipts } from "../domain/receipt.ts";
 import { transcriptText } from "../domain/transcript.ts";
 import type { EntryRecord, SessionRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 import { entryPage } from "./entry-page.ts";
-import { callerSession, resolve, visibleTo } from "./resolve.ts";
+import { callerSession, isFamily, resolve, resolveInScope, visibleTo } from "./resolve.ts";
 import { viewTrigger } from "./respond.ts";
 import { viewEntry, viewMessage, viewOne, viewSessions, viewTurn } from "./view.ts";
 
@@ -122,13 +122,16 @@ export async function list(
   caller: Caller,
   input: InputOf<"list">,
 ): Promise<OutputOf<"list">> {
-  const visible = visibleTo(deps, caller, await callerSession(deps.store.read, caller));
+  const self = await callerSession(deps.store.read, caller);
+  const visible = visibleTo(deps, caller, self);
   const before = input.cursor === undefined ? null : listCursor(input.cursor);
   const rows = await deps.store.read.sessions.list({
     visible,
     limit: input.limit,
-    ...(input.parent === undefined ? {} : { parentId: (await resolve(deps, caller, input.parent)).id }),
-    ...(input.root === undefined ? {} : { rootId: (await resolve(deps, caller, input.root)).rootId }),
+    ...(input.parent === undefined
+      ? {}
+      : { parentId: (await resolveInScope(deps, caller, input.parent)).id }),
+    ...(input.root === undefined ? {} : { rootId: (await resolveInScope(deps, caller, input.root)).rootId }),
     ...(input.origin === undefined ? {} : { origin: input.origin }),
     ...(input.agent === undefined ? {} : { agent: input.agent }),
     ...(input.unseen === undefined ? {} : { unseen: input.unseen }),
@@ -136,11 +139,24 @@ export async function list(
     ...(input.status === "running" || input.status === "waiting" ? { atWork: true } : {}),
     ...(before === null ? {} : { before }),
   });
-  const views = await viewSessions(deps, rows);
+  const views = (await viewSessions(deps, rows)).map((view) => (isFamily(self, view) ? view : outline(view)));
   const wanted = views.filter((view) => input.status === undefined || view.status === input.status);
   const last = rows.at(-1);
   const isMore = rows.length === input.limit && last !== undefined;
   return { sessions: wanted, cursor: isMore ? `${last.createdAt}.${last.id}` : null };
+}
+
+/** Of a session of another family: that it is there and at work, and nothing that was said to it or by it. */
+function outline(view: Session): Session {
+  const { state, confidence, at } = view.evidence;
+  return {
+    ...view,
+    spawnConfig: {},
+    evidence: { state, reason: state, confidence, at },
+    outcomeReason: null,
+    agentSessionId: null,
+    callback: { ...view.callback, template: null },
+  };
 }
 
 /** The caller's family: its parent, itself and everyone below, in tree order. */

@@ -7,11 +7,47 @@ import type { OperationDeps } from "./deps.ts";
 /** As many as the store gives for one reference. */
 const CANDIDATES_MAX = 10;
 
-/** The session that a caller means by an id, a short id or a name, within what it may see. */
+/**
+ * The session that a caller means by an id, a short id or a name, and may open. A session opens those of
+ * its own family, which is its tree; of others in its scope it sees what a listing and a search show.
+ */
 export async function resolve(deps: OperationDeps, caller: Caller, ref: string): Promise<SessionRecord> {
   const self = await callerSession(deps.store.read, caller);
-  const sight = visibleTo(deps, caller, self);
-  const visible = await candidates(deps, { self, sight, ref });
+  const found = await lookUp(deps, caller, { self, ref });
+  const own = found.filter((session) => isFamily(self, session));
+  if (own.length === 0 && found.length > 0) throw notFamily(found[0]!);
+  return one(deps, caller, { self, ref, visible: own });
+}
+
+/** As `resolve`, among all sessions that a listing shows the caller: to search one, list below one, or fire at one. */
+export async function resolveInScope(
+  deps: OperationDeps,
+  caller: Caller,
+  ref: string,
+): Promise<SessionRecord> {
+  const self = await callerSession(deps.store.read, caller);
+  return one(deps, caller, { self, ref, visible: await lookUp(deps, caller, { self, ref }) });
+}
+
+/** Whether a caller may open a session: a person and an API key what they see, a session its own tree. */
+export function isFamily(self: SessionRecord | null, session: { rootId: string }): boolean {
+  return self === null || session.rootId === self.rootId;
+}
+
+function lookUp(
+  deps: OperationDeps,
+  caller: Caller,
+  { self, ref }: { self: SessionRecord | null; ref: string },
+): Promise<SessionRecord[]> {
+  return candidates(deps, { self, sight: visibleTo(deps, caller, self), ref });
+}
+
+async function one(
+  deps: OperationDeps,
+  caller: Caller,
+  of: { self: SessionRecord | null; ref: string; visible: readonly SessionRecord[] },
+): Promise<SessionRecord> {
+  const { self, ref, visible } = of;
   const exact = visible.find((session) => session.id === ref);
   if (exact !== undefined) return exact;
   const byName = visible.filter((session) => session.name === ref);
@@ -20,13 +56,21 @@ export async function resolve(deps: OperationDeps, caller: Caller, ref: string):
     meant(byName.filter((session) => session.rootId === self?.rootId)) ??
     meant(byName);
   const fitting = named ?? (visible.length === 0 ? null : visible);
-  if (fitting === null) throw await unknown(deps, { self, sight, ref });
+  if (fitting === null) throw await unknown(deps, { self, sight: visibleTo(deps, caller, self), ref });
   if (fitting.length === 1) return fitting[0]!;
   const ids = fitting.map((session) => session.id);
   throw new Refusal(
     "ambiguous_reference",
     `"${ref}" fits ${fitting.length} sessions. Use an id: ${fitting.map(({ shortId }) => shortId).join(", ")}.`,
     { ids },
+  );
+}
+
+function notFamily(session: SessionRecord): Refusal {
+  return new Refusal(
+    "forbidden",
+    `${describe(session)} is of another family: session_search shows excerpts of it, and only its own family opens it. list_sessions shows yours.`,
+    { sessionId: session.id },
   );
 }
 

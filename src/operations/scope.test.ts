@@ -30,7 +30,7 @@ function looks({ id }: Node): [OperationName, object][] {
 const isSeen = (by: Node, to: Node): boolean => sees(visibleFrom(by.scope, SCOPES), to.scope);
 
 describe("scopes, over random trees", () => {
-  it("a session sees its own scope, and a shared one all that are shared, and nothing else", async () => {
+  it("a session finds and lists its own scope, and a shared one all that are shared, and nothing else", async () => {
     await fc.assert(
       fc.asyncProperty(someTrees, async (plan) => {
         const nodes = await plant(world, plan);
@@ -39,7 +39,12 @@ describe("scopes, over random trees", () => {
             for (const [name, input] of looks(to)) {
               const refusal = await world.refused(name, by.caller, input as never);
               const what = `${name} ${by.scope} → ${to.scope}: ${refusal?.code}`;
-              assert.equal(refusal?.code ?? "seen", isSeen(by, to) ? "seen" : "not_found", what);
+              const isOwn = by.rootId === to.rootId || name === "list" || name === "search";
+              assert.equal(
+                refusal?.code ?? "seen",
+                !isSeen(by, to) ? "not_found" : isOwn ? "seen" : "forbidden",
+                what,
+              );
             }
           }
         }

@@ -3,7 +3,7 @@ import { Refusal } from "../contract/refusal.ts";
 import { parseQuery, type SearchQuery } from "../domain/search-query.ts";
 import type { EntryHit, EntrySearch, SearchPlace, SessionRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
-import { callerSession, resolve, visibleTo } from "./resolve.ts";
+import { callerSession, isFamily, resolveInScope, visibleTo } from "./resolve.ts";
 
 /** Entries of one session, or of all that the caller may see, ranked by what they hold and by their age. */
 export async function search(
@@ -26,7 +26,7 @@ export async function search(
   };
   const found = await deps.store.search(asked);
   return {
-    hits: found.hits.map(viewHit),
+    hits: found.hits.map((hit) => viewHit(hit, isFamily(self, hit))),
     cursor: found.next === null ? null : cursorOf(found.next, now),
     total: from === null ? found.total : null,
     isWhole: found.isWhole,
@@ -47,9 +47,9 @@ async function placeOf(
   caller: Caller,
   at: { ref: string | undefined; self: SessionRecord | null; tree: string | null },
 ): Promise<{ sessionId: string | null; rootId: string | null }> {
-  const rootId = at.tree === null ? null : (await resolve(deps, caller, at.tree)).rootId;
+  const rootId = at.tree === null ? null : (await resolveInScope(deps, caller, at.tree)).rootId;
   if (at.ref === "all") return { sessionId: null, rootId };
-  if (at.ref !== undefined) return { sessionId: (await resolve(deps, caller, at.ref)).id, rootId };
+  if (at.ref !== undefined) return { sessionId: (await resolveInScope(deps, caller, at.ref)).id, rootId };
   return { sessionId: rootId === null ? (at.self?.parentId ?? at.self?.id ?? null) : null, rootId };
 }
 
@@ -73,9 +73,10 @@ async function elsewhere(deps: OperationDeps, asked: EntrySearch): Promise<numbe
 
 const MANY = 50;
 
-function viewHit({ turnIndex, snippet, lineage, ...hit }: EntryHit): SearchHit {
+function viewHit(found: EntryHit, opens: boolean): SearchHit {
+  const { turnIndex, snippet, lineage, rootId: _, ...hit } = found;
   const marks = snippet.marks.map(([from, to]): [number, number] => [from, to]);
-  return { ...hit, lineage: [...lineage], turn: turnIndex, snippet: snippet.text, marks };
+  return { ...hit, opens, lineage: [...lineage], turn: turnIndex, snippet: snippet.text, marks };
 }
 
 /** A place's time may be a fraction of a millisecond, of which 32 times is whole. */

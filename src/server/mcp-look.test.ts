@@ -50,6 +50,7 @@ describe("get_session", () => {
 
 const NO_HIT = { hits: [], cursor: null, total: 0, isWhole: true, near: [], elsewhere: null };
 const hit: SearchHit = {
+  opens: true,
   sessionId: id(1),
   shortId: "00000001",
   name: "auth-tests",

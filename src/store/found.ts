@@ -41,7 +41,7 @@ export interface EntryFound {
 
 export interface EntryHit extends Pick<
   EntryRecord,
-  "sessionId" | "index" | "turnId" | "author" | "kind" | "at"
+  "rootId" | "sessionId" | "index" | "turnId" | "author" | "kind" | "at"
 > {
   readonly shortId: string;
   readonly name: string | null;

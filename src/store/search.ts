@@ -324,10 +324,10 @@ function newestFirst(a: HitRow, b: HitRow): number {
 }
 
 function hitOf({ entry, ...of }: HitRow, terms: readonly Term[], lineage: readonly string[]): EntryHit {
-  const { sessionId, index, turnId, author, kind, at } = entry;
+  const { rootId, sessionId, index, turnId, author, kind, at } = entry;
   const snippet = snippetOf(searchedText(entry.body), terms);
   const mark = entry.body.open === true ? { open: true } : {};
-  return { sessionId, ...of, lineage, turnId, index, author, kind, at, snippet, ...mark };
+  return { rootId, sessionId, ...of, lineage, turnId, index, author, kind, at, snippet, ...mark };
 }
 
 async function near<K>(

@@ -106,6 +106,7 @@ const PLACES: Readonly<Record<string, (text: string) => string>> = {
       {
         hits: [
           {
+            opens: true,
             sessionId: session.id,
             shortId: session.shortId,
             name: "docs",
