@@ -80,6 +80,7 @@ const NEXT: Partial<Record<Refusal["code"], readonly string[]>> = {
   limit_sessions: ["What is open: kinfold tree", "The limits: kinfold config"],
   limit_depth: ["The limits: kinfold config"],
   key_reused: ["Use another --key, or leave it out."],
+  busy: ["It was asked several times and stayed so. Try again in a moment."],
   store_busy: ["Try again in a moment."],
   disk_full: ["Make room; nothing was changed. Sizes: kinfold doctor"],
   internal: ["The daemon's log has the details: kinfold logs"],

@@ -162,7 +162,7 @@ class View implements LiveView {
 }
 
 function isPassing(error: Error & { code?: string }): boolean {
-  return error.code === "shutting_down" || error.code === "store_busy";
+  return ["shutting_down", "store_busy", "busy"].includes(error.code ?? "");
 }
 
 const READ_MS = 80;

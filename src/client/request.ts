@@ -1,5 +1,6 @@
 import { OPERATIONS, REFUSALS, Refusal } from "../contract/index.ts";
 import type { OperationName, OperationSpec, RefusalCode } from "../contract/index.ts";
+import { pause } from "./pause.ts";
 
 /** Where requests go and as whom. */
 export interface Link {
@@ -24,8 +25,28 @@ interface Ask {
   readonly signal?: AbortSignal;
 }
 
-/** One operation over HTTP: the path takes its fields, a GET the rest as a query, all others as JSON. */
+/** How often a daemon that is busy is asked again, and for how long it may ask to wait. */
+const BUSY_TRIES = 6;
+const BUSY_PAUSE_MAX_MS = 10_000;
+
+/** One operation over HTTP. A daemon that is busy has changed nothing, so it is asked again when it said to. */
 export async function ask(link: Link, name: OperationName, options: Ask): Promise<unknown> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await askOnce(link, name, options);
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.code !== "busy" || attempt >= BUSY_TRIES) throw error;
+      const { retryAfterMs } = error.details;
+      const pauseMs = typeof retryAfterMs === "number" ? retryAfterMs : 1_000;
+      // Not all at once: those who were refused together would come back together.
+      await pause(Math.min(pauseMs, BUSY_PAUSE_MAX_MS) * (0.5 + Math.random()), options.signal);
+      options.signal?.throwIfAborted();
+    }
+  }
+}
+
+/** The path takes its fields, a GET the rest as a query, all others as JSON. */
+async function askOnce(link: Link, name: OperationName, options: Ask): Promise<unknown> {
   const spec: OperationSpec = OPERATIONS[name];
   if (spec.http === undefined)
     throw new Refusal("not_available", `${name} has no address; only an agent may ask it.`);

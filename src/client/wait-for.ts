@@ -43,5 +43,5 @@ export async function waitFor(link: Link, id: string, options: WaitForOptions): 
 /** True for what a restart of the daemon looks like from outside. */
 export function isPassing(error: unknown): boolean {
   if (error instanceof Unreachable) return true;
-  return error instanceof Refusal && (error.code === "shutting_down" || error.code === "store_busy");
+  return error instanceof Refusal && ["shutting_down", "store_busy", "busy"].includes(error.code);
 }

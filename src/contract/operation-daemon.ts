@@ -24,6 +24,10 @@ export const Health = z.object({
     families: z.number(),
   }),
   usageToday: z.object({ tokens: z.number(), usd: z.number().nullable() }),
+  countedAt: z
+    .number()
+    .nullable()
+    .describe("when counts and usage were counted; null where the store has not answered yet"),
 });
 export type Health = z.infer<typeof Health>;
 

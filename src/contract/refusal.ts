@@ -51,6 +51,10 @@ export const REFUSALS = {
   child_failed: [409, "The session that was waited for failed."],
   feed_reset: [410, "The cursor is of another epoch or too old; take a snapshot and start anew."],
   not_available: [409, "This is not available in this version or on this store."],
+  busy: [
+    503,
+    "The daemon has as much to do as it can take; nothing was changed. Ask again after Retry-After.",
+  ],
   store_busy: [503, "The store could not take the write; nothing was changed."],
   disk_full: [507, "The disk is full; nothing was changed."],
   shutting_down: [503, "The daemon is shutting down; nothing was changed."],

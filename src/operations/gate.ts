@@ -13,6 +13,7 @@ export function createGate(deps: OperationDeps): Gate {
     spawnReplyLost: (caller, sessionId) => spawnReplyLost(deps, caller, sessionId),
     unread: async (caller) =>
       caller.kind === "session" ? deps.store.read.messages.queuedCount(caller.id) : 0,
+    writesWaiting: () => deps.store.writesWaiting(),
     sight: (caller) => sight(deps, caller),
     feed: (caller, request) => feed(deps, caller, request),
   };

@@ -3,10 +3,20 @@ import { CONTRACT_VERSION } from "../contract/version.ts";
 import type { Visible } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 
-/** Counts and usage are of what may be seen. */
+/** How long a sign of life waits for the store to count. */
+const COUNT_MS = 250;
+
+type Counted = Pick<Health, "counts" | "usageToday" | "countedAt">;
+
+/** What was last counted, by store and by what may be seen. */
+const lastCounted = new WeakMap<object, Map<string, Counted>>();
+
+/**
+ * Counts and usage are of what may be seen. A store that does not answer in time does not hold up a sign of
+ * life: what was counted last is told then, with its time.
+ */
 export async function health(deps: OperationDeps, visible: Visible): Promise<Health> {
   const { store } = deps;
-  const midnight = new Date(deps.now()).setHours(0, 0, 0, 0);
   return {
     ok: true,
     version: deps.version,
@@ -17,8 +27,50 @@ export async function health(deps: OperationDeps, visible: Visible): Promise<Hea
     epoch: store.epoch,
     store: store.kind,
     startedAt: deps.startedAt,
-    counts: await store.read.sessions.counts(visible),
-    usageToday: await store.read.sessions.usageSince(midnight, visible),
+    ...(await counted(deps, visible)),
+  };
+}
+
+async function counted(deps: OperationDeps, visible: Visible): Promise<Counted> {
+  const known = lastCounted.get(deps.store) ?? new Map<string, Counted>();
+  lastCounted.set(deps.store, known);
+  const key = JSON.stringify(visible);
+  const last = known.get(key) ?? NEVER_COUNTED;
+  if (deps.store.trouble() !== null) return last;
+  const counting = count(deps, visible).then((now) => {
+    known.delete(key);
+    known.set(key, now);
+    const [oldest] = known.keys();
+    if (known.size > KNOWN_MAX && oldest !== undefined) known.delete(oldest);
+    return now;
+  });
+  const late = Promise.withResolvers<Counted>();
+  const timer = setTimeout(() => late.resolve(last), COUNT_MS);
+  try {
+    return await Promise.race([counting, late.promise]);
+  } catch (error) {
+    deps.log.warn({ err: error }, "could not count the sessions for a sign of life");
+    return last;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const KNOWN_MAX = 64;
+const NEVER_COUNTED: Counted = {
+  counts: { running: 0, waiting: 0, open: 0, unseen: 0, sessions: 0, families: 0 },
+  usageToday: { tokens: 0, usd: null },
+  countedAt: null,
+};
+
+async function count(deps: OperationDeps, visible: Visible): Promise<Counted> {
+  const { sessions } = deps.store.read;
+  const now = deps.now();
+  const midnight = new Date(now).setHours(0, 0, 0, 0);
+  return {
+    counts: await sessions.counts(visible),
+    usageToday: await sessions.usageSince(midnight, visible),
+    countedAt: now,
   };
 }
 

@@ -36,6 +36,8 @@ export interface Gate {
   /** A reply to a spawn could not be delivered: an equal spawn within ten minutes returns that child. */
   spawnReplyLost(caller: Caller, sessionId: string): Promise<void>;
   unread(caller: Caller): Promise<number>;
+  /** How many writes wait for the store. Answered from memory. */
+  writesWaiting(): number;
   /** Which tools the caller is shown; the same for the life of a session. */
   sight(caller: Caller): Promise<ToolSight>;
   /** Numbered events from a point onward, then live. */

@@ -26,6 +26,9 @@ export function refusalHeaders(refusal: Refusal): Record<string, string> {
   if (refusal.code === "unauthorized") return { "www-authenticate": 'Bearer realm="kinfold"' };
   // The rest of a body that is too large is never read, so the connection cannot be used again.
   if (refusal.code === "body_too_large") return { connection: "close" };
+  const { retryAfterMs } = refusal.details;
+  if (refusal.code === "busy" && typeof retryAfterMs === "number")
+    return { "retry-after": String(Math.ceil(retryAfterMs / 1000)) };
   return {};
 }
 

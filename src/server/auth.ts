@@ -55,10 +55,15 @@ export interface Peer {
 /** True when the connection comes from a process that an agent of ours started. */
 export type IsAgentPeer = (peer: Peer) => Promise<boolean>;
 
+/** How long the sign of life waits for the store, and how many people's tokens are remembered for it. */
+const HEALTH_MS = 250;
+const PEOPLE_MAX = 16;
+
 /** Finds out who calls. Asks about the process behind a socket once, and only for a person's token. */
 export class Doorkeeper {
   readonly #gate: Gate;
   readonly #isAgentPeer: IsAgentPeer | undefined;
+  readonly #people = new Map<string, Caller>();
   readonly #peers = new WeakMap<Socket, Promise<boolean>>();
 
   constructor(gate: Gate, isAgentPeer: IsAgentPeer | undefined) {
@@ -67,15 +72,44 @@ export class Doorkeeper {
   }
 
   async admit(token: string, socket: Socket): Promise<Caller> {
-    const caller = await this.#gate.identify(token);
-    if (caller === null) throw unauthorized("The token is not valid, or no longer");
+    return this.#admit(await this.#gate.identify(token), token, socket);
+  }
+
+  /**
+   * For the sign of life, which must not depend on the store: where that does not answer in time, a person's
+   * token that was valid the last time counts.
+   */
+  async admitToHealth(token: string, socket: Socket): Promise<Caller> {
+    const asked = this.#gate.identify(token);
+    const known = this.#people.get(token);
+    if (known === undefined) return this.#admit(await asked, token, socket);
+    const late = Promise.withResolvers<Caller>();
+    const timer = setTimeout(() => late.resolve(known), HEALTH_MS);
+    const found = await Promise.race([asked.catch(() => known), late.promise]);
+    clearTimeout(timer);
+    return this.#admit(found, token, socket);
+  }
+
+  async #admit(caller: Caller | null, token: string, socket: Socket): Promise<Caller> {
+    if (caller === null) {
+      this.#people.delete(token);
+      throw unauthorized("The token is not valid, or no longer");
+    }
     if (caller.kind !== "session" && (await this.#isAgent(socket))) {
       throw new Refusal(
         "caller_is_agent",
         "This token is a person's, but a session of ours presents it; a session asks with its own token, through its Kinfold tools.",
       );
     }
+    if (caller.kind === "person") this.#remember(token, caller);
     return caller;
+  }
+
+  #remember(token: string, caller: Caller): void {
+    this.#people.delete(token);
+    this.#people.set(token, caller);
+    const [oldest] = this.#people.keys();
+    if (this.#people.size > PEOPLE_MAX && oldest !== undefined) this.#people.delete(oldest);
   }
 
   #isAgent(socket: Socket): Promise<boolean> {

@@ -36,6 +36,7 @@ export function createDouble(own: Partial<Operations> = {}): Double {
     giveBack: async (caller, messageIds) => void givenBack.push({ caller, messageIds }),
     spawnReplyLost: async (caller, sessionId) => void spawnsLost.push({ caller, sessionId }),
     unread: () => Promise.resolve(0),
+    writesWaiting: () => 0,
     sight: async (caller) => ({ role: roles.get(caller.id) ?? "full", withheld: [] }),
     feed: (_caller, request) => feed.open(request),
   };

@@ -22,6 +22,8 @@ after(() => {
 });
 
 /** A request that has arrived and waits for its answer. */
+const admitted = { becomeLong: (): void => undefined, leave: (): void => undefined };
+
 async function exchange(): Promise<{
   one: Exchange;
   outgoing: ServerResponse;
@@ -32,7 +34,11 @@ async function exchange(): Promise<{
   client.on("error", () => client.destroy());
   client.end();
   const outgoing = await arrived.promise;
-  return { one: new Exchange({ caller: person, token: "t", outgoing, log: silentLog }), outgoing, client };
+  return {
+    one: new Exchange({ caller: person, token: "t", outgoing, log: silentLog, admitted }),
+    outgoing,
+    client,
+  };
 }
 
 describe("an answer", () => {
@@ -77,7 +83,7 @@ describe("an answer", () => {
     client.end();
     const outgoing = await arrived.promise;
     const log = { ...silentLog, error: (_: object, text: string) => said.resolve(text) };
-    const one = new Exchange({ caller: person, token: "t", outgoing, log });
+    const one = new Exchange({ caller: person, token: "t", outgoing, log, admitted });
     one.onLost(() => Promise.reject(new Error("store away")));
     client.destroy();
     assert.match(await said.promise, /could not be taken back/);

@@ -3,6 +3,7 @@ import { Refusal } from "../contract/refusal.ts";
 import type { Caller } from "../contract/index.ts";
 import type { Gate } from "../operations/port.ts";
 import type { Log } from "../log.ts";
+import type { Admitted } from "./admission.ts";
 
 /**
  * One request and its answer. Its signal is aborted when the caller has gone, its token was revoked
@@ -11,21 +12,38 @@ import type { Log } from "../log.ts";
 export class Exchange {
   readonly caller: Caller;
   readonly token: string;
-  /** A wait or a feed: ended at once when the daemon stops. Everything else may finish. */
-  isLong = false;
   readonly #controller = new AbortController();
   readonly #outgoing: ServerResponse;
   readonly #log: Log;
   #whenLost: (() => Promise<void>)[] = [];
+  readonly #admitted: Admitted;
+  #isLong = false;
   #isClosed = false;
 
-  constructor(options: { caller: Caller; token: string; outgoing: ServerResponse; log: Log }) {
+  constructor(options: {
+    caller: Caller;
+    token: string;
+    outgoing: ServerResponse;
+    log: Log;
+    admitted: Admitted;
+  }) {
+    this.#admitted = options.admitted;
     this.caller = options.caller;
     this.token = options.token;
     this.#outgoing = options.outgoing;
     this.#log = options.log;
     if (options.outgoing.closed) this.#onClose();
     else options.outgoing.once("close", () => this.#onClose());
+  }
+
+  /** A wait or a feed: ended at once when the daemon stops. Everything else may finish. */
+  get isLong(): boolean {
+    return this.#isLong;
+  }
+
+  set isLong(isLong: boolean) {
+    if (isLong) this.#admitted.becomeLong();
+    this.#isLong = isLong;
   }
 
   get signal(): AbortSignal {
@@ -58,6 +76,7 @@ export class Exchange {
     const lost = this.#whenLost;
     this.#whenLost = [];
     this.#isClosed = true;
+    this.#admitted.leave();
     if (isWritten) return;
     if (!this.signal.aborted) this.#controller.abort(new Error("the caller has gone"));
     for (const run of lost) this.#run(run);

@@ -5,6 +5,7 @@ import { Refusal } from "../contract/refusal.ts";
 import type { Config } from "../contract/index.ts";
 import type { Log } from "../log.ts";
 import type { Gate, Operations } from "../operations/port.ts";
+import { Admission } from "./admission.ts";
 import { SAFE_HEADERS, refusalBody, refusalHeaders, refusalOf } from "./answer.ts";
 import type { createListener, Enter } from "./app.ts";
 import { Doorkeeper, bearerOf, refuseForeign } from "./auth.ts";
@@ -46,7 +47,8 @@ export function createServer(options: ServerOptions): HttpServer {
   };
   const open = new OpenExchanges(options.gate, options.log);
   const state = { isDraining: false };
-  const enter = doorOf(options, open, state);
+  const doorkeeper = new Doorkeeper(options.gate, options.isAgentPeer);
+  const enter = doorOf({ ...options, doorkeeper }, open, state);
   const serve = router(options, enter);
   const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     try {
@@ -57,7 +59,7 @@ export function createServer(options: ServerOptions): HttpServer {
     }
     incoming.url = (incoming.url ?? "/").replace(/^https?:\/\/[^/?#]*/i, "");
     const isHealth = incoming.method === "GET" && incoming.url === "/api/health";
-    if (isHealth) void answerHealth(options, enter, { incoming, outgoing });
+    if (isHealth) void answerHealth({ ...options, doorkeeper, state }, { incoming, outgoing });
     else void serve(incoming, outgoing);
   };
   let server: Server | null = null;
@@ -86,17 +88,31 @@ export function createServer(options: ServerOptions): HttpServer {
 }
 
 /** Nobody comes in without a token, and nobody at all while the daemon stops. */
-function doorOf(options: ServerOptions, open: OpenExchanges, state: { isDraining: boolean }): Enter {
-  const doorkeeper = new Doorkeeper(options.gate, options.isAgentPeer);
+function doorOf(
+  options: ServerOptions & { readonly doorkeeper: Doorkeeper },
+  open: OpenExchanges,
+  state: { isDraining: boolean },
+): Enter {
+  const { doorkeeper } = options;
+  const admission = new Admission();
   return async (incoming, outgoing) => {
     const token = bearerOf(incoming);
     const caller = await doorkeeper.admit(token, incoming.socket);
     if (state.isDraining) throw shuttingDown();
-    const exchange = new Exchange({ caller, token, outgoing, log: options.log });
+    const admitted = admission.admit({
+      caller,
+      isWrite: incoming.method !== "GET" && incoming.url !== "/mcp",
+      isStop: incoming.method === "POST" && STOP.test(incoming.url ?? ""),
+      writesWaiting: options.gate.writesWaiting(),
+    });
+    const exchange = new Exchange({ caller, token, outgoing, log: options.log, admitted });
     open.add(exchange, outgoing);
     return exchange;
   };
 }
+
+/** A cancel makes room, so it is let in however much is going on. */
+const STOP = /^\/api\/sessions\/[^/?]+\/cancel(?:$|\?)/;
 
 /** Loaded by the first request that needs it: with `fetch`, on which it stands, it is a third of a start. */
 function router(options: ServerOptions, enter: Enter): ReturnType<typeof createListener> {
@@ -109,14 +125,18 @@ function router(options: ServerOptions, enter: Enter): ReturnType<typeof createL
   };
 }
 
-/** The sign of life is asked before anything else and answered without the router. */
+/**
+ * The sign of life is asked before anything else and answered without the router. It is let in however much is
+ * going on, and waits neither for the store nor for a write.
+ */
 async function answerHealth(
-  options: ServerOptions,
-  enter: Enter,
+  options: ServerOptions & { readonly doorkeeper: Doorkeeper; readonly state: { isDraining: boolean } },
   { incoming, outgoing }: { incoming: IncomingMessage; outgoing: ServerResponse },
 ): Promise<void> {
   try {
-    const { caller, signal } = await enter(incoming, outgoing);
+    const caller = await options.doorkeeper.admitToHealth(bearerOf(incoming), incoming.socket);
+    if (options.state.isDraining) throw shuttingDown();
+    const { signal } = new AbortController();
     const health = await options.operations.health(caller, {}, { signal, callId: null });
     send(outgoing, 200, health);
   } catch (error) {

@@ -75,6 +75,8 @@ export interface Store {
   onProbe(listener: () => Promise<void>): () => void;
   /** A consistent copy in one file. Rejects with `not_available` where the store is a server. */
   backup(path: string): Promise<{ bytes: number }>;
+  /** How many writes were asked for and have not been answered. Answered from memory. */
+  writesWaiting(): number;
   /** Not null while the store's server does not answer. Answered from memory, so it never waits. */
   trouble(): StoreTrouble | null;
   /** Ends cleanly: the epoch is kept for the next opening. */

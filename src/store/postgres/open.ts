@@ -130,6 +130,7 @@ async function storeOver(
     async backup() {
       throw new Refusal("not_available", "The store is a PostgreSQL server; back it up with pg_dump.");
     },
+    writesWaiting: () => queue.waiting,
     trouble: () => availability.trouble,
     close: () => (closing ??= close()),
   };

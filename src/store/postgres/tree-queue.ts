@@ -5,11 +5,15 @@
 export class TreeQueue {
   readonly #last = new Map<string, Promise<unknown>>();
 
+  waiting = 0;
+
   run<T>(rootId: string, work: () => Promise<T>): Promise<T> {
     const before = this.#last.get(rootId);
     const own = before === undefined ? work() : before.then(work, work);
     this.#last.set(rootId, own);
+    this.waiting += 1;
     const forget = () => {
+      this.waiting -= 1;
       if (this.#last.get(rootId) === own) this.#last.delete(rootId);
     };
     own.then(forget, forget);

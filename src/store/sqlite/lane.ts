@@ -62,6 +62,10 @@ export class Lane {
     };
   }
 
+  get waiting(): number {
+    return this.#queue.length;
+  }
+
   run<T>(write: Write<T>): Promise<T> {
     if (this.#closed) {
       return Promise.reject(new Refusal("shutting_down", "The store is being closed; nothing was changed."));

@@ -154,6 +154,7 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
     probe: () => listeners.probed(),
     onProbe: (listener) => listeners.onProbe(listener),
     backup: (target) => backUp(path, target),
+    writesWaiting: () => lane.waiting,
     trouble: () => null,
     close: () => (closing ??= close()),
   };

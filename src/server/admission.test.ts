@@ -1,0 +1,124 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { connect } from "../client/index.ts";
+import { Refusal } from "../contract/refusal.ts";
+import { ROOM } from "./admission.ts";
+import { PERSON, type Running, bearer, createDouble, sessionCaller, start } from "./double.spec.ts";
+
+describe("over its capacity", () => {
+  let running: Running;
+  let writesWaiting = 0;
+  let isStoreDown = false;
+  let held = Promise.withResolvers<void>();
+  const entered: string[] = [];
+
+  before(async () => {
+    const wait = async (_caller: unknown, input: { id?: string }): Promise<never> => {
+      entered.push(input.id ?? "");
+      await held.promise;
+      return {} as never;
+    };
+    const answer = async (): Promise<never> => ({}) as never;
+    const double = createDouble({
+      get: wait,
+      prompt: wait,
+      wait,
+      cancel: answer,
+      health: answer,
+      list: answer,
+    });
+    const { identify } = double.gate;
+    const gate = {
+      ...double.gate,
+      writesWaiting: () => writesWaiting,
+      identify: (token: string) => (isStoreDown ? new Promise<never>(() => undefined) : identify(token)),
+    };
+    running = await start({ ...double, gate });
+  });
+  after(() => running.server.close());
+
+  const ask = (path: string, token = PERSON, init: RequestInit = {}): Promise<Response> =>
+    fetch(running.url + path, { ...init, headers: { ...bearer(token), "content-type": "application/json" } });
+
+  /** So many requests under way; ends them. */
+  async function under(count: number, token = PERSON): Promise<() => Promise<void>> {
+    held = Promise.withResolvers<void>();
+    entered.length = 0;
+    const asked = Array.from({ length: count }, (_, n) => ask(`/api/sessions/s${n}`, token));
+    while (entered.length < count) await new Promise((resolve) => setImmediate(resolve));
+    return async () => {
+      held.resolve();
+      await Promise.all(asked.map(async (each) => (await each).text()));
+    };
+  }
+
+  test("a request is refused at once with busy and Retry-After; health and cancel are answered", async () => {
+    const release = await under(ROOM.kind);
+    const response = await ask("/api/sessions");
+    assert.equal(response.status, 503);
+    assert.equal(response.headers.get("retry-after"), "1");
+    const { error } = (await response.json()) as { error: { code: string; message: string } };
+    assert.equal(error.code, "busy");
+    assert.match(error.message, /nothing was changed\. Ask again in a second\.$/);
+    assert.equal((await ask("/api/health")).status, 200);
+    assert.equal((await ask("/api/sessions/s/cancel", PERSON, { method: "POST", body: "{}" })).status, 200);
+    await release();
+    assert.equal((await ask("/api/sessions")).status, 200);
+  });
+
+  test("a flood of one session keeps out neither another session nor a person", async () => {
+    for (const token of ["one", "other"]) running.tokens.set(token, sessionCaller());
+    const release = await under(ROOM.session, "one");
+    assert.equal((await ask("/api/sessions", "one")).status, 503);
+    assert.equal((await ask("/api/sessions", "other")).status, 200);
+    assert.equal((await ask("/api/sessions")).status, 200);
+    await release();
+  });
+
+  test("while the store has too many writes waiting, only what changes something is refused", async () => {
+    writesWaiting = ROOM.writes;
+    const change = await ask("/api/sessions/s/prompt", PERSON, { method: "POST", body: '{"prompt":"x"}' });
+    assert.equal(change.status, 503);
+    assert.equal((await ask("/api/sessions")).status, 200);
+    writesWaiting = 0;
+  });
+
+  test("a wait leaves its place to others, and a session has room for a few of them", async () => {
+    running.tokens.set("waiter", sessionCaller());
+    held = Promise.withResolvers<void>();
+    entered.length = 0;
+    const waits = Array.from({ length: ROOM.sessionLong }, (_, n) =>
+      ask(`/api/sessions/w${n}/wait`, "waiter"),
+    );
+    while (entered.length < ROOM.sessionLong) await new Promise((resolve) => setImmediate(resolve));
+    assert.equal((await ask("/api/sessions/w/wait", "waiter")).status, 503);
+    assert.equal((await ask("/api/sessions", "waiter")).status, 200);
+    held.resolve();
+    await Promise.all(waits);
+  });
+
+  test("health is answered while the store answers nobody", async () => {
+    assert.equal((await ask("/api/health")).status, 200);
+    isStoreDown = true;
+    assert.equal((await ask("/api/health")).status, 200);
+    isStoreDown = false;
+  });
+
+  test("a client asks a busy daemon again, when it was told to, and gives up after a few times", async () => {
+    let refusals = 2;
+    let asked = 0;
+    const list = async (): Promise<never> => {
+      asked += 1;
+      if (refusals-- > 0) throw new Refusal("busy", "Busy.", { retryAfterMs: 1 });
+      return { sessions: [] } as never;
+    };
+    const busy = await start(createDouble({ list }));
+    const client = connect({ url: busy.url, token: PERSON });
+    await client.list({});
+    assert.equal(asked, 3);
+    refusals = Infinity;
+    await assert.rejects(client.list({}), { code: "busy" });
+    assert.ok(asked < 20);
+    await busy.server.close();
+  });
+});
