@@ -191,6 +191,15 @@ export class Recorder {
     this.record({ kind: "notice", text });
   }
 
+  /** Resolves when all that was recorded before is in the store, or a write of it has failed. */
+  async written(): Promise<void> {
+    for (let before = -1; this.#entries.length > 0 && this.#entries.length !== before && !this.#isLast;) {
+      before = this.#entries.length;
+      this.#writing = this.#writing.then(() => this.#flush(FLUSH_ENTRIES_MAX));
+      await this.#writing;
+    }
+  }
+
   /** Writes what has gathered, for a turn that is left to someone else. */
   async handOver(): Promise<void> {
     await this.#alone();

@@ -3,6 +3,7 @@ import type { AgentAnswer, AgentRequest } from "../drivers/port.ts";
 import { Refusal } from "../contract/refusal.ts";
 import { redact } from "../domain/redact.ts";
 import { oneLine } from "../text/fence.ts";
+import { noteAsked } from "../kernel/form-entry.ts";
 import { raise } from "../kernel/trigger.ts";
 import type { SessionRecord, TriggerRecord, TurnRecord } from "../store/port.ts";
 import { isInside, realPathOf } from "../system/folder.ts";
@@ -112,6 +113,8 @@ function wordsOf(request: AgentRequest): string {
 
 async function raiseRequest(runtime: Runtime, place: Place, request: AgentRequest): Promise<TriggerRecord> {
   const { store, config, now } = runtime.deps;
+  // What the agent said before it asks stands before the question.
+  await place.recorder?.written();
   const write = (): Promise<TriggerRecord> =>
     store.write(place.session.rootId, async (tx) => {
       const session = (await tx.sessions.byId(place.session.id)) ?? place.session;
@@ -121,7 +124,7 @@ async function raiseRequest(runtime: Runtime, place: Place, request: AgentReques
         request.kind === "plan"
           ? planPayload(request, session, await tx.triggers.ofSession(session.id))
           : payloadOf(session, request);
-      return raise(tx, session, {
+      const trigger = await raise(tx, session, {
         type: TYPES[request.kind],
         payload,
         default: null,
@@ -132,6 +135,8 @@ async function raiseRequest(runtime: Runtime, place: Place, request: AgentReques
         openMax: config.limits.requestsMax,
         now: now(),
       });
+      await noteAsked(tx, trigger);
+      return trigger;
     });
   return insist(runtime.deps, write, () => !place.isEnding);
 }

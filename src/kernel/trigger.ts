@@ -6,6 +6,7 @@ import { redact } from "../domain/redact.ts";
 import { renderAnswered } from "../domain/trigger-text.ts";
 import type { MessageRecord, SessionRecord, Tx, TriggerRecord } from "../store/port.ts";
 import { admit, makeVoid } from "./admit.ts";
+import { noteAnswered } from "./form-entry.ts";
 import { newId } from "./id.ts";
 import { closeIfOver } from "./round.ts";
 
@@ -116,6 +117,10 @@ export async function closeTrigger(
   if (asker !== null) await tellReader(tx, asker, origin, end);
   if (asker === null || asker.endedAt !== null) return true;
   if (answer !== null && hasHearer(origin)) await admitAnswer(tx, asker, origin, { answer, now });
+  else if (answer !== null) {
+    const by = await senderKindOf(tx, answer);
+    await noteAnswered(tx, origin, { answer, author: by === "outside" ? "person" : by, at: now });
+  }
   tx.wake(asker.id);
   await closeIfOver(tx, asker.id, now);
   if (origin.toId !== null) await closeIfOver(tx, origin.toId, now);
@@ -186,28 +191,27 @@ export async function admitAnswer(
   end: { answer: Answer; now: number },
 ): Promise<void> {
   const { answer, now } = end;
-  const isSession = answer.callerId !== null && (await tx.sessions.byId(answer.callerId)) !== null;
-  const isPerson = answer.callerId !== null && answer.by === THE_USER;
+  const senderKind = await senderKindOf(tx, answer);
   await admit(
     tx,
     asker,
     {
       kind: "answer",
-      senderKind: isSession
-        ? "session"
-        : isPerson
-          ? "person"
-          : answer.callerId === null
-            ? "daemon"
-            : "outside",
+      senderKind,
       senderId: answer.callerId,
       delivery: "followUp",
       body: null,
-      data: { ...answer, type: trigger.type, asked: askedText(trigger), isData: !isPerson },
+      data: { ...answer, type: trigger.type, asked: askedText(trigger), isData: senderKind !== "person" },
       metadata: { triggerId: trigger.id, action: answer.action },
     },
     now,
   );
+}
+
+async function senderKindOf(tx: Tx, { callerId, by }: Answer): Promise<MessageRecord["senderKind"]> {
+  if (callerId === null) return "daemon";
+  if ((await tx.sessions.byId(callerId)) !== null) return "session";
+  return by === THE_USER ? "person" : "outside";
 }
 
 /** What was asked, in one line. */

@@ -1,0 +1,59 @@
+import type { Answer } from "../contract/index.ts";
+
+type Payload = Readonly<Record<string, unknown>>;
+
+/** What a vendor's own form asked, as its session's transcript shows it: all questions with their options, or the plan. */
+export function askedInForm(payload: Payload): string {
+  const questions = questionsOf(payload);
+  if (questions.length > 0) {
+    return questions
+      .map(({ question, options }) => [question, ...options.map((option) => `- ${option}`)].join("\n"))
+      .join("\n\n");
+  }
+  const steps = listOf(payload["steps"]).map((step) => `- ${plain(step)}`);
+  const parts = [plain(payload["title"]), plain(payload["description"]), ...steps];
+  return [...new Set(parts)].filter((part) => part !== "").join("\n");
+}
+
+/**
+ * What was answered: to each question its answer where they can be told apart, else the words as they came. The words
+ * with which a plan is sent back are the session's next message, and stand there.
+ */
+export function answeredInForm(
+  payload: Payload,
+  answer: Pick<Answer, "action" | "response" | "answers">,
+): string {
+  const questions = questionsOf(payload);
+  if (questions.length === 0) return VERDICTS[answer.action ?? ""] ?? plain(answer.action);
+  const given = answer.answers ?? {};
+  const known = questions.flatMap(({ id, question }) => {
+    const value = plain(given[id] ?? given[question]);
+    return value === "" ? [] : [questions.length === 1 ? value : `${question}\n${value}`];
+  });
+  if (known.length > 0) return known.join("\n\n");
+  const said = answer.response?.trim() ?? "";
+  return said === "" ? Object.values(given).map(plain).join("\n") : said;
+}
+
+const VERDICTS: Readonly<Record<string, string>> = {
+  approve: "approved the plan",
+  edit: "sent the plan back to be changed",
+  cancel: "refused the plan",
+};
+
+function questionsOf(payload: Payload): { id: string; question: string; options: string[] }[] {
+  return listOf(payload["questions"]).map((each) => {
+    const { id, question, options } = each as Payload;
+    return { id: plain(id), question: plain(question), options: listOf(options).map(plain) };
+  });
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? (value as unknown[]) : [];
+}
+
+function plain(value: unknown): string {
+  if (value === undefined || value === null) return "";
+  if (Array.isArray(value)) return value.map(plain).join(", ");
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}

@@ -1,0 +1,42 @@
+import type { Answer, EntryAuthor } from "../contract/index.ts";
+import { boundedText } from "../domain/bounded.ts";
+import { answeredInForm, askedInForm } from "../domain/form-text.ts";
+import type { TriggerRecord, Tx } from "../store/port.ts";
+import { appendEntries } from "./entry.ts";
+
+const TEXT_CHARS_MAX = 64 * 1024;
+const FORMS: ReadonlySet<string> = new Set(["ask_user_question", "plan_review"]);
+
+/**
+ * A vendor's own form is asked and answered over its protocol, where no message and no tool call tells of it: so both
+ * are written into the transcript, in the transactions that raise and close its trigger.
+ */
+export async function noteAsked(tx: Tx, trigger: TriggerRecord): Promise<void> {
+  if (!isForm(trigger)) return;
+  await note(tx, trigger, { author: "agent", text: askedInForm(trigger.payload), at: trigger.createdAt });
+}
+
+export async function noteAnswered(
+  tx: Tx,
+  trigger: TriggerRecord,
+  of: { answer: Answer; author: EntryAuthor; at: number },
+): Promise<void> {
+  if (!isForm(trigger)) return;
+  const { answer, author, at } = of;
+  await note(tx, trigger, { author, text: answeredInForm(trigger.payload, answer), at });
+}
+
+function isForm({ type, fence }: TriggerRecord): boolean {
+  return fence !== null && FORMS.has(type);
+}
+
+async function note(
+  tx: Tx,
+  trigger: TriggerRecord,
+  { author, text, at }: { author: EntryAuthor; text: string; at: number },
+): Promise<void> {
+  const turn = await tx.turns.running(trigger.sessionId);
+  const body = { text: boundedText(text, TEXT_CHARS_MAX), input: { triggerId: trigger.id } };
+  const of = { turnId: turn?.id ?? null, isSubagent: false, at } as const;
+  await appendEntries(tx, trigger.sessionId, [{ ...of, author, kind: "trigger", body }]);
+}
