@@ -64,6 +64,10 @@ export const HistoryItem = z.object({
   isSubagent: z.boolean(),
   at: z.number(),
   agentIds: z.array(z.string()).optional().describe("of a call: the sub-agents it started"),
+  offPath: z
+    .boolean()
+    .optional()
+    .describe("the agent was taken back to before it: it is no longer part of the conversation"),
 });
 export type HistoryItem = z.infer<typeof HistoryItem>;
 

@@ -48,6 +48,14 @@ export interface SessionFacts {
   ending: Ending;
   /** Work the agent itself counted as still running when its last turn ended. */
   backgroundCount: number;
+  /** Parts of the file that the agent has left behind, by byte offsets, the newest ones; absent where it has left nothing. */
+  leftRanges?: FileRange[];
+}
+
+/** From the first byte to before the last. */
+export interface FileRange {
+  readonly from: number;
+  readonly to: number;
 }
 
 /** What a child's own files claim about its parent; the family decides what is true. */

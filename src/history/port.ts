@@ -152,6 +152,8 @@ export interface HistoryEntry {
   readonly body: EntryBody;
   readonly isSubagent: boolean;
   readonly at: number;
+  /** Where its row begins in the file; only on pages, and only where the format has rows. */
+  readonly offset?: number;
 }
 
 /** Everything after `afterRef` up to `beforeRef` (exclusive) is no longer on the agent's own path. */

@@ -200,6 +200,9 @@ async function pageOf<Notes>(
     const entry = fold.entries.length;
     fold.heldFrom = null;
     takeAll(format, fold, [row]);
+    for (let at = entry; at < fold.entries.length; at += 1) {
+      fold.entries[at] = { ...(fold.entries[at] as HistoryEntry), offset: row.offset };
+    }
     onceEach(fold.entries, entry, places);
     if (fold.entries.length > entry || fold.heldFrom !== null) {
       starts.push({ offset: fold.heldFrom ?? row.offset, entry });

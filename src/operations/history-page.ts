@@ -1,7 +1,7 @@
 import type { HistoryItem, HistoryPage } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
 import { redactDeep } from "../domain/redact-deep.ts";
-import type { FoundSession, HistoryEntry, HistoryReader } from "../history/port.ts";
+import type { FileRange, FoundSession, HistoryEntry, HistoryReader, ReadState } from "../history/port.ts";
 import type { HistoryRecord, SessionRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 import { entryPage } from "./entry-page.ts";
@@ -30,7 +30,8 @@ export async function pageOfFile(
   const inlineId = record.hostKey === null ? null : record.agentId;
   try {
     const { entries, before } = await gather(reader, found, { inlineId, ...request });
-    const items = entries.map((entry) => itemOf(entry, request.calls));
+    const left = leftRanges(host, inlineId);
+    const items = entries.map((entry) => itemOf(entry, { calls: request.calls, left }));
     return { items, cursor: before === null ? null : String(before), problem: null };
   } catch (error) {
     if (error instanceof Refusal) throw error;
@@ -75,10 +76,21 @@ async function gather(
 
 const ENOUGH = 20;
 
-function itemOf(entry: HistoryEntry, calls: Readonly<Record<string, readonly string[]>>): HistoryItem {
-  const { ref, author, kind, body, isSubagent, at } = entry;
+/** What the agent has left behind in this file, as far as it was read. */
+function leftRanges({ facts: known }: HistoryRecord, inlineId: string | null): readonly FileRange[] {
+  const { facts, inline } = (known ?? {}) as Partial<Pick<ReadState, "facts" | "inline">>;
+  return (inlineId === null ? facts : inline?.[inlineId])?.leftRanges ?? [];
+}
+
+function itemOf(
+  entry: HistoryEntry,
+  { calls, left }: { calls: Readonly<Record<string, readonly string[]>>; left: readonly FileRange[] },
+): HistoryItem {
+  const { ref, author, kind, body, isSubagent, at, offset } = entry;
   const agentIds = kind === "toolCall" && body.callId !== undefined ? calls[body.callId] : undefined;
-  const item = { ref, author, kind, body: redactDeep(body), isSubagent, at };
+  const isLeft = offset !== undefined && left.some(({ from, to }) => from <= offset && offset < to);
+  const offPath = isLeft ? { offPath: true } : {};
+  const item = { ref, author, kind, body: redactDeep(body), isSubagent, at, ...offPath };
   return agentIds === undefined ? item : { ...item, agentIds: [...agentIds] };
 }
 

@@ -365,6 +365,36 @@ describe("a store that cannot take what is read", () => {
   });
 });
 
+describe("a session that was rewound", () => {
+  it("has the rows that were left behind marked on its project page, on whichever page they are", async (t) => {
+    const home = await startImporting(t);
+    const rewound = new Transcript(S, { fields: { cwd: "/w/x" } }).user("Start").says("Begun.").endsTurn();
+    const before = rewound.lastId;
+    for (let n = 0; n < 40; n += 1) rewound.user(`Wrong ${n}`).says(`Walking ${n}`).endsTurn();
+    rewound.user("Right way", { parentUuid: before });
+    for (let n = 0; n < 10; n += 1) rewound.says(`There ${n}`).user(`Go on ${n}`);
+    await lay(home.claude, { [session(S)]: rewound });
+    await home.import();
+    const items: { text: string; offPath: boolean }[] = [];
+    let cursor: string | undefined;
+    do {
+      const { page } = await home.client.projectSession({
+        projectId: "/w/x",
+        sessionId: S,
+        limit: 20,
+        ...(cursor === undefined ? {} : { cursor }),
+      });
+      items.unshift(
+        ...page.items.map(({ body, offPath }) => ({ text: body.text, offPath: offPath === true })),
+      );
+      cursor = page.cursor ?? undefined;
+    } while (cursor !== undefined);
+    const left = items.filter(({ offPath }) => offPath).map(({ text }) => text);
+    assert.deepEqual(left, Array.from({ length: 40 }, (_, n) => [`Wrong ${n}`, `Walking ${n}`]).flat());
+    assert.equal(items.length, 2 + 80 + 21);
+  });
+});
+
 describe("files that cannot be read", () => {
   it("are named with their reason, and everything else is imported", async (t) => {
     const home = await startImporting(t);

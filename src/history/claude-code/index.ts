@@ -8,7 +8,7 @@ import { keepsRegistry, readRegistry } from "./registry.ts";
 import { takeRow } from "./take.ts";
 
 const rows: RowFormat<Notes> = {
-  version: 5,
+  version: 6,
   begin: ({ id, isSubagent }) => ({
     facts: {
       ...noFacts(id),

@@ -17,7 +17,7 @@ export interface LineNotes {
   steps: Step[];
   /**
    * Where the newest prompts hang, further back than the steps go: a line for each, with its parent, its
-   * own id and the newest entry before it. One text, because it is copied with every state.
+   * own id, its offset and the newest entry before it. One text, because it is copied with every state.
    */
   turns: string;
   lastRef: string | null;
@@ -46,6 +46,8 @@ export interface Step {
   readonly kind: "prompt" | "answer" | "result" | "lateError" | "other";
   readonly at: number | null;
   readonly messageId: string | null;
+  /** Where it begins in the file. */
+  readonly offset: number;
 }
 
 export interface Notes {

@@ -1,3 +1,4 @@
+import type { FileRange } from "../facts.ts";
 import type { LeftBehind } from "../port.ts";
 import { type LineNotes, pushBounded, type Step } from "./notes.ts";
 
@@ -14,7 +15,7 @@ export function rewindBy(
   notes: LineNotes,
   step: Omit<Step, "ref">,
   parentId: string | null,
-): Omit<LeftBehind, "inlineId"> | null {
+): (Omit<LeftBehind, "inlineId"> & { readonly range: FileRange }) | null {
   const { steps, turns } = notes;
   if (step.kind !== "prompt" || steps.length === 0 || steps.at(-1)?.id === parentId) return null;
   // The same row once more, where a file repeats itself.
@@ -27,7 +28,9 @@ export function rewindBy(
   if (beside.length === 0 || parent?.kind === "lateError") return null;
   if (beside.every((other) => other.at !== null && other.at === step.at)) return null;
   const afterRef = parent === undefined ? farRef(notes, parentId) : parent.ref;
-  return { afterRef, beforeRef: step.id, reason: "the agent was taken back to before them" };
+  const from = parent === undefined ? farOffset(notes, parentId) : (beside[0]?.offset ?? step.offset);
+  const range = { from, to: step.offset };
+  return { afterRef, beforeRef: step.id, reason: "the agent was taken back to before them", range };
 }
 
 /** The entry that a row far back follows. Where it is not known, what is known to come after it is left behind. */
@@ -37,11 +40,22 @@ function farRef({ steps, turns }: LineNotes, parentId: string | null): string | 
   return parentId === null ? null : (steps[0]?.ref ?? null);
 }
 
+/** Where the rows begin that were asked for below a row far back. */
+function farOffset({ steps, turns }: LineNotes, parentId: string | null): number {
+  const offset = Number(lineOf(turns, parentId)?.split("\t")[2]);
+  if (Number.isSafeInteger(offset)) return offset;
+  return parentId === null ? 0 : (steps[0]?.offset ?? 0);
+}
+
 /** A prompt begins here; nothing of it was given yet. Whoever goes back to before it asks anew below its parent. */
-export function addTurn(notes: LineNotes, id: string, parentId: string | null): void {
+export function addTurn(
+  notes: LineNotes,
+  { id, offset }: { id: string; offset: number },
+  parentId: string | null,
+): void {
   const isNext = notes.steps.at(-1)?.id === parentId;
   if (!isNext && lineOf(notes.turns, parentId) !== null) return;
-  const parts = [parentId ?? "", id, notes.lastRef ?? ""];
+  const parts = [parentId ?? "", id, String(offset), notes.lastRef ?? ""];
   if (parts.some((part) => /[\t\n]/u.test(part))) return;
   notes.turns += `${parts.join("\t")}\n`;
   if (notes.turns.length <= TURNS_CHARACTERS_MAX) return;

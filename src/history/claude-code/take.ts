@@ -133,8 +133,8 @@ function envelope({ row: { value }, line: { facts }, at }: TakenRow): void {
   facts.lastAt = Math.max(facts.lastAt ?? at, at);
 }
 
-function stepOf({ row: { value }, at }: TakenRow, id: string, kind: Kind): Omit<Step, "ref"> {
-  return { id, kind, at, messageId: asText(asObject(value["message"])?.["id"]) };
+function stepOf({ row: { value, offset }, at }: TakenRow, id: string, kind: Kind): Omit<Step, "ref"> {
+  return { id, kind, at, messageId: asText(asObject(value["message"])?.["id"]), offset };
 }
 
 function takeUser(fold: ClaudeFold, taken: TakenRow): Kind {
@@ -178,8 +178,12 @@ function takePrompt(fold: ClaudeFold, taken: TakenRow, text: string): void {
     // Nobody takes a sub-agent back; one that has two beginnings was asked twice.
     const isNoRewind = parentId === null && line.facts.isSubagent;
     const behind = isNoRewind ? null : rewindBy(line.notes, stepOf(taken, id, "prompt"), parentId);
-    if (behind !== null) fold.leftBehind.push({ ...behind, inlineId: line.inlineId });
-    addTurn(line.notes, id, parentId);
+    if (behind !== null) {
+      const { range, ...left } = behind;
+      fold.leftBehind.push({ ...left, inlineId: line.inlineId });
+      pushBounded((facts.leftRanges ??= []), range, LEFT_RANGES_MAX);
+    }
+    addTurn(line.notes, { id, offset: row.offset }, parentId);
   }
   const isFromTeam = text.startsWith("<teammate-message");
   addEntry(fold, taken, said(isFromTeam ? "session" : asker(line), text));
@@ -190,6 +194,9 @@ function takePrompt(fold: ClaudeFold, taken: TakenRow, text: string): void {
   movedOn(line);
   prompted(line, at);
 }
+
+/** More rewinds than a person makes in one session; a hostile file must not fill the memory. */
+const LEFT_RANGES_MAX = 200;
 
 function takeResults(fold: ClaudeFold, taken: TakenRow, user: UserRow): void {
   const { line, at, row } = taken;
