@@ -10,7 +10,7 @@ import { HINT } from "./secret-field.ts";
 
 it("a text is looked through for names wherever it has a word that one could have", () => {
   const words = `${HINT.source}|${LEADS.source}`.replace("sig(?:nature)?=", "sig=|signature=").split("|");
-  assert.equal(words.length, 22);
+  assert.equal(words.length, 28);
   for (const word of words) {
     for (const text of [word, word.toUpperCase(), `a ${word}`, `${word} b`]) assert.match(text, GIVEN_AWAY);
     assert.doesNotMatch(word.slice(0, 2), GIVEN_AWAY);
@@ -186,7 +186,48 @@ const REPEATED = [
   "user a identified ",
   "authorization: a ",
   "**password:** ",
+  "machine a login b ",
+  "\\nmachine \\n",
+  "default login ",
+  "login b password \\",
+  "jdbc:oracle:thin:a/",
+  "jdbc:oracle:",
+  "sqlplus a/",
+  "ngrok add-",
+  "/bot1234567:",
+  "IncomingWebhook/",
+  "IncomingWebhook/0123456789abcdef0123456789abcdef/",
+  "v1.0-0123456789abcdef01234567-",
+  "KwDiBf89QgGbjEhKnhXJuH7LrciVrZi3q",
+  "client-key-data: ",
+  "MY_sk-ant-",
+  "_sk_live_a",
 ];
+
+const DIGITS_AND_LETTERS = "Xk9vQ2mZ7aB3cD4eF5gH6jK7mN8pQ9rS";
+
+it("a key behind an underscore is one, and a name in snake case is none", () => {
+  for (const [, key] of vendorKeys(21)) {
+    for (const before of ["MY_", "PREFIX_", "A_B_"]) {
+      assert.ok(!redact(`x ${before}${key} y`).includes(key.slice(-12)), `${before}${key}`);
+    }
+  }
+  for (const name of [
+    "brightness_ghs_measurement_units_v2_extended",
+    "network_test_sk_test_environment_variables2",
+    "core_re_pattern_matching_of_very_long_names2",
+    "my_task_prod_deployment_2026_settings",
+  ])
+    assert.equal(redact(name), name);
+});
+
+it("an id that is named as the key of a session is shown, an environment's key is not", () => {
+  const shown = ["sessionKey", "session_key", "session-key"].map(
+    (name) => `${name}: "agent:main:${"a1b2".repeat(6)}"`,
+  );
+  for (const text of shown) assert.equal(redact(text), text);
+  assert.equal(redact(`SESSION_KEY=${DIGITS_AND_LETTERS}`), "SESSION_KEY=[redacted: key]");
+});
 
 it("a megabyte of anything takes time in proportion", { timeout: 240_000 }, () => {
   for (const part of REPEATED) {

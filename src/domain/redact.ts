@@ -44,7 +44,7 @@ export function markOf(kind: string): string {
  * comes here, so it is one look, and written so that a letter which begins none of them is passed at once.
  */
 export const GIVEN_AWAY =
-  /p(?:ass|wd)|s(?:ecret|ig(?:nature)?=)|token|key|c(?:red|ookie|url)|auth|m(?:nemonic|ysql|ariadb)|jwt|_p(?:w|at)|bearer|identified|redis-cli|login/i;
+  /p(?:ass|wd)|s(?:ecret|ig(?:nature)?=)|token|key|c(?:red|ookie|url)|auth|m(?:nemonic|ysql|ariadb)|jwt|_p(?:w|at)|bearer|identified|redis-cli|login|ngrok|sql(?:plus|ldr)|expdp|impdp|rman/i;
 
 /** All secrets of a text, and the marks that stand in it already. `tail` is told what may still go on. */
 export function secretsIn(text: string, tail: Tail | null): Spans {

@@ -58,7 +58,11 @@ export function sampleSecrets(seed: number): SampleSecret[] {
   add("private key, cut off", key[2] as string, [border("BEGIN"), ...key.slice(0, 3)].join("\n"));
   const removed = [border("BEGIN"), base64(64), base64(64), `${base64(30)}==`, border("END")];
   add("private key in a diff", removed[2] as string, removed.map((line) => `-${line}`).join("\n"));
-  const all = [...made, ...namedSecrets(seed)];
+  add("cloudflare origin key", ["v1.0", hex(24), hex(146)].join("-"));
+  const base58 = WORD.replaceAll(/[0OIl]/g, "");
+  add("wallet key", `5${"K"}${of(base58, 49)}`);
+  add("compressed wallet key", `L${of(base58, 49)}4a`);
+  const all = [...made, ...namedSecrets(seed), ...placedSecrets(seed)];
   return all.map((each) => (each.text === "" ? { ...each, text: webhook(each.secret) } : each));
 }
 
@@ -110,6 +114,44 @@ function namedSecrets(seed: number): SampleSecret[] {
   const argument = word(13);
   add("quoted argument", argument, `mysql -u root -p'${argument}' app`);
   return made;
+}
+
+/** Those that a file or an address of one vendor gives away. */
+function placedSecrets(seed: number): SampleSecret[] {
+  const { of, word, url, hex, base64 } = drawing(seed + 0xface);
+  const uuid = (): string => [hex(8), hex(4), hex(4), hex(4), hex(12)].join("-");
+  const bot = url(35);
+  const kube = `LS0tLS1${"CRUdJ"}${base64(400)}`;
+  const ngrok = `2${word(26)}_${word(20)}`;
+  const teams = hex(32);
+  const oracle = `${word(9)}7`;
+  const netrc = `${word(9)}3`;
+  const plus = `${word(9)}1`;
+  return [
+    {
+      kind: "telegram address",
+      secret: bot,
+      text: `https://api.telegram.org/bot${of("123456789", 10)}:${bot}/sendMessage`,
+    },
+    { kind: "kubeconfig", secret: kube, text: `users:\n- user:\n    client-key-data: ${kube}==\n` },
+    { kind: "ngrok command", secret: ngrok, text: `ngrok config add-authtoken ${ngrok}` },
+    {
+      kind: "teams webhook",
+      secret: teams,
+      text: `https://acme.webhook.office.com/webhookb2/${uuid()}@${uuid()}/IncomingWebhook/${teams}/${uuid()}`,
+    },
+    {
+      kind: "oracle address",
+      secret: oracle,
+      text: `jdbc:oracle:thin:scott/${oracle}@//db.example.com:1521/APP`,
+    },
+    { kind: "sqlplus", secret: plus, text: `sqlplus -s scott/${plus}@APP` },
+    {
+      kind: "netrc in JSON",
+      secret: netrc,
+      text: String.raw`{"text":"host x\nmachine example.com\nlogin bob\npassword ${netrc}\n"}`,
+    },
+  ];
 }
 
 /** Keys that are known by their shape alone, each with the kind its mark names. */

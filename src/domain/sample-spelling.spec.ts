@@ -95,10 +95,26 @@ export const SPELLINGS = [
   "FROM node\nENV DB_PASSWORD hunter2",
   "**password**: hunter2",
   "- **Password:** hunter2",
+  String.raw`"a\nmachine example.com login bob password hunter2\n"`,
+  String.raw`"machine example.com\nlogin bob\npassword hunter2\n"`,
+  String.raw`"machine example.com\\n  login bob\\n  password hunter2\\n"`,
+  "default login bob password hunter2",
+  "jdbc:oracle:thin:scott/hunter2@db.example.com:1521:ORCL",
+  "jdbc:oracle:oci8:scott/hunter2@mydb",
+  "sqlplus scott/hunter2@ORCL",
+  "MY_password=hunter2",
+  "_password: hunter2",
+  "my_pw=hunter2",
 ];
 
 /** What has the look of one and is none. */
 export const INNOCENT = [
+  'sessionKey: "agent:main:abc123def456"',
+  '{"sessionKey":"0190a1b2-0000-7000-8000-123456789012"}',
+  "sqlplus / as sysdba @scripts/run2.sql",
+  "client-certificate-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUR",
+  "https://api.telegram.org/bots/overview2",
+  "the time machine has a default login page with password authentication2",
   "password: string",
   "password?: string | undefined;",
   "password: z.string().min(8),",

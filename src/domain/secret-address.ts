@@ -9,7 +9,7 @@ const TOKEN_MIN = 20;
 
 /** The password in `scheme://user:password@host`; scheme, user and host stay. */
 export function passwordsInAddresses(text: string): Secret[] {
-  const found = encodedIn(text);
+  const found = [...encodedIn(text), ...oracleIn(text)];
   if (!text.includes("://") && !text.includes(":\\/\\/")) return found;
   for (const mark of text.matchAll(/:(?:\/\/|\\\/\\\/)/g)) {
     const scheme = SCHEME.exec(text.slice(Math.max(0, mark.index - 25), mark.index))?.[0];
@@ -31,6 +31,18 @@ function encodedIn(text: string): Secret[] {
   if (!text.includes("%40")) return [];
   return [...text.matchAll(ENCODED)].flatMap(({ index, 0: whole, 1: password }) => {
     const end = index + whole.length - "%40".length;
+    const start = end - (password as string).length;
+    return isPlaceholder(password as string) ? [] : [{ start, end, kind: "password" }];
+  });
+}
+
+const ORACLE = /jdbc:oracle:\w{1,8}:[^\s"'`/@:\\]{1,128}\/([^\s"'`@\\]{1,256})(?=\\{0,2}@)/gi;
+
+/** Oracle's addresses write `user/password@host`. */
+function oracleIn(text: string): Secret[] {
+  if (!text.includes("jdbc:")) return [];
+  return [...text.matchAll(ORACLE)].flatMap(({ index, 0: whole, 1: password }) => {
+    const end = index + whole.length;
     const start = end - (password as string).length;
     return isPlaceholder(password as string) ? [] : [{ start, end, kind: "password" }];
   });

@@ -8,6 +8,9 @@ const WORD_START = String.raw`(?:(?<![\w.])|(?<=\\[nrt]))`;
 const command = (names: string, secret: string): RegExp =>
   new RegExp(String.raw`${WORD_START}(?:${names})${REST}${secret}`, "g");
 
+const BREAK = String.raw`(?:\s|\\{1,4}[nrt]){1,8}`;
+const FIELD = String.raw`[^\s\\]{1,128}`;
+
 /** Spellings of their own: each pattern ends with the secret. What is repeated in them is bounded. */
 const SPELLINGS: readonly (readonly [kind: string, pattern: RegExp])[] = [
   ["credential", /(?<![A-Za-z0-9_])bearer(?: |%20|\+){1,4}([\w.~+/=-]{12,})/gi],
@@ -23,6 +26,15 @@ const SPELLINGS: readonly (readonly [kind: string, pattern: RegExp])[] = [
     command("mysql|mysqldump|mysqladmin|mariadb", String.raw`-p["']?([^\s"'\\-][^\s"'\\]{2,256})`),
   ],
   ["password", /(?:(?<![\w.])|(?<=\\[nrt]))sshpass\s{1,4}-p\s{0,4}["']?([^\s"'\\]{3,256})/g],
+  ["token", command("ngrok", String.raw`(?:add-)?(?:authtoken|api-key)\s{1,4}["']?([\w-]{20,256})`)],
+  // `user/password@database`; the at sign may be escaped.
+  [
+    "password",
+    command(
+      "sqlplus|sqlldr|expdp|impdp|rman",
+      String.raw`["']?[^\s/@"']{1,128}/([^\s@"'\\]{3,256})(?=\\{0,2}@)`,
+    ),
+  ],
   ["password", command("redis-cli", String.raw`-a\s{0,4}["']?([^\s"'\\]{3,256})`)],
   [
     "password",
@@ -31,10 +43,13 @@ const SPELLINGS: readonly (readonly [kind: string, pattern: RegExp])[] = [
       String.raw`-p[\s=]{1,4}["']?([^\s"'\\]{3,256})`,
     ),
   ],
-  // A line of `.netrc`; in prose a login has a password too.
+  // A line of `.netrc`, also as JSON writes it; in prose a login has a password too.
   [
     "password",
-    /(?<!\w)machine\s{1,8}\S{1,128}\s{1,8}login\s{1,8}\S{1,128}\s{1,8}password\s{1,8}(\S{3,256})/g,
+    new RegExp(
+      String.raw`${WORD_START}(?:machine${BREAK}${FIELD}|default)${BREAK}login${BREAK}${FIELD}${BREAK}password${BREAK}((?:[^\s\\"]|\\(?!\\{0,3}[nrt"])){3,256})`,
+      "g",
+    ),
   ],
   [
     "password",
@@ -47,7 +62,8 @@ const SPELLINGS: readonly (readonly [kind: string, pattern: RegExp])[] = [
 ];
 
 /** Each spelling has one of these in it. */
-export const LEADS = /bearer|identified|curl|mysql|mariadb|sshpass|redis-cli|login/i;
+export const LEADS =
+  /bearer|identified|curl|mysql|mariadb|sshpass|redis-cli|login|ngrok|sqlplus|sqlldr|expdp|impdp|rman/i;
 
 /** Secrets that a command or a scheme before them gives away. */
 export function spelledIn(text: string): Secret[] {

@@ -25,7 +25,7 @@ const HARMLESS_TOKEN =
   /^(?:page|next|prev|previous|continuation|cancel|cancellation|end|start|first|last|stop|eos|bos|eot|pad|unk|mask|sep|cls|special|per|each|input|output|prompt|completion|current|peek|syntax|lexer|parser|abort)$/;
 /** A key with these words before it opens something. */
 const KEY_OPENS =
-  /^(?:api|access|secret|private|encryption|encrypt|decryption|signing|sign|auth|account|master|service|deploy|shared|admin|webhook|storage|subscription|management|consumer|application|hmac|aes|jwt|license|session|root|client|server|app|ssh|gpg|rsa|ingest|license|write|read|integration|developer|publish)$/;
+  /^(?:api|access|secret|private|encryption|encrypt|decryption|signing|sign|auth|account|master|service|deploy|shared|admin|webhook|storage|subscription|management|consumer|application|hmac|aes|jwt|license|root|client|server|app|ssh|gpg|rsa|ingest|license|write|read|integration|developer|publish)$/;
 const KEY_HARMLESS =
   /^(?:public|publishable|primary|foreign|cache|sort|partition|index|hot|arrow|group|object|row|map|unique|composite|lookup|registry|idempotency|dedup|dedupe|known|host|translation|i18n|locale|config|setting|storage|query|react|list|item|data|json|shortcut|modifier|any|press|enter|escape|delete|up|down|left|right|s3|file|path|bucket|feature|flag|env|ref|tree|event|message|trigger|callback|delivery|caller|hash|topic|routing|record|shard|hkey)$/;
 
@@ -92,6 +92,9 @@ function wordsSay(words: readonly string[], isLoud: boolean): Named | null {
     const opens = isLoud ? !KEY_HARMLESS.test(before) : KEY_OPENS.test(before);
     return opens ? { sure: words.includes("secret") ? "secret" : "key", kind: "key" } : null;
   }
+  // As kubeconfig writes a private key.
+  if (last === "data" && before === "key" && words.at(-3) === "client")
+    return { sure: "key", kind: "private key" };
   if (/^(?:credential|credentials|auth|authorization|jwt|pat)$/.test(last))
     return { sure: "key", kind: "credential" };
   return null;

@@ -83,6 +83,10 @@ const ANYWHERE: readonly (readonly [kind: string, pattern: string])[] = [
   ["gitlab token", String.raw`gl(?:pat|ptt|dt|rt|rtr|cbt|soat|ft|imt|agent|oas|ffct|wt)-[\w-]{16,}`],
   ["gitlab token", String.raw`GR1348941[\w-]{16,}`],
   ["slack token", String.raw`xox[abcdeoprs](?:\.xox[bp])?-[\w-]{10,}`],
+  [
+    "stripe key",
+    String.raw`[rs]k_(?:live|test|prod)_(?=[a-z0-9]{0,64}[A-Z])(?=[A-Za-z]{0,64}\d)[A-Za-z0-9]{20,}`,
+  ],
   ["webhook secret", String.raw`whsec_[A-Za-z0-9+/=]{16,}`],
   ["npm token", String.raw`npm_[A-Za-z0-9]{36,}`],
   ["pypi token", String.raw`pypi-Ag[\w-]{20,}`],
@@ -120,19 +124,24 @@ const ANYWHERE: readonly (readonly [kind: string, pattern: string])[] = [
   ["age key", String.raw`AGE-SECRET-KEY-1[A-Z0-9]{40,}`],
   ["square token", String.raw`sq0(?:atp|csp)-[\w-]{22,}`],
   ["slack webhook", String.raw`hooks\.slack\.com/(?:services|workflows|triggers)/[\w/-]{20,}`],
+  ["teams webhook", String.raw`IncomingWebhook/[A-Za-z0-9]{32}[\w/-]{0,160}`],
+  ["telegram token", String.raw`(?<=/bot)\d{6,12}:[\w-]{30,}`],
   ["discord webhook", String.raw`discord(?:app)?\.com/api/webhooks/\d{6,24}/[\w-]{40,}`],
 ];
 
 /** A figure or both cases, within so many characters: `sk_test_environment` has neither. */
 const DRAWN = String.raw`(?=[A-Za-z_-]{0,64}\d|[a-z_-]{0,64}[A-Z][A-Z_-]{0,64}[a-z]|[A-Z][A-Z_-]{0,64}[a-z][a-z_-]{0,64}[A-Z])`;
 
+/** Not behind `test_` and the like: there the letters are part of a name. Behind `MY_` they are a key. */
+const NO_SNAKE = "(?<![a-z0-9]_)";
+
 /** These are taken only where a word begins: `task_test_…`, `desk-admin-…` and `highs_and_…` are names of files. */
 const WHERE_A_WORD_BEGINS: typeof ANYWHERE = [
   ["anthropic key", String.raw`sk-ant-${DRAWN}[\w-]{12,}`],
   ["openai key", String.raw`sk-(?:proj|svcacct|admin|None)-${DRAWN}[\w-]{16,}`],
   ["openrouter key", String.raw`sk-or-v\d-[\w-]{16,}`],
-  ["github token", String.raw`gh[opsur]_${DRAWN}[A-Za-z0-9_]{20,}(?:\.[\w-]{8,512}){0,2}`],
-  ["stripe key", String.raw`[rs]k_(?:live|test|prod)_${DRAWN}[A-Za-z0-9]{10,}`],
+  ["github token", String.raw`${NO_SNAKE}gh[opsur]_${DRAWN}[A-Za-z0-9_]{20,}(?:\.[\w-]{8,512}){0,2}`],
+  ["stripe key", String.raw`${NO_SNAKE}[rs]k_(?:live|test|prod)_${DRAWN}[A-Za-z0-9]{10,}`],
   ["slack token", String.raw`xapp-\d-[\w-]{10,}`],
   ["kinfold token", String.raw`kf[a-z]_${DRAWN}[\w-]{40,}`],
 ];
@@ -156,17 +165,20 @@ const AT_A_WORD: readonly (readonly [kind: string, pattern: string])[] = [
   ["airtable token", String.raw`pat[A-Za-z0-9]{14}\.[0-9a-f]{60,}`],
   ["replicate token", String.raw`r8_[A-Za-z0-9]{36,}`],
   ["elevenlabs key", String.raw`sk_[0-9a-f]{40,}`],
-  ["resend key", String.raw`re_[A-Za-z0-9]{6,12}_[A-Za-z0-9]{20,}`],
+  ["resend key", String.raw`${NO_SNAKE}re_[A-Za-z0-9]{6,12}_[A-Za-z0-9]{20,}`],
   ["firecrawl key", String.raw`fc-[0-9a-f]{32}(?![A-Za-z0-9])`],
   ["crates.io token", String.raw`(?<![+/])cio[A-Za-z0-9]{32}(?![A-Za-z0-9])`],
   ["nuget key", String.raw`(?<![+/])oy2[a-z0-9]{43}(?![A-Za-z0-9])`],
   ["hubspot token", String.raw`pat-(?:na|eu|ap)\d-[0-9a-f-]{36}`],
   ["terraform token", String.raw`[A-Za-z0-9]{14}\.atlasv1\.[\w-]{40,}`],
+  ["cloudflare key", String.raw`v1\.0-[0-9a-f]{24}-[0-9a-f]{100,}`],
+  ["wallet key", String.raw`5[HJK][1-9A-HJ-NP-Za-km-z]{49}(?![A-Za-z0-9])`],
+  ["wallet key", String.raw`(?<![+/])[KL]${DRAWN}[1-9A-HJ-NP-Za-km-z]{51}(?![A-Za-z0-9+/=])`],
   ["jwt", String.raw`(?<!-)eyJ[\w-]{8,}\.[\w-]{6,}(?:\.[\w-]{6,}){0,3}`],
 ];
 
-/** Not only a space or a quote stands before a word: in JSON it may be `\n`, in an address `%3D`, on a terminal a colour. */
-const WORD_START = String.raw`(?<=^|[^A-Za-z0-9_]|\\[nrtbf]|%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\x1b\[[0-9;]{0,12}m)`;
+/** Not only a space, a quote or `_` stands before a word: in JSON it may be `\n`, in an address `%3D`, on a terminal a colour. */
+const WORD_START = String.raw`(?<=^|[^A-Za-z0-9]|\\[nrtbf]|%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\x1b\[[0-9;]{0,12}m)`;
 
 const either = (shapes: typeof ANYWHERE): string => shapes.map(([, pattern]) => pattern).join("|");
 /** Images and checksums are long runs in which any few letters come up. */
@@ -175,7 +187,8 @@ const AT_WORDS = `${either(WHERE_A_WORD_BEGINS)}|${NO_BASE64}(?:${either(AT_A_WO
 const SHAPE = new RegExp(`(?:${either(ANYWHERE)})|${WORD_START}(?:${AT_WORDS})`, "g");
 const KINDS = [...ANYWHERE, ...WHERE_A_WORD_BEGINS, ...AT_A_WORD].map(([kind, pattern]) => ({
   kind,
-  whole: new RegExp(`^(?:${pattern})$`),
+  // What stands before it has been looked at, and is no part of it.
+  whole: new RegExp(`^(?:${pattern.replace(/^\(\?<[=!][^)]*\)/, "")})$`),
 }));
 
 /** As much as may stand before a word, see `WORD_START`. */
