@@ -2,7 +2,14 @@ import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import path from "node:path";
-import { type Checked, takeChecked } from "./config/checked.ts";
+import {
+  type Checked,
+  handOver,
+  replaceProcess,
+  showsStorePassword,
+  takeChecked,
+  withoutStorePassword,
+} from "./config/checked.ts";
 import { removeDaemonFile, writeDaemonFile } from "./config/daemon-file.ts";
 import { kinfoldHome, type Paths, pathsIn, prepareHome } from "./config/paths.ts";
 import { problemLine } from "./config/problem.ts";
@@ -274,9 +281,16 @@ async function main(): Promise<void> {
   }
 }
 
-async function checkHere({ home }: Paths): Promise<Checked> {
+async function checkHere(paths: Paths): Promise<Checked> {
   const { loadConfig } = await import("./config/load.ts");
-  return loadConfig({ home, cwd: home, env: process.env, flags: {} });
+  const { home } = paths;
+  const loaded = loadConfig({ home, cwd: home, env: process.env, flags: {} });
+  if (!showsStorePassword(process.env, process.argv)) return loaded;
+  prepareHome(paths);
+  const { checked, env } = withoutStorePassword(loaded, process.env);
+  const handed = handOver(checked, home);
+  replaceProcess(process.argv.slice(1), { ...env, ...handed });
+  return takeChecked(handed) ?? checked;
 }
 
 function endOnSignal(daemon: Daemon, log: Log): void {

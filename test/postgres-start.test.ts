@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, describe, it } from "node:test";
@@ -47,6 +47,48 @@ describe("a start while PostgreSQL is away", () => {
   });
 });
 
+describe("the password of the store", () => {
+  for (const how of [
+    "in the background",
+    "in the foreground",
+    "on its command line",
+    "as PGPASSWORD",
+  ] as const) {
+    it(`is neither in the daemon's environment nor on its command line: ${how}`, async () => {
+      const folder = mkdtempSync(path.join(tmpdir(), "kinfold-password-"));
+      const home = path.join(folder, "home");
+      const url = new URL(await server.url());
+      if (how !== "as PGPASSWORD") url.password = "canary-of-the-store";
+      const env: Record<string, string> =
+        how === "as PGPASSWORD" ? { PGPASSWORD: "canary-of-the-store" } : {};
+      const isSaid = how === "on its command line";
+      const at = { folder, home, store: isSaid ? "" : url.href, env };
+      const words = ["up", "--port", "0", ...(isSaid ? [`--store=${url.href}`] : [])];
+      const isForeground = how !== "in the background";
+      const up = run([...words, ...(isForeground ? ["--foreground"] : [])], at);
+      try {
+        const pid = await eventually("the daemon is up", async () => {
+          const daemon = readDaemonFile(path.join(home, "daemon.json"));
+          return daemon?.waiting === undefined ? daemon?.pid : null;
+        });
+        for (const file of ["environ", "cmdline"]) {
+          assert.doesNotMatch(readFileSync(`/proc/${pid}/${file}`, "utf8"), /canary-of-the-store/, file);
+        }
+        assert.deepEqual(
+          readdirSync(home).filter((name) => name.startsWith("start-")),
+          [],
+        );
+      } finally {
+        await run(["down", "--force"], at);
+        const { code, text } = await up;
+        assert.equal(code, 0, text);
+        assert.doesNotMatch(text, /Warning/);
+        rmSync(folder, { recursive: true, force: true });
+      }
+    });
+  }
+});
+
 interface Said {
   readonly code: number | null;
   readonly text: string;
@@ -54,7 +96,7 @@ interface Said {
 
 async function run(
   words: readonly string[],
-  at: { folder: string; home: string; store: string },
+  at: { folder: string; home: string; store: string; env?: Record<string, string> },
 ): Promise<Said> {
   const child = spawn(process.execPath, [KINFOLD, ...words], {
     cwd: at.folder,
@@ -66,6 +108,7 @@ async function run(
       KINFOLD_STORE: at.store,
       NO_COLOR: "1",
       NODE_COMPILE_CACHE: COMPILED,
+      ...at.env,
     },
   });
   let text = "";

@@ -3,7 +3,7 @@ import { closeSync, openSync, readFileSync, statSync } from "node:fs";
 import { getCompileCacheDir } from "node:module";
 import { connect } from "node:net";
 import { fileURLToPath } from "node:url";
-import { handOver } from "../config/checked.ts";
+import { forgetChecked, handOver, withoutStorePassword } from "../config/checked.ts";
 import { type DaemonFile, readDaemonFile } from "../config/daemon-file.ts";
 import { loadConfig } from "../config/load.ts";
 import { type Paths, prepareHome } from "../config/paths.ts";
@@ -21,8 +21,8 @@ export interface DaemonSettings {
 export const DAEMON = fileURLToPath(new URL("../daemon.ts", import.meta.url));
 
 /**
- * Settings travel in the environment: a store's address may hold a password, and every user
- * of the machine can read a command line.
+ * Settings travel in the environment, and what is secret of them in a file: every user of the machine can
+ * read a command line, and every program of this user an environment.
  */
 export function daemonEnv(paths: Paths, settings: DaemonSettings, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const { KINFOLD_TOKEN: _token, KINFOLD_URL: _url, ...rest } = env;
@@ -35,15 +35,17 @@ export function daemonEnv(paths: Paths, settings: DaemonSettings, env: NodeJS.Pr
     ...(settings.host === undefined ? {} : { KINFOLD_HOST: settings.host }),
     ...(settings.store === undefined ? {} : { KINFOLD_STORE: settings.store }),
   };
-  return { ...own, ...checkedConfig(paths, own) };
+  return withChecked(paths, own);
 }
 
-/** Nothing where the configuration cannot be used: the daemon itself says what is wrong with it. */
-function checkedConfig({ home }: Paths, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+/** As it was where the configuration cannot be used: the daemon itself says what is wrong with it. */
+function withChecked({ home }: Paths, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   try {
-    return handOver(loadConfig({ home, cwd: home, env, flags: {} }));
+    const loaded = loadConfig({ home, cwd: home, env, flags: {} });
+    const { checked, env: rest } = withoutStorePassword(loaded, env);
+    return { ...rest, ...handOver(checked, home) };
   } catch (error) {
-    if (error instanceof ConfigError) return {};
+    if (error instanceof ConfigError) return env;
     throw error;
   }
 }
@@ -60,11 +62,12 @@ export async function startDaemon(
   prepareHome(paths);
   const from = sizeOf(paths.daemonLog);
   const log = openSync(paths.daemonLog, "a", 0o600);
+  const childEnv = daemonEnv(paths, settings, env);
   const child = spawn(process.execPath, [...process.execArgv, DAEMON], {
     cwd: paths.home,
     detached: true,
     stdio: ["ignore", log, log],
-    env: daemonEnv(paths, settings, env),
+    env: childEnv,
   });
   closeSync(log);
   let exit: string | null = null;
@@ -80,7 +83,10 @@ export async function startDaemon(
     if (own?.waiting !== undefined && own.waiting !== waiting) note(`${own.waiting}. Waiting for it.`);
     waiting = own?.waiting ?? waiting;
     if (own !== null && own.waiting === undefined && (await answers(own.url))) return own;
-    if (exit !== null) throw await whyNot(paths, settings, { exit, from });
+    if (exit !== null) {
+      forgetChecked(childEnv);
+      throw await whyNot(paths, settings, { exit, from });
+    }
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   throw waiting === undefined ? silent(child.pid) : stillWaiting(child.pid, waiting);

@@ -1,6 +1,7 @@
 import { pathToFileURL } from "node:url";
+import { isHandedOver, replaceProcess, showsStorePassword } from "../../config/checked.ts";
 import { readDaemonFile } from "../../config/daemon-file.ts";
-import type { Paths } from "../../config/paths.ts";
+import { type Paths, prepareHome } from "../../config/paths.ts";
 import type { Call } from "../call.ts";
 import { tryConnection } from "../connection.ts";
 import { Failure } from "../failure.ts";
@@ -54,10 +55,26 @@ function settingsOf(call: Call): DaemonSettings {
 
 /** The daemon takes over this process; its own signal handlers end it. */
 async function inForeground(call: Call, paths: Paths, settings: DaemonSettings): Promise<never> {
-  Object.assign(process.env, daemonEnv(paths, settings, call.env), { KINFOLD_FOREGROUND: "1" });
+  if (!isHandedOver(process.env)) {
+    prepareHome(paths);
+    const env = daemonEnv(paths, settings, call.env);
+    if (showsStorePassword(call.env, process.argv)) beginAnew(env);
+    for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];
+    Object.assign(process.env, env);
+  }
+  process.env["KINFOLD_FOREGROUND"] = "1";
   void announce(call, paths);
   await import(pathToFileURL(DAEMON).href);
   return await new Promise<never>(() => {});
+}
+
+/** The same command without the store's password, which would be readable as long as this process lives. */
+function beginAnew(env: NodeJS.ProcessEnv): void {
+  const [, ...words] = process.argv;
+  const kept = words.filter(
+    (word, i) => word !== "--store" && !word.startsWith("--store=") && words[i - 1] !== "--store",
+  );
+  replaceProcess(kept, env);
 }
 
 async function announce(call: Call, paths: Paths): Promise<void> {
