@@ -1,3 +1,5 @@
+import { runnableMs } from "../system/runnable-time.ts";
+import { type Beat, sleptBetween } from "./awake.ts";
 import { endBackground } from "./background.ts";
 import type { EngineDeps, Service } from "./deps.ts";
 import { moveDeadlines, passDeadlines } from "./deadlines.ts";
@@ -9,7 +11,7 @@ const TICK_MS = 1_000;
 const RENEW_MS = 5_000;
 /** A node that has not renewed for so long ends its agents, before others may act for it. */
 const LOST_MS = 20_000;
-/** A tick so late, or a clock so far off, means that the machine or the daemon slept. */
+/** Shorter sleeps are not worth moving deadlines for. */
 const SLEPT_MS = 10_000;
 
 /**
@@ -22,7 +24,7 @@ export class Keeper implements Service {
   readonly #runner: Runner;
   #timer: NodeJS.Timeout | null = null;
   #busy: Promise<void> | null = null;
-  #ticked = { wall: 0, monotonic: 0 };
+  #ticked: Beat = { wall: 0, monotonic: 0, runnable: 0 };
   #sleptMs = 0;
   /** A sleep whose deadlines are being moved: a tree that has been is not moved twice. */
   #moving: { readonly ms: number; readonly trees: Set<string> } | null = null;
@@ -35,7 +37,7 @@ export class Keeper implements Service {
   }
 
   async run(): Promise<void> {
-    this.#ticked = { wall: this.#deps.now(), monotonic: performance.now() };
+    this.#ticked = this.#beat();
     this.#renewed = performance.now();
     this.#startedAt = this.#deps.now();
     this.#timer = setInterval(() => this.#tickSoon(), TICK_MS);
@@ -63,14 +65,16 @@ export class Keeper implements Service {
   /** On every beat, also while a tick is still at work: one that takes long is not sleep. */
   #measure(): void {
     const before = this.#ticked;
-    this.#ticked = { wall: this.#deps.now(), monotonic: performance.now() };
-    const lateMs = this.#ticked.monotonic - before.monotonic - TICK_MS;
-    const jumpMs = this.#ticked.wall - before.wall - (this.#ticked.monotonic - before.monotonic);
-    const sleptMs = Math.max(lateMs, jumpMs);
+    this.#ticked = this.#beat();
+    const sleptMs = sleptBetween(before, this.#ticked, TICK_MS);
     if (sleptMs <= SLEPT_MS) return;
     this.#sleptMs += sleptMs;
     // A clock that stood still with the machine knows nothing of the server's: the lease is asked for at once.
     this.#renewed -= RENEW_MS;
+  }
+
+  #beat(): Beat {
+    return { wall: this.#deps.now(), monotonic: performance.now(), runnable: runnableMs() };
   }
 
   async #tick(): Promise<void> {
