@@ -128,12 +128,19 @@ function checkInterrupted(checking: Checking): void {
   for (const turn of tables.turns) {
     if (turn.status !== "interrupted") continue;
     const session = sessions.get(turn.sessionId);
-    const worked = workedAttempts(checking, turn.id);
+    const worked = Math.max(workedAttempts(checking, turn.id), cutCalls(checking, turn.id));
     counts.add(`interrupted after ${worked} attempts with work`);
     if (worked >= 2) continue;
     const detail = { session: session?.name, journal: session?.agentSessionId, worked, ...turn };
     findings.add("interrupted-early", "a turn was given up although its agent had hardly begun", detail);
   }
+}
+
+/** Calls that the daemon saw begin and never end: an attempt leaves at most one, and a journal has only those that ended. */
+function cutCalls({ tables }: Checking, turnId: string): number {
+  const own = tables.entries.filter((entry) => entry.turnId === turnId);
+  const ended = new Set(own.flatMap(({ kind, body }) => (kind === "toolResult" ? [body.callId] : [])));
+  return own.filter(({ kind, body }) => kind === "toolCall" && !ended.has(body.callId)).length;
 }
 
 /** How many attempts at this turn did something, by the agent's own record. */
