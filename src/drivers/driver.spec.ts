@@ -61,7 +61,10 @@ export function prepare(cwd: string, options: OpenOptions = {}) {
       requests.push(asked);
       return options.answer ? options.answer(asked) : { kind: "deny" };
     },
-    onProcess: () => assert.equal(updates.length, 0, "the process is named before it says anything"),
+    admitProcess: async (start) => {
+      assert.equal(updates.length, 0, "the process is asked for before it says anything");
+      return start() !== null;
+    },
   };
   const until = (fits: (update: AgentUpdate) => boolean): Promise<AgentUpdate> => {
     const past = updates.find(fits);

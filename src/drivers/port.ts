@@ -43,8 +43,12 @@ export interface OpenRequest {
   readonly onUpdate: (update: AgentUpdate) => void;
   /** A request that the agent blocks on. The driver answers it with what this resolves to. */
   readonly onRequest: (request: AgentRequest) => Promise<AgentAnswer>;
-  /** Called as soon as the process exists, before anything is sent to it; never by a driver without one. */
-  readonly onProcess: (process: ProcessIdentity) => void;
+  /**
+   * Every process is started inside this: it calls `start`, which is synchronous, under the session's lock, if
+   * the session still wants an agent. False: it does not, and nothing may stay that was started. May reject, after
+   * which nothing may stay either. A driver without a process does not call it.
+   */
+  readonly admitProcess: AdmitProcess;
   /**
    * Called with the living descendants that do not carry the marker, whenever these change. After a crash
    * nothing but this memory ties them to the agent. Not called where a namespace holds them.
@@ -52,13 +56,17 @@ export interface OpenRequest {
   readonly onUnmarked?: (processes: readonly RememberedProcess[]) => void;
 }
 
+/** `start` may be called again and then returns the same; null where the process could not be made. */
+export type AdmitProcess = (start: () => ProcessIdentity | null) => Promise<boolean>;
+
 export type OpenResult =
   | { readonly ok: true; readonly handle: AgentHandle }
   | { readonly ok: false; readonly reason: OpenFailure; readonly message: string };
 
-/** `load_failed`, `fork_failed`: the process works but the old conversation could not be loaded or copied. */
+/** `unwanted`: the session was stopped before the process began. `load_failed`, `fork_failed`: the process works but the old conversation could not be loaded or copied. */
 export type OpenFailure =
   | "not_installed"
+  | "unwanted"
   | "exited"
   | "timeout"
   | "protocol"

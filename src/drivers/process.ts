@@ -13,7 +13,7 @@ import type { DescendantWatch, OnUnmarked } from "./descendant-watch.ts";
 import { agentEnvironment, findCommand } from "./environment.ts";
 import { createGuard } from "./guard.ts";
 import type { Guard } from "./guard.ts";
-import type { AgentExit, OpenFailure, ProcessIdentity, StopReport } from "./port.ts";
+import type { AdmitProcess, AgentExit, OpenFailure, ProcessIdentity, StopReport } from "./port.ts";
 import { identify, listPids, readProcess } from "./process-table.ts";
 import { descendantsOf, hasBegun, stopTree } from "./process-tree.ts";
 import type { ProcessTree } from "./process-tree.ts";
@@ -27,6 +27,8 @@ export interface ProcessSpec {
   readonly leaseId: string;
   readonly env: readonly string[];
   readonly extraEnv?: Readonly<Record<string, string>>;
+  /** As in `OpenRequest`; where it is absent, the process is simply started. */
+  readonly admitProcess?: AdmitProcess;
   /** As in `OpenRequest`. */
   readonly onUnmarked?: OnUnmarked | undefined;
 }
@@ -102,19 +104,52 @@ async function startProcess(spec: ProcessSpec, { hold, guard, hidden }: Holding)
   const command = held(hold, [program, ...spec.command.slice(1)], { cwd: spec.cwd, hidden });
 
   if (hold.kind === "guard") guard.hold(spec.leaseId);
+  let begun: Begun | null = null;
+  const begin = (): Begun => (begun ??= beginProcess(command, env, { spec, hold, guard }));
+  const isAdmitted = await admitted(spec, () => begin().process?.identity ?? null).catch(async (error) => {
+    await endUnadmitted(begun, { spec, hold, guard });
+    throw error;
+  });
+  if (!isAdmitted) {
+    await endUnadmitted(begun, { spec, hold, guard });
+    return { ok: false, reason: "unwanted", message: "it was stopped before it began" };
+  }
+  const { process: started, failure } = begin();
+  if (started !== null) return { ok: true, process: started };
+  guard.release(spec.leaseId);
+  return { ok: false, reason: "exited", message: `${name} could not be started: ${await failure}` };
+}
+
+interface Begun {
+  /** Null where the system made none; then `failure` says why. */
+  readonly process: AgentProcess | null;
+  readonly failure: Promise<string>;
+}
+
+/** Without a pause: what ends the process must be in place before anything else can happen. */
+function beginProcess(command: readonly string[], env: Record<string, string>, at: Held): Begun {
   const child = spawn(command[0] as string, command.slice(1), {
-    cwd: spec.cwd,
+    cwd: at.spec.cwd,
     env,
     detached: true,
     shell: false,
     stdio: ["pipe", "pipe", "pipe"],
   });
-  const failure = await startFailure(child);
-  if (failure !== null) {
-    guard.release(spec.leaseId);
-    return { ok: false, reason: "exited", message: `${name} could not be started: ${failure}` };
-  }
-  return { ok: true, process: holdChild(child, { spec, hold, guard }) };
+  const failure = new Promise<string>((resolve) => {
+    child.once("error", (error) => resolve(error.message));
+  });
+  return { process: child.pid === undefined ? null : holdChild(child, at), failure };
+}
+
+async function admitted(spec: ProcessSpec, start: () => ProcessIdentity | null): Promise<boolean> {
+  if (spec.admitProcess !== undefined) return spec.admitProcess(start);
+  start();
+  return true;
+}
+
+async function endUnadmitted(begun: Begun | null, { spec, guard }: Held): Promise<void> {
+  await begun?.process?.stop();
+  guard.release(spec.leaseId);
 }
 
 /** The adapters to be run, the sim agent's sessions, and the folder to work in if it is in there. */
@@ -133,13 +168,6 @@ function folderProblem(cwd: string): string | null {
   } catch {
     return `the folder ${cwd} does not exist`;
   }
-}
-
-function startFailure(child: Child): Promise<string | null> {
-  return new Promise((resolve) => {
-    child.once("spawn", () => resolve(null));
-    child.once("error", (error) => resolve(error.message));
-  });
 }
 
 interface Held {

@@ -1,20 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Driver } from "../drivers/port.ts";
-import { breakWrites, fillDisk, holdAt, movableClock, startFake } from "./fake-daemon.spec.ts";
+import { breakWrites, fillDisk, movableClock, startFake } from "./fake-daemon.spec.ts";
 
 test("a full disk while an agent starts costs time: the daemon lives and the turn completes", async (t) => {
-  const opening = holdAt("open");
   let isFull = false;
   const wrap = (driver: Driver): Driver => ({
     ...driver,
-    open(request) {
+    async open(request) {
       isFull = true;
-      request.onProcess({ pid: 2 ** 30, startTime: 1, command: "none" });
+      await request.admitProcess(() => ({ pid: 2 ** 30, startTime: 1, command: "none" }));
       return driver.open(request);
     },
   });
-  const { client, store, quiet } = await startFake(t, { gate: (point) => opening.gate(point), wrap });
+  const { client, store, quiet } = await startFake(t, { wrap });
   const disk = fillDisk(store, () => isFull);
   const unhandled: unknown[] = [];
   const note = (reason: unknown): number => unhandled.push(reason);
@@ -22,9 +21,7 @@ test("a full disk while an agent starts costs time: the daemon lives and the tur
   t.after(() => process.off("unhandledRejection", note));
   const { session } = await client.create({ prompt: "sim> say done" });
   await disk.refused;
-  await opening.reached;
   isFull = false;
-  opening.open();
   const { outcome } = await quiet(session.id);
   assert.deepEqual([outcome, unhandled], ["completed", []]);
 });

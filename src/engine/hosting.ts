@@ -33,7 +33,13 @@ export interface AgentListener {
 
 export type Hosted =
   | { readonly ok: true; readonly agent: LiveAgent }
-  | { readonly ok: false; readonly isLoadFailure: boolean; readonly reason: string };
+  | {
+      readonly ok: false;
+      readonly isLoadFailure: boolean;
+      /** It was cancelled or stopped, or its lease was taken, before it had begun. */
+      readonly isUnwanted: boolean;
+      readonly reason: string;
+    };
 
 /**
  * Starts an agent under a lease: a new session of its own, or `load`. Its process is in the
@@ -72,11 +78,11 @@ export async function host(
     startMs: deps.config.startMs,
     onUpdate: (update) => listener.onUpdate(update),
     onRequest: (request) => listener.onRequest(request),
-    onProcess: row.onProcess,
+    admitProcess: row.admitProcess,
     onUnmarked: row.onUnmarked,
   });
-  const unnoted = await row.failure();
-  if (!result.ok) return { ok: false, ...failureOf(deps, session, result) };
+  if (!result.ok && result.reason === "unwanted") return UNWANTED;
+  if (!result.ok) return { ok: false, isUnwanted: false, ...failureOf(deps, session, result) };
   deps.reached("agent.started");
   // It may have been swapped while the process started: then it is not told anything.
   const swapped = folderRefusal(deps, session);
@@ -84,18 +90,15 @@ export async function host(
     await result.handle.stop(0);
     return failed(swapped);
   }
-  const identified =
-    unnoted ??
-    (await insist(deps, () => noteAgent(deps, session, hold, result.handle), listener.isWanted).catch(
-      asError,
-    ));
+  const noted = insist(deps, () => noteAgent(deps, session, hold, result.handle), listener.isWanted);
+  const identified = await noted.catch(asError);
   if (identified instanceof Error) {
     await result.handle.stop(0);
     throw identified;
   }
   if (!identified) {
     await result.handle.stop(0);
-    return failed("its lease was taken while it started");
+    return UNWANTED;
   }
   deps.reached("agent.identified");
   const agent: LiveAgent = { session, hold, handle: result.handle, hasExited: false, isOpened: false };
@@ -103,8 +106,15 @@ export async function host(
 }
 
 function failed(reason: string): Hosted {
-  return { ok: false, isLoadFailure: false, reason };
+  return { ok: false, isLoadFailure: false, isUnwanted: false, reason };
 }
+
+const UNWANTED: Hosted = {
+  ok: false,
+  isLoadFailure: false,
+  isUnwanted: true,
+  reason: "it was stopped before it began",
+};
 
 function failureOf(
   deps: EngineDeps,
@@ -131,7 +141,7 @@ async function noteAgent(
 ): Promise<boolean> {
   return deps.store.write(session.rootId, async (tx) => {
     const fresh = await tx.sessions.byId(session.id);
-    if (fresh === null || fresh.fence !== hold.fence) return false;
+    if (fresh === null || fresh.endedAt !== null || fresh.fence !== hold.fence) return false;
     // What it says it runs is the truth; what was asked for stands where it does not say.
     const model = handle.model ?? session.model;
     const { agentSessionId } = handle;

@@ -10,47 +10,52 @@ interface Order {
   readonly isWanted: () => boolean;
 }
 
-/** What is written of an agent's processes into the row of its lease, while its driver works. */
+/** Starts an agent's processes under the lock of their session, and keeps them in the row of their lease. */
 export interface LeaseRow {
-  onProcess(process: ProcessIdentity): void;
+  /** As in `OpenRequest`. */
+  admitProcess(start: () => ProcessIdentity | null): Promise<boolean>;
   onUnmarked(processes: readonly RememberedProcess[]): void;
-  /** Why a process could not be written down; null where all of them were. */
-  failure(): Promise<Error | null>;
 }
 
 export function leaseRow(deps: EngineDeps, order: Order): LeaseRow {
-  const noted: Promise<Error | null>[] = [];
   let remembered: Promise<void> = Promise.resolve();
   return {
-    onProcess(process) {
-      const note = insist(deps, () => noteProcess(deps, order, process), order.isWanted);
-      // Its failure is looked at when the agent is open: until then nobody awaits it.
-      noted.push(note.then(() => null, asError));
+    async admitProcess(start) {
+      deps.reached("process.starting");
+      return insist(deps, () => startIn(deps, order, start), order.isWanted);
     },
     onUnmarked(processes) {
-      // One after another and after the process itself, or an older list could replace a newer one.
-      remembered = Promise.all([remembered, ...noted])
+      // One after another, or an older list could replace a newer one.
+      remembered = remembered
         .then(() => rememberProcesses(deps, order, processes))
         .catch((error: unknown) => {
           const { id: sessionId } = order.session;
           deps.log.error({ err: error, sessionId }, "could not store the processes of an agent");
         });
     },
-    async failure() {
-      return (await Promise.all(noted)).find((error) => error !== null) ?? null;
-    },
   };
 }
 
-async function noteProcess(
+/**
+ * A cancel either comes before this transaction, which then starts nothing, or after it, and finds a process
+ * whose pid it can see. A daemon that dies inside it leaves a process that carries the lease's marker.
+ */
+async function startIn(
   deps: EngineDeps,
-  { session, hold }: Order,
-  { pid, startTime }: ProcessIdentity,
-): Promise<void> {
-  await deps.store.write(session.rootId, async (tx) => {
+  { session, hold, isWanted }: Order,
+  start: () => ProcessIdentity | null,
+): Promise<boolean> {
+  return deps.store.write(session.rootId, async (tx) => {
+    const fresh = await tx.sessions.byId(session.id);
+    const isOurs = fresh !== null && fresh.endedAt === null && fresh.fence === hold.fence;
+    if (!isOurs || !isWanted()) return false;
+    const process = start();
+    if (process === null) return true;
+    const { pid, startTime } = process;
     await tx.leases.patch(session.id, hold.fence, { pid, startTime });
     const data = { pid, leaseId: hold.leaseId };
     tx.append({ sessionId: session.id, type: "agent.started", text: null, data, at: deps.now() });
+    return true;
   });
 }
 

@@ -82,7 +82,7 @@ async function keptConversation(deps: EngineDeps, prompt: string): Promise<strin
     startMs: 1_000,
     onUpdate: () => undefined,
     onRequest: async () => ({ kind: "deny" }),
-    onProcess: () => undefined,
+    admitProcess: async (start) => start() !== null,
   });
   assert.ok(opened.ok);
   await opened.handle.prompt(`${prompt}\n\n<!-- message:${ID} -->`);

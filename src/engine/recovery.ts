@@ -21,7 +21,7 @@ import { newPlace, type Place, type Runtime } from "./place.ts";
 import { Recorder } from "./recorder.ts";
 import { replaySeen } from "./replay-seen.ts";
 import type { TurnEnd } from "./settle.ts";
-import { converse, deliveredIn, ensureAgent, loadAgent } from "./turn.ts";
+import { converse, deliveredIn, endOfStart, ensureAgent, loadAgent } from "./turn.ts";
 
 const ADOPT_MS = 30_000;
 const TOGETHER = 64;
@@ -191,7 +191,8 @@ async function resume(runtime: Runtime, place: Place, how: "restart" | "load"): 
   const recorder = place.recorder!;
   const hosted = await (how === "load" ? loadOrBegin(runtime, place, recorder) : ensureAgent(runtime, place));
   if (!hosted.ok) {
-    const end = how === "load" ? unknowable(NOT_LOADED) : notStarted(hosted.reason);
+    const isLost = how === "load" && !hosted.isUnwanted;
+    const end = isLost ? unknowable(NOT_LOADED) : endOfStart(hosted);
     await endTurn(runtime, place, recorder, end);
     return;
   }
@@ -215,7 +216,8 @@ async function resume(runtime: Runtime, place: Place, how: "restart" | "load"): 
  */
 async function loadOrBegin(runtime: Runtime, place: Place, recorder: Recorder): Promise<Hosted> {
   let hosted = await loadAgent(runtime, place);
-  if (!hosted.ok && !hosted.isLoadFailure && !place.isEnding) hosted = await loadAgent(runtime, place);
+  const isPassing = !hosted.ok && !hosted.isLoadFailure && !hosted.isUnwanted;
+  if (isPassing && !place.isEnding) hosted = await loadAgent(runtime, place);
   if (hosted.ok || !hosted.isLoadFailure || place.isEnding) return hosted;
   const { index, attemptsBegun } = recorder.turn;
   return index === 0 && attemptsBegun === 0 ? ensureAgent(runtime, place) : hosted;
@@ -288,9 +290,4 @@ function unknowable(why: string): TurnEnd {
   const reason = `the computer or the daemon stopped and ${why}`;
   const end = { outcome: "interrupted", reason, usage: null, background: false } as const;
   return { ...end, stopReason: "unknowable", reach: "unanswered" };
-}
-
-function notStarted(reason: string): TurnEnd {
-  const end = { outcome: "failed", reason, usage: null, background: false } as const;
-  return { ...end, stopReason: "not_started", reach: "unsent" };
 }

@@ -28,7 +28,7 @@ export async function runTurn(
   place.recorder = recorder;
   for (const update of takeEarly(place)) recorder.record(update);
   const hosted = await ensureAgent(runtime, place);
-  const end = hosted.ok ? await converse(runtime, place, order.text) : notStarted(hosted.reason);
+  const end = hosted.ok ? await converse(runtime, place, order.text) : endOfStart(hosted);
   await endTurn(runtime, place, recorder, end);
 }
 
@@ -112,7 +112,7 @@ export async function converse(runtime: Runtime, place: Place, text: string): Pr
   const usageMeter = await UsageMeter.begin(runtime, place, recorder);
   const isWanted = await isStillWanted(runtime, recorder.turn);
   if (place.isEnding || place.isStopping || !isWanted) {
-    return { ...notStarted("it was stopped before it began"), outcome: "cancelled" };
+    return endOfStart({ isUnwanted: true, reason: "it was stopped before it began" });
   }
   const wasIdle = agent.isOpened;
   const end = await promptEnd(runtime, place, { agent, recorder, usageMeter, text });
@@ -226,6 +226,11 @@ async function isStillWanted(runtime: Runtime, turn: TurnRecord): Promise<boolea
   const session = await read.sessions.byId(turn.sessionId);
   const row = await read.turns.byId(turn.id);
   return session?.endedAt === null && row?.stopBy === null;
+}
+
+/** The end of a turn whose agent has not been given its prompt. */
+export function endOfStart(start: { isUnwanted: boolean; reason: string }): TurnEnd {
+  return start.isUnwanted ? { ...notStarted(start.reason), outcome: "cancelled" } : notStarted(start.reason);
 }
 
 function notStarted(reason: string): TurnEnd {

@@ -21,6 +21,7 @@ export const MOMENTS = [
   "spawn.decided",
   "spawn.committed",
   "turn.claimed",
+  "process.starting",
   "agent.started",
   "agent.identified",
   "prompt.sent",

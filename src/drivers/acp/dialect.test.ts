@@ -8,7 +8,7 @@ import type { Permission } from "../../contract/index.ts";
 import { silentLog } from "../../log.ts";
 import { marked, prepare } from "../driver.spec.ts";
 import type { OpenOptions } from "../driver.spec.ts";
-import type { AgentHandle, Driver, OpenResult } from "../port.ts";
+import type { AdmitProcess, AgentHandle, Driver, OpenResult } from "../port.ts";
 import { createProcessHost } from "../process.ts";
 import type { Dialect } from "./dialect.ts";
 import { createAcpDriver } from "./driver.ts";
@@ -100,7 +100,7 @@ async function open(driver: Driver, options: OpenOptions & { permission?: Permis
   const result: OpenResult = await driver.open({
     ...request,
     permission: options.permission ?? "workspace",
-    onProcess: () => undefined,
+    admitProcess: async (start) => start() !== null,
   });
   return { result, ...rest };
 }
@@ -189,7 +189,11 @@ describe("a load", () => {
     const driver = driverOf({ load: { waitMs: () => 60_000, waitMaxMs: 60_000 } });
     const { request, leaseId } = prepare(folder, { load: "s" });
     const { promise: started, resolve } = Promise.withResolvers<void>();
-    const opening = driver.open({ ...request, onProcess: () => resolve() });
+    const admitProcess: AdmitProcess = async (start) => {
+      resolve();
+      return start() !== null;
+    };
+    const opening = driver.open({ ...request, admitProcess });
     await started;
     const { killMarked } = await import("../process-tree.ts");
     while ((await marked(leaseId)).length > 0) await killMarked(new Set([leaseId]));

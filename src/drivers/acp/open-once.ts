@@ -22,10 +22,10 @@ export async function openOnce(
     leaseId: request.leaseId,
     env: options.env,
     extraEnv: launch.env,
+    admitProcess: request.admitProcess,
     onUnmarked: request.onUnmarked,
   });
   if (!started.ok) return { result: started, isUnanswered: false };
-  request.onProcess(started.process.identity);
   const connection = await connect({
     process: started.process,
     onUpdate: request.onUpdate,

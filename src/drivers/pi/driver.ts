@@ -49,10 +49,10 @@ export function createPiDriver(options: PiOptions): Driver {
         cwd: request.cwd,
         leaseId: request.leaseId,
         env,
+        admitProcess: request.admitProcess,
         onUnmarked: request.onUnmarked,
       });
       if (!started.ok) return started;
-      request.onProcess(started.process.identity);
       // Loaded with the first session and not before, because a daemon must start at once.
       const [{ openSession }, { within }] = await Promise.all([
         import("./open.ts"),

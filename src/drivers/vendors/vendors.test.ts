@@ -47,7 +47,7 @@ const request = (permission: OpenRequest["permission"] = "workspace"): OpenReque
   startMs: 1,
   onUpdate: () => undefined,
   onRequest: async () => ({ kind: "deny" }),
-  onProcess: () => undefined,
+  admitProcess: async (start) => start() !== null,
 });
 const at = (): { closed: string[]; folder: string } => ({ closed: ["/k"], folder: join(folder, "own") });
 

@@ -103,7 +103,7 @@ export class Place {
       startMs: AGENT_MS,
       onUpdate: () => undefined,
       onRequest: async () => ({ kind: answer }),
-      onProcess: () => undefined,
+      admitProcess: async (start) => start() !== null,
     });
     assert.ok(opened.ok, opened.ok ? "" : opened.message);
     return opened.handle;
