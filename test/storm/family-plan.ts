@@ -62,7 +62,7 @@ function deed(writing: Writing, kids: readonly string[], generation: number): st
     tell: 2 * hasKids,
     wait: 3 * hasKids,
     cancel: 0.5 * hasKids,
-    leave: 0.7,
+    leave: 1.5,
   });
   switch (kind) {
     case "work":

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { MOMENTS } from "../../src/kernel/deps.ts";
 import type { Chance } from "./chance.ts";
+import type { Poke } from "./people.ts";
 import type { World } from "./world.ts";
 
 /** What may go wrong, and how often beside the others. SIGKILLs count as kills. */
@@ -9,6 +10,7 @@ const FAULTS = {
   killDaemonAtMoment: 6,
   killDaemonInBurst: 1.5,
   killDaemonAfterStop: 2,
+  killDaemonAfterCancel: 1,
   killAgentAfterTell: 2,
   killStoppedDaemon: 1,
   stopDaemon: 1,
@@ -62,8 +64,8 @@ export function killsOf(world: World): number {
 }
 
 interface Poking {
-  /** Lets a person stop a turn, or write to a session, at this instant. */
-  readonly poke: (what: "stop" | "tell") => void;
+  /** Lets a person stop, cancel or write to a session at this instant. */
+  readonly poke: (what: Poke) => void;
 }
 
 const APPLY: Readonly<Record<Fault, (world: World, chance: Chance, poking: Poking) => Promise<void>>> = {
@@ -99,6 +101,11 @@ const APPLY: Readonly<Record<Fault, (world: World, chance: Chance, poking: Pokin
     poke("stop");
     await pause(chance.int(0, 300));
     await kill(world, "killDaemonAfterStop");
+  },
+  async killDaemonAfterCancel(world, chance, { poke }) {
+    poke("cancel");
+    await pause(chance.int(0, 300));
+    await kill(world, "killDaemonAfterCancel");
   },
   async killAgentAfterTell(world, chance, { poke }) {
     const count = chance.int(1, 3);

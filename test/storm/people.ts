@@ -13,12 +13,15 @@ export interface Acknowledged {
   readonly sessionId: string;
 }
 
+export type Poke = "stop" | "cancel" | "tell";
+
 /** A cancel that answered with nothing left: from then on these journals may not grow. */
 export interface Cancelled {
   readonly sessionId: string;
   readonly sizes: ReadonlyMap<string, number>;
 }
 
+const SESSIONS_OPEN_MIN = 6;
 const SESSIONS_OPEN_MAX = 16;
 /** Refusals that say "try again": everything else is an answer. */
 const AGAIN = new Set(["store_busy", "busy", "shutting_down", "disk_full"]);
@@ -53,16 +56,17 @@ export class People {
     this.#answers = this.#answer();
   }
 
-  /** Stops a turn or writes to a session right now, without waiting: a fault follows at once. */
-  poke(what: "stop" | "tell"): void {
+  /** Does this to some session at work right now, without waiting: a fault follows at once. */
+  poke(what: Poke): void {
     if (this.#atWork.length === 0) return;
     const id = this.#poking.pick(this.#atWork);
     const message = messageScript(this.#poking);
-    const sending =
-      what === "stop"
-        ? this.#stop(id)
-        : this.#send("tell", id, (client, key) => client.tell({ id, message, key }));
-    this.#deeds.push(sending);
+    const deeds = {
+      stop: () => this.#stop(id),
+      cancel: () => this.#cancel(id),
+      tell: () => this.#send("tell", id, (client, key) => client.tell({ id, message, key })),
+    };
+    this.#deeds.push(deeds[what]());
   }
 
   /** No more families, messages, stops and cancels; questions are answered until `end`. */
@@ -119,7 +123,7 @@ export class People {
 
   async #one({ all, open }: { all: readonly string[]; open: number }): Promise<void> {
     const chance = this.#chance;
-    const mayStart = open < SESSIONS_OPEN_MAX ? 4 : 0;
+    const mayStart = open < SESSIONS_OPEN_MIN ? 15 : open < SESSIONS_OPEN_MAX ? 4 : 0;
     const isThere = all.length > 0 ? 1 : 0;
     const what = chance.weighted({
       family: mayStart,
@@ -127,7 +131,7 @@ export class People {
       prompt: 2 * isThere,
       fire: isThere,
       stop: 2 * isThere,
-      cancel: 0.6 * isThere,
+      cancel: 0.8 * isThere,
     });
     if (what === "family") return this.#family();
     const id = chance.pick(all);

@@ -17,6 +17,8 @@ export interface StormOptions {
   readonly store: StoreKind;
   /** SIGKILLs of daemon, agents and PostgreSQL; stops, holds and cuts come on top. */
   readonly kills: number;
+  /** Comes to rest only after this many events. */
+  readonly eventsMin?: number;
   /** No further fault after so long. */
   readonly timeMs: number;
   /** A folder for the home of a storm that found something. */
@@ -67,6 +69,8 @@ export async function storm(options: StormOptions): Promise<StormReport> {
       isOver: () => isCut() || performance.now() > deadline,
       onKill: (kills) => options.onProgress?.(kills),
     });
+    const isEnough = (): boolean => watch.events.length >= (options.eventsMin ?? 0);
+    while (!isEnough() && !isCut() && performance.now() < deadline) await pause(20);
     const evidence = isCut() ? null : await compare(world, people, { feed: watch, isCut });
     if (evidence !== null) options.onEvidence?.(evidence);
     if (world.findings.all.length > 0 && options.keep !== undefined) {

@@ -37,6 +37,7 @@ export class World {
   /** A death of the daemon that is not ours is a finding. */
   #isKilled = false;
   #isUp = false;
+  readonly #chance: Chance;
 
   private constructor(
     options: WorldOptions,
@@ -48,6 +49,7 @@ export class World {
     this.postgres = parts.postgres;
     this.proxy = parts.proxy;
     const chance = new Chance(options.seed, "world");
+    this.#chance = chance;
     this.mark = String(chance.int(100_000_000, 999_999_999));
     this.output = path.join(tmpdir(), `kinfold-storm-${process.pid}-${this.mark}.log`);
     const url = parts.proxy === null ? parts.store : withPort(parts.store, parts.proxy.port);
@@ -77,10 +79,12 @@ export class World {
     this.counts.add("starts of the daemon");
     const late = new AbortController();
     const hung = pause(START_MS, "hung", { signal: late.signal }).catch(() => "in time");
-    const starting = this.home.start(crashAt === undefined ? {} : { crashAt }).then(
-      () => "up",
-      () => "down",
-    );
+    const starting = this.home
+      .start({ env: this.#startEnv(), ...(crashAt === undefined ? {} : { crashAt }) })
+      .then(
+        () => "up",
+        () => "down",
+      );
     const how = await Promise.race([starting, hung]);
     late.abort();
     this.#isUp = how === "up";
@@ -89,6 +93,11 @@ export class World {
       await this.killDaemon();
     }
     return this.#isUp;
+  }
+
+  /** Each daemon holds its agents in another way than the one before may have. */
+  #startEnv(): Record<string, string> {
+    return { KINFOLD_SANDBOX: this.#chance.pick(["auto", "guard"]) };
   }
 
   async killDaemon(): Promise<void> {
@@ -163,7 +172,6 @@ function settings(chance: Chance): Record<string, string> {
     KINFOLD_IDLE_MS: String(chance.pick([200, 1000, 3000])),
     KINFOLD_BACKGROUND_MS: "2000",
     KINFOLD_CANCEL_GRACE_MS: String(chance.pick([100, 1000])),
-    KINFOLD_SANDBOX: chance.pick(["auto", "guard"]),
     KINFOLD_LOG_LEVEL: process.env["KINFOLD_TEST_LOG"] ?? "warn",
   };
 }
