@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { readDaemonFile } from "../src/config/daemon-file.ts";
 import { testPostgres } from "../src/store/test-postgres.ts";
 import { COMPILED } from "./support/compiled.ts";
-import { eventually } from "./support/daemon.ts";
+import { eventually, TestHome } from "./support/daemon.ts";
 
 const KINFOLD = fileURLToPath(new URL("../bin/kinfold.mjs", import.meta.url));
 const server = await testPostgres();
@@ -43,6 +43,30 @@ describe("a start while PostgreSQL is away", () => {
     } finally {
       await kinfold("down", "--force");
       rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});
+
+describe("PostgreSQL that goes away under a running daemon", () => {
+  it("is named by health and by every command, until it answers again", async () => {
+    const home = new TestHome({ store: await server.url() });
+    try {
+      const client = await home.start();
+      assert.equal((await client.health({})).storeTrouble, undefined);
+      await server.crash();
+      const trouble = await eventually("health names what is missing", async () => {
+        const health = await client.health({});
+        return health.ok ? null : health.storeTrouble;
+      });
+      assert.match(trouble.text, /PostgreSQL at .* does not answer/);
+      const at = { folder: home.work, home: home.home, store: "sqlite" };
+      assert.match((await run([], at)).text, /does not answer .* for .*The daemon waits for it/);
+      await server.startAgain();
+      await eventually("all is well", async () => (await client.health({})).ok);
+      const { session } = await client.create({ cwd: home.work, prompt: "sim> say done" });
+      await client.waitFor(session.id, {});
+    } finally {
+      await home.close();
     }
   });
 });

@@ -8,6 +8,7 @@ import { Failure } from "./failure.ts";
 import { homeOf, readToken } from "./home.ts";
 import { mayRun } from "./process-identity.ts";
 import { startDaemon } from "./start-daemon.ts";
+import { duration } from "./text.ts";
 
 export type { Client };
 
@@ -57,6 +58,7 @@ export async function tryConnection(call: Call): Promise<Connection | null> {
   const health = await askHealth(client, { url, daemon, paths });
   if (health === null) return null;
   warnOfVersion(health, call);
+  warnOfStore(health, call);
   return { client, health, url, paths };
 }
 
@@ -126,6 +128,12 @@ function warnOfVersion(health: Health, call: Call): void {
     return;
   }
   throw new Failure("refused", what, { code: "version_mismatch", next: [`Restart it: ${restart}`] });
+}
+
+function warnOfStore({ storeTrouble }: Health, call: Call): void {
+  if (storeTrouble === undefined) return;
+  const forMs = Date.now() - storeTrouble.since;
+  call.io.note(`${storeTrouble.text} for ${duration(forMs)}. The daemon waits for it.`);
 }
 
 /** The innermost sentence of a failed connection, such as `connect ECONNREFUSED 127.0.0.1:4680`. */

@@ -15,6 +15,10 @@ export const Health = z.object({
   epoch: z.string(),
   store: z.enum(["sqlite", "postgres"]),
   startedAt: z.number(),
+  storeTrouble: z
+    .object({ since: z.number(), text: z.string() })
+    .optional()
+    .describe("the store does not answer, and the daemon waits for it"),
   counts: z.object({
     running: z.number(),
     waiting: z.number(),

@@ -17,8 +17,9 @@ const lastCounted = new WeakMap<object, Map<string, Counted>>();
  */
 export async function health(deps: OperationDeps, visible: Visible): Promise<Health> {
   const { store } = deps;
+  const trouble = store.trouble();
   return {
-    ok: true,
+    ok: trouble === null,
     version: deps.version,
     contract: CONTRACT_VERSION,
     pid: process.pid,
@@ -27,6 +28,7 @@ export async function health(deps: OperationDeps, visible: Visible): Promise<Hea
     epoch: store.epoch,
     store: store.kind,
     startedAt: deps.startedAt,
+    ...(trouble === null ? {} : { storeTrouble: trouble }),
     ...(await counted(deps, visible)),
   };
 }
