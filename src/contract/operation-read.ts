@@ -96,7 +96,7 @@ export const READ = {
       limit: z.coerce.number().int().min(1).max(1000).default(100),
     }),
     output: z.object({
-      entries: z.array(Entry),
+      entries: z.array(Entry).describe("fewer than asked for where they are long"),
       first: z.number(),
       last: z
         .number()

@@ -7,23 +7,62 @@ import { visible } from "../text/visible.ts";
 export function transcriptText(
   entries: readonly Entry[],
   format: "text" | "markdown",
-  head: { title: string; agent: string; keptFrom?: number },
+  head: TranscriptHead,
 ): string {
-  const write = format === "text" ? textEntry : markdownEntry;
-  const title = oneLine(head.title, 200);
-  const agent = oneLine(head.agent);
-  const first = format === "text" ? `${title}\n${agent}` : `# ${title}\n\nAgent: ${agent}`;
-  const { keptFrom = 0 } = head;
-  // What was inherited stays, whatever else is removed.
-  const before = entries.filter(({ index }) => index < keptFrom);
-  const gone = keptFrom - before.length;
-  const removed =
-    gone > 0
-      ? [`(${count(gone, "earlier entry was", "earlier entries were")} removed, as the scope keeps no more.)`]
-      : [];
-  const shown = (some: readonly Entry[]): string[] => some.map((entry) => write(entry, agent));
-  const rest = entries.slice(before.length);
-  return `${[first, ...shown(before), ...removed, ...shown(rest)].join("\n\n")}\n`;
+  const writer = new TranscriptWriter(format, head);
+  for (const entry of entries) writer.add(entry);
+  return writer.end();
+}
+
+export interface TranscriptHead {
+  readonly title: string;
+  readonly agent: string;
+  readonly keptFrom?: number;
+}
+
+/** Writes a transcript entry by entry. */
+export class TranscriptWriter {
+  chars = 0;
+  readonly #parts: string[] = [];
+  readonly #write: (entry: Entry, agent: string) => string;
+  readonly #agent: string;
+  readonly #keptFrom: number;
+  /** How many of the removed ones are missing: what was inherited stays, whatever else is removed. */
+  #missing: number;
+
+  constructor(format: "text" | "markdown", head: TranscriptHead) {
+    this.#write = format === "text" ? textEntry : markdownEntry;
+    this.#agent = oneLine(head.agent);
+    this.#keptFrom = this.#missing = head.keptFrom ?? 0;
+    const title = oneLine(head.title, 200);
+    this.#push(format === "text" ? `${title}\n${this.#agent}` : `# ${title}\n\nAgent: ${this.#agent}`);
+  }
+
+  /** In the order of the transcript. */
+  add(entry: Entry): void {
+    if (entry.index < this.#keptFrom) this.#missing -= 1;
+    else this.#sayRemoved();
+    this.#push(this.#write(entry, this.#agent));
+  }
+
+  end(note: string | null = null): string {
+    this.#sayRemoved();
+    if (note !== null) this.#push(note);
+    return `${this.#parts.join("\n\n")}\n`;
+  }
+
+  #sayRemoved(): void {
+    const missing = this.#missing;
+    this.#missing = 0;
+    if (missing <= 0) return;
+    const what = count(missing, "earlier entry was", "earlier entries were");
+    this.#push(`(${what} removed, as the scope keeps no more.)`);
+  }
+
+  #push(part: string): void {
+    this.chars += part.length;
+    this.#parts.push(part);
+  }
 }
 
 /** Every line of an entry is indented; only headings stand at the margin. */

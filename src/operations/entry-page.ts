@@ -26,5 +26,7 @@ export async function entryPage(
 function withOpen(rows: EntryRecord[], open: EntryRecord, { before, after, limit }: Page): EntryRecord[] {
   if (before !== undefined && open.index >= before) return rows;
   if (after === undefined) return [...rows, open].slice(-limit);
-  return open.index > after && rows.length < limit ? [...rows, open] : rows;
+  const last = rows.at(-1);
+  const isEnd = last === undefined || last.index === open.index - 1;
+  return open.index > after && isEnd && rows.length < limit ? [...rows, open] : rows;
 }

@@ -3,14 +3,13 @@ import { Refusal } from "../contract/refusal.ts";
 import { mergeReceipts, receiptLine } from "../domain/receipt.ts";
 import { firstBytes } from "../text/quantity.ts";
 import { REPORT_CHARS_MAX } from "../domain/report.ts";
-import { transcriptText } from "../domain/transcript.ts";
 import { reportOfTurns } from "../kernel/callback.ts";
 import type { InheritedData } from "../kernel/inherit.ts";
 import type { SessionRecord, TurnRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
-import { entryPage } from "./entry-page.ts";
 import { resolve } from "./resolve.ts";
-import { viewEntry, viewOne } from "./view.ts";
+import { transcriptOf } from "./transcript.ts";
+import { viewOne } from "./view.ts";
 
 /** What one reply may hold; the rest comes by cursor. */
 const PART_BYTES = 20_000;
@@ -42,7 +41,10 @@ async function textOf(
   const { read } = deps.store;
   switch (input.view) {
     case "transcript":
-      return transcriptOf(deps, session, input.turn ?? null);
+      return transcriptOf(deps, session, {
+        format: "text",
+        turn: input.turn === undefined ? null : await requireTurn(deps, session, input.turn),
+      });
     case "receipt": {
       const turns = await read.turns.ofRound(session.id, session.round);
       const receipt = mergeReceipts(turns.flatMap((turn) => (turn.receipt === null ? [] : [turn.receipt])));
@@ -122,25 +124,6 @@ async function inheritedText(deps: OperationDeps, session: SessionRecord): Promi
       : `All constraints:\n${constraints.map(({ name, text }) => `- ${name}: ${text}`).join("\n")}`,
   ];
   return parts.filter((part) => part !== null).join("\n\n");
-}
-
-async function transcriptOf(
-  deps: OperationDeps,
-  session: SessionRecord,
-  turnId: string | null,
-): Promise<string> {
-  const turn = turnId === null ? null : await requireTurn(deps, session, turnId);
-  const entries = [];
-  for (let after = (turn?.entryFrom ?? 0) - 1; ;) {
-    const page = await entryPage(deps.store.read, session.id, { after, limit: 1_000 });
-    entries.push(...page.filter((entry) => turn === null || entry.turnId === turn.id));
-    if (page.length < 1_000) break;
-    after = page.at(-1)!.index;
-  }
-  const title = session.name ?? session.title ?? session.shortId;
-  const gone = await deps.store.read.retention.keptFrom(session.id);
-  const keptFrom = turn === null || gone > (turn.entryFrom ?? 0) ? gone : 0;
-  return transcriptText(entries.map(viewEntry), "text", { title, agent: session.agent, keptFrom });
 }
 
 async function requireTurn(

@@ -3,12 +3,12 @@ import path from "node:path";
 import type { Caller, InputOf, OperationName, OutputOf, Session } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
 import { mergeReceipts } from "../domain/receipt.ts";
-import { transcriptText } from "../domain/transcript.ts";
-import type { EntryRecord, SessionRecord } from "../store/port.ts";
+import type { SessionRecord } from "../store/port.ts";
 import type { OperationDeps } from "./deps.ts";
 import { entryPage } from "./entry-page.ts";
 import { callerSession, isFamily, resolve, resolveInScope, visibleTo } from "./resolve.ts";
 import { viewTrigger } from "./respond.ts";
+import { transcriptOf } from "./transcript.ts";
 import { viewEntry, viewMessage, viewOne, viewSessions, viewTurn } from "./view.ts";
 
 type Read<N extends OperationName> = (
@@ -52,11 +52,15 @@ export const turn: Read<"turn"> = async (deps, caller, input) => {
   return { turn: await viewTurn(deps.store.read, row) };
 };
 
+/** A page holds fewer entries than were asked for where these are long. */
+const PAGE_BYTES_MAX = 4 * 1024 * 1024;
+
 export const entries: Read<"entries"> = async (deps, caller, input) => {
   const session = await resolve(deps, caller, input.id);
   const { before, after, limit } = input;
   const page = {
     limit,
+    bytesMax: PAGE_BYTES_MAX,
     ...(before === undefined ? {} : { before }),
     ...(after === undefined ? {} : { after }),
   };
@@ -72,18 +76,7 @@ export const entries: Read<"entries"> = async (deps, caller, input) => {
 
 export const transcript: Read<"transcript"> = async (deps, caller, input) => {
   const session = await resolve(deps, caller, input.id);
-  const rows: EntryRecord[] = [];
-  for (let after = -1; ;) {
-    const page = await entryPage(deps.store.read, session.id, { after, limit: 1000 });
-    rows.push(...page);
-    if (page.length < 1000) break;
-    after = page.at(-1)!.index;
-  }
-  const title = session.name ?? session.title ?? session.shortId;
-  const keptFrom = await deps.store.read.retention.keptFrom(session.id);
-  return {
-    text: transcriptText(rows.map(viewEntry), input.format, { title, agent: session.agent, keptFrom }),
-  };
+  return { text: await transcriptOf(deps, session, { format: input.format, turn: null }) };
 };
 
 export const inbox: Read<"inbox"> = async (deps, caller, input) => {

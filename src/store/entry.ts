@@ -48,16 +48,23 @@ export function entryReads(q: Query): EntryReads {
           WHERE so_far <= ${bytesMax} OR so_far = bytes)
         ORDER BY idx`);
     },
-    async page(sessionId, { before, after, limit }) {
-      if (after !== undefined) {
-        const upTo = before === undefined ? sql`` : sql` AND idx < ${before}`;
-        return many(sql`SELECT ${columns} FROM entries
-          WHERE session_id = ${sessionId} AND idx > ${after}${upTo} ORDER BY idx LIMIT ${limit}`);
-      }
+    async page(sessionId, { before, after, limit, bytesMax }) {
       const below = before === undefined ? sql`` : sql` AND idx < ${before}`;
-      const tail = await many(sql`SELECT ${columns} FROM entries
-        WHERE session_id = ${sessionId}${below} ORDER BY idx DESC LIMIT ${limit}`);
-      return tail.reverse();
+      const above = after === undefined ? sql`` : sql` AND idx > ${after}`;
+      const order = after === undefined ? sql`idx DESC` : sql`idx`;
+      const among = sql`session_id = ${sessionId}${above}${below}`;
+      // Sizes first: a body that is not wanted is not read.
+      const fits =
+        bytesMax === undefined
+          ? sql``
+          : sql` AND idx IN (SELECT idx FROM
+          (SELECT idx, bytes, sum(bytes) OVER (ORDER BY ${order}) AS so_far FROM
+            (SELECT idx, octet_length(body) AS bytes FROM entries
+              WHERE ${among} ORDER BY ${order} LIMIT ${limit}) first) summed
+          WHERE so_far <= ${bytesMax} OR so_far = bytes)`;
+      const rows = await many(sql`SELECT ${columns} FROM entries
+        WHERE ${among}${fits} ORDER BY ${order} LIMIT ${limit}`);
+      return after === undefined ? rows.reverse() : rows;
     },
   };
 }

@@ -205,7 +205,7 @@ export interface TurnReads {
 
 export interface EntryReads {
   /** Ascending. With `before`, the last `limit` below it; with `after`, the first above it; with neither, the tail. */
-  page(sessionId: string, page: { before?: number; after?: number; limit: number }): Promise<EntryRecord[]>;
+  page(sessionId: string, page: EntryPage): Promise<EntryRecord[]>;
   /**
    * The newest of these kinds above `after` and below `before`, ascending: as many as there are room for in
    * `bytesMax`, where none counts for more than `entryBytesMax`, at most `limit`, and always the newest.
@@ -216,6 +216,8 @@ export interface EntryReads {
   ): Promise<EntryRecord[]>;
 }
 
+/** With `bytesMax` fewer, as many as there is room for in so many bytes; one at least. */
+type EntryPage = { before?: number; after?: number; limit: number; bytesMax?: number };
 type TailMost = { bytesMax: number; entryBytesMax: number; limit: number };
 
 export interface TriggerReads {

@@ -350,6 +350,27 @@ function turnRules(fresh: Fresh): void {
 }
 
 function entryRules(fresh: Fresh): void {
+  it("a page of entries holds no more bytes than there is room for, and one entry at least", async () => {
+    const store = await fresh();
+    const root = await treeOf(store);
+    const of = { turnId: null, author: "agent", kind: "text", isSubagent: false, at: 1 } as const;
+    const sizes = [10, 500, 20, 30, 900];
+    await store.write(root.id, (tx) =>
+      tx.entries.append(
+        root.id,
+        sizes.map((size) => ({ ...of, body: { text: "x".repeat(size) } })),
+      ),
+    );
+    const page = async (at: { before?: number; after?: number; limit?: number; bytesMax: number }) =>
+      (await store.read.entries.page(root.id, { limit: 10, ...at })).map(({ index }) => index);
+    assert.deepEqual(await page({ after: -1, bytesMax: 540 }), [0, 1]);
+    assert.deepEqual(await page({ after: 0, bytesMax: 100 }), [1]);
+    assert.deepEqual(await page({ after: 1, limit: 2, bytesMax: 9_000 }), [2, 3]);
+    assert.deepEqual(await page({ bytesMax: 100 }), [4]);
+    assert.deepEqual(await page({ before: 4, bytesMax: 150 }), [2, 3]);
+    assert.deepEqual(await page({ bytesMax: 9_000 }), [0, 1, 2, 3, 4]);
+  });
+
   const entry = (text: string): NewEntry => ({
     turnId: null,
     author: "agent",

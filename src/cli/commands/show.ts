@@ -172,7 +172,7 @@ export async function allEntries(client: Client, id: string): Promise<Entry[]> {
     const page = await client.entries({ id, after, limit: 1000 });
     entries.push(...page.entries);
     const last = page.entries.at(-1);
-    if (last === undefined || last.index >= page.last) return entries;
+    if (last === undefined || last.index >= page.total - 1) return entries;
     after = last.index;
   }
 }
