@@ -303,7 +303,8 @@ describe("triggers", { concurrency: 3 }, () => {
     const home = new TestHome();
     try {
       const client = await home.start();
-      const { session } = await client.create({ name: "target", cwd: home.work, prompt: "hello" });
+      const start = { name: "target", scope: "default", cwd: home.work, prompt: "hello" };
+      const { session } = await client.create(start);
       await allQuiet(client, session.id);
       const key = async (can: ("fire" | "read")[], scope: string) =>
         connect({

@@ -52,7 +52,7 @@ describe("operations", () => {
     assert.deepEqual(seen, [
       { id: "a b/ü?", timeoutMs: 5, until: "turn" },
       { unseen: true, limit: 7 },
-      { prompt: "ü\u2028".repeat(2), scope: "default", source: "http" },
+      { prompt: "ü\u2028".repeat(2), source: "http" },
       { id: "x", title: null, seen: true },
       { id: "x" },
       {},

@@ -79,7 +79,7 @@ export const Config = z.strictObject({
     .describe("strict: a child's agent holds its mode no weaker than its parent's; mode: the mode is enough"),
   scopes: z
     .record(
-      z.string().min(1).max(60),
+      z.string().min(1).max(190),
       z.strictObject({
         visibility: z
           .enum(["isolated", "shared"])
@@ -121,7 +121,13 @@ export const Config = z.strictObject({
         .partialRecord(z.enum(["claude-code", "codex", "opencode", "gemini"]), z.array(z.string()))
         .default({})
         .describe("further folders in which agents keep their sessions, by format"),
-      scope: z.string().min(1).max(60).default("default").describe("the scope of what is read"),
+      scope: z
+        .string()
+        .min(1)
+        .max(190)
+        .nullable()
+        .default(null)
+        .describe("the scope of what is read; default: of each session its git top level, else its folder"),
     })
     .prefault({}),
   onParentEnd: z.enum(["cancel", "detach"]).default("cancel"),

@@ -70,7 +70,7 @@ export const DAEMON = {
     input: z.strictObject({
       name: z.string().trim().min(1).max(60),
       can: z.array(TokenRight).min(1).default(["read"]),
-      scope: z.string().min(1).max(60).nullable().default(null),
+      scope: z.string().min(1).max(190).nullable().default(null),
       ceiling: Permission.default("workspace").describe(
         "the most that a session it starts or writes to may be allowed",
       ),

@@ -38,7 +38,12 @@ const start = {
 
 export const CreateInput = z.strictObject({
   ...start,
-  scope: z.string().min(1).max(60).default("default"),
+  scope: z
+    .string()
+    .min(1)
+    .max(190)
+    .optional()
+    .describe("whose memory it is; default: its git top level, else its folder"),
   source: z.enum(["cli", "page", "http"]).default("http"),
 });
 export type CreateInput = z.input<typeof CreateInput>;

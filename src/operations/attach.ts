@@ -1,6 +1,7 @@
 import type { AttachOutput, Caller, Effective, InputOf } from "../contract/index.ts";
 import { CallbackConfig } from "../contract/session.ts";
 import { hashOf, newId, newSecret } from "../kernel/id.ts";
+import { folderScope } from "../system/folder.ts";
 import type { OperationDeps } from "./deps.ts";
 import { decideFolder } from "./folder.ts";
 import { newSession } from "./start.ts";
@@ -43,7 +44,7 @@ export async function attach(
       start,
       parent: null,
       source: "mcp",
-      scope: "default",
+      scope: folderScope(cwd),
       onParentEnd: deps.config.onParentEnd,
       keys: { key: null, keyCaller: null, keyHash: null },
       now,

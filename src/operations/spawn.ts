@@ -8,6 +8,7 @@ import { appendEntries } from "../kernel/entry.ts";
 import { newId } from "../kernel/id.ts";
 import { inherited } from "../kernel/inherit.ts";
 import type { NewEntry, Reads, SessionRecord, Tx } from "../store/port.ts";
+import { folderScope } from "../system/folder.ts";
 import { decideWithin } from "./allowance.ts";
 import type { OperationDeps } from "./deps.ts";
 import { callSeen } from "./inheriting.ts";
@@ -19,7 +20,6 @@ import { decideStart, keyOwner, newSession, refuseReusedKey, type Start } from "
 import { viewOne } from "./view.ts";
 
 const REPLY_LOST_MS = 10 * 60_000;
-const DEFAULT_SCOPE = "default";
 
 /** One transaction under the tree's lock: limits checked, child, first message, event; then a wake. */
 export async function spawn(
@@ -49,8 +49,8 @@ export async function create(
   caller: Caller,
   input: InputOf<"create">,
 ): Promise<SpawnOutput> {
-  const scope = scopeFor(caller, input.scope);
   const start = await decideStart(deps, input, { parent: null, key: keyReach(caller) });
+  const scope = scopeFor(caller, input.scope) ?? folderScope(start.effective.cwd);
   const owner = keyOwner(caller);
   const found = input.key === undefined ? null : await byKey(deps.store.read, owner, input.key, start);
   if (found !== null) return spawnReply(deps, found, EXISTING);
@@ -78,10 +78,10 @@ export async function create(
   return spawnReply(deps, row, { existing: false, bytes: 0, asked: "none" });
 }
 
-/** A key with a scope starts roots there and nowhere else; where none was named, that one is meant. */
-function scopeFor(caller: Caller, asked: string): string {
-  if (caller.kind !== "outside" || caller.scope === null || asked === caller.scope) return asked;
-  if (asked === DEFAULT_SCOPE) return caller.scope;
+/** A key with a scope starts roots there and nowhere else; null where nobody named one. */
+function scopeFor(caller: Caller, asked: string | undefined): string | null {
+  if (caller.kind !== "outside" || caller.scope === null) return asked ?? null;
+  if (asked === undefined || asked === caller.scope) return caller.scope;
   throw new Refusal(
     "forbidden",
     `The API key "${caller.name}" reaches the scope "${caller.scope}" only. Leave the scope out.`,

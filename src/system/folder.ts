@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { existsSync, lstatSync, readlinkSync, realpathSync, statSync } from "node:fs";
 import path from "node:path";
 
@@ -31,6 +32,21 @@ export function gitTop(folder: string): string | null {
     if (existsSync(path.join(at, ".git"))) return at;
     if (path.dirname(at) === at) return null;
   }
+}
+
+/** A name of at most this many characters is the same in every index. */
+const SCOPE_MAX = 190;
+
+/**
+ * The scope of sessions that name none: their git top level, else their folder. A path that is too long
+ * for a name keeps its beginning and a hash of the whole.
+ */
+export function folderScope(folder: string): string {
+  const real = realPathOf(folder);
+  const scope = gitTop(real) ?? real;
+  if (scope.length <= SCOPE_MAX) return scope;
+  const hash = createHash("sha256").update(scope).digest("hex").slice(0, 32);
+  return `${scope.slice(0, SCOPE_MAX - 33)}~${hash}`;
 }
 
 /** Device and inode: they tell a folder from another one that was put at its path. */

@@ -1,5 +1,7 @@
+import { isAbsolute } from "node:path";
 import type { FoundSession, SessionFacts } from "../../history/port.ts";
 import type { NewHistory } from "../../store/port.ts";
+import { folderScope } from "../../system/folder.ts";
 import type { Knowledge, Member } from "./catalog.ts";
 import type { Context, Reading } from "./context.ts";
 import { sessionIdOf } from "./identity.ts";
@@ -84,7 +86,6 @@ export interface Base {
 
 function baseOf(context: Context, { familyKey, newcomers, own }: FamilyNews): Base {
   const top = context.catalog.members.get(familyKey);
-  const { scope } = context.options;
   const [first] = newcomers as [Newcomer];
   const rootAgentId = top?.agentId ?? first.facts.rootId ?? first.found.id;
   const ours = own.get(`${first.found.format} ${rootAgentId}`);
@@ -98,11 +99,26 @@ function baseOf(context: Context, { familyKey, newcomers, own }: FamilyNews): Ba
       ? (top?.kind === "excluded" && !context.asksAgain) || top?.isLeftOut === true
       : isExcluded(topNow.facts.cwd, context.exclude, context.options.place.home);
   const isOurs = top?.kind === "ours";
-  const base = { depth: top?.depth ?? 0, scope: top?.scope ?? scope, isOurs, isExcluded: isLeftOut };
+  const base = {
+    depth: top?.depth ?? 0,
+    scope: top?.scope ?? scopeOf(context, topNow ?? first),
+    isOurs,
+    isExcluded: isLeftOut,
+  };
   if (top !== undefined) return { ...base, rootId: top.rootId, sessionId: top.sessionId };
   const rootId = sessionIdOf(familyKey);
   return { ...base, rootId, sessionId: topNow === undefined ? null : rootId };
 }
+
+/** What a file says of its folder is foreign text: one that is no path of this machine names no folder. */
+export function scopeOf({ options }: Context, { facts }: { facts: Pick<SessionFacts, "cwd"> }): string {
+  if (options.scope !== null) return options.scope;
+  const cwd = facts.cwd?.replaceAll("\0", "") ?? "";
+  return isAbsolute(cwd) && cwd.length <= PATH_MAX ? folderScope(cwd) : NO_FOLDER;
+}
+
+const PATH_MAX = 4_096;
+const NO_FOLDER = "no folder";
 
 function memberOf(
   context: Context,

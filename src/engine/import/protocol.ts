@@ -8,7 +8,8 @@ export interface ImportOptions {
   readonly roots: Partial<Record<HistoryFormat, readonly string[]>>;
   readonly exclude: readonly string[];
   readonly node: string;
-  readonly scope: string;
+  /** Null: of each family the git top level of its folder, else that folder. */
+  readonly scope: string | null;
   /** How often everything is looked at where nothing was heard, and living processes are. */
   readonly scanMs: number;
   readonly probeMs: number;

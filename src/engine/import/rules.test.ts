@@ -174,6 +174,14 @@ describe("sessions that were read from disk", () => {
     assert.deepEqual([end.timedOut, end.outcome, end.result], [false, "completed", "It is a lamp."]);
   });
 
+  it("are of the scope of their folder where none was set for them", async (t) => {
+    const home = await startImporting(t);
+    const main = new Transcript(S, { fields: { cwd: "/w/project" } }).user("Do X").says("Done");
+    await lay(home.claude, { [session(S)]: main });
+    await home.import();
+    assert.equal((await home.byAgentId(S)).scope, "/w/project");
+  });
+
   it("are of the scope that was set for them", async (t) => {
     const home = await startImporting(t, { config: { history: { scope: "past" } } });
     await lay(home.claude, { [session(S)]: one() });
@@ -360,6 +368,7 @@ describe("a store that cannot take what is read", () => {
     await home.import();
     const top = await home.byAgentId(S);
     assert.equal(top.cwd, "/w/nul");
+    assert.equal(top.scope, "/w/nul");
     assert.equal((await home.entries(top.id)).length, 2);
     await home.stop();
   });

@@ -7,6 +7,7 @@ import { LinkError } from "./link.ts";
 import { doubt, livenessIn, noticeGrowth } from "./live-list.ts";
 import type { MemberChange } from "./protocol.ts";
 import { Replay } from "./original.ts";
+import { scopeOf } from "./newcomer.ts";
 import { Outbox } from "./outbox.ts";
 import { readMember, recordOf } from "./read.ts";
 import { Replaced, refsOf } from "./replaced.ts";
@@ -219,7 +220,14 @@ export class Work {
     Object.assign(member, placeIn(catalog, member, verdict));
     const session = newRow(
       { ...verdict.told, ...placeIn(catalog, member, verdict), changedAt },
-      { id: own.sessionId, rootId, agent, node, scope: host.scope ?? options.scope, now: Date.now() },
+      {
+        id: own.sessionId,
+        rootId,
+        agent,
+        node,
+        scope: host.scope ?? scopeOf(this.#context, { facts: { cwd: host.cwd } }),
+        now: Date.now(),
+      },
     );
     const [no] = await link.ask("add", [{ record, session }]);
     member.no = no as number;
