@@ -28,6 +28,10 @@ test("a message steered while the agent ends its prompt is not lost: it is the n
   const { entries } = await client.entries({ id: session.id, limit: 100 });
   const said = entries.filter((entry) => entry.author === "agent").map((entry) => entry.body.text);
   assert.deepEqual(said, ["first", "second"]);
+  const steered = await store.read.messages.ofSession(session.id, ["landed"]);
+  const written = entries.filter((entry) => entry.body.messageId === steered.at(-1)?.id);
+  assert.equal(written.length, 1, "it is in the transcript once, where the agent took it");
+  assert.equal(written[0]?.turnId, (await store.read.turns.last(session.id))?.id);
 });
 
 test("a steer that is never acknowledged does not hold up the turn's end, and is told again, marked", async (t) => {
