@@ -8,9 +8,16 @@ export interface FamilyPlan {
   readonly prompt: string;
 }
 
-/** A root with children and grandchildren, and the script of each. `mark` is in the command line of every process they leave behind. */
-export function familyPlan(chance: Chance, name: string, mark: string): FamilyPlan {
-  return { name, prompt: sessionScript({ chance, mark }, name, 0) };
+export interface Leaving {
+  /** In the command line of every process that a script leaves behind. */
+  readonly mark: string;
+  /** Such a process may clear its environment and leave its parent at once. */
+  readonly mayHide: boolean;
+}
+
+/** A root with children and grandchildren, and the script of each. */
+export function familyPlan(chance: Chance, name: string, leaving: Leaving): FamilyPlan {
+  return { name, prompt: sessionScript({ chance, ...leaving }, name, 0) };
 }
 
 /** A message that a person or a parent sends while a session runs. */
@@ -26,9 +33,8 @@ export function word(chance: Chance): string {
   return `W-${chance.hex()}`;
 }
 
-interface Writing {
+interface Writing extends Leaving {
   readonly chance: Chance;
-  readonly mark: string;
 }
 
 function sessionScript(writing: Writing, name: string, generation: number): string {
@@ -103,6 +109,7 @@ function work({ chance }: Writing): string[] {
 }
 
 /** A process in a session of its own that would run for a day. */
-function leaveBehind({ chance, mark }: Writing): string {
-  return `run setsid sleep ${86_400 + chance.int(0, 999)}.${mark} >/dev/null 2>&1 & echo left`;
+function leaveBehind({ chance, mark, mayHide }: Writing): string {
+  const sleep = `setsid sleep ${86_400 + chance.int(0, 999)}.${mark} >/dev/null 2>&1 &`;
+  return mayHide && chance.is(0.6) ? `run (env -i ${sleep}) & echo hid` : `run ${sleep} echo left`;
 }

@@ -154,7 +154,10 @@ export class People {
 
   async #family(): Promise<void> {
     this.#families += 1;
-    const plan = familyPlan(this.#chance, `f${this.#families}`, this.#world.mark);
+    const plan = familyPlan(this.#chance, `f${this.#families}`, {
+      mark: this.#world.mark,
+      mayHide: this.#world.hasNamespaces,
+    });
     const { work } = this.#world.home;
     const made = await this.call((client) =>
       client.create({ ...plan, cwd: work, key: `family-${plan.name}` }),

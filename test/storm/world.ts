@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { chooseHold } from "../../src/drivers/sandbox.ts";
 import type { Moment } from "../../src/kernel/deps.ts";
 import { type CuttingProxy, cuttingProxy } from "../../src/store/cutting-proxy.spec.ts";
 import { type TestPostgres, testPostgres } from "../../src/store/test-postgres.ts";
@@ -33,16 +34,16 @@ export class World {
   readonly findings = new Findings();
   /** Digits in the command line of every process that a script leaves behind. */
   readonly mark: string;
+  /** All agents are in namespaces, so that nothing they start can hide. Otherwise some are under the guard. */
+  readonly hasNamespaces: boolean;
   readonly output: string;
   /** A death of the daemon that is not ours is a finding. */
   #isKilled = false;
   #isUp = false;
   readonly #chance: Chance;
+  readonly #holders: readonly string[];
 
-  private constructor(
-    options: WorldOptions,
-    parts: { store: string; postgres: TestPostgres | null; proxy: CuttingProxy | null },
-  ) {
+  private constructor(options: WorldOptions, parts: Parts) {
     this.seed = options.seed;
     this.kind = options.store;
     this.store = parts.store;
@@ -50,6 +51,9 @@ export class World {
     this.proxy = parts.proxy;
     const chance = new Chance(options.seed, "world");
     this.#chance = chance;
+    const { namespaces } = parts;
+    this.hasNamespaces = namespaces.length > 0 && chance.is(0.5);
+    this.#holders = this.hasNamespaces ? namespaces : [...namespaces, "guard", "guard"];
     this.mark = String(chance.int(100_000_000, 999_999_999));
     this.output = path.join(tmpdir(), `kinfold-storm-${process.pid}-${this.mark}.log`);
     const url = parts.proxy === null ? parts.store : withPort(parts.store, parts.proxy.port);
@@ -57,12 +61,14 @@ export class World {
   }
 
   static async open(options: WorldOptions): Promise<World> {
-    if (options.store === "sqlite")
-      return new World(options, { store: "sqlite", postgres: null, proxy: null });
+    const namespaces = await workingNamespaces();
+    if (options.store === "sqlite") {
+      return new World(options, { store: "sqlite", postgres: null, proxy: null, namespaces });
+    }
     const postgres = await testPostgres();
     const store = await postgres.url();
     const proxy = await cuttingProxy(Number(new URL(store).port));
-    return new World(options, { store, postgres, proxy });
+    return new World(options, { store, postgres, proxy, namespaces });
   }
 
   client(): Client {
@@ -97,7 +103,7 @@ export class World {
 
   /** Each daemon holds its agents in another way than the one before may have. */
   #startEnv(): Record<string, string> {
-    return { KINFOLD_SANDBOX: this.#chance.pick(["auto", "guard"]) };
+    return { KINFOLD_SANDBOX: this.#chance.pick(this.#holders) };
   }
 
   async killDaemon(): Promise<void> {
@@ -159,6 +165,22 @@ export class World {
     await this.postgres?.stop();
     rmSync(this.output, { force: true });
   }
+}
+
+interface Parts {
+  readonly store: string;
+  readonly postgres: TestPostgres | null;
+  readonly proxy: CuttingProxy | null;
+  readonly namespaces: readonly string[];
+}
+
+/** The holders that work on this machine and see everything. */
+async function workingNamespaces(): Promise<string[]> {
+  const found: string[] = [];
+  for (const mode of ["bubblewrap", "namespaces"] as const) {
+    if ((await chooseHold(mode)).kind !== "none") found.push(mode);
+  }
+  return found;
 }
 
 function settings(chance: Chance): Record<string, string> {
