@@ -74,6 +74,39 @@ describe("a person's token", { skip: whyNot() }, () => {
     assert.equal(await ask(node, { KINFOLD_LEASE: "l1" }, "session-token"), "200");
   });
 
+  test("a hundred connections at once share a few looks at the processes", async () => {
+    let looks = 0;
+    const remembered = async (): Promise<ReadonlySet<number>> => {
+      looks += 1;
+      return new Set();
+    };
+    const isAgentPeer = agentPeerCheck({ remembered });
+    const peer = { remotePort: 1, remoteAddress: "127.0.0.1", localPort: running.port };
+    await Promise.all(Array.from({ length: 100 }, () => isAgentPeer(peer)));
+    assert.ok(looks <= 2, `${looks} looks`);
+  });
+
+  test("a look that began before a connection was made does not answer for it", async () => {
+    const begun = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<void>();
+    let looks = 0;
+    const isAgentPeer = agentPeerCheck({
+      remembered: async () => {
+        looks += 1;
+        begun.resolve();
+        if (looks === 1) await held.promise;
+        return new Set();
+      },
+    });
+    const peer = { remotePort: 1, remoteAddress: "127.0.0.1", localPort: running.port };
+    const first = isAgentPeer(peer);
+    await begun.promise;
+    const second = isAgentPeer(peer);
+    held.resolve();
+    await Promise.all([first, second]);
+    assert.equal(looks, 2);
+  });
+
   test("a socket that is closed already counts as an agent's while agents run", async () => {
     const isAgentPeer = agentPeerCheck();
     const peer = { remotePort: 1, remoteAddress: "127.0.0.1", localPort: running.port };
