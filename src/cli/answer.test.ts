@@ -156,7 +156,10 @@ describe("what needs a person", () => {
       `sim> tool spawn_session ${child}\nsim> say waiting`,
     );
     while (!/^└─ docs .*waiting for parent/m.test((await kinfold("tree", "fam")).out)) await pause(100);
-    assert.equal((await kinfold("inbox")).out, "Nothing needs you. 2 sessions at work.\n");
+    assert.match(
+      (await kinfold("inbox")).out,
+      /^Nothing needs you\. 2 sessions at work\.\n\n◐ Question   waits for its parent; you are asked in \d:\d\d\n  Tabs\?\n  docs · fam, asked .*\n    kinfold answer docs "…"\n$/,
+    );
     assert.match((await kinfold("answer", "docs", "spaces")).out, /^✓ accepted/);
     assert.equal((await kinfold("wait", "fam")).code, 0);
     assert.match(

@@ -7,7 +7,7 @@ export type OpenTrigger = OutputOf<"listTriggers">["triggers"][number];
 
 /** Something that only a person can move on, with all that is needed to decide it. */
 export interface Need {
-  readonly kind: "Question" | "Plan" | "Permission" | "Limit";
+  readonly kind: "Question" | "Plan" | "Permission" | "Limit" | "Silence";
   /** A parent has passed it on. */
   readonly isEscalated: boolean;
   /** What is asked, exactly, line by line. */
@@ -46,6 +46,20 @@ export async function needsOf(client: Client): Promise<Need[]> {
   return needs.toSorted((a, b) => (a.until ?? Infinity) - (b.until ?? Infinity) || askedAt(a) - askedAt(b));
 }
 
+/** What waits for a parent, which a person may answer too; the nearest turn of the person first. */
+export async function parentsNeeds(client: Client): Promise<Need[]> {
+  const { triggers } = await client.listTriggers({ for: "all" });
+  const needs: Need[] = [];
+  for (const trigger of triggers) {
+    if (trigger.toPerson) continue;
+    const { session } = await client.get({ id: trigger.sessionId });
+    const get = async (id: string): Promise<Session> => (await client.get({ id })).session;
+    const until = trigger.deadline.personAt;
+    needs.push({ ...needOf(trigger), until, session, family: await familyOf(session, get) });
+  }
+  return needs.toSorted((a, b) => (a.until ?? Infinity) - (b.until ?? Infinity) || askedAt(a) - askedAt(b));
+}
+
 /** What is asked of a person, by session, for the words of lists and trees. */
 export async function asksOf(client: Client): Promise<Map<string, string>> {
   const { triggers } = await client.listTriggers({ for: "person" });
@@ -66,6 +80,8 @@ export function askLine(trigger: Pick<Trigger, "type" | "payload">): string {
       return `plan of ${steps(payload).length} ${steps(payload).length === 1 ? "step" : "steps"} to approve`;
     case "permission":
       return `wants to run ${oneLine(wanted(payload))}`;
+    case "session_error":
+      return oneLine(String(payload["error"] ?? "an error"));
     default:
       return `"${oneLine(questionsOf(trigger)[0]?.question ?? String(payload["title"] ?? trigger.type))}"`;
   }
@@ -99,6 +115,8 @@ export function askLines(trigger: Pick<Trigger, "type" | "payload">): string[] {
       const folder = typeof payload["cwd"] === "string" ? [`in ${oneLine(payload["cwd"])}`] : [];
       return [...lines(wanted(payload)), ...folder];
     }
+    case "session_error":
+      return lines(`It may be stuck: ${String(payload["error"] ?? "unknown")}.`);
     default: {
       const questions = questionsOf(trigger);
       if (questions.length === 1) return lines(questions[0]?.question ?? "");
@@ -127,6 +145,8 @@ export function answerCommands(need: Pick<Need, "kind" | "session" | "trigger">)
       return [`${start} --approve`, `${start} --edit "…"`, `${start} --cancel`];
     case "Permission":
       return [`${start} --allow`, `${start} --deny`];
+    case "Silence":
+      return [`kinfold cancel ${name}`];
     case "Limit":
       return [`kinfold limit ${name} --usd …`, `kinfold cancel ${name}`];
     case "Question": {
@@ -185,4 +205,5 @@ const KINDS: Readonly<Record<string, Need["kind"]>> = {
   ask_user_question: "Question",
   plan_review: "Plan",
   permission: "Permission",
+  session_error: "Silence",
 };

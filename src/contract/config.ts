@@ -175,6 +175,16 @@ export const Config = z.strictObject({
     .min(1)
     .default(30_000)
     .describe("the pause before the first retry; each further one is twice as long"),
+  silenceMs: z
+    .int()
+    .min(1)
+    .default(600_000)
+    .describe("how long nothing is heard from a working agent before its parent and the person are told"),
+  silenceMaxMs: z
+    .int()
+    .min(0)
+    .default(1_200_000)
+    .describe("how long nothing is heard from a working agent before its turn fails; 0: never"),
   idleMs: z.int().min(0).default(60_000).describe("how long a process lives after its round closed"),
   cancelGraceMs: z.int().min(0).default(2_000).describe("how long an agent may take to obey a cancel"),
   startMs: z.int().min(1).default(60_000).describe("how long an agent may take to start"),

@@ -32,7 +32,17 @@ export type AgentUpdateLike =
       readonly files?: readonly FileChangeLike[];
     }
   | { readonly kind: "plan"; readonly steps: readonly { title: string; status: string }[] }
-  | { readonly kind: "fragment" | "text" | "thought" | "compaction" | "usage" | "modelCall" | "notice" };
+  | {
+      readonly kind:
+        | "fragment"
+        | "text"
+        | "thought"
+        | "compaction"
+        | "usage"
+        | "modelCall"
+        | "retrying"
+        | "notice";
+    };
 
 /** What a turn has been seen to do so far. Denied requests are added by whoever denies them. */
 export interface Seen {

@@ -77,6 +77,12 @@ function errorLines(payload: Payload, who: string): string[] {
       "It goes on by itself when others give back what they hold, or when the user raises the limit. Tell the user; do not spawn it again. If its work is not needed any more, cancel it with cancel_session.",
     ];
   }
+  if (payload["kind"] === "silence") {
+    return [
+      `[Kinfold] ${who} may be stuck: ${error}.`,
+      "No answer is needed. Its result comes to you as always if it goes on; if you do not want to wait, cancel it with cancel_session.",
+    ];
+  }
   return [`[Kinfold] ${who} reported an error: ${error}.`, "No answer is needed."];
 }
 

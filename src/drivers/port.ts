@@ -201,6 +201,14 @@ export type AgentUpdate =
   | { readonly kind: "usage"; readonly usage: Usage }
   /** The agent's model has answered. What the call used may now be in the agent's own session file. */
   | { readonly kind: "modelCall" }
+  /** The agent asks its model again after an error. This is no sign that the model is there. */
+  | {
+      readonly kind: "retrying";
+      /** Of HTTP; null where the connection failed. */
+      readonly status: number | null;
+      readonly attempt: number | null;
+      readonly attemptsMax: number | null;
+    }
   | { readonly kind: "notice"; readonly text: string };
 
 export interface FileChange {

@@ -14,7 +14,13 @@ import type { TurnEnd } from "./settle.ts";
 const QUIET_MS = 1_500;
 
 /** Updates that are no work. */
-const SILENT: ReadonlySet<AgentUpdate["kind"]> = new Set(["usage", "modelCall", "notice", "fragment"]);
+const SILENT: ReadonlySet<AgentUpdate["kind"]> = new Set([
+  "usage",
+  "modelCall",
+  "retrying",
+  "notice",
+  "fragment",
+]);
 
 /** Updates that came before their turn's row was written. */
 const gathering = new WeakMap<Place, AgentUpdate[]>();

@@ -5,6 +5,7 @@ import type { EngineDeps, Service } from "./deps.ts";
 import { moveDeadlines, passDeadlines } from "./deadlines.ts";
 import { adoptLost } from "./recovery.ts";
 import type { Runner } from "./runner.ts";
+import { SilenceWatch } from "./silence.ts";
 import { pause, resumeParked, stopOvertime } from "./timekeeping.ts";
 
 const TICK_MS = 1_000;
@@ -22,6 +23,7 @@ export class Keeper implements Service {
   readonly name = "keeper";
   readonly #deps: EngineDeps;
   readonly #runner: Runner;
+  readonly #silence: SilenceWatch;
   #timer: NodeJS.Timeout | null = null;
   #busy: Promise<void> | null = null;
   #ticked: Beat = { wall: 0, monotonic: 0, runnable: 0 };
@@ -34,6 +36,7 @@ export class Keeper implements Service {
   constructor(deps: EngineDeps, runner: Runner) {
     this.#deps = deps;
     this.#runner = runner;
+    this.#silence = new SilenceWatch(runner.runtime);
   }
 
   async run(): Promise<void> {
@@ -86,6 +89,7 @@ export class Keeper implements Service {
     await passDeadlines(this.#deps, this.#startedAt);
     await resumeParked(this.#deps, wall);
     await stopOvertime(this.#runner.runtime, wall);
+    await this.#silence.beat();
     await adoptLost(this.#runner.runtime);
   }
 

@@ -33,8 +33,8 @@ export interface Place {
   steering: Promise<void> | null;
   /** Its plan was sent back: a turn that the agent ends for that is a turn like any other. */
   isPlanSentBack: boolean;
-  /** Why the running turn is being stopped: a budget, with its numbers. */
-  overLimit: string | null;
+  /** Why the running turn is being stopped: a budget, with its numbers, or silence. */
+  overLimit: { readonly reason: string; readonly kind: "budget" | "silence" } | null;
   /** Meters the running turn from the agent's own file. */
   usageMeter: UsageMeter | null;
   /** A turn is being claimed for it: neither idleness nor an exit may take it away now. */

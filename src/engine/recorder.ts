@@ -51,6 +51,8 @@ export class Recorder {
   hasBegun = false;
   /** From here on what the agent does is about the prompt. */
   isPrompted = false;
+  /** Its agent asks its model again, and nothing has come since. */
+  retrying: (AgentUpdate & { readonly kind: "retrying" }) | null = null;
   /** How many updates there have been. */
   recorded = 0;
   #entries: NewEntry[] = [];
@@ -82,6 +84,8 @@ export class Recorder {
   }
 
   record(update: AgentUpdate): void {
+    this.retrying = update.kind === "retrying" ? update : null;
+    if (update.kind === "retrying") return;
     this.recorded += 1;
     if (this.isPrompted && isWorking(update)) this.hasBegun = true;
     this.#doing = doing(update) ?? this.#doing;

@@ -68,9 +68,14 @@ export function meter(runtime: Runtime, place: Place): void {
 }
 
 /** Ends the running turn as failed, with the numbers, once its agent has obeyed or was ended. */
-export function stopAtLimit(runtime: Runtime, place: Place, reason: string): void {
+export function stopAtLimit(
+  runtime: Runtime,
+  place: Place,
+  reason: string,
+  kind: "budget" | "silence" = "budget",
+): void {
   if (place.overLimit === null) place.recorder?.notice(`stopped: ${reason}`);
-  place.overLimit ??= reason;
+  place.overLimit ??= { reason, kind };
   // An agent that is still starting cannot be asked yet: whoever found the limit finds it again.
   void stopTurn(runtime, place);
 }

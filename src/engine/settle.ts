@@ -8,7 +8,14 @@ import { outcomeOf } from "../domain/session.ts";
 import type { PromptEnd } from "../drivers/port.ts";
 import { giveBack, makeVoid } from "../kernel/admit.ts";
 import { callBack, callbackData, callbackKey } from "../kernel/callback.ts";
-import { type ErrorPayload, park, parkForRetry, raiseError, retryBudgets } from "../kernel/park.ts";
+import {
+  type ErrorPayload,
+  park,
+  parkForRetry,
+  raiseError,
+  retryBudgets,
+  withdrawSilence,
+} from "../kernel/park.ts";
 import { withdrawOf } from "../kernel/trigger.ts";
 import { closeIfOver, closeRound, type RoundEnd } from "../kernel/round.ts";
 import type { MessageRecord, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
@@ -118,6 +125,7 @@ async function settleIn(deps: EngineDeps, tx: Tx, settling: Settling): Promise<b
   tx.append({ sessionId: session.id, type: "turn.settled", text: null, data, at: now });
   const ended = session.endedAt !== null;
   const unlanded = await settleMessages(tx, after, { end, ended, recorder, now });
+  await withdrawSilence(tx, session, now);
   const lastTool = recorder.seen.lastToolHasResult ? null : recorder.seen.lastTool;
   const ending = { sessionId: session.id, turn: after, outcome, end, retry, unlanded, lastTool, now };
   await settleRound(deps, tx, ending);

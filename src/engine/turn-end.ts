@@ -41,5 +41,6 @@ export async function endTurn(
 /** A turn that was stopped at its budget has failed, unless it had ended by itself before. */
 function withinLimit(place: Place, end: TurnEnd): TurnEnd {
   if (place.overLimit === null || end.stopReason === "end_turn") return end;
-  return { ...end, outcome: "failed", reason: place.overLimit, errorKind: "budget" };
+  const { reason, kind } = place.overLimit;
+  return { ...end, outcome: "failed", reason, errorKind: kind };
 }

@@ -8,7 +8,10 @@ const LINE_CHARS_MAX = 16 * 1024;
 const PATHS_MAX = 1_000;
 const STEPS_MAX = 1_000;
 
-type Update = Exclude<AgentUpdate, { kind: "text" | "thought" | "fragment" | "usage" | "modelCall" }>;
+type Update = Exclude<
+  AgentUpdate,
+  { kind: "text" | "thought" | "fragment" | "usage" | "modelCall" | "retrying" }
+>;
 
 /** An update as an entry, no longer than an entry may be, and about how many characters it has. */
 export function entryOfUpdate(

@@ -7,7 +7,7 @@ import { tellOf } from "./trigger.ts";
 
 export interface ErrorPayload {
   readonly error: string;
-  readonly kind: "limit" | "provider" | "crash" | "budget" | "other";
+  readonly kind: "limit" | "provider" | "crash" | "budget" | "silence" | "other";
   readonly resetAt?: number;
   /** How long it waits before it goes on by itself. */
   readonly waitMs?: number;
@@ -46,11 +46,38 @@ export async function park(
   changed(tx, session, now);
   tx.wake(session.id);
   if (await wasTold(tx, session, parked.on)) return;
+  await raiseAndTell(tx, session, error, now);
+}
+
+/** Nothing is heard from a working session: its parent and the person are told, until it is heard again. */
+export async function raiseSilence(
+  tx: Tx,
+  session: SessionRecord,
+  error: string,
+  now: number,
+): Promise<void> {
+  const trigger = await raiseAndTell(tx, session, { error, kind: "silence" }, now);
+  await tx.triggers.patch(trigger.id, { toPerson: true });
+}
+
+/** What was said of a session's silence holds no more. */
+export async function withdrawSilence(tx: Tx, session: SessionRecord, now: number): Promise<void> {
+  await withdrawErrors(tx, session, { now, isWanted: ({ payload }) => payload["kind"] === "silence" });
+}
+
+/** As a message of its own to whoever waits for the session, too: its round stays open. */
+async function raiseAndTell(
+  tx: Tx,
+  session: SessionRecord,
+  error: ErrorPayload,
+  now: number,
+): Promise<TriggerRecord> {
   const trigger = await raiseError(tx, session, error, now);
   const parent = session.parentId === null ? null : await tx.sessions.byId(session.parentId);
   const isHeard =
     parent !== null && parent.endedAt === null && session.detachedAt === null && session.callback.enabled;
   if (isHeard) await tellOf(tx, parent, trigger, { now, delivery: "followUp" });
+  return trigger;
 }
 
 /** A provider in trouble: its turn is tried again by itself, so nobody is told yet. It is seen in its status. */
@@ -75,7 +102,7 @@ export async function unpark(tx: Tx, session: SessionRecord, now: number): Promi
   if (parked === null) return;
   session.parked = null;
   await tx.sessions.patch(session.id, { parked: null, updatedAt: now });
-  await withdrawErrors(tx, session, now);
+  await withdrawErrors(tx, session, { now, isWanted: () => true });
   changed(tx, session, now);
   tx.wake(session.id);
   if (parked.on !== "limit" || !session.roundOpen || session.endedAt !== null) return;
@@ -146,10 +173,15 @@ async function wasTold(tx: Tx, session: SessionRecord, on: Parked["on"]): Promis
   );
 }
 
-async function withdrawErrors(tx: Tx, session: SessionRecord, now: number): Promise<void> {
+async function withdrawErrors(
+  tx: Tx,
+  session: SessionRecord,
+  of: { now: number; isWanted: (trigger: TriggerRecord) => boolean },
+): Promise<void> {
+  const { now } = of;
   for (const trigger of await tx.triggers.ofSession(session.id)) {
     const isOfRound = trigger.type === "session_error" && trigger.round === session.round;
-    if (!isOfRound || trigger.status !== "open") continue;
+    if (!isOfRound || trigger.status !== "open" || !of.isWanted(trigger)) continue;
     await tx.triggers.close(trigger.id, { status: "withdrawn", closedAt: now });
     const data = { triggerId: trigger.id, type: trigger.type, status: "withdrawn", by: null };
     tx.append({ sessionId: session.id, type: "trigger.closed", text: null, data, at: now });

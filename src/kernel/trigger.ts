@@ -1,5 +1,6 @@
 import type { Answer } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
+import { releases } from "../domain/session.ts";
 import { deadlinesOf, isBlocking, needsNoAnswer } from "../domain/trigger.ts";
 import { excerpt } from "../domain/excerpt.ts";
 import { redact } from "../domain/redact.ts";
@@ -32,11 +33,12 @@ export interface Raise {
 export async function raise(tx: Tx, session: SessionRecord, order: Raise): Promise<TriggerRecord> {
   if ((await tx.triggers.openCount(session.id)) >= order.openMax) throw tooManyOpen(order.openMax);
   const parent = order.personOnly ? null : await askableParent(tx, session);
+  const toPerson = parent === null || !isWakenBy(parent, session);
   const deadlines = deadlinesOf({
     type: order.type,
     raisedAt: order.now,
     takenAt: null,
-    toPerson: parent === null,
+    toPerson,
     default: order.default,
     parentMs: order.parentMs,
     defaultMs: order.defaultMs,
@@ -46,7 +48,7 @@ export async function raise(tx: Tx, session: SessionRecord, order: Raise): Promi
     rootId: tx.rootId,
     sessionId: session.id,
     toId: parent?.id ?? null,
-    toPerson: parent === null,
+    toPerson,
     type: order.type,
     payload: order.payload,
     status: "open",
@@ -254,6 +256,13 @@ async function askableParent(tx: Tx, session: SessionRecord): Promise<SessionRec
   if (session.parentId === null || session.detachedAt !== null) return null;
   const parent = await tx.sessions.byId(session.parentId);
   return parent === null || parent.endedAt !== null || parent.origin === "imported" ? null : parent;
+}
+
+/** A parent that nothing of its child's can wake may never read the question, so the person is asked at once as well. */
+function isWakenBy(parent: SessionRecord, child: SessionRecord): boolean {
+  return (
+    parent.origin === "managed" && releases(parent.held, { kind: "session", id: child.id }, parent.parentId)
+  );
 }
 
 function opened(tx: Tx, trigger: TriggerRecord, now: number): void {

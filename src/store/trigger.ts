@@ -137,9 +137,10 @@ async function eitherDeadline(q: Query, condition: (column: Sql) => Sql): Promis
 
 /** In the statement, not after it: ends that nobody acknowledges stay open by the thousand. */
 function conditionsOf(of: { sessionId?: string; toId?: string; toPerson?: boolean; fence?: number }): Sql[] {
-  const conditions = [
-    raw("status = 'open' AND type IN ('ask_user_question', 'plan_review', 'permission', 'escalate')"),
-  ];
+  const isAsked = "type IN ('ask_user_question', 'plan_review', 'permission', 'escalate')";
+  // A reader also has what a person should look at; whoever goes by the asker looks for what can be answered.
+  const isSeen = of.sessionId === undefined ? " OR (type = 'session_error' AND to_person = 1)" : "";
+  const conditions = [raw(`status = 'open' AND (${isAsked}${isSeen})`)];
   if (of.sessionId !== undefined) conditions.push(sql`session_id = ${of.sessionId}`);
   if (of.toId !== undefined) conditions.push(sql`to_id = ${of.toId}`);
   if (of.toPerson !== undefined) conditions.push(sql`to_person = ${of.toPerson ? 1 : 0}`);

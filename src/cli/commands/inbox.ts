@@ -1,4 +1,4 @@
-import { answerCommands, type Need, needsOf, timeLeft } from "../asking.ts";
+import { answerCommands, type Need, needsOf, parentsNeeds, timeLeft } from "../asking.ts";
 import type { Call } from "../call.ts";
 import { openConnection } from "../connection.ts";
 import { labelOf } from "../sessions.ts";
@@ -6,23 +6,42 @@ import { ago, count, oneLine } from "../text.ts";
 
 export async function run(call: Call): Promise<void> {
   const { client, health } = await openConnection(call);
-  const needs = await needsOf(client);
+  const [needs, parents] = await Promise.all([needsOf(client), parentsNeeds(client)]);
   if (call.io.json) {
     call.io.answer({
       triggers: needs.flatMap(({ trigger, family }) => (trigger === null ? [] : [{ ...trigger, family }])),
       limits: needs.filter(({ trigger }) => trigger === null).map(({ session }) => session),
+      forParents: parents.map(({ trigger, family }) => ({ ...trigger, family })),
     });
     return;
   }
   if (needs.length === 0) {
     const atWork = health.counts.running + health.counts.waiting;
     call.io.line(`Nothing needs you.${atWork === 0 ? "" : ` ${count(atWork, "session")} at work.`}`);
-    return;
   }
   for (const [index, need] of needs.entries()) {
     if (index > 0) call.io.line();
     for (const line of needLines(need, call, Date.now())) call.io.line(line);
   }
+  for (const need of parents) {
+    call.io.line();
+    for (const line of parentLines(need, call, Date.now())) call.io.line(line);
+  }
+}
+
+/** What a parent was asked: whose it is, and when the person is asked as well. */
+function parentLines(need: Need, call: Call, now: number): string[] {
+  const { paint } = call.io;
+  const family = need.family === null ? "" : ` · ${need.family}`;
+  const asked = need.trigger === null ? "" : `, asked ${ago(now - need.trigger.createdAt)}`;
+  const when =
+    need.until === null ? "" : `; you are asked in ${timeLeft(need.until, now).replace(/ left$/, "")}`;
+  return [
+    `◐ ${paint("bold", need.kind)}   ${paint("soft", `waits for its parent${when}`)}`,
+    ...need.ask.map((line) => `  ${line}`),
+    paint("soft", `  ${labelOf(need.session)}${family}${asked}`),
+    ...answerCommands(need).map((line) => `    ${line}`),
+  ];
 }
 
 /** One item: kind and time left, the exact ask, where it comes from, how to answer, what happens else. */

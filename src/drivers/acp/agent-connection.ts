@@ -22,6 +22,7 @@ export interface ConnectOptions {
   readonly ownTool?: OwnTool | undefined;
   readonly isNoise?: ((update: SessionUpdate) => boolean) | undefined;
   readonly callUsage?: Dialect["callUsage"] | undefined;
+  readonly retrying?: Dialect["retrying"] | undefined;
   /** The agent answers a load before it has told all: the replay ends when it is quiet for so long. */
   readonly replayQuietMs?: number | undefined;
 }
@@ -127,6 +128,8 @@ export async function connect(options: ConnectOptions): Promise<AgentConnection>
 function takeCall(options: ConnectOptions, updates: Updates, message: AnyNotification): void {
   const call = options.callUsage?.(message.method, message.params) ?? null;
   if (call !== null) updates.takeCall(call);
+  const retrying = options.retrying?.(message.method, message.params) ?? null;
+  if (retrying !== null) updates.retrying(retrying);
 }
 
 /** Whether an agent says that a message may be put into its running turn. */

@@ -1,6 +1,6 @@
 import type { McpServer, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
 import type { Permission } from "../../contract/index.ts";
-import type { OpenRequest } from "../port.ts";
+import type { AgentUpdate, OpenRequest } from "../port.ts";
 import { SERVER_NAME } from "./own-tool.ts";
 import type { OwnTool } from "./own-tool.ts";
 
@@ -28,6 +28,8 @@ export interface Dialect {
   readonly countsLastCall?: boolean;
   /** What one model call has used so far, from a notification that only this vendor sends; null where it says nothing. */
   readonly callUsage?: (method: string, params: unknown) => CallUsage | null;
+  /** That the agent asks its model again, from a notification that only this vendor sends. */
+  readonly retrying?: (method: string, params: unknown) => Retrying | null;
   /** How the vendor names our own tools. */
   readonly ownTool?: OwnTool;
   /** What the agent says that is nothing of the conversation. */
@@ -35,6 +37,8 @@ export interface Dialect {
   /** The version of the vendor's program, where the agent that speaks to us is only an adapter. */
   readonly version?: () => string | null;
 }
+
+export type Retrying = Omit<AgentUpdate & { readonly kind: "retrying" }, "kind">;
 
 /** One model call. Several notifications may describe the same call. */
 export interface CallUsage {

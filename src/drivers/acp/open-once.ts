@@ -33,6 +33,7 @@ export async function openOnce(
     ownTool: dialect.ownTool,
     isNoise: dialect.isNoise,
     callUsage: dialect.callUsage,
+    retrying: dialect.retrying,
     replayQuietMs: dialect.load?.replayQuietMs,
   });
   const opened = await openInTime(connection, {

@@ -1,7 +1,7 @@
 import type { CompactionUpdate, ContentBlock, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
 import type { AgentUpdate, Replay } from "../port.ts";
 import { CallMeter } from "./call-meter.ts";
-import type { CallUsage } from "./dialect.ts";
+import type { CallUsage, Retrying } from "./dialect.ts";
 import type { OwnTool } from "./own-tool.ts";
 import { limitSeen } from "./limit.ts";
 import type { LimitSeen } from "./limit.ts";
@@ -131,6 +131,10 @@ export class Updates {
     this.#emitCalls(null);
   }
 
+  retrying(told: Retrying): void {
+    if (this.#mode !== "replay") this.#emit({ kind: "retrying", ...told });
+  }
+
   notice(text: string): void {
     this.endMessage();
     this.#emit({ kind: "notice", text });
@@ -198,6 +202,9 @@ export class Updates {
     const codex = meta?.["codex"];
     const status = isFields(codex) ? codex["threadStatus"] : null;
     if (isFields(status) && status["type"] === "systemError") this.#systemError = true;
+    const error = isFields(codex) ? codex["error"] : null;
+    if (isFields(error) && error["willRetry"] === true)
+      this.retrying({ status: codexStatus(error["codexErrorInfo"]), attempt: null, attemptsMax: null });
   }
 
   #endWhenQuiet(): void {
@@ -240,6 +247,13 @@ function collect(into: Collected, update: AgentUpdate): void {
   const at = into.userTexts.length - 1;
   if (update.kind === "toolCall" && at >= 0) into.toolCalls[at] = (into.toolCalls[at] ?? 0) + 1;
   if (update.kind === "toolResult" && update.ours) into.toolResults.push(update.text);
+}
+
+/** Codex names the kind of error, and has the status inside of it. */
+function codexStatus(info: unknown): number | null {
+  const [kind] = isFields(info) ? Object.values(info) : [];
+  const status = isFields(kind) ? kind["httpStatusCode"] : null;
+  return typeof status === "number" ? status : null;
 }
 
 function countOf(counted: unknown): { inputTokens: number; cachedTokens: number; outputTokens: number } {

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { serversWith } from "../acp/dialect.ts";
 import { SERVER_NAME, claudeOwnTool } from "../acp/own-tool.ts";
-import type { CallUsage } from "../acp/dialect.ts";
+import type { CallUsage, Retrying } from "../acp/dialect.ts";
 import { isFields } from "../acp/tool-call.ts";
 import { heldTo } from "./tools.ts";
 import { NETWORK, TOOL_MS } from "./vendor.ts";
@@ -57,6 +57,7 @@ export const claude: Vendor = {
   },
   ownTool: claudeOwnTool,
   callUsage,
+  retrying,
   signedIn,
   launch: ({ mcp }) => ({
     env: { MCP_TOOL_TIMEOUT: String(TOOL_MS), ...(mcp === null ? {} : { KINFOLD_TOKEN: mcp.token }) },
@@ -66,7 +67,8 @@ export const claude: Vendor = {
   meta: (request, { closed }) => ({
     claudeCode: {
       // Each answer of its model as Claude Code got it, because only there are the tokens counted by call.
-      emitRawSDKMessages: [{ type: "assistant" }],
+      // Its adapter says nothing of a retry after 401, which lasts for minutes.
+      emitRawSDKMessages: [{ type: "assistant" }, { type: "system", subtype: "api_retry" }],
       options: {
         allowedTools: [`mcp__${SERVER_NAME}`],
         disallowedTools: [
@@ -96,6 +98,13 @@ function callUsage(method: string, params: unknown): CallUsage | null {
     cachedTokens: count("cache_read_input_tokens"),
     outputTokens: count("output_tokens"),
   };
+}
+
+function retrying(method: string, params: unknown): Retrying | null {
+  const row = method === "_claude/sdkMessage" && isFields(params) ? params["message"] : null;
+  if (!isFields(row) || row["type"] !== "system" || row["subtype"] !== "api_retry") return null;
+  const number = (name: string): number | null => (typeof row[name] === "number" ? row[name] : null);
+  return { status: number("error_status"), attempt: number("attempt"), attemptsMax: number("max_retries") };
 }
 
 /** A rule's path is absolute when it begins with two slashes. */

@@ -143,6 +143,7 @@ function dialectOf(vendor: Vendor, options: VendorOptions, version: () => string
     ...(vendor.ownTool === undefined ? {} : { ownTool: vendor.ownTool }),
     ...(vendor.isNoise === undefined ? {} : { isNoise: vendor.isNoise }),
     ...(vendor.callUsage === undefined ? {} : { callUsage: vendor.callUsage }),
+    ...(vendor.retrying === undefined ? {} : { retrying: vendor.retrying }),
     ...secondPromptOf(vendor),
     answers: { full: "allow", ...(vendor.asksInReadOnly === true ? { "read-only": "deny" } : {}) },
     version,

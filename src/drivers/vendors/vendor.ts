@@ -31,6 +31,7 @@ export interface Vendor {
   readonly ownTool?: NonNullable<Dialect["ownTool"]>;
   readonly isNoise?: NonNullable<Dialect["isNoise"]>;
   readonly callUsage?: NonNullable<Dialect["callUsage"]>;
+  readonly retrying?: NonNullable<Dialect["retrying"]>;
   /** Whether somebody is signed in, from files and variables only; null where those do not tell. */
   readonly signedIn: (look: Look) => boolean | null;
   readonly launch?: (request: OpenRequest, at: Surroundings) => Extra;

@@ -1,0 +1,41 @@
+import { duration } from "../text/duration.ts";
+
+/** What is known of a working agent from which nothing is heard. */
+export interface Silence {
+  readonly silentMs: number;
+  /** The tool it called last, where no result of it has come. */
+  readonly tool: string | null;
+  /** It asks its model again after an error. */
+  readonly retrying: {
+    readonly status: number | null;
+    readonly attempt: number | null;
+    readonly attemptsMax: number | null;
+  } | null;
+}
+
+/** For how long nothing was heard, and what is known. */
+export function silenceWords(silence: Silence): string {
+  return `nothing heard for ${duration(silence.silentMs)}: ${knownOf(silence)}`;
+}
+
+function knownOf({ retrying, tool }: Silence): string {
+  if (retrying !== null) {
+    const after = retrying.status === null ? "a failed connection" : String(retrying.status);
+    const of = retrying.attemptsMax === null ? "" : ` of ${retrying.attemptsMax}`;
+    const attempt = retrying.attempt === null ? "" : `, attempt ${retrying.attempt}${of}`;
+    return `its agent is retrying after ${after}${attempt}`;
+  }
+  return tool === null ? "waiting for its model" : `in ${tool}, of which no process is seen`;
+}
+
+export function silenceReason(silenceMaxMs: number): string {
+  return `no sign of life for ${duration(silenceMaxMs)}, stopped`;
+}
+
+/** When a silent agent is looked at next: soon at first, then every minute, and at each of the limits. */
+export function nextLookMs(silentMs: number, limitsMs: readonly number[]): number {
+  const regular = LOOKS_MS.find((ms) => ms > silentMs) ?? Math.floor(silentMs / 60_000 + 1) * 60_000;
+  return Math.min(regular, ...limitsMs.filter((ms) => ms > silentMs));
+}
+
+const LOOKS_MS = [15_000, 30_000, 60_000];

@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { AgentUpdate, Driver } from "../drivers/port.ts";
+import { startFake, ticks } from "./fake-daemon.spec.ts";
+
+test("a silent agent says so in its evidence, its parent and the person are told, and then its turn fails", async (t) => {
+  const config = { silenceMs: 1_000, silenceMaxMs: 3_500 };
+  const { client, store, quiet, when } = await startFake(t, { config });
+  const { session: root } = await client.create({ prompt: "sim> say root" });
+  await quiet(root.id);
+  const { session } = await client.spawn({ id: root.id, name: "mute", prompt: "sim> hang" });
+  const evidence = await when(async () => {
+    const found = (await store.read.sessions.byId(session.id))?.evidence;
+    return found?.reason.startsWith("nothing heard for ") && found;
+  });
+  assert.match(evidence.reason, /^nothing heard for \d+ s: waiting for its model$/);
+  const told = await when(async () => {
+    const entries = await store.read.entries.page(root.id, { limit: 100 });
+    return entries.find((entry) => entry.kind === "trigger");
+  });
+  assert.match(
+    told.body.text,
+    /Child "mute" .* may be stuck: nothing heard for \d+ s: waiting for its model\./,
+  );
+  const { triggers } = await client.listTriggers({ for: "person" });
+  assert.deepEqual(
+    triggers.map((each) => [each.sessionId, each.type, each.payload["kind"]]),
+    [[session.id, "session_error", "silence"]],
+  );
+  const ended = await quiet(session.id);
+  assert.deepEqual([ended.outcome, ended.outcomeReason], ["failed", "no sign of life for 3.5 s, stopped"]);
+  assert.deepEqual((await client.listTriggers({ for: "person" })).triggers, []);
+});
+
+test("an agent that is heard again is no matter of anybody", async (t) => {
+  const seen: ((update: AgentUpdate) => void)[] = [];
+  const wrap = (driver: Driver): Driver => ({
+    ...driver,
+    open(request) {
+      seen.push(request.onUpdate);
+      return driver.open(request);
+    },
+  });
+  const config = { silenceMs: 1_000, silenceMaxMs: 0 };
+  const { client, store, when } = await startFake(t, { config, wrap });
+  const { session } = await client.create({ prompt: "sim> hang" });
+  const kinds = async (): Promise<string[]> =>
+    (await client.listTriggers({ for: "person" })).triggers.map((each) => String(each.payload["kind"]));
+  await when(async () => (await kinds()).includes("silence"));
+  seen[0]!({ kind: "retrying", status: 401, attempt: 3, attemptsMax: 10 });
+  await when(async () => {
+    const reason = (await store.read.sessions.byId(session.id))?.evidence.reason ?? "";
+    return reason.endsWith(": its agent is retrying after 401, attempt 3 of 10");
+  });
+  assert.deepEqual(await kinds(), ["silence"], "a retry is no sign of life");
+  seen[0]!({ kind: "text", text: "here I am" });
+  await when(async () => (await kinds()).length === 0);
+  assert.equal((await store.read.turns.last(session.id))?.status, "running");
+});
+
+test("an agent that waits for an answer is not silent", async (t) => {
+  const config = { silenceMs: 500, silenceMaxMs: 1_000 };
+  const { client, store, quiet, when } = await startFake(t, { config });
+  const { session } = await client.create({ prompt: "sim> ask Which one? | a | b\nsim> say thanks" });
+  const trigger = await when(async () => (await store.read.triggers.open({ sessionId: session.id }))[0]);
+  await ticks(4);
+  assert.equal((await store.read.turns.last(session.id))?.status, "running");
+  await client.respond({ id: trigger.id, response: "a" });
+  assert.equal((await quiet(session.id)).outcome, "completed");
+});
+
+test("a running command with a live process is not silence", async (t) => {
+  const config = { silenceMs: 500, silenceMaxMs: 1_000 };
+  const { client, quiet } = await startFake(t, { config });
+  const prompt = "sim> run sleep 5\nsim> say done";
+  const { session } = await client.create({ agent: "sim", permission: "full", prompt });
+  const ended = await quiet(session.id);
+  assert.equal(ended.outcome, "completed", ended.outcomeReason ?? "");
+});

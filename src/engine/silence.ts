@@ -1,0 +1,130 @@
+import { nextLookMs, silenceReason, silenceWords } from "../domain/silence.ts";
+import { raiseSilence, withdrawSilence } from "../kernel/park.ts";
+import { oneLine } from "../text/fence.ts";
+import type { LiveAgent } from "./hosting.ts";
+import type { Place, Runtime } from "./place.ts";
+import type { Recorder } from "./recorder.ts";
+import { stopAtLimit } from "./reservation.ts";
+
+/** A late beat counts as no more than this: the time in which the machine slept is nobody's silence. */
+const BEAT_MAX_MS = 2_000;
+
+interface Watched {
+  heard: number;
+  silentMs: number;
+  lookAtMs: number;
+  retrying: Recorder["retrying"];
+  isRaised: boolean;
+}
+
+/**
+ * Notices working agents from which nothing is heard: says so in their evidence, tells the parent and the
+ * person after `silenceMs`, and ends the turn after `silenceMaxMs`. Only awake time counts.
+ */
+export class SilenceWatch {
+  readonly #runtime: Runtime;
+  readonly #watched = new WeakMap<Recorder, Watched>();
+  #beatAt = performance.now();
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+  }
+
+  async beat(): Promise<void> {
+    const now = performance.now();
+    const sinceMs = Math.min(now - this.#beatAt, BEAT_MAX_MS);
+    this.#beatAt = now;
+    for (const place of this.#runtime.places.values()) {
+      const { agent, recorder } = place;
+      // A start has a limit of its own, and so has a stop.
+      if (agent === null || recorder === null || place.isStopping || place.isEnding) continue;
+      await this.#listen(place, { agent, recorder, sinceMs });
+    }
+  }
+
+  async #listen(place: Place, at: { agent: LiveAgent; recorder: Recorder; sinceMs: number }): Promise<void> {
+    const { recorder } = at;
+    const watched = this.#of(recorder);
+    if (watched.heard !== recorder.recorded) {
+      if (watched.isRaised) await this.#withdraw(place);
+      Object.assign(watched, this.#fresh(recorder));
+      return;
+    }
+    watched.silentMs += at.sinceMs;
+    const isNews = watched.retrying !== recorder.retrying;
+    watched.retrying = recorder.retrying;
+    if (watched.silentMs < watched.lookAtMs && !isNews) return;
+    if (await this.#isExcused(place, at)) {
+      if (watched.isRaised) await this.#withdraw(place);
+      Object.assign(watched, this.#fresh(recorder));
+      return;
+    }
+    watched.lookAtMs = nextLookMs(watched.silentMs, this.#limits());
+    await this.#say(place, recorder, watched);
+  }
+
+  /** It waits for an answer, or a command of it runs. */
+  async #isExcused(place: Place, at: { agent: LiveAgent; recorder: Recorder }): Promise<boolean> {
+    const { read } = this.#runtime.deps.store;
+    const { turn, seen } = at.recorder;
+    const row = await read.turns.byId(turn.id);
+    if (row === null || row.status !== "running" || row.blocked > 0) return true;
+    const open = await read.triggers.open({ sessionId: place.session.id });
+    if (open.some((trigger) => trigger.type !== "session_error")) return true;
+    const isInTool = seen.lastTool !== null && !seen.lastToolHasResult;
+    return isInTool && (await at.agent.handle.background(turn.startedAt));
+  }
+
+  async #say(place: Place, recorder: Recorder, watched: Watched): Promise<void> {
+    const { store, config, now } = this.#runtime.deps;
+    const { silentMs, retrying } = watched;
+    const { lastTool, lastToolHasResult } = recorder.seen;
+    const tool = lastTool === null || lastToolHasResult ? null : oneLine(lastTool, 60);
+    const reason = silenceWords({ silentMs, tool, retrying });
+    const isDue = silentMs >= config.silenceMs && !watched.isRaised;
+    const { turn } = recorder;
+    await store.write(turn.rootId, async (tx) => {
+      const session = await tx.sessions.byId(turn.sessionId);
+      const row = await tx.turns.byId(turn.id);
+      if (session === null || session.endedAt !== null || row?.status !== "running") return;
+      const evidence = { state: "working", reason, confidence: "certain", at: now() } as const;
+      await tx.sessions.patch(session.id, { evidence });
+      const data = { evidence };
+      tx.append({ sessionId: session.id, type: "session.updated", text: null, data, at: now() });
+      if (isDue) await raiseSilence(tx, session, reason, now());
+    });
+    if (isDue) watched.isRaised = true;
+    const { silenceMaxMs } = config;
+    if (silenceMaxMs > 0 && silentMs >= silenceMaxMs)
+      stopAtLimit(this.#runtime, place, silenceReason(silenceMaxMs), "silence");
+  }
+
+  async #withdraw(place: Place): Promise<void> {
+    const { store, now } = this.#runtime.deps;
+    await store.write(place.session.rootId, async (tx) => {
+      const session = await tx.sessions.byId(place.session.id);
+      if (session !== null) await withdrawSilence(tx, session, now());
+    });
+  }
+
+  #limits(): number[] {
+    const { silenceMs, silenceMaxMs } = this.#runtime.deps.config;
+    return silenceMaxMs > 0 ? [silenceMs, silenceMaxMs] : [silenceMs];
+  }
+
+  #of(recorder: Recorder): Watched {
+    const known = this.#watched.get(recorder) ?? this.#fresh(recorder);
+    this.#watched.set(recorder, known);
+    return known;
+  }
+
+  #fresh(recorder: Recorder): Watched {
+    return {
+      heard: recorder.recorded,
+      silentMs: 0,
+      lookAtMs: nextLookMs(0, this.#limits()),
+      retrying: recorder.retrying,
+      isRaised: false,
+    };
+  }
+}
