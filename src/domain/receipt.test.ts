@@ -10,6 +10,7 @@ import {
   observe,
   receiptLine,
   receiptOf,
+  toolCallCount,
 } from "./receipt.ts";
 import type { AgentUpdateLike, Seen } from "./receipt.ts";
 
@@ -182,3 +183,15 @@ function result(
 ): AgentUpdateLike {
   return { kind: "toolResult", callId, tool, ok: true, ...rest };
 }
+
+test("a receipt names at most 200 kinds of calls, counts the others together and loses none", () => {
+  const seen = emptySeen();
+  for (let i = 0; i < 5_000; i++) {
+    observe(seen, { kind: "toolCall", callId: `c${i}`, tool: `dig ${i}`, title: "dig" });
+  }
+  const usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null };
+  const receipt = receiptOf(seen, { turns: 1, durationMs: 1, usage, stopReason: null });
+  assert.equal(receipt.toolCalls.length, 201);
+  assert.deepEqual(receipt.toolCalls.at(-1), { name: "other tools", ok: false, count: 4_800 });
+  assert.equal(toolCallCount(mergeReceipts([receipt, receipt])), 10_000);
+});

@@ -211,9 +211,11 @@ function noteCommand(
 function groupCalls(calls: Receipt["toolCalls"]): Receipt["toolCalls"] {
   const groups = new Map<string, Receipt["toolCalls"][number]>();
   for (const call of calls) {
-    const key = `${call.ok} ${call.name}`;
+    const known = `${call.ok} ${call.name}`;
+    const name = groups.has(known) || groups.size < toolNamesMax ? call.name : otherTools;
+    const key = `${call.ok} ${name}`;
     const group = groups.get(key);
-    if (group === undefined) groups.set(key, { ...call });
+    if (group === undefined) groups.set(key, { ...call, name });
     else group.count += call.count;
   }
   return [...groups.values()];
@@ -271,4 +273,7 @@ const noUsage: Usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: 
 const nameMax = 120;
 const commandMax = 300;
 const commandsMax = 1000;
+/** An agent may give every call a name of its own; the receipt stays readable and its row small. */
+const toolNamesMax = 200;
+const otherTools = "other tools";
 const deniedShown = 5;

@@ -21,7 +21,7 @@ const FIRST_DRAFT_MS = 200;
 const FLUSH_MS = 50;
 const FLUSH_ENTRIES = 64;
 /** One write takes no more than this, so that a flood does not hold up everyone else. */
-const FLUSH_ENTRIES_MAX = 512;
+const FLUSH_ENTRIES_MAX = 64;
 const FLUSH_CHARS_MAX = 256 * 1024;
 const RETRY_MS = 1_000;
 

@@ -3,14 +3,7 @@ import { mayResume, type Recovery, recoveryOf } from "../domain/recovery.ts";
 import { cutDraft } from "../kernel/draft.ts";
 import { withdrawOf } from "../kernel/trigger.ts";
 import type { Replay } from "../drivers/port.ts";
-import type {
-  EntryRecord,
-  LeaseRecord,
-  MessageRecord,
-  SessionRecord,
-  Tx,
-  TurnRecord,
-} from "../store/port.ts";
+import type { LeaseRecord, MessageRecord, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
 import { endBackground } from "./background.ts";
 import { appendMessages, type Hold, landInTranscript, newHold, render } from "./claim.ts";
 import { continuation } from "./continuation.ts";
@@ -143,7 +136,7 @@ async function takeOver(runtime: Runtime, found: TurnRecord): Promise<TakenOver 
     const hold = await newHold(deps, tx, session);
     await cutDraft(tx, session.id);
     const { entryCount: attemptFrom } = (await tx.sessions.byId(session.id))!;
-    const hasBegun = await hasWorked(tx, row);
+    const hasBegun = await tx.drafts.hasBegun(row);
     const patch = {
       fence: hold.fence,
       boot: deps.store.boot,
@@ -155,18 +148,6 @@ async function takeOver(runtime: Runtime, found: TurnRecord): Promise<TakenOver 
     await tx.turns.patchRunning(row.id, row.fence, patch);
     return { session, turn: { ...row, ...patch }, hold, recovery, hasBegun };
   });
-}
-
-/** Whether the agent left anything of this attempt in the transcript. */
-async function hasWorked(tx: Tx, turn: TurnRecord): Promise<boolean> {
-  for (let after = turn.attemptFrom - 1; ;) {
-    const page = await tx.entries.page(turn.sessionId, { after, limit: 100 });
-    const isWork = (entry: EntryRecord): boolean =>
-      entry.turnId === turn.id && (entry.author === "agent" || entry.author === "tool");
-    if (page.some(isWork)) return true;
-    if (page.length < 100) return false;
-    after = page.at(-1)!.index;
-  }
 }
 
 function recoveryFor(runtime: Runtime, session: SessionRecord, turn: TurnRecord): Recovery {

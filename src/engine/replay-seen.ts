@@ -1,14 +1,18 @@
+import { setImmediate as others } from "node:timers/promises";
 import { observe } from "../domain/receipt.ts";
 import type { AgentUpdate } from "../drivers/port.ts";
 import type { EntryRecord } from "../store/port.ts";
 import type { EngineDeps } from "./deps.ts";
 import type { Recorder } from "./recorder.ts";
 
+/** Entries may be long: they are gone through a little at a time. */
+const PAGE = { limit: 500, bytesMax: 1024 * 1024 } as const;
+
 /** A resumed turn's receipt tells the whole turn: what was seen before the cut comes from its entries. */
 export async function replaySeen(deps: EngineDeps, recorder: Recorder): Promise<void> {
   const { turn } = recorder;
   for (let after = turn.entryFrom - 1; ;) {
-    const page = await deps.store.read.entries.page(turn.sessionId, { after, limit: 500 });
+    const page = await deps.store.read.entries.page(turn.sessionId, { after, ...PAGE });
     for (const entry of page) {
       const update = entry.turnId === turn.id ? updateOf(entry) : null;
       if (update === null) continue;
@@ -16,8 +20,10 @@ export async function replaySeen(deps: EngineDeps, recorder: Recorder): Promise<
       if (update.kind === "text") recorder.lastText = update.text;
       if (update.kind === "toolCall") recorder.toolUseCount += 1;
     }
-    if (page.length < 500) return;
-    after = page.at(-1)!.index;
+    const last = page.at(-1);
+    if (last === undefined) return;
+    after = last.index;
+    await others();
   }
 }
 

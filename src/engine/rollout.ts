@@ -1,11 +1,15 @@
 import { type FileHandle, mkdir, open, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { setImmediate as others } from "node:timers/promises";
 import type { EntryRecord, EventRecord, Reads, SessionRecord, TurnRecord } from "../store/port.ts";
 import type { EngineDeps, Service } from "./deps.ts";
 
 const WRITE_MS = 500;
 const PAGE = 500;
 const TAIL_BYTES = 65_536;
+/** Entries may be long: so much is read at once, and after a long line everyone else goes first. */
+const READ_BYTES = 1024 * 1024;
+const LONG_CHARS = 65_536;
 /** Trees whose last line is remembered. */
 const TREES_MAX = 1_000;
 
@@ -160,7 +164,9 @@ async function linesOf(
     const line = await lineOf(read, session, event, entries);
     if (line === null) continue;
     const { seq } = event;
-    lines.push({ seq, text: `${JSON.stringify({ timestamp: iso(event.at), seq, ...line })}\n` });
+    const text = `${JSON.stringify({ timestamp: iso(event.at), seq, ...line })}\n`;
+    lines.push({ seq, text });
+    if (text.length > LONG_CHARS) await others();
   }
   return lines;
 }
@@ -176,8 +182,20 @@ async function entriesOf(
     .map((event) => Number(event.data["index"]));
   const [first] = indices;
   if (first === undefined) return new Map();
-  const page = { after: first - 1, limit: indices.at(-1)! - first + 1 };
-  return new Map((await read.entries.page(session.id, page)).map((entry) => [entry.index, entry]));
+  const end = indices.at(-1)! + 1;
+  const entries = new Map<number, EntryRecord>();
+  for (let after = first - 1; after < end - 1;) {
+    const page = await read.entries.page(session.id, {
+      after,
+      before: end,
+      limit: PAGE,
+      bytesMax: READ_BYTES,
+    });
+    for (const entry of page) entries.set(entry.index, entry);
+    after = page.at(-1)?.index ?? end;
+    await others();
+  }
+  return entries;
 }
 
 async function lineOf(

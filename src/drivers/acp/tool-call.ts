@@ -34,7 +34,7 @@ export class ToolCalls {
   take(update: ToolCallUpdate): void {
     const state = this.#merge(update);
     const ended = state.status === "completed" || state.status === "failed";
-    if (ended || hasInput(state.rawInput)) this.#announce(state);
+    if (ended || hasInput(state.rawInput) || this.#open.size > HELD_MAX) this.#announce(state);
     if (!ended) return;
     this.#emit(resultOf(state, this.#callOf(state)));
     this.#open.delete(state.id);
@@ -133,6 +133,8 @@ const EMPTY: Omit<State, "id"> = {
 };
 
 const TEXT_LENGTH = 262_144;
+/** An agent that opens more calls than this is not waited for: announced all at once they would hold up everyone. */
+const HELD_MAX = 64;
 
 function callOf(state: State, ownTool: OwnTool): Call {
   const input = state.rawInput as Fields | undefined;

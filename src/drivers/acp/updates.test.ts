@@ -56,6 +56,19 @@ describe("a message", () => {
 });
 
 describe("a tool call", () => {
+  it("is announced as it comes once an agent has opened many, not all of them at the prompt's end", () => {
+    const passed: AgentUpdate[] = [];
+    const updates = new Updates((update) => passed.push(update));
+    updates.startPrompt();
+    for (let at = 0; at < 1_000; at += 1) {
+      const call = { toolCallId: `c${at}`, title: "dig", status: "in_progress" };
+      updates.take({ sessionUpdate: "tool_call", ...call } as SessionUpdate);
+    }
+    assert.equal(passed.length, 936);
+    updates.endPrompt();
+    assert.equal(new Set(passed.map((update) => update.kind === "toolCall" && update.callId)).size, 1_000);
+  });
+
   it("of Claude Code is announced once, when its input is known", () => {
     const { passed } = translate([
       started({ name: "Bash", title: "Terminal", kind: "execute", status: "pending", rawInput: {} }),
