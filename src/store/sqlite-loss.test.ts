@@ -122,7 +122,7 @@ describe("a store of which a part is gone is refused and left as it was", () => 
   it("its database, while the log is there", async () => {
     await killed();
     rmSync(database);
-    await refused(/database .* is missing.*its lock was last held.*write-ahead log kinfold\.db-wal is there/);
+    await refused(/database .* is missing.*it was last opened.*write-ahead log kinfold\.db-wal is there/);
   });
 
   it("its database after a clean end", async () => {

@@ -40,7 +40,7 @@ export function refuseLoss(traces: Traces): void {
  */
 function refuseLostLog(path: string, note: Note): void {
   const index = note.openedIn === machineBoot() ? readWalIndex(path) : null;
-  const proof = [`${path} was open and not closed (${since(note)})`];
+  const proof = [`it was opened ${openedAt(note)} and not closed`];
   if (index === null) {
     if (existsSync(`${path}-wal`) || isBackup(path)) return;
     throw new StoreLost(`The write-ahead log ${path}-wal is missing, which holds the newest commits.`, proof);
@@ -79,7 +79,7 @@ export function refuseOlderThanRollouts(db: DatabaseSync, path: string, rollouts
 function proofOf({ path, note, hadLock, token, rollouts }: Traces): string[] {
   const proof: string[] = [];
   if (note?.openedIn != null || note?.closedXid != null) {
-    proof.push(`its lock was last held ${since(note)}`);
+    proof.push(`it was last opened ${openedAt(note)}`);
   }
   if (sizeOf(`${path}-wal`) > 0) proof.push(`its write-ahead log ${basename(path)}-wal is there`);
   if (rollouts !== null && newestRollouts(rollouts).length > 0) proof.push(`${rollouts} holds rollouts`);
@@ -87,8 +87,8 @@ function proofOf({ path, note, hadLock, token, rollouts }: Traces): string[] {
   return proof;
 }
 
-function since({ since: at }: Note): string {
-  return at === null ? "at an unknown time" : `since ${new Date(at).toISOString()}`;
+function openedAt({ since: at }: Note): string {
+  return at === null ? "at an unknown time" : `at ${new Date(at).toISOString()}`;
 }
 
 /** A backup that a person put in its place by hand has no log. Read without making one. */
