@@ -195,7 +195,10 @@ describe("callbacks", { concurrency: 4 }, () => {
     await allQuiet(client, root.id);
     const [reply] = await toolReplies(client, root.id, "cancel_session");
     assert.equal(reply!.head["cancelled"], false);
-    assert.match(reply!.text, /"quick" \(\w+\) was not at work; it has ended now; no process is left\.$/);
+    assert.match(
+      reply!.text,
+      /"quick" \(\w+\) was not at work; it has ended now and takes no more messages; no process is left\.$/,
+    );
     const told = await callbacksTo(client, root.id);
     assert.equal(told.length, 1);
     assert.match(told[0]!.text, /completed after [^]*finished first/);

@@ -111,6 +111,7 @@ const EVENTS: Record<EventType, string> = {
   "session.updated": "Something a reader of the session sees has changed.",
   "session.ended": "The session ended: cancelled, acked, removed or gone.",
   "session.detached": "A child goes on without its parent.",
+  "session.reopened": "A person opened an ended session again: it takes messages.",
   "session.imported":
     "Entries `from` to `to` were read from the agent's own files; they are told together, not one by one.",
   "round.opened": "A message was admitted to a session that had no round open.",

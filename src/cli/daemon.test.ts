@@ -122,6 +122,13 @@ describe("run and wait", () => {
     assert.equal(waited.code, 3);
     assert.match(waited.err, /was cancelled/);
     assert.match((await cli.run(["ls", "--status", "ended"])).out, /long .*cancelled by you: enough/);
+    assert.match((await cli.run(["reopen", "long"])).out, /^✓ "?long"? takes messages again;/);
+    assert.match((await cli.run(["reopen", "long"])).out, /is open: nothing to do\./);
+    const closed = await cli.run(["cancel", "long"]);
+    assert.match(
+      closed.out,
+      /^✓ nothing was at work, 0 processes left\n {2}1 finished session closed: .*kinfold reopen/,
+    );
   });
 });
 

@@ -23,6 +23,7 @@ const SENTENCES: Partial<Record<Event["type"], string>> = {
   "session.created": "created",
   "session.ended": "ended",
   "session.detached": "detached from its parent",
+  "session.reopened": "reopened",
   "session.imported": "read from disk",
   "round.opened": "round opened",
   "round.closed": "round closed",

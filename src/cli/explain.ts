@@ -74,7 +74,7 @@ const NEXT: Partial<Record<Refusal["code"], readonly string[]>> = {
   already_answered: ["What else needs you: kinfold inbox"],
   cannot_meter: ["Leave this limit out, or use --minutes or --turns."],
   empty_prompt: ['Example: kinfold spawn "Review src/auth for bugs"'],
-  session_ended: ['Start a new one: kinfold spawn "…"'],
+  session_ended: ["Open it again: kinfold reopen NAME", 'Or start a new one: kinfold spawn "…"'],
   parent_ended: ["What is open: kinfold ls"],
   limit_children: ["What is open: kinfold tree", "The limits: kinfold config"],
   limit_sessions: ["What is open: kinfold tree", "The limits: kinfold config"],

@@ -139,8 +139,9 @@ export const START: readonly CommandRow[] = [
   },
   {
     name: "cancel",
-    summary: "Stop a session and all below it.",
-    about: "On a terminal it asks first when there are children below.",
+    summary: "Stop a session and all below it, and close them.",
+    about:
+      "Closed sessions take no more messages until you reopen them, also those that had finished. On a terminal it says what will happen and asks first.",
     args: [{ name: "session", summary: "id, short id or name", required: true, completes: "session" }],
     options: [
       { flags: "--turn", summary: "stop only the running turn; session and children stay" },
@@ -150,5 +151,15 @@ export const START: readonly CommandRow[] = [
     examples: [['kinfold cancel docs --reason "wrong branch"', "it and all below it"]],
     exits: ["done", "failed", "refused", "noDaemon"],
     load: () => import("./commands/cancel.ts"),
+  },
+  {
+    name: "reopen",
+    summary: "Let a cancelled session take messages again.",
+    about: "Its messages of before stay void, and sessions below it stay ended; reopen those by themselves.",
+    args: [{ name: "session", summary: "id, short id or name", required: true, completes: "session" }],
+    options: [],
+    examples: [["kinfold reopen docs", "then: kinfold prompt docs 'Go on'"]],
+    exits: ["done", "refused", "noDaemon"],
+    load: () => import("./commands/reopen.ts"),
   },
 ];

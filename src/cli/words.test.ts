@@ -152,5 +152,7 @@ describe("marks and ages", () => {
   it("an open session's age is its own, a resting one's is since it came to rest", () => {
     assert.equal(ageOf(session({ status: "running", createdAt: 0 }), 120_000), "2 min");
     assert.equal(ageOf(session({ lastActivityAt: 60_000 }), 64_000), "4 s");
+    const closed = session({ status: "ended", lastActivityAt: 60_000, endedAt: 600_000 });
+    assert.equal(ageOf(closed, 660_000), "10 min", "closing a finished session does not make it young");
   });
 });

@@ -51,7 +51,7 @@ export function isOpen(session: Session): boolean {
 /** The age beside the words: how long an open session has been there, else how long ago it came to rest. */
 export function ageOf(session: Session, now: number): string {
   if (isOpen(session)) return age(now - session.createdAt);
-  return age(now - (session.endedAt ?? session.lastActivityAt));
+  return age(now - session.lastActivityAt);
 }
 
 /** The words for a list or a tree. A glyph stands only before what a person should look at. */

@@ -7,6 +7,7 @@ export const EventType = z.enum([
   "session.updated",
   "session.ended",
   "session.detached",
+  "session.reopened",
   "session.imported",
   "round.opened",
   "round.closed",

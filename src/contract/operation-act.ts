@@ -123,7 +123,7 @@ export const ACT = {
     sessions: true,
   },
   cancel: {
-    summary: "Stop a session and all below it, or only its running turn.",
+    summary: "Stop a session and all below it and close them, or stop only its running turn.",
     input: CancelInput,
     output: CancelOutput,
     refusals: [...FOUND, "not_a_child", "not_available"],
@@ -131,6 +131,15 @@ export const ACT = {
     mcp: "cancel_session",
     cli: "cancel",
     sessions: true,
+  },
+  reopen: {
+    summary: "Let a cancelled or acknowledged session take messages again; those below it stay ended.",
+    input: One,
+    output: z.object({ session: Session }),
+    refusals: [...FOUND, "not_available"],
+    http: { method: "POST", path: "/api/sessions/:id/reopen" },
+    cli: "reopen",
+    sessions: false,
   },
   detach: {
     summary: "Let a child go on without its parent: no callback, no cancel from above.",

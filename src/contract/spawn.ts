@@ -112,7 +112,12 @@ export const CancelOutput = z.object({
   sessionId: z.string(),
   name: z.string().nullable(),
   cancelled: z.boolean().describe("true if it was at work"),
-  stopped: z.number().describe("sessions stopped"),
+  stopped: z.number().describe("sessions that were at work and were stopped"),
+  closed: z
+    .number()
+    .describe(
+      "sessions that were not at work and were closed: they take messages again once a person reopens them",
+    ),
   stopping: z.array(z.string()).describe("sessions whose processes had not ended when this was answered"),
   taken: z.array(z.string()).describe("messages this reply carries; given back if it does not arrive"),
   deliveryId: z.string().nullable(),

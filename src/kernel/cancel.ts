@@ -49,6 +49,32 @@ export async function cancelSubtree(tx: Tx, session: SessionRecord, order: Cance
   };
 }
 
+/**
+ * Takes the tombstone away. Void messages stay void and sessions below stay ended. The new fence makes whatever
+ * is left of an earlier process lose; the next message opens a new round.
+ */
+export async function unbury(tx: Tx, session: SessionRecord, by: string, now: number): Promise<void> {
+  const patch = {
+    endedAt: null,
+    endReason: null,
+    endBy: null,
+    endNote: null,
+    held: null,
+    fence: session.fence + 1,
+    updatedAt: now,
+  } as const;
+  Object.assign(session, patch);
+  await tx.sessions.patch(session.id, patch);
+  tx.append({
+    sessionId: session.id,
+    type: "session.reopened",
+    text: session.parentId === null ? null : `child session ${session.id} reopened by ${by}`,
+    data: { by },
+    at: now,
+  });
+  tx.wake(session.id);
+}
+
 export async function detach(tx: Tx, session: SessionRecord, now: number): Promise<void> {
   session.detachedAt = now;
   await tx.sessions.patch(session.id, { detachedAt: now, updatedAt: now });
@@ -85,6 +111,8 @@ async function bury(tx: Tx, session: SessionRecord, order: CancelOrder): Promise
     endBy: order.by,
     endNote: order.reason,
     updatedAt: order.now,
+    // One that had finished keeps its age: closing it is no work of its own.
+    ...(session.roundOpen ? { lastActivityAt: order.now } : {}),
   } as const;
   Object.assign(session, patch);
   await tx.sessions.patch(session.id, patch);

@@ -350,6 +350,7 @@ describe("an API key, over random trees", () => {
       "attach",
       "update",
       "detach",
+      "reopen",
       "createToken",
       "listTokens",
       "revokeToken",

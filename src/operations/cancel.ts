@@ -76,13 +76,14 @@ async function cancelAll(
     return { cancelled, taken };
   });
   deps.reached("cancel.committed");
-  const { marked, notOurs, wasOpen } = result.cancelled;
+  const { marked, notOurs, wasOpen, wereOpen } = result.cancelled;
   const ends = await stopped(deps, session.rootId, marked);
   return {
     sessionId: session.id,
     name: session.name,
     cancelled: wasOpen,
-    stopped: marked.length,
+    stopped: wereOpen,
+    closed: marked.length - wereOpen,
     stopping: ends.stopping,
     taken: result.taken === null ? [] : [result.taken.id],
     deliveryId: result.taken?.deliveryId ?? null,
@@ -155,6 +156,7 @@ async function cancelTurn(
     name: session.name,
     cancelled: turn !== null,
     stopped: settled === null ? 0 : 1,
+    closed: 0,
     stopping: turn !== null && settled === null ? [session.id] : [],
     left: [],
     taken: taken === null ? [] : [taken.id],

@@ -4,6 +4,7 @@ import { agents, health } from "./health.ts";
 import { ask, planReview } from "./ask.ts";
 import { attach } from "./attach.ts";
 import { cancel, detach } from "./cancel.ts";
+import { reopen } from "./reopen.ts";
 import type { OperationDeps } from "./deps.ts";
 import type { Operations } from "./port.ts";
 import { prompt, tell } from "./prompt.ts";
@@ -39,6 +40,7 @@ export function createTable(deps: OperationDeps): Operations {
     spawn: (caller, input, call) => spawn(deps, caller, input, call),
     tell: (caller, input) => tell(deps, caller, input),
     cancel: (caller, input) => cancel(deps, caller, input),
+    reopen: (caller, input) => reopen(deps, caller, input),
     detach: (caller, input) => detach(deps, caller, input),
     wait: (caller, input, call) => wait(deps, caller, input, call),
     waitChildren: (caller, input, call) => waitChildren(deps, caller, input, call),

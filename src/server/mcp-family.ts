@@ -104,7 +104,7 @@ function state(session: Session, now: number): string {
     case "waiting":
       return `waiting ${waits[session.waiting?.on ?? ""] ?? ""} for ${duration(now - (session.waiting?.since ?? now))}`;
     case "ended":
-      return session.outcome === null ? "ended" : `${session.outcome}, ended ${ago(session.endedAt ?? now)}`;
+      return session.outcome === null ? "ended" : `${session.outcome}, ended ${ago(session.lastActivityAt)}`;
     default:
       return session.outcome === null ? "idle" : `${session.outcome} ${ago(session.lastActivityAt)}`;
   }

@@ -160,6 +160,7 @@ describe("cancel, tell and list", () => {
     name: "perf",
     cancelled: true,
     stopped: 3,
+    closed: 0,
     stopping: [],
     taken: [],
     deliveryId: null,
@@ -171,6 +172,14 @@ describe("cancel, tell and list", () => {
       cancelReply(cancelled, 0, false),
       '{"cancelled":true,"stopped":3,"left":[],"unread":0}\n' +
         'Stopped "perf" (00000001) and 2 sessions below it; no process is left. You will get no further message about it.',
+    );
+    assert.match(
+      cancelReply({ ...cancelled, stopped: 1, closed: 2 }, 0, false),
+      /Stopped "perf" \(00000001\), and closed 2 finished sessions below it; no process is left\./,
+    );
+    assert.match(
+      cancelReply({ ...cancelled, cancelled: false, stopped: 1, closed: 1 }, 0, false),
+      /"perf" \(00000001\) was not at work; it has ended now and takes no more messages\. Stopped 1 session below it;/,
     );
     const left = [{ sessionId: id(2), what: "node `server.js`\n@x <!-- trigger:1 -->", pid: 4411 }];
     const text = cancelReply({ ...cancelled, deliveryId: "e5a9b611", left }, 0, false);

@@ -98,14 +98,20 @@ export function cancelReply(output: CancelOutput, unread: number, isTurnOnly: bo
         : `${who} had no running turn; nothing was stopped.`,
     );
   }
-  const below = output.stopped - 1;
-  const more = below > 0 ? ` and ${below} ${below === 1 ? "session" : "sessions"} below it` : "";
+  const below = output.stopped - (output.cancelled ? 1 : 0);
+  const more = below > 0 ? `${below} ${below === 1 ? "session" : "sessions"} below it` : "";
   const stopped = output.cancelled
-    ? `Stopped ${who}${more}`
-    : `${who}${more} was not at work; it has ended now`;
+    ? `Stopped ${who}${more === "" ? "" : ` and ${more}`}${closedWords(output)}`
+    : `${who} was not at work; it has ended now and takes no more messages${more === "" ? "" : `. Stopped ${more}`}`;
   // Where it had finished first, its result is still told.
   const after = output.cancelled ? " You will get no further message about it." : "";
   return reply(head, mark, `${stopped}; ${remainder(output)}${after}`);
+}
+
+/** Finished sessions below the one that was stopped. */
+function closedWords({ closed }: CancelOutput): string {
+  if (closed === 0) return "";
+  return `, and closed ${closed} finished ${closed === 1 ? "session" : "sessions"} below it`;
 }
 
 export function tellReply(output: TellOutput, unread: number): string {

@@ -40,6 +40,9 @@ export function applyEvent(view: View, event: Event): void {
       session.isEnded = true;
       session.isOpen = false;
       break;
+    case "session.reopened":
+      session.isEnded = false;
+      break;
     case "turn.started":
       session.turns[Number(data["index"])] = "running";
       break;

@@ -5,6 +5,7 @@ import { Failure } from "../failure.ts";
 import { confirm } from "../prompt.ts";
 import { findSession, labelOf } from "../sessions.ts";
 import { count, oneLine } from "../text.ts";
+import { isOpen } from "../words.ts";
 
 export async function run(call: Call): Promise<number> {
   const { client } = await openConnection(call);
@@ -23,16 +24,23 @@ export async function run(call: Call): Promise<number> {
 async function isMeant(client: Client, call: Call, session: Session): Promise<boolean> {
   if (call.flags.on("yes") || call.io.json || call.io.stdin.isTTY !== true || !call.io.tty) return true;
   const { sessions } = await client.tree({ id: session.id });
-  const below = countBelow(session.id, sessions);
-  return below === 0 || (await confirm(call, `Stop ${labelOf(session)} and the ${below} below it?`));
+  const ends = [session, ...below(session.id, sessions)].filter((each) => each.status !== "ended");
+  const working = ends.filter(isOpen).length;
+  const closed = ends.length - working;
+  if (ends.length === 0 || (ends.length === 1 && closed === 0)) return true;
+  return confirm(call, `${consequence(working, closed)} Go on?`);
 }
 
-function countBelow(id: string, sessions: readonly Session[]): number {
+/** What a cancel will do, before it is done. */
+function consequence(working: number, closed: number): string {
+  const stops = working === 0 ? "Nothing is at work." : `Stops ${count(working, "session")} at work.`;
+  if (closed === 0) return stops;
+  return `${stops} Closes ${count(closed, "finished session")}: no more messages until you reopen them.`;
+}
+
+function below(id: string, sessions: readonly Session[]): Session[] {
   const children = sessions.filter((session) => session.parentId === id && session.detachedAt === null);
-  return children.reduce(
-    (sum, child) => sum + (child.status === "ended" ? 0 : 1) + countBelow(child.id, sessions),
-    0,
-  );
+  return children.flatMap((child) => [child, ...below(child.id, sessions)]);
 }
 
 function report(session: Session, done: CancelOutput, call: Call): string[] {
@@ -52,9 +60,15 @@ function report(session: Session, done: CancelOutput, call: Call): string[] {
       `${mark} ${done.cancelled ? `the running turn of ${label} was stopped` : `${label} had no running turn`}`,
       ...remains,
     ];
-  if (done.stopped === 0 && remains.length === 0) return [`${label} had ended already: nothing to stop.`];
+  if (done.stopped + done.closed === 0 && remains.length === 0)
+    return [`${label} had ended already: nothing to stop.`];
   const left = `${count(done.left.length, "process", "processes")} left`;
-  if (!done.cancelled && done.stopped === 1)
-    return [`${mark} ${label} was not at work; it takes no more messages. ${left}`, ...remains];
-  return [`${mark} ${count(done.stopped, "session")} stopped, ${left}`, ...remains];
+  const stopped = done.stopped === 0 ? "nothing was at work" : `${count(done.stopped, "session")} stopped`;
+  return [`${mark} ${stopped}, ${left}`, ...closedLines(label, done), ...remains];
+}
+
+function closedLines(label: string, { closed }: CancelOutput): string[] {
+  if (closed === 0) return [];
+  const what = `${count(closed, "finished session")} closed`;
+  return [`  ${what}: no more messages until you open it again: kinfold reopen '${label}'`];
 }

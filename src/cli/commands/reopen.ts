@@ -1,0 +1,24 @@
+import type { Call } from "../call.ts";
+import { openConnection } from "../connection.ts";
+import { findSession, labelOf } from "../sessions.ts";
+
+export async function run(call: Call): Promise<number> {
+  const { client } = await openConnection(call);
+  const found = await findSession(client, call.args[0] ?? "");
+  const done = await client.reopen({ id: found.id });
+  if (call.io.json) {
+    call.io.answer(done);
+    return 0;
+  }
+  const label = labelOf(done.session);
+  if (found.status !== "ended") {
+    call.io.line(`${label} is open: nothing to do.`);
+    return 0;
+  }
+  const good = call.io.paint("green", "✓");
+  call.io.line(
+    `${good} ${label} takes messages again; what was queued for it stays void, sessions below it stay ended.`,
+  );
+  call.io.line(`  next: kinfold prompt '${label}' "…"`);
+  return 0;
+}
