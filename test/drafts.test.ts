@@ -106,3 +106,18 @@ test("an orderly stop keeps every word of an open message", async () => {
     await home.close();
   }
 });
+
+test("half of a secret at the end of an open message is not kept, and what stands before it is", async () => {
+  const home = new TestHome();
+  try {
+    const client = await home.start();
+    const half = ["ghp", "A1b2C3d4E5f6G7h8"].join("_");
+    const prompt = `sim> say The token of the build is in the file: ${half}\nsim> sleep 600000`;
+    const { session } = await client.create({ name: "root", cwd: home.work, prompt });
+    const open = await openEntry(client, session.id);
+    assert.equal(open.body.text, "The token of the build is in the file: ");
+    await client.cancel({ id: session.id });
+  } finally {
+    await home.close();
+  }
+});

@@ -71,6 +71,8 @@ const BLOCK = 24;
 const COUNT_MAX = 1_200;
 /** Of each candidate this much is read for its rank. */
 const READ_CHARACTERS = 8 * 1024;
+/** No more of an entry is in the index, and PostgreSQL's hits are shown by the main thread. */
+const SNIPPET_CHARACTERS = 64 * 1024;
 /** Where nothing was found, the words of the newest entries are what could have been meant. */
 const NEAR_ENTRIES = 200;
 
@@ -325,7 +327,7 @@ function newestFirst(a: HitRow, b: HitRow): number {
 
 function hitOf({ entry, ...of }: HitRow, terms: readonly Term[], lineage: readonly string[]): EntryHit {
   const { rootId, sessionId, index, turnId, author, kind, at } = entry;
-  const snippet = snippetOf(searchedText(entry.body), terms);
+  const snippet = snippetOf(searchedText(entry.body).slice(0, SNIPPET_CHARACTERS), terms);
   const mark = entry.body.open === true ? { open: true } : {};
   return { rootId, sessionId, ...of, lineage, turnId, index, author, kind, at, snippet, ...mark };
 }
