@@ -25,6 +25,7 @@ import { Keeper } from "./engine/keeper.ts";
 import { Retention } from "./engine/retention.ts";
 import { Rollout } from "./engine/rollout.ts";
 import { Runner } from "./engine/runner.ts";
+import { ScopeMover } from "./engine/scope-mover.ts";
 import { Scout } from "./engine/scout.ts";
 import { UsageThread } from "./engine/usage-thread.ts";
 import type { Place } from "./history/port.ts";
@@ -185,6 +186,7 @@ async function compose(parts: Parts): Promise<Daemon> {
     new Scout(engineDeps, runner),
     new Importer(engineDeps, place),
     new Retention(engineDeps),
+    new ScopeMover(engineDeps),
   ];
   for (const service of services) {
     await service.run();

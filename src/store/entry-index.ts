@@ -4,7 +4,7 @@ import type { EntryRecord } from "./record.ts";
 import type { EntrySearch } from "./port.ts";
 import type { Query } from "./sql.ts";
 
-/** What a session adds to each of its entries in the index. Neither ever changes. */
+/** What a session adds to each of its entries in the index. The scope changes only in `scope-move.ts`. */
 export interface IndexedSession {
   readonly agent: string;
   readonly scope: string;
@@ -13,6 +13,14 @@ export interface IndexedSession {
 /** How a database keeps entries and what finds them, in one transaction. */
 export interface EntryIndex {
   insert(q: Query, records: readonly EntryRecord[], session: IndexedSession): Promise<void>;
+  /** Indexes those entries of a session anew that are indexed, from one number to before another. */
+  replace(q: Query, entries: IndexedRange, session: IndexedSession): Promise<void>;
+}
+
+export interface IndexedRange {
+  readonly sessionId: string;
+  readonly from: number;
+  readonly to: number;
 }
 
 /** Of every list of alternatives one must be there, and nothing of `none`. */

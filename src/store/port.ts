@@ -5,6 +5,7 @@ import type { DraftReads, DraftWrites } from "./draft-port.ts";
 import type { HistoryReads, HistoryWrites, Imports } from "./history-port.ts";
 import type { StoreTrouble } from "./problem.ts";
 import type { RetentionReads, RetentionWrites } from "./retention-port.ts";
+import type { ScopeMoveReads, ScopeMoveWrites } from "./scope-move.ts";
 import type {
   CheckpointRecord,
   Counts,
@@ -98,6 +99,7 @@ export interface Reads {
   readonly triggers: TriggerReads;
   readonly checkpoints: CheckpointReads;
   readonly retention: RetentionReads;
+  readonly scopeMoves: ScopeMoveReads;
   readonly leases: LeaseReads;
   readonly tokens: TokenReads;
   readonly history: HistoryReads;
@@ -280,6 +282,7 @@ export interface Tx extends Reads {
   readonly triggers: TriggerReads & TriggerWrites;
   readonly checkpoints: CheckpointReads & CheckpointWrites;
   readonly retention: RetentionReads & RetentionWrites;
+  readonly scopeMoves: ScopeMoveReads & ScopeMoveWrites;
   readonly leases: LeaseReads & LeaseWrites;
   readonly history: HistoryReads & HistoryWrites;
   readonly tokens: TokenReads & {

@@ -16,7 +16,7 @@ const TABLES = [checkpoints, drafts, entries, events, leases, messages, sessions
 
 /** Ids, numbers, times, paths, and words that we or an agent's protocol chose from a list. */
 const OURS =
-  /^(?:id|idx|hash|key|key_caller|key_hash|callback_key|.*_(?:id|at|from|to|count|ms|time|index|until)|seq|xid|at|fence|pid|boot|node|round|position|attempt|blocked|depth|reserved_(?:tokens|usd)|kind|type|status|author|carrier|delivery|sender_kind|origin|source|scope|outcome|held|end_reason|on_parent_end|agent|profile|model|cwd)$/;
+  /^(?:id|idx|hash|key|key_caller|key_hash|callback_key|.*_(?:id|at|from|to|count|ms|time|index|until)|seq|xid|at|fence|pid|boot|node|round|position|attempt|attempts_begun|blocked|depth|reserved_(?:tokens|usd)|kind|type|status|author|carrier|delivery|sender_kind|origin|source|scope|outcome|held|end_reason|on_parent_end|agent|profile|model|cwd|ceiling)$/;
 
 function columnsOf(...kinds: readonly Kind[]): string[] {
   const named = TABLES.flatMap(({ name, kinds: of }) =>

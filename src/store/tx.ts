@@ -7,6 +7,7 @@ import { leaseReads, leaseWrites } from "./lease.ts";
 import { messageReads, messageWrites } from "./message.ts";
 import type { NewEvent, Reads, Tx } from "./port.ts";
 import { retentionReads, retentionWrites } from "./retention.ts";
+import { scopeMoveReads, scopeMoveWrites } from "./scope-move.ts";
 import { sessionReads, sessionWrites } from "./session.ts";
 import type { Query, Row, Sql } from "./sql.ts";
 import { tokenReads, tokenWrites } from "./token.ts";
@@ -24,6 +25,7 @@ export function readsOver(q: Query): Reads {
     triggers: triggerReads(q),
     checkpoints: checkpointReads(q),
     retention: retentionReads(q),
+    scopeMoves: scopeMoveReads(q),
     leases: leaseReads(q),
     tokens: tokenReads(q),
     history: historyReads(q),
@@ -126,6 +128,10 @@ export class OpenTx implements Tx {
 
   get checkpoints(): Tx["checkpoints"] {
     return { ...checkpointReads(this.#q), ...checkpointWrites(this.#q, this.rootId) };
+  }
+
+  get scopeMoves(): Tx["scopeMoves"] {
+    return { ...scopeMoveReads(this.#q), ...scopeMoveWrites(this.#q, this.rootId, this.#index) };
   }
 
   get retention(): Tx["retention"] {

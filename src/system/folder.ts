@@ -37,11 +37,16 @@ export function gitTop(folder: string): string | null {
 /** A name of at most this many characters is the same in every index. */
 const SCOPE_MAX = 190;
 
+const PATH_MAX = 4_096;
+const NO_FOLDER = "no folder";
+
 /**
  * The scope of sessions that name none: their git top level, else their folder. A path that is too long
- * for a name keeps its beginning and a hash of the whole.
+ * for a name keeps its beginning and a hash of the whole. Text that is no path is one scope of its own:
+ * what was read from disk says of its folder what it likes.
  */
 export function folderScope(folder: string): string {
+  if (!path.isAbsolute(folder) || folder.length > PATH_MAX || folder.includes("\0")) return NO_FOLDER;
   const real = realPathOf(folder);
   const scope = gitTop(real) ?? real;
   if (scope.length <= SCOPE_MAX) return scope;

@@ -1,4 +1,3 @@
-import { isAbsolute } from "node:path";
 import type { FoundSession, SessionFacts } from "../../history/port.ts";
 import type { NewHistory } from "../../store/port.ts";
 import { folderScope } from "../../system/folder.ts";
@@ -101,7 +100,7 @@ function baseOf(context: Context, { familyKey, newcomers, own }: FamilyNews): Ba
   const isOurs = top?.kind === "ours";
   const base = {
     depth: top?.depth ?? 0,
-    scope: top?.scope ?? scopeOf(context, topNow ?? first),
+    scope: scopeOf(context, { facts: (topNow ?? first).facts, known: top?.scope }),
     isOurs,
     isExcluded: isLeftOut,
   };
@@ -110,15 +109,14 @@ function baseOf(context: Context, { familyKey, newcomers, own }: FamilyNews): Ba
   return { ...base, rootId, sessionId: topNow === undefined ? null : rootId };
 }
 
-/** What a file says of its folder is foreign text: one that is no path of this machine names no folder. */
-export function scopeOf({ options }: Context, { facts }: { facts: Pick<SessionFacts, "cwd"> }): string {
-  if (options.scope !== null) return options.scope;
-  const cwd = facts.cwd?.replaceAll("\0", "") ?? "";
-  return isAbsolute(cwd) && cwd.length <= PATH_MAX ? folderScope(cwd) : NO_FOLDER;
+/** The family's own, unless that is the scope of before there were folders': the store moves those. */
+export function scopeOf(
+  { options }: Context,
+  { facts, known }: { facts: Pick<SessionFacts, "cwd">; known: string | null | undefined },
+): string {
+  if (known != null && known !== "default") return known;
+  return options.scope ?? folderScope(facts.cwd?.replaceAll("\0", "") ?? "");
 }
-
-const PATH_MAX = 4_096;
-const NO_FOLDER = "no folder";
 
 function memberOf(
   context: Context,

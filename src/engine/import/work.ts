@@ -225,7 +225,7 @@ export class Work {
         rootId,
         agent,
         node,
-        scope: host.scope ?? scopeOf(this.#context, { facts: { cwd: host.cwd } }),
+        scope: scopeOf(this.#context, { facts: { cwd: host.cwd }, known: host.scope }),
         now: Date.now(),
       },
     );

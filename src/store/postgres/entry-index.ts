@@ -1,5 +1,6 @@
-import { entriesWithWords } from "../entry.ts";
+import { entries, entriesWithWords } from "../entry.ts";
 import { indexedWords, type EntryIndex } from "../entry-index.ts";
+import { sql } from "../sql.ts";
 
 /** Rows in one statement: few enough for its text to be kept and its parameters to be allowed. */
 const ROWS_MAX = 32;
@@ -11,6 +12,16 @@ export const postgresEntryIndex: EntryIndex = {
         .slice(at, at + ROWS_MAX)
         .map((record) => ({ ...record, words: vectorOf(indexedWords(record, session)) }));
       await q.run(entriesWithWords.insert(rows));
+    }
+  },
+  async replace(q, { sessionId, from, to }, session) {
+    const rows = await q.all(sql`SELECT ${entries.columns} FROM entries
+      WHERE session_id = ${sessionId} AND idx >= ${from} AND idx < ${to} AND words IS NOT NULL`);
+    for (const row of rows) {
+      const record = entries.record(row);
+      const words = vectorOf(indexedWords(record, session));
+      await q.run(sql`UPDATE entries SET words = ${words}::text::tsvector
+        WHERE session_id = ${sessionId} AND idx = ${record.index}`);
     }
   },
 };

@@ -176,6 +176,15 @@ CREATE TABLE retention (
   CONSTRAINT retention_session_id_fkey FOREIGN KEY (session_id) REFERENCES sessions(id)
 );
 
+CREATE TABLE scope_moves (
+  root_id text COLLATE "C" NOT NULL,
+  session_id text COLLATE "C" NOT NULL,
+  next_idx bigint NOT NULL,
+  end_idx bigint,
+  CONSTRAINT scope_moves_pkey PRIMARY KEY (session_id),
+  CONSTRAINT scope_moves_session_id_fkey FOREIGN KEY (session_id) REFERENCES sessions(id)
+);
+
 CREATE TABLE sessions (
   id text COLLATE "C" NOT NULL,
   root_id text COLLATE "C" NOT NULL,
@@ -345,6 +354,7 @@ CREATE UNIQUE INDEX messages_session ON messages USING btree (session_id, "posit
 CREATE INDEX messages_turn ON messages USING btree (turn_id) WHERE (turn_id IS NOT NULL);
 CREATE INDEX receipts_root ON receipts USING btree (root_id);
 CREATE INDEX retention_root ON retention USING btree (root_id);
+CREATE INDEX scope_moves_root ON scope_moves USING btree (root_id);
 CREATE INDEX sessions_agent_session ON sessions USING btree (agent_session_id) WHERE (agent_session_id IS NOT NULL);
 CREATE INDEX sessions_at_work ON sessions USING btree (created_at, id) WHERE ((origin = 'imported'::text) AND (evidence_state = ANY (ARRAY['running'::text, 'waiting'::text, 'pending'::text])));
 CREATE INDEX sessions_created ON sessions USING btree (created_at, id);

@@ -1,4 +1,4 @@
-import { entriesWithDoc } from "../entry.ts";
+import { entries, entriesWithDoc } from "../entry.ts";
 import { indexedWords, type EntryIndex } from "../entry-index.ts";
 import type { EntryRecord } from "../record.ts";
 import { sql, type Query } from "../sql.ts";
@@ -21,6 +21,17 @@ export function sqliteEntryIndex(grown: () => void, full: FullSeconds): EntryInd
         await addToIndex(q, docs[i]!, indexedWords(record, session));
       }
       grown();
+    },
+    async replace(q, { sessionId, from, to }, session) {
+      const rows = await q.all(sql`SELECT doc, ${entries.columns} FROM entries
+        WHERE session_id = ${sessionId} AND idx >= ${from} AND idx < ${to} AND doc IS NOT NULL ORDER BY doc`);
+      for (const row of rows) {
+        const doc = row[0] as number;
+        // Not by `run`: that reports the last row's number, and FTS5 leaves one there that no number of ours can hold.
+        await q.all(sql`DELETE FROM entry_index WHERE rowid = ${doc}`);
+        await addToIndex(q, doc, indexedWords(entries.record(row.slice(1)), session));
+      }
+      if (rows.length > 0) grown();
     },
   };
 }

@@ -208,6 +208,15 @@ CREATE TABLE retention (
 
 CREATE INDEX retention_root ON retention (root_id);
 
+CREATE TABLE scope_moves (
+  root_id TEXT NOT NULL,
+  session_id TEXT NOT NULL PRIMARY KEY REFERENCES sessions (id),
+  next_idx INTEGER NOT NULL,
+  end_idx INTEGER
+) STRICT;
+
+CREATE INDEX scope_moves_root ON scope_moves (root_id);
+
 CREATE TABLE sessions (
   id TEXT NOT NULL PRIMARY KEY,
   root_id TEXT NOT NULL,

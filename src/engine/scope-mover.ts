@@ -1,0 +1,51 @@
+import { setImmediate as others } from "node:timers/promises";
+import { folderScope } from "../system/folder.ts";
+import type { EngineDeps, Service } from "./deps.ts";
+
+const PAGE = 100;
+/** Entries of one write, so that nobody waits for it. */
+const SLICE = 16;
+
+/**
+ * Moves sessions of before scopes were folders out of the scope `default`, once. What is left to move is in
+ * the store: a daemon that is killed meanwhile goes on at its next start.
+ */
+export class ScopeMover implements Service {
+  readonly name = "scope mover";
+  readonly #deps: EngineDeps;
+  #moving: Promise<void> = Promise.resolve();
+  #isStopped = false;
+
+  constructor(deps: EngineDeps) {
+    this.#deps = deps;
+  }
+
+  async run(): Promise<void> {
+    this.#moving = this.move().catch((error: unknown) =>
+      this.#deps.log.error({ err: error }, "sessions were not moved to their scopes; the next start goes on"),
+    );
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#moving;
+  }
+
+  async move(): Promise<void> {
+    const { store } = this.#deps;
+    const scopes = new Map<string, string>();
+    for (;;) {
+      const page = await store.read.scopeMoves.next(store.node, PAGE);
+      if (page.length === 0) return;
+      for (const { sessionId, rootId, cwd } of page) {
+        const scope = scopes.get(cwd) ?? folderScope(cwd);
+        scopes.set(cwd, scope);
+        for (let isDone = false; !isDone;) {
+          if (this.#isStopped) return;
+          isDone = await store.write(rootId, (tx) => tx.scopeMoves.step(sessionId, scope, SLICE));
+          await others();
+        }
+      }
+    }
+  }
+}
