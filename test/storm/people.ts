@@ -131,7 +131,7 @@ export class People {
       prompt: 2 * isThere,
       fire: isThere,
       stop: 2 * isThere,
-      cancel: 0.8 * isThere,
+      cancel: 1.5 * isThere,
     });
     if (what === "family") return this.#family();
     const id = chance.pick(all);
@@ -189,7 +189,11 @@ export class People {
     const done = await this.call((client) => client.cancel({ id, reason: "not wanted any more" }));
     if (done === null || done instanceof Refusal) return;
     this.#world.counts.add("cancels");
-    const isAllGone = done.left.length === 0 && done.stopping.length === 0;
+    if (done.stopping.length > 0) this.#world.counts.add("cancels answered while something was stopping");
+    const { left } = done;
+    if (left.length > 0)
+      this.#world.findings.add("not-stopped", "a cancel could not stop a sim agent", { id, left });
+    const isAllGone = left.length === 0 && done.stopping.length === 0;
     if (isAllGone)
       this.cancelled.push({ sessionId: done.sessionId, sizes: journalSizes(this.#world.home.home) });
   }

@@ -5,8 +5,8 @@ import { script } from "../support/script.ts";
 import type { People } from "./people.ts";
 import type { World } from "./world.ts";
 
-const QUIET_MS = 90_000;
-const PROCESSES_MS = 20_000;
+const QUIET_MS = 150_000;
+const PROCESSES_MS = 40_000;
 
 /**
  * Lets everything come to its end without faults: every round closes, every session that is alive is

@@ -19,7 +19,7 @@ export interface WorldOptions {
 }
 
 /** A daemon start that takes longer than this has hung. */
-const START_MS = 60_000;
+const START_MS = 90_000;
 
 /** One home with its store, its daemons and its agents, and everything that can be done to them from outside. */
 export class World {
