@@ -51,7 +51,7 @@ describe("callbacks", { concurrency: 4 }, () => {
           String.raw`<child-output id="\1">`,
           "all good",
           String.raw`</child-output id="\1">`,
-          String.raw`No answer is needed; more work for it goes through tell_child\. All your children have ended\.$`,
+          String.raw`No answer is needed; more work for it goes through tell_child\. All your children have ended\. What you said before stands as your report: .+\.$`,
         ].join("\n"),
       ),
     );
