@@ -213,20 +213,10 @@ describe("search", () => {
 
 describe("API keys", () => {
   it("a new key's secret stands alone on standard output; the key works within its rights until it is revoked", async () => {
-    const made = await kinfold(
-      "tokens",
-      "create",
-      "ci",
-      "--can",
-      "read,spawn",
-      "--scope",
-      "default",
-      "--expires",
-      "30d",
-    );
+    const made = await kinfold("tokens", "create", "ci", "--can", "read,spawn", "--expires", "30d");
     assert.match(made.out, /^kfk_\S+\n$/);
-    assert.match(made.err, /^ci may read, spawn in the scope default, until \d{4}-/);
-    assert.match((await kinfold("tokens")).out, /^ci +[0-9a-f]{16} +read, spawn +default .*valid until/m);
+    assert.match(made.err, /^ci may read, spawn in every scope, up to "workspace" in \S+, until \d{4}-/);
+    assert.match((await kinfold("tokens")).out, /^ci +[0-9a-f]{16} +read, spawn +all .*valid until/m);
     const env = { KINFOLD_TOKEN: made.out.trim() };
     assert.equal((await cli.run(["ls"], { env })).code, 0);
     assert.match((await cli.run(["cancel", "perf", "-y"], { env })).err, /needs the right "cancel"/);
