@@ -11,6 +11,7 @@ import type { createListener, Enter } from "./app.ts";
 import { Doorkeeper, bearerOf, refuseForeign } from "./auth.ts";
 import type { HostRule, IsAgentPeer } from "./auth.ts";
 import { Exchange, OpenExchanges } from "./exchange.ts";
+import { Turnstile } from "./turnstile.ts";
 
 export interface ServerOptions {
   readonly operations: Operations;
@@ -34,6 +35,8 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
+/** Connections that wait to be accepted are accepted together, so there may not be many. */
+const BACKLOG = 48;
 const DRAIN_MS = 5_000;
 const KEEP_ALIVE_MS = 65_000;
 const PLACES: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
@@ -50,6 +53,7 @@ export function createServer(options: ServerOptions): HttpServer {
   const doorkeeper = new Doorkeeper(options.gate, options.isAgentPeer);
   const enter = doorOf({ ...options, doorkeeper }, open, state);
   const serve = router(options, enter);
+  const turnstile = new Turnstile();
   const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     try {
       refuseForeign(incoming, rule);
@@ -60,7 +64,7 @@ export function createServer(options: ServerOptions): HttpServer {
     incoming.url = (incoming.url ?? "/").replace(/^https?:\/\/[^/?#]*/i, "");
     const isHealth = incoming.method === "GET" && incoming.url === "/api/health";
     if (isHealth) void answerHealth({ ...options, doorkeeper, state }, { incoming, outgoing });
-    else void serve(incoming, outgoing);
+    else turnstile.enter(() => void serve(incoming, outgoing));
   };
   let server: Server | null = null;
   const drain = async (): Promise<void> => {
@@ -211,7 +215,8 @@ async function pem(field: string, path: string): Promise<Buffer> {
 export function listening(server: Server, config: ServerOptions["config"]): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => reject(cannotListen(error, config)));
-    server.listen({ host: config.host.replaceAll(/[[\]]/g, ""), port: config.port }, () =>
+    const host = config.host.replaceAll(/[[\]]/g, "");
+    server.listen({ host, port: config.port, backlog: BACKLOG }, () =>
       resolve((server.address() as AddressInfo).port),
     );
   });

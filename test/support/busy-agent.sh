@@ -1,0 +1,16 @@
+#!/bin/sh
+# An agent that is always at work and costs next to nothing: from its first prompt on it says a word every second.
+while IFS= read -r line; do
+  id=${line#*\"id\":}
+  id=${id%%[,\}]*}
+  case $line in
+    *'"method":"initialize"'*)
+      printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":1,"agentCapabilities":{},"authMethods":[]}}\n' "$id" ;;
+    *'"method":"session/new"'*)
+      printf '{"jsonrpc":"2.0","id":%s,"result":{"sessionId":"busy-1"}}\n' "$id" ;;
+    *'"method":"session/prompt"'*)
+      while sleep 1; do
+        printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"busy-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"at work. "}}}}\n'
+      done & ;;
+  esac
+done
