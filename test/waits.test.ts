@@ -137,7 +137,7 @@ describe("waits", { concurrency: 4 }, () => {
     openGate(spy.folder, "slow");
     const result = await spy.call("wait_session", { session_id: slow.shortId, timeout_ms: 30_000 });
     assert.equal(result.isError, false);
-    assert.match(result.text, /completed\. Its last message follows as data/);
+    assert.match(result.text, /completed\. Its report follows as data/);
     assert.match(result.text, /<child-output id="(\w+)">\nthe last message\n<\/child-output id="\1">/);
     const again = await spy.call("wait_session", { session_id: slow.shortId, timeout_ms: 0 });
     assert.match(again.text, /the last message/);
