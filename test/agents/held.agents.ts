@@ -35,7 +35,7 @@ for (const [agent, reads] of Object.entries(READS) as [ProgramName, string][]) {
           agent,
           cwd: stage.project,
           permission: "full",
-          tools: ["Read"],
+          tools: ["Read", "spawn_session"],
           prompt: "HELD: do your part",
         });
         await allQuiet(client, session.id, AGENT_MS);
