@@ -216,4 +216,50 @@ describe("tokens, at the door", { concurrency: 2 }, () => {
       await home.close();
     }
   });
+
+  test("a session's token opens no other family over HTTP, MCP or the feed, and finds an excerpt of it", async () => {
+    const home = new TestHome({ yaml: SPY_YAML });
+    try {
+      const client = await home.start();
+      const scope = "team";
+      const other = await client.create({ name: "other", scope, cwd: home.work, prompt: "canary words" });
+      await allQuiet(client, other.session.id);
+      const spy = await openSpy(home, client, { name: "spy", scope, prompt: BUSY });
+      const { id } = other.session;
+      for (const path of [
+        "",
+        "/tree",
+        "/entries",
+        "/transcript",
+        "/inbox",
+        "/triggers",
+        "/turns",
+        "/receipt",
+      ]) {
+        const response = await fetch(`${home.url}/api/sessions/${id}${path}`, {
+          headers: { authorization: `Bearer ${spy.token}` },
+        });
+        assert.equal(await codeOf(response), "forbidden", path);
+      }
+      const follow = await fetch(`${home.url}/api/events?tree=${id}`, {
+        headers: { authorization: `Bearer ${spy.token}` },
+      });
+      // The stream says why and ends.
+      assert.match(await follow.text(), /"forbidden"/);
+      const opened = await spy.call("get_session", { sessionId: id, view: "transcript" });
+      assert.equal(opened.isError, true);
+      assert.match(opened.text, /another family/);
+      const session = connect({ url: home.url, token: spy.token });
+      const { hits } = await session.search({ query: "canary", id: "all" });
+      assert.deepEqual(
+        new Set(hits.map((hit) => [hit.sessionId, hit.opens].join())),
+        new Set([`${id},false`]),
+      );
+      const { sessions } = await session.list({});
+      assert.deepEqual(sessions.find((each) => each.id === id)?.spawnConfig, {});
+      await client.cancel({ id: spy.id });
+    } finally {
+      await home.close();
+    }
+  });
 });
