@@ -294,10 +294,11 @@ describe("waits", { concurrency: 4 }, () => {
     );
     const itself = await young.call("wait_session", { session_id: young.id });
     assert.match(itself.text, /^wait_on_ancestor: You cannot wait for yourself/);
-    for (const other of [sister, stranger]) {
-      const refused = await young.call("wait_session", { ids: [other.id] });
-      assert.match(refused.text, /^not_a_child: .* is not below you\..* list_sessions shows them\./);
-    }
+    const refused = await young.call("wait_session", { ids: [sister.id] });
+    assert.match(refused.text, /^not_a_child: .* is not below you\..* list_sessions shows them\./);
+    // A root in another folder has another scope: to this session it does not exist.
+    const foreign = await young.call("wait_session", { ids: [stranger.id] });
+    assert.match(foreign.text, /^not_found: No session /);
     const unknown = await young.call("wait_session", { ids: ["nobody"] });
     assert.match(unknown.text, /^not_found: No session "nobody"\./);
     openGate(folder, "end");

@@ -158,7 +158,8 @@ async function unknown(deps: OperationDeps, { self, sight, ref }: Wanted): Promi
       ? await deps.store.read.sessions.list({ visible: sight, limit: 5 })
       : await deps.store.read.sessions.children(self.id);
   const names = near.slice(-5).map((session) => session.name ?? session.shortId);
-  const known = names.length === 0 ? "There are none yet." : `Known: ${names.join(", ")}.`;
+  const none = self === null ? "There are none yet." : "You have no children yet.";
+  const known = names.length === 0 ? none : `Known: ${names.join(", ")}.`;
   const next = self === null ? "kinfold ls --all shows all." : "list_sessions shows your family.";
   return new Refusal("not_found", `No session "${ref.slice(0, 80)}". ${known} ${next}`, {
     ref,
