@@ -109,12 +109,15 @@ class View implements LiveView {
     this.#dirty.clear();
     this.#unsaid = [];
     try {
-      if (isWhole) await this.#readAll();
-      else for (const root of roots) await this.#readTree(root);
+      const wanted = isWhole ? await this.#allRoots() : new Set<string>();
+      const read = new Map<string, Session>();
+      // Also trees that have ended meanwhile: their events are told with their names.
+      for (const root of wanted.union(new Set(roots)))
+        for (const session of await this.#readTree(root)) read.set(session.id, session);
       const isAsked = this.sessions.some((session) => session.waiting?.on === "trigger");
       this.asks = isAsked ? await asksOf(this.#client) : new Map();
       this.offlineSince = null;
-      this.#say(events);
+      this.#say(events, read);
     } catch (error) {
       this.#isWhole = true;
       this.#unsaid = [...events, ...this.#unsaid];
@@ -125,10 +128,10 @@ class View implements LiveView {
     if (this.#dirty.size > 0) this.#schedule();
   }
 
-  async #readAll(): Promise<void> {
+  async #allRoots(): Promise<Set<string>> {
     const roots = await this.#roots();
     for (const root of this.#trees.keys()) if (this.#options.tree === undefined) roots.add(root);
-    for (const root of roots) await this.#readTree(root);
+    return roots;
   }
 
   async #roots(): Promise<Set<string>> {
@@ -138,17 +141,17 @@ class View implements LiveView {
     return new Set((await listOpen(this.#client)).map((session) => session.rootId));
   }
 
-  async #readTree(id: string): Promise<void> {
+  async #readTree(id: string): Promise<readonly Session[]> {
     const { sessions } = await this.#client.tree({ id });
     const root = sessions[0]?.rootId;
-    if (root === undefined) return;
+    if (root === undefined) return [];
     const isWanted = this.#options.tree !== undefined || this.#options.all || this.#trees.has(root);
     if (isWanted || sessions.some(isOpen)) this.#trees.set(root, sessions);
+    return sessions;
   }
 
-  #say(events: readonly Event[]): void {
+  #say(events: readonly Event[], known: ReadonlyMap<string, Session>): void {
     if (this.#isEnded) return;
-    const known = new Map(this.sessions.map((session) => [session.id, session]));
     for (const event of events) this.#options.onEvent?.(event, known.get(event.sessionId));
     this.#options.onChange(this);
   }
