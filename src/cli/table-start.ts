@@ -158,7 +158,7 @@ export const START: readonly CommandRow[] = [
     about: "Its messages of before stay void, and sessions below it stay ended; reopen those by themselves.",
     args: [{ name: "session", summary: "id, short id or name", required: true, completes: "session" }],
     options: [],
-    examples: [["kinfold reopen docs", "then: kinfold prompt docs 'Go on'"]],
+    examples: [["kinfold reopen docs", "then: kinfold tell docs 'Go on'"]],
     exits: ["done", "refused", "noDaemon"],
     load: () => import("./commands/reopen.ts"),
   },

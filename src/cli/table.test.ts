@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { OPERATIONS, type OperationSpec } from "../contract/index.ts";
 import { completionScript } from "./completion.ts";
@@ -8,6 +11,8 @@ import { nearest } from "./nearest.ts";
 import { COMMANDS, STATUS } from "./table.ts";
 
 const run = promisify(execFile);
+/** Words of sentences that begin with the product's name. */
+const WORDS_AFTER_THE_NAME = ["help", "is", "cannot", "goes", "did", "can", "runs", "needs"];
 
 describe("the command table", () => {
   it("has every command that the operation table names", () => {
@@ -27,6 +32,17 @@ describe("the command table", () => {
   it("loads a run function for every row", async () => {
     for (const row of [STATUS, ...COMMANDS])
       assert.equal(typeof (await row.load()).run, "function", row.name);
+  });
+  it("has every command that a message of the product advises", () => {
+    const known = new Set([...COMMANDS.map((row) => row.name), ...WORDS_AFTER_THE_NAME]);
+    const source = fileURLToPath(new URL("..", import.meta.url));
+    for (const file of readdirSync(source, { recursive: true, encoding: "utf8" })) {
+      if (!file.endsWith(".ts") || /\.(test|spec)\.ts$/.test(file)) continue;
+      const text = readFileSync(join(source, file), "utf8");
+      // A command is advised after a colon, in quotes or in backticks.
+      for (const [, word = ""] of text.matchAll(/(?:: |["'`(])kinfold ([a-z]+)\b/g))
+        assert.ok(known.has(word), `${file}: kinfold ${word}`);
+    }
   });
   it("gives examples that are commands of the table", () => {
     for (const row of COMMANDS)

@@ -19,6 +19,6 @@ export async function run(call: Call): Promise<number> {
   call.io.line(
     `${good} ${label} takes messages again; what was queued for it stays void, sessions below it stay ended.`,
   );
-  call.io.line(`  next: kinfold prompt '${label}' "…"`);
+  call.io.line(`  next: kinfold tell '${label}' "…"`);
   return 0;
 }
