@@ -1,5 +1,4 @@
 import { createReadStream } from "node:fs";
-import { createInterface } from "node:readline";
 import {
   CallbackConfig,
   EntryAuthor,
@@ -15,7 +14,7 @@ import { type RolloutFile, rolloutsIn } from "./rollout-file.ts";
 export interface Rebuilt {
   readonly sessions: number;
   readonly entries: number;
-  /** Rollouts of which not even the session could be read. */
+  /** Rollouts that could not be read, or not to their end. */
   readonly unreadable: readonly string[];
 }
 
@@ -33,7 +32,7 @@ export async function rebuildFrom(store: Store, folder: string): Promise<Rebuilt
   const unreadable: string[] = [];
   let entries = 0;
   for (const file of files) {
-    const meta = await metaOf(file);
+    const meta = await metaOf(file).catch(passOver);
     if (meta === null) {
       unreadable.push(file.path);
       continue;
@@ -45,12 +44,24 @@ export async function rebuildFrom(store: Store, folder: string): Promise<Rebuilt
       const data = { rebuilt: true };
       tx.append({ sessionId: session.id, type: "notice", text: NOTE, data, at: session.createdAt });
     });
-    entries += await addEntries(store, session, file);
+    const added = await addEntries(store, session, file);
+    entries += added.count;
+    if (!added.isWhole) unreadable.push(file.path);
   }
   return { sessions: known.size, entries, unreadable };
 }
 
-async function addEntries(store: Store, session: SessionRecord, file: RolloutFile): Promise<number> {
+/** A file that the disk does not give back keeps none of the others. */
+function passOver(error: unknown): null {
+  if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
+  return null;
+}
+
+async function addEntries(
+  store: Store,
+  session: SessionRecord,
+  file: RolloutFile,
+): Promise<{ count: number; isWhole: boolean }> {
   let slice: NewEntry[] = [];
   let count = 0;
   let lastAt = session.createdAt;
@@ -61,18 +72,22 @@ async function addEntries(store: Store, session: SessionRecord, file: RolloutFil
     await store.write(session.rootId, async (tx) => void (await tx.entries.append(session.id, part)));
     count += part.length;
   };
-  for await (const line of linesOf(file)) {
-    const entry = entryOf(line);
-    if (entry === null) continue;
-    lastAt = Math.max(lastAt, entry.at);
-    slice.push(entry);
-    if (slice.length >= SLICE) await add();
-  }
+  const read = async (): Promise<true> => {
+    for await (const line of linesOf(file)) {
+      const entry = entryOf(line);
+      if (entry === null) continue;
+      lastAt = Math.max(lastAt, entry.at);
+      slice.push(entry);
+      if (slice.length >= SLICE) await add();
+    }
+    return true;
+  };
+  const isWhole = (await read().catch(passOver)) !== null;
   await add();
   await store.write(session.rootId, (tx) =>
     tx.sessions.patch(session.id, { lastActivityAt: lastAt, endedAt: lastAt, updatedAt: lastAt }),
   );
-  return count;
+  return { count, isWhole };
 }
 
 interface Line {
@@ -81,16 +96,23 @@ interface Line {
   readonly payload: Readonly<Record<string, unknown>>;
 }
 
-/** A line that cannot be read, such as one that a crash cut off, is passed over. */
+/**
+ * A line that cannot be read, such as one that a crash cut off, is passed over. The stream is read directly:
+ * `readline` neither passes its errors on nor closes it when the reader leaves early.
+ */
 async function* linesOf({ path }: RolloutFile): AsyncGenerator<Line> {
-  const lines = createInterface({
-    input: createReadStream(path, "utf8"),
-    crlfDelay: Number.POSITIVE_INFINITY,
-  });
-  for await (const text of lines) {
-    const line = parsed(text);
-    if (line !== null) yield line;
+  let rest = "";
+  for await (const chunk of createReadStream(path, "utf8") as AsyncIterable<string>) {
+    const texts = chunk.split("\n");
+    texts[0] = rest + texts[0];
+    rest = texts.pop() ?? "";
+    for (const text of texts) {
+      const line = parsed(text);
+      if (line !== null) yield line;
+    }
   }
+  const last = parsed(rest);
+  if (last !== null) yield last;
 }
 
 function parsed(text: string): Line | null {

@@ -35,8 +35,8 @@ export function* rolloutsIn(folder: string): Generator<RolloutFile> {
   }
 }
 
-/** The number of the last event in a rollout; 0 where its end cannot be read. */
-export function lastSeqOf(path: string): number {
+/** The number and time of the last event in a rollout; null where its end cannot be read. */
+export function lastLineOf(path: string): { readonly seq: number; readonly at: number } | null {
   const file = openSync(path, "r");
   try {
     const { size } = fstatSync(file);
@@ -45,10 +45,10 @@ export function lastSeqOf(path: string): number {
     // What stands behind the last line's end was cut off by a crash.
     const lines = bytes.toString("utf8").split("\n").slice(0, -1);
     for (const line of lines.toReversed()) {
-      const seq = /^\{"timestamp":"[^"]*","seq":(\d+)/.exec(line)?.[1];
-      if (seq !== undefined) return Number(seq);
+      const found = /^\{"timestamp":"([^"]*)","seq":(\d+)/.exec(line);
+      if (found !== null) return { seq: Number(found[2]), at: Date.parse(found[1] ?? "") };
     }
-    return 0;
+    return null;
   } finally {
     closeSync(file);
   }

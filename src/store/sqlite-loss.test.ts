@@ -6,6 +6,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -270,6 +271,53 @@ describe("a restore", () => {
     );
   });
 
+  for (const from of ["empty", "rollouts", "backup"] as const) {
+    it(`from ${from} holds when its process is killed later, although older rollouts say more`, async () => {
+      const root = aSession();
+      const file = join(folder, "backup.db");
+      const store = await open();
+      await store.write(root.id, (tx) => tx.sessions.add(root));
+      await store.backup(file);
+      await close();
+      const payload = { id: root.id, root_id: root.id, agent: "sim", cwd: "/", source: "cli" };
+      rolloutOf(root.id, [
+        { type: "session_meta", seq: 1, payload },
+        { type: "event", seq: 1_000, payload: {} },
+      ]);
+      await new Promise((resolve) => setTimeout(resolve, 2));
+      await restore(place, from === "backup" ? { from, file } : { from });
+      const { rootId, answered } = await killed();
+      const again = await open();
+      assert.ok((await again.read.messages.queuedCount(rootId)) >= answered);
+    });
+  }
+
+  it("from rollouts names those that cannot be read, and keeps no file open", async () => {
+    const root = aSession();
+    const entry = { index: 0, turn_id: null, author: "agent", kind: "text", text: "word ".repeat(50_000) };
+    const payload = { id: root.id, root_id: root.id, agent: "sim", cwd: "/", source: "cli" };
+    rolloutOf(root.id, [
+      { type: "session_meta", seq: 1, payload },
+      { type: "entry", seq: 2, payload: entry },
+    ]);
+    const unreadable = join(
+      place.rollouts,
+      "2026",
+      "07",
+      "01",
+      `rollout-2026-07-01T00-00-00-${uuidv7()}.jsonl`,
+    );
+    mkdirSync(unreadable);
+    const restored = await restore(place, { from: "rollouts" });
+    assert.deepEqual([restored.sessions, restored.entries, restored.unreadable], [1, 1, [unreadable]]);
+    if (process.platform !== "linux") return;
+    const held = readdirSync("/proc/self/fd").map((fd) => linkOf(`/proc/self/fd/${fd}`));
+    assert.deepEqual(
+      held.filter((target) => target.startsWith(place.rollouts)),
+      [],
+    );
+  });
+
   it("of a store that is in use is refused", async () => {
     await open();
     await assert.rejects(restore(place, { from: "empty" }), /is in use/);
@@ -292,6 +340,16 @@ it("an idle store holds nothing in its log, so that what was redacted has left t
   assert.doesNotMatch(readFileSync(database, "latin1"), /canary-in-the-log/);
 });
 
+/** Empty for the descriptor that listed the others, which is closed by now. */
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch (error) {
+    assert.equal((error as NodeJS.ErrnoException).code, "ENOENT");
+    return "";
+  }
+}
+
 function rolloutOf(
   sessionId: string,
   lines: readonly { type: string; seq: number; payload: object }[],
@@ -304,7 +362,7 @@ function rolloutOf(
     `rollout-2026-07-01T00-00-${String(lines[0]?.seq).padStart(2, "0").slice(-2)}-${sessionId}.jsonl`,
   );
   mkdirSync(dirname(file), { recursive: true });
-  const timestamp = "2026-07-01T00:00:00.000Z";
+  const timestamp = new Date().toISOString();
   writeFileSync(
     file,
     lines.map(({ seq, ...rest }) => `${JSON.stringify({ timestamp, seq, ...rest })}\n`).join(""),

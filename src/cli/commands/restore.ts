@@ -62,7 +62,7 @@ function say(call: Call, source: RestoreSource, restored: Restored): void {
   };
   io.line(`${io.paint("green", "✓")} ${made[source.from]()}`);
   if (source.from === "rollouts") io.line("  API keys, open questions and what waited in inboxes are gone.");
-  for (const path of restored.unreadable) io.line(`  Cannot be read: ${path}`);
+  for (const path of restored.unreadable) io.line(`  Cannot be read, or not to its end: ${path}`);
   if (restored.aside !== null) io.line(`  The files that were there are in ${restored.aside}`);
   io.line("  Start the daemon: kinfold up");
 }

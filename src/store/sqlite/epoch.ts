@@ -38,9 +38,18 @@ export function openEpoch(
     meta.get("file") === file &&
     (options.closedXid === null || options.closedXid <= xid) &&
     (!uncleanEnd || meta.get("machine") === machine);
-  const epoch = (keeps ? meta.get("epoch") : undefined) ?? options.mint();
-  putMeta(db, { epoch, machine, file, restored: "0", clean: "0" });
+  const kept = keeps ? meta.get("epoch") : undefined;
+  const epoch = kept ?? options.mint();
+  const begun = kept === undefined ? { [BEGUN]: String(Date.now()) } : null;
+  putMeta(db, { epoch, machine, file, restored: "0", clean: "0", ...begun });
   return { epoch, uncleanEnd, xid };
+}
+
+const BEGUN = "epoch_begun";
+
+/** When this epoch began: what was written elsewhere before it says nothing about this file. 0 where nobody noted it. */
+export function epochBegun(db: DatabaseSync): number {
+  return Number(db.prepare("SELECT value FROM meta WHERE key = ?").get(BEGUN)?.value ?? 0);
 }
 
 export function lastXid(db: DatabaseSync): number {

@@ -5,7 +5,8 @@ import { pathToFileURL } from "node:url";
 import { machineBoot } from "../host.ts";
 import { StoreLost } from "../problem.ts";
 import type { Note } from "./lock.ts";
-import { lastSeqOf, newestRollouts } from "../rollout-file.ts";
+import { lastLineOf, newestRollouts } from "../rollout-file.ts";
+import { epochBegun } from "./epoch.ts";
 import { readWalIndex, wholeFrames } from "./wal-file.ts";
 
 /** Where to look for traces of a store, beside its own files. */
@@ -57,17 +58,20 @@ function refuseLostLog(path: string, note: Note): void {
 
 /**
  * Compares a database that was not closed with the newest rollouts: a session or an event that stands there
- * and not here has been lost. This also finds what only the machine's own end could have taken away.
+ * and not here has been lost. This also finds what only the machine's own end could have taken away. Rollouts
+ * outlive a restore, so that a line from before this epoch proves nothing.
  */
 export function refuseOlderThanRollouts(db: DatabaseSync, path: string, rollouts: string | null): void {
   if (rollouts === null || !hasTrees(db)) return;
   if (isMarkedRestored(db)) return;
+  const begun = epochBegun(db);
   const seqOf = db.prepare(
     "SELECT t.seq AS seq FROM sessions s JOIN trees t ON t.root_id = s.root_id WHERE s.id = ?",
   );
   for (const file of newestRollouts(rollouts)) {
-    const written = lastSeqOf(file.path);
-    if (written === 0) continue;
+    const line = lastLineOf(file.path);
+    if (line === null || line.at < begun) continue;
+    const { seq: written } = line;
     const kept = Number(seqOf.get(file.sessionId)?.seq ?? 0);
     if (kept >= written) continue;
     throw new StoreLost(`The database ${path} is older than it was: its newest commits are gone.`, [
