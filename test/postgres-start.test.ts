@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, describe, it } from "node:test";
@@ -113,6 +113,21 @@ describe("the password of the store", () => {
   }
 });
 
+it("a configuration that cannot be used ends a start in the foreground, also where a password is set", async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "kinfold-password-"));
+  const home = path.join(folder, "home");
+  mkdirSync(home, { mode: 0o700 });
+  writeFileSync(path.join(home, "kinfold.yaml"), "permission: nonsense\n");
+  const at = { folder, home, store: "sqlite", env: { PGPASSWORD: "canary-of-the-store" }, timeout: 60_000 };
+  try {
+    const { code, text } = await run(["up", "--port", "0", "--foreground"], at);
+    assert.equal(code, 1, text);
+    assert.match(text, /kinfold\.yaml:1: permission is not valid/);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
 interface Said {
   readonly code: number | null;
   readonly text: string;
@@ -120,11 +135,13 @@ interface Said {
 
 async function run(
   words: readonly string[],
-  at: { folder: string; home: string; store: string; env?: Record<string, string> },
+  at: { folder: string; home: string; store: string; env?: Record<string, string>; timeout?: number },
 ): Promise<Said> {
   const child = spawn(process.execPath, [KINFOLD, ...words], {
     cwd: at.folder,
     stdio: ["ignore", "pipe", "pipe"],
+    ...(at.timeout === undefined ? {} : { timeout: at.timeout }),
+    killSignal: "SIGKILL",
     env: {
       PATH: process.env["PATH"] ?? "",
       HOME: at.folder,

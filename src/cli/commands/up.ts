@@ -58,7 +58,8 @@ async function inForeground(call: Call, paths: Paths, settings: DaemonSettings):
   if (!isHandedOver(process.env)) {
     prepareHome(paths);
     const env = daemonEnv(paths, settings, call.env);
-    if (showsStorePassword(call.env, process.argv)) beginAnew(env);
+    // A configuration that cannot be used is not handed over: the daemon says what is wrong with it, and ends.
+    if (isHandedOver(env) && showsStorePassword(call.env, process.argv)) beginAnew(env);
     for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];
     Object.assign(process.env, env);
   }
