@@ -57,3 +57,33 @@ test("a steer that is never acknowledged does not hold up the turn's end, and is
     ],
   );
 });
+
+test("a steer that is refused after its turn has ended is not taken out of the turn that has it now", async (t) => {
+  const first = holdAt("end", (point) => point.text?.includes("first") === true);
+  const second = holdAt("end", (point) => point.text?.includes("second") === true);
+  const refusal = Promise.withResolvers<"refused">();
+  const wrap = withHandles((): Partial<AgentHandle> => ({
+    async steer() {
+      first.open();
+      return refusal.promise;
+    },
+  }));
+  const gate = async (point: Parameters<typeof first.gate>[0]): Promise<void> => {
+    await first.gate(point);
+    await second.gate(point);
+  };
+  const { client, store, quiet, when } = await startFake(t, { gate, wrap });
+  const { session } = await client.create({ prompt: "sim> say first" });
+  await first.reached;
+  await client.prompt({ id: session.id, prompt: "sim> say second", delivery: "steer" });
+  await second.reached;
+  refusal.resolve("refused");
+  const ofSecond = async () => (await store.read.messages.ofSession(session.id, ["queued", "taken"]))[0];
+  await when(async () => (await ofSecond())?.metadata["delivered"] === "queued");
+  assert.equal((await ofSecond())?.status, "taken");
+  second.open();
+  await quiet(session.id);
+  const { entries } = await client.entries({ id: session.id, limit: 100 });
+  const said = entries.filter((entry) => entry.author === "agent").map((entry) => entry.body.text);
+  assert.equal(said.length, 2, said.join("\n"));
+});

@@ -69,7 +69,7 @@ async function steerOne(runtime: Runtime, place: Place, message: MessageRecord):
   // The agent died with it, and its own record decides.
   if (result === "lost") return false;
   if (result === "refused") {
-    await returnToQueue(runtime, message);
+    await returnToQueue(runtime, recorder.turn, message);
     await note(runtime, message, "queued");
     return true;
   }
@@ -111,9 +111,10 @@ async function note(
   });
 }
 
-async function returnToQueue(runtime: Runtime, message: MessageRecord): Promise<void> {
+/** A refusal may come after the turn has settled, which gave it back: by now another turn may have it. */
+async function returnToQueue(runtime: Runtime, turn: TurnRecord, message: MessageRecord): Promise<void> {
   await runtime.deps.store.write(message.rootId, async (tx) => {
     const fresh = await tx.messages.byId(message.id);
-    if (fresh !== null) await giveBack(tx, fresh, false, runtime.deps.now());
+    if (fresh?.turnId === turn.id) await giveBack(tx, fresh, false, runtime.deps.now());
   });
 }
