@@ -53,8 +53,9 @@ export class Recorder {
   isPrompted = false;
   /** Its agent asks its model again, and nothing has come since. */
   retrying: (AgentUpdate & { readonly kind: "retrying" }) | null = null;
-  /** How many updates there have been. */
   recorded = 0;
+  /** Calls without a result so far, by the agent's id for them, and what each is about. An agent may make several at once. */
+  readonly openCalls = new Map<string, string>();
   #entries: NewEntry[] = [];
   #landed: string[] = [];
   /** About how long each entry is. */
@@ -109,7 +110,9 @@ export class Recorder {
     if (update.kind === "toolCall" && !this.#calls.has(update.callId)) {
       this.#calls.add(update.callId);
       this.toolUseCount += 1;
+      this.openCalls.set(update.callId, this.seen.lastTool ?? update.tool);
     }
+    if (update.kind === "toolResult") this.openCalls.delete(update.callId);
     if (update.kind === "toolResult" && update.ours) this.#landed.push(...deliveryIdsIn(update.text));
     const { entry, chars } = entryOfUpdate(update, { turnId: this.turn.id, at: this.#deps.now() });
     this.#push(entry, chars);

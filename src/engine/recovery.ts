@@ -1,6 +1,7 @@
 import { deliveryIdsIn } from "../domain/callback.ts";
 import { mayResume, type Recovery, recoveryOf } from "../domain/recovery.ts";
 import { cutDraft } from "../kernel/draft.ts";
+import { withdrawSilence } from "../kernel/park.ts";
 import { withdrawOf } from "../kernel/trigger.ts";
 import type { Replay } from "../drivers/port.ts";
 import type { LeaseRecord, MessageRecord, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
@@ -133,6 +134,8 @@ async function takeOver(runtime: Runtime, found: TurnRecord): Promise<TakenOver 
     if (session === null || row?.status !== "running" || row.fence !== found.fence) return null;
     const recovery = recoveryFor(runtime, session, row);
     await withdrawOf(tx, session.id, row.fence, deps.now());
+    // It was the silence of a process that is gone.
+    await withdrawSilence(tx, session, deps.now());
     const hold = await newHold(deps, tx, session);
     await cutDraft(tx, session.id);
     const { entryCount: attemptFrom } = (await tx.sessions.byId(session.id))!;

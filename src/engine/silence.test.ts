@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AgentUpdate, Driver } from "../drivers/port.ts";
-import { startFake, ticks } from "./fake-daemon.spec.ts";
+import { holdAt, startFake, ticks, withHandles } from "./fake-daemon.spec.ts";
 
 test("a silent agent says so in its evidence, its parent and the person are told, and then its turn fails", async (t) => {
   const config = { silenceMs: 1_000, silenceMaxMs: 3_500 };
@@ -77,3 +77,93 @@ test("a running command with a live process is not silence", async (t) => {
   const ended = await quiet(session.id);
   assert.equal(ended.outcome, "completed", ended.outcomeReason ?? "");
 });
+
+test("a running command is not silence although a call beside it has ended", async (t) => {
+  const updates = listening();
+  const running = withHandles(() => ({ background: async () => true }));
+  const config = { silenceMs: 500, silenceMaxMs: 1_000 };
+  const { client, store } = await startFake(t, {
+    config,
+    wrap: (driver) => running(updates.wrap(driver)),
+  });
+  const { session } = await client.create({ prompt: "sim> hang" });
+  await updates.prompted;
+  const call = { kind: "toolCall", title: "", input: {} } as const;
+  updates.send({ ...call, callId: "1", tool: "Bash" });
+  updates.send({ ...call, callId: "2", tool: "Read" });
+  updates.send({ kind: "toolResult", callId: "2", tool: "Read", ok: true, text: "", ours: false });
+  await ticks(4);
+  assert.equal((await store.read.turns.last(session.id))?.status, "running");
+  assert.deepEqual((await client.listTriggers({ for: "person" })).triggers, []);
+});
+
+test("an agent that is heard while its silence is looked into is not stopped", async (t) => {
+  const updates = listening();
+  const looking = Promise.withResolvers<void>();
+  const looked = Promise.withResolvers<boolean>();
+  const slow = withHandles(() => ({
+    background() {
+      looking.resolve();
+      return looked.promise;
+    },
+  }));
+  const config = { silenceMs: 1_000, silenceMaxMs: 1_000 };
+  const { client, store, when } = await startFake(t, {
+    config,
+    wrap: (driver) => slow(updates.wrap(driver)),
+  });
+  const { session } = await client.create({ prompt: "sim> hang" });
+  await updates.prompted;
+  updates.send({ kind: "toolCall", callId: "1", tool: "Bash", title: "", input: {} });
+  await looking.promise;
+  updates.send({ kind: "text", text: "here I am" });
+  looked.resolve(false);
+  await when(async () => {
+    const entries = await store.read.entries.page(session.id, { limit: 100 });
+    return entries.some((entry) => entry.body.text === "here I am");
+  });
+  await ticks(1);
+  const kinds = (await store.read.entries.page(session.id, { limit: 100 })).map((entry) => entry.kind);
+  assert.ok(!kinds.includes("notice"), "nothing says that it was stopped");
+  assert.equal((await store.read.turns.last(session.id))?.status, "running");
+});
+
+test("a daemon that takes a turn up says nothing of a silence before it", async (t) => {
+  const resumed = holdAt("end", (point) => point.text?.startsWith("sim> hang") !== true);
+  const config = { silenceMs: 1_000, silenceMaxMs: 0 };
+  const first = await startFake(t, { config, gate: (point) => resumed.gate(point) });
+  const { session } = await first.client.create({ prompt: "sim> hang" });
+  await first.when(async () => (await first.client.listTriggers({ for: "person" })).triggers.length === 1);
+  await first.stop();
+  const { home, driver } = first;
+  const { client, store } = await startFake(t, { home, driver });
+  await resumed.reached;
+  const turn = await store.read.turns.last(session.id);
+  assert.deepEqual([turn?.status, turn?.attempt], ["running", 2]);
+  assert.deepEqual((await client.listTriggers({ for: "person" })).triggers, []);
+  resumed.open();
+});
+
+/** Updates that a test sends in the place of an agent. */
+function listening() {
+  let heard: ((update: AgentUpdate) => void) | null = null;
+  const prompted = Promise.withResolvers<void>();
+  const notice = withHandles((handle) => ({
+    prompt(text: string) {
+      prompted.resolve();
+      return handle.prompt(text);
+    },
+  }));
+  return {
+    prompted: prompted.promise,
+    send: (update: AgentUpdate): void => heard?.(update),
+    wrap: (driver: Driver): Driver =>
+      notice({
+        ...driver,
+        open(request) {
+          heard = request.onUpdate;
+          return driver.open(request);
+        },
+      }),
+  };
+}

@@ -44,7 +44,12 @@ export class SilenceWatch {
 
   async #listen(place: Place, at: { agent: LiveAgent; recorder: Recorder; sinceMs: number }): Promise<void> {
     const { recorder } = at;
-    const watched = this.#of(recorder);
+    const watched = this.#watched.get(recorder);
+    // It began somewhen since the last beat: its silence counts from this one on.
+    if (watched === undefined) {
+      this.#watched.set(recorder, this.#fresh(recorder));
+      return;
+    }
     if (watched.heard !== recorder.recorded) {
       if (watched.isRaised) await this.#withdraw(place);
       Object.assign(watched, this.#fresh(recorder));
@@ -54,7 +59,9 @@ export class SilenceWatch {
     const isNews = watched.retrying !== recorder.retrying;
     watched.retrying = recorder.retrying;
     if (watched.silentMs < watched.lookAtMs && !isNews) return;
-    if (await this.#isExcused(place, at)) {
+    const isExcused = await this.#isExcused(place, at);
+    if (!isStillSilent(place, recorder, watched)) return;
+    if (isExcused) {
       if (watched.isRaised) await this.#withdraw(place);
       Object.assign(watched, this.#fresh(recorder));
       return;
@@ -66,20 +73,19 @@ export class SilenceWatch {
   /** It waits for an answer, or a command of it runs. */
   async #isExcused(place: Place, at: { agent: LiveAgent; recorder: Recorder }): Promise<boolean> {
     const { read } = this.#runtime.deps.store;
-    const { turn, seen } = at.recorder;
+    const { turn, openCalls } = at.recorder;
     const row = await read.turns.byId(turn.id);
     if (row === null || row.status !== "running" || row.blocked > 0) return true;
     const open = await read.triggers.open({ sessionId: place.session.id });
     if (open.some((trigger) => trigger.type !== "session_error")) return true;
-    const isInTool = seen.lastTool !== null && !seen.lastToolHasResult;
-    return isInTool && (await at.agent.handle.background(turn.startedAt));
+    return openCalls.size > 0 && (await at.agent.handle.background(turn.startedAt));
   }
 
   async #say(place: Place, recorder: Recorder, watched: Watched): Promise<void> {
     const { store, config, now } = this.#runtime.deps;
     const { silentMs, retrying } = watched;
-    const { lastTool, lastToolHasResult } = recorder.seen;
-    const tool = lastTool === null || lastToolHasResult ? null : oneLine(lastTool, 60);
+    const [lastTool = null] = [...recorder.openCalls.values()].slice(-1);
+    const tool = lastTool === null ? null : oneLine(lastTool, 60);
     const reason = silenceWords({ silentMs, tool, retrying });
     const isDue = silentMs >= config.silenceMs && !watched.isRaised;
     const { turn } = recorder;
@@ -95,7 +101,7 @@ export class SilenceWatch {
     });
     if (isDue) watched.isRaised = true;
     const { silenceMaxMs } = config;
-    if (silenceMaxMs > 0 && silentMs >= silenceMaxMs)
+    if (silenceMaxMs > 0 && silentMs >= silenceMaxMs && isStillSilent(place, recorder, watched))
       stopAtLimit(this.#runtime, place, silenceReason(silenceMaxMs), "silence");
   }
 
@@ -112,12 +118,6 @@ export class SilenceWatch {
     return silenceMaxMs > 0 ? [silenceMs, silenceMaxMs] : [silenceMs];
   }
 
-  #of(recorder: Recorder): Watched {
-    const known = this.#watched.get(recorder) ?? this.#fresh(recorder);
-    this.#watched.set(recorder, known);
-    return known;
-  }
-
   #fresh(recorder: Recorder): Watched {
     return {
       heard: recorder.recorded,
@@ -127,4 +127,9 @@ export class SilenceWatch {
       isRaised: false,
     };
   }
+}
+
+/** The store takes its time: meanwhile the agent may have been heard, or another turn may be in its place. */
+function isStillSilent(place: Place, recorder: Recorder, watched: Watched): boolean {
+  return place.recorder === recorder && !recorder.isOver && watched.heard === recorder.recorded;
 }
