@@ -1,13 +1,22 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { silentLog } from "../log.ts";
 import { eventually } from "./driver.spec.ts";
-import type { RememberedProcess } from "./port.ts";
+import { findCommand } from "./environment.ts";
+import type { AdmitProcess, RememberedProcess } from "./port.ts";
 import { createProcessHost } from "./process.ts";
 import type { AgentProcess } from "./process.ts";
 import { identify, machineBoot, readProcess } from "./process-table.ts";
@@ -158,6 +167,17 @@ describe("the holder that is described", () => {
     assert.match((await describeHold("guard")).text, /leaves its parent between two looks is not seen/);
   });
 
+  it("is namespaces where bwrap is missing and unshare works", async (t) => {
+    if ((await chooseHold("namespaces")).kind === "none") return t.skip("unshare does not work here");
+    const bin = mkdtempSync(join(tmpdir(), "kinfold-bin-"));
+    t.after(() => rmSync(bin, { recursive: true }));
+    for (const name of ["unshare", "setpriv", "mount"])
+      symlinkSync(findCommand(name, process.env["PATH"])!, join(bin, name));
+    const said = await inOtherPath(`JSON.stringify(await m.describeHold("auto"))`, bin);
+    const { kind, problems } = JSON.parse(said) as { kind: string; problems: string[] };
+    assert.deepEqual([kind, ...problems], ["namespaces", "bwrap is not installed"]);
+  });
+
   it("is guard where neither bwrap nor unshare is on the PATH, and says why", async () => {
     const said = await inOtherPath(`JSON.stringify(await m.describeHold("auto"))`);
     const { kind, problems } = JSON.parse(said) as { kind: string; problems: string[] };
@@ -167,6 +187,36 @@ describe("the holder that is described", () => {
     );
     const named = await inOtherPath(`JSON.stringify(await m.chooseHold("namespaces"))`);
     assert.match(named, /"kind":"none","problem":"sandbox is set to namespaces, but /);
+  });
+});
+
+describe("a process that was started and is not admitted", () => {
+  const start = async (admitProcess: AdmitProcess) => {
+    const host = createProcessHost({ sandbox: "guard", log: silentLog });
+    const command = ["sleep", newNap()];
+    return host.start({ command, cwd: "/", leaseId: newLease(), env: [], admitProcess });
+  };
+
+  it("is ended, where the session does not want it any more", async () => {
+    let pid = 0;
+    const result = await start(async (begin) => {
+      pid = begin()?.pid ?? 0;
+      return false;
+    });
+    assert.deepEqual([result.ok, result.ok || result.reason], [false, "unwanted"]);
+    assert.ok(pid > 0);
+    assert.equal(readProcess(pid), null);
+  });
+
+  it("is ended, where that could not be found out", async () => {
+    let pid = 0;
+    const failing = start(async (begin) => {
+      pid = begin()?.pid ?? 0;
+      throw new Error("the store is away");
+    });
+    await assert.rejects(failing, /the store is away/);
+    assert.ok(pid > 0);
+    assert.equal(readProcess(pid), null);
   });
 });
 
@@ -215,11 +265,11 @@ function startDaemon(sandbox: string, command: string) {
   });
 }
 
-async function inOtherPath(expression: string): Promise<string> {
+async function inOtherPath(expression: string, path = "/nowhere"): Promise<string> {
   const module = JSON.stringify(new URL("./sandbox.ts", import.meta.url).href);
   const program = `const m = await import(${module}); process.stdout.write(${expression});`;
   const child = spawn(process.execPath, ["--input-type=module", "-e", program], {
-    env: { PATH: "/nowhere" },
+    env: { PATH: path },
     stdio: ["ignore", "pipe", "inherit"],
   });
   let text = "";

@@ -75,6 +75,7 @@ test("an orderly stop keeps what came after the last write of an open message", 
   await stop();
   const again = await startFake(t, { home });
   const { entries } = await again.client.entries({ id, limit: 100 });
+  await again.stop();
   const said = entries.filter(({ author }) => author === "agent").map(({ body }) => [body.text, body.cut]);
   assert.deepEqual(said, [["The first words, and the last one is x86_64", true]]);
 });

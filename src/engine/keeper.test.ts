@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cutTurn, openEngine, settledTurn } from "./engine.spec.ts";
-import { holdAt } from "./fake-daemon.spec.ts";
+import { holdAt, startFake, ticks } from "./fake-daemon.spec.ts";
 import { endBackground } from "./background.ts";
 import { Keeper } from "./keeper.ts";
 
@@ -65,5 +65,20 @@ test("sessions that work in the background are found without reading the others"
   assert.deepEqual(
     found.map(({ id }) => id),
     [busy.id],
+  );
+});
+
+test("a daemon whose event loop stalled has not slept: nothing is said of sleep, and no deadline moves", async (t) => {
+  const { client, store } = await startFake(t);
+  const { session } = await client.create({ prompt: "sim> sleep 600000" });
+  await ticks(1);
+  // Longer than the time that counts as sleep.
+  for (const until = performance.now() + 12_000; performance.now() < until;);
+  await ticks(2);
+  const events = await store.feed.ofTree(session.id, 0, 1_000);
+  assert.ok(events.length > 0);
+  assert.deepEqual(
+    events.filter(({ type, text }) => type === "notice" && text?.startsWith("slept ")),
+    [],
   );
 });

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
 import { uuidv7 } from "uuidv7";
 import { parseQuery } from "../domain/search-query.ts";
@@ -14,7 +15,9 @@ import type { SessionRecord, Store } from "../store/port.ts";
 import { addressOf, clientOptions } from "../store/postgres/connection.ts";
 import { aChild, aSession } from "../store/sample.spec.ts";
 import { testPostgres, type TestPostgres } from "../store/test-postgres.ts";
+import { pathsIn } from "../config/index.ts";
 import type { EngineDeps } from "./deps.ts";
+import { startFake } from "./fake-daemon.spec.ts";
 import { ScopeMover } from "./scope-mover.ts";
 
 const folder = realpathSync(mkdtempSync(path.join(tmpdir(), "kinfold-scopes-")));
@@ -143,3 +146,19 @@ for (const dialect of ["sqlite", "postgres"] as const) {
     });
   });
 }
+
+it("a daemon moves what is left to move when it starts", async (t) => {
+  const first = await startFake(t);
+  const { session } = await first.client.create({ prompt: "sim> say hello", scope: "default", cwd: away });
+  await first.quiet(session.id);
+  await first.stop();
+  const db = new DatabaseSync(pathsIn(first.home).database);
+  db.exec(listing("sqlite"));
+  db.close();
+  const { store, stop } = await startFake(t, { home: first.home });
+  const scope = async (): Promise<string | undefined> => (await store.read.sessions.byId(session.id))?.scope;
+  for (let looks = 0; looks < 400 && (await scope()) === "default"; looks += 1) await pause(25);
+  const moved = await scope();
+  await stop();
+  assert.equal(moved, away);
+});

@@ -270,3 +270,17 @@ describe("the answer that an attached session's own call returns", () => {
     assert.equal(await world.gate.unread(self), 0);
   });
 });
+
+describe("questions of one session that wait for an answer", () => {
+  it("are 32 at most: one more is refused with what to do, and may be asked when one is answered", async () => {
+    const { parent, child } = await family();
+    const first = await asks(child, "Which of 0?");
+    for (let n = 1; n < 32; n += 1) await asks(child, `Which of ${n}?`);
+    await assert.rejects(asks(child, "And now?"), {
+      code: "limit_requests",
+      message: /^32 questions of this session wait for an answer already; nothing was asked\. Go on without/,
+    });
+    await world.ask("respond", await me(parent), { id: first, response: "the small one" });
+    assert.ok(await asks(child, "And now?"));
+  });
+});

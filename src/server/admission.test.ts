@@ -87,14 +87,28 @@ describe("over its capacity", () => {
     running.tokens.set("waiter", sessionCaller());
     held = Promise.withResolvers<void>();
     entered.length = 0;
-    const waits = Array.from({ length: ROOM.sessionLong }, (_, n) =>
-      ask(`/api/sessions/w${n}/wait`, "waiter"),
+    const statuses: number[] = [];
+    const answered = async (asked: Promise<Response>): Promise<void> => {
+      const response = await asked;
+      await response.text();
+      statuses.push(response.status);
+    };
+    /** All of them are at work or were answered. */
+    const decided = async (count: number): Promise<void> => {
+      while (entered.length + statuses.length < count) await new Promise((resolve) => setImmediate(resolve));
+    };
+    const waits = Array.from({ length: ROOM.sessionLong + 1 }, (_, n) =>
+      answered(ask(`/api/sessions/w${n}/wait`, "waiter")),
     );
-    while (entered.length < ROOM.sessionLong) await new Promise((resolve) => setImmediate(resolve));
-    assert.equal((await ask("/api/sessions/w/wait", "waiter")).status, 503);
-    assert.equal((await ask("/api/sessions", "waiter")).status, 200);
+    await decided(waits.length);
+    assert.deepEqual([entered.length, statuses], [ROOM.sessionLong, [503]], "one more wait is too many");
+    const others = Array.from({ length: ROOM.session }, (_, n) =>
+      answered(ask(`/api/sessions/s${n}`, "waiter")),
+    );
+    await decided(waits.length + others.length);
+    assert.deepEqual([entered.length, statuses], [ROOM.sessionLong + ROOM.session, [503]]);
     held.resolve();
-    await Promise.all(waits);
+    await Promise.all([...waits, ...others]);
   });
 
   test("health is answered while the store answers nobody", async () => {

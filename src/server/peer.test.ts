@@ -83,7 +83,7 @@ describe("a person's token", { skip: whyNot() }, () => {
     const isAgentPeer = agentPeerCheck({ remembered });
     const peer = { remotePort: 1, remoteAddress: "127.0.0.1", localPort: running.port };
     await Promise.all(Array.from({ length: 100 }, () => isAgentPeer(peer)));
-    assert.ok(looks <= 2, `${looks} looks`);
+    assert.ok(looks <= 3, `${looks} looks`);
   });
 
   test("a look that began before a connection was made does not answer for it", async () => {

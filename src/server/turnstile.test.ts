@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect } from "node:net";
 import { test } from "node:test";
+import { PERSON, bearer, createDouble, start } from "./double.spec.ts";
 import { Turnstile } from "./turnstile.ts";
 
 test("requests begin in their order, a few in each turn of the event loop", async () => {
@@ -29,4 +32,39 @@ test("a request that comes alone begins at once", () => {
   let begun = false;
   new Turnstile().enter(() => (begun = true));
   assert.ok(begun);
+});
+
+test("requests that reach the server together begin a few in each turn of the event loop", async () => {
+  const double = createDouble({ list: async () => ({}) as never });
+  const turns: number[] = [0];
+  const gate = {
+    ...double.gate,
+    identify: (token: string) => {
+      turns[turns.length - 1]! += 1;
+      return double.gate.identify(token);
+    },
+  };
+  const { server, url, port } = await start({ ...double, gate });
+  try {
+    // The first request loads what serves it.
+    await (await fetch(`${url}/api/sessions`, { headers: bearer(PERSON) })).text();
+    turns.splice(0, turns.length, 0);
+    const sum = (): number => turns.reduce((all, each) => all + each, 0);
+    const begun = Promise.withResolvers<void>();
+    const count = (): void => {
+      turns.push(0);
+      if (sum() < 40) setImmediate(count);
+      else begun.resolve();
+    };
+    setImmediate(count);
+    const socket = connect(port, "127.0.0.1");
+    await once(socket, "connect");
+    const request = `GET /api/sessions HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\nauthorization: Bearer ${PERSON}\r\n\r\n`;
+    socket.write(request.repeat(40));
+    await begun.promise;
+    socket.destroy();
+    assert.ok(Math.max(...turns) <= 8, JSON.stringify(turns.filter((each) => each > 0)));
+  } finally {
+    await server.close();
+  }
 });
