@@ -17,7 +17,7 @@ export type Hold =
 
 /**
  * `auto` takes the first holder that works here: bubblewrap, the namespaces of `unshare`, the guard.
- * Each is tried once with a real command, because the kernel may forbid namespaces to installed tools.
+ * Each is tried with a real command, because the kernel may forbid namespaces to installed tools.
  * A holder that was asked for by name is never replaced by a weaker one.
  */
 export async function chooseHold(mode: SandboxMode): Promise<Hold> {
@@ -106,7 +106,8 @@ const PROBE_MS = 5_000;
 
 type Found =
   | { readonly hold: Exclude<Hold, { kind: "none" | "guard" }> }
-  | { readonly hold: null; readonly problem: string };
+  /** `isLate`: it did not answer in time, which a busy machine may be the reason of. */
+  | { readonly hold: null; readonly problem: string; readonly isLate?: boolean };
 
 const probes = new Map<"bubblewrap" | "namespaces", Promise<Found>>();
 
@@ -115,6 +116,9 @@ function probed(kind: "bubblewrap" | "namespaces"): Promise<Found> {
   if (known !== undefined) return known;
   const asked = kind === "bubblewrap" ? probeBubblewrap() : probeNamespaces();
   probes.set(kind, asked);
+  // What could not be tried to its end says nothing about the holder: the next start tries it again.
+  const forget = (): boolean => probes.delete(kind);
+  asked.then((found) => found.hold === null && found.isLate === true && forget(), forget);
   return asked;
 }
 
@@ -147,16 +151,25 @@ async function tried(hold: Exclude<Hold, { kind: "none" | "guard" }>, name: stri
     const command = ["/bin/sh", "-c", check, "sh", folder, ours];
     const problem = await failureOf(held(hold, command, { cwd: "/", hidden }));
     if (problem === null) return { hold };
-    return { hold: null, problem: `${name} does not work here: ${problem}` };
+    return { hold: null, problem: `${name} does not work here: ${problem.text}`, isLate: problem.isLate };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-function failureOf([program = "", ...args]: readonly string[]): Promise<string | null> {
+function failureOf([program = "", ...args]: readonly string[]): Promise<Failed | null> {
   return new Promise((resolve) => {
     execFile(program, args, { timeout: PROBE_MS, killSignal: "SIGKILL" }, (error, _, stderr) => {
-      resolve(error === null ? null : stderr.trim().split("\n")[0] || error.message);
+      if (error === null) return resolve(null);
+      if (error.killed === true) return resolve({ text: LATE, isLate: true });
+      resolve({ text: stderr.trim().split("\n")[0] || error.message, isLate: false });
     });
   });
 }
+
+interface Failed {
+  readonly text: string;
+  readonly isLate: boolean;
+}
+
+const LATE = `it did not answer within ${PROBE_MS / 1000} s`;

@@ -1,0 +1,39 @@
+import assert from "node:assert/strict";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { chooseHold } from "./sandbox.ts";
+
+test("a holder that could not be tried, or not in time, is tried again at the next start", async (t) => {
+  if (process.platform !== "linux") return t.skip("holders but the guard exist on Linux only");
+  const folder = mkdtempSync(join(tmpdir(), "kinfold-sandbox-"));
+  const { PATH, TMPDIR } = process.env;
+  t.after(() => {
+    process.env["PATH"] = PATH;
+    if (TMPDIR === undefined) delete process.env["TMPDIR"];
+    else process.env["TMPDIR"] = TMPDIR;
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const log = join(folder, "log");
+  writeFileSync(log, "");
+  const bwrap = join(folder, "bwrap");
+  writeFileSync(
+    bwrap,
+    `#!/bin/sh\necho tried >> ${log}\n[ $(wc -l < ${log}) = 1 ] && exec sleep 60\necho no >&2\nexit 3\n`,
+  );
+  chmodSync(bwrap, 0o700);
+  process.env["PATH"] = `${folder}:${PATH}`;
+  process.env["TMPDIR"] = join(folder, "full");
+  await assert.rejects(chooseHold("bubblewrap"), /ENOENT/);
+  mkdirSync(join(folder, "full"));
+  const problem = async (): Promise<string> => {
+    const hold = await chooseHold("bubblewrap");
+    return hold.kind === "none" ? hold.problem : hold.kind;
+  };
+  assert.match(await problem(), /bwrap does not work here: it did not answer within 5 s/);
+  assert.match(await problem(), /bwrap does not work here: no$/);
+  await problem();
+  const tries = readFileSync(log, "utf8").trim().split("\n");
+  assert.equal(tries.length, 2, "an answer holds as long as the daemon lives");
+});
