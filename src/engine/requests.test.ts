@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
 import type { AgentRequest } from "../drivers/port.ts";
+import { fillDisk, startFake } from "./fake-daemon.spec.ts";
 import { isFileWork } from "./requests.ts";
 
 type Permission = AgentRequest & { kind: "permission" };
@@ -40,4 +41,26 @@ test("in the mode workspace only work on files inside the folder goes unasked, n
   } finally {
     rmSync(folder, { recursive: true });
   }
+});
+
+test("an answer is not lost to a store that takes no write when it comes", async (t) => {
+  const { client, store, quiet, when } = await startFake(t);
+  const prompt = "sim> permit make release\nsim> say done";
+  const { session } = await client.create({ prompt, permission: "ask" });
+  const trigger = await when(async () => (await store.read.triggers.open({ sessionId: session.id }))[0]);
+  await when(async () => (await store.read.turns.last(session.id))?.blocked === 1);
+  let isFull = false;
+  const disk = fillDisk(store, () => isFull);
+  const off = store.onCommit(() => (isFull = true));
+  await client.respond({ id: trigger.id, action: "allow" });
+  off();
+  await disk.refused;
+  isFull = false;
+  await quiet(session.id);
+  const entries = await store.read.entries.page(session.id, { limit: 100 });
+  assert.deepEqual(
+    entries.filter((entry) => /denied/.test(entry.body.text)).map((entry) => entry.body.text),
+    [],
+  );
+  assert.equal((await store.read.turns.last(session.id))?.blocked, 0);
 });

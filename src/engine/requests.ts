@@ -173,19 +173,28 @@ function payloadOf(
 async function answered(runtime: Runtime, place: Place, trigger: TriggerRecord): Promise<TriggerRecord> {
   const { store } = runtime.deps;
   const turn = place.recorder?.turn ?? null;
-  await changeBlocked(runtime, turn, 1);
+  await changeBlocked(runtime, place, { turn, by: 1 });
   const closed = await place.requests.closed(runtime.deps, trigger, () => place.isEnding);
-  await changeBlocked(runtime, turn, -1);
-  await store.write(trigger.rootId, (tx) => tx.triggers.seen(trigger.id, runtime.deps.now()));
+  await changeBlocked(runtime, place, { turn, by: -1 });
+  const seen = (): Promise<void> =>
+    store.write(trigger.rootId, (tx) => tx.triggers.seen(trigger.id, runtime.deps.now()));
+  await insist(runtime.deps, seen, () => !place.isEnding);
   return closed;
 }
 
-async function changeBlocked(runtime: Runtime, turn: TurnRecord | null, by: 1 | -1): Promise<void> {
+/** A store that is away for a while must neither turn an answer into a denial nor leave the turn blocked. */
+async function changeBlocked(
+  runtime: Runtime,
+  place: Place,
+  { turn, by }: { turn: TurnRecord | null; by: 1 | -1 },
+): Promise<void> {
   if (turn === null) return;
-  await runtime.deps.store.write(turn.rootId, async (tx) => {
-    const row = await tx.turns.byId(turn.id);
-    if (row === null) return;
-    await tx.turns.patchRunning(turn.id, turn.fence, { blocked: Math.max(0, row.blocked + by) });
-    tx.wake(turn.sessionId);
-  });
+  const write = (): Promise<void> =>
+    runtime.deps.store.write(turn.rootId, async (tx) => {
+      const row = await tx.turns.byId(turn.id);
+      if (row === null) return;
+      await tx.turns.patchRunning(turn.id, turn.fence, { blocked: Math.max(0, row.blocked + by) });
+      tx.wake(turn.sessionId);
+    });
+  await insist(runtime.deps, write, () => !place.isEnding);
 }
