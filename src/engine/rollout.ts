@@ -14,7 +14,8 @@ const LONG_CHARS = 65_536;
 const TREES_MAX = 1_000;
 
 /**
- * One append-only JSONL per session, written from the feed and never read back by us. A point
+ * One append-only JSONL per session, written from the feed. They are read back only by `kinfold restore`, and
+ * at a start after an unclean end, to see whether the store has lost commits. A point
  * kept beside them says from where to look after a start; each file's last line says what it
  * has, so nothing is missing and nothing stands twice, wherever the daemon died.
  */
