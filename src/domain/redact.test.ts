@@ -212,6 +212,8 @@ it("a key behind an underscore is one, and a name in snake case is none", () => 
       assert.ok(!redact(`x ${before}${key} y`).includes(key.slice(-12)), `${before}${key}`);
     }
   }
+  const stripe = ["sk", "live", "A1b2C3d4E5f6G7h8I9j0K1l2"].join("_");
+  assert.equal(redact(`my_${stripe}`), "my_[redacted: stripe key]");
   for (const name of [
     "brightness_ghs_measurement_units_v2_extended",
     "network_test_sk_test_environment_variables2",

@@ -51,6 +51,15 @@ const request = (permission: OpenRequest["permission"] = "workspace"): OpenReque
 });
 const at = (): { closed: string[]; folder: string } => ({ closed: ["/k"], folder: join(folder, "own") });
 
+it("Codex is told to wait for Kinfold's tools before it asks its model", () => {
+  const { env = {} } = codex.launch?.(request(), at()) ?? {};
+  const { mcp_servers: servers } = JSON.parse(env["CODEX_CONFIG"] ?? "{}") as {
+    mcp_servers: Record<string, { url: string; required?: boolean }>;
+  };
+  const [ours] = Object.values(servers);
+  assert.deepEqual([ours?.url, ours?.required], ["http://127.0.0.1:1/mcp", true]);
+});
+
 describe("a token", () => {
   it("stands in no argument, in no configuration and in no header that becomes one", () => {
     for (const vendor of VENDORS) {
