@@ -62,10 +62,11 @@ test("an answer that a parent gave to its child's form is its own, not the perso
     const question = await asked(client, child.id);
     const answer = JSON.stringify({ triggerId: question.shortId, response: "plum" });
     await client.prompt({ id: root.id, prompt: `sim> tool respond_to_trigger ${answer}\nsim> say told` });
-    await eventually("it is answered", async () => {
+    const answered = await eventually("it is answered", async () => {
       const words = await said(client, child.id);
-      return words.some(([author, text]) => author === "session" && text === "plum");
+      return words.find(([, text]) => text === "plum");
     });
+    assert.equal(answered[0], "session");
   } finally {
     await home.close();
   }
