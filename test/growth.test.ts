@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { LiveRedactor } from "../src/domain/redact-live.ts";
 import { ATOMS, SCANNERS } from "./support/foreign-text.ts";
 
 /**
@@ -26,6 +27,23 @@ for (const [name, scan] of Object.entries(SCANNERS)) {
     }
   });
 }
+
+/** Longer than whatever is held back of a text that comes in pieces: what is held may not grow with the text. */
+test("takes time proportional to the text: redact of live text of megabytes", () => {
+  const scan = (text: string): string => {
+    const live = new LiveRedactor();
+    let shown = "";
+    for (let at = 0; at < text.length; at += 16_384) shown += live.push(text.slice(at, at + 16_384));
+    return shown + live.flush();
+  };
+  for (const atom of ENDLESS) {
+    const [short, long] = [512, 2_048].map((kb) => least(scan, SHAPES[0]!(atom, kb * 1_024)));
+    const told = `${JSON.stringify(atom)}: ${short} ms, four times as long ${long} ms`;
+    assert.ok((long ?? 0) / Math.max(short ?? 0, FAST_MS) < RATIO_MAX, told);
+  }
+});
+
+const ENDLESS = ["password=", "token=", 'name="API_KEY" value', "password: 'x ", "//", "QUJD", "a://a:a"];
 
 /** Repeated whole, and once followed by its last character repeated: `<` and then nothing but spaces. */
 const SHAPES: readonly ((atom: string, length: number) => string)[] = [

@@ -160,3 +160,13 @@ it("what has no end is held, and costs no more than its length", { timeout: 60_0
     assert.equal(live(pieces).join(""), redact(pieces.join("")));
   }
 });
+
+it("a secret that is longer than may be held is shown as its mark, and its rest not at all", () => {
+  const redactor = new LiveRedactor();
+  const piece = "password=".repeat(2_000);
+  let shown = "";
+  for (let n = 0; n < 20; n += 1) shown += redactor.push(piece);
+  assert.match(shown, /^password=\[redacted: [a-z ]+\]$/, "before it has ended");
+  shown += redactor.push(`${piece} and then`) + redactor.flush();
+  assert.equal(shown, redact(`${piece.repeat(21)} and then`));
+});
