@@ -5,38 +5,50 @@ import { markOf, redact } from "./redact.ts";
 /**
  * `redact` for every string within a value; the key a string stands under is its name, and keys lose
  * their secrets too. What holds no secret is returned as it is, not copied. What nests deeper than anyone reads
- * is left out: whoever handles it next would run out of stack.
+ * is left out: whoever handles it next would run out of stack. `cleaned` has texts that were redacted before, each with
+ * what came of it.
  */
-export function redactDeep<T>(value: T): T {
-  return deep(value, null, DEPTH_MAX) as T;
+export function redactDeep<T>(value: T, cleaned: Cleaned = NONE): T {
+  return deep(value, null, { levels: DEPTH_MAX, cleaned }) as T;
+}
+
+type Cleaned = ReadonlyMap<string, string>;
+const NONE: Cleaned = new Map();
+
+interface Walk {
+  /** How much deeper it may go. */
+  readonly levels: number;
+  readonly cleaned: Cleaned;
 }
 
 const DEPTH_MAX = 200;
 const TOO_DEEP = "[nested too deep to be kept]";
 
-function deep(value: unknown, name: string | null, levels: number): unknown {
-  if (typeof value === "string") return named(value, name);
+function deep(value: unknown, name: string | null, { levels, cleaned }: Walk): unknown {
+  if (typeof value === "string") return named(value, name, cleaned);
   if (typeof value === "number") return number(value, name);
   if (typeof value !== "object" || value === null) return value;
   if (levels === 0) return TOO_DEEP;
-  if (Array.isArray(value)) return list(value, name, levels - 1);
-  return record(value as Record<string, unknown>, name, levels - 1);
+  const within = { levels: levels - 1, cleaned };
+  if (Array.isArray(value)) return list(value, name, within);
+  return record(value as Record<string, unknown>, name, within);
 }
 
 const QUOTED = { quoted: true, spelled: false, next: "end" } as const;
 
 /** A text that stands under a name, as in a record. */
 export function redactNamed(name: string, text: string): string {
-  return named(text, name);
+  return named(text, name, NONE);
 }
 
-function named(text: string, name: string | null): string {
+function named(text: string, name: string | null, cleaned: Cleaned): string {
   const says = name === null ? null : nameSays(name);
   if (says !== null && isSecretValue(says, text, QUOTED)) {
-    const shown = redact(text);
+    const shown = cleaned.get(text) ?? redact(text);
     return /^\[redacted: [a-z0-9 .]{1,32}\]$/.test(shown) ? shown : markOf(says.kind);
   }
-  return redact(name === null ? text : redactUnder(name, text));
+  const under = name === null ? text : redactUnder(name, text);
+  return cleaned.get(under) ?? redact(under);
 }
 
 /** Headers have values of several words: they are read as they would stand in a request. */
@@ -54,12 +66,12 @@ function number(value: number, name: string | null): unknown {
 }
 
 /** In a list of arguments a flag names what follows it, and in a list of headers a name does. */
-function list(values: readonly unknown[], name: string | null, levels: number): readonly unknown[] {
+function list(values: readonly unknown[], name: string | null, walk: Walk): readonly unknown[] {
   let isChanged = false;
   const shown = commandLine(values).map((value, i) => {
     const before: unknown = i === 0 ? null : values[i - 1];
     const under = typeof before === "string" ? (nameBefore(before, value) ?? name) : name;
-    const after = deep(value, under, levels);
+    const after = deep(value, under, walk);
     isChanged ||= after !== values[i];
     return after;
   });
@@ -108,17 +120,13 @@ const PLAIN_KEY = /^[\w$-]{0,14}$/;
 const PAIR_NAMES = ["name", "key", "variable", "k"] as const;
 const PAIR_VALUE = /^(?:value|val|v|stringValue|plaintext|raw)$/;
 
-function record(
-  value: Record<string, unknown>,
-  name: string | null,
-  levels: number,
-): Record<string, unknown> {
+function record(value: Record<string, unknown>, name: string | null, walk: Walk): Record<string, unknown> {
   const keys = Object.keys(value);
   // Most hold none, and are not copied to find that out.
   let shown: [string, unknown][] | null = null;
   for (const [i, key] of keys.entries()) {
     const under = PAIR_VALUE.test(key) ? (pairName(value) ?? name ?? key) : key;
-    const after = deep(value[key], under, levels);
+    const after = deep(value[key], under, walk);
     const shownKey = PLAIN_KEY.test(key) ? key : redact(key);
     if (after !== value[key] || shownKey !== key) {
       shown ??= keys.slice(0, i).map((each) => [each, value[each]]);

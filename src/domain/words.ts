@@ -15,12 +15,12 @@ export const WORD_MAX = 64;
  * a script writes without spaces is a word per character, so that it is found inside a sentence. Neither
  * database divides text itself, because they do it differently.
  */
-export function wordsOf(text: string): string[] {
-  if (isPlain(text)) return (lower(text).match(PLAIN_RUN) ?? []).map(cut);
+export function wordsOf(text: string, wordsMax = Infinity): string[] {
+  if (isPlain(text)) return (lower(text).match(PLAIN_RUN) ?? []).slice(0, wordsMax).map(cut);
   const words: string[] = [];
-  for (const run of text.match(RUN) ?? []) {
-    if (isAscii(run)) words.push(cut(lower(run)));
-    else for (const { word } of spansIn(run, 0)) words.push(word);
+  for (const { word } of spansOf(text)) {
+    if (words.length >= wordsMax) break;
+    words.push(word);
   }
   return words;
 }

@@ -108,11 +108,20 @@ export async function writeDraft(tx: Tx, turn: TurnRecord, step: DraftStep, now:
   const { message, upTo, end } = step;
   if (step.what === "grow") {
     const text = message.text.slice(message.stored, upTo);
-    if (await tx.drafts.grow(turn, { text, end, at: now })) return;
+    if (await tx.drafts.grow(turn, { text, end, at: now, isClean: true })) return;
   }
   const { kind, at } = message;
   const text = message.text.slice(0, upTo);
-  const index = await tx.drafts.put({ sessionId, turnId, kind, text, end, at, updatedAt: now });
+  const index = await tx.drafts.put({
+    sessionId,
+    turnId,
+    kind,
+    text,
+    end,
+    at,
+    updatedAt: now,
+    isClean: true,
+  });
   const data = { index, kind, author: "agent", turnId };
   tx.append({ sessionId, type: "entry.opened", text: null, data, at: now });
 }

@@ -9,6 +9,7 @@ import { oneLine } from "../text/fence.ts";
 import type { AgentUpdate } from "../drivers/port.ts";
 import { land } from "../kernel/admit.ts";
 import { appendEntries } from "../kernel/entry.ts";
+import { cleanEntry } from "./clean-entry.ts";
 import { keepCompactions } from "./checkpoints.ts";
 import { type DraftStep, OpenMessage, writeDraft } from "./draft.ts";
 import type { NewEntry, Tx, TurnRecord } from "../store/port.ts";
@@ -221,7 +222,6 @@ export class Recorder {
   async last(write: (batch: Batch) => Promise<boolean>): Promise<boolean> {
     await this.#alone();
     this.#cutOpen();
-    await this.#filesWritten();
     // What does not fit into one write with the outcome goes before it.
     for (
       let before = -1;
@@ -230,6 +230,7 @@ export class Recorder {
       before = this.#entries.length;
       await this.#flush(FLUSH_ENTRIES_MAX);
     }
+    await this.#prepared(Number.POSITIVE_INFINITY);
     const draft = this.#drafted === null ? null : ({ what: "remove", message: null } as const);
     const batch = { ...this.#pending(Number.POSITIVE_INFINITY), draft };
     const writing = write(batch);
@@ -313,7 +314,7 @@ export class Recorder {
   }
 
   async #flush(entriesMax: number): Promise<void> {
-    await this.#filesWritten();
+    await this.#prepared(entriesMax);
     const batch = this.#pending(entriesMax);
     if ((batch.entries.length === 0 && batch.draft === null) || this.#isLost) return;
     const { rootId, sessionId, id, fence } = this.turn;
@@ -339,16 +340,17 @@ export class Recorder {
     }
   }
 
-  /** An entry names its file: the file is there first. */
-  async #filesWritten(): Promise<void> {
+  /** An entry names its file: the file is there first. Long texts lose their secrets here, a piece at a time. */
+  async #prepared(entriesMax: number): Promise<void> {
     for (const file of this.#files.splice(0)) {
       const failure = await file.end();
       if (failure === null) continue;
-      const { sessionId } = this.turn;
-      this.#deps.log.error(
-        { err: failure, sessionId, path: file.path },
-        "the rest of a long message is lost",
-      );
+      const about = { err: failure, sessionId: this.turn.sessionId, path: file.path };
+      this.#deps.log.error(about, "the rest of a long message is lost");
+    }
+    for (const [i, entry] of this.#entries.slice(0, this.#fitting(entriesMax)).entries()) {
+      this.#entries[i] = await cleanEntry(entry);
+      this.#chars.set(this.#entries[i], this.#chars.get(entry) ?? 0);
     }
   }
 

@@ -1,8 +1,8 @@
 import type { EntryRecord, TurnRecord } from "./record.ts";
 
 /**
- * The message that a running turn is writing at the moment; a session has at most one. Its text has lost its secrets
- * before it comes here. The end of it is replaced each time it grows, the rest is only added to.
+ * The message that a running turn is writing at the moment; a session has at most one. It is kept without secrets.
+ * The end of it is replaced each time it grows, the rest is only added to.
  */
 export interface DraftRecord {
   rootId: string;
@@ -24,12 +24,15 @@ export interface DraftReads {
 }
 
 export interface DraftWrites {
-  /** Begins a draft in place of the one before. Returns the index its entry would have now. */
-  put(draft: Omit<DraftRecord, "rootId">): Promise<number>;
+  /**
+   * Begins a draft in place of the one before. Returns the index its entry would have now. `isClean`, here and below:
+   * the text lost its secrets as it came, and is not searched again.
+   */
+  put(draft: Omit<DraftRecord, "rootId"> & { isClean?: boolean }): Promise<number>;
   /** Adds to the draft. False where the turn has none. */
   grow(
     turn: { sessionId: string; id: string },
-    by: { text: string; end: string; at: number },
+    by: { text: string; end: string; at: number; isClean?: boolean },
   ): Promise<boolean>;
   remove(sessionId: string): Promise<void>;
 }

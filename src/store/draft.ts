@@ -11,8 +11,9 @@ export const drafts = table<DraftRecord>(
     sessionId: "plain",
     turnId: "plain",
     kind: "plain",
-    text: "text",
-    end: "text",
+    // Both writes below redact these, unless that has been done.
+    text: "plain",
+    end: "plain",
     at: "plain",
     updatedAt: "plain",
   },
@@ -43,17 +44,19 @@ export function openEntry(draft: DraftRecord, index: number): EntryRecord {
 
 export function draftWrites(q: Query, rootId: string): DraftWrites {
   return {
-    async put(draft) {
-      await q.run(sql`${drafts.insert([{ ...draft, rootId }])}
+    async put({ isClean, ...draft }) {
+      const { text, end } = cleanOf({ ...draft, isClean });
+      await q.run(sql`${drafts.insert([{ ...draft, text, end, rootId }])}
         ON CONFLICT (session_id) DO UPDATE SET turn_id = excluded.turn_id, kind = excluded.kind,
           text = excluded.text, ending = excluded.ending, at = excluded.at, updated_at = excluded.updated_at`);
       const row = await q.get(sql`SELECT entry_count FROM sessions WHERE id = ${draft.sessionId}`);
       return row?.[0] as number;
     },
-    async grow({ sessionId, id }, { text, end, at }) {
-      // Only the new text crosses over: a long message would else be bound and redacted again every second.
+    async grow({ sessionId, id }, { at, ...by }) {
+      const { text, end } = cleanOf(by);
+      // Only the new text crosses over: a long message would else be bound again every second.
       const changed = await q.run(sql`UPDATE drafts
-        SET text = text || ${redact(text)}, ending = ${redact(end)}, updated_at = ${at}
+        SET text = text || ${text}, ending = ${end}, updated_at = ${at}
         WHERE session_id = ${sessionId} AND root_id = ${rootId} AND turn_id = ${id}`);
       return changed === 1;
     },
@@ -61,4 +64,12 @@ export function draftWrites(q: Query, rootId: string): DraftWrites {
       await q.run(sql`DELETE FROM drafts WHERE session_id = ${sessionId} AND root_id = ${rootId}`);
     },
   };
+}
+
+function cleanOf(draft: { text: string; end: string; isClean?: boolean | undefined }): {
+  text: string;
+  end: string;
+} {
+  const { text, end, isClean } = draft;
+  return isClean === true ? { text, end } : { text: redact(text), end: redact(end) };
 }

@@ -53,7 +53,7 @@ const LEAD = {
 export function indexedWords(record: EntryRecord, session: IndexedSession): string[] {
   // What a child inherited are its parent's words: they are found where they were said.
   const text = record.kind === "inherited" ? "" : searchedText(record.body);
-  const words = wordsOf(text.slice(0, CHARACTERS_MAX)).slice(0, WORDS_MAX);
+  const words = wordsOf(text.slice(0, CHARACTERS_MAX), WORDS_MAX);
   const { tool, paths = [] } = record.body;
   const pathWords = paths.slice(0, PATHS_MAX).flatMap((path) => [...led("path", path), LEAD.border]);
   return [

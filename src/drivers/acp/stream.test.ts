@@ -52,6 +52,39 @@ describe("the stream of an agent", () => {
     assert.deepEqual(message && "params" in message && message.params, { text });
   });
 
+  it("passes a long text on in pieces, whole characters in each, and lets others go first in between", async () => {
+    const input = new PassThrough();
+    const texts: string[] = [];
+    let turns = 0;
+    let isOver = false;
+    const count = (): void => {
+      turns += 1;
+      if (!isOver) setImmediate(count);
+    };
+    count();
+    const stream = boundedStream({
+      input,
+      output: new PassThrough(),
+      onNotification: (message) => {
+        const { update } = message.params as { update: { content: { text: string } } };
+        texts.push(update.content.text);
+        // Longer than one agent may hold up the others.
+        for (const until = performance.now() + 8; performance.now() < until;);
+      },
+      onAnswer: () => undefined,
+      onTooLong: assert.fail,
+    });
+    const text = "👩".repeat(40_000);
+    const update = { sessionUpdate: "agent_message_chunk", content: { type: "text", text } };
+    input.end(line({ method: "session/update", params: { sessionId: "s", update } }));
+    const before = turns;
+    await readAll(stream.readable.getReader());
+    isOver = true;
+    assert.equal(texts.join(""), text);
+    assert.ok(texts.length >= 4 && texts.every((each) => each.length <= 20_000 && each.isWellFormed()));
+    assert.ok(turns - before >= texts.length, `${turns - before} turns for ${texts.length} pieces`);
+  });
+
   it("drops half a line at the end, and takes a whole one without its newline", async () => {
     const half = pipes();
     half.input.end('{"jsonrpc":"2.0","id":1,"meth');

@@ -8,6 +8,7 @@ export interface StreamOptions {
   /**
    * Gets every notification at once, in the order of arrival, before any later answer is seen.
    * The SDK would run these beside its answers, and a prompt could end before its last update.
+   * A message chunk with a long text comes as several, and others have their turn in between.
    */
   readonly onNotification: (message: AnyNotification) => void;
   /** Gets the method of every request as its answer arrives, at that place of the order, and how many like it are left. */
@@ -30,14 +31,17 @@ export interface BoundedStream extends Stream {
 export function boundedStream(options: StreamOptions): BoundedStream {
   const asked = new Map<unknown, string>();
   let noise = 0;
-  const accept = (line: Buffer): AnyMessage | null => {
+  const accept = async (line: Buffer, pace: Pace): Promise<AnyMessage | null> => {
     const message = parseMessage(line);
     if (message === null) {
       noise += 1;
       return null;
     }
     if ("method" in message && !("id" in message)) {
-      options.onNotification(message);
+      for (const piece of inPieces(message)) {
+        options.onNotification(piece);
+        await pace();
+      }
       return null;
     }
     if ("method" in message) return message;
@@ -77,10 +81,31 @@ export function boundedStream(options: StreamOptions): BoundedStream {
 }
 
 const NEWLINE = 10;
+type Pace = ReturnType<typeof pacer>;
+/** Of a text that is handled at once. */
+const PIECE_CHARS = 16 * 1024;
+
+/** A chunk of a message with a long text as chunks with short ones; every other notification as it is. */
+function* inPieces(message: AnyNotification): Generator<AnyNotification> {
+  const { params } = message as { params?: { update?: { content?: { type?: unknown; text?: unknown } } } };
+  const update = params?.update;
+  const { type, text } = update?.content ?? {};
+  if (type !== "text" || typeof text !== "string" || text.length <= PIECE_CHARS) {
+    yield message;
+    return;
+  }
+  for (let from = 0; from < text.length;) {
+    const end = from + PIECE_CHARS;
+    const isHalf = (text.charCodeAt(end - 1) & 0xfc00) === 0xd800;
+    const piece = text.slice(from, isHalf ? end + 1 : end);
+    from += piece.length;
+    yield { ...message, params: { ...params, update: { ...update, content: { type, text: piece } } } };
+  }
+}
 
 async function* readMessages(
   options: StreamOptions,
-  accept: (line: Buffer) => AnyMessage | null,
+  accept: (line: Buffer, pace: Pace) => Promise<AnyMessage | null>,
 ): AsyncGenerator<AnyMessage, undefined> {
   const line = new Line(options.limits);
   const pace = pacer();
@@ -94,7 +119,7 @@ async function* readMessages(
           return undefined;
         }
         if (end < 0) break;
-        const message = line.bytes === 0 ? null : accept(line.take());
+        const message = line.bytes === 0 ? null : await accept(line.take(), pace);
         if (message !== null) yield message;
         from = end + 1;
         await pace();
@@ -104,7 +129,7 @@ async function* readMessages(
     // The pipe broke or was destroyed after the agent's end: that end is what is reported.
     if (!options.input.destroyed) throw error;
   }
-  const last = line.bytes === 0 ? null : accept(line.take());
+  const last = line.bytes === 0 ? null : await accept(line.take(), pace);
   if (last !== null) yield last;
   return undefined;
 }
