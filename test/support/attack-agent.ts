@@ -1,8 +1,18 @@
 // An agent that floods its daemon. It speaks just enough ACP; what its prompt names, it does:
-// `asks N` open permission requests at once, `says N` one message of N KB, `nests N` a call with N levels.
+// `asks N` open permission requests at once, `nests N` a call with N levels, `digs N` tool calls, `finds N` with long
+// results, and one message: `says N` of N KB in pieces, `tells N` of N KB of prose, `hints N` of N KB of words that
+// come before secrets, `leaks N` of a secret of N KB, `shouts N` of N KB in one line, `dribbles N` of N words.
 import { createInterface } from "node:readline";
 
 const SESSION = "attack-1";
+/** Without secrets, but with many words that look a little like one. */
+const PROSE = `The token of line one, "password", key=value and ünïcode — 漢字. https://example.org/a?b=c
+`.repeat(700);
+/** Names of secrets, which have to be looked at one by one; and a secret without an end. */
+const HINTS = "password: curl -u ".repeat(3_640);
+const ENDLESS = "password=".repeat(7_281);
+/** As much as one line may have. */
+const LINE_KB = 60 * 1024;
 
 createInterface({ input: process.stdin }).on("line", (line) => {
   const message = JSON.parse(line) as {
@@ -30,7 +40,8 @@ async function answer(id: number, method: string, text: string): Promise<void> {
 }
 
 async function attack(text: string): Promise<void> {
-  const [, what = "", count = "0"] = /(asks|says|nests) (\d+)/.exec(text) ?? [];
+  const [, what = "", count = "0"] =
+    /(asks|says|tells|hints|leaks|finds|shouts|dribbles|digs|nests) (\d+)/.exec(text) ?? [];
   const n = Number(count);
   if (what === "asks") {
     for (let at = 0; at < n; at += 1) await ask(at);
@@ -38,6 +49,22 @@ async function attack(text: string): Promise<void> {
     await new Promise(() => setInterval(() => undefined, 60_000));
   }
   if (what === "says") for (let at = 0; at < n; at += 64) await say("x".repeat(64 * 1024));
+  if (what === "tells") for (let at = 0; at < n; at += 64) await say(PROSE);
+  if (what === "hints") for (let at = 0; at < n; at += 64) await say(HINTS);
+  if (what === "leaks") for (let at = 0; at < n; at += 64) await say(ENDLESS);
+  if (what === "finds") for (let at = 0; at < n; at += 1) await find(at);
+  if (what === "dribbles") for (let at = 0; at < n; at += 1) await say(`word ${at} `);
+  if (what === "digs") for (let at = 0; at < n; at += 1) await dig(at);
+  if (what === "shouts") {
+    const [before = "", after = ""] = messageOf("%").split("%");
+    await write(before);
+    // A line of more than 64 MB is no message any more, so there are several.
+    for (let at = 0; at < n; at += 64) {
+      if (at > 0 && at % LINE_KB === 0) await write(`${after}\n${before}`);
+      await write("y".repeat(64 * 1024));
+    }
+    await write(`${after}\n`);
+  }
   if (what === "nests") {
     const rawInput = `${'{"a":['.repeat(n)}1${"]}".repeat(n)}`;
     const update = `{"sessionUpdate":"tool_call","toolCallId":"1","title":"dig","status":"in_progress","rawInput":${rawInput}}`;
@@ -63,8 +90,37 @@ function ask(at: number): Promise<void> {
 }
 
 function say(text: string): Promise<void> {
-  const update = { sessionUpdate: "agent_message_chunk", content: { type: "text", text } };
-  return send({ jsonrpc: "2.0", method: "session/update", params: { sessionId: SESSION, update } });
+  return write(`${messageOf(text)}\n`);
+}
+
+function messageOf(text: string): string {
+  return updateOf({ sessionUpdate: "agent_message_chunk", content: { type: "text", text } });
+}
+
+function dig(at: number): Promise<void> {
+  const update = {
+    sessionUpdate: "tool_call",
+    toolCallId: `t${at}`,
+    title: `dig ${at}`,
+    status: "in_progress",
+  };
+  return write(`${updateOf(update)}\n`);
+}
+
+function find(at: number): Promise<void> {
+  const content = [{ type: "content", content: { type: "text", text: HINTS.repeat(4) } }];
+  const update = {
+    sessionUpdate: "tool_call",
+    toolCallId: `t${at}`,
+    title: "find",
+    status: "completed",
+    content,
+  };
+  return write(`${updateOf(update)}\n`);
+}
+
+function updateOf(update: object): string {
+  return JSON.stringify({ jsonrpc: "2.0", method: "session/update", params: { sessionId: SESSION, update } });
 }
 
 function reply(id: number, result: unknown): Promise<void> {

@@ -1,0 +1,178 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { request } from "node:http";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Client, eventually, TestHome } from "./daemon.ts";
+import { longestStretch } from "./stretches.ts";
+
+/** No stretch on the daemon's main thread may use more processor time. */
+export const STRETCH_MAX_MS = 50;
+const AT_WORK = 50;
+
+const YAML = `
+agents:
+  attack: { command: ["${process.execPath}", "${beside("attack-agent.ts")}"] }
+  busy: { command: ["/bin/sh", "${beside("busy-agent.sh")}"] }
+enforcement: mode
+limits: { turnsMax: 80, processesMax: 80, sessionsMax: 200, childrenMax: 200, spawnsPerMinuteMax: 1000 }
+`;
+
+export interface Ground {
+  readonly home: TestHome;
+  readonly client: Client;
+  /** The root of all that is at work. */
+  readonly root: string;
+}
+
+export type Attack = (ground: Ground) => Promise<void>;
+
+/** What one attack cost. */
+export interface Damage {
+  readonly what: string;
+  /** The longest stretch on the daemon's main thread, in processor time. */
+  readonly longestMs: number;
+  readonly wallMs: number;
+}
+
+/** Long messages of one child, in every form. */
+export const LONG_MESSAGES: Readonly<Record<string, Attack>> = {
+  "a message of 20 MB in pieces of 64 KB": saying("says 20480"),
+  "a message of 20 MB of prose": saying("tells 20480"),
+  "a message of 20 MB in one line": saying("shouts 20480"),
+  "a message of 20 MB that looks like secrets": saying("hints 20480"),
+  "a message of 20 MB that is one secret": saying("leaks 20480"),
+  "tool results of 256 KB that look like secrets": saying("finds 20"),
+  "a message of 50,000 words, each a piece": saying("dribbles 50000"),
+  "5,000 tool calls": saying("digs 5000"),
+};
+
+export const HUGE_MESSAGES: Readonly<Record<string, Attack>> = {
+  "a message of 200 MB in pieces of 64 KB": saying("says 204800"),
+  "a message of 200 MB of prose": saying("tells 204800"),
+  "a message of 200 MB in one line": saying("shouts 204800"),
+  "a message of 200,000 words, each a piece": saying("dribbles 200000"),
+  "20,000 tool calls": saying("digs 20000"),
+};
+
+function saying(prompt: string): Attack {
+  return async ({ client, home, root }) => {
+    const before = (await client.children({ id: root })).sessions.length;
+    const { session } = await client.create({ agent: "attack", cwd: home.work, prompt });
+    await client.waitFor(session.id);
+    // Everyone else is still there.
+    assert.equal((await client.children({ id: root })).sessions.length, before);
+  };
+}
+
+/** Each attack of one child on everyone, with what must come of it. */
+export const ATTACKS: Readonly<Record<string, Attack>> = {
+  "a thousand permission requests": async ({ client, home }) => {
+    const { session } = await client.create({ agent: "attack", cwd: home.work, prompt: "asks 1000" });
+    await eventually("the rest is denied", async () => {
+      const { entries } = await client.entries({ id: session.id, limit: 100 });
+      return entries.some((each) => each.body.text.includes("further ones are denied"));
+    });
+    await client.cancel({ id: session.id });
+  },
+  "a call that nests 100,000 levels": async ({ client, home }) => {
+    const { session } = await client.create({ agent: "attack", cwd: home.work, prompt: "nests 100000" });
+    await client.waitFor(session.id);
+  },
+  "two hundred writes at once": async ({ home, root }) => {
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, (_, n) =>
+        post(home, `/api/sessions/${root}/prompt`, `{"prompt":"more ${n}"}`),
+      ),
+    );
+    assert.ok(
+      answers.every((status) => status === 200 || status === 503),
+      String(new Set(answers)),
+    );
+    assert.ok(answers.includes(503), "over its capacity it refuses");
+  },
+  "files of an untrusted project": async ({ client, home }) => {
+    const folder = path.join(home.work, "hostile", ".kinfold", "agents");
+    mkdirSync(folder, { recursive: true });
+    spawnSync("mkfifo", [path.join(folder, "fifo.md")]);
+    if (!existsSync(path.join(folder, "zero.md"))) symlinkSync("/dev/zero", path.join(folder, "zero.md"));
+    for (let n = 0; n < 500; n += 1) writeFileSync(path.join(folder, `${n}.md`), "x".repeat(100_000));
+    const start = { agent: "busy", cwd: path.join(home.work, "hostile"), prompt: "x" };
+    await assert.rejects(client.create({ ...start, profile: "fifo" }), {
+      code: /untrusted_project|unknown_profile/,
+    });
+    await client.create(start);
+  },
+  "a prompt of characters that open a terminal sequence": async ({ client, home }) => {
+    const prompt = `${"\u009d".repeat(60_000)}${"\u001b]".repeat(30_000)}<${" ".repeat(60_000)}`;
+    const { session } = await client.create({ agent: "busy", cwd: home.work, prompt });
+    await client.transcript({ id: session.id });
+    await client.spawn({ id: session.id, agent: "busy", prompt });
+  },
+  "bodies of 250,000 keys and of 3,000 levels": async ({ home }) => {
+    const keys = Array.from({ length: 250_000 }, (_, n) => `"k${n}":0`).join(",");
+    for (const body of [`{${keys}}`, `{"prompt":"x","limits":${"[".repeat(3_000)}${"]".repeat(3_000)}}`]) {
+      assert.equal(await post(home, "/api/sessions", body), 400);
+    }
+  },
+  "a hundred new connections": async ({ home }) => {
+    await Promise.all(Array.from({ length: 100 }, () => post(home, "/api/sessions/none/detach", "{}")));
+  },
+};
+
+/** A daemon with fifty sessions at work, which writes down its long stretches. */
+export async function withFiftyAtWork(
+  run: (measure: (what: string, attack: Attack) => Promise<Damage>) => Promise<void>,
+  env: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  const stretches = path.join(process.env["TMPDIR"] ?? "/tmp", `kinfold-stretches-${process.pid}`);
+  const home = new TestHome({ yaml: YAML, env: { KINFOLD_TEST_STRETCHES: stretches, ...env } });
+  try {
+    const client = await home.start();
+    const ground = { home, client, root: await fiftyAtWork(client, home) };
+    await run(async (what, attack) => {
+      // The first time an attack also pays for code that is compiled then.
+      await attack(ground);
+      const since = Date.now();
+      await attack(ground);
+      const wallMs = Date.now() - since;
+      const { sessions } = await client.children({ id: ground.root });
+      const child = sessions.find((each) => each.status === "running");
+      assert.deepEqual((await client.cancel({ id: child?.id ?? "" })).left, []);
+      return { what, longestMs: longestStretch(stretches, since), wallMs };
+    });
+  } finally {
+    await home.close();
+    rmSync(stretches, { force: true });
+  }
+}
+
+async function fiftyAtWork(client: Client, home: TestHome): Promise<string> {
+  const { session: root } = await client.create({ agent: "busy", cwd: home.work, prompt: "work" });
+  for (let n = 1; n < AT_WORK; n += 1)
+    await client.spawn({ id: root.id, agent: "busy", prompt: `work ${n}` });
+  await eventually("all are at work", async () => (await client.health()).counts.running >= AT_WORK);
+  return root.id;
+}
+
+/** The status of a request over a connection of its own. */
+function post(home: TestHome, address: string, body: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const headers = {
+      authorization: `Bearer ${home.token}`,
+      "content-type": "application/json",
+      "content-length": Buffer.byteLength(body),
+      connection: "close",
+    };
+    const asked = request(home.url + address, { method: "POST", headers, agent: false }, (response) => {
+      response.resume().on("end", () => resolve(response.statusCode ?? 0));
+    });
+    asked.on("error", reject);
+    asked.end(body);
+  });
+}
+
+function beside(name: string): string {
+  return fileURLToPath(new URL(name, import.meta.url));
+}
