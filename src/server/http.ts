@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Refusal } from "../contract/refusal.ts";
-import type { Config } from "../contract/index.ts";
+import type { Caller, Config } from "../contract/index.ts";
 import type { Log } from "../log.ts";
 import type { Gate, Operations } from "../operations/port.ts";
 import { Admission } from "./admission.ts";
@@ -99,9 +99,8 @@ function doorOf(
 ): Enter {
   const { doorkeeper } = options;
   const admission = new Admission();
-  return async (incoming, outgoing) => {
-    const token = bearerOf(incoming);
-    const caller = await doorkeeper.admit(token, incoming.socket);
+  const identified = new Turnstile();
+  const enter = (caller: Caller, { token, incoming, outgoing }: Coming): Exchange => {
     if (state.isDraining) throw shuttingDown();
     const admitted = admission.admit({
       caller,
@@ -113,6 +112,23 @@ function doorOf(
     open.add(exchange, outgoing);
     return exchange;
   };
+  return async (incoming, outgoing) => {
+    const token = bearerOf(incoming);
+    const caller = await doorkeeper.admit(token, incoming.socket);
+    try {
+      return enter(caller, { token, incoming, outgoing });
+    } finally {
+      // Connections share one look at the processes, so hundreds of callers may be known at the same instant. Who has
+      // room is decided at once; answers and refusals follow a few at a time.
+      await identified.passed();
+    }
+  };
+}
+
+interface Coming {
+  readonly token: string;
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
 }
 
 /** A cancel makes room, so it is let in however much is going on. */

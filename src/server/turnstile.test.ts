@@ -28,6 +28,23 @@ test("requests begin in their order, a few in each turn of the event loop", asyn
   assert.ok(Math.max(...turns.map((turn) => turn.length)) <= 8, JSON.stringify(turns));
 });
 
+test("those that wait together are let pass in their order, a few in each turn", async () => {
+  const turnstile = new Turnstile();
+  let turns = 0;
+  let next = setImmediate(function count(): void {
+    turns += 1;
+    next = setImmediate(count);
+  });
+  const passed: number[] = [];
+  await Promise.all(Array.from({ length: 30 }, (_, n) => turnstile.passed().then(() => passed.push(n))));
+  clearImmediate(next);
+  assert.deepEqual(
+    passed,
+    Array.from({ length: 30 }, (_, n) => n),
+  );
+  assert.ok(turns >= 6, `${turns} turns`);
+});
+
 test("a request that comes alone begins at once", () => {
   let begun = false;
   new Turnstile().enter(() => (begun = true));

