@@ -3,9 +3,7 @@ import type { Usage } from "../contract/index.ts";
 import { most } from "../domain/budget.ts";
 import { deliveryIdsIn } from "../domain/callback.ts";
 import { emptySeen, observe, type Seen } from "../domain/receipt.ts";
-import { redact } from "../domain/redact.ts";
 import { shownReport } from "../domain/report.ts";
-import { oneLine } from "../text/fence.ts";
 import type { AgentUpdate } from "../drivers/port.ts";
 import { land } from "../kernel/admit.ts";
 import { appendEntries } from "../kernel/entry.ts";
@@ -14,6 +12,7 @@ import { keepCompactions } from "./checkpoints.ts";
 import { type DraftStep, OpenMessage, writeDraft } from "./draft.ts";
 import type { NewEntry, Tx, TurnRecord } from "../store/port.ts";
 import type { EngineDeps } from "./deps.ts";
+import { doing } from "./doing.ts";
 import { MessageFile, messageFileName } from "./message-file.ts";
 import { entryOfUpdate } from "./update-entry.ts";
 
@@ -383,20 +382,3 @@ function isPassedOn(update: AgentUpdate): boolean {
 }
 
 const PASSES_ON: ReadonlySet<string> = new Set(["spawn_session", "create_session", "subagent"]);
-
-function doing(update: AgentUpdate): string | null {
-  switch (update.kind) {
-    case "fragment":
-      return update.what === "thought" ? "thinking" : "writing";
-    case "thought":
-      return "thinking";
-    case "text":
-      return "writing";
-    case "toolCall":
-      return oneLine(redact((update.command ?? update.title).slice(0, DOING_CHARS_MAX)), 80);
-    default:
-      return null;
-  }
-}
-
-const DOING_CHARS_MAX = 2_000;
