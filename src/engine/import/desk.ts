@@ -51,6 +51,8 @@ export class Desk {
   #reading: Promise<void> | null = null;
   #timers: NodeJS.Timeout[] = [];
   #isFirst = true;
+  /** Looks that somebody asked for and that are not done. */
+  #askedLooks = 0;
   readonly #foreign = new Set<string>();
 
   constructor(context: Context) {
@@ -76,8 +78,14 @@ export class Desk {
   async lookAsked(): Promise<void> {
     const { progress } = this.#context;
     Object.assign(progress.scan, { startedAt: Date.now(), phase: "listing", error: null });
-    await progress.tellNow();
-    await this.look();
+    this.#askedLooks += 1;
+    try {
+      await progress.tellNow();
+      await this.look();
+    } finally {
+      this.#askedLooks -= 1;
+    }
+    if (this.#askedLooks > 0) return;
     const isReading = this.#reading !== null;
     const done = isReading ? {} : { readAt: Date.now() };
     Object.assign(progress.scan, {
@@ -210,8 +218,8 @@ export class Desk {
 
   async #allRead(): Promise<void> {
     const { progress, signal } = this.#context;
-    // Before everything is listed, having read what is known is not having read all.
-    if (signal.aborted || this.#isFirst) return;
+    // Before everything is listed, having read what is known is not having read all. An asked look reports by itself.
+    if (signal.aborted || this.#isFirst || this.#askedLooks > 0) return;
     Object.assign(progress.scan, { phase: "watching", readAt: Date.now(), error: null });
     await progress.tellNow();
   }
