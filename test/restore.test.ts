@@ -29,7 +29,10 @@ describe("a person whose store is gone", () => {
     await said("up", "--port", "0");
     await said("run", "--agent", "sim", "--name", "keeper", "sim> say the words that matter");
     await said("run", "--agent", "sim", "--name", "other", "sim> say more");
-    await eventually("the rollouts are written", async () => rollouts().includes("the words that matter"));
+    await eventually("the rollouts of both are written", async () => {
+      const text = rollouts();
+      return text.includes('"text":"the words that matter"') && text.includes('"text":"more"');
+    });
     await killDaemon();
     for (const name of ["kinfold.db", "kinfold.db-wal", "kinfold.db-shm"]) {
       rmSync(path.join(home, name), { force: true });
