@@ -154,8 +154,11 @@ describe("agents", { concurrency: 4 }, () => {
     assert.deepEqual([ended.status, ended.outcome], ["ended", "cancelled"]);
   });
 
-  test("a prompt of five megabytes arrives whole", async () => {
-    const prompt = `begin ${"0123456789".repeat(524_288)} end`;
+  test("a prompt as long as the limit arrives whole, and a longer one is refused", async () => {
+    const prompt = `begin ${"0123456789".repeat(99_999)} end`;
+    await assert.rejects(client.create({ cwd: home.work, prompt: `${prompt}${"x".repeat(60_000)}` }), {
+      code: "prompt_too_large",
+    });
     const { session } = await client.create({ cwd: home.work, prompt });
     const done = await quiet(client, session.id);
     assert.equal(done.outcome, "completed");

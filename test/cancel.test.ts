@@ -149,7 +149,7 @@ describe("cancel", { concurrency: 3 }, () => {
     await client.prompt({ id: root.id, prompt: script("say and now") });
     await quiet(client, root.id);
     const reply = await client.cancel({ id: child.id });
-    assert.deepEqual([reply.cancelled, reply.stopped, reply.left], [false, 1, []]);
+    assert.deepEqual([reply.cancelled, reply.stopped, reply.closed, reply.left], [false, 0, 1, []]);
     const { session } = await client.get({ id: child.id });
     assert.deepEqual([session.status, session.outcome], ["ended", "completed"]);
     const twice = await client.cancel({ id: child.id });
