@@ -111,6 +111,44 @@ describe("over its capacity", () => {
     await Promise.all([...waits, ...others]);
   });
 
+  test("a tool call that there is no room for is refused as a tool refuses", async () => {
+    running.tokens.set("agent", sessionCaller());
+    const call = (more: object = {}): Promise<Response> => {
+      const params = { name: "list_sessions", arguments: {}, ...more };
+      const body = JSON.stringify({ jsonrpc: "2.0", id: 7, method: "tools/call", params });
+      return ask("/mcp", "agent", { method: "POST", body });
+    };
+    const release = await under(ROOM.session, "agent");
+    const refused = await call();
+    assert.equal(refused.status, 200);
+    assert.equal(refused.headers.get("retry-after"), "1");
+    const { id, result } = (await refused.json()) as {
+      id: number;
+      result: { isError: boolean; content: { text: string }[] };
+    };
+    assert.deepEqual([id, result.isError], [7, true]);
+    assert.match(result.content[0]?.text ?? "", /^busy: .* nothing was changed\. Ask again in a second\.$/);
+    const long = await call({ arguments: { filler: "x".repeat(100_000) } });
+    assert.equal(long.status, 503, "a long one is not read");
+    const list = JSON.stringify({ jsonrpc: "2.0", id: 8, method: "tools/list" });
+    assert.equal((await ask("/mcp", "agent", { method: "POST", body: list })).status, 503);
+    await release();
+  });
+
+  test("a wait that there is no room for is refused as a tool refuses", async () => {
+    running.tokens.set("many", sessionCaller());
+    held = Promise.withResolvers<void>();
+    entered.length = 0;
+    const waits = Array.from({ length: ROOM.sessionLong }, (_, n) => ask(`/api/sessions/m${n}/wait`, "many"));
+    while (entered.length < ROOM.sessionLong) await new Promise((resolve) => setImmediate(resolve));
+    const params = { name: "wait_session", arguments: {} };
+    const body = JSON.stringify({ jsonrpc: "2.0", id: "w", method: "tools/call", params });
+    const refused = await ask("/mcp", "many", { method: "POST", body });
+    assert.match(await refused.text(), /"id":"w".*"isError":true.*busy: This session waits/);
+    held.resolve();
+    await Promise.all(waits);
+  });
+
   test("health is answered while the store answers nobody", async () => {
     assert.equal((await ask("/api/health")).status, 200);
     isStoreDown = true;

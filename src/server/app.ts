@@ -7,6 +7,7 @@ import type { Exchange } from "./exchange.ts";
 import { serveFeed } from "./feed.ts";
 import type { ServerOptions } from "./http.ts";
 import type { createMcpEndpoint } from "./mcp.ts";
+import type { BusyCalls } from "./mcp-busy.ts";
 import { addOperationRoutes, methodsByPath } from "./routes.ts";
 import type { Env } from "./routes.ts";
 
@@ -57,8 +58,14 @@ function createApp(options: ServerOptions, enter: Enter): Hono<Env> {
       "There is nothing at this address; /api/openapi.json lists what there is.",
     );
   });
-  app.onError((error, c) => {
+  let busyCalls: BusyCalls | null = null;
+  app.onError(async (error, c) => {
     const refusal = refusalOf(error, options.log);
+    if (refusal.code === "busy" && c.req.path === "/mcp") {
+      busyCalls ??= new (await import("./mcp-busy.ts")).BusyCalls();
+      const answer = await busyCalls.answer(c.env.incoming, refusal);
+      if (answer !== null) return answer;
+    }
     for (const [name, value] of Object.entries(refusalHeaders(refusal))) c.header(name, value);
     return c.json(refusalBody(refusal), refusal.status as 400);
   });

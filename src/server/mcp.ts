@@ -14,6 +14,7 @@ import type { Log } from "../log.ts";
 import type { Gate, Operations, ToolSight } from "../operations/port.ts";
 import { readJson } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
+import { busyReply } from "./mcp-busy.ts";
 import { callTool } from "./mcp-call.ts";
 import type { ToolCall } from "./mcp-call.ts";
 import { ClientNames } from "./mcp-client.ts";
@@ -67,7 +68,13 @@ async function serve(c: Context<Env>, shared: Shared): Promise<Response> {
   for (const message of messages) learn(message, exchange.token, shared);
   const isListening = messages.some(({ method }) => method === "subscriptions/listen");
   const isBlocking = messages.some(({ tool }) => BLOCKING.has((tool && operationOf(tool)) ?? ""));
-  exchange.isLong = isListening || isBlocking;
+  try {
+    exchange.isLong = isListening || isBlocking;
+  } catch (error) {
+    const reply = error instanceof Refusal ? busyReply(body, error) : null;
+    if (reply === null) throw error;
+    return reply;
+  }
   // What blocks answers over a stream, so that progress and signs of life can go before the answer.
   const handler = handlerFor(served, isBlocking ? "sse" : "auto");
   if (isListening) exchange.signal.addEventListener("abort", () => void handler.close(), { once: true });
