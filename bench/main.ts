@@ -4,6 +4,7 @@ import { availableParallelism, loadavg } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { attacks } from "./attacks.ts";
 import { codexChild } from "./codex-child.ts";
 import { coldStart } from "./cold-start.ts";
 import { contextCost } from "./context-cost.ts";
@@ -34,6 +35,7 @@ const MEASUREMENTS: readonly Measurement[] = [
   lane,
   search,
   history,
+  attacks,
 ];
 /** Load per core from which on a run measures its neighbours as well. */
 const BUSY = 1.5;

@@ -120,13 +120,26 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   },
 };
 
+/** Fails at the first attack that holds the main thread too long. */
+export async function holdNobodyUp(
+  attacks: Readonly<Record<string, Attack>>,
+  tell: (text: string) => void,
+): Promise<void> {
+  await withFiftyAtWork(async (measure) => {
+    for (const [what, attack] of Object.entries(attacks)) {
+      const { longestMs, wallMs } = await measure(what, attack);
+      tell(`${what}: ${longestMs.toFixed(0)} ms (all of it ${(wallMs / 1000).toFixed(1)} s)`);
+      assert.ok(longestMs <= STRETCH_MAX_MS, `${what}: a stretch of ${longestMs} ms`);
+    }
+  });
+}
+
 /** A daemon with fifty sessions at work, which writes down its long stretches. */
 export async function withFiftyAtWork(
   run: (measure: (what: string, attack: Attack) => Promise<Damage>) => Promise<void>,
-  env: Readonly<Record<string, string>> = {},
 ): Promise<void> {
   const stretches = path.join(process.env["TMPDIR"] ?? "/tmp", `kinfold-stretches-${process.pid}`);
-  const home = new TestHome({ yaml: YAML, env: { KINFOLD_TEST_STRETCHES: stretches, ...env } });
+  const home = new TestHome({ yaml: YAML, env: { KINFOLD_TEST_STRETCHES: stretches } });
   try {
     const client = await home.start();
     const ground = { home, client, root: await fiftyAtWork(client, home) };

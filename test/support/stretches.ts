@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 
 /** A stretch is what the main thread does between two of its ticks; shorter ones are not written down. */
-const NOTED_MS = 20;
+const NOTED_MS = 10;
 const TICK_MS = 5;
 
 /**
