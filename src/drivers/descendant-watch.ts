@@ -61,7 +61,8 @@ function lookSoon(): void {
   timer = null;
   if (trees.size === 0) return;
   const waitMs = [...trees].some(({ isEnding }) => isEnding) ? ENDING_MS : LOOK_MS;
-  timer = setTimeout(() => void lookNow().finally(lookSoon), waitMs).unref();
+  // A look that failed (no free file handle, say) is made again at the next beat.
+  timer = setTimeout(() => void lookNow().then(lookSoon, lookSoon), waitMs).unref();
 }
 
 const lookNow = sharedRun(async (): Promise<void> => {

@@ -122,18 +122,13 @@ export async function listTriggers(
   const sight = visibleTo(deps, caller, null);
   const latest = open.filter((each) => !escalated.has(each.id));
   const askers = await Promise.all(latest.map((each) => deps.store.read.sessions.byId(each.sessionId)));
-  const isSeen = (index: number): boolean => askers[index] != null && sees(sight, askers[index].scope);
-  const own = latest.filter((_, index) => isSeen(index));
-  const sessions = askers.filter((_, index) => isSeen(index));
-  const order = (each: TriggerRecord): number => each.defaultAt ?? Infinity;
+  const dueAt = (each: TriggerRecord): number => each.defaultAt ?? Number.MAX_SAFE_INTEGER;
   return {
-    triggers: own
-      .map((each, index) => ({ ...viewTrigger(each), sessionName: nameOfRow(sessions[index] ?? null) }))
-      .toSorted(
-        (a, b) =>
-          order(own[own.findIndex((each) => each.id === a.id)]!) -
-          order(own[own.findIndex((each) => each.id === b.id)]!),
-      ),
+    triggers: latest
+      .map((trigger, index) => ({ trigger, asker: askers[index] ?? null }))
+      .filter(({ asker }) => asker !== null && sees(sight, asker.scope))
+      .toSorted((a, b) => dueAt(a.trigger) - dueAt(b.trigger))
+      .map(({ trigger, asker }) => ({ ...viewTrigger(trigger), sessionName: nameOfRow(asker) })),
   };
 }
 

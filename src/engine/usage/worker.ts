@@ -18,6 +18,8 @@ const options = workerData as UsageOptions;
 const readings = new Map<string, Reading>();
 /** Sessions whose file was not there yet, and when it was last looked for. */
 const missed = new Map<string, number>();
+/** More sessions than run at once on one node; one that was let go is looked for again. */
+const KEPT_MAX = 512;
 /** Looking through all folders of a person may take a while, so it is not done for every model call. */
 const MISSED_MS = 200;
 /** Only numbers are wanted: no text has to be kept. */
@@ -29,7 +31,7 @@ const handlers: UsageSide = {
     if (reader === undefined) return null;
     const reading = readings.get(id) ?? (await locate(reader, id));
     if (reading === null) return null;
-    readings.set(id, reading);
+    keep(readings, id, reading);
     try {
       return await readOn(reader, reading);
     } catch {
@@ -55,8 +57,16 @@ async function locate(reader: HistoryReader, id: string): Promise<Reading | null
     }
   }
   if (newest !== null) missed.delete(id);
-  else missed.set(id, performance.now());
+  else keep(missed, id, performance.now());
   return newest === null ? null : { found: newest, state: null };
+}
+
+/** Keeps the newest only: sessions end without a word to this thread. */
+function keep<T>(map: Map<string, T>, id: string, value: T): void {
+  map.delete(id);
+  map.set(id, value);
+  const [oldest] = map.keys();
+  if (map.size > KEPT_MAX && oldest !== undefined) map.delete(oldest);
 }
 
 async function readOn(reader: HistoryReader, reading: Reading): Promise<Usage | null> {
