@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { TestContext } from "node:test";
+import { slowness } from "../../scripts/slowness.ts";
 import { connect } from "../client/index.ts";
 import { pathsIn } from "../config/index.ts";
 import { Config, Refusal } from "../contract/index.ts";
@@ -62,9 +63,11 @@ export function movableClock(t: TestContext): { add(ms: number): void } {
   };
 }
 
-/** Asks after every commit until it is so. */
+/** Asks after every commit until it is so; fails where that never happens. */
 function whenOf(store: Store) {
   return async <T>(ask: () => Promise<T | null | undefined | false>): Promise<T> => {
+    // Not one of the clocks that a test may put forward.
+    const from = process.uptime();
     for (;;) {
       const changed = Promise.withResolvers<void>();
       const off = store.onCommit(() => changed.resolve());
@@ -73,11 +76,17 @@ function whenOf(store: Store) {
         off();
         return answer;
       }
-      await changed.promise;
+      await Promise.race([changed.promise, pause(LOOK_MS, undefined, { ref: false })]);
       off();
+      const passed = process.uptime() - from;
+      if (passed > NEVER_S && passed > NEVER_S * slowness()) throw new Error(`never came true: ${ask}`);
     }
   };
 }
+
+/** What does not come true on a quiet machine in this time will never: the test says so and ends. */
+const NEVER_S = 60;
+const LOOK_MS = 1_000;
 
 /** Resolves to the session when its round is closed. */
 function quietOf(store: Store) {
