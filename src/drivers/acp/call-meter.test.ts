@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { CallMeter } from "./call-meter.ts";
 import type { AgentUpdate } from "../port.ts";
 import { claude } from "../vendors/claude.ts";
 import { Updates } from "./updates.ts";
@@ -42,4 +43,12 @@ test("other notifications of Claude are no model calls", () => {
   assert.equal(claude.callUsage!("session/update", {}), null);
   assert.equal(claude.callUsage!("_claude/sdkMessage", { message: { type: "user" } }), null);
   assert.equal(claude.callUsage!("_claude/sdkMessage", null), null);
+});
+
+test("a model call that is told of again counts once, with the most that was said of it", () => {
+  const meter = new CallMeter();
+  meter.call({ id: "a", inputTokens: 10, cachedTokens: 5, outputTokens: 9 });
+  meter.call({ id: "a", inputTokens: 10, cachedTokens: 5, outputTokens: 1 });
+  meter.call({ id: "b", inputTokens: 1, cachedTokens: 0, outputTokens: 1 });
+  assert.deepEqual(meter.total(), { inputTokens: 11, cachedTokens: 5, outputTokens: 10 });
 });
