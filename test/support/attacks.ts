@@ -80,9 +80,9 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     const { session } = await client.create({ agent: "attack", cwd: home.work, prompt: "nests 100000" });
     await client.waitFor(session.id);
   },
-  "four hundred writes at once": async ({ home, root }) => {
+  "two hundred writes at once": async ({ home, root }) => {
     const answers = await Promise.all(
-      Array.from({ length: 400 }, (_, n) =>
+      Array.from({ length: 200 }, (_, n) =>
         post(home, `/api/sessions/${root}/prompt`, `{"prompt":"more ${n}"}`),
       ),
     );
@@ -115,8 +115,8 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
       assert.equal(await post(home, "/api/sessions", body), 400);
     }
   },
-  "five hundred new connections": async ({ home }) => {
-    await Promise.all(Array.from({ length: 500 }, () => post(home, "/api/sessions/none/detach", "{}")));
+  "two hundred new connections": async ({ home }) => {
+    await Promise.all(Array.from({ length: 200 }, () => post(home, "/api/sessions/none/detach", "{}")));
   },
 };
 
