@@ -18,6 +18,9 @@ const TABLES = [checkpoints, drafts, entries, events, leases, messages, sessions
 const OURS =
   /^(?:id|idx|hash|key|key_caller|key_hash|callback_key|.*_(?:id|at|from|to|count|ms|time|index|until)|seq|xid|at|fence|pid|boot|node|round|position|attempt|attempts_begun|blocked|depth|reserved_(?:tokens|usd)|kind|type|status|author|carrier|delivery|sender_kind|origin|source|scope|outcome|held|end_reason|on_parent_end|agent|profile|model|cwd|ceiling)$/;
 
+/** `draft.ts` removes secrets from these itself, because most drafts come without any; the store's suite tests it. */
+const CLEANED_BEFORE = ["drafts.text", "drafts.ending"];
+
 function columnsOf(...kinds: readonly Kind[]): string[] {
   const named = TABLES.flatMap(({ name, kinds: of }) =>
     [...of].map(([column, kind]) => ({ name, column, kind })),
@@ -27,7 +30,11 @@ function columnsOf(...kinds: readonly Kind[]): string[] {
 
 it("a column that is written as it comes holds nothing that somebody wrote", () => {
   const others = columnsOf("plain").filter((each) => !OURS.test(each.slice(each.indexOf(".") + 1)));
-  assert.deepEqual(others, [], "give these the kind `text` or `json`, or add them here with the reason");
+  assert.deepEqual(
+    others,
+    CLEANED_BEFORE,
+    "give these the kind `text` or `json`, or add them here with the reason",
+  );
 });
 
 it("only what an agent has yet to receive is held", () => {
