@@ -171,7 +171,7 @@ describe("the holder that is described", () => {
     if (!canUnshare()) return t.skip("unshare does not work here");
     const bin = mkdtempSync(join(tmpdir(), "kinfold-bin-"));
     t.after(() => rmSync(bin, { recursive: true }));
-    for (const name of ["unshare", "setpriv", "mount"])
+    for (const name of ["unshare", "setpriv", "mount", "readlink"])
       symlinkSync(findCommand(name, process.env["PATH"])!, join(bin, name));
     const said = await inOtherPath(`JSON.stringify(await m.describeHold("auto"))`, bin);
     const { kind, problems } = JSON.parse(said) as { kind: string; problems: string[] };
