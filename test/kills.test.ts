@@ -7,6 +7,7 @@ import { allQuiet, checkInvariants } from "./support/family.ts";
 import { script } from "./support/script.ts";
 
 const CHILDREN = 4;
+const LIFE_MS = 2_000;
 
 /** Each life of the daemon ends at one of these, when some of the children have come as far and others have not. */
 const DEATHS: readonly (readonly [Moment, number])[] = [
@@ -22,6 +23,7 @@ async function story(setup: DaemonSetup): Promise<void> {
   const home = new TestHome(setup);
   try {
     let client = await home.start();
+    let accepted = 0;
     const prompt = script("say ready");
     const { session: root } = await client.create({ cwd: home.work, prompt });
     await allQuiet(client, root.id);
@@ -36,13 +38,17 @@ async function story(setup: DaemonSetup): Promise<void> {
             name: `kid-${index}`,
             prompt: script("say one", "sleep 3000", "say two"),
           });
-        await Promise.all(Array.from({ length: CHILDREN }, kid)).catch(() => undefined);
+        const spawned = await Promise.allSettled(Array.from({ length: CHILDREN }, kid));
+        accepted = spawned.filter(({ status }) => status === "fulfilled").length;
       } else await starting.catch(() => undefined);
+      // Where the moment does not come, because all have come further, the daemon is killed all the same.
+      const killing = setTimeout(() => home.signal("SIGKILL"), LIFE_MS);
       await home.ended();
+      clearTimeout(killing);
     }
     client = await home.start();
     const sessions = await allQuiet(client, root.id);
-    assert.equal(sessions.length, CHILDREN + 1);
+    assert.ok(sessions.length > accepted, `${sessions.length} sessions, ${accepted} children were accepted`);
     for (const session of sessions) {
       const { turns } = await client.turns({ id: session.id });
       assert.deepEqual(
