@@ -19,7 +19,7 @@ export function handOver({ config, problems }: Checked, home: string): Record<st
   return { [NAME]: path };
 }
 
-/** What was handed over, or null. Its file is gone from then on. */
+/** Reads the configuration that was handed over and removes its file; null where there is none. */
 export function takeChecked(env: Record<string, string | undefined>): Checked | null {
   const path = env[NAME];
   delete env[NAME];

@@ -6,7 +6,7 @@ import { ConfigError, type ConfigProblem } from "./problem.ts";
 /**
  * Refuses a home that another user owns or could have filled: its token would be that user's way in.
  * A home of our own that is merely open to others is closed (mode 0700), and so is its token (0600).
- * A home that does not exist is nobody's.
+ * A home that does not exist has no owner and passes.
  */
 export function requireOwnHome(paths: Paths): void {
   const uid = process.getuid?.();

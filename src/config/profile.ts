@@ -49,7 +49,7 @@ export async function readProjectProfile(project: string, file: string): Promise
   return parseOnce(file, await projectText(project, basename(file)), file);
 }
 
-/** The text of a file whose content a person has trusted. A file that nobody has trusted is not opened. */
+/** The text of a file whose content a person has trusted. Other files are not opened. */
 async function trustedText(
   project: string,
   name: string,

@@ -32,7 +32,7 @@ function projectIn(t: TestContext): { project: string; home: string; agents: str
   return { project, home: join(top, "home"), agents };
 }
 
-/** A read that waits for somebody to write is let go after a while, and has failed. */
+/** A read that blocks until another process writes fails after a time limit. */
 async function withoutWaiting(fifo: string, read: Promise<string>): Promise<string> {
   const late = Promise.withResolvers<string>();
   const timer = setTimeout(() => {

@@ -72,7 +72,7 @@ function leaf(key: string, schema: Schema): Setting {
 }
 
 /**
- * A project's file comes with a clone, from whoever wrote it. It may lower what sessions in its folders
+ * A project's file comes with a clone, so its author may be anyone. It may lower what sessions in its folders
  * may do, and set nothing else: an agent or a callback's template narrows nothing.
  */
 function projectRight(key: string): ProjectRight {
