@@ -3,24 +3,45 @@ import { writeFileSync } from "node:fs";
 import { z } from "zod";
 import * as contract from "../src/contract/index.ts";
 
-/** One number for all that crosses a boundary: operations, refusals, events, every record and the configuration. */
-export function contractHash(): string {
-  const operations = Object.entries(contract.OPERATIONS).map(([name, operation]) => {
-    const { input, output, ...rest } = operation as contract.OperationSpec;
-    return [name, { ...rest, input: z.toJSONSchema(input, { io: "input" }), output: z.toJSONSchema(output) }];
-  });
-  const records = Object.entries(contract).flatMap(([name, value]) =>
-    value instanceof z.ZodType ? [[name, z.toJSONSchema(value, { io: "input" })]] : [],
+/** What the hash is made from: the operation table, the refusal table, and every exported schema by its name. */
+export interface ContractSource extends Readonly<Record<string, unknown>> {
+  readonly OPERATIONS: Readonly<Record<string, contract.OperationSpec>>;
+  readonly REFUSALS: Readonly<Record<string, readonly [status: number, sentence: string]>>;
+}
+
+/**
+ * One hash over everything that crosses a boundary: operations, refusals, events, every record and the
+ * configuration. Prose (summaries, descriptions, the sentences of refusals) can be reworded without changing it,
+ * and the operation table can carry facts that only the daemon uses.
+ */
+export function contractHash(source: ContractSource = contract): string {
+  const records = Object.entries(source).flatMap(([name, value]) =>
+    value instanceof z.ZodType ? [[name, shapeOf(value, "input")]] : [],
   );
   const whole = sorted({
-    operations: Object.fromEntries(operations),
+    operations: mapped(source.OPERATIONS, wireOf),
     records: Object.fromEntries(records),
-    refusals: contract.REFUSALS,
+    refusals: mapped(source.REFUSALS, ([status]) => status),
   });
   return createHash("sha256").update(JSON.stringify(whole)).digest("hex");
 }
 
-/** The order in which keys were written down says nothing; without this a tidied file would be a new contract. */
+/** The fields of an operation that a caller can see. A new field counts only when it is added here. */
+function wireOf({ input, output, refusals, http, mcp, cli, sessions }: contract.OperationSpec): unknown {
+  const schemas = { input: shapeOf(input, "input"), output: shapeOf(output, "output") };
+  return { ...schemas, refusals: refusals.toSorted(), http, mcp, cli, sessions };
+}
+
+/** The JSON schema without descriptions: the empty registry knows none. */
+function shapeOf(schema: z.ZodType, io: "input" | "output"): unknown {
+  return z.toJSONSchema(schema, { io, metadata: z.registry<Record<string, never>>() });
+}
+
+function mapped<T>(table: Readonly<Record<string, T>>, shape: (row: T) => unknown): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(table).map(([name, row]) => [name, shape(row)]));
+}
+
+/** Makes the order of keys irrelevant: moving a field within its file is not a change of the contract. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== "object" || value === null) return value;
