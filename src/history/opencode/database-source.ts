@@ -3,6 +3,8 @@ import { type Database, type NamedRow, openDatabase, type Table } from "../sqlit
 import { asObject, asText } from "../value.ts";
 import {
   byId,
+  countUpTo,
+  HeldParts,
   type Message,
   parsedRecord,
   type Part,
@@ -43,24 +45,21 @@ export function databaseSource(
 ): Source {
   let database = openDatabase(path);
   let tables = orClosed(database, tablesOf);
-  let rows: Map<string, NamedRow> | null = null;
-  const messageRows = (): Map<string, NamedRow> => {
-    rows ??= new Map(
-      Array.from(tables.message.where("session_id", id), (row) => ({ id: row.text("id") ?? "", row }))
-        .filter((message) => message.id !== "")
-        .toSorted(byId)
-        .map((message) => [message.id, message.row]),
-    );
-    return rows;
+  let listed: Listed | null = null;
+  const list = (): Listed => (listed ??= listMessages(tables, id));
+  const rowOf = (messageId: string): NamedRow | null => {
+    const { ids, rowids } = list();
+    const at = countUpTo(ids, messageId) - 1;
+    return ids[at] === messageId ? tables.message.at(rowids[at] as number) : null;
   };
   return {
     isFrozen: false,
     session: async () => sessionIn(tables, id, rowid),
-    messageIds: async () => [...messageRows().keys()],
+    messageIds: async () => list().ids,
     message: async (messageId) => {
-      const row = messageRows().get(messageId);
       try {
-        return row === undefined ? null : messageOf(tables, row, { id: messageId, limits });
+        const row = rowOf(messageId);
+        return row === null ? null : messageOf(tables, row, { id: messageId, limits });
       } catch (error) {
         // One broken page takes no more with it than what stands on it.
         const bad = [badRow(`message ${messageId}`, `cannot be read: ${(error as Error).message}`)];
@@ -68,8 +67,8 @@ export function databaseSource(
       }
     },
     roleOf: async (messageId) => {
-      const row = messageRows().get(messageId);
-      const data = row === undefined ? null : dataOf(row, limits);
+      const row = rowOf(messageId);
+      const data = row === null ? null : dataOf(row, limits);
       return typeof data === "string" ? null : asText(data?.["role"]);
     },
     async settled() {
@@ -77,11 +76,33 @@ export function databaseSource(
       database.close();
       database = openDatabase(path);
       tables = orClosed(database, tablesOf);
-      rows = null;
+      listed = null;
       return false;
     },
     close: () => database.close(),
   };
+}
+
+/** A session's messages in their order: where each one is, and nothing of what it says. */
+interface Listed {
+  readonly ids: readonly string[];
+  readonly rowids: Float64Array;
+}
+
+/** About 14 MB of ids. No session that an agent worked on comes near it. */
+const MESSAGES_MAX = 250_000;
+
+function listMessages({ message }: Tables, sessionId: string): Listed {
+  const found: { id: string; rowid: number }[] = [];
+  for (const row of message.where("session_id", sessionId)) {
+    const id = row.text("id");
+    if (id === null) continue;
+    if (found.length === MESSAGES_MAX)
+      throw new Error(`session ${sessionId} has more than ${MESSAGES_MAX} messages`);
+    found.push({ id, rowid: row.rowid });
+  }
+  found.sort(byId);
+  return { ids: found.map(({ id }) => id), rowids: Float64Array.from(found, ({ rowid }) => rowid) };
 }
 
 function orClosed<T>(database: Database, look: (database: Database) => T): T {
@@ -125,11 +146,17 @@ function messageOf(
   const data = dataOf(row, limits);
   if (typeof data === "string") bad.push(badRow(`message ${id}`, data));
   const parts: Part[] = [];
+  const held = new HeldParts(limits);
   let bytes = row.bytes("data");
   for (const partRow of part.where("message_id", id)) {
     const partId = partRow.text("id");
+    const partBytes = partRow.bytes("data");
+    if (!held.hasRoom(partBytes)) {
+      bad.push(badRow(`message ${id}`, held.why(`part ${partId}`)));
+      break;
+    }
     const content = dataOf(partRow, limits);
-    bytes += partRow.bytes("data");
+    bytes += partBytes;
     if (typeof content === "string") bad.push(badRow(`part ${partId}`, content));
     else if (partId !== null)
       parts.push({ id: partId, data: content, createdAt: partRow.number("time_created") });

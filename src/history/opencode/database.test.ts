@@ -12,7 +12,7 @@ import type { Problem } from "../port.ts";
 import { systemProbe } from "../probe.ts";
 import { readAll } from "../reader.spec.ts";
 import { opencode } from "./index.ts";
-import { families, layRecorded, type ReadOne, readRoot, SCHEMA, Writer } from "./session.spec.ts";
+import { families, layRecorded, layTree, type ReadOne, readRoot, SCHEMA, Writer } from "./session.spec.ts";
 
 const writerFile = fileURLToPath(new URL("../sqlite/writer.spec.ts", import.meta.url));
 
@@ -239,6 +239,46 @@ describe("OpenCode's database with things in it that do not belong there", () =>
     );
     assert.equal(reading.badCount, 6);
     assert.equal((await readAll(opencode, found, { before: reading, lineBytesMax: 4000 })).badCount, 6);
+  });
+
+  it("parts of one message are read as long as all of them are no longer than a row may be", async () => {
+    const parts = ["a", "b", "c"].map((sign) => ({ type: "text", text: sign.repeat(1500) }));
+    const write = (writer: Writer): void => {
+      writer.session("ses_a").message("ses_a", { role: "user" }, parts);
+      writer.user("ses_a", "Two");
+    };
+    const root = await laid(write);
+    const tree = await fresh();
+    const writer = new Writer(join(tree, "rows.db"));
+    write(writer);
+    await layTree(tree, writer);
+    writer.close();
+    for (const place of [root, tree]) {
+      const found = (await readRoot(place)).get("ses_a")?.found;
+      assert.ok(found);
+      const { entries, badCount } = await readAll(opencode, found, { lineBytesMax: 4000 });
+      const texts = entries.map(({ body }) => body.text.replaceAll(/(.)\1+/g, "$1"));
+      assert.deepEqual([texts.join("").replaceAll(/\s/g, ""), badCount], ["abTwo", 1], found.path);
+    }
+  });
+
+  it("prompts that were never answered come in batches, however many they are", async () => {
+    const root = await laid((writer) => {
+      writer.sql.exec("BEGIN");
+      writer.session("ses_a");
+      for (let n = 0; n < 3000; n += 1) writer.user("ses_a", `Prompt ${n}`);
+      writer.sql.exec("COMMIT");
+    });
+    const found = (await readRoot(root)).get("ses_a")?.found;
+    assert.ok(found);
+    const sizes: number[] = [];
+    for await (const { entries } of opencode.read(found, null, { chunkBytes: 50_000 }))
+      sizes.push(entries.length);
+    assert.ok(Math.max(...sizes) < 1500, `a batch of ${Math.max(...sizes)}`);
+    assert.equal(
+      sizes.reduce((sum, size) => sum + size, 0),
+      3000,
+    );
   });
 
   it("whatever a row holds, nothing is thrown", async () => {

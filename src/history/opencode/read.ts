@@ -15,7 +15,7 @@ import type {
 import { databaseSource } from "./database-source.ts";
 import { type Drawn, entriesOf } from "./entries.ts";
 import type { Extra } from "./layout.ts";
-import type { Message, SessionRecord, Source } from "./source.ts";
+import { countUpTo, type Message, type SessionRecord, type Source } from "./source.ts";
 import { takeMessage, takeSession } from "./take.ts";
 import { treeSource } from "./tree-source.ts";
 
@@ -81,8 +81,17 @@ export async function* readBatches(
   }
 }
 
+let lastGlance: Promise<unknown> = Promise.resolve();
+
+/** One at a time: the list of a long session's messages takes some memory. */
+export function glance(found: FoundSession): Promise<Glance> {
+  const own = lastGlance.then(() => glanceAt(found));
+  lastGlance = own;
+  return own;
+}
+
 /** What a list needs. A short session is read whole, of a long one the beginning and the end. */
-export async function glance(found: FoundSession): Promise<Glance> {
+async function glanceAt(found: FoundSession): Promise<Glance> {
   const facts = newFacts(found);
   try {
     const source = openSource(found, {});
@@ -170,7 +179,7 @@ async function stepOf(source: Source, { found, known, options, isFirst }: Given)
   const session = await mustExist(source);
   const ids = await source.messageIds();
   const { closedId, closedCount } = known.position;
-  const passed = closedId === null ? 0 : ids.filter((id) => id <= closedId).length;
+  const passed = closedId === null ? 0 : countUpTo(ids, closedId);
   const isUndone = known.notes.revertId !== null && session.revertId === null;
   if (passed !== closedCount || (isFirst && isUndone)) return { isVoid: true };
   const fold = new Reading(found, known, options);
@@ -277,11 +286,15 @@ function finalOf(drawn: readonly Drawn[]): HistoryEntry[] {
 
 /** The index of the last answer; what stands before it is closed. */
 async function firstOpen(source: Source, ids: readonly string[]): Promise<number> {
-  for (let index = ids.length - 1; index >= 0; index -= 1) {
+  const first = Math.max(0, ids.length - OPEN_MAX);
+  for (let index = ids.length - 1; index > first; index -= 1) {
     if ((await source.roleOf(ids[index] as string)) === "assistant") return index;
   }
-  return 0;
+  return first;
 }
+
+/** Open messages are read in one batch, so no more than the last of them are open, answered or not. */
+const OPEN_MAX = 1000;
 
 /** A session that was taken back keeps its messages until it is prompted again. */
 async function leftBehindBy(

@@ -69,6 +69,41 @@ export function parsedRecord(
   }
 }
 
+const PARTS_MAX = 10_000;
+
+/** How much of a message is held. Its parts are held together: all of them may be no longer than one record. */
+export class HeldParts {
+  readonly #bytesMax: number;
+  #bytes = 0;
+  #count = 0;
+
+  constructor({ recordBytesMax }: SourceLimits) {
+    this.#bytesMax = recordBytesMax;
+  }
+
+  /** A part that is too long by itself takes no room: it is not held. */
+  hasRoom(bytes: number): boolean {
+    this.#count += 1;
+    if (bytes <= this.#bytesMax) this.#bytes += bytes;
+    return this.#count <= PARTS_MAX && this.#bytes <= this.#bytesMax;
+  }
+
+  why(part: string): string {
+    return `is read up to ${part} only: its parts are too many or too long`;
+  }
+}
+
+/** How many of these ids, which are in their order, are this one or come before it. */
+export function countUpTo(ids: readonly string[], id: string): number {
+  let [low, high] = [0, ids.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((ids[middle] as string) <= id) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
 /** OpenCode's ids are made to be ordered by. */
 export function byId(a: { readonly id: string }, b: { readonly id: string }): number {
   return a.id < b.id ? -1 : a.id > b.id ? 1 : 0;

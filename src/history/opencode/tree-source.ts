@@ -1,4 +1,4 @@
-import { readdir } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { JsonObject } from "../json-lines.ts";
 import type { BadLine } from "../port.ts";
@@ -7,6 +7,7 @@ import { timeOf } from "../text.ts";
 import { asObject, asText } from "../value.ts";
 import {
   byId,
+  HeldParts,
   type Message,
   parsedRecord,
   type Part,
@@ -23,6 +24,7 @@ export function treeSource({ path, id }: { path: string; id: string }, limits: S
     const text = await readSmall(file, limits.recordBytesMax);
     return text === null ? "cannot be read" : parsedRecord(text, text.length, limits);
   };
+  let ids: Promise<readonly string[]> | null = null;
   return {
     isFrozen: true,
     async session() {
@@ -30,12 +32,16 @@ export function treeSource({ path, id }: { path: string; id: string }, limits: S
       if (typeof record === "string") throw new Error(`it ${record}`);
       return treeSession(record, id);
     },
-    messageIds: () => namesIn(messages),
+    messageIds: () => (ids ??= namesIn(messages)),
     async message(messageId): Promise<Message | null> {
       const data = await read(join(messages, `${messageId}.json`));
       const bad: BadLine[] = [];
       if (typeof data === "string") bad.push(badFile(messageId, data));
-      const parts = await partsOf(join(storage, "part", messageId), { read, bad });
+      const parts = await partsOf(join(storage, "part", messageId), {
+        read,
+        bad,
+        held: new HeldParts(limits),
+      });
       return { id: messageId, data: asObject(data) ?? {}, parts, bad, bytes: 4096 * (parts.length + 1) };
     },
     async roleOf(messageId) {
@@ -63,11 +69,17 @@ export function treeSession(record: JsonObject, id: string): SessionRecord {
 interface Reading {
   readonly read: (file: string) => Promise<JsonObject | string>;
   readonly bad: BadLine[];
+  readonly held: HeldParts;
 }
 
-async function partsOf(folder: string, { read, bad }: Reading): Promise<Part[]> {
+async function partsOf(folder: string, { read, bad, held }: Reading): Promise<Part[]> {
   const parts: Part[] = [];
   for (const id of await namesIn(folder)) {
+    const file = await stat(join(folder, `${id}.json`)).catch(() => null);
+    if (!held.hasRoom(file?.size ?? 0)) {
+      bad.push(badFile(basename(folder), held.why(id)));
+      break;
+    }
     const data = await read(join(folder, `${id}.json`));
     if (typeof data === "string") bad.push(badFile(id, data));
     else parts.push({ id, data, createdAt: startOf(data) });

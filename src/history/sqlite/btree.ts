@@ -38,10 +38,8 @@ export function tableRow(pages: Pages, root: number, rowid: number): Row | null 
 }
 
 /** The rows of an index whose first column is this text, in its order; the last column is the table's rowid. */
-export function indexed(pages: Pages, root: number, key: string): Row[] {
-  const found: Row[] = [];
-  indexBelow(new Walk(pages), root, { key: Buffer.from(key), found });
-  return found;
+export function* indexed(pages: Pages, root: number, key: string): Generator<Row> {
+  yield* indexBelow(new Walk(pages), root, Buffer.from(key));
 }
 
 /** More levels than any database has. */
@@ -115,23 +113,18 @@ function* tableBelow(walk: Walk, number: number, after: number): Generator<Table
   for (let index = first; index <= node.count; index += 1) yield* tableBelow(walk, node.child(index), after);
 }
 
-interface Sought {
-  readonly key: Buffer;
-  readonly found: Row[];
-}
-
-/** True when everything that could follow is greater. */
-function indexBelow(walk: Walk, number: number, sought: Sought): boolean {
+/** Returns true when everything that could follow is greater. */
+function* indexBelow(walk: Walk, number: number, key: Buffer): Generator<Row, boolean> {
   const node = walk.node(number);
   if (node.type !== LEAF_INDEX) node.expect(INTERIOR_INDEX);
-  const first = lowerBound(node.count, (at) => order(indexRow(walk.pages, node, at), sought) >= 0);
+  const first = lowerBound(node.count, (at) => order(indexRow(walk.pages, node, at), key) >= 0);
   for (let index = first; index < node.count; index += 1) {
-    if (node.isInterior && indexBelow(walk, node.child(index), sought)) return true;
+    if (node.isInterior && (yield* indexBelow(walk, node.child(index), key))) return true;
     const row = indexRow(walk.pages, node, index);
-    if (order(row, sought) > 0) return true;
-    sought.found.push(row);
+    if (order(row, key) > 0) return true;
+    yield row;
   }
-  return node.isInterior ? indexBelow(walk, node.child(node.count), sought) : false;
+  return node.isInterior ? yield* indexBelow(walk, node.child(node.count), key) : false;
 }
 
 function indexRow(pages: Pages, node: Node, index: number): Row {
@@ -141,7 +134,7 @@ function indexRow(pages: Pages, node: Node, index: number): Row {
 }
 
 /** Numbers and nothing come before all texts. */
-function order(row: Row, { key }: Sought): number {
+function order(row: Row, key: Buffer): number {
   return row.isText(0) ? Buffer.compare(row.raw(0), key) : -1;
 }
 
