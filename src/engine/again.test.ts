@@ -1,23 +1,22 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import type { Store } from "../store/port.ts";
+import { aroundWrites } from "../store/around-writes.spec.ts";
 import { holdAt, startFake } from "./fake-daemon.spec.ts";
 
 class Undone extends Error {}
 
 /** Every write runs, is taken back, and runs again: as a server makes it where two of them met. */
 function everyWriteTwice(store: Store): void {
-  const write = store.write.bind(store);
-  const twice: Store["write"] = async (rootId, work) => {
-    await write(rootId, async (tx) => {
+  aroundWrites(store, async (_, work, write) => {
+    await write(async (tx) => {
       await work(tx);
       throw new Undone();
     }).catch((error: unknown) => {
       if (!(error instanceof Undone)) throw error;
     });
-    return write(rootId, work);
-  };
-  Object.assign(store, { write: twice });
+    return write(work);
+  });
 }
 
 /** A family at work: a spawn, a callback, a steer, a stop, a cancel. Everything that has happened, in order. */

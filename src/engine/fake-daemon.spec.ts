@@ -13,6 +13,7 @@ import type { AgentHandle, Driver } from "../drivers/port.ts";
 import type { Place } from "../history/port.ts";
 import type { Moment } from "../kernel/deps.ts";
 import { silentLog } from "../log.ts";
+import { aroundWrites } from "../store/around-writes.spec.ts";
 import type { SessionRecord, Store } from "../store/port.ts";
 
 export interface FakeSetup extends FakeOptions {
@@ -151,13 +152,11 @@ export function fillDisk(store: Store, isFull: () => boolean): { refused: Promis
 
 /** Every write fails for which there is an error. */
 export function breakWrites(store: Store, errorOf: () => Error | null): void {
-  const write = store.write.bind(store);
-  const breaking: Store["write"] = async (rootId, work) => {
+  aroundWrites(store, async (_, work, write) => {
     const error = errorOf();
     if (error !== null) throw error;
-    return write(rootId, work);
-  };
-  Object.assign(store, { write: breaking });
+    return write(work);
+  });
 }
 
 /** So many beats of the daemon's own clock: what it does every second it has done by then. */

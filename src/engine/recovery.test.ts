@@ -7,21 +7,18 @@ import { breakWrites } from "./fake-daemon.spec.ts";
 import type { Family } from "../kernel/family.spec.ts";
 import type { SessionRecord, TurnRecord } from "../store/port.ts";
 import type { EngineDeps } from "./deps.ts";
+import { beforeNextWrite } from "../store/around-writes.spec.ts";
 import { adoptLost } from "./recovery.ts";
 
 test("a turn that is cancelled while it is being taken up is settled, not resumed", async (t) => {
   const { family, runner, opened } = await openEngine(t);
   const { id, turn } = await cutTurn(family);
-  const { write } = family.store;
   // The cancel has the lock between the look for cut turns and the first of them.
-  const late: typeof write = async (rootId, work) => {
-    Object.assign(family.store, { write });
-    await family.change(id, (tx, session) =>
-      cancelSubtree(tx, session, { by: "the user", reason: null, now: 5 }),
-    );
-    return family.store.write(rootId, work);
-  };
-  Object.assign(family.store, { write: late });
+  beforeNextWrite(family.store, () =>
+    family.change(id, async (tx, session) => {
+      await cancelSubtree(tx, session, { by: "the user", reason: null, now: 5 });
+    }),
+  );
   await runner.run();
   assert.equal((await settledTurn(family, turn)).status, "cancelled");
   assert.equal(opened.includes(id), false);

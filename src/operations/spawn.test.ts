@@ -6,6 +6,7 @@ import { type Caller, Config, Refusal } from "../contract/index.ts";
 import { createFakeDriver } from "../drivers/fake/driver.ts";
 import { type Family, openFamily } from "../kernel/family.spec.ts";
 import { silentLog } from "../log.ts";
+import { beforeNextWrite } from "../store/around-writes.spec.ts";
 import { NO_CEILING } from "./deps.ts";
 import { createGate, createOperations, type OperationDeps } from "./index.ts";
 
@@ -60,14 +61,8 @@ test("a spawn whose reply was lost is answered with that child, and the next equ
 test("a session that was cancelled while it asked tells nobody any more", async (t) => {
   const { family, caller, operations } = await opened(t);
   const child = await family.add(family.rootId, { onParentEnd: "detach" });
-  const { write } = family.store;
   // It ends after the call was let in, and before the call has the tree's lock.
-  const late: typeof write = async (rootId, work) => {
-    Object.assign(family.store, { write });
-    await end(family, family.rootId);
-    return family.store.write(rootId, work);
-  };
-  Object.assign(family.store, { write: late });
+  beforeNextWrite(family.store, () => end(family, family.rootId));
   await refusedWith(
     "session_ended",
     operations.tell(caller, { id: child.id, message: "hi", deliverAs: "followUp", restart: false }, CALL),

@@ -1,5 +1,6 @@
 import type { Agent, Fragment, MessageStatus } from "../contract/index.ts";
 import type { Visible } from "../domain/scope.ts";
+import type { ProcessFence, Stale } from "./fence.ts";
 import type { EntryFound, EntrySearch } from "./found.ts";
 import type { DraftReads, DraftWrites } from "./draft-port.ts";
 import type { HistoryReads, HistoryWrites, Imports } from "./history-port.ts";
@@ -22,6 +23,7 @@ import type {
   TurnRecord,
 } from "./record.ts";
 
+export { type ProcessFence, STALE, type Stale } from "./fence.ts";
 export type * from "./draft-port.ts";
 export type * from "./history-port.ts";
 export type * from "./retention-port.ts";
@@ -55,6 +57,12 @@ export interface Store {
   readonly nodes: Nodes;
   readonly imports: Imports;
   write<T>(rootId: string, work: (tx: Tx) => Promise<T>): Promise<T>;
+  /**
+   * A write that comes from an agent process, or is about one. Under the tree's lock the store compares the
+   * fence with the session's: where they differ the closure does not run, nothing is written, and the answer
+   * is `STALE`.
+   */
+  write<T>(rootId: string, by: ProcessFence, work: (tx: Tx) => Promise<T>): Promise<T | Stale>;
   /**
    * Full-text search over entries. It delays nothing else: at most two run at once, each for at most
    * half a second of work, after which it rejects with `search_too_long`.

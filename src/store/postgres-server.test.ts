@@ -7,7 +7,7 @@ import { uuidv7 } from "uuidv7";
 import { Refusal } from "../contract/index.ts";
 import { silentLog } from "../log.ts";
 import { cuttingProxy } from "./cutting-proxy.spec.ts";
-import type { Commit, Store } from "./port.ts";
+import { type Commit, STALE, type Store } from "./port.ts";
 import { addressOf, clientOptions } from "./postgres/connection.ts";
 import { migrate, schemaOf } from "./postgres/migrate.ts";
 import { openPostgres } from "./postgres/open.ts";
@@ -64,6 +64,26 @@ describe("two nodes on one server", () => {
       events.map((event) => event.seq),
       [1, 2, 3, 4, 5, 6, 7, 8],
     );
+  });
+
+  it("a writer that waits for the tree's lock while another node raises the fence is late", async () => {
+    const url = await server.url();
+    const [one, watcher] = [await open(url, { node: "one" }), await client(url)];
+    const root = await aTree(one);
+    const other = await client(url);
+    await other.query("BEGIN");
+    await other.query("SELECT 1 FROM trees WHERE root_id = $1 FOR UPDATE", [root.id]);
+    const late = one.write(root.id, { session: root.id, fence: root.fence }, async (tx) => {
+      await tx.sessions.patch(root.id, { title: "late" });
+    });
+    const waiting =
+      "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%FOR UPDATE%'";
+    while ((await watcher.query(waiting)).rowCount === 0);
+    await other.query("UPDATE sessions SET fence = fence + 1 WHERE id = $1", [root.id]);
+    await other.query("COMMIT");
+    assert.equal(await late, STALE);
+    assert.equal((await one.read.sessions.byId(root.id))?.title, null);
+    await Promise.all([other.end(), watcher.end()]);
   });
 
   it("make one session of one key, also when both insert at once", async () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { uuidv7 } from "uuidv7";
 import type { Receipt } from "../contract/index.ts";
-import type { NewEntry, SessionRecord, Store } from "./port.ts";
+import type { NewEntry, SessionRecord, Store, Tx } from "./port.ts";
 import { aChild, aLease, aMessage, aSession, aTrigger, aTurn } from "./sample.spec.ts";
 
 type Fresh = () => Promise<Store>;
@@ -272,8 +272,7 @@ function messageRules(fresh: Fresh): void {
     assert.deepEqual(await Promise.all([take(), take(), take()]), [true, false, false]);
     assert.equal((await store.read.messages.ofTurn("t"))[0]?.id, id);
     assert.equal(await store.read.messages.openCount(root.id), 1);
-    const land = (tx: Parameters<Parameters<Store["write"]>[1]>[0]) =>
-      tx.messages.move(id, ["taken", "queued"], { status: "landed", landedAt: 3 });
+    const land = (tx: Tx) => tx.messages.move(id, ["taken", "queued"], { status: "landed", landedAt: 3 });
     assert.equal(await store.write(root.id, land), true);
     assert.deepEqual(await store.read.messages.ofSession(root.id, ["queued", "taken"]), []);
     assert.deepEqual(await store.read.messages.ofSession(root.id, []), []);

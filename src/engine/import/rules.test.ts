@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { aroundWrites } from "../../store/around-writes.spec.ts";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import * as fs from "node:fs/promises";
@@ -342,14 +343,12 @@ describe("a store that cannot take what is read", () => {
     for (let i = 0; i < 300; i += 1) main.says(`answer ${i}`, null);
     await lay(home.claude, { [session(S)]: main });
     let asked = 0;
-    const write = home.store.write.bind(home.store);
-    const breaking: typeof home.store.write = async (rootId, work) => {
+    aroundWrites(home.store, async (rootId, work, write) => {
       const isListed = (await home.store.read.sessions.byId(rootId)) !== null;
       // After the session itself come its entries. Their second slice is refused, and what is behind it must be too.
       if (isListed && (asked += 1) === 2) throw new Error("the disk is full");
-      return write(rootId, work);
-    };
-    Object.assign(home.store, { write: breaking });
+      return write(work);
+    });
     await home.client.import({});
     await until(async () => (await home.client.imported({})).scan.phase === "watching");
     const top = await home.byAgentId(S);

@@ -3,6 +3,7 @@ import { uuidv7 } from "uuidv7";
 import { Refusal } from "../../contract/refusal.ts";
 import type { Log } from "../../log.ts";
 import { eventReads } from "../event.ts";
+import { writeOver } from "../fence.ts";
 import { importsOver } from "../history.ts";
 import { Listeners } from "../listener.ts";
 import type { Commit, Store } from "../port.ts";
@@ -109,13 +110,13 @@ async function storeOver(
     feed: eventReads(q, () => pointOf(q)),
     nodes,
     imports: importsOver({ node, reader: q, plain: (work) => work(q), listeners, told }),
-    async write(rootId, work) {
+    write: writeOver(async (rootId, by, work) => {
       if (closing !== null) throw closed("changed");
-      const at = { rootId, deadline: writeDeadline() };
+      const at = { rootId, by, deadline: writeDeadline() };
       const { value, tx } = await queue.run(rootId, () => writeTree({ pool, availability }, at, work));
       announce(tx, [(commit) => listeners.committed(commit), (commit) => wakes.send(commit)]);
       return value;
-    },
+    }),
     search: async (search) => {
       if (closing !== null) throw closed("searched");
       return searches.run(search);

@@ -1,6 +1,7 @@
 import type pg from "pg";
 import { Refusal } from "../../contract/refusal.ts";
 import { writeEvents } from "../event.ts";
+import { type ProcessFence, STALE, type Stale } from "../fence.ts";
 import type { Tx } from "../port.ts";
 import { sql } from "../sql.ts";
 import { GuardedQuery, OpenTx } from "../tx.ts";
@@ -31,19 +32,25 @@ export function writeDeadline(): number {
   return performance.now() + RECONNECT_MS;
 }
 
+interface At {
+  readonly rootId: string;
+  readonly by: ProcessFence | null;
+  readonly deadline: number;
+}
+
 /**
- * One write: the tree's row is locked first, the closure runs, the events are numbered last. What
+ * One write: the tree's row is locked first, the fence is compared, the closure runs, the events are numbered last. What
  * the server could not do is tried again as a whole, because nothing of it has been answered. When
  * the connection breaks at the COMMIT itself, the server is asked what became of the transaction.
  */
 export async function writeTree<T>(
   writer: Writer,
-  at: { readonly rootId: string; readonly deadline: number },
+  at: At,
   work: (tx: Tx) => Promise<T>,
-): Promise<Written<T>> {
+): Promise<Written<T | Stale>> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await attemptOnce(writer, at.rootId, work);
+      return await attemptOnce(writer, at, work);
     } catch (error) {
       writer.availability.met(error);
       if (codeOf(error) === IDLE_IN_TRANSACTION && attempt > 1) throw foreignAwait(error);
@@ -62,12 +69,19 @@ function foreignAwait(cause: unknown): Error {
   return new Error(text, { cause });
 }
 
-function attemptOnce<T>(writer: Writer, rootId: string, work: (tx: Tx) => Promise<T>): Promise<Written<T>> {
+function attemptOnce<T>(writer: Writer, at: At, work: (tx: Tx) => Promise<T>): Promise<Written<T | Stale>> {
+  const { rootId } = at;
   return lend(writer.pool, async (client) => {
     const q = new GuardedQuery(new PostgresQuery(client));
     const tx = new OpenTx(q, rootId, postgresEntryIndex);
     try {
-      const xid = await lockTree(client, q, rootId);
+      const xid = await lockTree(client, q, at);
+      if (xid === STALE) {
+        tx.close();
+        q.revoke("The writer is late; its transaction can no longer be used.");
+        await client.query("ROLLBACK");
+        return { value: STALE, tx };
+      }
       const value = await work(tx);
       tx.close();
       if (q.failure !== null) throw q.failure;
@@ -83,18 +97,29 @@ function attemptOnce<T>(writer: Writer, rootId: string, work: (tx: Tx) => Promis
   });
 }
 
-/** Begins with the tree's row, made where this is the first write to name it. Answers the transaction's number. */
-async function lockTree(client: pg.PoolClient, q: GuardedQuery, rootId: string): Promise<number> {
+/**
+ * Begins with the tree's row, made where this is the first write to name it. Answers the transaction's number,
+ * or `STALE` to a late writer. The fence is read by a statement of its own, which sees what was committed
+ * while this one waited for the lock.
+ */
+async function lockTree(client: pg.PoolClient, q: GuardedQuery, { rootId, by }: At): Promise<number | Stale> {
   const lock = `SELECT pg_current_xact_id()::text::bigint AS xid FROM trees
     WHERE root_id = ${client.escapeLiteral(rootId)} FOR UPDATE`;
-  // Two statements in one text are one journey; the driver's types know one result only.
-  const both: unknown = await client.query(`BEGIN ISOLATION LEVEL READ COMMITTED; ${lock}`);
-  const [, found] = both as [unknown, pg.QueryResult<{ xid: number }>];
+  const fence = by === null ? "" : `; ${holder(client, rootId, by)}`;
+  // Several statements in one text are one journey; the driver's types know one result only.
+  const all: unknown = await client.query(`BEGIN ISOLATION LEVEL READ COMMITTED; ${lock}${fence}`);
+  const [, found, holders] = all as [unknown, pg.QueryResult<{ xid: number }>, pg.QueryResult | undefined];
+  if (holders?.rowCount === 0) return STALE;
   if (found.rows[0] !== undefined) return found.rows[0].xid;
   await q.run(sql`INSERT INTO trees (root_id) VALUES (${rootId}) ON CONFLICT DO NOTHING`);
   const { rows } = await client.query<{ xid: number }>(lock);
   if (rows[0] === undefined) throw new Error(`tree ${rootId} could not be made`);
   return rows[0].xid;
+}
+
+function holder(client: pg.PoolClient, rootId: string, { session, fence }: ProcessFence): string {
+  return `SELECT 1 FROM sessions WHERE id = ${client.escapeLiteral(session)}
+    AND root_id = ${client.escapeLiteral(rootId)} AND fence = ${Math.trunc(fence)}`;
 }
 
 async function commit(writer: Writer, client: pg.PoolClient, xid: number): Promise<void> {

@@ -5,6 +5,7 @@ import { uuidv7 } from "uuidv7";
 import type { Log } from "../../log.ts";
 import type { EntryIndex } from "../entry-index.ts";
 import { eventReads, writeEvents } from "../event.ts";
+import { isStale, type ProcessFence, STALE, type Stale, writeOver } from "../fence.ts";
 import { importsOver } from "../history.ts";
 import { Listeners } from "../listener.ts";
 import type { Store, Tx } from "../port.ts";
@@ -143,8 +144,9 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
     feed: eventReads(reader, async () => ({ xmin: xids.committed + 1 })),
     nodes: nodesOver({ node, boot, reader, plain }),
     imports: importsOver({ node, reader, plain, listeners, told: () => tended.behind() }),
-    write: (rootId, work) =>
-      lane.run(treeWrite({ rootId, writer, index: tended.index, nextXid: () => ++xids.issued }, work)),
+    write: writeOver((rootId, by, work) =>
+      lane.run(treeWrite({ rootId, by, writer, index: tended.index, nextXid: () => ++xids.issued }, work)),
+    ),
     search: (search) => searches.run(search),
     addToken: (token) => plain((q) => tokenWrites(q).add(token)),
     revokeToken: (hash, at) => plain((q) => tokenWrites(q).revoke(hash, at)),
@@ -188,15 +190,26 @@ function noteClosed(db: DatabaseSync, lock: Lock, log: Log): void {
 }
 
 function treeWrite<T>(
-  at: { rootId: string; writer: Connection; index: EntryIndex; nextXid: () => number },
+  at: {
+    rootId: string;
+    by: ProcessFence | null;
+    writer: Connection;
+    index: EntryIndex;
+    nextXid: () => number;
+  },
   work: (tx: Tx) => Promise<T>,
-): TreeWrite<T> {
-  const { rootId } = at;
+): TreeWrite<T | Stale> {
+  const { rootId, by } = at;
   const q = new GuardedQuery(at.writer);
   const tx = new OpenTx(q, rootId, at.index);
   return {
     tx,
     async start() {
+      if (by !== null && (await isStale(q, rootId, by))) {
+        tx.close();
+        q.revoke(ENDED);
+        return STALE;
+      }
       await q.run(sql`INSERT INTO trees (root_id) VALUES (${rootId}) ON CONFLICT DO NOTHING`);
       const value = await work(tx);
       tx.close();

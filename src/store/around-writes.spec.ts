@@ -1,0 +1,29 @@
+import { writeOver } from "./fence.ts";
+import type { Store, Tx } from "./port.ts";
+
+type Work<T> = (tx: Tx) => Promise<T>;
+
+/** Puts a test between the store and whoever writes, with a fence or without. The answer takes it away again. */
+export function aroundWrites(
+  store: Store,
+  around: <T>(rootId: string, work: Work<T>, write: <R>(work: Work<R>) => Promise<R>) => Promise<T>,
+): () => void {
+  const { write: base } = store;
+  const write = writeOver((rootId, by, work) =>
+    around(rootId, work, <R>(inner: Work<R>) =>
+      // `STALE` is passed on as it is.
+      by === null ? base(rootId, inner) : (base(rootId, by, inner) as Promise<R>),
+    ),
+  );
+  Object.assign(store, { write });
+  return () => void Object.assign(store, { write: base });
+}
+
+/** What `first` writes is committed after the next write was asked for and before it has the tree's lock. */
+export function beforeNextWrite(store: Store, first: () => Promise<void>): void {
+  const off = aroundWrites(store, async (_, work, write) => {
+    off();
+    await first();
+    return write(work);
+  });
+}
