@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { codex } from "../src/drivers/vendors/codex.ts";
+import { codex } from "../src/drivers/vendors/codex/codex.ts";
 import { locateAdapter } from "../src/drivers/vendors/index.ts";
 import { adaptersDir, missing, programPath } from "../test/agents/support/cache.ts";
 import { Stage } from "../test/agents/support/stage.ts";

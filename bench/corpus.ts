@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import type { EntryBody } from "../src/contract/index.ts";
-import type { NewEntry, SessionRecord, Store } from "../src/store/port.ts";
-import { aChild, aSession } from "../src/store/sample.spec.ts";
+import type { NewEntry, SessionRecord, Store } from "../src/store/port/store.ts";
+import { aChild, aSession } from "../src/store/testing/sample.ts";
 
 /** As an agent writes: few words often, many rarely. The same for the same number, on every machine. */
 export class Corpus {

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { daemonEnv } from "../src/cli/start-daemon.ts";
+import { daemonEnv } from "../src/cli/daemon/start-daemon.ts";
 import { readDaemonFile } from "../src/config/daemon-file.ts";
 import type { Paths } from "../src/config/index.ts";
 

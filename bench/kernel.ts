@@ -6,7 +6,7 @@ import { silentLog } from "../src/log.ts";
 import { NO_CEILING } from "../src/operations/deps.ts";
 import { createOperations, type OperationDeps, type Operations } from "../src/operations/index.ts";
 import { openStore } from "../src/store/open.ts";
-import type { Store } from "../src/store/port.ts";
+import type { Store } from "../src/store/port/store.ts";
 import { benchConfig } from "./home.ts";
 
 export const PERSON: Caller = { kind: "person", id: "bench", name: "bench" };

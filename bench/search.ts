@@ -9,7 +9,7 @@ import type { Paths } from "../src/config/index.ts";
 import { connect } from "../src/client/index.ts";
 import { silentLog } from "../src/log.ts";
 import { openStore } from "../src/store/open.ts";
-import type { Store } from "../src/store/port.ts";
+import type { Store } from "../src/store/port/store.ts";
 import { append, BATCH, Corpus, exported, fill } from "./corpus.ts";
 import { DaemonProcess } from "./daemon-process.ts";
 import { benchConfig, inHome } from "./home.ts";

@@ -5,7 +5,7 @@ import pg from "pg";
 import { addressOf, clientOptions } from "../src/store/postgres/connection.ts";
 import * as postgres from "../src/store/postgres/migrate.ts";
 import * as sqlite from "../src/store/sqlite/migrate.ts";
-import { testPostgres } from "../src/store/test-postgres.ts";
+import { testPostgres } from "../src/store/testing/test-postgres.ts";
 
 const db = new DatabaseSync(":memory:");
 sqlite.migrate(db, ":memory:");

@@ -13,31 +13,32 @@ import {
 import { removeDaemonFile, writeDaemonFile } from "./config/daemon-file.ts";
 import { kinfoldHome, type Paths, pathsIn, prepareHome } from "./config/paths.ts";
 import { problemLine } from "./config/problem.ts";
-import { processStart } from "./config/process-start.ts";
+import { processStart } from "./system/process-start.ts";
 import type { Config } from "./contract/index.ts";
 import { Refusal } from "./contract/refusal.ts";
 import { shortId } from "./contract/short-id.ts";
-import type { Driver, Reaper } from "./drivers/port.ts";
+import type { Driver } from "./drivers/port.ts";
 import { createDrivers } from "./drivers/registry.ts";
 import type { EngineDeps, Service } from "./engine/deps.ts";
 import { Importer } from "./engine/importer.ts";
-import { Keeper } from "./engine/keeper.ts";
+import { Keeper } from "./engine/heartbeat.ts";
 import { Retention } from "./engine/retention.ts";
 import { Rollout } from "./engine/rollout.ts";
 import { Runner } from "./engine/runner.ts";
 import { ScopeMover } from "./engine/scope-mover.ts";
-import { Scout } from "./engine/scout.ts";
-import { UsageThread } from "./engine/usage-thread.ts";
+import { Scout } from "./engine/agent-probe.ts";
+import { UsageThread } from "./engine/usage/thread.ts";
 import type { Place } from "./history/port.ts";
 import type { Deps, Moment } from "./kernel/deps.ts";
 import { hashOf, newSecret } from "./kernel/id.ts";
 import { type Log, openLog } from "./log.ts";
 import { createGate, createOperations, type OperationDeps } from "./operations/index.ts";
 import { createServer } from "./server/http.ts";
-import { agentPeerCheck } from "./server/peer.ts";
+import { agentPeerCheck } from "./system/agent-peer.ts";
 import { openStore } from "./store/open.ts";
-import type { Store } from "./store/port.ts";
+import type { Store } from "./store/port/store.ts";
 import type { StoreTrouble } from "./store/problem.ts";
+import type { Reaper } from "./system/process.ts";
 
 export interface DaemonOptions {
   readonly paths: Paths;
@@ -224,10 +225,10 @@ function announce(
 
 /** Both are loaded with the first need of them: a start has none. */
 const reaper: Reaper = {
-  reap: async (...order) => (await import("./drivers/process-tree.ts")).reaper.reap(...order),
+  reap: async (...order) => (await import("./system/process-tree.ts")).reaper.reap(...order),
 };
 const remembered = async (): Promise<ReadonlySet<number>> =>
-  (await import("./drivers/descendant-watch.ts")).rememberedPids();
+  (await import("./drivers/process/descendant-watch.ts")).rememberedPids();
 
 /** Minted at the first start; the file is the person's, the store knows only its hash. */
 async function personToken(paths: Paths, store: Store): Promise<string> {

@@ -1,7 +1,7 @@
 import { mkdirSync, openSync, writeSync } from "node:fs";
 import path from "node:path";
-import { redact } from "./domain/redact.ts";
-import { redactNamed } from "./domain/redact-deep.ts";
+import { redact } from "./secrets/redact.ts";
+import { redactNamed } from "./secrets/redact-deep.ts";
 
 /** What daemon code may say. Never `console`: the log is a file that a person reads later. */
 export interface Log {

@@ -9,12 +9,13 @@ import { connect } from "../src/client/index.ts";
 import { loadConfig, pathsIn } from "../src/config/index.ts";
 import { startDaemon } from "../src/daemon.ts";
 import { createFakeDriver } from "../src/drivers/fake/driver.ts";
-import type { AgentHandle, Driver, OpenResult, ProcessIdentity } from "../src/drivers/port.ts";
+import type { AgentHandle, Driver, OpenResult } from "../src/drivers/port.ts";
 import { openLog } from "../src/log.ts";
 import { type Client, eventually, gone, TestHome } from "./support/daemon.ts";
 import { callbacksTo, quiet, running } from "./support/family.ts";
 import { HOLDERS, leasesRunning, type Marked, simsOf, stillThere, whyNot } from "./support/processes.ts";
 import { script } from "./support/script.ts";
+import type { ProcessIdentity } from "../src/system/process.ts";
 
 const RAISED = {
   KINFOLD_LIMITS_CHILDREN_MAX: "100",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { testPostgres } from "../src/store/test-postgres.ts";
+import { testPostgres } from "../src/store/testing/test-postgres.ts";
 import { crashCase, type CrashRow, type Sessions } from "./support/crash.ts";
 import { type Client, eventually } from "./support/daemon.ts";
 import { callbacksTo } from "./support/family.ts";

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { Message } from "../src/contract/index.ts";
-import { testPostgres } from "../src/store/test-postgres.ts";
+import { testPostgres } from "../src/store/testing/test-postgres.ts";
 import { type Client, type DaemonSetup, eventually, TestHome } from "./support/daemon.ts";
 import { allQuiet, quiet } from "./support/family.ts";
 import { script } from "./support/script.ts";

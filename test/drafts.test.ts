@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, describe, test } from "node:test";
-import { type TestPostgres, testPostgres } from "../src/store/test-postgres.ts";
+import { type TestPostgres, testPostgres } from "../src/store/testing/test-postgres.ts";
 import { type Client, eventually, TestHome } from "./support/daemon.ts";
 import { allQuiet } from "./support/family.ts";
 

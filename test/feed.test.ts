@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, describe, test, type TestContext } from "node:test";
 import { connect } from "../src/client/index.ts";
 import type { Event } from "../src/contract/index.ts";
-import { type TestPostgres, testPostgres } from "../src/store/test-postgres.ts";
+import { type TestPostgres, testPostgres } from "../src/store/testing/test-postgres.ts";
 import { type Client, eventually, TestHome } from "./support/daemon.ts";
 import { allQuiet, checkInvariants } from "./support/family.ts";
 import { chances, FeedReader, messagesOf, type RawMessage } from "./support/feed-reader.ts";

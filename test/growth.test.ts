@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { LiveRedactor } from "../src/domain/redact-live.ts";
+import { LiveRedactor } from "../src/secrets/redact-live.ts";
 import { ATOMS, SCANNERS } from "./support/foreign-text.ts";
 
 /**

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { Transcript } from "../src/history/claude-code/transcript.spec.ts";
+import { Transcript } from "../src/history/readers/claude-code/testing/transcript.ts";
 import { type Client, eventually, TestHome } from "./support/daemon.ts";
 
 const FAMILIES = 24;

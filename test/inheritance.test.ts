@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
-import { testPostgres } from "../src/store/test-postgres.ts";
+import { testPostgres } from "../src/store/testing/test-postgres.ts";
 import { type Client, type DaemonSetup, eventually, TestHome } from "./support/daemon.ts";
 import { allQuiet, childNamed, quiet, toolReplies } from "./support/family.ts";
 import { gate, openGate, script, spawnStep, tool } from "./support/script.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { Moment } from "../src/kernel/deps.ts";
-import { testPostgres } from "../src/store/test-postgres.ts";
+import { testPostgres } from "../src/store/testing/test-postgres.ts";
 import { type DaemonSetup, TestHome } from "./support/daemon.ts";
 import { allQuiet, checkInvariants } from "./support/family.ts";
 import { script } from "./support/script.ts";

@@ -5,7 +5,7 @@ import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { Message } from "../src/contract/index.ts";
-import { testPostgres } from "../src/store/test-postgres.ts";
+import { testPostgres } from "../src/store/testing/test-postgres.ts";
 import { type Client, type DaemonSetup, eventually, TestHome } from "./support/daemon.ts";
 import { allQuiet, quiet } from "./support/family.ts";
 import { openGate, script, tool } from "./support/script.ts";

@@ -7,7 +7,7 @@ import path from "node:path";
 import { after, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { readDaemonFile } from "../src/config/daemon-file.ts";
-import { testPostgres } from "../src/store/test-postgres.ts";
+import { testPostgres } from "../src/store/testing/test-postgres.ts";
 import { COMPILED } from "./support/compiled.ts";
 import { eventually, TestHome } from "./support/daemon.ts";
 

@@ -4,7 +4,7 @@ import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Refusal, type Session } from "../src/contract/index.ts";
-import { testPostgres } from "../src/store/test-postgres.ts";
+import { testPostgres } from "../src/store/testing/test-postgres.ts";
 import { type Client, eventually, TestHome } from "./support/daemon.ts";
 import { toolReplies } from "./support/family.ts";
 

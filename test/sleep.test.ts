@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Event } from "../src/contract/index.ts";
-import { testPostgres } from "../src/store/test-postgres.ts";
+import { testPostgres } from "../src/store/testing/test-postgres.ts";
 import { type Client, eventually, TestHome } from "./support/daemon.ts";
 import { allQuiet, callbacksTo, checkInvariants, quiet } from "./support/family.ts";
 import { FeedReader } from "./support/feed-reader.ts";

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { DAEMON, daemonEnv } from "../src/cli/start-daemon.ts";
+import { DAEMON, daemonEnv } from "../src/cli/daemon/start-daemon.ts";
 import { connect } from "../src/client/index.ts";
 import { pathsIn, readDaemonFile } from "../src/config/index.ts";
 import { eventually } from "./support/daemon.ts";

@@ -1,10 +1,16 @@
 import { EXITS } from "../../src/cli/failure.ts";
-import { type CommandRow, GLOBAL_OPTIONS, GROUPS, type OptionRow, STATUS } from "../../src/cli/table.ts";
+import {
+  type CommandRow,
+  GLOBAL_OPTIONS,
+  GROUPS,
+  type OptionRow,
+  STATUS,
+} from "../../src/cli/table/table.ts";
 import { code, page, table } from "./markdown.ts";
 
 export function cliPage(): string {
   const exits = Object.values(EXITS).map(([number, meaning]) => [String(number), meaning]);
-  return page("CLI", "`src/cli/table.ts`", [
+  return page("CLI", "`src/cli/table/table.ts`", [
     `Bare \`kinfold\`: ${lower(STATUS.summary)} Names and short ids are accepted wherever ids are.`,
     optionTable(GLOBAL_OPTIONS, "Every command takes"),
     table(["Exit code", "Meaning"], exits),

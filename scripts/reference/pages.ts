@@ -21,7 +21,7 @@ export function operationsPage(): string {
     code(mcp ?? ""),
     code(cli === undefined || cli === "kinfold" ? (cli ?? "") : `kinfold ${cli}`),
   ]);
-  return page("Operations", "`src/contract/operation.ts`", [
+  return page("Operations", "`src/contract/operations/table.ts`", [
     "Everything a caller may ask. The same table makes the HTTP routes, the MCP tools, the typed client and `/api/openapi.json`.",
     "Fields are camelCase in bodies and records, and snake_case in queries (`timeoutMs` is `?timeout_ms=`). Operations with a `key` " +
       "also take it as the header `Idempotency-Key`. Unknown fields are refused, naming the nearest known one. Any route may also " +

@@ -42,7 +42,7 @@ export function isCode(path: string): boolean {
 }
 
 export function isTest(path: string): boolean {
-  return /\.(?:test|spec|long)\.[cm]?tsx?$/.test(path) || path.startsWith("test/");
+  return /\.(?:test|spec|long)\.[cm]?tsx?$|\/testing\//.test(path) || path.startsWith("test/");
 }
 
 export function finding(file: CodeFile, node: Node, text: string): Finding {

@@ -1,4 +1,4 @@
-import type { Paint } from "./paint.ts";
+import type { Paint } from "./terminal/paint.ts";
 
 /** One use of a command: what was written, and where to answer. */
 export interface Call {

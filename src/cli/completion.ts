@@ -1,4 +1,10 @@
-import { type ArgumentRow, COMMANDS, type CommandRow, GLOBAL_OPTIONS, type OptionRow } from "./table.ts";
+import {
+  type ArgumentRow,
+  COMMANDS,
+  type CommandRow,
+  GLOBAL_OPTIONS,
+  type OptionRow,
+} from "./table/table.ts";
 
 export type Shell = "bash" | "zsh" | "fish";
 

@@ -1,10 +1,10 @@
 import type { Message, Session } from "../contract/index.ts";
-import type { Client } from "./connection.ts";
-import type { Paint } from "./paint.ts";
-import { placed } from "./family.ts";
+import type { Client } from "./daemon/connection.ts";
+import type { Paint } from "./terminal/paint.ts";
+import { placed } from "./show/family.ts";
 import { labelOf } from "./sessions.ts";
-import { clip, columnsOf, duration, padTo } from "./text.ts";
-import { isOpen, stateWords, surroundings } from "./words.ts";
+import { clip, columnsOf, duration, padTo } from "./terminal/text.ts";
+import { isOpen, stateWords, surroundings } from "./show/words.ts";
 
 /** The demo's root: four sessions in three generations, played by sim. */
 export const DEMO_ROOT = {

@@ -1,6 +1,6 @@
 import { ConfigError } from "../config/problem.ts";
 import { Refusal } from "../contract/index.ts";
-import { causeOf } from "./connection.ts";
+import { causeOf } from "./daemon/connection.ts";
 import { Failure } from "./failure.ts";
 
 /** Whatever a command threw, as something a person can act on. */

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { text } from "node:stream/consumers";
-import { processStart } from "../config/process-start.ts";
+import { processStart } from "../system/process-start.ts";
 import { CliHome, MAIN } from "./testing/process.ts";
 
 const cli = new CliHome();

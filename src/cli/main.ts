@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { Io } from "./call.ts";
 import { Failure } from "./failure.ts";
-import { endQuietlyOnBrokenPipe, flushed, processIo } from "./io.ts";
+import { endQuietlyOnBrokenPipe, flushed, processIo } from "./terminal/io.ts";
 import { readCommandLine } from "./program.ts";
 
 /** The process's whole life: read the command line, do it, say what went wrong, give the exit code. */

@@ -1,4 +1,4 @@
-import { editDistance } from "../contract/edit-distance.ts";
+import { editDistance } from "../text/edit-distance.ts";
 
 /** The candidates that a mistyped word most likely meant, best first. */
 export function nearest(word: string, candidates: readonly string[], atMost = 3): string[] {

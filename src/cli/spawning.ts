@@ -1,10 +1,10 @@
 import { resolve } from "node:path";
 import type { Budget, Permission, SpawnInput, SpawnOutput } from "../contract/index.ts";
 import type { Call, Flags } from "./call.ts";
-import type { Client } from "./connection.ts";
+import type { Client } from "./daemon/connection.ts";
 import { Failure } from "./failure.ts";
 import { findSession, labelOf } from "./sessions.ts";
-import { count, duration, oneLine, tokens, usd } from "./text.ts";
+import { count, duration, oneLine, tokens, usd } from "./terminal/text.ts";
 
 /** Starts a root, or with `--parent` a child, as the flags of `spawn` and `run` say. */
 export async function spawnAsAsked(client: Client, call: Call, prompt: string): Promise<SpawnOutput> {

@@ -3,8 +3,8 @@ import { randomUUID } from "node:crypto";
 import { afterEach, describe, test } from "node:test";
 import { OPERATIONS, Refusal } from "../contract/index.ts";
 import type { OperationSpec } from "../contract/index.ts";
-import { PERSON, createDouble, sampleEvent, start } from "../server/double.spec.ts";
-import type { Double, Running } from "../server/double.spec.ts";
+import { PERSON, createDouble, sampleEvent, start } from "../server/testing/fake-operations.ts";
+import type { Double, Running } from "../server/testing/fake-operations.ts";
 import { Unreachable, connect } from "./index.ts";
 import type { Client, FeedItem } from "./index.ts";
 

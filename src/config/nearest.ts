@@ -1,4 +1,4 @@
-import { editDistance } from "../contract/edit-distance.ts";
+import { editDistance } from "../text/edit-distance.ts";
 
 /** The candidate a person most likely meant, or null when none is close enough to name. */
 export function nearest(word: string, candidates: readonly string[]): string | null {

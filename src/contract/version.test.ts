@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { it } from "node:test";
 import { z } from "zod";
 import { type ContractSource, contractHash } from "../../scripts/contract-hash.ts";
-import type { OperationSpec } from "./operation.ts";
+import type { OperationSpec } from "./operations/table.ts";
 import { CONTRACT_VERSION } from "./version.ts";
 
 it("a contract that has changed has a new version", () => {

@@ -1,5 +1,5 @@
 import type { Receipt, Usage } from "../contract/index.ts";
-import { redact } from "./redact.ts";
+import { redact } from "../secrets/redact.ts";
 import { duration } from "../text/duration.ts";
 import { oneLine } from "../text/fence.ts";
 import { count, tokens } from "../text/quantity.ts";

@@ -1,4 +1,4 @@
-import { ALIAS_WORDS, TOOL_WORDS } from "../contract/tool-words.ts";
+import { ALIAS_WORDS, TOOL_WORDS } from "../contract/tools/words.ts";
 import type { Agent, Effective } from "../contract/index.ts";
 
 const OURS: ReadonlySet<string> = new Set([...TOOL_WORDS, ALIAS_WORDS].map(({ name }) => name));

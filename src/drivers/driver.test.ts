@@ -7,10 +7,10 @@ import { driverSuite } from "./driver.spec.ts";
 import type { DriverUnderTest } from "./driver.spec.ts";
 import { createFakeDriver } from "./fake/driver.ts";
 import type { Driver } from "./port.ts";
-import { createProcessHost } from "./process.ts";
+import { createProcessHost } from "./process/process.ts";
 import { createSimDriver } from "./registry.ts";
-import { chooseHold } from "./sandbox.ts";
-import type { SandboxMode } from "./sandbox.ts";
+import { chooseHold } from "./process/sandbox.ts";
+import type { SandboxMode } from "./process/sandbox.ts";
 
 driverSuite("fake", () => inFolder("the fake agent has no process", () => createFakeDriver()));
 

@@ -5,8 +5,8 @@ import type { Log } from "../log.ts";
 import { createAcpDriver } from "./acp/driver.ts";
 import { createPiDriver } from "./pi/driver.ts";
 import type { Driver } from "./port.ts";
-import type { createProcessHost, ProcessHost } from "./process.ts";
-import type { HoldReport, SandboxMode } from "./sandbox.ts";
+import type { createProcessHost, ProcessHost } from "./process/process.ts";
+import type { HoldReport, SandboxMode } from "./process/sandbox.ts";
 import { createVendorDriver } from "./vendors/driver.ts";
 import { agentsDirOf, VENDORS } from "./vendors/index.ts";
 import { Versions } from "./vendors/version.ts";
@@ -61,7 +61,7 @@ export function createDrivers(options: DriversOptions): Map<string, Driver> {
 
 /** What holds an agent's processes on this machine, for `kinfold doctor`. */
 export async function reportHold(sandbox: SandboxMode): Promise<HoldReport> {
-  return (await import("./sandbox.ts")).describeHold(sandbox);
+  return (await import("./process/sandbox.ts")).describeHold(sandbox);
 }
 
 /** Made with the first process: a start needs nothing of what holds processes and ends them. */
@@ -69,7 +69,7 @@ function lateHost(options: Parameters<typeof createProcessHost>[0]): ProcessHost
   let made: Promise<ProcessHost> | null = null;
   return {
     async start(spec) {
-      made ??= import("./process.ts").then((module) => module.createProcessHost(options));
+      made ??= import("./process/process.ts").then((module) => module.createProcessHost(options));
       return (await made).start(spec);
     },
   };

@@ -1,5 +1,5 @@
 import { closeIfOver } from "../kernel/round.ts";
-import type { SessionRecord } from "../store/port.ts";
+import type { SessionRecord } from "../store/port/store.ts";
 import type { EngineDeps } from "./deps.ts";
 
 /** Background work is over: it has stopped, lasted too long, or its process is gone. */

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Family, IDLE } from "../kernel/family.spec.ts";
+import { type Family, IDLE } from "../kernel/testing/family.ts";
 import { raise } from "../kernel/trigger.ts";
-import type { TriggerRecord } from "../store/port.ts";
-import { aSession } from "../store/sample.spec.ts";
-import { openEngine } from "./engine.spec.ts";
-import { breakWrites } from "./fake-daemon.spec.ts";
-import { Keeper } from "./keeper.ts";
-import { forgetDowntime } from "./timekeeping.ts";
+import type { TriggerRecord } from "../store/port/store.ts";
+import { aSession } from "../store/testing/sample.ts";
+import { openEngine } from "./testing/engine.ts";
+import { breakWrites } from "./testing/fake-daemon.ts";
+import { Keeper } from "./heartbeat.ts";
+import { forgetDowntime } from "./round-clock.ts";
 
 const ASKED_MS = 600_000;
 

@@ -1,6 +1,6 @@
 import type { Answer } from "../contract/index.ts";
 import { askPerson, closeTrigger } from "../kernel/trigger.ts";
-import type { TriggerRecord, Tx } from "../store/port.ts";
+import type { TriggerRecord, Tx } from "../store/port/store.ts";
 import type { EngineDeps } from "./deps.ts";
 
 /** None fires so soon after a start: whoever was away has time to come back. */

@@ -1,6 +1,7 @@
 import type { Usage } from "../contract/index.ts";
 import type { Deps } from "../kernel/deps.ts";
-import type { Driver, Reaper } from "../drivers/port.ts";
+import type { Driver } from "../drivers/port.ts";
+import type { Reaper } from "../system/process.ts";
 
 /** What agents have used, from the files in which they keep their own sessions. */
 export interface UsageFiles {

@@ -3,9 +3,9 @@ import { test } from "node:test";
 import type { FakePoint } from "../drivers/fake/driver.ts";
 import type { Driver, OpenRequest } from "../drivers/port.ts";
 import { admit } from "../kernel/admit.ts";
-import { IDLE } from "../kernel/family.spec.ts";
-import { openEngine } from "./engine.spec.ts";
-import { fillDisk, startFake, withHandles } from "./fake-daemon.spec.ts";
+import { IDLE } from "../kernel/testing/family.ts";
+import { openEngine } from "./testing/engine.ts";
+import { fillDisk, startFake, withHandles } from "./testing/fake-daemon.ts";
 
 test("a session that cannot be started does not keep those behind it from starting", async (t) => {
   const { family, runner } = await openEngine(t);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLog } from "../log.ts";
-import { openEngine } from "./engine.spec.ts";
+import { openEngine } from "./testing/engine.ts";
 import { Importer } from "./importer.ts";
 
 test("an import that fails with the store is logged and does not end the daemon", async (t) => {

@@ -2,8 +2,8 @@ import type { Worker } from "node:worker_threads";
 import type { HistoryScan } from "../contract/index.ts";
 import type { Place } from "../history/port.ts";
 import type { EngineDeps, Service } from "./deps.ts";
-import type { Link } from "./import/link.ts";
-import type { ImportOptions, ReaderSide } from "./import/protocol.ts";
+import type { Link } from "../system/thread-rpc.ts";
+import type { ImportOptions, ReaderSide } from "../import/thread/protocol.ts";
 
 /** How long after the start it begins, so that a start is not slower for it. */
 const BEGIN_MS = 500;
@@ -90,8 +90,8 @@ export class Importer implements Service {
   async #open(exclude: readonly string[]): Promise<void> {
     const [threads, { Link: OpenLink }, { storeSide }] = await Promise.all([
       import("node:worker_threads"),
-      import("./import/link.ts"),
-      import("./import/commit.ts"),
+      import("../system/thread-rpc.ts"),
+      import("../import/commit.ts"),
     ]);
     if (this.#isStopped) return;
     const { store, config, log, now } = this.#deps;
@@ -105,7 +105,7 @@ export class Importer implements Service {
       scanMs: SCAN_MS,
       probeMs: PROBE_MS,
     };
-    const worker = new threads.Worker(new URL(`./import/worker.${extension}`, import.meta.url), {
+    const worker = new threads.Worker(new URL(`../import/thread/worker.${extension}`, import.meta.url), {
       workerData: options,
       execArgv: [],
       resourceLimits: MEMORY,

@@ -5,7 +5,7 @@ import { it, type TestContext } from "node:test";
 import { Config } from "../contract/index.ts";
 import { silentLog } from "../log.ts";
 import type { EngineDeps } from "./deps.ts";
-import { startFake } from "./fake-daemon.spec.ts";
+import { startFake } from "./testing/fake-daemon.ts";
 import { Retention } from "./retention.ts";
 
 async function setUp(t: TestContext, config: object) {

@@ -1,9 +1,9 @@
 import { setImmediate as others } from "node:timers/promises";
 import type { Keep } from "../contract/index.ts";
 import { count } from "../text/quantity.ts";
-import type { Prunable } from "../store/port.ts";
+import type { Prunable } from "../store/port/store.ts";
 import type { EngineDeps, Service } from "./deps.ts";
-import { removeMessageFiles } from "./message-file.ts";
+import { removeMessageFiles } from "./record/message-file.ts";
 
 const FIRST_MS = 60_000;
 const PASS_MS = 10 * 60_000;

@@ -7,8 +7,8 @@ import { test, type TestContext } from "node:test";
 import { Config } from "../contract/index.ts";
 import { silentLog } from "../log.ts";
 import { openStore } from "../store/open.ts";
-import type { Store } from "../store/port.ts";
-import { aSession, anEvent } from "../store/sample.spec.ts";
+import type { Store } from "../store/port/store.ts";
+import { aSession, anEvent } from "../store/testing/sample.ts";
 import type { EngineDeps } from "./deps.ts";
 import { Rollout } from "./rollout.ts";
 

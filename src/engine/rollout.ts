@@ -1,7 +1,7 @@
 import { type FileHandle, mkdir, open, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { setImmediate as others } from "node:timers/promises";
-import type { EntryRecord, EventRecord, Reads, SessionRecord, TurnRecord } from "../store/port.ts";
+import type { EntryRecord, EventRecord, Reads, SessionRecord, TurnRecord } from "../store/port/store.ts";
 import type { EngineDeps, Service } from "./deps.ts";
 
 const WRITE_MS = 500;

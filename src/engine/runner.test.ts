@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import { holdAt, startFake } from "./fake-daemon.spec.ts";
+import { holdAt, startFake } from "./testing/fake-daemon.ts";
 
 for (const turnOnly of [true, false]) {
   test(`nothing is sent to an agent whose ${turnOnly ? "turn" : "session"} was stopped while it started`, async (t) => {

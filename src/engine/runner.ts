@@ -1,15 +1,15 @@
 import type { Agent } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
-import type { Commit, SessionRecord } from "../store/port.ts";
-import { takeEarly } from "./autonomous.ts";
-import { type Claim, claim } from "./claim.ts";
+import type { Commit, SessionRecord } from "../store/port/store.ts";
+import { takeEarly } from "./turn/autonomous.ts";
+import { type Claim, claim } from "./turn/claim.ts";
 import type { EngineDeps, Service } from "./deps.ts";
-import { dropPlace, endPlace, follow, goIdle, leaveIdle, stopTurn } from "./leave.ts";
-import { newPlace, type Place, type Runtime } from "./place.ts";
-import { recover } from "./recovery.ts";
-import { steerQueued } from "./steer.ts";
-import { forgetDowntime } from "./timekeeping.ts";
-import { runTurn } from "./turn.ts";
+import { dropPlace, endPlace, follow, goIdle, leaveIdle, stopTurn } from "./agent/stop.ts";
+import { newPlace, type Place, type Runtime } from "./agent/slot.ts";
+import { recover } from "./recovery/recovery.ts";
+import { steerQueued } from "./turn/steer.ts";
+import { forgetDowntime } from "./round-clock.ts";
+import { runTurn } from "./turn/turn.ts";
 
 /** The floor under every wake that is lost. */
 const POLL_MS = 2_000;

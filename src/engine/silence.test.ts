@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AgentUpdate, Driver } from "../drivers/port.ts";
-import { holdAt, startFake, ticks, withHandles } from "./fake-daemon.spec.ts";
+import { holdAt, startFake, ticks, withHandles } from "./testing/fake-daemon.ts";
 
 test("a silent agent says so in its evidence, its parent and the person are told, and then its turn fails", async (t) => {
   const config = { silenceMs: 1_000, silenceMaxMs: 3_500 };

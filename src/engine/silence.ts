@@ -1,10 +1,10 @@
 import { nextLookMs, silenceReason, silenceWords } from "../domain/silence.ts";
 import { raiseSilence, withdrawSilence } from "../kernel/park.ts";
 import { oneLine } from "../text/fence.ts";
-import type { LiveAgent } from "./hosting.ts";
-import type { Place, Runtime } from "./place.ts";
-import type { Recorder } from "./recorder.ts";
-import { stopAtLimit } from "./reservation.ts";
+import type { LiveAgent } from "./agent/start.ts";
+import type { Place, Runtime } from "./agent/slot.ts";
+import type { Recorder } from "./record/recorder.ts";
+import { stopAtLimit } from "./usage/reservation.ts";
 
 /** A late beat counts as no more than this: the time in which the machine slept is nobody's silence. */
 const BEAT_MAX_MS = 2_000;

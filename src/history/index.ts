@@ -1,7 +1,7 @@
-import { claudeCode } from "./claude-code/index.ts";
-import { codex } from "./codex/index.ts";
-import { gemini } from "./gemini/index.ts";
-import { opencode } from "./opencode/index.ts";
+import { claudeCode } from "./readers/claude-code/index.ts";
+import { codex } from "./readers/codex/index.ts";
+import { gemini } from "./readers/gemini/index.ts";
+import { opencode } from "./readers/opencode/index.ts";
 import type { HistoryReader } from "./port.ts";
 
 /** Every reader there is, one for each format. */

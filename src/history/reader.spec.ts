@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { EntryAuthor, EntryBody, EntryKind } from "../contract/index.ts";
-import { type FamilyMember, familyOf } from "./family.ts";
-import { hostile, mutated, random } from "./mutation.spec.ts";
+import { type FamilyMember, familyOf } from "./state/family.ts";
+import { hostile, mutated, random } from "./testing/mutation.ts";
 import type { FoundSession, HistoryEntry, HistoryReader, Problem, ReadBatch, ReadState } from "./port.ts";
-import { systemProbe } from "./probe.ts";
+import { systemProbe } from "./state/probe.ts";
 
 /** What a reader brings to be proven. */
 export interface ReaderUnderTest {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { MessageRecord } from "../store/port.ts";
+import type { MessageRecord } from "../store/port/store.ts";
 import { type Admission, admit, giveBack, land, makeVoid } from "./admit.ts";
-import { type Family, openFamily } from "./family.spec.ts";
+import { type Family, openFamily } from "./testing/family.ts";
 
 const NOW = 10;
 const PERSON = { senderKind: "person", senderId: "p" } as const;

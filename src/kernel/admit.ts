@@ -1,6 +1,6 @@
 import { releases } from "../domain/session.ts";
 import { isBlocking } from "../domain/trigger.ts";
-import type { MessageRecord, NewMessage, SessionRecord, Tx } from "../store/port.ts";
+import type { MessageRecord, NewMessage, SessionRecord, Tx } from "../store/port/store.ts";
 import { newDeliveryId, newId } from "./id.ts";
 import { openRound } from "./round.ts";
 

@@ -1,7 +1,7 @@
 import type { Budget } from "../contract/index.ts";
 import { type Account, type Asked, workedMs } from "../domain/budget.ts";
 import { isBlocking } from "../domain/trigger.ts";
-import type { Reads, SessionRecord } from "../store/port.ts";
+import type { Reads, SessionRecord } from "../store/port/store.ts";
 
 type Look = Pick<Reads, "sessions" | "turns" | "triggers">;
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { CallbackConfig } from "../contract/index.ts";
-import type { SessionRecord } from "../store/port.ts";
+import type { SessionRecord } from "../store/port/store.ts";
 import { callBack, callbackKey, endKey } from "./callback.ts";
-import { type Family, openFamily } from "./family.spec.ts";
+import { type Family, openFamily } from "./testing/family.ts";
 import { closeRound, type RoundEnd } from "./round.ts";
 
 const END: RoundEnd = { outcome: "completed", reason: null, by: null, now: 10 };

@@ -1,7 +1,7 @@
 import { mergeReceipts } from "../domain/receipt.ts";
 import type { CallbackData } from "../domain/callback.ts";
 import { type Report, reportOf } from "../domain/report.ts";
-import type { Reads, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
+import type { Reads, SessionRecord, Tx, TurnRecord } from "../store/port/store.ts";
 import { type Admission, admit } from "./admit.ts";
 import { newDeliveryId, newId } from "./id.ts";
 import { newTrigger } from "./new-trigger.ts";

@@ -4,7 +4,7 @@ import { hashOf } from "./id.ts";
 import { admit } from "./admit.ts";
 import { newTrigger } from "./new-trigger.ts";
 import { cancelSubtree, type Cancelled } from "./cancel.ts";
-import { type Family, openFamily } from "./family.spec.ts";
+import { type Family, openFamily } from "./testing/family.ts";
 import { closeIfOver, closeRound } from "./round.ts";
 
 const NOW = 10;

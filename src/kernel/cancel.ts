@@ -1,4 +1,4 @@
-import type { SessionRecord, Tx } from "../store/port.ts";
+import type { SessionRecord, Tx } from "../store/port/store.ts";
 import { makeVoid } from "./admit.ts";
 import { closeRound } from "./round.ts";
 import { voidUnread } from "./trigger.ts";

@@ -1,17 +1,17 @@
 import type { Effective, Limits } from "../contract/index.ts";
 import { shortId } from "../contract/short-id.ts";
-import { excerpt } from "../domain/excerpt.ts";
+import { excerpt } from "../secrets/excerpt.ts";
 import { withInstructions } from "../domain/instruction.ts";
 import { paceLimit } from "../domain/limit.ts";
 import { fence } from "../text/fence.ts";
 import { count } from "../text/quantity.ts";
-import type { SessionRecord, Tx } from "../store/port.ts";
+import type { SessionRecord, Tx } from "../store/port/store.ts";
 import { admit } from "./admit.ts";
 import { reportOfTurns } from "./callback.ts";
 import { appendEntries } from "./entry.ts";
 import { newDeliveryId, newId } from "./id.ts";
 import { type Inherited, inherited } from "./inherit.ts";
-import { unstarted } from "./unstarted.ts";
+import { unstarted } from "./new-session.ts";
 
 /** A step that has not begun: everything about it was decided when the chain was asked for. */
 export interface ChainStep {

@@ -1,6 +1,6 @@
 import type { Config } from "../contract/index.ts";
 import type { Log } from "../log.ts";
-import type { Store } from "../store/port.ts";
+import type { Store } from "../store/port/store.ts";
 
 /** What operations and engine are given. Both meet in the store and nowhere else. */
 export interface Deps {

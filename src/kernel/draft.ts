@@ -1,4 +1,4 @@
-import type { Tx } from "../store/port.ts";
+import type { Tx } from "../store/port/store.ts";
 import { appendEntries } from "./entry.ts";
 
 /** The message that a stopped daemon or process left open becomes an entry, marked `cut`. */

@@ -1,4 +1,4 @@
-import type { EntryRecord, NewEntry, Tx } from "../store/port.ts";
+import type { EntryRecord, NewEntry, Tx } from "../store/port/store.ts";
 
 /** Entries and the events that refer to them, in one transaction. */
 export async function appendEntries(

@@ -1,7 +1,7 @@
 import type { Answer, EntryAuthor } from "../contract/index.ts";
 import { boundedText } from "../domain/bounded.ts";
 import { answeredInForm, askedInForm } from "../domain/form-text.ts";
-import type { TriggerRecord, Tx } from "../store/port.ts";
+import type { TriggerRecord, Tx } from "../store/port/store.ts";
 import { appendEntries } from "./entry.ts";
 
 const TEXT_CHARS_MAX = 64 * 1024;

@@ -8,9 +8,9 @@ import {
   fillsBrief,
   SHOWN_KINDS,
 } from "../domain/inheritance.ts";
-import { redact } from "../domain/redact.ts";
+import { redact } from "../secrets/redact.ts";
 import { byteLength } from "../text/quantity.ts";
-import type { EntryRecord, NewEntry, Reads, SessionRecord } from "../store/port.ts";
+import type { EntryRecord, NewEntry, Reads, SessionRecord } from "../store/port/store.ts";
 
 /** What a child is given of its parent: the entry that tells it, and how large it is. */
 export interface Inherited {

@@ -1,4 +1,4 @@
-import type { TriggerRecord } from "../store/port.ts";
+import type { TriggerRecord } from "../store/port/store.ts";
 import { newId } from "./id.ts";
 
 /** The row of a trigger that nobody has to answer: an end, an error, something fired. */

@@ -1,5 +1,5 @@
 import { reserve } from "../domain/budget.ts";
-import type { MessageRecord, Parked, Reads, SessionRecord, Tx, TriggerRecord } from "../store/port.ts";
+import type { MessageRecord, Parked, Reads, SessionRecord, Tx, TriggerRecord } from "../store/port/store.ts";
 import { admit } from "./admit.ts";
 import { accountsOf } from "./budget.ts";
 import { newTrigger } from "./new-trigger.ts";

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Outcome } from "../contract/index.ts";
-import type { MessageRecord } from "../store/port.ts";
+import type { MessageRecord } from "../store/port/store.ts";
 import { admit } from "./admit.ts";
 import { newTrigger } from "./new-trigger.ts";
 import { detach } from "./cancel.ts";
-import { type Family, openFamily } from "./family.spec.ts";
+import { type Family, openFamily } from "./testing/family.ts";
 import { closeIfOver, closeRound } from "./round.ts";
 
 const NOW = 10;

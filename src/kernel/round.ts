@@ -1,6 +1,6 @@
 import type { Outcome } from "../contract/index.ts";
 import { roundHasCompleted, type RoundFacts } from "../domain/session.ts";
-import type { Reads, SessionRecord, Tx, TurnRecord } from "../store/port.ts";
+import type { Reads, SessionRecord, Tx, TurnRecord } from "../store/port/store.ts";
 import { callBack } from "./callback.ts";
 import { beginNextStep, chainProblem } from "./chain.ts";
 

@@ -1,5 +1,5 @@
 import { renderAnswer, renderTrigger, type TriggerSender } from "../domain/trigger-text.ts";
-import type { MessageRecord, SessionRecord, Tx } from "../store/port.ts";
+import type { MessageRecord, SessionRecord, Tx } from "../store/port/store.ts";
 
 export type TriggerMessage = Pick<
   MessageRecord,

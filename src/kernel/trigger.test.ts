@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { SessionRecord } from "../store/port.ts";
-import { openFamily } from "./family.spec.ts";
+import type { SessionRecord } from "../store/port/store.ts";
+import { openFamily } from "./testing/family.ts";
 import { raise } from "./trigger.ts";
 
 const PARENTS: readonly [string, Partial<SessionRecord>, boolean][] = [

@@ -21,7 +21,7 @@ export function createGate(deps: OperationDeps): Gate {
 
 /** Loaded by the first who follows. */
 async function* feed(deps: OperationDeps, caller: Caller, request: FeedRequest): Feed {
-  const events = await import("./feed.ts");
+  const events = await import("./read/feed.ts");
   yield* events.feed(deps, caller, request);
 }
 

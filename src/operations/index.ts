@@ -1,6 +1,6 @@
 import type { Caller, OperationName } from "../contract/index.ts";
 import type { OperationDeps } from "./deps.ts";
-import { health } from "./health.ts";
+import { health } from "./read/health.ts";
 import type { Operations } from "./port.ts";
 
 export { createGate } from "./gate.ts";

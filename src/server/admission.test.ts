@@ -3,7 +3,14 @@ import { after, before, describe, test } from "node:test";
 import { connect } from "../client/index.ts";
 import { Refusal } from "../contract/refusal.ts";
 import { ROOM } from "./admission.ts";
-import { PERSON, type Running, bearer, createDouble, sessionCaller, start } from "./double.spec.ts";
+import {
+  PERSON,
+  type Running,
+  bearer,
+  createDouble,
+  sessionCaller,
+  start,
+} from "./testing/fake-operations.ts";
 
 describe("over its capacity", () => {
   let running: Running;

@@ -3,11 +3,11 @@ import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 import { Refusal } from "../contract/refusal.ts";
 import { SAFE_HEADERS, refusalBody, refusalHeaders, refusalOf } from "./answer.ts";
-import type { Exchange } from "./exchange.ts";
+import type { Exchange } from "./request.ts";
 import { serveFeed } from "./feed.ts";
 import type { ServerOptions } from "./http.ts";
-import type { createMcpEndpoint } from "./mcp.ts";
-import type { BusyCalls } from "./mcp-busy.ts";
+import type { createMcpEndpoint } from "./mcp/mcp.ts";
+import type { BusyCalls } from "./mcp/busy.ts";
 import { addOperationRoutes, methodsByPath } from "./routes.ts";
 import type { Env } from "./routes.ts";
 
@@ -44,7 +44,7 @@ function createApp(options: ServerOptions, enter: Enter): Hono<Env> {
   // The protocol's code is large and most starts of a daemon do not need it at once.
   let mcp: Promise<ReturnType<typeof createMcpEndpoint>> | null = null;
   app.all("/mcp", async (c) => {
-    mcp ??= import("./mcp.ts").then((module) => module.createMcpEndpoint(options));
+    mcp ??= import("./mcp/mcp.ts").then((module) => module.createMcpEndpoint(options));
     return (await mcp)(c);
   });
   const methods = methodsByPath()
@@ -62,7 +62,7 @@ function createApp(options: ServerOptions, enter: Enter): Hono<Env> {
   app.onError(async (error, c) => {
     const refusal = refusalOf(error, options.log);
     if (refusal.code === "busy" && c.req.path === "/mcp") {
-      busyCalls ??= new (await import("./mcp-busy.ts")).BusyCalls();
+      busyCalls ??= new (await import("./mcp/busy.ts")).BusyCalls();
       const answer = await busyCalls.answer(c.env.incoming, refusal);
       if (answer !== null) return answer;
     }

@@ -3,8 +3,8 @@ import { connect as connectSocket } from "node:net";
 import { after, before, describe, test } from "node:test";
 import { OPERATIONS } from "../contract/index.ts";
 import type { OperationSpec } from "../contract/index.ts";
-import { PERSON, bearer, createDouble, sessionCaller, start } from "./double.spec.ts";
-import type { Running } from "./double.spec.ts";
+import { PERSON, bearer, createDouble, sessionCaller, start } from "./testing/fake-operations.ts";
+import type { Running } from "./testing/fake-operations.ts";
 
 let running: Running;
 let asked = 0;

@@ -1,3 +1,4 @@
+import type { IsAgentPeer } from "../system/agent-peer.ts";
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { Refusal } from "../contract/refusal.ts";
@@ -44,16 +45,6 @@ export function bearerOf(incoming: IncomingMessage): string {
   if (token === undefined) throw unauthorized("No token was sent");
   return token;
 }
-
-/** The two ends of a connection, as its socket knows them. */
-export interface Peer {
-  readonly remotePort: number;
-  readonly remoteAddress: string;
-  readonly localPort: number;
-}
-
-/** True when the connection comes from a process that an agent of ours started. */
-export type IsAgentPeer = (peer: Peer) => Promise<boolean>;
 
 /** How long the sign of life waits for the store, and how many people's tokens are remembered for it. */
 const HEALTH_MS = 250;

@@ -7,8 +7,8 @@ import { SseReader } from "../client/sse.ts";
 import type { SseMessage } from "../client/sse.ts";
 import { Refusal } from "../contract/index.ts";
 import type { Event } from "../contract/index.ts";
-import { PERSON, bearer, createDouble, sampleEvent, start } from "./double.spec.ts";
-import type { Double, Running } from "./double.spec.ts";
+import { PERSON, bearer, createDouble, sampleEvent, start } from "./testing/fake-operations.ts";
+import type { Double, Running } from "./testing/fake-operations.ts";
 import type { ServerOptions } from "./http.ts";
 
 const open: Running[] = [];

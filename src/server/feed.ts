@@ -3,7 +3,7 @@ import { Refusal } from "../contract/refusal.ts";
 import type { Log } from "../log.ts";
 import type { FeedBatch, FeedRequest, Gate } from "../operations/port.ts";
 import { refusalBody, refusalOf } from "./answer.ts";
-import type { Exchange } from "./exchange.ts";
+import type { Exchange } from "./request.ts";
 import { unknownField } from "./input.ts";
 import type { Env } from "./routes.ts";
 

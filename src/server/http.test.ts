@@ -9,8 +9,15 @@ import { after, before, describe, test } from "node:test";
 import { Refusal } from "../contract/index.ts";
 import { silentLog } from "../log.ts";
 import type { Call } from "../operations/port.ts";
-import { PERSON, bearer, createDouble, sampleSession, sessionCaller, start } from "./double.spec.ts";
-import type { Running } from "./double.spec.ts";
+import {
+  PERSON,
+  bearer,
+  createDouble,
+  sampleSession,
+  sessionCaller,
+  start,
+} from "./testing/fake-operations.ts";
+import type { Running } from "./testing/fake-operations.ts";
 import { createServer } from "./http.ts";
 
 interface Body {

@@ -9,9 +9,10 @@ import { Admission } from "./admission.ts";
 import { SAFE_HEADERS, refusalBody, refusalHeaders, refusalOf } from "./answer.ts";
 import type { createListener, Enter } from "./app.ts";
 import { Doorkeeper, bearerOf, refuseForeign } from "./auth.ts";
-import type { HostRule, IsAgentPeer } from "./auth.ts";
-import { Exchange, OpenExchanges } from "./exchange.ts";
+import type { HostRule } from "./auth.ts";
+import { Exchange, OpenExchanges } from "./request.ts";
 import { Turnstile } from "./turnstile.ts";
+import type { IsAgentPeer } from "../system/agent-peer.ts";
 
 export interface ServerOptions {
   readonly operations: Operations;

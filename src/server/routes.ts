@@ -5,7 +5,7 @@ import type { CancelOutput, Caller, OperationName, OperationSpec, SpawnOutput } 
 import type { Log } from "../log.ts";
 import type { Call, Gate, Operations } from "../operations/port.ts";
 import { readJson } from "./body.ts";
-import type { Exchange } from "./exchange.ts";
+import type { Exchange } from "./request.ts";
 import { parseInput, unknownField } from "./input.ts";
 
 export interface Env {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { test } from "node:test";
-import { PERSON, bearer, createDouble, start } from "./double.spec.ts";
+import { PERSON, bearer, createDouble, start } from "./testing/fake-operations.ts";
 import { Turnstile } from "./turnstile.ts";
 
 test("requests begin in their order, a few in each turn of the event loop", async () => {

@@ -1,4 +1,4 @@
-import type { Store, Tx } from "./port.ts";
+import type { Store, Tx } from "./port/store.ts";
 import { type Query, sql, type Sql } from "./sql.ts";
 
 /** The agent process that a write comes from: the session that it runs, and the fence that it started with. */

@@ -1,6 +1,6 @@
 import type { Fragment } from "../contract/index.ts";
 import type { Log } from "../log.ts";
-import type { Commit } from "./port.ts";
+import type { Commit } from "./port/store.ts";
 
 /** Who wants to hear of commits, of live text, and when agents are to be looked at. A listener that throws harms nobody else. */
 export class Listeners {

@@ -1,7 +1,7 @@
 import { dirname, join } from "node:path";
 import type { Config } from "../contract/index.ts";
 import type { Log } from "../log.ts";
-import type { Store } from "./port.ts";
+import type { Store } from "./port/store.ts";
 import { type StoreTrouble, StoreUnusable } from "./problem.ts";
 import { openSqlite } from "./sqlite/open.ts";
 

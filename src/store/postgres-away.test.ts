@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { after, afterEach, describe, it } from "node:test";
 import { uuidv7 } from "uuidv7";
 import { silentLog } from "../log.ts";
-import { type CuttingProxy, cuttingProxy } from "./cutting-proxy.spec.ts";
-import type { Store } from "./port.ts";
+import { type CuttingProxy, cuttingProxy } from "./testing/cutting-proxy.ts";
+import type { Store } from "./port/store.ts";
 import { openPostgres } from "./postgres/open.ts";
 import type { StoreTrouble } from "./problem.ts";
-import { aMessage, anEvent, aSession } from "./sample.spec.ts";
-import { asked } from "./search.spec.ts";
-import { testPostgres } from "./test-postgres.ts";
+import { aMessage, anEvent, aSession } from "./testing/sample.ts";
+import { asked } from "./conformance/search.spec.ts";
+import { testPostgres } from "./testing/test-postgres.ts";
 
 const server = await testPostgres();
 after(() => server.stop());

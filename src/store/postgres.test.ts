@@ -2,8 +2,8 @@ import { after } from "node:test";
 import { uuidv7 } from "uuidv7";
 import { silentLog } from "../log.ts";
 import { openStore } from "./open.ts";
-import { storeSuite } from "./store.spec.ts";
-import { testPostgres } from "./test-postgres.ts";
+import { storeSuite } from "./conformance/store.spec.ts";
+import { testPostgres } from "./testing/test-postgres.ts";
 
 const server = await testPostgres();
 after(() => server.stop());

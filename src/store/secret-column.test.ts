@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { checkpoints } from "./checkpoint.ts";
-import { drafts } from "./draft.ts";
-import { entries } from "./entry.ts";
-import { events } from "./event.ts";
-import { leases } from "./lease.ts";
-import { messages } from "./message.ts";
-import { sessions } from "./session.ts";
+import { checkpoints } from "./tables/checkpoint.ts";
+import { drafts } from "./tables/draft.ts";
+import { entries } from "./tables/entry.ts";
+import { events } from "./tables/event.ts";
+import { leases } from "./tables/lease.ts";
+import { messages } from "./tables/message.ts";
+import { sessions } from "./tables/session.ts";
 import type { Kind } from "./table.ts";
-import { tokens } from "./token.ts";
-import { triggers } from "./trigger.ts";
-import { turns } from "./turn.ts";
+import { tokens } from "./tables/token.ts";
+import { triggers } from "./tables/trigger.ts";
+import { turns } from "./tables/turn.ts";
 
 const TABLES = [checkpoints, drafts, entries, events, leases, messages, sessions, tokens, triggers, turns];
 

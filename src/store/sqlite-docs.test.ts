@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { DOCS_PER_SECOND, docsFor, firstDocOf, FullSeconds } from "./sqlite/entry-index.ts";
+import { DOCS_PER_SECOND, docsFor, firstDocOf, FullSeconds } from "./sqlite/search/entry-index.ts";
 import { Connection } from "./sqlite/connection.ts";
 import { type Query, sql } from "./sql.ts";
 

@@ -17,11 +17,11 @@ import { afterEach, beforeEach, describe, it } from "node:test";
 import { uuidv7 } from "uuidv7";
 import { silentLog } from "../log.ts";
 import { openStore } from "./open.ts";
-import type { Store } from "./port.ts";
+import type { Store } from "./port/store.ts";
 import { StoreLost } from "./problem.ts";
-import { StoreProcess } from "./process.spec.ts";
-import { restore, type RestorePlace } from "./restore.ts";
-import { aMessage, aSession } from "./sample.spec.ts";
+import { StoreProcess } from "./testing/process.ts";
+import { restore, type RestorePlace } from "./restore/restore.ts";
+import { aMessage, aSession } from "./testing/sample.ts";
 
 let folder = "";
 let database = "";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { uuidv7 } from "uuidv7";
 import { silentLog } from "../log.ts";
 import { openStore } from "./open.ts";
-import { storeSuite } from "./store.spec.ts";
+import { storeSuite } from "./conformance/store.spec.ts";
 
 storeSuite({
   name: "embedded",

@@ -1,5 +1,5 @@
-import { redact } from "../domain/redact.ts";
-import { redactDeep } from "../domain/redact-deep.ts";
+import { redact } from "../secrets/redact.ts";
+import { redactDeep } from "../secrets/redact-deep.ts";
 import { placeholders, raw, type Param, type Row, type Sql } from "./sql.ts";
 
 /**

@@ -1,19 +1,19 @@
-import { checkpointReads, checkpointWrites } from "./checkpoint.ts";
-import { draftReads, draftWrites } from "./draft.ts";
-import { entryReads, entryWrites } from "./entry.ts";
-import type { EntryIndex } from "./entry-index.ts";
-import { historyReads, historyWrites } from "./history.ts";
-import { leaseReads, leaseWrites } from "./lease.ts";
-import { messageReads, messageWrites } from "./message.ts";
-import type { NewEvent, Reads, Tx } from "./port.ts";
-import { retentionReads, retentionWrites } from "./retention.ts";
-import { scopeMoveReads, scopeMoveWrites } from "./scope-move.ts";
-import { sessionReads, sessionWrites } from "./session.ts";
+import { checkpointReads, checkpointWrites } from "./tables/checkpoint.ts";
+import { draftReads, draftWrites } from "./tables/draft.ts";
+import { entryReads, entryWrites } from "./tables/entry.ts";
+import type { EntryIndex } from "./search/entry-index.ts";
+import { historyReads, historyWrites } from "./tables/history.ts";
+import { leaseReads, leaseWrites } from "./tables/lease.ts";
+import { messageReads, messageWrites } from "./tables/message.ts";
+import type { NewEvent, Reads, Tx } from "./port/store.ts";
+import { retentionReads, retentionWrites } from "./tables/retention.ts";
+import { scopeMoveReads, scopeMoveWrites } from "./tables/scope-move.ts";
+import { sessionReads, sessionWrites } from "./tables/session.ts";
 import type { Query, Row, Sql } from "./sql.ts";
-import { tokenReads, tokenWrites } from "./token.ts";
-import { treeReads, treeWrites } from "./tree.ts";
-import { triggerReads, triggerWrites } from "./trigger.ts";
-import { turnReads, turnWrites } from "./turn.ts";
+import { tokenReads, tokenWrites } from "./tables/token.ts";
+import { treeReads, treeWrites } from "./tables/tree.ts";
+import { triggerReads, triggerWrites } from "./tables/trigger.ts";
+import { turnReads, turnWrites } from "./tables/turn.ts";
 
 export function readsOver(q: Query): Reads {
   return {

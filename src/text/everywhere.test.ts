@@ -4,13 +4,13 @@ import { renderCallback } from "../domain/callback.ts";
 import { briefOf } from "../domain/inheritance.ts";
 import { mergeReceipts } from "../domain/receipt.ts";
 import { renderAnswer, renderTrigger } from "../domain/trigger-text.ts";
-import { harmless } from "../cli/text.ts";
-import { sampleSession } from "../server/double.spec.ts";
-import { askReply } from "../server/mcp-answer.ts";
-import { inspectReply, searchReply } from "../server/mcp-look.ts";
-import { refusalLine } from "../server/mcp-reply.ts";
-import { subagentReply } from "../server/mcp-subagent.ts";
-import { waitReply } from "../server/mcp-wait.ts";
+import { harmless } from "../cli/terminal/text.ts";
+import { sampleSession } from "../server/testing/fake-operations.ts";
+import { askReply } from "../server/mcp/answer.ts";
+import { inspectReply, searchReply } from "../server/mcp/look.ts";
+import { refusalLine } from "../server/mcp/reply.ts";
+import { subagentReply } from "../server/mcp/subagent.ts";
+import { waitReply } from "../server/mcp/wait.ts";
 import { Refusal } from "../contract/refusal.ts";
 
 const HIDDEN = [

@@ -1,31 +1,36 @@
-import { harmless, clip, columnsOf as terminalColumnsOf, oneLine as cliLine } from "../../src/cli/text.ts";
-import { paintFor } from "../../src/cli/paint.ts";
-import { entryLines } from "../../src/cli/transcript.ts";
-import { LineReader } from "../../src/cli/mcp-message.ts";
+import {
+  harmless,
+  clip,
+  columnsOf as terminalColumnsOf,
+  oneLine as cliLine,
+} from "../../src/cli/terminal/text.ts";
+import { paintFor } from "../../src/cli/terminal/paint.ts";
+import { entryLines } from "../../src/cli/show/transcript.ts";
+import { LineReader } from "../../src/cli/mcp/message.ts";
 import { SseReader } from "../../src/client/sse.ts";
 import { deliveryIdsIn, withMessageLine, withOpening } from "../../src/domain/callback.ts";
-import { excerpt } from "../../src/domain/excerpt.ts";
+import { excerpt } from "../../src/secrets/excerpt.ts";
 import { asData as inheritedData, field, headOf, inline, tailOf } from "../../src/domain/inherited-text.ts";
-import { redact } from "../../src/domain/redact.ts";
-import { redactDeep } from "../../src/domain/redact-deep.ts";
-import { LiveRedactor } from "../../src/domain/redact-live.ts";
-import { findTerms } from "../../src/domain/search-find.ts";
-import { parseQuery } from "../../src/domain/search-query.ts";
-import { snippetOf } from "../../src/domain/search-snippet.ts";
+import { redact } from "../../src/secrets/redact.ts";
+import { redactDeep } from "../../src/secrets/redact-deep.ts";
+import { LiveRedactor } from "../../src/secrets/redact-live.ts";
+import { findTerms } from "../../src/search/find.ts";
+import { parseQuery } from "../../src/search/query.ts";
+import { snippetOf } from "../../src/search/snippet.ts";
 import { templateProblem } from "../../src/domain/template.ts";
 import { transcriptText } from "../../src/domain/transcript.ts";
-import { wordsOf } from "../../src/domain/words.ts";
+import { wordsOf } from "../../src/search/words.ts";
 import { describeError } from "../../src/drivers/acp/failure.ts";
 import { limitedUntil } from "../../src/drivers/acp/limit.ts";
-import { countLines } from "../../src/drivers/acp/line-count.ts";
-import { answersTo } from "../../src/engine/form-answer.ts";
-import { readTaskNotices } from "../../src/history/claude-code/task-notice.ts";
-import { commandText, outputText, readUserRow } from "../../src/history/claude-code/user-row.ts";
+import { countLines } from "../../src/drivers/acp/update/line-count.ts";
+import { answersTo } from "../../src/engine/request/form-answer.ts";
+import { readTaskNotices } from "../../src/history/readers/claude-code/task-notice.ts";
+import { commandText, outputText, readUserRow } from "../../src/history/readers/claude-code/user-row.ts";
 import { columnsOf, indexedColumns, isWithoutRowid, rowidColumn } from "../../src/history/sqlite/schema.ts";
-import { bounded, cut, oneLine as historyLine, promptKey } from "../../src/history/text.ts";
+import { bounded, cut, oneLine as historyLine, promptKey } from "../../src/history/lines/text.ts";
 import { parseInput } from "../../src/server/input.ts";
 import { OPERATIONS } from "../../src/contract/index.ts";
-import { readArguments } from "../../src/server/mcp-arguments.ts";
+import { readArguments } from "../../src/server/mcp/arguments.ts";
 import {
   asData,
   escapeAt,

@@ -1,5 +1,5 @@
 import { readlinkSync } from "node:fs";
-import { chooseHold } from "../../src/drivers/sandbox.ts";
+import { chooseHold } from "../../src/drivers/process/sandbox.ts";
 import type { TestHome } from "./daemon.ts";
 
 export type Marked = ReturnType<TestHome["agents"]>[number];

@@ -2,13 +2,13 @@ import { join } from "node:path";
 import { prepareHome } from "../../config/index.ts";
 import type { Agent } from "../../contract/index.ts";
 import type { Call } from "../call.ts";
-import { openConnection, tryConnection } from "../connection.ts";
+import { openConnection, tryConnection } from "../daemon/connection.ts";
 import { Failure } from "../failure.ts";
-import { gridLines } from "../grid.ts";
-import { homeOf } from "../home.ts";
-import type { AdapterPackage, Vendor } from "../own-agents.ts";
-import { inlineBlock } from "../screen.ts";
-import { bytes, oneLine } from "../text.ts";
+import { gridLines } from "../terminal/grid.ts";
+import { homeOf } from "../daemon/home.ts";
+import type { AdapterPackage, Vendor } from "../doctor/own-agents.ts";
+import { inlineBlock } from "../terminal/screen.ts";
+import { bytes, oneLine } from "../terminal/text.ts";
 
 export async function run(call: Call): Promise<void> {
   const [action, name] = call.args;
@@ -48,7 +48,7 @@ function rowOf(agent: Agent): { text: string; colour?: "bold" | "soft" | "green"
 
 /** Installs the adapter through which an agent is driven; the agent's own program stays the person's. */
 async function add(call: Call, name: string | undefined): Promise<void> {
-  const { agentsDirOf, installAdapter, locateAdapter } = await import("../own-agents.ts");
+  const { agentsDirOf, installAdapter, locateAdapter } = await import("../doctor/own-agents.ts");
   const { adapter, vendor } = await wantedAdapter(name);
   const paths = homeOf(call);
   const place = { agentsDir: agentsDirOf(paths.home) };
@@ -75,7 +75,7 @@ async function add(call: Call, name: string | undefined): Promise<void> {
 }
 
 async function wantedAdapter(name: string | undefined): Promise<{ vendor: Vendor; adapter: AdapterPackage }> {
-  const { VENDORS } = await import("../own-agents.ts");
+  const { VENDORS } = await import("../doctor/own-agents.ts");
   const adapters = VENDORS.flatMap((vendor) =>
     "adapter" in vendor.speaks ? [{ vendor, adapter: vendor.speaks.adapter }] : [],
   );
@@ -122,7 +122,7 @@ async function tell(call: Call, vendor: Vendor, added: Added): Promise<void> {
 
 /** As the running daemon finds them; where none runs, as one started from here would. */
 async function agentsNow(call: Call): Promise<readonly Agent[]> {
-  const { lookFromHere } = await import("../own-agents.ts");
+  const { lookFromHere } = await import("../doctor/own-agents.ts");
   try {
     const connection = await tryConnection(call);
     if (connection !== null) return (await connection.client.agents({})).agents;

@@ -1,11 +1,11 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { RespondOutput, Session } from "../../contract/index.ts";
-import { findAsked } from "../asked-trigger.ts";
+import { findAsked } from "../answering/asked-trigger.ts";
 import type { Call } from "../call.ts";
-import { type Client, openConnection } from "../connection.ts";
-import { decisionOf, replyTo } from "../reply.ts";
+import { type Client, openConnection } from "../daemon/connection.ts";
+import { decisionOf, replyTo } from "../answering/reply.ts";
 import { labelOf } from "../sessions.ts";
-import { clock, oneLine } from "../text.ts";
+import { clock, oneLine } from "../terminal/text.ts";
 
 export async function run(call: Call): Promise<void> {
   const [ref = "", ...words] = call.args;

@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Call } from "../call.ts";
-import { openConnection } from "../connection.ts";
+import { openConnection } from "../daemon/connection.ts";
 import { Failure } from "../failure.ts";
-import { bytes } from "../text.ts";
+import { bytes } from "../terminal/text.ts";
 
 export async function run(call: Call): Promise<void> {
   const path = resolve(call.args[0] ?? "");

@@ -1,11 +1,11 @@
 import type { CancelOutput, Session } from "../../contract/index.ts";
 import type { Call } from "../call.ts";
-import { type Client, openConnection } from "../connection.ts";
+import { type Client, openConnection } from "../daemon/connection.ts";
 import { Failure } from "../failure.ts";
-import { confirm } from "../prompt.ts";
+import { confirm } from "../terminal/prompt.ts";
 import { findSession, labelOf } from "../sessions.ts";
-import { count, oneLine } from "../text.ts";
-import { isOpen } from "../words.ts";
+import { count, oneLine } from "../terminal/text.ts";
+import { isOpen } from "../show/words.ts";
 
 export async function run(call: Call): Promise<number> {
   const { client } = await openConnection(call);

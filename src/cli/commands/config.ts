@@ -12,9 +12,9 @@ import {
 } from "../../config/index.ts";
 import type { Call } from "../call.ts";
 import { EXITS, Failure } from "../failure.ts";
-import { gridLines } from "../grid.ts";
-import { homeOf } from "../home.ts";
-import { oneLine } from "../text.ts";
+import { gridLines } from "../terminal/grid.ts";
+import { homeOf } from "../daemon/home.ts";
+import { oneLine } from "../terminal/text.ts";
 
 export async function run(call: Call): Promise<number | void> {
   const { configFile } = homeOf(call);

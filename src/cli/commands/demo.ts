@@ -7,15 +7,15 @@ import type { DaemonFile } from "../../config/daemon-file.ts";
 import { type Paths, pathsIn } from "../../config/paths.ts";
 import type { Session } from "../../contract/index.ts";
 import type { Call } from "../call.ts";
-import type { Client } from "../connection.ts";
+import type { Client } from "../daemon/connection.ts";
 import { DEMO_ROOT, type DemoFacts, demoFacts, demoLines, demoLosses } from "../demo-family.ts";
 import { Failure } from "../failure.ts";
-import { readToken } from "../home.ts";
-import { followSessions } from "../live.ts";
-import { waitUntilGone } from "../process-identity.ts";
-import { inlineBlock } from "../screen.ts";
-import { startDaemon } from "../start-daemon.ts";
-import { count } from "../text.ts";
+import { readToken } from "../daemon/home.ts";
+import { followSessions } from "../terminal/live.ts";
+import { waitUntilGone } from "../daemon/process-identity.ts";
+import { inlineBlock } from "../terminal/screen.ts";
+import { startDaemon } from "../daemon/start-daemon.ts";
+import { count } from "../terminal/text.ts";
 
 export async function run(call: Call): Promise<number> {
   const stage = await setUp(call);

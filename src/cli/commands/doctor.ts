@@ -1,8 +1,8 @@
 import type { Call } from "../call.ts";
-import { checkAgents } from "../check-agents.ts";
-import { checkDaemon } from "../check-daemon.ts";
-import { checkHistory } from "../check-history.ts";
-import { checkMachine } from "../check-machine.ts";
+import { checkAgents } from "../doctor/agents.ts";
+import { checkDaemon } from "../doctor/daemon.ts";
+import { checkHistory } from "../doctor/history.ts";
+import { checkMachine } from "../doctor/machine.ts";
 
 /** One thing that was looked at. `advice` says what to do where it is not well. */
 export interface Check {

@@ -1,11 +1,11 @@
 import { type DaemonFile, readDaemonFile } from "../../config/daemon-file.ts";
 import type { Health } from "../../contract/index.ts";
 import type { Call } from "../call.ts";
-import { tryConnection } from "../connection.ts";
+import { tryConnection } from "../daemon/connection.ts";
 import { Failure } from "../failure.ts";
-import { homeOf } from "../home.ts";
-import { isProvenDaemon, mayRun, waitUntilGone } from "../process-identity.ts";
-import { count } from "../text.ts";
+import { homeOf } from "../daemon/home.ts";
+import { isProvenDaemon, mayRun, waitUntilGone } from "../daemon/process-identity.ts";
+import { count } from "../terminal/text.ts";
 
 export async function run(call: Call): Promise<void> {
   const daemon = readDaemonFile(homeOf(call).daemonFile);

@@ -2,10 +2,10 @@ import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Session } from "../../contract/index.ts";
 import type { Call } from "../call.ts";
-import { type Client, openConnection } from "../connection.ts";
-import { placed } from "../family.ts";
+import { type Client, openConnection } from "../daemon/connection.ts";
+import { placed } from "../show/family.ts";
 import { findSession, labelOf } from "../sessions.ts";
-import { bytes, count } from "../text.ts";
+import { bytes, count } from "../terminal/text.ts";
 import { allEntries } from "./show.ts";
 
 export async function run(call: Call): Promise<void> {

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { HistoryProblem, HistoryScan } from "../../contract/index.ts";
 import type { Call } from "../call.ts";
-import { type Client, openConnection } from "../connection.ts";
+import { type Client, openConnection } from "../daemon/connection.ts";
 import { Failure } from "../failure.ts";
-import { inlineBlock } from "../screen.ts";
-import { bytes, clip, count, duration, oneLine } from "../text.ts";
+import { inlineBlock } from "../terminal/screen.ts";
+import { bytes, clip, count, duration, oneLine } from "../terminal/text.ts";
 
 const ASK_MS = 150;
 const PROBLEMS_SHOWN = 5;

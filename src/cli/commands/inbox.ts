@@ -1,8 +1,8 @@
-import { answerCommands, type Need, needsOf, parentsNeeds, timeLeft } from "../asking.ts";
+import { answerCommands, type Need, needsOf, parentsNeeds, timeLeft } from "../answering/asking.ts";
 import type { Call } from "../call.ts";
-import { openConnection } from "../connection.ts";
+import { openConnection } from "../daemon/connection.ts";
 import { labelOf } from "../sessions.ts";
-import { ago, count, oneLine } from "../text.ts";
+import { ago, count, oneLine } from "../terminal/text.ts";
 
 export async function run(call: Call): Promise<void> {
   const { client, health } = await openConnection(call);

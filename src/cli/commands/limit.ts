@@ -1,10 +1,10 @@
 import type { Budget, BudgetPatch, Session } from "../../contract/index.ts";
 import type { Call, Flags } from "../call.ts";
-import { openConnection } from "../connection.ts";
+import { openConnection } from "../daemon/connection.ts";
 import { Failure } from "../failure.ts";
 import { findSession, labelOf } from "../sessions.ts";
 import { limitWords } from "../spawning.ts";
-import { tokens, usd } from "../text.ts";
+import { tokens, usd } from "../terminal/text.ts";
 
 export async function run(call: Call): Promise<void> {
   const { client } = await openConnection(call);

@@ -3,9 +3,9 @@ import { open } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import type { Call } from "../call.ts";
 import { Failure } from "../failure.ts";
-import { homeOf } from "../home.ts";
-import type { Colour } from "../paint.ts";
-import { harmless } from "../text.ts";
+import { homeOf } from "../daemon/home.ts";
+import type { Colour } from "../terminal/paint.ts";
+import { harmless } from "../terminal/text.ts";
 
 export async function run(call: Call): Promise<void> {
   const { daemonLog } = homeOf(call);

@@ -1,11 +1,11 @@
 import type { Session, SessionStatus } from "../../contract/index.ts";
-import { asksOf } from "../asking.ts";
+import { asksOf } from "../answering/asking.ts";
 import type { Call } from "../call.ts";
-import { type Client, openConnection } from "../connection.ts";
-import { gridLines } from "../grid.ts";
+import { type Client, openConnection } from "../daemon/connection.ts";
+import { gridLines } from "../terminal/grid.ts";
 import { labelOf, listOpen, listSessions, nameOf } from "../sessions.ts";
-import { oneLine } from "../text.ts";
-import { ageOf, markedWords, stateWords, surroundings } from "../words.ts";
+import { oneLine } from "../terminal/text.ts";
+import { ageOf, markedWords, stateWords, surroundings } from "../show/words.ts";
 
 export async function run(call: Call): Promise<void> {
   const { client } = await openConnection(call);

@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
-import { type ListedTool, toolsFor } from "../../contract/tool.ts";
-import { TOOL_WORDS } from "../../contract/tool-words.ts";
+import { type ListedTool, toolsFor } from "../../contract/tools/tool.ts";
+import { TOOL_WORDS } from "../../contract/tools/words.ts";
 import type { Call } from "../call.ts";
-import { homeOf } from "../home.ts";
-import { helloAnswer, negotiated } from "../mcp-hello.ts";
-import { forward, type Link, NotConnected, type Sending, TokenRefused, trouble } from "../mcp-link.ts";
+import { homeOf } from "../daemon/home.ts";
+import { helloAnswer, negotiated } from "../mcp/hello.ts";
+import { forward, type Link, NotConnected, type Sending, TokenRefused, trouble } from "../mcp/link.ts";
 import {
   clientNameIn,
   errorAnswer,
@@ -12,7 +12,7 @@ import {
   type McpMessage,
   messageOf,
   recordOf,
-} from "../mcp-message.ts";
+} from "../mcp/message.ts";
 
 /** How long the first questions of a client have before the daemon is looked for. */
 const HELLO_MS = 200;
@@ -178,7 +178,7 @@ class StdioServer {
 
   /** The daemon's code is large and the client waits for its first answer, so it is loaded only now. */
   async #connect(): Promise<Link> {
-    const { openConnection } = await import("../connection.ts");
+    const { openConnection } = await import("../daemon/connection.ts");
     const { client, url } = await openConnection(this.#call, { start: true });
     if (this.#token === null) {
       const asked = { client: this.#clientName, cwd: process.cwd(), pid: process.ppid };

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import type { Call } from "../call.ts";
-import { homeOf } from "../home.ts";
+import { homeOf } from "../daemon/home.ts";
 
 export async function run(call: Call): Promise<void> {
   const { home, configFile, database, lock, token, daemonFile, daemonLog, rollouts, profiles } = homeOf(call);

@@ -10,12 +10,12 @@ import {
 import type { Profile } from "../../contract/index.ts";
 import type { Call } from "../call.ts";
 import { Failure } from "../failure.ts";
-import { gridLines } from "../grid.ts";
-import { homeOf } from "../home.ts";
+import { gridLines } from "../terminal/grid.ts";
+import { homeOf } from "../daemon/home.ts";
 import { nearest } from "../nearest.ts";
-import { confirm } from "../prompt.ts";
+import { confirm } from "../terminal/prompt.ts";
 import { limitWords } from "../spawning.ts";
-import { count, harmless, oneLine } from "../text.ts";
+import { count, harmless, oneLine } from "../terminal/text.ts";
 
 export async function run(call: Call): Promise<void> {
   const [action, subject] = call.args;

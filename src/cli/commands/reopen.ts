@@ -1,5 +1,5 @@
 import type { Call } from "../call.ts";
-import { openConnection } from "../connection.ts";
+import { openConnection } from "../daemon/connection.ts";
 import { findSession, labelOf } from "../sessions.ts";
 
 export async function run(call: Call): Promise<number> {

@@ -3,11 +3,11 @@ import { loadConfig } from "../../config/load.ts";
 import { prepareHome } from "../../config/paths.ts";
 import { silentLog } from "../../log.ts";
 import { StoreProblem } from "../../store/problem.ts";
-import { restore, type Restored, type RestoreSource } from "../../store/restore.ts";
+import { restore, type Restored, type RestoreSource } from "../../store/restore/restore.ts";
 import type { Call } from "../call.ts";
 import { Failure } from "../failure.ts";
-import { homeOf } from "../home.ts";
-import { count } from "../text.ts";
+import { homeOf } from "../daemon/home.ts";
+import { count } from "../terminal/text.ts";
 
 export async function run(call: Call): Promise<void> {
   const paths = homeOf(call);

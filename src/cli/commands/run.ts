@@ -1,8 +1,8 @@
 import type { Call } from "../call.ts";
-import { openConnection } from "../connection.ts";
-import { waitWithProgress } from "../progress.ts";
-import { promptOf } from "../prompt.ts";
-import { sayEnd } from "../round-end.ts";
+import { openConnection } from "../daemon/connection.ts";
+import { waitWithProgress } from "../terminal/progress.ts";
+import { promptOf } from "../terminal/prompt.ts";
+import { sayEnd } from "../show/round-end.ts";
 import { spawnAsAsked, spawnLine } from "../spawning.ts";
 
 export async function run(call: Call): Promise<number> {

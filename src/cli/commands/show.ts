@@ -1,15 +1,15 @@
 import type { Entry, Receipt, Session, Trigger, Turn } from "../../contract/index.ts";
-import { askLine, asksOf } from "../asking.ts";
+import { askLine, asksOf } from "../answering/asking.ts";
 import type { Call } from "../call.ts";
-import { type Client, openConnection } from "../connection.ts";
-import { showEntry } from "../entry.ts";
-import { receiptLines } from "../receipt.ts";
-import { markSeen } from "../round-end.ts";
+import { type Client, openConnection } from "../daemon/connection.ts";
+import { showEntry } from "../show/entry.ts";
+import { receiptLines } from "../show/receipt.ts";
+import { markSeen } from "../show/round-end.ts";
 import { findSession, labelOf, nameOf } from "../sessions.ts";
 import { loweredWords, permissionWords } from "../spawning.ts";
-import { ago, clip, clock, count, harmless, oneLine, tokens } from "../text.ts";
-import { entryLines } from "../transcript.ts";
-import { isOpen, stateWords, surroundings } from "../words.ts";
+import { ago, clip, clock, count, harmless, oneLine, tokens } from "../terminal/text.ts";
+import { entryLines } from "../show/transcript.ts";
+import { isOpen, stateWords, surroundings } from "../show/words.ts";
 
 export async function run(call: Call): Promise<void> {
   const { client } = await openConnection(call);

@@ -1,6 +1,6 @@
 import type { Call } from "../call.ts";
-import { openConnection } from "../connection.ts";
-import { promptOf } from "../prompt.ts";
+import { openConnection } from "../daemon/connection.ts";
+import { promptOf } from "../terminal/prompt.ts";
 import { labelOf } from "../sessions.ts";
 import { spawnAsAsked, spawnLine } from "../spawning.ts";
 

@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import type { Agent, Health } from "../../contract/index.ts";
-import { askLine, type Need, needsOf, quoted, timeLeft } from "../asking.ts";
+import { askLine, type Need, needsOf, quoted, timeLeft } from "../answering/asking.ts";
 import type { Call } from "../call.ts";
-import { type Connection, tryConnection } from "../connection.ts";
-import { homeOf } from "../home.ts";
-import type { Paint } from "../paint.ts";
+import { type Connection, tryConnection } from "../daemon/connection.ts";
+import { homeOf } from "../daemon/home.ts";
+import type { Paint } from "../terminal/paint.ts";
 import { labelOf } from "../sessions.ts";
-import { clip, columnsOf, count, duration, oneLine, padTo, tokens, usd } from "../text.ts";
+import { clip, columnsOf, count, duration, oneLine, padTo, tokens, usd } from "../terminal/text.ts";
 
 /** Bare `kinfold`: the screen that teaches the rest. */
 export async function run(call: Call): Promise<void> {

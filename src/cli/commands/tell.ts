@@ -1,8 +1,8 @@
 import type { Call } from "../call.ts";
-import { openConnection } from "../connection.ts";
-import { promptOf } from "../prompt.ts";
+import { openConnection } from "../daemon/connection.ts";
+import { promptOf } from "../terminal/prompt.ts";
 import { findSession, labelOf } from "../sessions.ts";
-import { oneLine } from "../text.ts";
+import { oneLine } from "../terminal/text.ts";
 
 export async function run(call: Call): Promise<void> {
   const [ref = "", ...words] = call.args;

@@ -1,11 +1,11 @@
 import { Permission, type Token, TokenRight } from "../../contract/index.ts";
 import { resolve } from "node:path";
 import type { Call } from "../call.ts";
-import { type Client, openConnection } from "../connection.ts";
+import { type Client, openConnection } from "../daemon/connection.ts";
 import { Failure } from "../failure.ts";
-import { gridLines } from "../grid.ts";
+import { gridLines } from "../terminal/grid.ts";
 import { nearest } from "../nearest.ts";
-import { ago, oneLine } from "../text.ts";
+import { ago, oneLine } from "../terminal/text.ts";
 
 export async function run(call: Call): Promise<void> {
   const [action = "ls", name] = call.args;

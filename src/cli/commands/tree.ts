@@ -1,8 +1,8 @@
 import type { Session } from "../../contract/index.ts";
-import { asksOf } from "../asking.ts";
+import { asksOf } from "../answering/asking.ts";
 import type { Call } from "../call.ts";
-import { type Client, openConnection } from "../connection.ts";
-import { familyLines } from "../family.ts";
+import { type Client, openConnection } from "../daemon/connection.ts";
+import { familyLines } from "../show/family.ts";
 import { findSession, listOpen } from "../sessions.ts";
 
 export async function run(call: Call): Promise<void> {

@@ -3,11 +3,11 @@ import { isHandedOver, replaceProcess, showsStorePassword } from "../../config/c
 import { readDaemonFile } from "../../config/daemon-file.ts";
 import { type Paths, prepareHome } from "../../config/paths.ts";
 import type { Call } from "../call.ts";
-import { tryConnection } from "../connection.ts";
+import { tryConnection } from "../daemon/connection.ts";
 import { Failure } from "../failure.ts";
-import { homeOf } from "../home.ts";
-import { answers, DAEMON, daemonEnv, type DaemonSettings, startDaemon } from "../start-daemon.ts";
-import { duration } from "../text.ts";
+import { homeOf } from "../daemon/home.ts";
+import { answers, DAEMON, daemonEnv, type DaemonSettings, startDaemon } from "../daemon/start-daemon.ts";
+import { duration } from "../terminal/text.ts";
 
 export async function run(call: Call): Promise<number | void> {
   const paths = homeOf(call);

@@ -1,7 +1,7 @@
 import type { Call } from "../call.ts";
-import { openConnection } from "../connection.ts";
-import { waitWithProgress } from "../progress.ts";
-import { sayEnd } from "../round-end.ts";
+import { openConnection } from "../daemon/connection.ts";
+import { waitWithProgress } from "../terminal/progress.ts";
+import { sayEnd } from "../show/round-end.ts";
 import { findSession } from "../sessions.ts";
 
 export async function run(call: Call): Promise<number> {

@@ -1,13 +1,13 @@
 import type { Call } from "../call.ts";
-import { openConnection } from "../connection.ts";
-import { familyLines } from "../family.ts";
-import { keysOf } from "../keys.ts";
-import { eventLine } from "../event-line.ts";
-import { followSessions, type LiveView } from "../live.ts";
-import { fullScreen } from "../screen.ts";
+import { openConnection } from "../daemon/connection.ts";
+import { familyLines } from "../show/family.ts";
+import { keysOf } from "../terminal/keys.ts";
+import { eventLine } from "../show/event-line.ts";
+import { followSessions, type LiveView } from "../terminal/live.ts";
+import { fullScreen } from "../terminal/screen.ts";
 import { findSession } from "../sessions.ts";
-import { clip, clock, count } from "../text.ts";
-import { isOpen } from "../words.ts";
+import { clip, clock, count } from "../terminal/text.ts";
+import { isOpen } from "../show/words.ts";
 
 export async function run(call: Call): Promise<void> {
   const { client } = await openConnection(call);

@@ -7,13 +7,13 @@ import type {
   SessionUpdate,
 } from "@agentclientprotocol/sdk/unstable";
 import type { AgentAnswer, AgentExit, AgentRequest, AgentUpdate, Replay } from "../port.ts";
-import type { AgentProcess } from "../process.ts";
+import type { AgentProcess } from "../process/process.ts";
 import type { Dialect } from "./dialect.ts";
 import { answerElicitation, answerPermission } from "./requests.ts";
-import type { OwnTool } from "./own-tool.ts";
+import type { OwnTool } from "./update/own-tool.ts";
 import type { Asking } from "./requests.ts";
 import { boundedStream } from "./stream.ts";
-import { Updates } from "./updates.ts";
+import { Updates } from "./update/updates.ts";
 
 export interface ConnectOptions {
   readonly process: AgentProcess;

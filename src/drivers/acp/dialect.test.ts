@@ -9,7 +9,7 @@ import { silentLog } from "../../log.ts";
 import { marked, prepare } from "../driver.spec.ts";
 import type { OpenOptions } from "../driver.spec.ts";
 import type { AdmitProcess, AgentHandle, Driver, OpenResult } from "../port.ts";
-import { createProcessHost } from "../process.ts";
+import { createProcessHost } from "../process/process.ts";
 import type { Dialect } from "./dialect.ts";
 import { createAcpDriver } from "./driver.ts";
 
@@ -195,7 +195,7 @@ describe("a load", () => {
     };
     const opening = driver.open({ ...request, admitProcess });
     await started;
-    const { killMarked } = await import("../process-tree.ts");
+    const { killMarked } = await import("../../system/process-tree.ts");
     while ((await marked(leaseId)).length > 0) await killMarked(new Set([leaseId]));
     assert.equal((await opening).ok, false);
   });

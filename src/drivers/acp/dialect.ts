@@ -1,8 +1,8 @@
 import type { McpServer, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
 import type { Permission } from "../../contract/index.ts";
 import type { AgentUpdate, OpenRequest } from "../port.ts";
-import { SERVER_NAME } from "./own-tool.ts";
-import type { OwnTool } from "./own-tool.ts";
+import { SERVER_NAME } from "./update/own-tool.ts";
+import type { OwnTool } from "./update/own-tool.ts";
 
 /** What one vendor wants said differently. A plain ACP agent has nothing of it. */
 export interface Dialect {

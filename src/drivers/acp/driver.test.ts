@@ -7,7 +7,7 @@ import { silentLog } from "../../log.ts";
 import { marked, open, prepare } from "../driver.spec.ts";
 import type { OpenOptions } from "../driver.spec.ts";
 import type { Driver, OpenResult } from "../port.ts";
-import { createProcessHost } from "../process.ts";
+import { createProcessHost } from "../process/process.ts";
 import { createAcpDriver } from "./driver.ts";
 
 let folder: string;

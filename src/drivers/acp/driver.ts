@@ -1,8 +1,8 @@
 import type { Agent } from "../../contract/index.ts";
 import type { Log } from "../../log.ts";
-import { findCommand } from "../environment.ts";
+import { findCommand } from "../process/environment.ts";
 import type { Driver } from "../port.ts";
-import type { ProcessHost } from "../process.ts";
+import type { ProcessHost } from "../process/process.ts";
 import type { Dialect } from "./dialect.ts";
 import { FirstAlone } from "./first-alone.ts";
 import type { Learned } from "./open.ts";

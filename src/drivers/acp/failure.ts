@@ -1,5 +1,5 @@
 import type { AgentExit, OpenFailure } from "../port.ts";
-import { isFields } from "./tool-call.ts";
+import { isFields } from "./update/tool-call.ts";
 
 /** One line for a person, from whatever an agent or the SDK threw. */
 export function describeError(error: unknown): string {

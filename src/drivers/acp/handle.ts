@@ -4,7 +4,7 @@ import type { AgentHandle, PromptEnd, Replay, StopReport } from "../port.ts";
 import type { AgentConnection } from "./agent-connection.ts";
 import { describeError, httpStatus, within } from "./failure.ts";
 import { limitedUntil } from "./limit.ts";
-import { usageOf } from "./usage.ts";
+import { usageOf } from "./update/usage.ts";
 
 export interface HandleOptions {
   readonly connection: AgentConnection;

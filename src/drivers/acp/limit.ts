@@ -1,5 +1,5 @@
 import { describeError } from "./failure.ts";
-import { isFields } from "./tool-call.ts";
+import { isFields } from "./update/tool-call.ts";
 
 /** What an agent has told of its vendor's limits in passing, before one of them was reached. */
 export interface LimitSeen {

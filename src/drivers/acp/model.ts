@@ -1,7 +1,7 @@
 import type { AgentConnection } from "./agent-connection.ts";
 import type { OpenedSession } from "./open.ts";
 import { describeError } from "./failure.ts";
-import { isFields } from "./tool-call.ts";
+import { isFields } from "./update/tool-call.ts";
 
 export type ModelChoice =
   | { readonly ok: true; readonly model: string | null }

@@ -15,7 +15,7 @@ import { describeError, describeExit, openFailure, within } from "./failure.ts";
 import { AcpHandle } from "./handle.ts";
 import { selectMode } from "./mode.ts";
 import { selectModel } from "./model.ts";
-import { isFields } from "./tool-call.ts";
+import { isFields } from "./update/tool-call.ts";
 
 /** What `initialize` has told; a probe starts no agent, so this is known from the first start on. */
 export type Learned = { -readonly [K in "version" | "steer" | "load" | "fork"]?: Agent[K] };

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import type { CreateElicitationRequest } from "@agentclientprotocol/sdk/unstable";
 import type { AgentRequest } from "../port.ts";
 import { answerElicitation, answerPermission } from "./requests.ts";
-import { ToolCalls } from "./tool-call.ts";
+import { ToolCalls } from "./update/tool-call.ts";
 
 /** Answers the form's questions in turn with these; null answers none of them. */
 async function ask(message: string, properties: object, answers: (string | string[] | null)[] | null) {

@@ -2,7 +2,7 @@ import type { AnyMessage } from "@agentclientprotocol/sdk/unstable";
 import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import { describe, it } from "node:test";
-import type { LineLimits } from "../line.ts";
+import type { LineLimits } from "../process/line.ts";
 import { boundedStream } from "./stream.ts";
 
 function pipes(limits: Partial<LineLimits> = {}) {

@@ -1,6 +1,6 @@
 import type { AnyMessage, AnyNotification, Stream } from "@agentclientprotocol/sdk/unstable";
 import type { Readable, Writable } from "node:stream";
-import { Line, type LineLimits, pacer } from "../line.ts";
+import { Line, type LineLimits, pacer } from "../process/line.ts";
 
 export interface StreamOptions {
   readonly input: Readable;

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from "node:stream";
-import { isFields } from "../acp/tool-call.ts";
-import type { Fields } from "../acp/tool-call.ts";
-import { Line, type LineLimits, pacer } from "../line.ts";
+import { isFields } from "../acp/update/tool-call.ts";
+import type { Fields } from "../acp/update/tool-call.ts";
+import { Line, type LineLimits, pacer } from "../process/line.ts";
 
 /** What pi answered to a command. */
 export type Answer =

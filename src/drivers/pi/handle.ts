@@ -1,10 +1,10 @@
 import type { Usage } from "../../contract/index.ts";
 import { within } from "../acp/failure.ts";
 import { limitedUntil } from "../acp/limit.ts";
-import { isFields } from "../acp/tool-call.ts";
-import type { Fields } from "../acp/tool-call.ts";
+import { isFields } from "../acp/update/tool-call.ts";
+import type { Fields } from "../acp/update/tool-call.ts";
 import type { AgentHandle, AgentUpdate, PromptEnd, Replay, StopReport } from "../port.ts";
-import type { AgentProcess } from "../process.ts";
+import type { AgentProcess } from "../process/process.ts";
 import type { Channel } from "./channel.ts";
 import { sum, updatesOf, usageOf } from "./updates.ts";
 

@@ -1,8 +1,8 @@
 import { describeExit } from "../acp/failure.ts";
-import { isFields } from "../acp/tool-call.ts";
-import type { Fields } from "../acp/tool-call.ts";
+import { isFields } from "../acp/update/tool-call.ts";
+import type { Fields } from "../acp/update/tool-call.ts";
 import type { OpenRequest, OpenResult, Replay } from "../port.ts";
-import type { AgentProcess } from "../process.ts";
+import type { AgentProcess } from "../process/process.ts";
 import { openChannel } from "./channel.ts";
 import type { Channel } from "./channel.ts";
 import { PiHandle } from "./handle.ts";

@@ -1,6 +1,6 @@
 import type { Usage } from "../../contract/index.ts";
-import { isFields } from "../acp/tool-call.ts";
-import type { Fields } from "../acp/tool-call.ts";
+import { isFields } from "../acp/update/tool-call.ts";
+import type { Fields } from "../acp/update/tool-call.ts";
 import type { AgentUpdate, Replay } from "../port.ts";
 
 /** One of pi's events in our words; none for what is nothing of the transcript. */

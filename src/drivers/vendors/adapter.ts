@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
-import { findCommand } from "../environment.ts";
+import { findCommand } from "../process/environment.ts";
 
 /** A program of the protocol's own project that starts a vendor's agent and speaks ACP for it. */
 export interface AdapterPackage {

@@ -1,8 +1,8 @@
-import { claude } from "./claude.ts";
-import { codex } from "./codex.ts";
-import { gemini } from "./gemini.ts";
-import { goose } from "./goose.ts";
-import { opencode } from "./opencode.ts";
+import { claude } from "./claude/claude.ts";
+import { codex } from "./codex/codex.ts";
+import { gemini } from "./gemini/gemini.ts";
+import { goose } from "./goose/goose.ts";
+import { opencode } from "./opencode/opencode.ts";
 import type { Vendor } from "./vendor.ts";
 
 /** Every vendor that Kinfold knows by name. */

@@ -5,13 +5,13 @@ import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { OpenRequest } from "../port.ts";
 import { locateAdapter } from "./adapter.ts";
-import { claude } from "./claude.ts";
-import { codex } from "./codex.ts";
+import { claude } from "./claude/claude.ts";
+import { codex } from "./codex/codex.ts";
 import { findVendor } from "./driver.ts";
-import { gemini } from "./gemini.ts";
-import { goose } from "./goose.ts";
+import { gemini } from "./gemini/gemini.ts";
+import { goose } from "./goose/goose.ts";
 import { VENDORS } from "./index.ts";
-import { opencode } from "./opencode.ts";
+import { opencode } from "./opencode/opencode.ts";
 import type { Look, Vendor } from "./vendor.ts";
 import { Versions } from "./version.ts";
 

@@ -3,7 +3,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import type { Usage } from "../../contract/index.ts";
 import { historyReaders } from "../../history/index.ts";
 import type { FoundSession, HistoryReader, ReadState } from "../../history/port.ts";
-import { Link } from "../import/link.ts";
+import { Link } from "../../system/thread-rpc.ts";
 import type { UsageOptions, UsageSide } from "./protocol.ts";
 
 /** A session and how far its file has been read. */

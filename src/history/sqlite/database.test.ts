@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
-import { random } from "../mutation.spec.ts";
+import { random } from "../testing/mutation.ts";
 import { type Database, openDatabase } from "./database.ts";
 
 const writer = fileURLToPath(new URL("writer.spec.ts", import.meta.url));

@@ -1,8 +1,8 @@
 import type pg from "pg";
 import type { Agent } from "../../contract/index.ts";
-import { isGone, isHere, ownMark, type ProcessMark } from "../host.ts";
-import { nodeReads, nodeWrites } from "../node.ts";
-import type { Nodes } from "../port.ts";
+import { isGone, isHere, ownMark, type ProcessMark } from "../../system/process-mark.ts";
+import { nodeReads, nodeWrites } from "../tables/node.ts";
+import type { Nodes } from "../port/store.ts";
 import { StoreLocked } from "../problem.ts";
 import { raw, sql, type Query } from "../sql.ts";
 import { PostgresQuery } from "./connection.ts";

@@ -1,6 +1,6 @@
 import pg from "pg";
 import type { Log } from "../../log.ts";
-import type { Commit } from "../port.ts";
+import type { Commit } from "../port/store.ts";
 import { clientOptions, type Address } from "./connection.ts";
 
 /** At most twenty a second. */

@@ -1,13 +1,13 @@
 import type pg from "pg";
 import { Refusal } from "../../contract/refusal.ts";
-import { writeEvents } from "../event.ts";
+import { writeEvents } from "../tables/event.ts";
 import { type ProcessFence, STALE, type Stale } from "../fence.ts";
-import type { Tx } from "../port.ts";
+import type { Tx } from "../port/store.ts";
 import { sql } from "../sql.ts";
 import { GuardedQuery, OpenTx } from "../tx.ts";
 import type { Availability } from "./availability.ts";
 import { PostgresQuery } from "./connection.ts";
-import { postgresEntryIndex } from "./entry-index.ts";
+import { postgresEntryIndex } from "./search/entry-index.ts";
 import { codeOf, IDLE_IN_TRANSACTION, isConnectionLoss, remedyFor, translated } from "./failure.ts";
 import { lend } from "./lend.ts";
 

@@ -1,6 +1,6 @@
 import type { Agent } from "../../contract/index.ts";
-import { nodeReads, nodeWrites } from "../node.ts";
-import type { Nodes } from "../port.ts";
+import { nodeReads, nodeWrites } from "../tables/node.ts";
+import type { Nodes } from "../port/store.ts";
 import { sql, type Query } from "../sql.ts";
 
 /** The lock on the file is the lease: whoever has the file is the node, for as long as it lives. */

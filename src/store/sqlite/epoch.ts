@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
-import { machineBoot } from "../host.ts";
+import { machineBoot } from "../../system/process-mark.ts";
 
 export interface Opening {
   readonly epoch: string;

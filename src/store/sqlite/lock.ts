@@ -1,7 +1,7 @@
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { DatabaseSync } from "node:sqlite";
-import { isAlive, machineBoot } from "../host.ts";
+import { isAlive, machineBoot } from "../../system/process-mark.ts";
 import { StoreLocked, type Holder } from "../problem.ts";
 import { BUSY, codeOf } from "./failure.ts";
 

@@ -1,0 +1,82 @@
+import type { Session } from "../../contract/index.ts";
+import { askLine, kindOf, type OpenTrigger } from "./asking.ts";
+import type { Client } from "../daemon/connection.ts";
+import { Failure } from "../failure.ts";
+import { findSession, labelOf } from "../sessions.ts";
+
+/** What a person may decide, as the contract names it. */
+export type Action = "approve" | "edit" | "cancel" | "allow" | "deny" | "followUp" | "ack";
+
+export interface Asked {
+  readonly trigger: Omit<OpenTrigger, "sessionName">;
+  readonly session: Session;
+}
+
+/** What a person means to answer: a trigger by its id, or what a session asks or has ended with. */
+export async function findAsked(client: Client, ref: string, action: Action | null): Promise<Asked> {
+  const { triggers } = await client.listTriggers({ for: "all" });
+  const byId = triggers.filter((each) => each.id === ref || each.shortId === ref);
+  const named = byId.length === 1 ? byId : triggers.filter((each) => each.sessionName === ref);
+  if (named.length === 1 && !isAboutEnd(action)) return withSession(client, named[0]!);
+  const session = await sessionOf(client, ref);
+  if (isAboutEnd(action)) return { trigger: await endOf(client, session), session };
+  const own = triggers.filter((each) => each.sessionId === session.id || each.sessionName === ref);
+  const fitting = action === null ? own : own.filter((each) => each.actions.includes(action));
+  const [first, ...more] = fitting.length > 0 ? fitting : own;
+  if (first === undefined) throw asksNothing(session);
+  if (more.length > 0) throw several(ref, [first, ...more]);
+  return withSession(client, first);
+}
+
+async function withSession(client: Client, trigger: OpenTrigger): Promise<Asked> {
+  return { trigger, session: (await client.get({ id: trigger.sessionId })).session };
+}
+
+async function sessionOf(client: Client, ref: string): Promise<Session> {
+  try {
+    return await findSession(client, ref);
+  } catch (error) {
+    const isUnknown = error instanceof Failure && error.code === "not_found";
+    if (!isUnknown || !/^[0-9a-f-]{8,36}$/.test(ref)) throw error;
+    throw new Failure("refused", `Nothing that waits for an answer has the id ${ref}.`, {
+      code: "unknown_trigger",
+      next: ["It may have been answered, or withdrawn. What needs you: kinfold inbox"],
+    });
+  }
+}
+
+/** The end of a child's last round, to which more work can be answered. */
+async function endOf(client: Client, session: Session): Promise<Asked["trigger"]> {
+  const { triggers } = await client.triggers({ id: session.id });
+  const end = triggers.findLast((each) => each.type === "session_complete" && each.status === "open");
+  if (end !== undefined) return end;
+  const label = labelOf(session);
+  throw new Failure("refused", `${label} has ended nothing that could be answered.`, {
+    code: "unknown_trigger",
+    next: [`Give it more work: kinfold tell '${label}' "…"`, `Look at it: kinfold show '${label}'`],
+  });
+}
+
+function asksNothing(session: Session): Failure {
+  const label = labelOf(session);
+  return new Failure("refused", `${label} asks nothing.`, {
+    code: "unknown_trigger",
+    next: ["What needs you: kinfold inbox", `Send it a message: kinfold tell '${label}' "…"`],
+  });
+}
+
+function several(ref: string, triggers: readonly OpenTrigger[]): Failure {
+  const lines = triggers.map(
+    (each) => `kinfold answer ${each.shortId}   (${KINDS[kindOf(each)] ?? "question"}: ${askLine(each)})`,
+  );
+  return new Failure("refused", `${ref} asks ${triggers.length} things. Say which:`, {
+    code: "ambiguous_reference",
+    next: lines,
+  });
+}
+
+function isAboutEnd(action: Action | null): boolean {
+  return action === "followUp" || action === "ack";
+}
+
+const KINDS: Readonly<Record<string, string>> = { plan_review: "plan", permission: "permission" };

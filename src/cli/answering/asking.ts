@@ -1,0 +1,209 @@
+import type { OutputOf, Session, Trigger } from "../../contract/index.ts";
+import type { Client } from "../daemon/connection.ts";
+import { labelOf, listSessions } from "../sessions.ts";
+import { duration, harmless, oneLine } from "../terminal/text.ts";
+
+export type OpenTrigger = OutputOf<"listTriggers">["triggers"][number];
+
+/** Something that only a person can move on, with all that is needed to decide it. */
+export interface Need {
+  readonly kind: "Question" | "Plan" | "Permission" | "Limit" | "Silence";
+  /** A parent has passed it on. */
+  readonly isEscalated: boolean;
+  /** What is asked, exactly, line by line. */
+  readonly ask: readonly string[];
+  readonly session: Session;
+  /** The name of the family's root; null where the session is the root itself. */
+  readonly family: string | null;
+  /** When it answers itself; null where it waits without a limit. */
+  readonly until: number | null;
+  readonly trigger: OpenTrigger | null;
+}
+
+/** All that needs a person, nearest deadline first, then the oldest. */
+export async function needsOf(client: Client): Promise<Need[]> {
+  const [{ triggers }, waiting] = await Promise.all([
+    client.listTriggers({ for: "person" }),
+    listSessions(client, { status: "waiting" }),
+  ]);
+  const known = new Map(waiting.map((session) => [session.id, session]));
+  const get = async (id: string): Promise<Session> => {
+    const session = known.get(id) ?? (await client.get({ id })).session;
+    known.set(id, session);
+    return session;
+  };
+  const needs: Need[] = [];
+  for (const trigger of triggers) {
+    const session = await get(trigger.sessionId);
+    needs.push({ ...needOf(trigger), session, family: await familyOf(session, get) });
+  }
+  for (const session of waiting) {
+    if (session.waiting?.on !== "budget") continue;
+    const ask = ["Its budget is used up."];
+    const family = await familyOf(session, get);
+    needs.push({ kind: "Limit", isEscalated: false, ask, session, family, until: null, trigger: null });
+  }
+  return needs.toSorted((a, b) => (a.until ?? Infinity) - (b.until ?? Infinity) || askedAt(a) - askedAt(b));
+}
+
+/** What waits for a parent, which a person may answer too; the nearest turn of the person first. */
+export async function parentsNeeds(client: Client): Promise<Need[]> {
+  const { triggers } = await client.listTriggers({ for: "all" });
+  const needs: Need[] = [];
+  for (const trigger of triggers) {
+    if (trigger.toPerson) continue;
+    const { session } = await client.get({ id: trigger.sessionId });
+    const get = async (id: string): Promise<Session> => (await client.get({ id })).session;
+    const until = trigger.deadline.personAt;
+    needs.push({ ...needOf(trigger), until, session, family: await familyOf(session, get) });
+  }
+  return needs.toSorted((a, b) => (a.until ?? Infinity) - (b.until ?? Infinity) || askedAt(a) - askedAt(b));
+}
+
+/** What is asked of a person, by session, for the words of lists and trees. */
+export async function asksOf(client: Client): Promise<Map<string, string>> {
+  const { triggers } = await client.listTriggers({ for: "person" });
+  return new Map(triggers.toReversed().map((trigger) => [trigger.sessionId, askLine(trigger)]));
+}
+
+/** The kind of what was asked first, also where it has been passed on since. */
+export function kindOf(trigger: Pick<Trigger, "type" | "payload">): string {
+  const original = trigger.payload["originalType"];
+  return trigger.type === "escalate" && typeof original === "string" ? original : trigger.type;
+}
+
+/** In one line: `asks "Which dataset?"`, `plan of 5 steps to approve`, `wants to run git push`. */
+export function askLine(trigger: Pick<Trigger, "type" | "payload">): string {
+  const { payload } = trigger;
+  switch (kindOf(trigger)) {
+    case "plan_review":
+      return `plan of ${steps(payload).length} ${steps(payload).length === 1 ? "step" : "steps"} to approve`;
+    case "permission":
+      return `wants to run ${oneLine(wanted(payload))}`;
+    case "session_error":
+      return oneLine(String(payload["error"] ?? "an error"));
+    default:
+      return `"${oneLine(questionsOf(trigger)[0]?.question ?? String(payload["title"] ?? trigger.type))}"`;
+  }
+}
+
+export interface AskedQuestion {
+  readonly id: string;
+  readonly question: string;
+  readonly options: readonly string[];
+  readonly isMany: boolean;
+}
+
+export function questionsOf(trigger: Pick<Trigger, "payload">): AskedQuestion[] {
+  const { questions } = trigger.payload;
+  if (!Array.isArray(questions)) return [];
+  return (questions as Record<string, unknown>[]).map((each, index) => ({
+    id: typeof each["id"] === "string" ? each["id"] : `q${index + 1}`,
+    question: String(each["question"] ?? ""),
+    options: Array.isArray(each["options"]) ? each["options"].map(String) : [],
+    isMany: each["type"] === "checkbox" || each["type"] === "ranked",
+  }));
+}
+
+/** The exact ask, never a summary. */
+export function askLines(trigger: Pick<Trigger, "type" | "payload">): string[] {
+  const { payload } = trigger;
+  switch (kindOf(trigger)) {
+    case "plan_review":
+      return planLines(payload);
+    case "permission": {
+      const folder = typeof payload["cwd"] === "string" ? [`in ${oneLine(payload["cwd"])}`] : [];
+      return [...lines(wanted(payload)), ...folder];
+    }
+    case "session_error":
+      return lines(`It may be stuck: ${String(payload["error"] ?? "unknown")}.`);
+    default: {
+      const questions = questionsOf(trigger);
+      if (questions.length === 1) return lines(questions[0]?.question ?? "");
+      return questions.flatMap((each) => {
+        const choices = each.options.length === 0 ? "" : `  [${each.options.map(oneLine).join(" | ")}]`;
+        return lines(`${each.id}: ${each.question}${choices}`);
+      });
+    }
+  }
+}
+
+/** `3:41 left`, `2 h left`, `no limit`. */
+export function timeLeft(until: number | null, now: number): string {
+  if (until === null) return "no limit";
+  const seconds = Math.max(0, Math.round((until - now) / 1000));
+  if (seconds >= 3600) return `${duration(seconds * 1000)} left`;
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")} left`;
+}
+
+/** The commands that answer it. */
+export function answerCommands(need: Pick<Need, "kind" | "session" | "trigger">): string[] {
+  const name = quoted(labelOf(need.session));
+  const start = `kinfold answer ${name}`;
+  switch (need.kind) {
+    case "Plan":
+      return [`${start} --approve`, `${start} --edit "…"`, `${start} --cancel`];
+    case "Permission":
+      return [`${start} --allow`, `${start} --deny`];
+    case "Silence":
+      return [`kinfold cancel ${name}`];
+    case "Limit":
+      return [`kinfold limit ${name} --usd …`, `kinfold cancel ${name}`];
+    case "Question": {
+      const questions = need.trigger === null ? [] : questionsOf(need.trigger);
+      if (questions.length > 1) return [`${start} ${questions.map((each) => `${each.id}=…`).join(" ")}`];
+      const options = questions[0]?.options ?? [];
+      const given = options.map((option) => `${start} ${quoted(oneLine(option))}`);
+      return [...given, `${start} "…"`];
+    }
+  }
+}
+
+/** A word as a shell takes it. */
+export function quoted(word: string): string {
+  return /^[\w.=,-]+$/.test(word) && !word.startsWith("-") ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+function needOf(trigger: OpenTrigger): Omit<Need, "session" | "family"> {
+  const kind = KINDS[kindOf(trigger)] ?? "Question";
+  const until = trigger.deadline.defaultAt;
+  return { kind, isEscalated: trigger.originalId !== null, ask: askLines(trigger), until, trigger };
+}
+
+async function familyOf(session: Session, get: (id: string) => Promise<Session>): Promise<string | null> {
+  return session.rootId === session.id ? null : labelOf(await get(session.rootId));
+}
+
+function askedAt(need: Need): number {
+  return need.trigger?.createdAt ?? need.session.waiting?.since ?? need.session.createdAt;
+}
+
+function planLines(payload: Trigger["payload"]): string[] {
+  const description = typeof payload["description"] === "string" ? lines(payload["description"]) : [];
+  const numbered = steps(payload).flatMap((step, index) => {
+    if (typeof step === "string") return lines(`${index + 1}. ${step}`);
+    const { title, detail } = step as { title?: unknown; detail?: unknown };
+    const more = typeof detail === "string" ? lines(detail).map((line) => `   ${line}`) : [];
+    return [...lines(`${index + 1}. ${String(title ?? "")}`), ...more];
+  });
+  return [...lines(String(payload["title"] ?? "")), ...description, ...numbered];
+}
+
+function steps(payload: Trigger["payload"]): readonly unknown[] {
+  return Array.isArray(payload["steps"]) ? payload["steps"] : [];
+}
+
+function wanted(payload: Trigger["payload"]): string {
+  return String(payload["command"] ?? payload["title"] ?? payload["tool"] ?? "something");
+}
+
+function lines(text: string): string[] {
+  return harmless(text).trim().split("\n");
+}
+
+const KINDS: Readonly<Record<string, Need["kind"]>> = {
+  ask_user_question: "Question",
+  plan_review: "Plan",
+  permission: "Permission",
+  session_error: "Silence",
+};

@@ -1,0 +1,196 @@
+import type { AskOf } from "../../contract/index.ts";
+import type { Action, Asked } from "./asked-trigger.ts";
+import { answerCommands, askLines, kindOf, questionsOf } from "./asking.ts";
+import type { Call } from "../call.ts";
+import { Failure } from "../failure.ts";
+import { lineOf, promptOf } from "../terminal/prompt.ts";
+import { labelOf } from "../sessions.ts";
+import { oneLine } from "../terminal/text.ts";
+
+export type Reply = Omit<AskOf<"respond">, "id">;
+
+/** What was decided on the command line; null where only words, or nothing, were written. */
+export interface Decision {
+  readonly action: Action;
+  readonly text: string;
+}
+
+/** The action that the flags name. Two at once are a mistake. */
+export function decisionOf(call: Call): Decision | null {
+  const { flags } = call;
+  const given: Decision[] = [];
+  for (const action of ["approve", "cancel", "allow", "deny", "ack"] as const)
+    if (flags.on(action)) given.push({ action, text: "" });
+  for (const action of ["edit", "followUp"] as const) {
+    const text = flags.text(action);
+    if (text !== undefined) given.push({ action, text });
+  }
+  if (given.length < 2) return given[0] ?? null;
+  const names = given.map(({ action }) => `--${FLAGS[action]}`).join(" and ");
+  throw new Failure("refused", `${names} do not go together. Choose one.`, { code: "wrong_use" });
+}
+
+/** The answer as the daemon takes it, asked for on a terminal where the command line does not say it. */
+export async function replyTo(
+  call: Call,
+  asked: Asked,
+  words: readonly string[],
+  decision: Decision | null,
+): Promise<Reply> {
+  const { actions } = asked.trigger;
+  if (decision !== null) return decided(call, asked, words, decision);
+  const [word = ""] = words;
+  if (words.length === 1 && actions.includes(word)) return decided(call, asked, [], decisionFor(word));
+  if (actions.length > 0) {
+    if (!isInteractive(call) || words.length > 0) throw sayWhich(asked, "Say what you decide:");
+    return askForAction(call, asked);
+  }
+  return answerWords(call, asked, words);
+}
+
+async function decided(
+  call: Call,
+  asked: Asked,
+  words: readonly string[],
+  { action, text }: Decision,
+): Promise<Reply> {
+  const { actions } = asked.trigger;
+  if (!actions.includes(action)) {
+    throw sayWhich(
+      asked,
+      `--${FLAGS[action]} does not fit: ${labelOf(asked.session)} ${WHAT[kindOf(asked.trigger)] ?? "asks a question"}.`,
+    );
+  }
+  const written = [text, ...words].filter((each) => each !== "").join(" ");
+  if (action !== "edit" && action !== "followUp")
+    return written === "" ? { action } : { action, response: written };
+  const example = `kinfold answer ${labelOf(asked.session)} --${FLAGS[action]} "…"`;
+  return { action, response: await promptOf(call, [written], example) };
+}
+
+async function answerWords(call: Call, asked: Asked, words: readonly string[]): Promise<Reply> {
+  const questions = questionsOf(asked.trigger);
+  if (words.length === 0 && isInteractive(call)) return askForWords(call, asked);
+  const answers =
+    questions.length > 1
+      ? pairsOf(
+          words,
+          questions.map(({ id }) => id),
+        )
+      : null;
+  if (answers !== null) return { answers };
+  if (questions.length > 1 && words.length > 0) {
+    throw sayWhich(
+      asked,
+      `${labelOf(asked.session)} asks ${questions.length} things at once. Answer each by its id:`,
+    );
+  }
+  const example = answerCommands({
+    ...asked,
+    kind: "Question",
+    trigger: { ...asked.trigger, sessionName: null },
+  });
+  const text = (await promptOf(call, words, example[0] ?? "")).trim();
+  return { response: optionOf(text, questions[0]?.options ?? []) };
+}
+
+/** `dataset=small runs=3`, where several things were asked at once. */
+function pairsOf(words: readonly string[], ids: readonly string[]): Record<string, string> | null {
+  const pairs = words.map((word) => /^([^=]+)=([\s\S]*)$/.exec(word));
+  if (!pairs.every((pair) => pair !== null && ids.includes(pair[1] ?? ""))) return null;
+  if (!ids.every((id) => pairs.some((pair) => pair?.[1] === id))) return null;
+  return Object.fromEntries(pairs.map((pair) => [pair?.[1] ?? "", pair?.[2] ?? ""]));
+}
+
+/** An option as it was offered, whatever its case; anything else are the person's own words. */
+function optionOf(text: string, options: readonly string[]): string {
+  return options.find((option) => option.toLowerCase() === text.toLowerCase()) ?? text;
+}
+
+async function askForWords(call: Call, asked: Asked): Promise<Reply> {
+  const questions = questionsOf(asked.trigger);
+  const answers: Record<string, string> = {};
+  for (const { id, question, options, isMany } of questions) {
+    call.io.note(question.trim().split("\n").map(oneLine).join("\n"));
+    for (const [index, option] of options.entries()) call.io.note(`  ${letter(index)}  ${oneLine(option)}`);
+    const hint =
+      options.length === 0
+        ? ""
+        : isMany
+          ? " (letters with commas, or your own words)"
+          : " (a letter, or your own words)";
+    const line = await lineOf(call, `Answer${hint}: `);
+    if (line === null) throw nothing();
+    answers[id] = chosen(line, options, isMany);
+  }
+  const [first] = Object.values(answers);
+  return questions.length === 1 ? { response: first ?? "" } : { answers };
+}
+
+function chosen(line: string, options: readonly string[], isMany: boolean): string {
+  const one = (word: string): string => {
+    const index = [...options.keys()].find((each) => letter(each) === word.trim().toLowerCase());
+    return index === undefined ? optionOf(word.trim(), options) : (options[index] ?? word);
+  };
+  return isMany ? line.split(",").map(one).join(", ") : one(line);
+}
+
+async function askForAction(call: Call, asked: Asked): Promise<Reply> {
+  const { trigger } = asked;
+  for (const line of askLines(trigger)) call.io.note(line);
+  const choices = trigger.actions.map((action) => FLAGS[action as Action]);
+  const line = await lineOf(
+    call,
+    `${choices.map((choice) => `[${choice[0]}]${choice.slice(1)}`).join(", ")}: `,
+  );
+  const picked = trigger.actions.find((action) => {
+    const name = FLAGS[action as Action];
+    return line !== null && (line.toLowerCase() === name || line.toLowerCase() === name[0]);
+  });
+  if (picked === undefined) throw nothing();
+  if (picked !== "edit" && picked !== "followUp") return { action: picked as Action };
+  const text = await lineOf(call, picked === "edit" ? "What shall change? " : "What shall it do? ");
+  if (text === null) throw nothing();
+  return { action: picked, response: text };
+}
+
+function decisionFor(word: string): Decision {
+  return { action: word as Action, text: "" };
+}
+
+function isInteractive(call: Call): boolean {
+  return call.io.tty && call.io.stdin.isTTY === true;
+}
+
+function nothing(): Failure {
+  return new Failure("cancelled", "Nothing was answered; it still waits.", { code: "not_confirmed" });
+}
+
+function sayWhich(asked: Asked, sentence: string): Failure {
+  const kind = KINDS[kindOf(asked.trigger)] ?? "Question";
+  const next = answerCommands({ ...asked, kind, trigger: { ...asked.trigger, sessionName: null } });
+  return new Failure("refused", sentence, { code: "bad_answer", next });
+}
+
+function letter(index: number): string {
+  return String.fromCodePoint("a".codePointAt(0)! + index);
+}
+
+const FLAGS: Readonly<Record<Action, string>> = {
+  approve: "approve",
+  edit: "edit",
+  cancel: "cancel",
+  allow: "allow",
+  deny: "deny",
+  followUp: "follow-up",
+  ack: "ack",
+};
+const WHAT: Readonly<Record<string, string>> = {
+  plan_review: "has a plan",
+  permission: "asks for permission",
+  session_complete: "has finished",
+};
+const KINDS: Readonly<Record<string, "Plan" | "Permission" | "Question">> = {
+  plan_review: "Plan",
+  permission: "Permission",
+};

@@ -1,0 +1,147 @@
+import { type Client, connect } from "../../client/index.ts";
+import { type DaemonFile, readDaemonFile } from "../../config/daemon-file.ts";
+import { requireOwnHome } from "../../config/own-home.ts";
+import type { Paths } from "../../config/paths.ts";
+import { CONTRACT_VERSION, type Health, Refusal } from "../../contract/index.ts";
+import type { Call } from "../call.ts";
+import { Failure } from "../failure.ts";
+import { homeOf, readToken } from "./home.ts";
+import { mayRun } from "./process-identity.ts";
+import { startDaemon } from "./start-daemon.ts";
+import { duration } from "../terminal/text.ts";
+
+export type { Client };
+
+/** A daemon that has answered: reachable, ours, and of a version we understand. */
+export interface Connection {
+  readonly client: Client;
+  readonly health: Health;
+  readonly url: string;
+  readonly paths: Paths;
+}
+
+export const NOT_RUNNING = "The daemon is not running. Start it: kinfold up";
+
+/** The daemon this call is about. With `start`, one is started where none runs, and that is said. */
+export async function openConnection(call: Call, options: { start?: boolean } = {}): Promise<Connection> {
+  const found = await tryConnection(call);
+  if (found !== null) return found;
+  if (!options.start || call.env["KINFOLD_URL"])
+    throw new Failure("noDaemon", NOT_RUNNING, { code: "daemon_not_running" });
+  const paths = homeOf(call);
+  call.io.note("The daemon is not running; starting it.");
+  const daemon = await startDaemon(paths, {}, { env: call.env, note: call.io.note });
+  call.io.note(`Daemon started (pid ${daemon.pid}) at ${daemon.url}. Stop it: kinfold down`);
+  const started = await tryConnection(call);
+  if (started === null) throw new Failure("noDaemon", NOT_RUNNING, { code: "daemon_not_running" });
+  return started;
+}
+
+/** Null where no daemon runs; any other trouble is a `Failure` that says what to do. */
+export async function tryConnection(call: Call): Promise<Connection | null> {
+  const paths = homeOf(call);
+  // Another user's token or address would lead to another user's daemon.
+  requireOwnHome(paths);
+  const named = call.env["KINFOLD_URL"]?.trim().replace(/\/+$/, "");
+  const daemon = named ? null : readDaemonFile(paths.daemonFile);
+  const url = named || daemon?.url;
+  if (!url) return null;
+  const token = readToken(paths, call.env);
+  if (token === null) {
+    if (daemon !== null && !mayRun(daemon)) return null;
+    throw new Failure("noDaemon", `There is no token at ${paths.token}.`, {
+      code: "token_missing",
+      next: ["Set KINFOLD_TOKEN, or restart the daemon, which makes one: kinfold down && kinfold up"],
+    });
+  }
+  const client = connect({ url, token });
+  const health = await askHealth(client, { url, daemon, paths });
+  if (health === null) return null;
+  warnOfVersion(health, call);
+  warnOfStore(health, call);
+  return { client, health, url, paths };
+}
+
+interface Where {
+  readonly url: string;
+  readonly daemon: DaemonFile | null;
+  readonly paths: Paths;
+}
+
+async function askHealth(client: Client, where: Where): Promise<Health | null> {
+  let health: Health;
+  try {
+    health = await client.health({});
+  } catch (error) {
+    if (error instanceof Refusal) throw refusedHealth(error, where);
+    if (where.daemon !== null && !mayRun(where.daemon)) return null;
+    throw unreachable(error, where);
+  }
+  if (typeof health?.boot !== "string") throw somethingElse(where);
+  return health;
+}
+
+function refusedHealth(refusal: Refusal, where: Where): Failure {
+  if (refusal.code === "unauthorized") {
+    return new Failure("noDaemon", `The daemon at ${where.url} does not accept this token.`, {
+      code: "unauthorized",
+      next: [
+        `The token comes from KINFOLD_TOKEN, else from ${where.paths.token}.`,
+        "Check that KINFOLD_HOME, KINFOLD_URL and KINFOLD_TOKEN belong together.",
+      ],
+    });
+  }
+  if (refusal.code === "not_found" || refusal.code === "internal") return somethingElse(where);
+  return new Failure("noDaemon", refusal.message, { code: refusal.code });
+}
+
+function unreachable(error: unknown, where: Where): Failure {
+  if (where.daemon === null) {
+    return new Failure("noDaemon", `Nothing answers at ${where.url} (KINFOLD_URL): ${causeOf(error)}.`, {
+      code: "daemon_unreachable",
+      next: ["Check the address, or unset KINFOLD_URL to use the daemon of this machine."],
+    });
+  }
+  return new Failure(
+    "noDaemon",
+    `The daemon (pid ${where.daemon.pid}) does not answer at ${where.url}: ${causeOf(error)}.`,
+    {
+      code: "daemon_unreachable",
+      next: ["Its log: kinfold logs", "Start it anew, nothing is lost: kinfold down --force && kinfold up"],
+    },
+  );
+}
+
+function somethingElse(where: Where): Failure {
+  return new Failure("noDaemon", `What answers at ${where.url} is not a Kinfold daemon.`, {
+    code: "not_a_daemon",
+    next: ["Start one on another port: kinfold up --port 4681"],
+  });
+}
+
+function warnOfVersion(health: Health, call: Call): void {
+  if (health.contract === CONTRACT_VERSION) return;
+  const restart = "kinfold down && kinfold up";
+  const what = `The daemon is version ${health.version} (contract ${health.contract}); this command speaks ${CONTRACT_VERSION}.`;
+  if (major(health.contract) === major(CONTRACT_VERSION)) {
+    call.io.note(`${what} Restart it: ${restart}`);
+    return;
+  }
+  throw new Failure("refused", what, { code: "version_mismatch", next: [`Restart it: ${restart}`] });
+}
+
+function warnOfStore({ storeTrouble }: Health, call: Call): void {
+  if (storeTrouble === undefined) return;
+  const forMs = Date.now() - storeTrouble.since;
+  call.io.note(`${storeTrouble.text} for ${duration(forMs)}. The daemon waits for it.`);
+}
+
+/** The innermost sentence of a failed connection, such as `connect ECONNREFUSED 127.0.0.1:4680`. */
+export function causeOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined ? error.message : causeOf(error.cause);
+}
+
+function major(version: string): string {
+  return version.split(".")[0] ?? version;
+}

@@ -1,0 +1,237 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
+import { after, before, describe, it } from "node:test";
+import { readDaemonFile } from "../../config/daemon-file.ts";
+import { isAlive } from "./process-identity.ts";
+import { CliHome, MAIN } from "../testing/process.ts";
+
+const cli = new CliHome();
+const daemonFile = join(cli.home, "daemon.json");
+
+async function json(args: readonly string[]): Promise<Record<string, never>> {
+  const { out } = await cli.run([...args, "--json"]);
+  return JSON.parse(out) as Record<string, never>;
+}
+
+/** The lines of a command that goes on, each awaited by what it says. */
+class Lines {
+  readonly #seen: string[] = [];
+  readonly #wanted = new Map<string, () => void>();
+
+  constructor(child: ReturnType<CliHome["start"]>) {
+    createInterface({ input: child.stdout! }).on("line", (line) => {
+      this.#seen.push(line);
+      for (const [words, found] of this.#wanted) if (line.includes(words)) found();
+    });
+  }
+
+  has(words: string): boolean {
+    return this.#seen.some((line) => line.includes(words));
+  }
+
+  async until(words: string): Promise<void> {
+    if (!this.has(words)) await new Promise<void>((resolve) => this.#wanted.set(words, resolve));
+  }
+}
+
+before(async () => {
+  const { code, out, err } = await cli.run(["up", "--port", "0"]);
+  assert.equal(code, 0, err);
+  assert.match(out, /^✓ Daemon started \(pid \d+\) at http:\/\/127\.0\.0\.1:\d+\. Stop it: kinfold down\n$/);
+});
+
+after(async () => {
+  const daemon = readDaemonFile(daemonFile);
+  const { code, err } = await cli.run(["down", "--force"]);
+  assert.equal(code, 0, err);
+  assert.equal(daemon === null || isAlive(daemon.pid), false);
+  cli.remove();
+});
+
+describe("the daemon, as the CLI keeps it", () => {
+  it("is started once: a second up says that it runs", async () => {
+    const { pid } = readDaemonFile(daemonFile)!;
+    const { code, out } = await cli.run(["up"]);
+    assert.equal(code, 0);
+    assert.match(out, new RegExp(`already runs .* \\(pid ${pid}\\)`));
+  });
+  it("shows itself on the status screen", async () => {
+    const { out } = await cli.run([]);
+    assert.match(out, /^kinfold \d.*daemon running .*\(pid \d+\) {3}http:/);
+    assert.match(out, /Agents {8}.*sim [\d.]+ ✓/);
+  });
+  it("a port that another program has is named, with a way out", async () => {
+    const other = new CliHome();
+    const { port } = new URL(readDaemonFile(daemonFile)!.url);
+    const { code, err } = await other.run(["up", "--port", port]);
+    other.remove();
+    assert.equal(code, 1);
+    assert.match(
+      err,
+      new RegExp(
+        `^Port ${port} is taken by another program\\.\\n {2}Use another: kinfold up --port ${Number(port) + 1}\\n`,
+      ),
+    );
+  });
+  it("doctor finds nothing to do", async () => {
+    const { code, out } = await cli.run(["doctor"]);
+    assert.equal(code, 0, out);
+    assert.match(out, /✓ token: only you can read it \(mode 0600\)/);
+  });
+});
+
+describe("run and wait", () => {
+  it("print the result and exit 0 when it completed", async () => {
+    assert.deepEqual(await cli.run(["run", "--name", "echo", "hello"]), {
+      code: 0,
+      out: "sim: hello\n",
+      err: "",
+    });
+    assert.deepEqual(await cli.run(["wait", "echo"]), { code: 0, out: "sim: hello\n", err: "" });
+  });
+  it("take the prompt from standard input", async () => {
+    const { out } = await cli.run(["run", "-"], { input: "from a pipe" });
+    assert.equal(out, "sim: from a pipe\n");
+  });
+  it("exit 1 when it failed, with the reason beside the result", async () => {
+    const { code, out, err } = await cli.run(["run", "sim> fail no luck"]);
+    assert.equal(code, 1);
+    assert.equal(out, "");
+    assert.match(err, /failed after .*no luck/);
+  });
+  it("exit 2 when it was refused", async () => {
+    const { code, err } = await cli.run(["run", "--agent", "nobody", "x"]);
+    assert.equal(code, 2);
+    assert.match(err, /nobody/);
+  });
+  it("exit 5 when the time is up, and exit 3 when it was cancelled meanwhile", async () => {
+    const { code, err } = await cli.run(["run", "--name", "long", "--timeout", "100ms", "sim> hang"]);
+    assert.equal(code, 5);
+    assert.match(err, /"long" is still at work; it goes on/);
+    const waiting = cli.run(["wait", "long"]);
+    assert.match(
+      (await cli.run(["cancel", "long", "--reason", "enough"])).out,
+      /^✓ 1 session stopped, 0 processes left\n$/,
+    );
+    const waited = await waiting;
+    assert.equal(waited.code, 3);
+    assert.match(waited.err, /was cancelled/);
+    assert.match((await cli.run(["ls", "--status", "ended"])).out, /long .*cancelled by you: enough/);
+    assert.match((await cli.run(["reopen", "long"])).out, /^✓ "?long"? takes messages again;/);
+    assert.match((await cli.run(["reopen", "long"])).out, /is open: nothing to do\./);
+    const closed = await cli.run(["cancel", "long"]);
+    assert.match(
+      closed.out,
+      /^✓ nothing was at work, 0 processes left\n {2}1 finished session closed: .*kinfold reopen/,
+    );
+  });
+});
+
+describe("sessions by name", () => {
+  it("a child is spawned under its parent and shown in its tree", async () => {
+    await cli.run(["run", "--name", "parent", "hi"]);
+    const { out } = await cli.run(["spawn", "--parent", "parent", "--name", "kid", "hi"]);
+    assert.match(out, /^kid {2}[0-9a-f]{8} {2}sim .*1 of 8 children at work/);
+    assert.equal((await cli.run(["wait", "kid"])).code, 0);
+    assert.match((await cli.run(["tree", "kid"])).out, /^parent .*\n└─ kid /);
+  });
+  it("a mistyped name is answered by close ones", async () => {
+    const { code, err } = await cli.run(["show", "parnet"]);
+    assert.equal(code, 2);
+    assert.match(err, /There is no session "parnet"\.\n {2}Did you mean: parent\n/);
+  });
+  it("tell starts the next turn of an idle one", async () => {
+    const { code, out } = await cli.run(["tell", "echo", "and", "again"]);
+    assert.equal(code, 0);
+    assert.match(out, /^✓ /);
+    assert.equal((await cli.run(["wait", "echo"])).out, "sim: and again\n");
+  });
+  it("show marks what has finished as looked at", async () => {
+    await cli.run(["run", "--json", "--name", "news", "hi"]);
+    assert.match((await cli.run(["ls", "--unseen"])).out, /^news /m);
+    assert.match((await cli.run(["show", "news"])).out, /✓ done[^]*evidence[^]*receipt[^]*sim: hi/);
+    assert.doesNotMatch((await cli.run(["ls", "--unseen"])).out, /^news /m);
+  });
+});
+
+describe("what leaves the CLI", () => {
+  it("--json is the operation's own answer", async () => {
+    const { sessions } = (await json(["ls", "--all"])) as unknown as { sessions: { name: string }[] };
+    assert.ok(sessions.some((session) => session.name === "echo"));
+  });
+  it("export gives a transcript in three formats", async () => {
+    assert.match((await cli.run(["export", "echo"])).out, /^# echo/);
+    assert.match((await cli.run(["export", "echo", "--format", "text"])).out, /^echo\n/);
+    const file = join(cli.home, "out.json");
+    await cli.run(["export", "parent", "--tree", "--format", "json", "-o", file]);
+    const { sessions } = JSON.parse(readFileSync(file, "utf8")) as { sessions: { entries: unknown[] }[] };
+    assert.equal(sessions.length, 2);
+    assert.ok(sessions.every((one) => one.entries.length > 0));
+  });
+  it("backup writes a copy that is a database", async () => {
+    const file = join(cli.home, "copy.db");
+    assert.equal((await cli.run(["backup", file])).code, 0);
+    assert.equal(readFileSync(file).subarray(0, 15).toString(), "SQLite format 3");
+  });
+  it("logs are readable", async () => {
+    assert.match((await cli.run(["logs", "-n", "500"])).out, /\d\d:\d\d:\d\d info {2}kinfold is up/);
+  });
+  it("a reader that goes away early is no error", async () => {
+    const child = spawn(
+      "bash",
+      ["-c", `"$0" "$1" ls --all | head -1; echo "\${PIPESTATUS[0]}"`, process.execPath, MAIN],
+      { env: cli.env },
+    );
+    const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
+    assert.equal(err, "");
+    assert.match(out, /^NAME .*\n0\n$/);
+  });
+  it("completion knows the names of sessions", async () => {
+    const script = `kinfold() { "${process.execPath}" "${MAIN}" "$@"; }; source <(kinfold completion bash); COMP_WORDS=(kinfold show par); COMP_CWORD=2; _kinfold; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const child = spawn("bash", ["-c", script], { env: cli.env });
+    assert.equal(await text(child.stdout), "parent\n");
+  });
+});
+
+describe("a restart", () => {
+  it("is survived by watch and by run: SIGKILL loses nothing", async () => {
+    const watching = cli.start(["watch"]);
+    try {
+      const lines = new Lines(watching);
+      const { pid, url } = readDaemonFile(daemonFile)!;
+      for (let i = 0; !lines.has("probe"); i++) await cli.run(["run", "--name", `probe ${i}`, "hi"]);
+      const running = cli.run(["run", "--name", "survivor", "sim> sleep 1500\nsim> say back"]);
+      await lines.until("survivor");
+      process.kill(pid, "SIGKILL");
+      assert.equal((await cli.run(["up", "--port", new URL(url).port])).code, 0);
+      const { code, err } = await running;
+      assert.equal(code, 0, err);
+      await cli.run(["run", "--name", "later", "hi"]);
+      await lines.until("later");
+    } finally {
+      watching.kill();
+      await once(watching, "exit");
+    }
+  });
+});
+
+describe("demo", () => {
+  it("raises three generations, kills its daemon once, loses nothing and leaves nothing behind", async () => {
+    const { code, out, err } = await cli.run(["demo"]);
+    assert.equal(code, 0, err);
+    assert.match(out, /root {2}"plan a release" +sim {2}completed/);
+    assert.match(out, /"fix flaky test" +sim {2}completed [\d.]+ s {3}→ told tests/);
+    assert.match(
+      out,
+      /✓ 4 sessions, 3 callbacks, nothing lost \(I killed the daemon once at [\d.]+ s; did you notice\?\)/,
+    );
+  });
+  it("touches nothing of the person's own home", () => {
+    assert.ok(existsSync(daemonFile));
+  });
+});

@@ -1,0 +1,41 @@
+import { readFileSync, statSync } from "node:fs";
+import { resolve } from "node:path";
+import { kinfoldHome, type Paths, pathsIn } from "../../config/paths.ts";
+import type { Call } from "../call.ts";
+import { Failure } from "../failure.ts";
+
+/** The home this call is about: `--home`, else `KINFOLD_HOME`, else `~/.kinfold`. */
+export function homeOf(call: Pick<Call, "flags" | "env">): Paths {
+  const asked = call.flags.text("home");
+  return pathsIn(asked === undefined ? kinfoldHome(call.env) : resolve(asked));
+}
+
+/** The token to present: the environment's, else the home's. Null where there is none yet. */
+export function readToken(paths: Paths, env: NodeJS.ProcessEnv): string | null {
+  const given = env["KINFOLD_TOKEN"]?.trim();
+  if (given) return given;
+  try {
+    return readFileSync(paths.token, "utf8").trim() || null;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return null;
+    throw unreadable(paths, code);
+  }
+}
+
+function unreadable(paths: Paths, code: string | undefined): Failure {
+  const owner = ownerOf(paths.token);
+  return new Failure("noDaemon", `The token at ${paths.token} cannot be read (${code ?? "unknown error"}).`, {
+    code: "token_unreadable",
+    next: [
+      owner === null
+        ? "Look at it: ls -l of that path"
+        : `It belongs to uid ${owner}; run this as that user,`,
+      "or set KINFOLD_TOKEN, or use a home of your own: KINFOLD_HOME=…",
+    ],
+  });
+}
+
+function ownerOf(path: string): number | null {
+  return statSync(path, { throwIfNoEntry: false })?.uid ?? null;
+}

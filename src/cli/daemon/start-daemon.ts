@@ -1,0 +1,165 @@
+import { spawn } from "node:child_process";
+import { closeSync, openSync, readFileSync, statSync } from "node:fs";
+import { getCompileCacheDir } from "node:module";
+import { connect } from "node:net";
+import { fileURLToPath } from "node:url";
+import { forgetChecked, handOver, withoutStorePassword } from "../../config/checked.ts";
+import { type DaemonFile, readDaemonFile } from "../../config/daemon-file.ts";
+import { loadConfig } from "../../config/load.ts";
+import { type Paths, prepareHome } from "../../config/paths.ts";
+import { ConfigError } from "../../config/problem.ts";
+import { Failure } from "../failure.ts";
+import { oneLine } from "../terminal/text.ts";
+
+/** What `kinfold up` may ask of the daemon beside its configuration. */
+export interface DaemonSettings {
+  readonly port?: number | undefined;
+  readonly host?: string | undefined;
+  readonly store?: string | undefined;
+}
+
+export const DAEMON = fileURLToPath(new URL("../../daemon.ts", import.meta.url));
+
+/**
+ * Settings travel in the environment, and what is secret of them in a file: every user of the machine can
+ * read a command line, and every program of this user an environment.
+ */
+export function daemonEnv(paths: Paths, settings: DaemonSettings, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const { KINFOLD_TOKEN: _token, KINFOLD_URL: _url, ...rest } = env;
+  const compiled = getCompileCacheDir();
+  const own = {
+    ...rest,
+    ...(compiled === undefined ? {} : { NODE_COMPILE_CACHE: compiled }),
+    KINFOLD_HOME: paths.home,
+    ...(settings.port === undefined ? {} : { KINFOLD_PORT: String(settings.port) }),
+    ...(settings.host === undefined ? {} : { KINFOLD_HOST: settings.host }),
+    ...(settings.store === undefined ? {} : { KINFOLD_STORE: settings.store }),
+  };
+  return withChecked(paths, own);
+}
+
+/** As it was where the configuration cannot be used: the daemon itself says what is wrong with it. */
+function withChecked({ home }: Paths, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  try {
+    const loaded = loadConfig({ home, cwd: home, env, flags: {} });
+    const { checked, env: rest } = withoutStorePassword(loaded, env);
+    return { ...rest, ...handOver(checked, home) };
+  } catch (error) {
+    if (error instanceof ConfigError) return env;
+    throw error;
+  }
+}
+
+/**
+ * Starts a daemon in the background and resolves when it answers. Rejects with why it did not.
+ * `note` hears what the daemon waits for, where it has to wait before it can start.
+ */
+export async function startDaemon(
+  paths: Paths,
+  settings: DaemonSettings,
+  { env, note }: { env: NodeJS.ProcessEnv; note: (text: string) => void },
+): Promise<DaemonFile> {
+  prepareHome(paths);
+  const from = sizeOf(paths.daemonLog);
+  const log = openSync(paths.daemonLog, "a", 0o600);
+  const childEnv = daemonEnv(paths, settings, env);
+  const child = spawn(process.execPath, [...process.execArgv, DAEMON], {
+    cwd: paths.home,
+    detached: true,
+    stdio: ["ignore", log, log],
+    env: childEnv,
+  });
+  closeSync(log);
+  let exit: string | null = null;
+  child.once("exit", (code, signal) => void (exit = signal ?? `code ${code}`));
+  child.once("error", (error) => void (exit = error.message));
+  child.unref();
+
+  const deadline = Date.now() + START_MS;
+  let waiting: string | undefined;
+  while (Date.now() < deadline) {
+    const daemon = readDaemonFile(paths.daemonFile);
+    const own = daemon?.pid === child.pid ? daemon : null;
+    if (own?.waiting !== undefined && own.waiting !== waiting) note(`${own.waiting}. Waiting for it.`);
+    waiting = own?.waiting ?? waiting;
+    if (own !== null && own.waiting === undefined && (await answers(own.url))) return own;
+    if (exit !== null) {
+      forgetChecked(childEnv);
+      throw await whyNot(paths, settings, { exit, from });
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  throw waiting === undefined ? silent(child.pid) : stillWaiting(child.pid, waiting);
+}
+
+function silent(pid: number | undefined): Failure {
+  return new Failure("failed", `The daemon (pid ${pid}) did not answer within ${START_MS / 1000} s.`, {
+    code: "daemon_silent",
+    next: ["Its log: kinfold logs", "Stop it: kinfold down --force"],
+  });
+}
+
+function stillWaiting(pid: number | undefined, waiting: string): Failure {
+  const text = `${waiting}. The daemon (pid ${pid}) keeps waiting and starts as soon as it answers.`;
+  return new Failure("failed", text, {
+    code: "store_waiting",
+    next: [
+      "Start that server, or correct its address: kinfold config",
+      "Follow it: kinfold logs",
+      "Stop waiting: kinfold down",
+    ],
+  });
+}
+
+/** Whether something takes connections there. It need not be a daemon. */
+export async function answers(url: string): Promise<boolean> {
+  const { hostname, port } = new URL(url);
+  return await new Promise((resolve) => {
+    const socket = connect({ host: hostname.replace(/^\[|\]$/g, ""), port: Number(port) });
+    socket.setTimeout(1000, () => socket.destroy(new Error("timeout")));
+    socket.once("connect", () => {
+      socket.end();
+      resolve(true);
+    });
+    socket.once("error", () => resolve(false));
+  });
+}
+
+async function whyNot(
+  paths: Paths,
+  settings: DaemonSettings,
+  end: { exit: string; from: number },
+): Promise<Failure> {
+  const said = lastWords(paths.daemonLog, end.from);
+  if (/EADDRINUSE|address already in use|is taken/i.test(said.join("\n"))) {
+    const port = settings.port ?? /(?:port |:)(\d{2,5})\b/i.exec(said.join("\n"))?.[1] ?? "4680";
+    return new Failure("failed", `Port ${port} is taken by another program.`, {
+      code: "port_taken",
+      next: [`Use another: kinfold up --port ${Number(port) + 1}`, `Who has it: lsof -i :${port}`],
+    });
+  }
+  return new Failure("failed", `The daemon did not start (it ended with ${end.exit}).`, {
+    code: "daemon_failed",
+    next: [...said.slice(-8), `Its whole log: kinfold logs`],
+  });
+}
+
+/** What the daemon wrote since it was started, one readable line each. */
+function lastWords(log: string, from: number): string[] {
+  const text = readFileSync(log).subarray(from).toString("utf8");
+  return text.split("\n").flatMap((line) => {
+    if (line.trim() === "" || /^\s+at /.test(line)) return [];
+    try {
+      const record = JSON.parse(line) as { msg?: unknown; err?: { message?: unknown } };
+      return [oneLine([record.msg, record.err?.message].filter(Boolean).join(": "))];
+    } catch {
+      return [oneLine(line)];
+    }
+  });
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+const START_MS = 60_000;

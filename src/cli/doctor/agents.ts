@@ -1,0 +1,98 @@
+import { ConfigError, loadConfig } from "../../config/index.ts";
+import type { Agent } from "../../contract/index.ts";
+import type { Call } from "../call.ts";
+import type { Check } from "../commands/doctor.ts";
+import type { Connection } from "../daemon/connection.ts";
+import { homeOf } from "../daemon/home.ts";
+import { oneLine } from "../terminal/text.ts";
+
+/** Every agent: installed, which version, signed in, what would be used, what is wrong. */
+export async function checkAgents(call: Call, connection: Connection | null): Promise<Check[]> {
+  const { lookFromHere } = await import("./own-agents.ts");
+  const here = await lookFromHere(call);
+  if (connection === null) return [...here.map(checkAgent), ...checkDefault(call, here)];
+  const { agents } = await connection.client.agents({});
+  // A daemon that was named by its address may be on another machine.
+  const isOwn = !call.env["KINFOLD_URL"];
+  const checks = agents.map((agent) => {
+    const seen = here.find((one) => one.name === agent.name);
+    return (isOwn && seen !== undefined ? checkPlace(agent, seen) : null) ?? checkAgent(agent);
+  });
+  return [...checks, ...checkDefault(call, agents)];
+}
+
+function checkAgent(agent: Agent): Check {
+  const name = oneLine(agent.name);
+  const optional = true;
+  const version = agent.version === null ? null : oneLine(agent.version);
+  if (!agent.installed) {
+    const problem = version === null ? "not installed" : `${version}: ${oneLine(agent.problem ?? "")}`;
+    return { name, ok: false, optional, text: problem, advice: line(agent.howToInstall) };
+  }
+  const found = version ?? "installed";
+  if (agent.signedIn === false) {
+    const advice = line(agent.howToSignIn) ?? `run: ${name}`;
+    return { name, ok: false, optional, text: `${found}: not logged in`, advice };
+  }
+  if (agent.problem !== null) {
+    return {
+      name,
+      ok: false,
+      text: `${found}: ${oneLine(agent.problem)}`,
+      advice: line(agent.howToInstall),
+    };
+  }
+  const words = [found, agent.signedIn ? "logged in" : null, line(agent.uses)];
+  return { name, ok: true, text: words.filter((word) => word !== null).join(", "), advice: null };
+}
+
+/** The daemon has the PATH and the variables of the terminal it was started in, which may be older than these. */
+function checkPlace(agent: Agent, here: Agent): Check | null {
+  const name = oneLine(agent.name);
+  const advice = "kinfold down && kinfold up, from here";
+  if (!agent.installed && here.installed) {
+    const text = "found from here, but not by the daemon, which was started with another PATH";
+    return { name, ok: false, optional: true, text, advice };
+  }
+  if (agent.signedIn === false && here.signedIn === true) {
+    const text = "logged in from here, but the daemon was started without these variables";
+    return { name, ok: false, optional: true, text, advice };
+  }
+  return null;
+}
+
+/** What a session gets that names no agent. */
+function checkDefault(call: Call, agents: readonly Agent[]): Check[] {
+  const name = "default agent";
+  const wanted = defaultAgent(call);
+  if (wanted === null) return [];
+  const agent = agents.find((one) => one.name === wanted);
+  const set = "set agent in kinfold.yaml: kinfold config edit";
+  if (agent === undefined)
+    return [{ name, ok: false, text: `${oneLine(wanted)} is not a known agent`, advice: set }];
+  // What is wrong with it is wrong with every session that names none; its own line has the same advice.
+  const { ok, text, advice: cure } = checkAgent(agent);
+  if (!ok) {
+    const problem = agent.installed || agent.version !== null ? ` ${text}` : " is not installed";
+    const advice = cure === null ? set : `${cure}, or ${set}`;
+    return [{ name, ok, text: `${oneLine(wanted)}${problem}`, advice }];
+  }
+  const isReal = (one: Agent): boolean => one.name !== "sim" && one.installed && one.problem === null;
+  const better = agent.name === "sim" ? agents.find(isReal) : undefined;
+  const advice = better === undefined ? null : `for ${oneLine(better.name)} instead ${set}`;
+  return [{ name, ok: true, text: oneLine(wanted), advice }];
+}
+
+function defaultAgent(call: Call): string | null {
+  try {
+    return loadConfig({ home: homeOf(call).home, cwd: process.cwd(), env: call.env, flags: {} }).config.agent;
+  } catch (error) {
+    // Doctor has a line of its own for a configuration that cannot be used.
+    if (error instanceof ConfigError) return null;
+    throw error;
+  }
+}
+
+function line(text: string | null | undefined): string | null {
+  return text === null || text === undefined ? null : oneLine(text);
+}

@@ -1,0 +1,44 @@
+import type { Call } from "../call.ts";
+import type { Check } from "../commands/doctor.ts";
+import type { Connection } from "../daemon/connection.ts";
+import { count, oneLine } from "../terminal/text.ts";
+
+const PROBLEMS_MAX = 200;
+
+/** What agents left on disk: whether it is read, and every file that could not be, with the reason. */
+export async function checkHistory(_call: Call, connection: Connection | null): Promise<Check[]> {
+  if (connection === null) return [];
+  const { scan, problems, onDisk } = await connection.client.imported({
+    problems: PROBLEMS_MAX,
+    count: true,
+  });
+  const name = "history";
+  if (!scan.enabled) {
+    const earlier = onDisk ?? [];
+    const number = earlier.reduce((sum, { sessions }) => sum + sessions, 0);
+    const whose = earlier.map(({ agent }) => oneLine(agent)).join(", ");
+    const text =
+      number === 0
+        ? "no agent has left a session on this disk"
+        : `${count(number, "earlier session")} of ${whose} on this disk, not read`;
+    return [{ name, ok: false, optional: true, text, advice: "read it: kinfold import" }];
+  }
+  const failed = scan.phase === "failed" || scan.error !== null;
+  const sessions = scan.found.reduce((sum, each) => sum + each.sessions + each.subagents, 0);
+  const read = `${count(sessions, "session")}, ${scan.filesRead} of ${count(scan.files, "file")} read`;
+  return [
+    {
+      name,
+      ok: !failed,
+      text: failed ? `reading stopped: ${oneLine(scan.error ?? "")}` : read,
+      advice: failed ? "its log: kinfold logs" : null,
+    },
+    ...problems.map(({ path, reason, badLines }) => ({
+      name: badLines > 0 ? "a file in part" : "a file",
+      ok: false,
+      optional: true,
+      text: `${oneLine(path)}: ${oneLine(reason)}`,
+      advice: null,
+    })),
+  ];
+}

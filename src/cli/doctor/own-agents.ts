@@ -1,0 +1,32 @@
+import { ConfigError, loadConfig } from "../../config/index.ts";
+import { type Agent, Config } from "../../contract/index.ts";
+import { createDrivers, reportHold } from "../../drivers/registry.ts";
+import { silentLog } from "../../log.ts";
+import type { Call } from "../call.ts";
+import { homeOf } from "../daemon/home.ts";
+
+export { agentsDirOf, installAdapter, locateAdapter, VENDORS } from "../../drivers/vendors/index.ts";
+export type { AdapterPackage, InstallProgress, Vendor } from "../../drivers/vendors/index.ts";
+
+/** What a daemon would find if it started from here, now: this PATH, these variables. Starts no agent. */
+export async function lookFromHere(call: Call): Promise<Agent[]> {
+  const paths = homeOf(call);
+  const config = configOf(call, paths.home);
+  const options = { config, simDir: paths.sim, home: paths.home, sandbox: config.sandbox, log: silentLog };
+  return Promise.all([...createDrivers(options).values()].map((driver) => driver.probe()));
+}
+
+/** What would hold an agent's processes if a daemon started from here. */
+export async function holdFromHere(call: Call): ReturnType<typeof reportHold> {
+  return reportHold(configOf(call, homeOf(call).home).sandbox);
+}
+
+/** Where the file cannot be used, doctor says so in a line of its own; the built-in agents are known without it. */
+function configOf(call: Call, home: string): Config {
+  try {
+    return loadConfig({ home, cwd: process.cwd(), env: call.env, flags: {} }).config;
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return Config.parse({});
+  }
+}

@@ -1,0 +1,95 @@
+import { SseReader } from "../../client/sse.ts";
+import { errorAnswer, type McpMessage, recordOf, versionIn } from "./message.ts";
+
+/** Where the daemon serves the tools, and as which session. */
+export interface Link {
+  readonly url: string;
+  readonly token: string;
+}
+
+export interface Sending {
+  /** What `initialize` agreed on, for the eras that have it. */
+  readonly version: string | null;
+  readonly signal: AbortSignal;
+  readonly write: (message: unknown) => void;
+}
+
+/** The daemon no longer takes this token. */
+export class TokenRefused extends Error {}
+
+/** Nobody took the connection, so nothing was sent. */
+export class NotConnected extends Error {}
+
+/** Hands one message to the daemon and its answers, signs of life among them, to the client. */
+export async function forward(link: Link, message: McpMessage, sending: Sending): Promise<void> {
+  const response = await post(link, message, sending);
+  if (response.status === 401) {
+    await response.body?.cancel();
+    throw new TokenRefused("the daemon does not take this session's token");
+  }
+  if (response.status === 202) return;
+  if (response.headers.get("content-type")?.startsWith("text/event-stream")) {
+    const reader = new SseReader();
+    for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      for (const { data } of reader.push(piece)) if (data !== "") sending.write(JSON.parse(data));
+    }
+    return;
+  }
+  const body = recordOf(await response.json().catch(() => null));
+  if (body["jsonrpc"] === "2.0") sending.write(body);
+  else if (message.id !== null) sending.write(refused(message, body, response.status));
+}
+
+async function post(link: Link, message: McpMessage, sending: Sending): Promise<Response> {
+  try {
+    return await fetch(`${link.url}/mcp`, {
+      method: "POST",
+      headers: headersFor(link, message, sending.version),
+      body: JSON.stringify(message.whole),
+      signal: sending.signal,
+      redirect: "error",
+    });
+  } catch (error) {
+    const code = recordOf(error instanceof Error ? error.cause : null)["code"];
+    if (code === "ECONNREFUSED") throw new NotConnected("nobody answers at the daemon's address");
+    throw error;
+  }
+}
+
+function headersFor(link: Link, message: McpMessage, version: string | null): Record<string, string> {
+  const own = versionIn(message);
+  const { name } = message.params;
+  return {
+    authorization: `Bearer ${link.token}`,
+    "content-type": "application/json",
+    accept: "application/json, text/event-stream",
+    ...(own === null
+      ? { ...(version !== null && { "mcp-protocol-version": version }) }
+      : {
+          "mcp-protocol-version": own,
+          "mcp-method": message.method ?? "",
+          ...(typeof name === "string" && { "mcp-name": headerText(name) }),
+        }),
+  };
+}
+
+/** As the protocol writes what no header may hold. */
+function headerText(text: string): string {
+  if (/^[\x21-\x7e]+(?: [\x21-\x7e]+)*$/.test(text) && !text.startsWith("=?")) return text;
+  return `=?base64?${Buffer.from(text).toString("base64")}?=`;
+}
+
+/** A refusal of the daemon itself, said where a model reads it. */
+function refused(message: McpMessage, body: Record<string, unknown>, status: number): object {
+  const { code, message: why } = recordOf(body["error"]);
+  const text = typeof why === "string" ? `${String(code)}: ${why}` : `The daemon answered HTTP ${status}.`;
+  return trouble(message, text);
+}
+
+/** A call that fails is a result, which the model sees; everything else is an error of the protocol. */
+export function trouble(message: McpMessage, text: string): object {
+  if (message.method !== "tools/call") return errorAnswer(message.id, -32_603, text);
+  const result = { content: [{ type: "text", text }], isError: true };
+  const complete = versionIn(message) === null ? {} : { resultType: "complete" };
+  return { jsonrpc: "2.0", id: message.id, result: { ...result, ...complete } };
+}

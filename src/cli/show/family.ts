@@ -1,0 +1,140 @@
+import type { Session } from "../../contract/index.ts";
+import type { Paint } from "../terminal/paint.ts";
+import { nameOf } from "../sessions.ts";
+import { clip, columnsOf, oneLine, padTo, tokens, usd } from "../terminal/text.ts";
+import { ageOf, markedWords, type StateWords, stateWords, surroundings } from "./words.ts";
+
+export interface Drawing {
+  readonly columns: number;
+  readonly paint: Paint;
+  readonly now: number;
+  /** What a person is asked, by session. */
+  readonly asks?: ReadonlyMap<string, string>;
+}
+
+/** A session in its place: the lines of the tree before it, and itself. */
+export interface Placed {
+  readonly session: Session;
+  readonly branch: string;
+}
+
+/** One line per session, in tree order, fitted to the width: what is least needed goes first. */
+export function familyLines(sessions: readonly Session[], drawing: Drawing): string[] {
+  const around = surroundings(sessions, drawing.asks);
+  const rows = placed(sessions).map(({ session, branch }) => ({
+    branch,
+    session,
+    label: session.name === null ? `${session.shortId} ${nameOf(session)}` : nameOf(session),
+    agent: oneLine(session.agent),
+    state: stateWords(session, around(session), drawing.now),
+    age: ageOf(session, drawing.now),
+    cost: usd(session.usage.usd),
+    used: usedTokens(session),
+  }));
+  const shape = fit(rows, drawing.columns);
+  return rows.map((row) => drawRow(row, shape, drawing.paint));
+}
+
+/** Tree order with branches. A session whose parent is not in the list stands at the top. */
+export function placed(sessions: readonly Session[]): Placed[] {
+  const known = new Set(sessions.map((session) => session.id));
+  const below = new Map<string | null, Session[]>();
+  for (const session of sessions.toSorted(oldestFirst)) {
+    const parent = session.parentId !== null && known.has(session.parentId) ? session.parentId : null;
+    below.set(parent, [...(below.get(parent) ?? []), session]);
+  }
+  const rows: Placed[] = [];
+  const descend = (parent: string, indent: string): void => {
+    const children = below.get(parent) ?? [];
+    for (const [index, child] of children.entries()) {
+      const last = index === children.length - 1;
+      rows.push({ session: child, branch: `${indent}${last ? "└─ " : "├─ "}` });
+      descend(child.id, `${indent}${last ? "   " : "│  "}`);
+    }
+  };
+  for (const root of below.get(null) ?? []) {
+    rows.push({ session: root, branch: "" });
+    descend(root.id, "");
+  }
+  return rows;
+}
+
+interface Row {
+  readonly branch: string;
+  readonly session: Session;
+  readonly label: string;
+  readonly agent: string;
+  readonly state: StateWords;
+  readonly age: string;
+  readonly cost: string;
+  readonly used: string;
+}
+
+/** Widths of the columns; 0 leaves a column out. */
+interface Shape {
+  readonly label: number;
+  readonly agent: number;
+  readonly state: number;
+  readonly age: number;
+  readonly cost: number;
+  readonly used: number;
+}
+
+function fit(rows: readonly Row[], columns: number): Shape {
+  const widest = (pick: (row: Row) => string) => Math.max(0, ...rows.map((row) => columnsOf(pick(row))));
+  const shape = {
+    label: Math.min(
+      widest((row) => row.branch + row.label),
+      Math.max(12, Math.floor(columns * 0.4)),
+    ),
+    agent: widest((row) => row.agent),
+    state: widest((row) => markedWords(row.state)),
+    age: widest((row) => row.age),
+    cost: rows.some((row) => row.cost !== "-") ? widest((row) => row.cost) : 0,
+    used: rows.some((row) => row.used !== "") ? widest((row) => row.used) : 0,
+  };
+  const taken = () =>
+    shape.label +
+    [shape.agent, shape.age, shape.cost, shape.used].reduce((sum, width) => sum + (width && width + 2), 0);
+  for (const column of ["cost", "used", "agent"] as const) {
+    if (columns - taken() - 2 < Math.min(shape.state, STATE_MIN)) shape[column] = 0;
+  }
+  return { ...shape, state: Math.max(8, Math.min(shape.state, columns - taken() - 2)) };
+}
+
+function drawRow(row: Row, shape: Shape, paint: Paint): string {
+  const label = clip(row.label, Math.max(4, shape.label - columnsOf(row.branch)));
+  const left = paint("soft", row.branch) + paint(isNews(row.session) ? "bold" : null, label);
+  const gap = " ".repeat(Math.max(0, shape.label - columnsOf(row.branch) - columnsOf(label)));
+  const words = clip(markedWords(row.state), shape.state);
+  const cells = [
+    left + gap,
+    shape.agent > 0 ? padTo(row.agent, shape.agent) : null,
+    paint(row.state.colour, words) + " ".repeat(Math.max(0, shape.state - columnsOf(words))),
+    paint("soft", row.age.padStart(shape.age)),
+    shape.cost > 0 ? row.cost.padStart(shape.cost) : null,
+    shape.used > 0 ? row.used.padStart(shape.used) : null,
+  ];
+  return cells
+    .filter((cell) => cell !== null)
+    .join("  ")
+    .trimEnd();
+}
+
+/** Finished and not looked at. */
+function isNews(session: Session): boolean {
+  return (
+    !session.seen && (session.status === "idle" || session.status === "ended") && session.outcome !== null
+  );
+}
+
+function usedTokens(session: Session): string {
+  const used = session.usage.inputTokens + session.usage.outputTokens;
+  return used === 0 ? "" : tokens(used);
+}
+
+function oldestFirst(a: Session, b: Session): number {
+  return a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1);
+}
+
+const STATE_MIN = 24;

@@ -1,0 +1,52 @@
+import type { Receipt } from "../../contract/index.ts";
+import { count, duration, oneLine, tokens, usd } from "../terminal/text.ts";
+
+/** What the daemon saw, facts first, one line each. Nothing seen gives no line. */
+export function receiptLines(receipt: Receipt): string[] {
+  const lines = [headline(receipt)];
+  const last = receipt.commands.at(-1);
+  if (last !== undefined) {
+    const exit = last.exitCode === null ? "no exit code seen" : `exit ${last.exitCode}`;
+    lines.push(`${count(receipt.commands.length, "command")}, last: ${oneLine(last.command)} (${exit})`);
+  }
+  if (receipt.toolCalls.length > 0) {
+    lines.push(
+      receipt.toolCalls
+        .map(
+          (call) =>
+            `${oneLine(call.name)}${call.ok ? "" : " (failed)"}${call.count > 1 ? ` ×${call.count}` : ""}`,
+        )
+        .join(", "),
+    );
+  }
+  for (const file of receipt.filesChanged.slice(0, FILES_MAX)) {
+    const lineCount =
+      file.added === null && file.removed === null ? "" : `  +${file.added ?? 0} −${file.removed ?? 0}`;
+    lines.push(`${file.status} ${oneLine(file.path)}${lineCount}`);
+  }
+  if (receipt.filesChanged.length > FILES_MAX)
+    lines.push(`… ${receipt.filesChanged.length - FILES_MAX} more files`);
+  if (receipt.denied.length > 0) {
+    lines.push(
+      `denied on the way: ${receipt.denied.map((denied) => `${oneLine(denied.tool)}${denied.count > 1 ? ` ×${denied.count}` : ""}`).join(", ")}`,
+    );
+  }
+  return lines;
+}
+
+function headline(receipt: Receipt): string {
+  const calls = receipt.toolCalls.reduce((sum, call) => sum + call.count, 0);
+  const used = receipt.usage.inputTokens + receipt.usage.outputTokens;
+  const facts = [
+    count(receipt.turns, "turn"),
+    duration(receipt.durationMs),
+    calls === 0 ? "no tool was called" : count(calls, "tool call"),
+  ];
+  if (used > 0) facts.push(`${tokens(used)} tokens`);
+  if (receipt.usage.usd) facts.push(usd(receipt.usage.usd));
+  if (receipt.stopReason !== null && receipt.stopReason !== "end_turn")
+    facts.push(`stopped: ${oneLine(receipt.stopReason)}`);
+  return facts.join(", ");
+}
+
+const FILES_MAX = 12;

@@ -1,0 +1,61 @@
+import type { WaitOutput } from "../../contract/index.ts";
+import { shortId } from "../../contract/short-id.ts";
+import type { Call } from "../call.ts";
+import type { Client } from "../daemon/connection.ts";
+import { EXITS, type ExitName } from "../failure.ts";
+import { clip, duration, harmless, oneLine } from "../terminal/text.ts";
+
+/** Says how a round ended and gives the exit code: the result to standard output, the rest beside it. */
+export async function sayEnd(client: Client, call: Call, end: WaitOutput): Promise<number> {
+  const exit = EXITS[exitNameOf(end)][0];
+  if (call.io.json) {
+    call.io.answer({ ...end, exit });
+    return exit;
+  }
+  const id = shortId(end.sessionId);
+  const label = end.name === null ? id : oneLine(end.name);
+  if (end.result) call.io.line(harmless(end.result));
+  if (end.lastWords !== null) call.io.note(`Its last words after this: ${clip(oneLine(end.lastWords), 400)}`);
+  if (isUnknown(end)) {
+    call.io.note(
+      `"${label}" is not at work, and its files do not say how it ended. Look: kinfold show ${id}`,
+    );
+    return exit;
+  }
+  if (end.timedOut || end.outcome === null) {
+    call.io.note(
+      `"${label}" is still at work; it goes on. Wait again: kinfold wait ${id}   Stop it: kinfold cancel ${id}`,
+    );
+    return exit;
+  }
+  await markSeen(client, end.sessionId);
+  if (end.outcome !== "completed") call.io.note(`"${label}" ${sentence(end)}`);
+  else if (!end.result) call.io.note(`"${label}" completed without saying anything.`);
+  return exit;
+}
+
+/** A person has looked. Who may not say so (an agent's token) has not lost anything. */
+export async function markSeen(client: Client, id: string): Promise<void> {
+  try {
+    await client.update({ id, seen: true });
+  } catch (error) {
+    if (!(error instanceof Error) || error.name !== "Refusal") throw error;
+  }
+}
+
+function sentence(end: WaitOutput): string {
+  const word = end.outcome === "failed" ? "failed" : `was ${end.outcome}`;
+  const took = end.receipt === null ? "" : ` after ${duration(end.receipt.durationMs)}`;
+  return `${word}${took}${end.error ? `: ${oneLine(end.error)}` : "."}`;
+}
+
+/** Of what an agent did outside of here, sometimes nobody can tell. */
+function isUnknown({ timedOut, outcome, status }: WaitOutput): boolean {
+  return !timedOut && outcome === null && status !== "working";
+}
+
+function exitNameOf(end: WaitOutput): ExitName {
+  if (isUnknown(end)) return "interrupted";
+  if (end.timedOut || end.outcome === null) return "outOfTime";
+  return end.outcome === "completed" ? "done" : end.outcome;
+}

@@ -1,0 +1,180 @@
+import type { Session } from "../../contract/index.ts";
+import type { Colour } from "../terminal/paint.ts";
+import { age, ago, count, oneLine } from "../terminal/text.ts";
+
+/** How a session's state is told to a person. One vocabulary for every surface. */
+export interface StateWords {
+  readonly glyph: string;
+  readonly words: string;
+  readonly colour: Colour | null;
+}
+
+/** What a session's words need to know beside the session itself. */
+export interface Around {
+  /** Its children that are open and will call back. */
+  readonly childrenOpen: number;
+  /** Sessions that wait for a slot since before this one. */
+  readonly ahead: number;
+  /** What it asks a person, in one line; null where it asks none. */
+  readonly ask?: string | null;
+}
+
+export function stateWords(session: Session, around: Around, now: number): StateWords {
+  if (session.status === "running") return working(session, now);
+  if (session.status === "waiting") return waiting(session, around);
+  return atRest(session);
+}
+
+/** Counts, for every session of a list, what its words need. `asks`: what a person is asked, by session. */
+export function surroundings(
+  sessions: readonly Session[],
+  asks: ReadonlyMap<string, string> = new Map(),
+): (session: Session) => Around {
+  const open = new Map<string, number>();
+  const queued: Session[] = [];
+  for (const session of sessions) {
+    if (isAwaited(session)) open.set(session.parentId, (open.get(session.parentId) ?? 0) + 1);
+    if (session.status === "waiting" && session.waiting?.on === "slot") queued.push(session);
+  }
+  return (session) => ({
+    childrenOpen: open.get(session.id) ?? 0,
+    ahead: queued.filter((other) => isBefore(other, session)).length,
+    ask: asks.get(session.id) ?? null,
+  });
+}
+
+/** Whether a session's round is open: it works, or it waits for something. */
+export function isOpen(session: Session): boolean {
+  return session.status === "running" || session.status === "waiting";
+}
+
+/** The age beside the words: how long an open session has been there, else how long ago it came to rest. */
+export function ageOf(session: Session, now: number): string {
+  if (isOpen(session)) return age(now - session.createdAt);
+  return age(now - session.lastActivityAt);
+}
+
+/** The words for a list or a tree. A glyph stands only before what a person should look at. */
+export function markedWords(state: StateWords): string {
+  return MARKED.has(state.glyph) ? `${state.glyph} ${state.words}` : state.words;
+}
+
+function working(session: Session, now: number): StateWords {
+  const quietMs = now - session.evidence.at;
+  if (quietMs >= QUIET_MS) {
+    return { glyph: "●", words: `quiet ${age(quietMs)}, process alive`, colour: "blue" };
+  }
+  if (session.evidence.state === "queued") return { glyph: "●", words: "working: starting", colour: "blue" };
+  const does = oneLine(session.evidence.reason);
+  if (does === "" || /^(working|running)$/i.test(does))
+    return { glyph: "●", words: "working", colour: "blue" };
+  const when = quietMs >= FRESH_MS ? `, ${ago(quietMs)}` : "";
+  return { glyph: "●", words: `working: ${does.replace(/^working: /, "")}${when}`, colour: "blue" };
+}
+
+function waiting(session: Session, around: Around): StateWords {
+  const since = session.waiting;
+  switch (since?.on) {
+    case "children":
+      return { glyph: "◐", words: forChildren(around.childrenOpen), colour: null };
+    case "slot":
+      return {
+        glyph: "◌",
+        words: around.ahead > 0 ? `queued, ${around.ahead} ahead` : "queued",
+        colour: null,
+      };
+    case "limit":
+      return { glyph: "◷", words: parked(session), colour: null };
+    case "trigger":
+      return asking(session, around);
+    case "budget":
+      return { glyph: "◆", words: "needs you: its budget is used up", colour: "amber" };
+    case "node":
+      return { glyph: "◐", words: `waiting for node ${oneLine(session.node)}`, colour: null };
+    case undefined:
+      return { glyph: "◐", words: "waiting", colour: null };
+  }
+}
+
+/** A root asks a person; a child does where its parent passed it on, left it, or may not decide it. */
+function asking(session: Session, around: Around): StateWords {
+  const ask = around.ask ?? null;
+  if (session.origin === "imported")
+    return { glyph: "◆", words: "needs you: in its own terminal", colour: "amber" };
+  if (ask !== null) return { glyph: "◆", words: `needs you: ${ask}`, colour: "amber" };
+  if (session.parentId === null || session.detachedAt !== null)
+    return { glyph: "◆", words: "needs you", colour: "amber" };
+  return { glyph: "◐", words: "waiting for parent", colour: null };
+}
+
+function forChildren(open: number): string {
+  return open === 0 ? "waiting for children" : `waiting for ${count(open, "child", "children")}`;
+}
+
+function parked(session: Session): string {
+  const until = session.waiting?.until;
+  const name = session.agent.charAt(0).toUpperCase() + session.agent.slice(1);
+  if (until === undefined) return `parked (${name} limit)`;
+  const retry = /; (retry \d+ of \d+) in /.exec(session.evidence.reason)?.[1];
+  if (retry !== undefined)
+    return `${name}'s provider is in trouble: ${retry} at ${new Date(until).toTimeString().slice(0, 8)}`;
+  return `parked until ${new Date(until).toTimeString().slice(0, 5)} (${name} limit)`;
+}
+
+function atRest(session: Session): StateWords {
+  if (session.rebuilt === true) return { glyph: "○", words: "rebuilt from its rollout", colour: null };
+  const outcome = session.status === "ended" && session.outcome === null ? "cancelled" : session.outcome;
+  switch (outcome) {
+    case "completed":
+      return { glyph: "✓", words: "done", colour: session.seen ? null : "green" };
+    case "failed":
+      return { glyph: "✕", words: withReason("failed", session), colour: session.seen ? null : "red" };
+    case "cancelled":
+      return { glyph: "⊘", words: withReason(`cancelled${byWhom(session)}`, session), colour: null };
+    case "interrupted":
+      return { glyph: "↯", words: withReason("interrupted", session), colour: "amber" };
+    case null:
+      return UNSURE.has(session.evidence.state)
+        ? unsure(session)
+        : { glyph: "○", words: "idle", colour: null };
+  }
+}
+
+/** What agents left on disk does not always say how it ended: then the evidence stands in place of a word. */
+function unsure({ evidence }: Session): StateWords {
+  const reason = oneLine(evidence.reason);
+  return { glyph: "?", words: reason === "" ? evidence.state : `${evidence.state}: ${reason}`, colour: null };
+}
+
+const UNSURE = new Set(["unknown", "orphaned", "pending"]);
+
+function withReason(word: string, session: Session): string {
+  const reason = oneLine(session.outcomeReason ?? "").replace(
+    /^the agent process exited with code (\d+)/,
+    "exit $1",
+  );
+  return reason === "" ? word : `${word}: ${reason}`;
+}
+
+/** Who reads this is the user. */
+function byWhom(session: Session): string {
+  const who = oneLine(session.endedBy ?? "");
+  if (who === "") return "";
+  return ` by ${who === "the user" ? "you" : who}`;
+}
+
+function isAwaited(session: Session): session is Session & { parentId: string } {
+  if (session.parentId === null || session.detachedAt !== null) return false;
+  return isOpen(session) && session.callback.enabled && session.origin === "managed";
+}
+
+function isBefore(other: Session, session: Session): boolean {
+  if (other.id === session.id) return false;
+  const a = other.waiting?.since ?? other.createdAt;
+  const b = session.waiting?.since ?? session.createdAt;
+  return a < b || (a === b && other.id < session.id);
+}
+
+const MARKED = new Set(["◆", "✕", "↯", "?"]);
+const QUIET_MS = 600_000;
+const FRESH_MS = 2_000;

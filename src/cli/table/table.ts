@@ -1,0 +1,76 @@
+import type { CommandModule } from "../call.ts";
+import type { ExitName } from "../failure.ts";
+import { ACCESS } from "./access.ts";
+import { ANSWER } from "./answer.ts";
+import { OBSERVE } from "./observe.ts";
+import { OPERATE } from "./operate.ts";
+import { START } from "./start.ts";
+
+/** A word that stands by itself after the command. */
+export interface ArgumentRow {
+  readonly name: string;
+  readonly summary: string;
+  readonly required: boolean;
+  readonly many?: boolean;
+  readonly choices?: readonly string[];
+  readonly completes?: "session" | "file" | "folder";
+}
+
+export interface OptionRow {
+  /** As commander reads it: `-n, --lines <count>`. */
+  readonly flags: string;
+  readonly summary: string;
+  readonly kind?: "int" | "number" | "duration";
+  readonly choices?: readonly string[];
+  readonly completes?: "session" | "file" | "folder";
+}
+
+/** One command. Parsing, help, completion and the reference are all made from this. */
+export interface CommandRow {
+  readonly name: string;
+  readonly summary: string;
+  readonly about?: string;
+  readonly args: readonly ArgumentRow[];
+  readonly options: readonly OptionRow[];
+  /** A word such as `-test` is one of its words and no option. */
+  readonly dashWords?: true;
+  readonly examples: readonly (readonly [line: string, what: string])[];
+  readonly exits: readonly ExitName[];
+  readonly load: () => Promise<CommandModule>;
+}
+
+/** Accepted by every command. */
+export const GLOBAL_OPTIONS: readonly OptionRow[] = [
+  { flags: "--json", summary: "answer as JSON, for scripts" },
+  {
+    flags: "--home <folder>",
+    summary: "use this home instead of KINFOLD_HOME or ~/.kinfold",
+    completes: "folder",
+  },
+];
+
+export interface CommandGroup {
+  readonly title: string;
+  readonly rows: readonly CommandRow[];
+}
+
+export const GROUPS: readonly CommandGroup[] = [
+  { title: "Start work", rows: START },
+  { title: "What needs you", rows: ANSWER },
+  { title: "Look", rows: OBSERVE },
+  { title: "Agents, profiles and keys", rows: ACCESS },
+  { title: "The daemon", rows: OPERATE },
+];
+
+/** Bare `kinfold`. */
+export const STATUS: CommandRow = {
+  name: "status",
+  summary: "What needs you, what runs, what has finished, which agents there are.",
+  args: [],
+  options: [],
+  examples: [],
+  exits: ["done", "failed"],
+  load: () => import("../commands/status.ts"),
+};
+
+export const COMMANDS: readonly CommandRow[] = GROUPS.flatMap((group) => group.rows);

@@ -1,0 +1,44 @@
+import type { Io } from "../call.ts";
+import { paintFor } from "./paint.ts";
+
+/** The process's own streams as a command sees them. */
+export function processIo(options: { json: boolean; env: NodeJS.ProcessEnv }): Io {
+  const { stdout, stderr, stdin } = process;
+  return {
+    json: options.json,
+    tty: stdout.isTTY === true && !options.json && options.env["TERM"] !== "dumb",
+    columns: () => widthOf(stdout, options.env),
+    rows: () => stdout.rows ?? 24,
+    paint: paintFor(stdout, options.env),
+    stdin,
+    stdout,
+    line: (text = "") => void stdout.write(`${text}\n`),
+    note: (text) => void stderr.write(`${text}\n`),
+    answer: (value) => void stdout.write(`${JSON.stringify(value, null, 2)}\n`),
+  };
+}
+
+/**
+ * `kinfold ls | head` closes our output early: that is the reader's right and no error.
+ * Nothing more can be said, so the process ends quietly.
+ */
+export function endQuietlyOnBrokenPipe(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      process.exit(error.code === "EPIPE" ? 0 : 1);
+    });
+  }
+}
+
+/** Everything written so far has left the process. A pipe's writes are not done when `write` returns. */
+export async function flushed(): Promise<void> {
+  for (const stream of [process.stdout, process.stderr]) {
+    if (stream.writableLength > 0) await new Promise<void>((done) => stream.write("", () => done()));
+  }
+}
+
+function widthOf(stdout: NodeJS.WriteStream, env: NodeJS.ProcessEnv): number {
+  const asked = Number(env["COLUMNS"]);
+  if (stdout.columns) return stdout.columns;
+  return Number.isInteger(asked) && asked > 20 ? asked : 120;
+}

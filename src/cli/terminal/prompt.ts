@@ -1,0 +1,50 @@
+import { text as readAll } from "node:stream/consumers";
+import type { Call } from "../call.ts";
+import { Failure } from "../failure.ts";
+
+/** The words after the command as one text; `-`, or a pipe without words, reads standard input. */
+export async function promptOf(call: Call, words: readonly string[], example: string): Promise<string> {
+  const written = words.join(" ");
+  const fromStdin = written === "-" || (written === "" && isPipe(call));
+  const prompt = fromStdin ? await readAll(call.io.stdin) : written;
+  if (prompt.trim() !== "") return prompt;
+  throw new Failure(
+    "refused",
+    fromStdin
+      ? "Standard input was empty: there is no text to send."
+      : "What shall it do? A text is missing.",
+    {
+      code: "empty_prompt",
+      next: [
+        `Example: ${example}`,
+        ...(example.endsWith('"') ? [`From a file: ${example.replace(/"[^"]*"$/, "- < task.md")}`] : []),
+      ],
+    },
+  );
+}
+
+/** A person's yes or no. Anything but yes is no. */
+export async function confirm(call: Call, question: string): Promise<boolean> {
+  return /^y(es)?$/i.test((await lineOf(call, `${question} [y/N] `)) ?? "");
+}
+
+/** One line from a person; null where they wrote nothing or left with Ctrl-C or Ctrl-D. */
+export async function lineOf(call: Call, question: string): Promise<string | null> {
+  const { createInterface } = await import("node:readline/promises");
+  const lines = createInterface({ input: call.io.stdin, output: process.stderr });
+  const left = new AbortController();
+  lines.once("close", () => left.abort());
+  try {
+    return (await lines.question(question, { signal: left.signal })).trim() || null;
+  } catch {
+    // Leaving the question is no answer, and no answer is a valid one.
+    return null;
+  } finally {
+    lines.close();
+  }
+}
+
+/** Standard input is a pipe or a file, not a terminal and not nothing. */
+function isPipe(call: Call): boolean {
+  return call.io.stdin.isTTY !== true && !call.io.stdin.destroyed;
+}

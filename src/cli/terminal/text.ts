@@ -1,0 +1,106 @@
+import { visible, withoutTerminalSequences } from "../../text/visible.ts";
+
+/** What another program wrote, made harmless for a terminal: no escape sequences, no control characters. */
+export function harmless(text: string): string {
+  return visible(text);
+}
+
+/** The same on one line, with white space folded. */
+export function oneLine(text: string): string {
+  return harmless(text).replace(/\s+/g, " ").trim();
+}
+
+/** How long something took: `0.8 s`, `40 s`, `6 min 12 s`, `3 h 5 min`, `2 d 4 h`. */
+export function duration(ms: number): string {
+  const seconds = Math.max(0, ms) / 1000;
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 60) return `${Math.floor(seconds)} s`;
+  if (seconds < 3600) return two(Math.floor(seconds), [60, "min"], [1, "s"]);
+  if (seconds < 86_400) return two(Math.floor(seconds), [3600, "h"], [60, "min"]);
+  return two(Math.floor(seconds), [86_400, "d"], [3600, "h"]);
+}
+
+/** How long ago something was, in one unit: `now`, `4 s`, `12 min`, `2 h`, `3 d`. */
+export function age(ms: number): string {
+  const seconds = Math.floor(Math.max(0, ms) / 1000);
+  if (seconds < 1) return "now";
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h`;
+  return `${Math.floor(seconds / 86_400)} d`;
+}
+
+export function ago(ms: number): string {
+  const since = age(ms);
+  return since === "now" ? "just now" : `${since} ago`;
+}
+
+/** `41`, `9k`, `620k`, `1.9M`. */
+export function tokens(count: number): string {
+  if (count < 1000) return String(count);
+  if (count < 999_500) return `${Math.round(count / 1000)}k`;
+  return `${(count / 1_000_000).toFixed(1)}M`;
+}
+
+/** `$2.10`; a dash where nothing is known or nothing was spent. */
+export function usd(amount: number | null): string {
+  if (!amount) return "-";
+  return amount < 0.005 ? "<$0.01" : `$${amount.toFixed(2)}`;
+}
+
+export function bytes(count: number): string {
+  if (count < 1024) return `${count} B`;
+  if (count < 1024 ** 2) return `${(count / 1024).toFixed(0)} KB`;
+  if (count < 1024 ** 3) return `${(count / 1024 ** 2).toFixed(1)} MB`;
+  return `${(count / 1024 ** 3).toFixed(1)} GB`;
+}
+
+/** `1 session`, `2 sessions`; an irregular plural is given. */
+export function count(number: number, noun: string, plural = `${noun}s`): string {
+  return `${number} ${number === 1 ? noun : plural}`;
+}
+
+/** The time of day, as a person reads it. */
+export function clock(at: number): string {
+  return new Date(at).toTimeString().slice(0, 8);
+}
+
+/** How many columns a terminal gives this text; escape sequences take none. */
+export function columnsOf(text: string): number {
+  if (/^[\x20-\x7e]*$/.test(text)) return text.length;
+  let columns = 0;
+  for (const { segment } of segmenter.segment(withoutTerminalSequences(text)))
+    columns += WIDE.test(segment) ? 2 : 1;
+  return columns;
+}
+
+export function padTo(text: string, columns: number): string {
+  return text + " ".repeat(Math.max(0, columns - columnsOf(text)));
+}
+
+/** Cut to a number of columns with an ellipsis. The text may not hold escape sequences. */
+export function clip(text: string, columns: number): string {
+  if (columnsOf(text) <= columns) return text;
+  if (columns <= 0) return "";
+  let cut = "";
+  let used = 0;
+  for (const { segment } of segmenter.segment(text)) {
+    const step = WIDE.test(segment) ? 2 : 1;
+    if (used + step > columns - 1) break;
+    cut += segment;
+    used += step;
+  }
+  return `${cut.trimEnd()}…`;
+}
+
+type Unit = readonly [seconds: number, name: string];
+
+function two(seconds: number, large: Unit, small: Unit): string {
+  const first = Math.floor(seconds / large[0]);
+  const second = Math.floor((seconds - first * large[0]) / small[0]);
+  return second === 0 ? `${first} ${large[1]}` : `${first} ${large[1]} ${second} ${small[1]}`;
+}
+
+const WIDE =
+  /\p{Emoji_Presentation}|\ufe0f|[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]/u;
+const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });

@@ -1,0 +1,243 @@
+import type { ToolCallContent, ToolCallUpdate } from "@agentclientprotocol/sdk/unstable";
+import type { AgentUpdate, FileChange } from "../../port.ts";
+import { countLines } from "./line-count.ts";
+import { plainOwnTool } from "./own-tool.ts";
+import type { OwnTool } from "./own-tool.ts";
+
+/** One tool call, as its updates have built it up so far. */
+export interface Call {
+  readonly id: string;
+  readonly tool: string;
+  readonly title: string;
+  readonly kind: string;
+  readonly input: unknown;
+  readonly command: string | null;
+  readonly paths: readonly string[];
+  readonly ours: boolean;
+}
+
+/**
+ * Joins an agent's updates about its tool calls. Agents announce a call before they know its
+ * input, so a call is passed on when its input is there, or when anything else comes first.
+ */
+export class ToolCalls {
+  readonly #open = new Map<string, State>();
+  readonly #emit: (update: AgentUpdate) => void;
+
+  readonly #ownTool: OwnTool;
+
+  constructor(emit: (update: AgentUpdate) => void, ownTool: OwnTool = plainOwnTool) {
+    this.#emit = emit;
+    this.#ownTool = ownTool;
+  }
+
+  take(update: ToolCallUpdate): void {
+    const state = this.#merge(update);
+    const ended = state.status === "completed" || state.status === "failed";
+    if (ended || hasInput(state.rawInput) || this.#open.size > HELD_MAX) this.#announce(state);
+    if (!ended) return;
+    this.#emit(resultOf(state, this.#callOf(state)));
+    this.#open.delete(state.id);
+  }
+
+  /** What a request for permission is about; it may name a call by nothing but its id. */
+  describe(update: ToolCallUpdate): Call {
+    const known = this.#open.has(update.toolCallId);
+    const state = this.#merge(update);
+    if (known) this.#announce(state);
+    else this.#open.delete(update.toolCallId);
+    return this.#callOf(state);
+  }
+
+  /** Passes on what is still held back, because something else is about to be said. */
+  flush(): void {
+    for (const state of this.#open.values()) this.#announce(state);
+  }
+
+  /** The prompt is over, and so are its calls; the end of a call that never came is not invented. */
+  clear(): void {
+    this.flush();
+    this.#open.clear();
+  }
+
+  #merge(update: ToolCallUpdate): State {
+    const id = update.toolCallId;
+    const state = this.#open.get(id) ?? { ...EMPTY, id };
+    state.title = update.title ?? state.title;
+    state.firstTitle ||= state.title;
+    // What an agent called a tool first stays: nothing that comes later makes another tool of it.
+    state.name ??= metaName(update) ?? update.name ?? null;
+    state.isServerCall ||= update["_meta"]?.["is_mcp_tool_call"] === true;
+    state.kind = update.kind ?? state.kind;
+    state.status = update.status ?? state.status;
+    state.content = update.content ?? state.content;
+    state.paths = update.locations?.map((location) => location.path) ?? state.paths;
+    if (hasInput(update.rawInput)) state.rawInput = update.rawInput;
+    if (update.rawOutput !== undefined) state.rawOutput = update.rawOutput;
+    readTerminal(state, update["_meta"]);
+    this.#open.set(id, state);
+    return state;
+  }
+
+  #callOf(state: State): Call {
+    return callOf(state, this.#ownTool);
+  }
+
+  #announce(state: State): void {
+    if (state.announced) return;
+    state.announced = true;
+    const call = this.#callOf(state);
+    this.#emit({
+      kind: "toolCall",
+      callId: call.id,
+      tool: call.tool,
+      title: call.title,
+      input: call.input,
+      ...(call.command === null ? {} : { command: call.command }),
+      ...(call.paths.length === 0 ? {} : { paths: call.paths }),
+    });
+  }
+}
+
+interface State {
+  id: string;
+  title: string;
+  firstTitle: string;
+  name: string | null;
+  isServerCall: boolean;
+  kind: string;
+  status: string;
+  content: readonly ToolCallContent[];
+  paths: readonly string[];
+  rawInput: unknown;
+  rawOutput: unknown;
+  terminal: string;
+  exitCode: number | null;
+  announced: boolean;
+}
+
+const EMPTY: Omit<State, "id"> = {
+  title: "",
+  firstTitle: "",
+  name: null,
+  isServerCall: false,
+  kind: "other",
+  status: "pending",
+  content: [],
+  paths: [],
+  rawInput: undefined,
+  rawOutput: undefined,
+  terminal: "",
+  exitCode: null,
+  announced: false,
+};
+
+const TEXT_LENGTH = 262_144;
+/** An agent that opens more calls than this is not waited for: announced all at once they would hold up everyone. */
+const HELD_MAX = 64;
+
+function callOf(state: State, ownTool: OwnTool): Call {
+  const input = state.rawInput as Fields | undefined;
+  const command = commandOf(input?.["command"]);
+  const ours = command === null ? ownTool({ ...state, title: state.firstTitle, input }) : null;
+  return {
+    id: state.id,
+    tool: ours ?? state.name ?? (state.title || state.kind),
+    title: ours ?? (state.title || state.name || state.kind),
+    kind: state.kind,
+    input: ours !== null && isFields(input?.["arguments"]) ? input["arguments"] : (state.rawInput ?? {}),
+    command:
+      command ?? (state.kind === "execute" && ours === null && input === undefined ? state.title : null),
+    paths: state.paths,
+    ours: ours !== null,
+  };
+}
+
+function resultOf(state: State, call: Call): AgentUpdate {
+  const ok = state.status === "completed";
+  const files = ok ? filesOf(state) : [];
+  const isCommand = call.command !== null;
+  return {
+    kind: "toolResult",
+    callId: call.id,
+    tool: call.tool,
+    text: shorten(textOf(state)),
+    ok,
+    ours: call.ours,
+    ...(isCommand ? { command: call.command as string, exitCode: exitCodeOf(state) } : {}),
+    ...(files.length === 0 ? {} : { files }),
+  };
+}
+
+function textOf(state: State): string {
+  const texts = state.content.flatMap((part) =>
+    part.type === "content" && part.content.type === "text" ? [part.content.text] : [],
+  );
+  if (texts.length > 0) return texts.join("\n");
+  return state.terminal || rawText(state.rawOutput);
+}
+
+function rawText(output: unknown): string {
+  if (typeof output === "string") return output;
+  if (Array.isArray(output)) return output.map(rawText).join("\n");
+  if (!isFields(output)) return "";
+  for (const key of ["text", "output", "stdout", "content", "result", "error"]) {
+    if (output[key] !== undefined && output[key] !== null) return rawText(output[key]);
+  }
+  return JSON.stringify(output);
+}
+
+/** Agents say it in different places, and some not at all. */
+function exitCodeOf(state: State): number | null {
+  if (state.exitCode !== null) return state.exitCode;
+  const output = isFields(state.rawOutput) ? state.rawOutput : {};
+  const metadata = isFields(output["metadata"]) ? output["metadata"] : {};
+  for (const value of [metadata["exit"], output["exit_code"], output["exitCode"]]) {
+    if (typeof value === "number") return value;
+  }
+  const said = state.status === "failed" ? /^(?:Error: )?Exit code:? (\d+)/.exec(textOf(state)) : null;
+  return said ? Number(said[1]) : null;
+}
+
+function filesOf(state: State): FileChange[] {
+  return state.content.flatMap((part): FileChange[] => {
+    if (part.type !== "diff") return [];
+    const isNew = part.oldText === null || part.oldText === undefined;
+    const status = isNew ? "added" : state.kind === "delete" ? "removed" : "changed";
+    return [{ path: part.path, status, ...countLines(part.oldText ?? "", part.newText) }];
+  });
+}
+
+/** Codex reports its commands' output and end here, because it takes us for a terminal. */
+function readTerminal(state: State, meta: Fields | null | undefined): void {
+  const delta = meta?.["terminal_output_delta"] ?? meta?.["terminal_output"];
+  if (isFields(delta) && typeof delta["data"] === "string")
+    state.terminal = shorten(state.terminal + delta["data"]);
+  const exit = meta?.["terminal_exit"];
+  if (isFields(exit) && typeof exit["exit_code"] === "number") state.exitCode = exit["exit_code"];
+}
+
+function metaName(update: ToolCallUpdate): string | null {
+  const claude = update["_meta"]?.["claudeCode"];
+  return isFields(claude) && typeof claude["toolName"] === "string" ? claude["toolName"] : null;
+}
+
+function commandOf(value: unknown): string | null {
+  if (typeof value === "string") return value;
+  return Array.isArray(value) ? value.map(String).join(" ") : null;
+}
+
+function hasInput(value: unknown): boolean {
+  return isFields(value) ? Object.keys(value).length > 0 : value !== undefined && value !== null;
+}
+
+function shorten(text: string): string {
+  if (text.length <= TEXT_LENGTH) return text;
+  return `${text.slice(0, TEXT_LENGTH)}… (${text.length - TEXT_LENGTH} characters more)`;
+}
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+export function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

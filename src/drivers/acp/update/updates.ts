@@ -1,0 +1,280 @@
+import type { CompactionUpdate, ContentBlock, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
+import type { AgentUpdate, Replay } from "../../port.ts";
+import { CallMeter } from "./call-meter.ts";
+import type { CallUsage, Retrying } from "../dialect.ts";
+import type { OwnTool } from "./own-tool.ts";
+import { limitSeen } from "../limit.ts";
+import type { LimitSeen } from "../limit.ts";
+import { ToolCalls, isFields } from "./tool-call.ts";
+import type { Fields } from "./tool-call.ts";
+
+/**
+ * Turns an agent's session updates into ours. It is in one of three modes: `replay` while a
+ * session is being loaded (updates are collected), `prompt`, and `between`, where an agent may
+ * work by itself: there a message has no end that could be seen, so it ends when it is quiet.
+ */
+export class Updates {
+  readonly calls: ToolCalls;
+  readonly #pass: (update: AgentUpdate) => void;
+  #mode: "replay" | "prompt" | "between" = "between";
+  #open: { what: "text" | "thought"; text: string; chars: number; messageId: string | null } | null = null;
+  #quiet: NodeJS.Timeout | null = null;
+  #collected: Collected = {
+    userTexts: [],
+    toolResults: [],
+    toolCalls: [],
+    lastText: null,
+    userOpen: null,
+  };
+  #systemError = false;
+  #lastText = "";
+  #toolCalls = 0;
+  #costTotal = 0;
+  #costBefore = 0;
+  readonly #callMeter = new CallMeter();
+  #limit: LimitSeen | null = null;
+  /** Of compactions under way, by their ids. */
+  readonly #summaries = new Map<string, string>();
+
+  constructor(pass: (update: AgentUpdate) => void, ownTool?: OwnTool) {
+    this.#pass = pass;
+    this.calls = new ToolCalls((update) => this.#emit(update), ownTool);
+  }
+
+  get isReplaying(): boolean {
+    return this.#mode === "replay";
+  }
+
+  /** What was last told of the vendor's limits. */
+  get limit(): LimitSeen | null {
+    return this.#limit;
+  }
+
+  startReplay(): void {
+    this.#mode = "replay";
+  }
+
+  endReplay(): Replay {
+    this.endMessage();
+    this.calls.clear();
+    this.#mode = "between";
+    const { userTexts, toolResults, toolCalls, lastText } = this.#collected;
+    return { userTexts, toolResults, toolCalls: userTexts.map((_, at) => toolCalls[at] ?? 0), lastText };
+  }
+
+  startPrompt(): void {
+    this.endMessage();
+    this.#mode = "prompt";
+    this.#systemError = false;
+    this.#lastText = "";
+    this.#toolCalls = 0;
+    this.#costBefore = this.#costTotal;
+    this.#callMeter.reset();
+  }
+
+  /** Codex reports an error of its model as a normal end; this says what it was. */
+  endPrompt(): { systemError: string | null; toolCalls: number; usd: number | null } {
+    this.endMessage();
+    this.calls.clear();
+    this.#mode = "between";
+    const usd = this.#costTotal > 0 ? this.#costTotal - this.#costBefore : null;
+    const systemError = this.#systemError ? this.#lastText || "the agent reported an error" : null;
+    return { systemError, toolCalls: this.#toolCalls, usd };
+  }
+
+  /** The process is gone: nothing more will come. */
+  end(): void {
+    this.endMessage();
+    this.calls.clear();
+  }
+
+  take(update: SessionUpdate): void {
+    switch (update.sessionUpdate) {
+      case "agent_message_chunk":
+        return this.#chunk("text", textOf(update.content), update.messageId);
+      case "agent_thought_chunk":
+        return this.#chunk("thought", textOf(update.content), update.messageId);
+      case "user_message_chunk":
+        return this.#userChunk(textOf(update.content), update.messageId);
+      case "tool_call":
+      case "tool_call_update":
+        this.endMessage();
+        return this.calls.take(update);
+      case "plan":
+        this.endMessage();
+        return this.#emit({
+          kind: "plan",
+          steps: update.entries.map((entry) => ({ title: entry.content, status: entry.status })),
+        });
+      case "compaction_summary_chunk":
+        this.#summaries.set(
+          update.compactionId,
+          (this.#summaries.get(update.compactionId) ?? "") + textOf(update.content),
+        );
+        return undefined;
+      case "compaction_update":
+        return this.#compaction(update);
+      case "usage_update":
+        this.#limit = limitSeen(update["_meta"]) ?? this.#limit;
+        return this.#usage(update.cost, update["_meta"]?.["usage"], update.used);
+      case "session_info_update":
+        return this.#info(update["_meta"]);
+      default:
+        // Commands, modes, titles: nothing of the transcript.
+        return undefined;
+    }
+  }
+
+  /** What the vendor says about one model call, beside the protocol's own updates. */
+  takeCall(call: CallUsage): void {
+    this.#callMeter.call(call);
+    this.#emitCalls(null);
+  }
+
+  retrying(told: Retrying): void {
+    if (this.#mode !== "replay") this.#emit({ kind: "retrying", ...told });
+  }
+
+  notice(text: string): void {
+    this.endMessage();
+    this.#emit({ kind: "notice", text });
+  }
+
+  #chunk(what: "text" | "thought", text: string, messageId: string | null | undefined): void {
+    const id = messageId ?? null;
+    if (this.#open && (this.#open.what !== what || this.#open.messageId !== id)) this.endMessage();
+    if (this.#open === null) this.calls.flush();
+    this.#open ??= { what, text: "", chars: 0, messageId: id };
+    // The fragments have all of it: beyond this nobody asks for a message in one piece.
+    if (this.#open.text.length < MESSAGE_CHARS_MAX) {
+      this.#open.text += text.slice(0, MESSAGE_CHARS_MAX - this.#open.text.length);
+    }
+    this.#open.chars += text.length;
+    this.#emit({ kind: "fragment", what, text });
+    if (this.#mode === "between") this.#endWhenQuiet();
+  }
+
+  #userChunk(text: string, messageId: string | null | undefined): void {
+    if (this.#mode !== "replay") return;
+    this.endMessage();
+    const open = this.#collected.userOpen;
+    const last = this.#collected.userTexts.length - 1;
+    if (open !== null && open.messageId === (messageId ?? null)) this.#collected.userTexts[last] += text;
+    else this.#collected.userTexts.push(text);
+    this.#collected.userOpen = { messageId: messageId ?? null };
+    this.#collected.lastText = null;
+  }
+
+  /** The cost is the session's, the tokens are the prompt's own; an agent may say either or both. */
+  #usage(
+    cost: { amount: number; currency: string } | null | undefined,
+    counted: unknown,
+    used: unknown,
+  ): void {
+    const isCost = cost?.currency === "USD";
+    if (isCost) {
+      this.#costTotal = cost.amount;
+      if (this.#mode === "replay") this.#costBefore = cost.amount;
+    }
+    const usd = isCost ? this.#costTotal - this.#costBefore : null;
+    if (isFields(counted)) this.#emit({ kind: "usage", usage: { ...countOf(counted), usd } });
+    else if (typeof used === "number" && this.#callMeter.context(used)) this.#emitCalls(usd);
+    else if (isCost) this.#emit({ kind: "usage", usage: { ...countOf(null), usd } });
+    if (this.#mode !== "replay") this.#emit({ kind: "modelCall" });
+  }
+
+  #emitCalls(usd: number | null): void {
+    this.#emit({ kind: "usage", usage: { ...this.#callMeter.total(), usd } });
+  }
+
+  /** A summary comes whole, or was told in chunks before. */
+  #compaction({ compactionId, status, summary }: CompactionUpdate): void {
+    if (status === "in_progress") return;
+    const told = this.#summaries.get(compactionId) ?? "";
+    this.#summaries.delete(compactionId);
+    const text = (summary ?? []).map(textOf).join("\n").trim() || told.trim();
+    if (status !== "completed" || text === "") return;
+    this.endMessage();
+    this.#emit({ kind: "compaction", summary: text });
+  }
+
+  #info(meta: Fields | null | undefined): void {
+    const codex = meta?.["codex"];
+    const status = isFields(codex) ? codex["threadStatus"] : null;
+    if (isFields(status) && status["type"] === "systemError") this.#systemError = true;
+    const error = isFields(codex) ? codex["error"] : null;
+    if (isFields(error) && error["willRetry"] === true)
+      this.retrying({ status: codexStatus(error["codexErrorInfo"]), attempt: null, attemptsMax: null });
+  }
+
+  #endWhenQuiet(): void {
+    if (this.#quiet) clearTimeout(this.#quiet);
+    this.#quiet = setTimeout(() => this.endMessage(), QUIET_MS).unref();
+  }
+
+  /** Something else is about to be seen: the message before it is finished. */
+  endMessage(): void {
+    if (this.#quiet) clearTimeout(this.#quiet);
+    const open = this.#open;
+    this.#open = null;
+    if (open === null || open.text === "") return;
+    if (open.what === "text") this.#lastText = open.text;
+    const { what: kind, text, chars } = open;
+    this.#emit({ kind, text, ...(chars > text.length ? { chars } : {}) });
+  }
+
+  #emit(update: AgentUpdate): void {
+    if (update.kind === "toolCall") this.#toolCalls += 1;
+    if (this.#mode === "replay") collect(this.#collected, update);
+    else this.#pass(update);
+  }
+}
+
+interface Collected {
+  readonly userTexts: string[];
+  readonly toolResults: string[];
+  readonly toolCalls: number[];
+  lastText: string | null;
+  userOpen: { readonly messageId: string | null } | null;
+}
+
+const QUIET_MS = 1_000;
+const MESSAGE_CHARS_MAX = 1_048_576;
+
+function collect(into: Collected, update: AgentUpdate): void {
+  into.userOpen = null;
+  if (update.kind === "text") into.lastText = update.text;
+  const at = into.userTexts.length - 1;
+  if (update.kind === "toolCall" && at >= 0) into.toolCalls[at] = (into.toolCalls[at] ?? 0) + 1;
+  if (update.kind === "toolResult" && update.ours) into.toolResults.push(update.text);
+}
+
+/** Codex names the kind of error, and has the status inside of it. */
+function codexStatus(info: unknown): number | null {
+  const [kind] = isFields(info) ? Object.values(info) : [];
+  const status = isFields(kind) ? kind["httpStatusCode"] : null;
+  return typeof status === "number" ? status : null;
+}
+
+function countOf(counted: unknown): { inputTokens: number; cachedTokens: number; outputTokens: number } {
+  const number = (name: string): number => {
+    const value = isFields(counted) ? counted[name] : 0;
+    return typeof value === "number" ? value : 0;
+  };
+  return {
+    inputTokens: number("inputTokens"),
+    cachedTokens: number("cachedReadTokens"),
+    outputTokens: number("outputTokens"),
+  };
+}
+
+function textOf(content: ContentBlock): string {
+  switch (content.type) {
+    case "text":
+      return content.text;
+    case "resource_link":
+      return content.uri;
+    default:
+      return `[${content.type}]`;
+  }
+}

@@ -1,0 +1,93 @@
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { getCompileCacheDir } from "node:module";
+import { Socket } from "node:net";
+import { extname } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Log } from "../../log.ts";
+import type { RememberedProcess } from "../../system/process.ts";
+
+export interface Guard {
+  /** From now on everything with this marker dies when we do. Called before the process is made. */
+  hold(leaseId: string): void;
+  /** These processes of a held lease have no marker: it kills them all the same. Replaces what it knew. */
+  remember(leaseId: string, processes: readonly RememberedProcess[]): void;
+  release(leaseId: string): void;
+}
+
+/**
+ * One guard process serves all agents of a daemon. It is started when the first agent is held,
+ * started again should someone end it, and let go a while after the last agent has been released.
+ */
+export function createGuard(log: Log): Guard {
+  const held = new Map<string, readonly RememberedProcess[]>();
+  let child: ChildProcess | null = null;
+  let idle: NodeJS.Timeout | null = null;
+
+  const start = (): ChildProcess => {
+    const started = spawnGuard([...held.keys()]);
+    for (const [leaseId, processes] of held) write(started, rememberLine(leaseId, processes));
+    started.once("error", (error) => log.error({ error: error.message }, "the guard could not be started"));
+    started.once("exit", () => {
+      if (child !== started) return;
+      child = null;
+      if (held.size === 0) return;
+      log.warn({ held: held.size }, "the guard was ended from outside and is started again");
+      child = start();
+    });
+    return started;
+  };
+  const tell = (line: string): void => {
+    if (child !== null) write(child, line);
+  };
+  const letGo = (): void => {
+    const leaving = child;
+    child = null;
+    leaving?.stdin?.end();
+  };
+
+  return {
+    hold(leaseId) {
+      if (idle) clearTimeout(idle);
+      held.set(leaseId, []);
+      if (child === null) child = start();
+      else tell(`hold ${leaseId}`);
+    },
+    remember(leaseId, processes) {
+      if (!held.has(leaseId)) return;
+      held.set(leaseId, processes);
+      tell(rememberLine(leaseId, processes));
+    },
+    release(leaseId) {
+      if (!held.delete(leaseId)) return;
+      tell(`release ${leaseId}`);
+      if (held.size === 0) idle = setTimeout(letGo, IDLE_MS).unref();
+    },
+  };
+}
+
+const IDLE_MS = 5_000;
+
+function write(child: ChildProcess, line: string): void {
+  child.stdin?.write(`${line}\n`);
+}
+
+function rememberLine(leaseId: string, processes: readonly RememberedProcess[]): string {
+  return `remember ${leaseId} ${JSON.stringify(processes)}`;
+}
+
+/** What it guards stands in its arguments: were we to die before the first line is written, it would know nothing. */
+function spawnGuard(held: readonly string[]): ChildProcess {
+  const path = fileURLToPath(new URL(`./guard-process${extname(import.meta.url)}`, import.meta.url));
+  const child = spawn(process.execPath, [path, ...held], {
+    cwd: "/",
+    detached: true,
+    env: { PATH: process.env["PATH"] ?? "", NODE_COMPILE_CACHE: getCompileCacheDir() ?? "" },
+    stdio: ["pipe", "ignore", "ignore"],
+  });
+  // A write to a guard that has just been ended fails; its exit is what we act on.
+  child.stdin.on("error", () => child.stdin.destroy());
+  child.unref();
+  if (child.stdin instanceof Socket) child.stdin.unref();
+  return child;
+}

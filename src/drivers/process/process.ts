@@ -1,0 +1,276 @@
+import { spawn } from "node:child_process";
+import type { ChildProcessByStdio } from "node:child_process";
+import { existsSync, realpathSync, statSync } from "node:fs";
+import { Socket } from "node:net";
+import { constants as osConstants } from "node:os";
+import { join } from "node:path";
+import type { Readable, Writable } from "node:stream";
+import { setTimeout as pause } from "node:timers/promises";
+import type { Log } from "../../log.ts";
+import { isInside } from "../../system/folder.ts";
+import { watchDescendants } from "./descendant-watch.ts";
+import type { DescendantWatch, OnUnmarked } from "./descendant-watch.ts";
+import { agentEnvironment, findCommand } from "./environment.ts";
+import { createGuard } from "./guard.ts";
+import type { Guard } from "./guard.ts";
+import type { AdmitProcess, AgentExit, OpenFailure, StopReport } from "../port.ts";
+import { identify, listPids, readProcess } from "../../system/process-table.ts";
+import { descendantsOf, hasBegun, stopTree } from "../../system/process-tree.ts";
+import type { ProcessTree } from "../../system/process-tree.ts";
+import { prepareCover } from "./namespaces.ts";
+import { chooseHold, held } from "./sandbox.ts";
+import type { Hidden, Hold, SandboxMode } from "./sandbox.ts";
+import type { ProcessIdentity } from "../../system/process.ts";
+
+export interface ProcessSpec {
+  readonly command: readonly string[];
+  readonly cwd: string;
+  readonly leaseId: string;
+  readonly env: readonly string[];
+  readonly extraEnv?: Readonly<Record<string, string>>;
+  /** As in `OpenRequest`; where it is absent, the process is simply started. */
+  readonly admitProcess?: AdmitProcess;
+  /** As in `OpenRequest`. */
+  readonly onUnmarked?: OnUnmarked | undefined;
+}
+
+export type StartResult =
+  | { readonly ok: true; readonly process: AgentProcess }
+  | { readonly ok: false; readonly reason: OpenFailure; readonly message: string };
+
+/** Starts agent processes in such a way that none of them, nor what they start, outlives us. */
+export interface ProcessHost {
+  start(spec: ProcessSpec): Promise<StartResult>;
+}
+
+export interface AgentProcess {
+  readonly identity: ProcessIdentity;
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  /** Resolves once, when the process has ended; what it left below it is being ended by then. */
+  readonly exited: Promise<AgentExit>;
+  descendants(): Promise<ProcessIdentity[]>;
+  /** Remembers what runs now, so that the agent's own helpers never count as background work. */
+  noteBaseline(): void;
+  background(since: number): Promise<boolean>;
+  /** Remembers what runs below it now. Called before anything that lets it end a command: orphans are lost. */
+  look(): Promise<void>;
+  /** Closes its input, which most agents take as the end. What runs below it is looked at before. */
+  endInput(): Promise<void>;
+  /** Asks for an orderly end where the hold lets the signal through to the agent itself. */
+  terminate(): Promise<void>;
+  /** Ends the whole tree, at once. */
+  stop(): Promise<StopReport>;
+}
+
+export interface HostOptions {
+  readonly sandbox: SandboxMode;
+  readonly log: Log;
+  /** Kinfold's home: in a namespace an agent sees nothing of it but the adapters and its own folders. */
+  readonly home?: string;
+}
+
+export function createProcessHost(options: HostOptions): ProcessHost {
+  const guard = createGuard(options.log);
+  return {
+    async start(spec) {
+      const hold = await chooseHold(options.sandbox);
+      if (hold.kind === "none") return { ok: false, reason: "not_installed", message: hold.problem };
+      const hidden = hiddenFrom(spec.cwd, options.home);
+      if (hold.kind === "namespaces" && hidden !== null) prepareCover(hidden.folder);
+      return startProcess(spec, { hold, guard, hidden });
+    },
+  };
+}
+
+type Child = ChildProcessByStdio<Writable, Readable, Readable>;
+
+const STDERR_BYTES = 4_096;
+const DRAIN_MS = 200;
+
+interface Holding {
+  readonly hold: Hold;
+  readonly guard: Guard;
+  readonly hidden: Hidden | null;
+}
+
+async function startProcess(spec: ProcessSpec, { hold, guard, hidden }: Holding): Promise<StartResult> {
+  const problem = folderProblem(spec.cwd);
+  if (problem !== null) return { ok: false, reason: "exited", message: problem };
+  const env = agentEnvironment(process.env, { leaseId: spec.leaseId, names: spec.env, extra: spec.extraEnv });
+  const name = spec.command[0] ?? "";
+  const program = findCommand(name, env["PATH"]);
+  if (program === null)
+    return { ok: false, reason: "not_installed", message: `${name} was not found on the PATH` };
+  const command = held(hold, [program, ...spec.command.slice(1)], { cwd: spec.cwd, hidden });
+
+  if (hold.kind === "guard") guard.hold(spec.leaseId);
+  let begun: Begun | null = null;
+  const begin = (): Begun => (begun ??= beginProcess(command, env, { spec, hold, guard }));
+  const isAdmitted = await admitted(spec, () => begin().process?.identity ?? null).catch(async (error) => {
+    await endUnadmitted(begun, { spec, hold, guard });
+    throw error;
+  });
+  if (!isAdmitted) {
+    await endUnadmitted(begun, { spec, hold, guard });
+    return { ok: false, reason: "unwanted", message: "it was stopped before it began" };
+  }
+  const { process: started, failure } = begin();
+  if (started !== null) return { ok: true, process: started };
+  guard.release(spec.leaseId);
+  return { ok: false, reason: "exited", message: `${name} could not be started: ${await failure}` };
+}
+
+interface Begun {
+  /** Null where the system made none; then `failure` says why. */
+  readonly process: AgentProcess | null;
+  readonly failure: Promise<string>;
+}
+
+/** Without a pause: what ends the process must be in place before anything else can happen. */
+function beginProcess(command: readonly string[], env: Record<string, string>, at: Held): Begun {
+  const child = spawn(command[0] as string, command.slice(1), {
+    cwd: at.spec.cwd,
+    env,
+    detached: true,
+    shell: false,
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  const failure = new Promise<string>((resolve) => {
+    child.once("error", (error) => resolve(error.message));
+  });
+  return { process: child.pid === undefined ? null : holdChild(child, at), failure };
+}
+
+async function admitted(spec: ProcessSpec, start: () => ProcessIdentity | null): Promise<boolean> {
+  if (spec.admitProcess !== undefined) return spec.admitProcess(start);
+  start();
+  return true;
+}
+
+async function endUnadmitted(begun: Begun | null, { spec, guard }: Held): Promise<void> {
+  await begun?.process?.stop();
+  guard.release(spec.leaseId);
+}
+
+/** The adapters to be run, the sim agent's sessions, and the folder to work in if it is in there. */
+function hiddenFrom(cwd: string, home: string | undefined): Hidden | null {
+  if (home === undefined || !existsSync(home)) return null;
+  const folder = realpathSync(home);
+  const there = (...names: string[]): string[] =>
+    names.map((name) => join(folder, name)).filter((path) => existsSync(path));
+  const isWithin = cwd !== folder && isInside(cwd, folder);
+  return { folder, readable: there("agents"), writable: [...there("sim"), ...(isWithin ? [cwd] : [])] };
+}
+
+function folderProblem(cwd: string): string | null {
+  try {
+    return statSync(cwd).isDirectory() ? null : `${cwd} is not a folder`;
+  } catch {
+    return `the folder ${cwd} does not exist`;
+  }
+}
+
+interface Held {
+  readonly spec: ProcessSpec;
+  readonly hold: Hold;
+  readonly guard: Guard;
+}
+
+function holdChild(child: Child, { spec, hold, guard }: Held): AgentProcess {
+  const pid = child.pid as number;
+  const row = readProcess(pid);
+  const identity = row ? identify(row) : { pid, startTime: null, command: spec.command[0] ?? "" };
+  const tree: ProcessTree = { leaseId: spec.leaseId, root: identity, seen: new Map() };
+  let baseline: ReadonlySet<number> | null = null;
+  let ending: Promise<StopReport> | null = null;
+
+  // A write to an agent that has just ended fails; its exit is what we act on.
+  child.stdin.on("error", () => child.stdin.destroy());
+  child.on("error", () => child.stdin.destroy());
+  const exited = watchExit(child, hold);
+  const watch = hold.kind === "guard" ? guardDescendants(tree, spec, guard) : null;
+
+  const stop = (): Promise<StopReport> => {
+    watch?.end();
+    ending ??= stopTree(tree).then(async (left) => {
+      if (left.length === 0) guard.release(spec.leaseId);
+      if (!left.some((one) => one.pid === pid)) await exited;
+      return { left };
+    });
+    return ending;
+  };
+  void exited.then(stop);
+  const look = async (): Promise<void> => watch?.look();
+
+  return {
+    identity,
+    stdin: child.stdin,
+    stdout: child.stdout,
+    exited,
+    stop,
+    descendants: () => descendantsOf(tree),
+    noteBaseline() {
+      baseline ??= new Set(listPids());
+    },
+    background: (since) => hasBegun(tree, since, baseline ?? new Set()),
+    look,
+    async endInput() {
+      watch?.hurry();
+      await look();
+      child.stdin.end();
+    },
+    async terminate() {
+      if (watch === null) return;
+      await look();
+      child.kill("SIGTERM");
+    },
+  };
+}
+
+/** The guard sees only what carries the marker; the rest is remembered here, in the guard and by the caller. */
+function guardDescendants(tree: ProcessTree, spec: ProcessSpec, guard: Guard): DescendantWatch {
+  return watchDescendants(tree, (processes) => {
+    guard.remember(spec.leaseId, processes);
+    spec.onUnmarked?.(processes);
+  });
+}
+
+/** Ends with the process and not with its pipes: something it started may hold those open for ever. */
+async function watchExit(child: Child, hold: Hold): Promise<AgentExit> {
+  const tail = keepTail(child.stderr);
+  const closed = new Promise((resolve) => child.once("close", () => resolve(true)));
+  const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve) => {
+    child.once("exit", (exitCode, exitSignal) => resolve([exitCode, exitSignal]));
+  });
+  for (
+    let read = -1;
+    !(await Promise.race([closed, pause(DRAIN_MS, false)]));
+    read = bytesRead(child.stdout)
+  ) {
+    if (child.stdout.readableLength === 0 && bytesRead(child.stdout) === read) break;
+  }
+  child.stdout.destroy();
+  child.stderr.destroy();
+  return { ...throughInit(hold, code, signal), stderrTail: tail() };
+}
+
+function bytesRead(stream: Readable): number {
+  return stream instanceof Socket ? stream.bytesRead : 0;
+}
+
+/** The init of a namespace reports an agent killed by a signal as a shell does: 128 and the signal's number. */
+function throughInit(hold: Hold, code: number | null, signal: string | null): Omit<AgentExit, "stderrTail"> {
+  if (hold.kind === "guard" || code === null || code <= 128) return { code, signal };
+  const name = Object.entries(osConstants.signals).find(([, number]) => number === code - 128)?.[0];
+  return name === undefined ? { code, signal } : { code: null, signal: name };
+}
+
+function keepTail(stream: Readable): () => string {
+  let tail = Buffer.alloc(0);
+  stream.on("data", (chunk: Buffer) => {
+    tail = Buffer.concat([tail, chunk]).subarray(-STDERR_BYTES);
+  });
+  stream.on("error", () => stream.destroy());
+  return () => tail.toString("utf8").trim();
+}

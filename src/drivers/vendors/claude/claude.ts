@@ -1,0 +1,131 @@
+import { join } from "node:path";
+import { serversWith } from "../../acp/dialect.ts";
+import { SERVER_NAME, claudeOwnTool } from "../../acp/update/own-tool.ts";
+import type { CallUsage, Retrying } from "../../acp/dialect.ts";
+import { isFields } from "../../acp/update/tool-call.ts";
+import { heldTo } from "../tools.ts";
+import { NETWORK, TOOL_MS } from "../vendor.ts";
+import type { Look, Vendor } from "../vendor.ts";
+
+/** Its own sub-agents would be children that nobody can see, stop or pay for. */
+const OWN_AGENTS = ["Agent", "Task", "Workflow", "ListAgents", "SendMessage"];
+const EDITS = ["Edit", "Write", "NotebookEdit"];
+const TOOLS =
+  "Read Edit Write NotebookEdit Bash BashOutput KillShell Grep Glob LS WebFetch WebSearch TodoWrite Skill ExitPlanMode AskUserQuestion".split(
+    " ",
+  );
+
+/**
+ * Claude Code through its ACP adapter. The adapter writes MCP headers into an argument of
+ * `claude`, where every user could read them, so the header names a variable that only this
+ * process has; Claude Code puts its value in.
+ */
+export const claude: Vendor = {
+  name: "claude",
+  title: "Claude Code",
+  program: "claude",
+  speaks: {
+    adapter: {
+      name: "claude",
+      package: "@agentclientprotocol/claude-agent-acp",
+      version: "0.99.1",
+      entry: "dist/index.js",
+      installedBytes: 55_300_000,
+    },
+    programVariable: "CLAUDE_CODE_EXECUTABLE",
+  },
+  howToInstall: "npm install -g @anthropic-ai/claude-code",
+  howToSignIn: "run: claude",
+  env: [
+    ...NETWORK,
+    "ANTHROPIC_*",
+    "CLAUDE_*",
+    "DISABLE_AUTOUPDATER",
+    "DISABLE_TELEMETRY",
+    "DISABLE_ERROR_REPORTING",
+  ],
+  known: { steer: "inject", load: true, fork: true, cost: "usd", metersCalls: true, questions: true },
+  enforces: { "read-only": "agent", ask: "asked", workspace: "asked", full: "agent" },
+  tools: Object.fromEntries(TOOLS.map((name) => [name, [name]])),
+  mcpServers: "ours",
+  modes: {
+    "read-only": ["plan"],
+    ask: ["default"],
+    workspace: ["acceptEdits"],
+    // As root the adapter does not offer to skip its questions; then they are asked and allowed.
+    full: ["bypassPermissions", "acceptEdits"],
+  },
+  ownTool: claudeOwnTool,
+  callUsage,
+  retrying,
+  signedIn,
+  launch: ({ mcp }) => ({
+    env: { MCP_TOOL_TIMEOUT: String(TOOL_MS), ...(mcp === null ? {} : { KINFOLD_TOKEN: mcp.token }) },
+  }),
+  // oxlint-disable-next-line no-template-curly-in-string -- Claude Code replaces it itself.
+  servers: (request) => serversWith(request, () => "Bearer ${KINFOLD_TOKEN}"),
+  meta: (request, { closed }) => ({
+    claudeCode: {
+      // Each answer of its model as Claude Code got it, because only there are the tokens counted by call.
+      // Its adapter says nothing of a retry after 401, which lasts for minutes.
+      emitRawSDKMessages: [{ type: "assistant" }, { type: "system", subtype: "api_retry" }],
+      options: {
+        allowedTools: [`mcp__${SERVER_NAME}`],
+        disallowedTools: [
+          ...OWN_AGENTS,
+          ...(request.permission === "read-only" ? EDITS : []),
+          ...request.notTools,
+        ],
+        ...(request.tools === null ? {} : { tools: heldTo(claude.tools ?? {}, request) }),
+        ...(request.servers === null ? {} : { strictMcpConfig: true }),
+        settings: { permissions: { deny: closed.flatMap(denials) } },
+        promptSuggestions: false,
+      },
+    },
+  }),
+};
+
+function callUsage(method: string, params: unknown): CallUsage | null {
+  if (method !== "_claude/sdkMessage" || !isFields(params)) return null;
+  const row = params["message"];
+  const answer = isFields(row) && row["type"] === "assistant" ? row["message"] : null;
+  const usage = isFields(answer) ? answer["usage"] : null;
+  if (!isFields(answer) || !isFields(usage) || typeof answer["id"] !== "string") return null;
+  const count = (name: string): number => (typeof usage[name] === "number" ? usage[name] : 0);
+  return {
+    id: answer["id"],
+    inputTokens: count("input_tokens") + count("cache_creation_input_tokens"),
+    cachedTokens: count("cache_read_input_tokens"),
+    outputTokens: count("output_tokens"),
+  };
+}
+
+function retrying(method: string, params: unknown): Retrying | null {
+  const row = method === "_claude/sdkMessage" && isFields(params) ? params["message"] : null;
+  if (!isFields(row) || row["type"] !== "system" || row["subtype"] !== "api_retry") return null;
+  const number = (name: string): number | null => (typeof row[name] === "number" ? row[name] : null);
+  return { status: number("error_status"), attempt: number("attempt"), attemptsMax: number("max_retries") };
+}
+
+/** A rule's path is absolute when it begins with two slashes. */
+function denials(path: string): string[] {
+  return ["Read", "Edit"].flatMap((tool) => [`${tool}(/${path})`, `${tool}(/${path}/**)`]);
+}
+
+function signedIn({ env, home, platform, has, read }: Look): boolean | null {
+  const isGiven = [
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_USE_BEDROCK",
+    "CLAUDE_CODE_USE_VERTEX",
+    "CLAUDE_CODE_USE_FOUNDRY",
+  ].some((name) => Boolean(env[name]));
+  if (isGiven) return true;
+  const folder = env["CLAUDE_CONFIG_DIR"] || join(home, ".claude");
+  if (has(join(folder, ".credentials.json"))) return true;
+  if (read(join(folder, "settings.json")).includes('"apiKeyHelper"')) return true;
+  const accountFile = env["CLAUDE_CONFIG_DIR"] ? join(folder, ".claude.json") : join(home, ".claude.json");
+  if (read(accountFile).includes('"oauthAccount"')) return true;
+  return platform === "darwin" ? null : false;
+}

@@ -1,0 +1,73 @@
+import { join } from "node:path";
+import { SERVER_NAME, codexOwnTool } from "../../acp/update/own-tool.ts";
+import type { OpenRequest } from "../../port.ts";
+import { NETWORK, TOOL_MS } from "../vendor.ts";
+import type { Look, Vendor } from "../vendor.ts";
+
+/**
+ * Codex through its ACP adapter. Our tools are named in its configuration and not over the
+ * protocol, because only there can a call be given more than five minutes; the token is in a
+ * variable that the configuration names.
+ */
+export const codex: Vendor = {
+  name: "codex",
+  title: "Codex",
+  program: "codex",
+  speaks: {
+    adapter: {
+      name: "codex",
+      package: "@agentclientprotocol/codex-acp",
+      version: "2.6.0",
+      entry: "dist/index.js",
+      installedBytes: 18_700_000,
+    },
+    programVariable: "CODEX_PATH",
+  },
+  howToInstall: "npm install -g @openai/codex",
+  howToSignIn: "run: codex login",
+  env: [...NETWORK, "CODEX_HOME", "CODEX_API_KEY", "OPENAI_*", "AZURE_OPENAI_*", "MODEL_PROVIDER"],
+  known: { steer: "inject", load: true, fork: true, cost: "tokens", metersCalls: true, questions: true },
+  enforces: { "read-only": "os", ask: "os", workspace: "os", full: "agent" },
+  modes: {
+    "read-only": ["read-only"],
+    // Its mode workspace-write edits inside the folder unasked; in read-only every change asks.
+    ask: ["read-only"],
+    workspace: ["workspace-write"],
+    full: ["agent-full-access"],
+  },
+  asksInReadOnly: true,
+  ownTool: codexOwnTool,
+  signedIn,
+  launch: (request) => ({
+    env: {
+      NO_BROWSER: "1",
+      INITIAL_AGENT_MODE: "read-only",
+      CODEX_CONFIG: JSON.stringify(configOf(request)),
+      ...(request.mcp === null ? {} : { KINFOLD_TOKEN: request.mcp.token }),
+    },
+  }),
+  servers: () => [],
+};
+
+function configOf({ mcp }: OpenRequest): Record<string, unknown> {
+  const server = mcp && {
+    url: mcp.url,
+    bearer_token_env_var: "KINFOLD_TOKEN",
+    tool_timeout_sec: TOOL_MS / 1000,
+    // Codex otherwise asks its model before our tools are there, and goes on without them when they do not come.
+    required: true,
+  };
+  return {
+    agents: { enabled: false },
+    check_for_update_on_startup: false,
+    ...(server === null ? {} : { mcp_servers: { [SERVER_NAME]: server } }),
+  };
+}
+
+function signedIn({ env, home, has, read }: Look): boolean | null {
+  if (env["OPENAI_API_KEY"] || env["CODEX_API_KEY"]) return true;
+  const folder = env["CODEX_HOME"] || join(home, ".codex");
+  if (has(join(folder, "auth.json"))) return true;
+  // A provider of its own may need no account at all.
+  return /^\s*model_provider\s*=/m.test(read(join(folder, "config.toml"))) ? null : false;
+}

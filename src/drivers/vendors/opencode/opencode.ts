@@ -1,0 +1,93 @@
+import { join } from "node:path";
+import type { Permission } from "../../../contract/index.ts";
+import { SERVER_NAME, opencodeOwnTool } from "../../acp/update/own-tool.ts";
+import { keptFrom } from "../tools.ts";
+import { NETWORK, TOOL_MS } from "../vendor.ts";
+import type { Look, Vendor } from "../vendor.ts";
+
+const MORE_KEYS = ["OPENROUTER_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "GROQ_API_KEY", "XAI_API_KEY"];
+
+/** One rule holds for all that edits. */
+const TOOLS = {
+  Read: ["read"],
+  Edit: ["edit"],
+  Write: ["edit", "write"],
+  Bash: ["bash"],
+  Grep: ["grep"],
+  Glob: ["glob"],
+  LS: ["list"],
+  WebFetch: ["webfetch"],
+  WebSearch: ["websearch", "codesearch"],
+  TodoWrite: ["todowrite", "todoread"],
+  Skill: ["skill"],
+};
+
+/** OpenCode: everything particular goes into one variable that it merges over its own configuration. */
+export const opencode: Vendor = {
+  name: "opencode",
+  title: "OpenCode",
+  program: "opencode",
+  speaks: { arguments: ["acp"] },
+  howToInstall: "npm install -g opencode-ai",
+  howToSignIn: "run: opencode auth login",
+  env: [...NETWORK, "OPENCODE_*", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", ...MORE_KEYS],
+  known: { steer: "queue", load: true, fork: true, cost: "usd", metersCalls: true, questions: false },
+  enforces: { "read-only": "agent", ask: "asked", workspace: "asked", full: "agent" },
+  // One load in ten was never answered; the next one was.
+  load: { limitMs: 30_000, tries: 2 },
+  // Its first start creates its database; of several at once all but one died.
+  startsFirstAlone: true,
+  countsLastCall: true,
+  ownTool: opencodeOwnTool,
+  signedIn,
+  tools: TOOLS,
+  mcpServers: "named",
+  launch: (request, { closed }) => ({
+    env: {
+      OPENCODE_DISABLE_AUTOUPDATE: "1",
+      OPENCODE_CONFIG_CONTENT: JSON.stringify({
+        permission: {
+          ...serverRules(request.servers),
+          ...rulesOf(request.permission, closed),
+          ...Object.fromEntries(keptFrom(TOOLS, request).map((tool) => [tool, "deny"])),
+        },
+        experimental: { mcp_timeout: TOOL_MS },
+      }),
+    },
+  }),
+};
+
+/**
+ * The last rule that fits wins. Its own sub-agents are off in every mode: one that asks for
+ * something would hang its parent's prompt for ever.
+ */
+function rulesOf(mode: Permission, closed: readonly string[]): Record<string, unknown> {
+  const change = { "read-only": "deny", ask: "ask", workspace: "ask", full: "allow" }[mode];
+  const outside = mode === "full" ? "allow" : "ask";
+  return {
+    edit: mode === "workspace" ? "allow" : change,
+    bash: change,
+    webfetch: mode === "full" ? "allow" : "ask",
+    task: "deny",
+    external_directory: {
+      "*": outside,
+      ...Object.fromEntries(closed.flatMap((path) => [path, join(path, "**")]).map((path) => [path, "deny"])),
+    },
+  };
+}
+
+/** A server's tools are called after it; what no server has keeps its own name without an underscore. */
+function serverRules(servers: readonly string[] | null): Record<string, string> {
+  if (servers === null) return {};
+  const given = [SERVER_NAME, ...servers].map((name) => [`${name}_*`, "allow"]);
+  return { "*_*": "deny", external_directory: "ask", ...Object.fromEntries(given) };
+}
+
+function signedIn({ env, home, has, read }: Look): boolean | null {
+  const data = env["XDG_DATA_HOME"] || join(home, ".local", "share");
+  if (read(join(data, "opencode", "auth.json")).length > 4) return true;
+  if (opencode.env.some((name) => name.endsWith("_API_KEY") && Boolean(env[name]))) return true;
+  // It may have a provider in its configuration, or use a model that needs no account.
+  const config = join(env["XDG_CONFIG_HOME"] || join(home, ".config"), "opencode");
+  return has(config) || has(join(data, "opencode")) ? null : false;
+}

@@ -1,0 +1,77 @@
+import type { SessionRecord } from "../../store/port/store.ts";
+import type { Hold } from "../turn/claim.ts";
+import type { EngineDeps } from "../deps.ts";
+import { insist } from "../retry-write.ts";
+import type { ProcessIdentity, RememberedProcess } from "../../system/process.ts";
+
+interface Order {
+  readonly session: SessionRecord;
+  readonly hold: Hold;
+  readonly isWanted: () => boolean;
+}
+
+/** Starts an agent's processes under the lock of their session, and keeps them in the row of their lease. */
+export interface LeaseRow {
+  /** As in `OpenRequest`. */
+  admitProcess(start: () => ProcessIdentity | null): Promise<boolean>;
+  onUnmarked(processes: readonly RememberedProcess[]): void;
+}
+
+export function leaseRow(deps: EngineDeps, order: Order): LeaseRow {
+  let remembered: Promise<void> = Promise.resolve();
+  return {
+    async admitProcess(start) {
+      deps.reached("process.starting");
+      return insist(deps, () => startIn(deps, order, start), order.isWanted);
+    },
+    onUnmarked(processes) {
+      // One after another, or an older list could replace a newer one.
+      remembered = remembered
+        .then(() => rememberProcesses(deps, order, processes))
+        .catch((error: unknown) => {
+          const { id: sessionId } = order.session;
+          deps.log.error({ err: error, sessionId }, "could not store the processes of an agent");
+        });
+    },
+  };
+}
+
+/**
+ * A cancel either comes before this transaction, which then starts nothing, or after it, and finds a process
+ * whose pid it can see. A daemon that dies inside it leaves a process that carries the lease's marker.
+ */
+async function startIn(
+  deps: EngineDeps,
+  { session, hold, isWanted }: Order,
+  start: () => ProcessIdentity | null,
+): Promise<boolean> {
+  return deps.store.write(session.rootId, async (tx) => {
+    const fresh = await tx.sessions.byId(session.id);
+    const isOurs = fresh !== null && fresh.endedAt === null && fresh.fence === hold.fence;
+    if (!isOurs || !isWanted()) return false;
+    const process = start();
+    if (process === null) return true;
+    const { pid, startTime } = process;
+    await tx.leases.patch(session.id, hold.fence, { pid, startTime });
+    const data = { pid, leaseId: hold.leaseId };
+    tx.append({ sessionId: session.id, type: "agent.started", text: null, data, at: deps.now() });
+    return true;
+  });
+}
+
+/** So that the next daemon finds them; not after the process has ended, when the row says what is left. */
+async function rememberProcesses(
+  deps: EngineDeps,
+  { session, hold }: Order,
+  processes: readonly RememberedProcess[],
+): Promise<void> {
+  await deps.store.write(session.rootId, async (tx) => {
+    const lease = await tx.leases.bySession(session.id);
+    if (lease === null || lease.id !== hold.leaseId || lease.pid === null) return;
+    await tx.leases.patch(session.id, hold.fence, { descendants: processes.map((each) => ({ ...each })) });
+  });
+}
+
+export function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}

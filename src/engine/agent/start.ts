@@ -1,0 +1,180 @@
+import { hasNoTools, ownToolsOf } from "../../domain/tool-list.ts";
+import type { AgentAnswer, AgentHandle, AgentRequest, AgentUpdate, OpenResult } from "../../drivers/port.ts";
+import type { SessionRecord } from "../../store/port/store.ts";
+import type { Hold } from "../turn/claim.ts";
+import type { EngineDeps } from "../deps.ts";
+import { folderRefusal } from "./granted-folder.ts";
+import { insist } from "../retry-write.ts";
+import { asError, leaseRow } from "./lease-row.ts";
+import type { ProcessIdentity } from "../../system/process.ts";
+
+/** One agent process that we run, and what the engine knows about it. */
+export interface LiveAgent {
+  readonly session: SessionRecord;
+  readonly hold: Hold;
+  readonly handle: AgentHandle;
+  hasExited: boolean;
+  /** It has had a prompt of this process: what a conversation opens with was sent. */
+  isOpened: boolean;
+}
+
+export interface AgentListener {
+  onUpdate(update: AgentUpdate): void;
+  onRequest(request: AgentRequest): Promise<AgentAnswer>;
+  /** Whether the agent is still wanted here. */
+  isWanted(): boolean;
+}
+
+export type Hosted =
+  | { readonly ok: true; readonly agent: LiveAgent }
+  | {
+      readonly ok: false;
+      readonly isLoadFailure: boolean;
+      /** It was cancelled or stopped, or its lease was taken, before it had begun. */
+      readonly isUnwanted: boolean;
+      readonly reason: string;
+    };
+
+/**
+ * Starts an agent under a lease: a new session of its own, or `load`. Its process is in the
+ * lease's row as soon as it exists, and its own session id in the session's row before the
+ * first prompt. Where that cannot be written, nothing stays that was started.
+ */
+export async function host(
+  deps: EngineDeps,
+  session: SessionRecord,
+  hold: Hold,
+  listener: AgentListener & { load: string | null; fork?: string | null },
+): Promise<Hosted> {
+  const driver = deps.drivers.get(session.agent);
+  if (driver === undefined) {
+    return failed(`the agent "${session.agent}" is not known on this machine any more`);
+  }
+  const refusal = folderRefusal(deps, session);
+  if (refusal !== null) return failed(refusal);
+  const url = deps.toolsUrl();
+  const row = leaseRow(deps, { session, hold, isWanted: listener.isWanted });
+  const result = await driver.open({
+    sessionId: session.id,
+    leaseId: hold.leaseId,
+    cwd: session.cwd,
+    model: session.model,
+    permission: session.effective.permission,
+    tools: ownToolsOf(session.effective.tools),
+    notTools: ownToolsOf(session.effective.disallowedTools ?? []),
+    servers: session.effective.mcp ?? null,
+    mcp:
+      url === null || hold.token === null || hasNoTools(session.effective)
+        ? null
+        : { url, token: hold.token },
+    load: listener.load,
+    fork: listener.fork ?? null,
+    startMs: deps.config.startMs,
+    onUpdate: (update) => listener.onUpdate(update),
+    onRequest: (request) => listener.onRequest(request),
+    admitProcess: row.admitProcess,
+    onUnmarked: row.onUnmarked,
+  });
+  if (!result.ok && result.reason === "unwanted") return UNWANTED;
+  if (!result.ok) return { ok: false, isUnwanted: false, ...failureOf(deps, session, result) };
+  deps.reached("agent.started");
+  // It may have been swapped while the process started: then it is not told anything.
+  const swapped = folderRefusal(deps, session);
+  if (swapped !== null) {
+    await result.handle.stop(0);
+    return failed(swapped);
+  }
+  const noted = insist(deps, () => noteAgent(deps, session, hold, result.handle), listener.isWanted);
+  const identified = await noted.catch(asError);
+  if (identified instanceof Error) {
+    await result.handle.stop(0);
+    throw identified;
+  }
+  if (!identified) {
+    await result.handle.stop(0);
+    return UNWANTED;
+  }
+  deps.reached("agent.identified");
+  const agent: LiveAgent = { session, hold, handle: result.handle, hasExited: false, isOpened: false };
+  return { ok: true, agent };
+}
+
+function failed(reason: string): Hosted {
+  return { ok: false, isLoadFailure: false, isUnwanted: false, reason };
+}
+
+const UNWANTED: Hosted = {
+  ok: false,
+  isLoadFailure: false,
+  isUnwanted: true,
+  reason: "it was stopped before it began",
+};
+
+function failureOf(
+  deps: EngineDeps,
+  session: SessionRecord,
+  result: OpenResult & { ok: false },
+): { isLoadFailure: boolean; reason: string } {
+  deps.log.warn(
+    { sessionId: session.id, reason: result.reason, message: result.message },
+    "agent did not start",
+  );
+  if (result.reason === "not_signed_in") {
+    const how = deps.drivers.get(session.agent)?.howToSignIn;
+    const fix = how === undefined ? "only the user can fix this" : `to sign in, ${how}`;
+    return { isLoadFailure: false, reason: `not logged in to ${session.agent}; ${fix}` };
+  }
+  return { isLoadFailure: result.reason === "load_failed", reason: result.message };
+}
+
+async function noteAgent(
+  deps: EngineDeps,
+  session: SessionRecord,
+  hold: Hold,
+  handle: AgentHandle,
+): Promise<boolean> {
+  return deps.store.write(session.rootId, async (tx) => {
+    const fresh = await tx.sessions.byId(session.id);
+    if (fresh === null || fresh.endedAt !== null || fresh.fence !== hold.fence) return false;
+    // What it says it runs is the truth; what was asked for stands where it does not say.
+    const model = handle.model ?? session.model;
+    const { agentSessionId } = handle;
+    session.agentSessionId = agentSessionId;
+    session.model = model;
+    const effective = {
+      ...fresh.effective,
+      model,
+      agentVersion: handle.agentVersion ?? fresh.effective.agentVersion,
+    };
+    await tx.sessions.patch(session.id, { agentSessionId, model, effective });
+    return true;
+  });
+}
+
+/** Ends an agent's whole process tree. Says what is left of it. */
+export async function unhost(agent: LiveAgent, graceMs: number): Promise<readonly ProcessIdentity[]> {
+  const { left } = await agent.handle.stop(graceMs);
+  agent.hasExited = true;
+  return left;
+}
+
+/** What could not be stopped keeps the lease, by name. */
+export async function giveBackLease(
+  deps: EngineDeps,
+  end: { session: SessionRecord; hold: Hold; left: readonly ProcessIdentity[]; hasRun: boolean },
+): Promise<void> {
+  const { session, hold, left } = end;
+  await deps.store.write(session.rootId, async (tx) => {
+    const at = deps.now();
+    const descendants = left.map((each) => ({ ...each }));
+    if (left.length === 0) await tx.leases.remove(session.id, hold.fence);
+    else await tx.leases.patch(session.id, hold.fence, { pid: null, descendants });
+    const data = { left: left.map((each) => ({ pid: each.pid, command: each.command })) };
+    const names = left.map((each) => `pid ${each.pid} (${each.command})`);
+    const text = left.length === 0 ? null : `could not be stopped: ${names.join(", ")}`;
+    if (end.hasRun || left.length > 0)
+      tx.append({ sessionId: session.id, type: "agent.exited", text, data, at });
+    // Whoever waits to be told what became of it can be told now.
+    tx.wake(session.id);
+  });
+}

@@ -1,0 +1,165 @@
+import { runnableMs } from "../system/runnable-time.ts";
+import { type Beat, sleptBetween } from "./awake.ts";
+import { endBackground } from "./background.ts";
+import type { EngineDeps, Service } from "./deps.ts";
+import { moveDeadlines, passDeadlines } from "./deadlines.ts";
+import { adoptLost } from "./recovery/recovery.ts";
+import type { Runner } from "./runner.ts";
+import { SilenceWatch } from "./silence.ts";
+import { pause, resumeParked, stopOvertime } from "./round-clock.ts";
+
+const TICK_MS = 1_000;
+const RENEW_MS = 5_000;
+/** A node that has not renewed for so long ends its agents, before others may act for it. */
+const LOST_MS = 20_000;
+/** Shorter sleeps are not worth moving deadlines for. */
+const SLEPT_MS = 10_000;
+
+/**
+ * Time as this node lives it: notices sleep and moves open deadlines by it, renews the node's
+ * lease, and ends background work that has stopped or lasted too long.
+ */
+export class Keeper implements Service {
+  readonly name = "keeper";
+  readonly #deps: EngineDeps;
+  readonly #runner: Runner;
+  readonly #silence: SilenceWatch;
+  #timer: NodeJS.Timeout | null = null;
+  #busy: Promise<void> | null = null;
+  #ticked: Beat = { wall: 0, monotonic: 0, runnable: 0 };
+  #sleptMs = 0;
+  /** A sleep whose deadlines are being moved: a tree that has been is not moved twice. */
+  #moving: { readonly ms: number; readonly trees: Set<string> } | null = null;
+  #renewed = 0;
+  #startedAt = 0;
+
+  constructor(deps: EngineDeps, runner: Runner) {
+    this.#deps = deps;
+    this.#runner = runner;
+    this.#silence = new SilenceWatch(runner.runtime);
+  }
+
+  async run(): Promise<void> {
+    this.#ticked = this.#beat();
+    this.#renewed = performance.now();
+    this.#startedAt = this.#deps.now();
+    this.#timer = setInterval(() => this.#tickSoon(), TICK_MS);
+  }
+
+  async stop(): Promise<void> {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    await this.#busy;
+  }
+
+  #tickSoon(): void {
+    this.#measure();
+    // A store that does not answer holds up the tick, and must not hold up this.
+    if (this.#isLost()) this.#runner.halt();
+    if (this.#busy !== null) return;
+    this.#busy = this.#tick()
+      .catch((error: unknown) =>
+        this.#deps.log.error({ err: error }, "a tick failed; the next one tries again"),
+      )
+      .finally(() => {
+        this.#busy = null;
+      });
+  }
+
+  /** On every beat, also while a tick is still at work: one that takes long is not sleep. */
+  #measure(): void {
+    const before = this.#ticked;
+    this.#ticked = this.#beat();
+    const sleptMs = sleptBetween(before, this.#ticked, TICK_MS);
+    if (sleptMs <= SLEPT_MS) return;
+    this.#sleptMs += sleptMs;
+    // A clock that stood still with the machine knows nothing of the server's: the lease is asked for at once.
+    this.#renewed -= RENEW_MS;
+  }
+
+  #beat(): Beat {
+    return { wall: this.#deps.now(), monotonic: performance.now(), runnable: runnableMs() };
+  }
+
+  async #tick(): Promise<void> {
+    // What is over is decided by the time at which the tick began: it may be stopped half-way.
+    const { wall } = this.#ticked;
+    await this.#renew();
+    await this.#afterSleep();
+    await this.#watchBackground(wall);
+    await passDeadlines(this.#deps, this.#startedAt);
+    await resumeParked(this.#deps, wall);
+    await stopOvertime(this.#runner.runtime, wall);
+    await this.#silence.beat();
+    await adoptLost(this.#runner.runtime);
+  }
+
+  async #afterSleep(): Promise<void> {
+    const { store, log } = this.#deps;
+    if (this.#moving === null && this.#sleptMs === 0) return;
+    if (this.#moving === null) {
+      this.#moving = { ms: Math.round(this.#sleptMs), trees: new Set() };
+      this.#sleptMs = 0;
+    }
+    const { ms: sleptMs, trees } = this.#moving;
+    log.warn({ sleptMs }, "the machine or the daemon slept; open deadlines are moved by as much");
+    const open = Map.groupBy(
+      await store.read.sessions.withOpenRound(store.node),
+      (session) => session.rootId,
+    );
+    const asked = Map.groupBy(await store.read.triggers.withDeadline(), (trigger) => trigger.rootId);
+    for (const rootId of new Set([...open.keys(), ...asked.keys()])) {
+      if (trees.has(rootId)) continue;
+      const sessions = open.get(rootId) ?? [];
+      await store.write(rootId, async (tx) => {
+        await moveDeadlines(tx, asked.get(rootId) ?? [], sleptMs);
+        await pause(tx, sessions, sleptMs);
+        for (const { id } of sessions) {
+          const session = await tx.sessions.byId(id);
+          if (session?.backgroundUntil == null) continue;
+          await tx.sessions.patch(id, { backgroundUntil: session.backgroundUntil + sleptMs });
+        }
+        const text = `slept ${Math.round(sleptMs / 1000)} s; no deadline passed meanwhile`;
+        tx.append({ sessionId: rootId, type: "notice", text, data: { sleptMs }, at: this.#deps.now() });
+      });
+      trees.add(rootId);
+    }
+    this.#moving = null;
+  }
+
+  /** The embedded store's lease has no clock; a server's does, and a node that lost it starts over. */
+  async #renew(): Promise<void> {
+    const { store, log } = this.#deps;
+    if (store.kind === "sqlite") return;
+    const sinceMs = performance.now() - this.#renewed;
+    const { runtime } = this.#runner;
+    if (sinceMs < RENEW_MS && !runtime.isHalted) return;
+    const sent = performance.now();
+    if (!runtime.isHalted && !this.#isLost() && (await store.nodes.renew())) {
+      this.#renewed = sent;
+      // Halted while the answer was on its way: its agents are gone, and it starts over with the next tick.
+      return;
+    }
+    log.warn({ sinceMs: Math.round(sinceMs) }, "the node's lease was not renewed in time; its agents end");
+    await this.#runner.startOver(async () => {
+      await store.nodes.register([...this.#runner.runtime.agents.values()]);
+      this.#renewed = performance.now();
+    });
+  }
+
+  #isLost(): boolean {
+    return this.#deps.store.kind !== "sqlite" && performance.now() - this.#renewed > LOST_MS;
+  }
+
+  async #watchBackground(now: number): Promise<void> {
+    const { store } = this.#deps;
+    for (const session of await store.read.sessions.inBackground(store.node)) {
+      const place = this.#runner.runtime.places.get(session.id);
+      const isOver = now >= (session.backgroundUntil ?? 0);
+      const since = session.roundOpenedAt ?? 0;
+      const isBusy = !isOver && place?.agent != null && (await place.agent.handle.background(since));
+      if (isBusy || place?.recorder != null) continue;
+      if (place !== undefined) place.hasBackground = false;
+      await endBackground(this.#deps, session);
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import { mkdir, open, readdir, rm, type FileHandle } from "node:fs/promises";
+import path from "node:path";
+import type { EngineDeps } from "../deps.ts";
+
+/** A message that goes on for longer is no message any more. */
+const CHARS_MAX = 16 * 1024 * 1024;
+
+/** The rest of a message that is too long for its entry: a file of its own, for its owner only. */
+export class MessageFile {
+  readonly path: string;
+  chars = 0;
+  /** What came after the file was full, or could not be written. */
+  leftOutChars = 0;
+  #handle: FileHandle | null = null;
+  #failure: Error | null = null;
+  #writing: Promise<void> = Promise.resolve();
+  readonly #charsMax: number;
+
+  constructor(file: string, charsMax = CHARS_MAX) {
+    this.path = file;
+    this.#charsMax = charsMax;
+  }
+
+  /** Nothing more is kept: whatever is added now is only counted. */
+  get isFull(): boolean {
+    return this.chars >= this.#charsMax;
+  }
+
+  /** Text without secrets. */
+  add(text: string): void {
+    const kept = text.slice(0, Math.max(0, this.#charsMax - this.chars));
+    this.leftOutChars += text.length - kept.length;
+    if (kept === "") return;
+    this.chars += kept.length;
+    this.#writing = this.#writing.then(() => this.#write(kept));
+  }
+
+  /** Resolves when all of it is on the disk; to what went wrong, where something did. */
+  async end(): Promise<Error | null> {
+    await this.#writing;
+    try {
+      await this.#handle?.sync();
+    } catch (error) {
+      this.#failure ??= error as Error;
+    } finally {
+      await this.#handle?.close();
+      this.#handle = null;
+    }
+    return this.#failure;
+  }
+
+  async #write(text: string): Promise<void> {
+    if (this.#failure !== null) return;
+    try {
+      this.#handle ??= await create(this.path);
+      await this.#handle.appendFile(text);
+    } catch (error) {
+      this.#failure = error as Error;
+    }
+  }
+}
+
+async function create(file: string): Promise<FileHandle> {
+  await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
+  return open(file, "wx", 0o600);
+}
+
+/** The n-th long message of an attempt of a turn. */
+export function messageFileName(turn: { id: string; attempt: number }, n: number): string {
+  return `${turn.id}-${turn.attempt}-${n}.txt`;
+}
+
+/** Removes the files of turns of which no entry is kept. */
+export async function removeMessageFiles(
+  { store, messageFolder }: Pick<EngineDeps, "store" | "messageFolder">,
+  sessionId: string,
+): Promise<void> {
+  const folder = path.join(messageFolder, sessionId);
+  const keptFrom = await store.read.retention.keptFrom(sessionId);
+  for (const name of await namesIn(folder)) {
+    const turnId = /^(.+)-\d+-\d+\.txt$/.exec(name)?.[1] ?? "";
+    const turn = await store.read.turns.byId(turnId);
+    const isKept = turn !== null && (turn.entryTo === null || turn.entryTo > keptFrom);
+    if (!isKept) await rm(path.join(folder, name), { force: true });
+  }
+}
+
+/** Most sessions have no such folder. */
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}

@@ -1,0 +1,384 @@
+import path from "node:path";
+import type { Usage } from "../../contract/index.ts";
+import { most } from "../../domain/budget.ts";
+import { deliveryIdsIn } from "../../domain/callback.ts";
+import { emptySeen, observe, type Seen } from "../../domain/receipt.ts";
+import { shownReport } from "../../domain/report.ts";
+import type { AgentUpdate } from "../../drivers/port.ts";
+import { land } from "../../kernel/admit.ts";
+import { appendEntries } from "../../kernel/entry.ts";
+import { cleanEntry } from "./clean-entry.ts";
+import { keepCompactions } from "../turn/checkpoints.ts";
+import { type DraftStep, OpenMessage, writeDraft } from "./draft.ts";
+import type { NewEntry, Tx, TurnRecord } from "../../store/port/store.ts";
+import type { EngineDeps } from "../deps.ts";
+import { doing } from "../turn/doing.ts";
+import { MessageFile, messageFileName } from "./message-file.ts";
+import { entryOfUpdate } from "./update-entry.ts";
+
+/** A message that ends sooner needs no draft. */
+const FIRST_DRAFT_MS = 200;
+const FLUSH_MS = 50;
+const FLUSH_ENTRIES = 64;
+/** One write takes no more than this, so that a flood does not hold up everyone else. */
+const FLUSH_ENTRIES_MAX = 64;
+const FLUSH_CHARS_MAX = 256 * 1024;
+const RETRY_MS = 1_000;
+
+export interface Batch {
+  readonly entries: readonly NewEntry[];
+  /** Delivery ids seen in results of our own tools. */
+  readonly landed: readonly string[];
+  /** What becomes of the draft; null leaves it as it is. */
+  readonly draft: DraftStep | null;
+}
+
+/**
+ * What a turn does, on its way into the store: updates become entries in batches; fragments go live
+ * over the feed, and what they have made of a message is kept as its draft. When the turn is no
+ * longer ours, `onLost` is called once and nothing more is written.
+ */
+export class Recorder {
+  readonly turn: TurnRecord;
+  readonly seen: Seen = emptySeen();
+  usage: Usage | null = null;
+  toolUseCount = 0;
+  /** The agent has answered: nothing more is put into this turn. */
+  isOver = false;
+  /** Messages steered into it of which the agent has not said that it took them. */
+  readonly unacknowledged = new Set<string>();
+  /** The prompt was sent, and the agent has worked since: it has what was sent. */
+  hasBegun = false;
+  /** From here on what the agent does is about the prompt. */
+  isPrompted = false;
+  /** Its agent asks its model again, and nothing has come since. */
+  retrying: (AgentUpdate & { readonly kind: "retrying" }) | null = null;
+  recorded = 0;
+  /** Calls without a result so far, by the agent's id for them, and what each is about. An agent may make several at once. */
+  readonly openCalls = new Map<string, string>();
+  #entries: NewEntry[] = [];
+  #landed: string[] = [];
+  /** About how long each entry is. */
+  readonly #chars = new WeakMap<NewEntry, number>();
+  readonly #files: MessageFile[] = [];
+  #fileCount = 0;
+  #lastText: string | null = null;
+  /** The message that is being written, and the one whose text is in the draft's row. */
+  #open: OpenMessage | null = null;
+  #drafted: OpenMessage | null = null;
+  #draftedAt = Number.NEGATIVE_INFINITY;
+  readonly #calls = new Set<string>();
+  #doing = "thinking";
+  #timer: NodeJS.Timeout | null = null;
+  #dueAt = 0;
+  #writing: Promise<unknown> = Promise.resolve();
+  #isRefused = false;
+  #isLast = false;
+  #isLost = false;
+  readonly #deps: EngineDeps;
+  readonly #onLost: () => void;
+
+  constructor(deps: EngineDeps, turn: TurnRecord, onLost: () => void) {
+    this.#deps = deps;
+    this.turn = turn;
+    this.#onLost = onLost;
+  }
+
+  record(update: AgentUpdate): void {
+    this.retrying = update.kind === "retrying" ? update : null;
+    if (update.kind === "retrying") return;
+    this.recorded += 1;
+    if (this.isPrompted && isWorking(update)) this.hasBegun = true;
+    this.#doing = doing(update) ?? this.#doing;
+    if (update.kind === "fragment") {
+      this.#grow(update.what, update.text);
+      return;
+    }
+    observe(this.seen, update);
+    if (update.kind === "modelCall") return;
+    if (update.kind === "usage") {
+      this.metered(update.usage);
+      return;
+    }
+    if (update.kind === "text" || update.kind === "thought") this.#say(update);
+    else this.#note(update);
+    const isDue = this.#entries.length >= FLUSH_ENTRIES || isPassedOn(update);
+    this.#flushSoon(isDue ? 0 : FLUSH_MS);
+  }
+
+  #note(update: Parameters<typeof entryOfUpdate>[0]): void {
+    if (update.kind === "toolCall" && !this.#calls.has(update.callId)) {
+      this.#calls.add(update.callId);
+      this.toolUseCount += 1;
+      this.openCalls.set(update.callId, this.seen.lastTool ?? update.tool);
+    }
+    if (update.kind === "toolResult") this.openCalls.delete(update.callId);
+    if (update.kind === "toolResult" && update.ours) this.#landed.push(...deliveryIdsIn(update.text));
+    const { entry, chars } = entryOfUpdate(update, { turnId: this.turn.id, at: this.#deps.now() });
+    this.#push(entry, chars);
+  }
+
+  #push(entry: NewEntry, chars: number): void {
+    this.#entries.push(entry);
+    this.#chars.set(entry, chars);
+  }
+
+  /** A message that has ended. Its fragments have made most of it already, piece by piece. */
+  #say(update: AgentUpdate & { kind: "text" | "thought" }): void {
+    const { kind, text, chars = text.length } = update;
+    const isWhole = this.#open?.kind === kind && this.#open.chars === chars;
+    const message = this.#open !== null && isWhole ? this.#open : this.#newMessage(kind);
+    if (!isWhole) message.push(text);
+    this.#publish(kind, message.end());
+    this.#keep(message, {});
+  }
+
+  /** The message becomes an entry, and the draft that it was goes with the same write. */
+  #keep(message: OpenMessage, mark: { cut?: boolean }): void {
+    const { kind, file } = message;
+    if (message.text === "" && file === null) return;
+    const of = { turnId: this.turn.id, isSubagent: false, at: this.#deps.now() };
+    const entry = {
+      ...of,
+      author: "agent",
+      kind,
+      body: { ...message.body, ...mark },
+      isClean: true,
+    } as const;
+    this.#push(entry, message.text.length);
+    if (kind === "text") this.lastText = message.text;
+    if (file !== null) this.#files.push(file);
+    for (const each of [this.#open, this.#drafted]) if (each?.kind === kind) each.entry ??= entry;
+    if (this.#open?.kind === kind) this.#open = null;
+  }
+
+  #newMessage(kind: "text" | "thought"): OpenMessage {
+    const { config, messageFolder, now } = this.#deps;
+    const newFile = (): MessageFile => {
+      this.#fileCount += 1;
+      const name = messageFileName(this.turn, this.#fileCount);
+      return new MessageFile(path.join(messageFolder, this.turn.sessionId, name));
+    };
+    return new OpenMessage(kind, { at: now(), charsMax: config.limits.entryCharsMax, newFile });
+  }
+
+  /** The end of a turn's last message, as a callback shows it; the whole of a longer one is in its entry. */
+  get lastText(): string | null {
+    return this.#lastText;
+  }
+
+  set lastText(text: string | null) {
+    this.#lastText = text === null ? null : shownReport(text);
+  }
+
+  /** Live text goes out without secrets too, and those come in pieces: what may be one is held back. */
+  #publish(kind: "text" | "thought", text: string): void {
+    const { rootId, sessionId, id: turnId } = this.turn;
+    if (text !== "") this.#deps.store.publish({ rootId, sessionId, turnId, kind, text });
+  }
+
+  #grow(kind: "text" | "thought", text: string): void {
+    if (this.#open?.kind !== kind) this.#open = this.#newMessage(kind);
+    this.#publish(kind, this.#open.push(text));
+    this.#draftSoon();
+  }
+
+  #draftSoon(): void {
+    if (this.#open === null) return;
+    const sinceMs = performance.now() - this.#draftedAt;
+    this.#flushSoon(Math.max(FIRST_DRAFT_MS, this.#open.writeEveryMs - sinceMs));
+  }
+
+  /** What the turn has used so far, from one of several sources that may each know only a part. */
+  metered(usage: Usage): void {
+    this.usage = most(this.usage, usage);
+  }
+
+  notice(text: string): void {
+    this.record({ kind: "notice", text });
+  }
+
+  /** Resolves when all that was recorded before is in the store, or a write of it has failed. */
+  async written(): Promise<void> {
+    for (let before = -1; this.#entries.length > 0 && this.#entries.length !== before && !this.#isLast;) {
+      before = this.#entries.length;
+      this.#writing = this.#writing.then(() => this.#flush(FLUSH_ENTRIES_MAX));
+      await this.#writing;
+    }
+  }
+
+  /** Writes what has gathered, for a turn that is left to someone else. */
+  async handOver(): Promise<void> {
+    await this.#alone();
+    // Nothing more comes of the open message here: whoever takes the turn up marks it as cut.
+    this.#open?.end();
+    this.#draftedAt = Number.NEGATIVE_INFINITY;
+    await this.#flush(Number.POSITIVE_INFINITY);
+    this.#isLost = true;
+  }
+
+  /** The turn's last write, with all that has gathered: it begins when no other is under way, and none follows. */
+  async last(write: (batch: Batch) => Promise<boolean>): Promise<boolean> {
+    await this.#alone();
+    this.#cutOpen();
+    // What does not fit into one write with the outcome goes before it.
+    for (
+      let before = -1;
+      before !== this.#entries.length && this.#fitting(FLUSH_ENTRIES_MAX) < this.#entries.length;
+    ) {
+      before = this.#entries.length;
+      await this.#flush(FLUSH_ENTRIES_MAX);
+    }
+    await this.#prepared(Number.POSITIVE_INFINITY);
+    const draft = this.#drafted === null ? null : ({ what: "remove", message: null } as const);
+    const batch = { ...this.#pending(Number.POSITIVE_INFINITY), draft };
+    const writing = write(batch);
+    this.#writing = writing.catch(() => false);
+    const isWritten = await writing;
+    if (isWritten) this.#drop(batch);
+    return isWritten;
+  }
+
+  /** A message that never ended is kept as far as it came. */
+  #cutOpen(): void {
+    const open = this.#open;
+    if (open === null) return;
+    open.end();
+    this.#keep(open, { cut: true });
+    this.#open = null;
+  }
+
+  async #alone(): Promise<void> {
+    this.#isLast = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    await this.#writing;
+  }
+
+  /** What has gathered so far. It stays until `#drop`, so that a failed write loses nothing. */
+  #pending(entriesMax: number): Batch {
+    const entries = this.#entries.slice(0, this.#fitting(entriesMax));
+    return { entries, landed: [...this.#landed], draft: this.#draftStep(entries) };
+  }
+
+  /** How many of the first entries one write may take; one at least. */
+  #fitting(entriesMax: number): number {
+    if (entriesMax === Number.POSITIVE_INFINITY) return this.#entries.length;
+    let chars = 0;
+    const over = this.#entries.findIndex((entry, i) => {
+      chars += this.#chars.get(entry) ?? 0;
+      return i > 0 && (chars > FLUSH_CHARS_MAX || i >= entriesMax);
+    });
+    return over === -1 ? this.#entries.length : over;
+  }
+
+  /** The open message is written behind all entries before it, never ahead of one. */
+  #draftStep(entries: readonly NewEntry[]): DraftStep | null {
+    const open = this.#open;
+    const isDue = open !== null && performance.now() - this.#draftedAt >= open.writeEveryMs;
+    if (isDue && entries.length === this.#entries.length) {
+      const upTo = open.text.length;
+      const end = open.ending;
+      if (open.isNew(upTo, end)) {
+        return { what: open === this.#drafted ? "grow" : "put", message: open, upTo, end };
+      }
+    }
+    const became = this.#drafted?.entry ?? null;
+    return became !== null && entries.includes(became) ? { what: "remove", message: null } : null;
+  }
+
+  #drop({ entries, landed, draft }: Batch): void {
+    this.#entries.splice(0, entries.length);
+    this.#landed.splice(0, landed.length);
+    if (draft === null) return;
+    this.#drafted = draft.message;
+    if (draft.what === "remove") return;
+    draft.message.stored = draft.upTo;
+    draft.message.storedEnd = draft.end;
+    this.#draftedAt = performance.now();
+  }
+
+  /** A flush that is due sooner stands, or updates without a pause would put it off for ever. */
+  #flushSoon(asked: number): void {
+    if (this.#isLost || this.#isLast) return;
+    const waitMs = this.#isRefused ? RETRY_MS : asked;
+    const dueAt = performance.now() + waitMs;
+    if (this.#timer !== null && this.#dueAt <= dueAt) return;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#dueAt = dueAt;
+    this.#timer = setTimeout(() => {
+      this.#timer = null;
+      this.#writing = this.#writing.then(() => this.#flush(FLUSH_ENTRIES_MAX));
+    }, waitMs);
+  }
+
+  async #flush(entriesMax: number): Promise<void> {
+    await this.#prepared(entriesMax);
+    const batch = this.#pending(entriesMax);
+    if ((batch.entries.length === 0 && batch.draft === null) || this.#isLost) return;
+    const { rootId, sessionId, id, fence } = this.turn;
+    try {
+      const isOurs = await this.#deps.store.write(rootId, async (tx) => {
+        const now = this.#deps.now();
+        if (!(await tx.turns.patchRunning(id, fence, { toolUseCount: this.toolUseCount }))) return false;
+        await writeBatch(tx, this.turn, batch, now);
+        const evidence = { state: "working", reason: this.#doing, confidence: "certain", at: now } as const;
+        await tx.sessions.patch(sessionId, { lastActivityAt: now, evidence });
+        return true;
+      });
+      this.#isRefused = false;
+      this.#drop(batch);
+      this.#deps.reached("entries.appended");
+      if (!isOurs) this.#lose();
+      else if (this.#entries.length > 0) this.#flushSoon(0);
+      else this.#draftSoon();
+    } catch (error) {
+      this.#deps.log.error({ err: error, sessionId }, "entries could not be written; kept for the next try");
+      this.#isRefused = true;
+      this.#flushSoon(RETRY_MS);
+    }
+  }
+
+  /** An entry names its file: the file is there first. Long texts lose their secrets here, a piece at a time. */
+  async #prepared(entriesMax: number): Promise<void> {
+    for (const file of this.#files.splice(0)) {
+      const failure = await file.end();
+      if (failure === null) continue;
+      const about = { err: failure, sessionId: this.turn.sessionId, path: file.path };
+      this.#deps.log.error(about, "the rest of a long message is lost");
+    }
+    for (const [i, entry] of this.#entries.slice(0, this.#fitting(entriesMax)).entries()) {
+      this.#entries[i] = await cleanEntry(entry);
+      this.#chars.set(this.#entries[i], this.#chars.get(entry) ?? 0);
+    }
+  }
+
+  #lose(): void {
+    if (this.#isLost) return;
+    this.#isLost = true;
+    this.#onLost();
+  }
+}
+
+/** Part of the flush and of the settle. */
+export async function writeBatch(tx: Tx, turn: TurnRecord, batch: Batch, now: number): Promise<void> {
+  const appended = await appendEntries(tx, turn.sessionId, batch.entries);
+  await keepCompactions(tx, turn, appended);
+  if (batch.draft !== null) await writeDraft(tx, turn, batch.draft, now);
+  for (const id of batch.landed) {
+    const message = await tx.messages.byDeliveryId(turn.sessionId, id);
+    if (message !== null && message.status === "taken") await land(tx, message, now);
+  }
+}
+
+/** Whether an agent that sends this is at work on what it was sent. */
+export function isWorking({ kind }: AgentUpdate): boolean {
+  return kind !== "usage" && kind !== "notice" && kind !== "compaction";
+}
+
+/** What a child shall inherit must be in the store before the call that spawns it is worked off. */
+function isPassedOn(update: AgentUpdate): boolean {
+  return update.kind === "toolCall" && PASSES_ON.has(update.tool);
+}
+
+const PASSES_ON: ReadonlySet<string> = new Set(["spawn_session", "create_session", "subagent"]);

@@ -1,0 +1,62 @@
+import { boundedText, boundedValue } from "../../domain/bounded.ts";
+import type { AgentUpdate } from "../../drivers/port.ts";
+import type { NewEntry } from "../../store/port/store.ts";
+
+/** What an agent says beside its messages is kept up to here. */
+const TEXT_CHARS_MAX = 256 * 1024;
+const LINE_CHARS_MAX = 16 * 1024;
+const PATHS_MAX = 1_000;
+const STEPS_MAX = 1_000;
+
+type Update = Exclude<
+  AgentUpdate,
+  { kind: "text" | "thought" | "fragment" | "usage" | "modelCall" | "retrying" }
+>;
+
+/** An update as an entry, no longer than an entry may be, and about how many characters it has. */
+export function entryOfUpdate(
+  update: Update,
+  of: { turnId: string; at: number },
+): { entry: NewEntry; chars: number } {
+  const base = { ...of, isSubagent: false };
+  switch (update.kind) {
+    case "toolCall": {
+      const { callId, tool } = update;
+      const { value: input, chars } = boundedValue(update.input);
+      const command = update.command === undefined ? undefined : boundedText(update.command, TEXT_CHARS_MAX);
+      const paths = update.paths?.slice(0, PATHS_MAX).map((each) => boundedText(each, LINE_CHARS_MAX));
+      const text = boundedText(update.title, TEXT_CHARS_MAX);
+      const body = { text, tool: boundedText(tool, LINE_CHARS_MAX), callId, input, command, paths };
+      const all = chars + text.length + (command?.length ?? 0);
+      return { entry: { ...base, author: "agent", kind: "toolCall", body }, chars: all };
+    }
+    case "toolResult": {
+      const { callId, ok, exitCode } = update;
+      const text = boundedText(update.text, TEXT_CHARS_MAX);
+      const command = update.command === undefined ? undefined : boundedText(update.command, TEXT_CHARS_MAX);
+      const tool = boundedText(update.tool, LINE_CHARS_MAX);
+      const body = { text, tool, callId, ok, exitCode, command };
+      const chars = text.length + (command?.length ?? 0);
+      return { entry: { ...base, author: "tool", kind: "toolResult", body }, chars };
+    }
+    case "plan": {
+      const steps = update.steps.slice(0, STEPS_MAX).map(({ title, status }) => ({
+        title: boundedText(title, LINE_CHARS_MAX),
+        status: boundedText(status, LINE_CHARS_MAX),
+      }));
+      const text = boundedText(steps.map((step) => `- ${step.title}`).join("\n"), TEXT_CHARS_MAX);
+      const body = { text, steps };
+      return { entry: { ...base, author: "agent", kind: "plan", body }, chars: 2 * text.length };
+    }
+    case "compaction": {
+      const summary = boundedText(update.summary, TEXT_CHARS_MAX);
+      const text = "the agent has replaced its conversation so far by a summary";
+      const body = { text, input: { summary } };
+      return { entry: { ...base, author: "daemon", kind: "notice", body }, chars: summary.length };
+    }
+    case "notice": {
+      const text = boundedText(update.text, TEXT_CHARS_MAX);
+      return { entry: { ...base, author: "daemon", kind: "notice", body: { text } }, chars: text.length };
+    }
+  }
+}

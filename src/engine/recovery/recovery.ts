@@ -1,0 +1,277 @@
+import { deliveryIdsIn } from "../../domain/callback.ts";
+import { mayResume, type Recovery, recoveryOf } from "../../domain/recovery.ts";
+import { cutDraft } from "../../kernel/draft.ts";
+import { withdrawSilence } from "../../kernel/park.ts";
+import { withdrawOf } from "../../kernel/trigger.ts";
+import type { Replay } from "../../drivers/port.ts";
+import type { LeaseRecord, MessageRecord, SessionRecord, Tx, TurnRecord } from "../../store/port/store.ts";
+import { endBackground } from "../background.ts";
+import { appendMessages, type Hold, landInTranscript, newHold, render } from "../turn/claim.ts";
+import { continuation } from "../turn/resume-prompt.ts";
+import { endTurn } from "../turn/end.ts";
+import type { Hosted } from "../agent/start.ts";
+import { endPlace, follow } from "../agent/stop.ts";
+import { newPlace, type Place, type Runtime } from "../agent/slot.ts";
+import { Recorder } from "../record/recorder.ts";
+import { replaySeen } from "./replay-seen.ts";
+import type { TurnEnd } from "../turn/settle.ts";
+import { converse, deliveredIn, endOfStart, ensureAgent, loadAgent } from "../turn/turn.ts";
+
+const ADOPT_MS = 30_000;
+const TOGETHER = 64;
+
+/**
+ * After a start: what a dead daemon left behind is ended, and every turn it was in is settled,
+ * started afresh, or resumed in the agent's own session.
+ */
+export async function recover(runtime: Runtime): Promise<void> {
+  const { store } = runtime.deps;
+  await reapLeases(runtime);
+  const turns = await store.read.turns.runningOn(store.node);
+  const cut = turns.filter((turn) => !runtime.places.has(turn.sessionId));
+  await together(cut, (turn) => tryRecover(runtime, turn));
+  // Background work lived in a process that is gone.
+  for (const session of await store.read.sessions.inBackground(store.node)) {
+    if (!runtime.places.has(session.id)) await endBackground(runtime.deps, session);
+  }
+}
+
+/** Turns of this node that nobody here is in, long after they were claimed: a bug's leavings get an exit. */
+export async function adoptLost(runtime: Runtime): Promise<void> {
+  const { store, now, log } = runtime.deps;
+  for (const turn of await store.read.turns.runningOn(store.node)) {
+    const isYoung = now() - turn.startedAt < ADOPT_MS;
+    if (runtime.isStopping || runtime.isHalted) return;
+    if (isYoung || runtime.places.has(turn.sessionId)) continue;
+    log.warn({ turnId: turn.id, sessionId: turn.sessionId }, "a turn had no process; it is taken up again");
+    await tryRecover(runtime, turn);
+  }
+}
+
+async function reapLeases(runtime: Runtime): Promise<void> {
+  const { store, reaper, log } = runtime.deps;
+  const leases = await store.read.leases.ofNode(store.node);
+  const dead = leases.filter((lease) => !runtime.places.has(lease.sessionId));
+  if (dead.length === 0) return;
+  const { killed, left } = await reaper.reap(
+    dead.map((lease) => lease.id),
+    dead.flatMap((lease) => lease.descendants),
+  );
+  if (killed.length > 0) log.info({ killed: killed.length }, "ended processes of an earlier daemon");
+  if (left.length > 0) log.warn({ left }, "processes of an earlier daemon could not be ended");
+  if (left.length === 0) {
+    await together(dead, (lease) => dropLease(runtime, lease, left));
+    return;
+  }
+  // Where something is left, each lease is asked for once more, to know whose it is.
+  for (const lease of dead)
+    await dropLease(runtime, lease, (await reaper.reap([lease.id], lease.descendants)).left);
+}
+
+/** Some at a time, so that their writes share commits: one by one each would wait for the disk. */
+async function together<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  for (let at = 0; at < items.length; at += TOGETHER) {
+    await Promise.all(items.slice(at, at + TOGETHER).map(work));
+  }
+}
+
+async function dropLease(
+  runtime: Runtime,
+  lease: LeaseRecord,
+  left: readonly { pid: number; startTime: number | null; command: string }[],
+): Promise<void> {
+  await runtime.deps.store.write(lease.rootId, async (tx) => {
+    if (left.length === 0) await tx.leases.remove(lease.sessionId, lease.fence);
+    else
+      await tx.leases.patch(lease.sessionId, lease.fence, {
+        pid: null,
+        descendants: left.map((each) => ({ ...each })),
+      });
+  });
+}
+
+/** One that fails must not keep the others, or the daemon, from starting; it is tried again later. */
+async function tryRecover(runtime: Runtime, turn: TurnRecord): Promise<void> {
+  try {
+    await recoverTurn(runtime, turn);
+  } catch (error) {
+    const { id: turnId, sessionId } = turn;
+    runtime.deps.log.error({ err: error, turnId, sessionId }, "a turn could not be taken up");
+  }
+}
+
+async function recoverTurn(runtime: Runtime, turn: TurnRecord): Promise<void> {
+  const taken = await takeOver(runtime, turn);
+  if (taken === null) return;
+  const { session, hold, recovery } = taken;
+  runtime.deps.log.info({ sessionId: session.id, turnId: turn.id, recovery }, "recovering a turn");
+  const place = newPlace(session, hold);
+  place.recorder = new Recorder(runtime.deps, taken.turn, () => void endPlace(runtime, place));
+  place.recorder.hasBegun = taken.hasBegun;
+  runtime.places.set(session.id, place);
+  runtime.deps.reached("resume.claimed");
+  follow(runtime, place, goOn(runtime, place, recovery));
+}
+
+interface TakenOver {
+  readonly session: SessionRecord;
+  readonly turn: TurnRecord;
+  readonly hold: Hold;
+  readonly recovery: Recovery;
+  /** The agent had begun to work in the attempt that was cut. */
+  readonly hasBegun: boolean;
+}
+
+/**
+ * The same turn under a new fence, so that whatever is left of the old process loses. What becomes
+ * of it is decided under the lock: a cancel may have come since the turn was found.
+ */
+async function takeOver(runtime: Runtime, found: TurnRecord): Promise<TakenOver | null> {
+  const { deps } = runtime;
+  return deps.store.write(found.rootId, async (tx) => {
+    const session = await tx.sessions.byId(found.sessionId);
+    const row = await tx.turns.byId(found.id);
+    if (session === null || row?.status !== "running" || row.fence !== found.fence) return null;
+    const recovery = recoveryFor(runtime, session, row);
+    await withdrawOf(tx, session.id, row.fence, deps.now());
+    // It was the silence of a process that is gone.
+    await withdrawSilence(tx, session, deps.now());
+    const hold = await newHold(deps, tx, session);
+    await cutDraft(tx, session.id);
+    const { entryCount: attemptFrom } = (await tx.sessions.byId(session.id))!;
+    const hasBegun = await tx.drafts.hasBegun(row);
+    const patch = {
+      fence: hold.fence,
+      boot: deps.store.boot,
+      attempt: row.attempt + 1,
+      attemptsBegun: row.attemptsBegun + (hasBegun ? 1 : 0),
+      attemptFrom,
+      blocked: 0,
+    };
+    await tx.turns.patchRunning(row.id, row.fence, patch);
+    return { session, turn: { ...row, ...patch }, hold, recovery, hasBegun };
+  });
+}
+
+function recoveryFor(runtime: Runtime, session: SessionRecord, turn: TurnRecord): Recovery {
+  const agent = runtime.agents.get(session.agent);
+  return recoveryOf({
+    sessionEnded: session.endedAt !== null,
+    stopAsked: turn.stopBy !== null,
+    agentSessionId: session.agentSessionId,
+    canLoad: agent?.load === true && agent.installed,
+    kind: turn.kind,
+  });
+}
+
+async function goOn(runtime: Runtime, place: Place, recovery: Recovery): Promise<void> {
+  const recorder = place.recorder!;
+  await replaySeen(runtime.deps, recorder);
+  if (recovery === "restart" || recovery === "load") await resume(runtime, place, recovery);
+  else await endTurn(runtime, place, recorder, endWithout(recovery, place.session, recorder.turn));
+}
+
+async function resume(runtime: Runtime, place: Place, how: "restart" | "load"): Promise<void> {
+  const recorder = place.recorder!;
+  const hosted = await (how === "load" ? loadOrBegin(runtime, place, recorder) : ensureAgent(runtime, place));
+  if (!hosted.ok) {
+    const isLost = how === "load" && !hosted.isUnwanted;
+    const end = isLost ? unknowable(NOT_LOADED) : endOfStart(hosted);
+    await endTurn(runtime, place, recorder, end);
+    return;
+  }
+  runtime.deps.reached("resume.loaded");
+  // Released meanwhile: whoever comes next takes the turn up.
+  if (place.recorder !== recorder) return;
+  const { replay } = hosted.agent.handle;
+  const { attemptsBegun } = recorder.turn;
+  const toolCalls = recorder.toolUseCount + (await toolCallsOf(runtime, recorder.turn, replay));
+  if (!mayResume({ attemptsBegun, toolCalls })) {
+    await endTurn(runtime, place, recorder, { ...unknowable(RESUMED_TWICE), record: deliveredIn(replay) });
+    return;
+  }
+  const text = await readBack(runtime, recorder.turn, replay);
+  await endTurn(runtime, place, recorder, await converse(runtime, place, text));
+}
+
+/**
+ * A process that ends while it loads says nothing about the conversation, and another one is asked.
+ * An agent that kept no record of its first turn, and was not seen to work in it, begins it anew.
+ */
+async function loadOrBegin(runtime: Runtime, place: Place, recorder: Recorder): Promise<Hosted> {
+  let hosted = await loadAgent(runtime, place);
+  const isPassing = !hosted.ok && !hosted.isLoadFailure && !hosted.isUnwanted;
+  if (isPassing && !place.isEnding) hosted = await loadAgent(runtime, place);
+  if (hosted.ok || !hosted.isLoadFailure || place.isEnding) return hosted;
+  const { index, attemptsBegun } = recorder.turn;
+  return index === 0 && attemptsBegun === 0 ? ensureAgent(runtime, place) : hosted;
+}
+
+/** How many tools the agent's own record shows for this turn. */
+async function toolCallsOf(runtime: Runtime, turn: TurnRecord, replay: Replay | null): Promise<number> {
+  if (replay === null) return 0;
+  const messages = await runtime.deps.store.read.messages.ofTurn(turn.id);
+  const ids = new Set(messages.map((message) => message.deliveryId));
+  const first = replay.userTexts.findIndex((text) => deliveryIdsIn(text).some((id) => ids.has(id)));
+  const calls = first === -1 ? [] : replay.toolCalls.slice(first);
+  return calls.reduce((sum, count) => sum + count, 0);
+}
+
+/** What the replay holds has landed; the rest is sent again, behind the words that continue the turn. */
+async function readBack(runtime: Runtime, turn: TurnRecord, replay: Replay | null): Promise<string> {
+  const { deps } = runtime;
+  const found = deliveredIn(replay);
+  return deps.store.write(turn.rootId, async (tx) => {
+    const session = (await tx.sessions.byId(turn.sessionId))!;
+    const messages = await tx.messages.ofTurn(turn.id);
+    const missing: MessageRecord[] = [];
+    for (const message of messages) {
+      if (message.status !== "taken") continue;
+      if (found.has(message.deliveryId)) await landInTranscript(tx, message, deps.now());
+      else if (message.carrier !== "tool") missing.push(message);
+    }
+    await markLostReplies(tx, turn, { results: replay?.toolResults ?? [], now: deps.now() });
+    const { text, bodies } = await render(tx, session, missing);
+    const unlisted = bodies.filter(({ message }) => message.entryIndex === null);
+    await appendMessages(tx, turn, unlisted, deps.now());
+    const hasBegun = messages.length > missing.length;
+    if (!hasBegun) return text;
+    const children = await tx.sessions.children(session.id);
+    return continuation({ cutAt: turn.startedAt, now: deps.now(), children, missing: text });
+  });
+}
+
+/** A child whose spawn was never answered: an equal spawn within ten minutes returns it. */
+async function markLostReplies(
+  tx: Tx,
+  turn: TurnRecord,
+  known: { results: readonly string[]; now: number },
+): Promise<void> {
+  for (const child of await tx.sessions.children(turn.sessionId)) {
+    const isOfTurn = child.spawnTurnId === turn.id && child.replyLostAt === null;
+    if (!isOfTurn || known.results.some((text) => text.includes(child.shortId))) continue;
+    await tx.sessions.patch(child.id, { replyLostAt: known.now });
+  }
+}
+
+function endWithout(recovery: "settle" | "interrupt", session: SessionRecord, turn: TurnRecord): TurnEnd {
+  if (recovery === "interrupt") return unknowable(NOT_LOADED);
+  return {
+    stopReason: "cancelled",
+    // The agent's own session id is stored before its first prompt is sent.
+    reach: session.agentSessionId === null ? "unsent" : "unanswered",
+    outcome: "cancelled",
+    reason: turn.stopNote,
+    usage: null,
+    background: false,
+  };
+}
+
+const RESUMED_TWICE = "it was resumed twice already";
+const NOT_LOADED = "this agent cannot be resumed by itself";
+
+function unknowable(why: string): TurnEnd {
+  const reason = `the computer or the daemon stopped and ${why}`;
+  const end = { outcome: "interrupted", reason, usage: null, background: false } as const;
+  return { ...end, stopReason: "unknowable", reach: "unanswered" };
+}

@@ -1,0 +1,54 @@
+import type { AgentAnswer, AgentRequest } from "../../drivers/port.ts";
+import { admit } from "../../kernel/admit.ts";
+import { admitAnswer } from "../../kernel/trigger.ts";
+import type { SessionRecord, TriggerRecord } from "../../store/port/store.ts";
+import type { Place, Runtime } from "../agent/slot.ts";
+
+/** A plan that is nothing but a list is its steps; any other stands as it was written. */
+export function planPayload(
+  plan: AgentRequest & { kind: "plan" },
+  session: SessionRecord,
+  earlier: readonly TriggerRecord[],
+): Record<string, unknown> {
+  const reviews = earlier.filter((each) => each.type === "plan_review" && each.round === session.round);
+  const revision = reviews.length + 1;
+  const lines = plan.text.split("\n").filter((line) => line.trim() !== "" && !line.startsWith("#"));
+  const steps = lines.map((line) => /^(?:\d+[.)]|[-*])\s+(.+)$/.exec(line)?.[1] ?? null);
+  const isList = steps.length > 0 && steps.every((step) => step !== null);
+  return {
+    title: plan.title,
+    steps: isList ? steps : [],
+    ...(isList ? {} : { description: plan.text }),
+    revision,
+  };
+}
+
+/**
+ * A vendor's way out of its planning takes yes or no. So what is to be changed comes as the session's
+ * next message, and so does the approval of a plan that a session in `read-only` may not carry out:
+ * a yes would take it out of the mode that holds it.
+ */
+export async function answerPlan(
+  { deps }: Runtime,
+  place: Place,
+  trigger: TriggerRecord,
+): Promise<AgentAnswer> {
+  const { answer } = trigger;
+  if (answer === null) return { kind: "deny" };
+  const isReader = place.session.effective.permission === "read-only";
+  if (answer.action === "approve" && !isReader) return { kind: "allow" };
+  place.isPlanSentBack = answer.action !== "cancel";
+  if (!place.isPlanSentBack) return { kind: "deny" };
+  const now = deps.now();
+  await deps.store.write(trigger.rootId, async (tx) => {
+    const session = await tx.sessions.byId(trigger.sessionId);
+    if (session === null || session.endedAt !== null) return;
+    if (answer.action === "edit") return admitAnswer(tx, session, trigger, { answer, now });
+    const sender = { senderKind: "daemon", senderId: null } as const;
+    await admit(tx, session, { kind: "notice", ...sender, delivery: "followUp", body: ONLY_READS }, now);
+  });
+  return { kind: "deny" };
+}
+
+const ONLY_READS =
+  "[Kinfold] Your plan was approved. This session only reads and stays in its mode, so do not carry the plan out: give it as your report and end your turn.";

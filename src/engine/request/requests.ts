@@ -1,0 +1,200 @@
+import path from "node:path";
+import type { AgentAnswer, AgentRequest } from "../../drivers/port.ts";
+import { Refusal } from "../../contract/refusal.ts";
+import { redact } from "../../secrets/redact.ts";
+import { oneLine } from "../../text/fence.ts";
+import { noteAsked } from "../../kernel/form-entry.ts";
+import { raise } from "../../kernel/trigger.ts";
+import type { SessionRecord, TriggerRecord, TurnRecord } from "../../store/port/store.ts";
+import { isInside, realPathOf } from "../../system/folder.ts";
+import { answerPlan, planPayload } from "./plan-request.ts";
+import { answersTo } from "./form-answer.ts";
+import { insist } from "../retry-write.ts";
+import type { Place, Runtime } from "../agent/slot.ts";
+
+/**
+ * A vendor's own request: answered by the session's mode where that decides it, else raised as a
+ * trigger, the same as a question of ours. It lives with its process: when that is gone the
+ * trigger is withdrawn.
+ */
+export async function answerRequest(
+  runtime: Runtime,
+  place: Place,
+  request: AgentRequest,
+): Promise<AgentAnswer> {
+  if (request.kind === "permission" && request.ours) return { kind: "allow" };
+  const decided = byMode(place.session, request);
+  if (decided !== null) return noted(place, request, decided);
+  const { requestsMax } = runtime.deps.config.limits;
+  if (place.requests.size >= requestsMax) return refusedAtLimit(place, request, requestsMax);
+  let answer: TriggerRecord["answer"];
+  try {
+    const trigger = await place.requests.raising(() => raiseRequest(runtime, place, request));
+    const closed = await answered(runtime, place, trigger);
+    answer = closed.answer;
+    if (request.kind === "plan") return await answerPlan(runtime, place, closed);
+  } catch (error) {
+    // The agent waits for an answer in any case.
+    if (error instanceof Refusal && error.code === "limit_requests")
+      return refusedAtLimit(place, request, requestsMax);
+    runtime.deps.log.error({ err: error, sessionId: place.session.id }, "a request could not be asked");
+    answer = null;
+  }
+  if (request.kind === "question") {
+    if (answer === null) return noted(place, request, { kind: "deny" });
+    return { kind: "answer", answers: answersTo(request.questions, answer) };
+  }
+  return noted(place, request, { kind: answer?.action === "allow" ? "allow" : "deny" });
+}
+
+/** A vendor's protocol has no room for a reason, so the transcript says it, once per turn. */
+function refusedAtLimit(place: Place, request: AgentRequest, max: number): AgentAnswer {
+  const { recorder } = place;
+  if (recorder !== null && !told.has(recorder)) {
+    told.add(recorder);
+    recorder.notice(`${max} requests wait for an answer; further ones are denied until one is answered`);
+  }
+  noteDenied(place, request);
+  return { kind: "deny" };
+}
+
+/** Turns whose transcript says that requests are denied at the limit. */
+const told = new WeakSet<object>();
+
+/** What the mode itself says; null: it must be asked. */
+function byMode(session: SessionRecord, request: AgentRequest): AgentAnswer | null {
+  if (request.kind !== "permission") return null;
+  const mode = session.effective.permission;
+  if (mode === "full") return { kind: "allow" };
+  if (mode === "read-only") return { kind: "deny" };
+  return mode === "workspace" && isFileWork(session.cwd, request) ? { kind: "allow" } : null;
+}
+
+/**
+ * A command names the files it likes and touches others: no shell can be confined by looking at what
+ * it says, so only a request that is about files, all of them inside the folder, goes unasked.
+ */
+export function isFileWork(folder: string, request: AgentRequest & { kind: "permission" }): boolean {
+  const { command, risk, paths } = request;
+  if (command !== null || (risk !== "read" && risk !== "change")) return false;
+  return paths.length > 0 && paths.every((each) => inside(folder, each));
+}
+
+/** Where a path really leads: a link inside the folder may point out of it. */
+function inside(folder: string, file: string): boolean {
+  return isInside(realPathOf(path.resolve(folder, file)), realPathOf(folder));
+}
+
+function noted(place: Place, request: AgentRequest, answer: AgentAnswer): AgentAnswer {
+  if (answer.kind !== "deny") return answer;
+  noteDenied(place, request);
+  place.recorder?.notice(`denied: ${oneLine(redact(wordsOf(request)))}`);
+  return answer;
+}
+
+/** A receipt counts requests by tool, and an agent can ask without end. */
+const DENIED_MAX = 10_000;
+
+function noteDenied({ recorder }: Place, request: AgentRequest): void {
+  if (recorder === null || recorder.seen.denied.length >= DENIED_MAX) return;
+  recorder.seen.denied.push(request.kind === "permission" ? request.tool : request.kind);
+}
+
+function wordsOf(request: AgentRequest): string {
+  switch (request.kind) {
+    case "permission":
+      return request.command ?? request.title;
+    case "plan":
+      return request.title;
+    case "question":
+      return request.questions.map((each) => each.text).join("; ");
+  }
+}
+
+async function raiseRequest(runtime: Runtime, place: Place, request: AgentRequest): Promise<TriggerRecord> {
+  const { store, config, now } = runtime.deps;
+  // What the agent said before it asks stands before the question.
+  await place.recorder?.written();
+  const write = (): Promise<TriggerRecord> =>
+    store.write(place.session.rootId, async (tx) => {
+      const session = (await tx.sessions.byId(place.session.id)) ?? place.session;
+      const parent = session.parentId === null ? null : await tx.sessions.byId(session.parentId);
+      const isPermission = request.kind === "permission";
+      const payload =
+        request.kind === "plan"
+          ? planPayload(request, session, await tx.triggers.ofSession(session.id))
+          : payloadOf(session, request);
+      const trigger = await raise(tx, session, {
+        type: TYPES[request.kind],
+        payload,
+        default: null,
+        fence: place.hold.fence,
+        personOnly: isPermission && parent?.effective.permission !== "full",
+        parentMs: config.triggers.parentMs,
+        defaultMs: config.triggers.defaultMs,
+        openMax: config.limits.requestsMax,
+        now: now(),
+      });
+      await noteAsked(tx, trigger);
+      return trigger;
+    });
+  return insist(runtime.deps, write, () => !place.isEnding);
+}
+
+const TYPES = { permission: "permission", question: "ask_user_question", plan: "plan_review" } as const;
+
+function payloadOf(
+  session: SessionRecord,
+  request: AgentRequest & { kind: "permission" | "question" },
+): Record<string, unknown> {
+  if (request.kind === "question") {
+    const questions = request.questions.map(({ id, text, options, multiple }) => ({
+      id,
+      question: text,
+      ...(options.length === 0 ? {} : { options: [...options] }),
+      ...(multiple ? { type: "checkbox", multiple } : {}),
+    }));
+    return { questions };
+  }
+  const { tool, title, command, risk } = request;
+  const [paths, options] = [[...request.paths], [...request.options]];
+  return {
+    tool,
+    title,
+    ...(command === null ? {} : { command }),
+    paths,
+    risk,
+    options,
+    cwd: session.cwd,
+  };
+}
+
+/** Resolves when it is closed, by whoever; a turn that waits here holds no slot. */
+async function answered(runtime: Runtime, place: Place, trigger: TriggerRecord): Promise<TriggerRecord> {
+  const { store } = runtime.deps;
+  const turn = place.recorder?.turn ?? null;
+  await changeBlocked(runtime, place, { turn, by: 1 });
+  const closed = await place.requests.closed(runtime.deps, trigger, () => place.isEnding);
+  await changeBlocked(runtime, place, { turn, by: -1 });
+  const seen = (): Promise<void> =>
+    store.write(trigger.rootId, (tx) => tx.triggers.seen(trigger.id, runtime.deps.now()));
+  await insist(runtime.deps, seen, () => !place.isEnding);
+  return closed;
+}
+
+/** A store that is away for a while must neither turn an answer into a denial nor leave the turn blocked. */
+async function changeBlocked(
+  runtime: Runtime,
+  place: Place,
+  { turn, by }: { turn: TurnRecord | null; by: 1 | -1 },
+): Promise<void> {
+  if (turn === null) return;
+  const write = (): Promise<void> =>
+    runtime.deps.store.write(turn.rootId, async (tx) => {
+      const row = await tx.turns.byId(turn.id);
+      if (row === null) return;
+      await tx.turns.patchRunning(turn.id, turn.fence, { blocked: Math.max(0, row.blocked + by) });
+      tx.wake(turn.sessionId);
+    });
+  await insist(runtime.deps, write, () => !place.isEnding);
+}

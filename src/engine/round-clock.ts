@@ -1,0 +1,88 @@
+import { minutesReason } from "../domain/budget.ts";
+import { budgetOf, clockOf } from "../kernel/budget.ts";
+import { raiseError, unpark } from "../kernel/park.ts";
+import { closeRound } from "../kernel/round.ts";
+import type { SessionRecord, Tx } from "../store/port/store.ts";
+import { moveDeadlines } from "./deadlines.ts";
+import type { EngineDeps } from "./deps.ts";
+import type { Runtime } from "./agent/slot.ts";
+import { stopAtLimit } from "./usage/reservation.ts";
+
+/** Parked sessions whose time has come go on. */
+export async function resumeParked(deps: EngineDeps, now: number): Promise<void> {
+  for (const { id, rootId } of await deps.store.read.sessions.parkedUntil(deps.store.node, now)) {
+    await deps.store.write(rootId, async (tx) => {
+      const session = await tx.sessions.byId(id);
+      const until = session?.parked?.until ?? null;
+      if (session !== null && until !== null && until <= now) await unpark(tx, session, now);
+    });
+  }
+}
+
+/** Rounds whose minutes, or those of a round above them, are over: their turn is stopped, or they fail as they are. */
+export async function stopOvertime(runtime: Runtime, now: number): Promise<void> {
+  const { store } = runtime.deps;
+  const timed = new Set(await store.read.sessions.timedTrees(store.node));
+  if (timed.size === 0) return;
+  const open = await store.read.sessions.withOpenRound(store.node);
+  const over: { session: SessionRecord; reason: string }[] = [];
+  for (const session of open) {
+    if (!timed.has(session.rootId)) continue;
+    const clock = await clockOf(store.read, session, now);
+    if (clock !== null && clock.leftMs <= 0) over.push({ session, reason: minutesReason(clock.minutes) });
+  }
+  for (const { session, reason } of over) {
+    const place = runtime.places.get(session.id);
+    if (place !== undefined && place.recorder !== null) stopAtLimit(runtime, place, reason);
+    else await failRound(runtime.deps, session, reason);
+  }
+}
+
+/**
+ * A daemon that was down counts for nobody: since its last sign of life in a tree no round has worked,
+ * and no question has waited.
+ */
+export async function forgetDowntime(deps: EngineDeps): Promise<void> {
+  const { store } = deps;
+  const open = await store.read.sessions.withOpenRound(store.node);
+  const timed = Map.groupBy(open.filter(isTimed), (session) => session.rootId);
+  const asked = Map.groupBy(await store.read.triggers.withDeadline(), (trigger) => trigger.rootId);
+  for (const rootId of new Set([...timed.keys(), ...asked.keys()])) {
+    const tree = await store.read.sessions.tree(rootId);
+    const here = new Set(tree.filter((each) => each.node === store.node).map((each) => each.id));
+    const triggers = (asked.get(rootId) ?? []).filter((trigger) => here.has(trigger.sessionId));
+    const lastSign = Math.max(...tree.map((each) => Math.max(each.lastActivityAt, each.updatedAt)));
+    const byMs = Math.round(deps.now() - lastSign);
+    if (byMs <= 0) continue;
+    await store.write(rootId, async (tx) => {
+      await pause(tx, timed.get(rootId) ?? [], byMs);
+      await moveDeadlines(tx, triggers, byMs);
+    });
+  }
+}
+
+/** Time that does not count, for sessions of one tree. */
+export async function pause(tx: Tx, sessions: readonly SessionRecord[], byMs: number): Promise<void> {
+  for (const { id } of sessions) {
+    const session = await tx.sessions.byId(id);
+    if (session === null || !session.roundOpen) continue;
+    await tx.sessions.patch(id, { pausedMs: session.pausedMs + byMs });
+  }
+}
+
+function isTimed(session: SessionRecord): boolean {
+  return budgetOf(session).minutes !== undefined;
+}
+
+/** Nothing runs that could be stopped: it waits for a slot, for children, or for a limit. */
+async function failRound(deps: EngineDeps, over: SessionRecord, reason: string): Promise<void> {
+  await deps.store.write(over.rootId, async (tx) => {
+    const now = deps.now();
+    const session = await tx.sessions.byId(over.id);
+    if (session === null || !session.roundOpen || session.endedAt !== null) return;
+    if ((await tx.turns.running(session.id)) !== null) return;
+    await raiseError(tx, session, { error: reason, kind: "budget" }, now);
+    await closeRound(tx, session, { outcome: "failed", reason, by: null, now });
+    tx.wake(session.id);
+  });
+}

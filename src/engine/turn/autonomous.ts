@@ -1,0 +1,136 @@
+import type { AgentUpdate } from "../../drivers/port.ts";
+import { newId } from "../../kernel/id.ts";
+import { openRound } from "../../kernel/round.ts";
+import type { TurnRecord } from "../../store/port/store.ts";
+import { endTurn } from "./end.ts";
+import { insist } from "../retry-write.ts";
+import { endPlace, follow, goIdle, leaveIdle } from "../agent/stop.ts";
+import type { Place, Runtime } from "../agent/slot.ts";
+import { Recorder } from "../record/recorder.ts";
+import { reserveBegun } from "../usage/reservation.ts";
+import type { TurnEnd } from "./settle.ts";
+
+/** An agent gives no sign when work outside a prompt ends: so long without an update is its end. */
+const QUIET_MS = 1_500;
+
+/** Updates that are no work. */
+const SILENT: ReadonlySet<AgentUpdate["kind"]> = new Set([
+  "usage",
+  "modelCall",
+  "retrying",
+  "notice",
+  "fragment",
+]);
+
+/** Updates that came before their turn's row was written. */
+const gathering = new WeakMap<Place, AgentUpdate[]>();
+
+/** Updates outside a prompt open a turn of their own kind. */
+export function autonomous(runtime: Runtime, place: Place, update: AgentUpdate): void {
+  if (SILENT.has(update.kind)) return;
+  const early = gathering.get(place);
+  if (early !== undefined) {
+    early.push(update);
+    return;
+  }
+  gathering.set(place, [update]);
+  leaveIdle(place);
+  follow(runtime, place, begin(runtime, place, place.task));
+}
+
+/** What the agent did before there was a turn to write it to. */
+export function takeEarly(place: Place): AgentUpdate[] {
+  const early = gathering.get(place) ?? [];
+  gathering.delete(place);
+  return early;
+}
+
+/** `before`: a turn that is over may still be settling. */
+async function begin(runtime: Runtime, place: Place, before: Promise<void> | null): Promise<void> {
+  await before;
+  leaveIdle(place);
+  const added = place.isEnding ? null : await addTurn(runtime, place);
+  if (added === null) {
+    notOurs(runtime, place);
+    return;
+  }
+  const recorder = new Recorder(runtime.deps, added.turn, () => void endPlace(runtime, place));
+  place.recorder = recorder;
+  for (const update of takeEarly(place)) recorder.record(update);
+  await quiet(recorder);
+  await endTurn(runtime, place, recorder, await endOf(place, added.since));
+}
+
+/** A prompt came first, and what was seen belongs to its turn; or nothing may be written here any more. */
+function notOurs(runtime: Runtime, place: Place): void {
+  if (place.isClaimed) return;
+  for (const update of takeEarly(place)) place.recorder?.record(update);
+  if (place.recorder === null && !place.isEnding) goIdle(runtime, place);
+}
+
+async function quiet(recorder: Recorder): Promise<void> {
+  for (let seen = -1; seen !== recorder.recorded;) {
+    seen = recorder.recorded;
+    await new Promise((resolve) => setTimeout(resolve, QUIET_MS));
+  }
+}
+
+async function endOf(place: Place, since: number): Promise<TurnEnd> {
+  const { agent } = place;
+  // There was no prompt that an agent could have answered.
+  const reach: TurnEnd["reach"] = "unanswered";
+  if (agent === null || agent.hasExited) {
+    const reason = "the agent process exited while it went on by itself";
+    return { stopReason: "exited", reach, reason, usage: null, background: false };
+  }
+  const end = { reach, reason: null, usage: null };
+  if (place.isStopping) return { ...end, stopReason: "cancelled", background: false };
+  const background = await agent.handle.background(since);
+  return { ...end, stopReason: "end_turn", background };
+}
+
+async function addTurn(runtime: Runtime, place: Place): Promise<{ turn: TurnRecord; since: number } | null> {
+  const { deps } = runtime;
+  const add = (): Promise<{ turn: TurnRecord; since: number } | null> =>
+    deps.store.write(place.session.rootId, async (tx) => {
+      const session = await tx.sessions.byId(place.session.id);
+      if (session === null || session.endedAt !== null || session.fence !== place.hold.fence) return null;
+      if ((await tx.turns.running(session.id)) !== null) return null;
+      const now = deps.now();
+      // What an agent does after it failed or was stopped is kept, but releases no held inbox.
+      if (session.held === null) await openRound(tx, session, now);
+      const reserved = await reserveBegun(deps, tx, session);
+      const turn = await tx.turns.add({
+        id: newId(),
+        sessionId: session.id,
+        round: session.round,
+        kind: "autonomous",
+        status: "running",
+        node: deps.store.node,
+        boot: deps.store.boot,
+        fence: place.hold.fence,
+        attempt: 1,
+        attemptsBegun: 0,
+        attemptFrom: session.entryCount,
+        description: "went on by itself",
+        startedAt: now,
+        settledAt: null,
+        error: null,
+        stopReason: null,
+        lastAssistantMessage: null,
+        entryFrom: session.entryCount,
+        entryTo: null,
+        toolUseCount: 0,
+        usage: { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null },
+        ...reserved,
+        receipt: null,
+        blocked: 0,
+        stopBy: null,
+        stopNote: null,
+      });
+      const data = { turnId: turn.id, index: turn.index, round: turn.round, kind: "autonomous" };
+      tx.append({ sessionId: session.id, type: "turn.started", text: null, data, at: now });
+      return { turn, since: session.roundOpenedAt ?? now };
+    });
+  return insist(deps, add, () => !place.isEnding);
+}

@@ -1,0 +1,325 @@
+import type { EntryAuthor, EntryKind } from "../../contract/index.ts";
+import {
+  type BatchItem,
+  batchLength,
+  type CallbackData,
+  renderBatch,
+  renderCallback,
+  withMessageLine,
+} from "../../domain/callback.ts";
+import { excerpt } from "../../secrets/excerpt.ts";
+import { withoutDeliveryLines, withoutOurLines } from "../../text/fence.ts";
+import { visible } from "../../text/visible.ts";
+import { land } from "../../kernel/admit.ts";
+import { appendEntries } from "../../kernel/entry.ts";
+import { hashOf, newId, newSecret } from "../../kernel/id.ts";
+import { startClock } from "../../kernel/trigger.ts";
+import { openRound } from "../../kernel/round.ts";
+import { callbacksKnown } from "../../kernel/stop-report.ts";
+import type {
+  LeaseRecord,
+  MessageRecord,
+  NewEntry,
+  SessionRecord,
+  Tx,
+  TurnRecord,
+} from "../../store/port/store.ts";
+import type { EngineDeps } from "../deps.ts";
+import { reserveTurn } from "../usage/reservation.ts";
+import { triggerBody } from "../../kernel/trigger-body.ts";
+
+const BATCH_MAX = 16;
+
+/** A right to a session's agent: what a process is started with. */
+export interface Hold {
+  readonly leaseId: string;
+  readonly fence: number;
+  /** The token of this process; null where the process runs already. */
+  readonly token: string | null;
+}
+
+export interface Claim {
+  readonly session: SessionRecord;
+  readonly turn: TurnRecord;
+  readonly hold: Hold;
+  readonly text: string;
+}
+
+/** Takes the head of a session's inbox into a new turn: one guarded transaction, before a byte is sent. */
+export async function claim(
+  deps: EngineDeps,
+  candidate: SessionRecord,
+  held: Hold | null,
+): Promise<Claim | null> {
+  return deps.store.write(candidate.rootId, async (tx) => {
+    const session = await tx.sessions.byId(candidate.id);
+    if (session === null || session.endedAt !== null || session.held !== null || session.parked !== null)
+      return null;
+    // A process whose lease was taken over may take nothing more.
+    if (held !== null && held.fence !== session.fence) return null;
+    if ((await tx.turns.running(session.id)) !== null) return null;
+    const { batch } = session.callback;
+    const queued = await tx.messages.queued(session.id, batch ? BATCH_MAX : 1);
+    const next = batch ? callbackRun(queued) : queued;
+    const messages = await callbacksKnown(tx, next, deps.now());
+    if (messages === null || messages.length === 0) return null;
+    const reserved = await reserveTurn(deps, tx, session);
+    if (reserved === null) return null;
+    // Whatever is worked off belongs to a round, or nobody would be told of it.
+    await openRound(tx, session, deps.now());
+    const hold = held ?? (await newHold(deps, tx, session));
+    const rendered = await render(tx, session, messages);
+    const { text } = rendered;
+    const turn = await addTurn(deps, tx, { session, hold, text, messages, reserved });
+    await takeAll(deps, tx, turn, rendered);
+    return { session, turn, hold, text };
+  });
+}
+
+/** A new lease with the next fence and a token of its own; everything older loses. */
+export async function newHold(deps: EngineDeps, tx: Tx, session: SessionRecord): Promise<Hold> {
+  const now = deps.now();
+  const fence = session.fence + 1;
+  const hold = { leaseId: newId(), fence, token: newSecret("kfs") };
+  session.fence = fence;
+  await tx.sessions.patch(session.id, { fence });
+  await tx.tokens.revokeOfSession(session.id, now);
+  const lease: Omit<LeaseRecord, "rootId"> = {
+    id: hold.leaseId,
+    sessionId: session.id,
+    node: deps.store.node,
+    boot: deps.store.boot,
+    fence,
+    pid: null,
+    startTime: null,
+    descendants: [],
+    openedAt: now,
+  };
+  await tx.leases.put(lease);
+  await tx.tokens.add({
+    hash: hashOf(hold.token),
+    kind: "session",
+    sessionId: session.id,
+    rootId: session.rootId,
+    fence,
+    name: session.name ?? session.shortId,
+    createdAt: now,
+    can: null,
+    scope: null,
+    ceiling: null,
+    roots: null,
+    expiresAt: null,
+    revokedAt: null,
+  });
+  return hold;
+}
+
+export interface Rendered {
+  readonly text: string;
+  /** Each message's own part. */
+  readonly bodies: readonly { message: MessageRecord; body: string }[];
+  /** Templates that were replaced by the default. */
+  readonly notices: readonly string[];
+}
+
+/** The text of these messages as it is sent. */
+export async function render(
+  tx: Tx,
+  session: SessionRecord,
+  messages: readonly MessageRecord[],
+): Promise<Rendered> {
+  const awaited = await tx.sessions.awaitedChildren(session.id);
+  const stillAtWork = awaited.map((child) => child.name ?? child.shortId);
+  const hasReported = await hasSaid(tx, session);
+  const context = { stillAtWork, wakeable: true, hasReported };
+  const notices: string[] = [];
+  const bodies: { message: MessageRecord; body: string }[] = [];
+  for (const message of messages) {
+    const own = await triggerBody(tx, session, message);
+    const { body, notice } = own === null ? bodyOf(message, context) : { body: own, notice: null };
+    if (notice !== null) notices.push(notice);
+    bodies.push({ message, body });
+  }
+  const isBatch = messages.length > 1 && messages.every((message) => message.kind === "callback");
+  const text = isBatch
+    ? renderBatch(messages.map(batchItem), context).text
+    : bodies.map((each) => each.body).join("\n\n");
+  return { text, bodies, notices };
+}
+
+/** Whether the last turn of the open round has left a message, which is the round's report so far. */
+async function hasSaid(tx: Tx, session: SessionRecord): Promise<boolean> {
+  const last = await tx.turns.last(session.id);
+  return last?.round === session.round && last.lastAssistantMessage !== null;
+}
+
+function bodyOf(
+  message: MessageRecord,
+  context: { stillAtWork: readonly string[]; wakeable: boolean; hasReported: boolean },
+): { body: string; notice: string | null } {
+  if (message.kind === "callback" && message.data !== null) {
+    const { data, deliveryId, repeated } = batchItem(message);
+    const { text, notice } = renderCallback(data, { ...context, deliveryId, repeated });
+    return { body: text, notice };
+  }
+  const words = wordsOf(message);
+  const marked = message.repeated ? `[Kinfold] You may have seen this already.\n${words}` : words;
+  return { body: withMessageLine(marked, message.deliveryId), notice: null };
+}
+
+/**
+ * A prompt is sent as it was written, without what only the daemon writes: delivery ids and its own lines.
+ * A prompt of another session also loses the characters that nobody can see.
+ */
+function wordsOf({ body, senderKind }: MessageRecord): string {
+  const text = body ?? "";
+  if (senderKind === "daemon") return text;
+  return senderKind === "person" ? withoutDeliveryLines(text) : withoutOurLines(visible(text));
+}
+
+function batchItem(message: MessageRecord): BatchItem {
+  const { deliveryId, repeated } = message;
+  return { data: message.data as unknown as CallbackData, deliveryId, repeated };
+}
+
+/** The head, and the unbroken run of callbacks behind it that fits into one turn. */
+function callbackRun(queued: readonly MessageRecord[]): MessageRecord[] {
+  const first = queued.findIndex((message) => message.kind !== "callback");
+  const run = first === -1 ? [...queued] : queued.slice(0, first);
+  return run.length === 0 ? queued.slice(0, 1) : run.slice(0, batchLength(run.map(batchItem)));
+}
+
+async function addTurn(
+  deps: EngineDeps,
+  tx: Tx,
+  order: {
+    session: SessionRecord;
+    hold: Hold;
+    text: string;
+    messages: readonly MessageRecord[];
+    reserved: Pick<TurnRecord, "reservedTokens" | "reservedUsd">;
+  },
+): Promise<TurnRecord> {
+  const { session, hold, messages } = order;
+  const now = deps.now();
+  const turn = await tx.turns.add({
+    id: newId(),
+    sessionId: session.id,
+    round: session.round,
+    kind: "prompt",
+    status: "running",
+    node: deps.store.node,
+    boot: deps.store.boot,
+    fence: hold.fence,
+    attempt: 1,
+    attemptsBegun: 0,
+    attemptFrom: session.entryCount,
+    description: excerpt(messages[0]?.body ?? order.text, 120),
+    startedAt: now,
+    settledAt: null,
+    error: null,
+    stopReason: null,
+    lastAssistantMessage: null,
+    entryFrom: session.entryCount,
+    entryTo: null,
+    toolUseCount: 0,
+    usage: { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null },
+    ...order.reserved,
+    receipt: null,
+    blocked: 0,
+    stopBy: null,
+    stopNote: null,
+  });
+  const evidence = { state: "working", reason: "starting its turn", confidence: "certain", at: now } as const;
+  await tx.sessions.patch(session.id, {
+    lastActivityAt: now,
+    updatedAt: now,
+    evidence,
+    backgroundUntil: null,
+  });
+  tx.append({
+    sessionId: session.id,
+    type: "turn.started",
+    text: null,
+    data: { turnId: turn.id, index: turn.index, round: turn.round, messages: messages.length },
+    at: now,
+  });
+  return turn;
+}
+
+async function takeAll(deps: EngineDeps, tx: Tx, turn: TurnRecord, rendered: Rendered): Promise<void> {
+  const now = deps.now();
+  const { id: turnId, sessionId } = turn;
+  const notices = rendered.notices.map((text) => noticeOf(text, { turnId, at: now }));
+  for (const { message, body } of rendered.bodies) {
+    const patch = { status: "taken", carrier: "prompt", turnId, takenAt: now } as const;
+    await tx.messages.move(message.id, ["queued"], message.body === null ? { ...patch, body } : patch);
+    await startClock(tx, message, { parentMs: deps.config.triggers.parentMs, now });
+    const data = { messageId: message.id, carrier: "prompt", turnId };
+    tx.append({ sessionId, type: "message.taken", text: null, data, at: now });
+  }
+  await appendEntries(tx, sessionId, notices);
+  await appendMessages(tx, turn, rendered.bodies, now);
+}
+
+/** A message is in the transcript once, where it was first sent. When it is sent again, a notice refers to it. */
+export async function appendMessages(
+  tx: Tx,
+  turn: Pick<TurnRecord, "id" | "sessionId">,
+  bodies: Rendered["bodies"],
+  now: number,
+): Promise<void> {
+  const at = { turnId: turn.id, at: now };
+  const entries = bodies.map(({ message, body }) =>
+    message.entryIndex === null
+      ? entryOf(message, body, at)
+      : noticeOf(`the message of entry ${message.entryIndex} is sent again`, at),
+  );
+  const appended = await appendEntries(tx, turn.sessionId, entries);
+  for (const [index, { message }] of bodies.entries()) {
+    if (message.entryIndex !== null) continue;
+    await tx.messages.move(message.id, ["taken"], { entryIndex: appended[index]!.index });
+  }
+}
+
+/** Lands a message. A steer whose acknowledgement was lost with its agent gets its entry here. */
+export async function landInTranscript(tx: Tx, message: MessageRecord, now: number): Promise<void> {
+  const isInPrompt = message.carrier === "prompt" || message.carrier === "steer";
+  if (isInPrompt && message.entryIndex === null && message.turnId !== null) {
+    const turn = { id: message.turnId, sessionId: message.sessionId };
+    await appendMessages(tx, turn, [{ message, body: message.body ?? "" }], now);
+  }
+  await land(tx, message, now);
+}
+
+function noticeOf(text: string, at: { turnId: string; at: number }): NewEntry {
+  return {
+    turnId: at.turnId,
+    author: "daemon",
+    kind: "notice",
+    body: { text },
+    isSubagent: false,
+    at: at.at,
+  };
+}
+
+function entryOf(message: MessageRecord, body: string, at: { turnId: string; at: number }): NewEntry {
+  const text = message.body ?? body;
+  return {
+    turnId: at.turnId,
+    author: authorOf(message),
+    kind: kindOf(message),
+    body: { text, messageId: message.id },
+    isSubagent: false,
+    at: at.at,
+  };
+}
+
+function authorOf(message: MessageRecord): EntryAuthor {
+  return message.senderKind === "outside" ? "person" : message.senderKind;
+}
+
+function kindOf(message: MessageRecord): EntryKind {
+  if (message.kind === "callback" || message.kind === "trigger") return message.kind;
+  return message.kind === "notice" ? "notice" : "text";
+}

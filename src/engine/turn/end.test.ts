@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Driver, OpenRequest } from "../../drivers/port.ts";
+import { fillDisk, holdAt, movableClock, startFake, ticks } from "../testing/fake-daemon.ts";
+
+test("a turn whose agent is gone and whose outcome is not stored yet is not taken for lost", async (t) => {
+  const clock = movableClock(t);
+  let isFull = false;
+  const reached = (moment: string): void => {
+    if (moment === "outcome.received") isFull = true;
+  };
+  const { client, store, quiet } = await startFake(t, { reached });
+  const disk = fillDisk(store, () => isFull);
+  const { session } = await client.create({ prompt: "sim> crash" });
+  await disk.refused;
+  // The keeper looks for lost turns every second.
+  clock.add(60_000);
+  await ticks(3);
+  isFull = false;
+  assert.equal((await quiet(session.id)).outcome, "failed");
+  const turn = await store.read.turns.last(session.id);
+  assert.deepEqual([turn?.status, turn?.attempt], ["failed", 1]);
+});
+
+test("what a turn did stands in its transcript once, also when the disk was full as it settled", async (t) => {
+  const end = holdAt("end");
+  let isFull = false;
+  const { client, store, quiet } = await startFake(t, { gate: (point) => end.gate(point) });
+  const disk = fillDisk(store, () => isFull);
+  const { session } = await client.create({ prompt: "sim> say once" });
+  await end.reached;
+  isFull = true;
+  await disk.refused;
+  end.open();
+  await ticks(1);
+  isFull = false;
+  await quiet(session.id);
+  const entries = await store.read.entries.page(session.id, { limit: 100 });
+  const said = entries.filter((entry) => entry.author === "agent").map((entry) => entry.body.text);
+  assert.deepEqual(said, ["once"]);
+});
+
+test("work outside a prompt is a turn of its own, also when the disk is full as it begins", async (t) => {
+  const requests: OpenRequest[] = [];
+  const wrap = (driver: Driver): Driver => ({
+    ...driver,
+    open(request) {
+      requests.push(request);
+      return driver.open(request);
+    },
+  });
+  let isFull = false;
+  const { client, store, quiet, when } = await startFake(t, { wrap });
+  const disk = fillDisk(store, () => isFull);
+  const { session } = await client.create({ prompt: "sim> say asked" });
+  await quiet(session.id);
+  isFull = true;
+  requests[0]!.onUpdate({ kind: "text", text: "unasked" });
+  await disk.refused;
+  requests[0]!.onUpdate({ kind: "text", text: "and more" });
+  isFull = false;
+  await when(async () => (await store.read.turns.last(session.id))?.kind === "autonomous");
+  await quiet(session.id);
+  const turn = await store.read.turns.last(session.id);
+  assert.deepEqual([turn?.status, turn?.lastAssistantMessage], ["completed", "and more"]);
+  const entries = await store.read.entries.page(session.id, { limit: 100 });
+  const said = entries.filter((entry) => entry.turnId === turn?.id).map((entry) => entry.body.text);
+  assert.deepEqual(said, ["unasked", "and more"]);
+  // The process goes on as before: the next prompt is its own turn.
+  await client.prompt({ id: session.id, prompt: "sim> say again" });
+  await when(async () => (await store.read.turns.last(session.id))?.lastAssistantMessage === "again");
+});
+
+test("work outside a prompt that somebody stops is cancelled, and the next can be stopped too", async (t) => {
+  const requests: OpenRequest[] = [];
+  const wrap = (driver: Driver): Driver => ({
+    ...driver,
+    open(request) {
+      requests.push(request);
+      return driver.open(request);
+    },
+  });
+  const { client, store, quiet, when } = await startFake(t, { wrap });
+  const { session } = await client.create({ prompt: "sim> say asked" });
+  await quiet(session.id);
+  requests[0]!.onUpdate({ kind: "text", text: "unasked" });
+  await when(() => store.read.turns.running(session.id));
+  await client.cancel({ id: session.id, turnOnly: true });
+  assert.equal((await quiet(session.id)).outcome, "cancelled");
+  await client.prompt({ id: session.id, prompt: "sim> hang" });
+  await when(() => store.read.turns.running(session.id));
+  await client.cancel({ id: session.id, turnOnly: true });
+  const turn = await store.read.turns.last(session.id);
+  assert.deepEqual([turn?.index, turn?.status], [2, "cancelled"]);
+});

@@ -1,0 +1,47 @@
+import { HEADINGS } from "../../domain/inheritance.ts";
+import { type InheritedData, ownBrief } from "../../kernel/inherit.ts";
+import type { SessionRecord, TurnRecord } from "../../store/port/store.ts";
+import type { EngineDeps } from "../deps.ts";
+import type { LiveAgent } from "../agent/start.ts";
+
+/**
+ * What the first prompt of a conversation carries along: what the session has inherited, and its
+ * own brief where its earlier conversation is gone. A loaded conversation has it already, unless
+ * its very first prompt had not arrived.
+ */
+export async function openingOf(
+  deps: EngineDeps,
+  { session, handle }: Pick<LiveAgent, "session" | "handle">,
+  turn: TurnRecord,
+): Promise<string | null> {
+  const { read } = deps.store;
+  const isFirst = turn.index === 0;
+  const hasIt = handle.replay?.userTexts.some((text) => text.includes(HEADINGS.parent)) === true;
+  if (handle.replay !== null && (!isFirst || hasIt)) return null;
+  const given = await inheritedOf(deps, session);
+  const own = isFirst
+    ? null
+    : await ownBrief(read, session, {
+        tailChars: deps.config.tailChars,
+        fenceId: turn.id.slice(-8),
+        withoutTurnId: turn.id,
+      });
+  const parts = [given?.isSent === true ? given.text : null, own].filter((part) => part !== null);
+  return parts.length === 0 ? null : parts.join("\n\n");
+}
+
+/** The conversation that a session begins with a copy of; null once it has its own. */
+export async function forkOf(deps: EngineDeps, session: SessionRecord): Promise<string | null> {
+  if (session.effective.inherit !== "fork" || session.agentSessionId !== null) return null;
+  return (await inheritedOf(deps, session))?.forkOf ?? null;
+}
+
+async function inheritedOf(
+  deps: EngineDeps,
+  session: SessionRecord,
+): Promise<(InheritedData & { text: string }) | null> {
+  if (session.effective.inherit === "none") return null;
+  const [entry] = await deps.store.read.entries.page(session.id, { after: -1, limit: 1 });
+  if (entry?.kind !== "inherited") return null;
+  return { ...(entry.body.input as InheritedData), text: entry.body.text };
+}

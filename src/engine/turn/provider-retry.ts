@@ -1,0 +1,43 @@
+import { isPassing, retryPauseMs } from "../../domain/provider-error.ts";
+import { retryIn } from "../../kernel/park.ts";
+import type { Parked, Tx, TurnRecord } from "../../store/port/store.ts";
+import { count } from "../../text/quantity.ts";
+import { duration } from "../../text/duration.ts";
+import type { EngineDeps } from "../deps.ts";
+import type { TurnEnd } from "./settle.ts";
+
+/** What follows from a turn that its provider's trouble has ended. */
+export interface Retry {
+  /** Of the retry that would follow, from 1. */
+  readonly number: number;
+  readonly isLeft: boolean;
+  /** The reason of the turn; it says how often it was tried where that was more than once. */
+  readonly reason: string;
+}
+
+/** Null where nothing is to be retried. Which retry a turn is stands in the message that began it. */
+export async function retryAfter(
+  deps: EngineDeps,
+  tx: Tx,
+  turn: TurnRecord,
+  end: TurnEnd,
+): Promise<Retry | null> {
+  if (end.provider == null || !isPassing(end.provider) || end.errorKind !== undefined) return null;
+  const tried = Math.max(0, ...(await tx.messages.ofTurn(turn.id)).map(retryIn));
+  const isLeft = tried < deps.config.retriesMax;
+  const times = isLeft || tried === 0 ? "" : ` (tried ${count(tried + 1, "time")})`;
+  return { number: tried + 1, isLeft, reason: `${end.reason ?? "its provider failed"}${times}` };
+}
+
+export function parkedFor(deps: EngineDeps, retry: Retry, now: number): Parked {
+  const { retriesMax, retryMs } = deps.config;
+  const pauseMs = retryPauseMs(retry.number, { ms: retryMs, chance: Math.random() });
+  const when = `retry ${retry.number} of ${retriesMax} in ${duration(pauseMs)}`;
+  return {
+    on: "limit",
+    since: now,
+    until: now + pauseMs,
+    reason: `${retry.reason}; ${when}`,
+    retry: retry.number,
+  };
+}

@@ -1,0 +1,22 @@
+import { oneLine } from "../../text/fence.ts";
+import type { SessionRecord } from "../../store/port/store.ts";
+
+/** The words with which the daemon continues a turn that its own death has cut. No agent goes on by itself. */
+export function continuation(cut: {
+  cutAt: number;
+  now: number;
+  children: readonly SessionRecord[];
+  /** Messages that had not arrived, as they are sent. */
+  missing: string;
+}): string {
+  const lines = [
+    "[Kinfold] Your turn was cut: the daemon or the computer stopped and has started again. Go on with it where it was.",
+    "Calls marked interrupted or aborted may have taken effect and must be checked before they are repeated.",
+  ];
+  const names = cut.children.map(
+    (child) => `"${oneLine(child.name ?? child.shortId, 40)}" (${child.shortId})`,
+  );
+  if (names.length > 0) lines.push(`Children already started: ${names.join(", ")}. Do not spawn them again.`);
+  if (cut.missing !== "") lines.push("These messages had not reached you:", "", cut.missing);
+  return lines.join("\n");
+}

@@ -1,0 +1,317 @@
+import type { Outcome, Receipt, Usage } from "../../contract/index.ts";
+import { book, parkedUntil } from "../../domain/budget.ts";
+import type { CallbackData } from "../../domain/callback.ts";
+import { type Fate, fateOf, type Reach } from "../../domain/landing.ts";
+import type { ProviderError } from "../../domain/provider-error.ts";
+import { addUsage, receiptOf } from "../../domain/receipt.ts";
+import { outcomeOf } from "../../domain/session.ts";
+import type { PromptEnd } from "../../drivers/port.ts";
+import { giveBack, makeVoid } from "../../kernel/admit.ts";
+import { callBack, callbackData, callbackKey } from "../../kernel/callback.ts";
+import {
+  type ErrorPayload,
+  park,
+  parkForRetry,
+  raiseError,
+  retryBudgets,
+  withdrawSilence,
+} from "../../kernel/park.ts";
+import { withdrawOf } from "../../kernel/trigger.ts";
+import { closeIfOver, closeRound, type RoundEnd } from "../../kernel/round.ts";
+import type { MessageRecord, SessionRecord, Tx, TurnRecord } from "../../store/port/store.ts";
+import { checkpointTurn } from "./checkpoints.ts";
+import { landInTranscript } from "./claim.ts";
+import type { EngineDeps } from "../deps.ts";
+import { insist } from "../retry-write.ts";
+import { type Batch, type Recorder, writeBatch } from "../record/recorder.ts";
+import { parkedFor, type Retry, retryAfter } from "./provider-retry.ts";
+import { priceOf } from "../usage/reservation.ts";
+
+/** How a turn came to its end, as the engine saw it. */
+export interface TurnEnd {
+  readonly stopReason: PromptEnd["stopReason"] | "not_started" | "unknowable";
+  /** How far its prompt is known to have come. */
+  readonly reach: Reach;
+  /** Delivery ids in the agent's own record, where it was read back; null or left out where it was not. */
+  readonly record?: ReadonlySet<string> | null;
+  /** One line of the closed list of reasons; null where it completed. */
+  readonly reason: string | null;
+  readonly usage: Usage | null;
+  /** Its tokens are of the last model call only. */
+  readonly isUsagePartial?: boolean;
+  /** Work that goes on outside the prompt. */
+  readonly background: boolean;
+  /** The outcome where the stop reason does not give it. */
+  readonly outcome?: Outcome;
+  /** What kind of error it was, where the stop reason does not say. */
+  readonly errorKind?: ErrorPayload["kind"];
+  /** What its provider said, where the agent could not go on for that. */
+  readonly provider?: ProviderError | null;
+  /** When the vendor's usage limit is over, where it was that. */
+  readonly limitedUntil?: number | null;
+  /** Processes that could not be stopped. */
+  readonly left?: readonly { pid: number; command: string }[];
+}
+
+/**
+ * The one transaction that records an outcome and all that follows from it, guarded by the
+ * fence. False when the turn was no longer ours to settle.
+ */
+export async function settle(
+  deps: EngineDeps,
+  recorder: Recorder,
+  end: TurnEnd,
+  isWanted: () => boolean,
+): Promise<boolean> {
+  const { turn } = recorder;
+  const isSettled = await recorder.last((batch) => {
+    deps.reached("outcome.received");
+    const write = (): Promise<boolean> =>
+      deps.store.write(turn.rootId, (tx) => settleIn(deps, tx, { turn, end, batch, recorder }));
+    return insist(deps, write, isWanted);
+  });
+  deps.reached("settle.committed");
+  return isSettled;
+}
+
+interface Settling {
+  readonly turn: TurnRecord;
+  readonly end: TurnEnd;
+  readonly batch: Batch;
+  readonly recorder: Pick<
+    Recorder,
+    "seen" | "usage" | "lastText" | "toolUseCount" | "unacknowledged" | "hasBegun"
+  >;
+}
+
+async function settleIn(deps: EngineDeps, tx: Tx, settling: Settling): Promise<boolean> {
+  const { turn, recorder } = settling;
+  const now = deps.now();
+  const retry = await retryAfter(deps, tx, turn, settling.end);
+  const end = retry === null ? settling.end : { ...settling.end, reason: retry.reason };
+  const row = await tx.turns.byId(turn.id);
+  const session = await tx.sessions.byId(turn.sessionId);
+  if (row === null || session === null) return false;
+  if (row.status !== "running" || row.fence !== turn.fence) return false;
+  await writeBatch(tx, turn, settling.batch, now);
+  const outcome = outcomeOfTurn(session, row, end);
+  const usage = bookedFor(deps, session, settling, row);
+  const { entryCount } = (await tx.sessions.byId(session.id))!;
+  await checkpointTurn(tx, { session, turn, seen: recorder.seen, entryIndex: entryCount - 1, now });
+  const settled: Partial<TurnRecord> = {
+    status: outcome,
+    settledAt: now,
+    error: reasonOfTurn(outcome, row, end),
+    stopReason: end.stopReason,
+    lastAssistantMessage: recorder.lastText ?? row.lastAssistantMessage,
+    entryTo: entryCount,
+    toolUseCount: recorder.toolUseCount,
+    usage,
+    reservedTokens: null,
+    reservedUsd: null,
+    receipt: receiptOfTurn(settling, row, { now, usage }),
+  };
+  await tx.turns.patchRunning(turn.id, turn.fence, settled);
+  const after: TurnRecord = { ...row, ...settled };
+  await tx.sessions.patch(session.id, {
+    usage: addUsage(session.usage, usage),
+    toolUseCount: session.toolUseCount + recorder.toolUseCount,
+    lastActivityAt: now,
+    updatedAt: now,
+    evidence: { state: outcome, reason: evidenceOf(outcome, after), confidence: "certain", at: now },
+    backgroundUntil: end.background ? now + deps.config.backgroundMs : null,
+  });
+  const data = { turnId: turn.id, index: row.index, outcome, stopReason: end.stopReason, error: after.error };
+  tx.append({ sessionId: session.id, type: "turn.settled", text: null, data, at: now });
+  const ended = session.endedAt !== null;
+  const unlanded = await settleMessages(tx, after, { end, ended, recorder, now });
+  await withdrawSilence(tx, session, now);
+  const lastTool = recorder.seen.lastToolHasResult ? null : recorder.seen.lastTool;
+  const ending = { sessionId: session.id, turn: after, outcome, end, retry, unlanded, lastTool, now };
+  await settleRound(deps, tx, ending);
+  // Its outcome first: a round that only waited for such an answer closes with this, one that failed has.
+  await withdrawOf(tx, session.id, turn.fence, now);
+  await retryBudgets(tx, session.rootId, now);
+  tx.wake(session.id);
+  return true;
+}
+
+/** What it used, or what it held where that cannot be known. */
+function bookedFor(deps: EngineDeps, session: SessionRecord, settling: Settling, row: TurnRecord): Usage {
+  const { end, recorder } = settling;
+  const isResumed = row.attempt > 1;
+  const { stopReason } = end;
+  const meter = {
+    reported: end.usage,
+    metered: recorder.usage,
+    isPartial: end.isUsagePartial ?? false,
+    isUnsent: stopReason === "not_started" && !isResumed,
+    isCut: stopReason === "exited" || stopReason === "unknowable" || isResumed,
+  };
+  const reserved = { tokens: row.reservedTokens, usd: row.reservedUsd };
+  return book(meter, reserved, priceOf(deps, session));
+}
+
+function outcomeOfTurn(session: SessionRecord, turn: TurnRecord, end: TurnEnd): Outcome {
+  if (session.endedAt !== null) return "cancelled";
+  if (end.outcome !== undefined) return end.outcome;
+  return outcomeOf(end.stopReason, turn.stopBy !== null);
+}
+
+/** Of a turn that somebody stopped the note says more than how the agent ended. */
+function reasonOfTurn(outcome: Outcome, turn: TurnRecord, end: TurnEnd): string | null {
+  if (outcome === "completed") return null;
+  return outcome === "cancelled" ? (turn.stopNote ?? end.reason) : end.reason;
+}
+
+function receiptOfTurn(settling: Settling, row: TurnRecord, at: { now: number; usage: Usage }): Receipt {
+  return receiptOf(settling.recorder.seen, {
+    turns: 1,
+    durationMs: Math.max(0, at.now - row.startedAt),
+    usage: at.usage,
+    stopReason: settling.end.stopReason,
+  });
+}
+
+function evidenceOf(outcome: Outcome, turn: TurnRecord): string {
+  if (outcome === "completed") return "its last turn ended by itself";
+  return turn.error ?? outcome;
+}
+
+/** Returns the first prompt of which it is not known whether the agent has it. */
+async function settleMessages(
+  tx: Tx,
+  turn: TurnRecord,
+  at: { end: TurnEnd; ended: boolean; recorder: Settling["recorder"]; now: number },
+): Promise<string | null> {
+  const { end, recorder, now } = at;
+  let unlanded: string | null = null;
+  for (const message of await tx.messages.ofTurn(turn.id)) {
+    if (message.status !== "taken") continue;
+    const { kind, carrier, id, deliveryId } = message;
+    const fate = fateOf({
+      kind,
+      carrier,
+      isAcknowledged: !recorder.unacknowledged.has(id),
+      reach: end.reach,
+      hasBegun: recorder.hasBegun,
+      inRecord: end.record?.has(deliveryId) ?? null,
+      isStopped: turn.status === "cancelled",
+    });
+    if (at.ended) await makeVoid(tx, message, "the session was cancelled", now);
+    else await move(tx, message, fate, now);
+    if (!at.ended && fate === "unknown") unlanded ??= message.body;
+  }
+  return unlanded;
+}
+
+async function move(tx: Tx, message: MessageRecord, fate: Fate, now: number): Promise<void> {
+  switch (fate) {
+    case "landed":
+      await landInTranscript(tx, message, now);
+      return;
+    case "unwanted":
+      await makeVoid(tx, message, "its turn was stopped before it began", now);
+      return;
+    case "unknown":
+      await makeVoid(tx, message, "it is not known whether the agent has it, and work is not repeated", now);
+      return;
+    default:
+      await giveBack(tx, message, fate === "repeated", now);
+  }
+}
+
+async function settleRound(
+  deps: EngineDeps,
+  tx: Tx,
+  at: {
+    sessionId: string;
+    turn: TurnRecord;
+    outcome: Outcome;
+    end: TurnEnd;
+    retry: Retry | null;
+    unlanded: string | null;
+    lastTool: string | null;
+    now: number;
+  },
+): Promise<void> {
+  const session = await tx.sessions.byId(at.sessionId);
+  if (session === null) return;
+  if (session.endedAt !== null) {
+    await completeCancelled(tx, session, at);
+    return;
+  }
+  if (at.outcome === "failed" && (await parkAtLimit(deps, tx, { session, ...at }))) return;
+  if (at.outcome === "failed" && at.retry?.isLeft === true) {
+    await parkForRetry(tx, session, parkedFor(deps, at.retry, at.now));
+    return;
+  }
+  const end: RoundEnd = {
+    outcome: at.outcome,
+    reason: at.turn.error,
+    by: at.turn.stopBy,
+    now: at.now,
+    unlanded: at.unlanded,
+    lastTool: at.lastTool,
+    left: leftOf(at.end),
+  };
+  if (session.callback.when === "turn") await callBack(tx, session, end, at.turn);
+  if (at.outcome === "completed") {
+    await closeIfOver(tx, session.id, at.now);
+    return;
+  }
+  // The error is a trigger row and an event; the one message about it is the callback.
+  if (at.outcome === "failed") await raiseError(tx, session, errorOf(at.turn, at.end), at.now);
+  await closeRound(tx, session, end);
+}
+
+/** At its vendor's usage limit a session waits for the reset, unless it shall fail there. */
+async function parkAtLimit(
+  deps: EngineDeps,
+  tx: Tx,
+  at: { session: SessionRecord; turn: TurnRecord; end: TurnEnd; now: number },
+): Promise<boolean> {
+  const { session, end, now } = at;
+  const resetAt = end.limitedUntil ?? null;
+  const onLimit = session.spawnConfig["onLimit"] ?? deps.config.onLimit;
+  if (resetAt === null || onLimit !== "park") return false;
+  const { parkMs: longestMs, parkJitterMs: jitterMs } = deps.config;
+  const until = parkedUntil({ resetAt, now, longestMs, jitterMs, chance: Math.random() });
+  const reason = at.turn.error ?? "it reached its vendor's usage limit";
+  const error = { ...errorOf(at.turn, end), waitMs: until - now };
+  await park(tx, session, { on: "limit", since: now, until, reason }, error);
+  return true;
+}
+
+function errorOf(turn: TurnRecord, end: TurnEnd): ErrorPayload {
+  const resetAt = end.limitedUntil ?? null;
+  const kind = end.errorKind ?? (resetAt === null ? errorKind(turn) : "limit");
+  return { error: turn.error ?? "unknown", kind, ...(resetAt === null ? {} : { resetAt }) };
+}
+
+function errorKind(turn: TurnRecord): ErrorPayload["kind"] {
+  if (turn.stopReason === "exited" || turn.stopReason === "not_started") return "crash";
+  return turn.stopReason === "error" ? "provider" : "other";
+}
+
+/** The tombstone closed the round before its turn had settled: a callback still waiting gets the facts. */
+async function completeCancelled(
+  tx: Tx,
+  session: SessionRecord,
+  at: { turn: TurnRecord; end: TurnEnd; now: number },
+): Promise<void> {
+  if (session.parentId === null) return;
+  const turn = session.callback.when === "turn" ? at.turn : null;
+  const message = await tx.messages.byCallbackKey(session.parentId, callbackKey(session, turn));
+  if (message === null || message.status !== "queued" || message.data === null) return;
+  const before = message.data as unknown as CallbackData;
+  const { reason, by, completedAt: now, stoppedBelow } = before;
+  const end: RoundEnd = { outcome: "cancelled", reason, by, now, stoppedBelow };
+  const fresh = await callbackData(tx, session, end, turn);
+  const left = leftOf(at.end);
+  await tx.messages.move(message.id, ["queued"], { data: { ...fresh, left } });
+}
+
+function leftOf(end: TurnEnd): { pid: number; what: string }[] {
+  return (end.left ?? []).map((each) => ({ pid: each.pid, what: each.command }));
+}

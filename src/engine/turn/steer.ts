@@ -1,0 +1,120 @@
+import { giveBack } from "../../kernel/admit.ts";
+import { startClock } from "../../kernel/trigger.ts";
+import type { MessageRecord, TurnRecord } from "../../store/port/store.ts";
+import { appendMessages, render } from "./claim.ts";
+import type { Place, Runtime } from "../agent/slot.ts";
+import type { Recorder } from "../record/recorder.ts";
+
+/** How long the end of a turn waits for an agent to say whether it took a message. */
+const ACK_MS = 2_000;
+
+/** Messages that want to go into the running turn, where the agent can take them. One at a time, in order. */
+export async function steerQueued(runtime: Runtime, place: Place): Promise<void> {
+  if (place.steering !== null || place.recorder === null) return;
+  const steering = steerAll(runtime, place);
+  place.steering = steering;
+  await steering;
+  if (place.steering === steering) place.steering = null;
+}
+
+/** Before a turn settles: nothing more goes into it, and what is on its way is known, or known to be unknown. */
+export async function endSteering(place: Place, recorder: Recorder): Promise<void> {
+  recorder.isOver = true;
+  if (place.steering === null) return;
+  const late = Promise.withResolvers<void>();
+  const timer = setTimeout(() => late.resolve(), ACK_MS);
+  await Promise.race([place.steering, late.promise]);
+  clearTimeout(timer);
+  place.steering = null;
+}
+
+async function steerAll(runtime: Runtime, place: Place): Promise<void> {
+  try {
+    for (;;) {
+      const message = await nextSteer(runtime, place);
+      if (message === null || !(await steerOne(runtime, place, message))) return;
+    }
+  } catch (error) {
+    runtime.deps.log.error({ err: error, sessionId: place.session.id }, "a steer could not be written");
+  }
+}
+
+async function nextSteer(runtime: Runtime, place: Place): Promise<MessageRecord | null> {
+  if (place.recorder === null || place.recorder.isOver) return null;
+  if (place.agent === null || place.isEnding || place.isStopping) return null;
+  const queued = await runtime.deps.store.read.messages.queued(place.session.id, 50);
+  const isWanted = (message: MessageRecord): boolean =>
+    message.delivery === "steer" && message.metadata["delivered"] === undefined;
+  return queued.find(isWanted) ?? null;
+}
+
+/** False where the turn takes no more: its end decides what becomes of the message. */
+async function steerOne(runtime: Runtime, place: Place, message: MessageRecord): Promise<boolean> {
+  const how = runtime.agents.get(place.session.agent)?.steer ?? "none";
+  const mayRestart = message.metadata["restart"] === true;
+  if (how === "none" || (how === "restart" && !mayRestart)) {
+    await note(runtime, message, "queued");
+    return true;
+  }
+  const { agent, recorder } = place;
+  if (agent === null || recorder === null) return false;
+  // Until the agent has acknowledged it, its turn may settle and must not take it for landed.
+  recorder.unacknowledged.add(message.id);
+  const text = await take(runtime, recorder.turn, message);
+  if (text === null) return false;
+  runtime.deps.reached("steer.taken");
+  const isTooLate = recorder.isOver || place.recorder !== recorder;
+  const result = isTooLate ? "refused" : await agent.handle.steer(text);
+  runtime.deps.reached("steer.sent");
+  // The agent died with it, and its own record decides.
+  if (result === "lost") return false;
+  if (result === "refused") {
+    await returnToQueue(runtime, recorder.turn, message);
+    await note(runtime, message, "queued");
+    return true;
+  }
+  recorder.unacknowledged.delete(message.id);
+  await note(runtime, message, result, { turn: recorder.turn, text });
+  return true;
+}
+
+/** Durable before the first byte; the turn must still be ours and running. */
+async function take(runtime: Runtime, turn: TurnRecord, message: MessageRecord): Promise<string | null> {
+  return runtime.deps.store.write(message.rootId, async (tx) => {
+    if (!(await tx.turns.patchRunning(turn.id, turn.fence, { fence: turn.fence }))) return null;
+    const at = runtime.deps.now();
+    const patch = { status: "taken", carrier: "steer", turnId: turn.id, takenAt: at } as const;
+    if (!(await tx.messages.move(message.id, ["queued"], patch))) return null;
+    const session = (await tx.sessions.byId(message.sessionId))!;
+    const { text } = await render(tx, session, [message]);
+    if (message.body === null) await tx.messages.move(message.id, ["taken"], { body: text });
+    await startClock(tx, message, { parentMs: runtime.deps.config.triggers.parentMs, now: at });
+    const data = { messageId: message.id, carrier: "steer", turnId: turn.id };
+    tx.append({ sessionId: message.sessionId, type: "message.taken", text: null, data, at });
+    return text;
+  });
+}
+
+/** With `into`, the agent took it into that turn: it is in the transcript from here on. */
+async function note(
+  runtime: Runtime,
+  message: MessageRecord,
+  delivered: "injected" | "queued" | "restarted",
+  into: { turn: TurnRecord; text: string } | null = null,
+): Promise<void> {
+  await runtime.deps.store.write(message.rootId, async (tx) => {
+    const metadata = { ...message.metadata, delivered };
+    await tx.messages.move(message.id, ["queued", "taken", "landed"], { metadata });
+    const fresh = into === null ? null : await tx.messages.byId(message.id);
+    if (into === null || fresh?.status !== "taken" || fresh.turnId !== into.turn.id) return;
+    await appendMessages(tx, into.turn, [{ message: fresh, body: into.text }], runtime.deps.now());
+  });
+}
+
+/** A refusal may come after the turn has settled, which gave it back: by now another turn may have it. */
+async function returnToQueue(runtime: Runtime, turn: TurnRecord, message: MessageRecord): Promise<void> {
+  await runtime.deps.store.write(message.rootId, async (tx) => {
+    const fresh = await tx.messages.byId(message.id);
+    if (fresh?.turnId === turn.id) await giveBack(tx, fresh, false, runtime.deps.now());
+  });
+}

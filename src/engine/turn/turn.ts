@@ -1,0 +1,262 @@
+import type { PromptEnd, Replay } from "../../drivers/port.ts";
+import { deliveryIdsIn, withOpening } from "../../domain/callback.ts";
+import { isWork } from "../../domain/landing.ts";
+import { providerError, providerReason } from "../../domain/provider-error.ts";
+import { redact } from "../../secrets/redact.ts";
+import { oneLine } from "../../text/fence.ts";
+import type { MessageRecord, TurnRecord } from "../../store/port/store.ts";
+import { autonomous, takeEarly } from "./autonomous.ts";
+import { endTurn } from "./end.ts";
+import { type AgentListener, host, type Hosted, type LiveAgent } from "../agent/start.ts";
+import { endPlace } from "../agent/stop.ts";
+import { forkOf, openingOf } from "./first-prompt.ts";
+import type { Place, Runtime } from "../agent/slot.ts";
+import { Recorder } from "../record/recorder.ts";
+import { answerRequest } from "../request/requests.ts";
+import { meter } from "../usage/reservation.ts";
+import type { TurnEnd } from "./settle.ts";
+import { endSteering, steerQueued } from "./steer.ts";
+import { UsageMeter } from "../usage/meter.ts";
+
+/** From a claimed turn to its settled outcome. Whatever happens on the way, it settles. */
+export async function runTurn(
+  runtime: Runtime,
+  place: Place,
+  order: { turn: TurnRecord; text: string },
+): Promise<void> {
+  const recorder = new Recorder(runtime.deps, order.turn, () => void endPlace(runtime, place));
+  place.recorder = recorder;
+  for (const update of takeEarly(place)) recorder.record(update);
+  const hosted = await ensureAgent(runtime, place);
+  const end = hosted.ok ? await converse(runtime, place, order.text) : endOfStart(hosted);
+  await endTurn(runtime, place, recorder, end);
+}
+
+export async function ensureAgent(runtime: Runtime, place: Place): Promise<Hosted> {
+  if (place.agent !== null && !place.agent.hasExited) return { ok: true, agent: place.agent };
+  // It exited while it was idle: what is left of it ends, and another takes its place.
+  if (place.agent !== null) await place.agent.handle.stop(0);
+  place.agent = null;
+  const starting = startAgent(runtime, place);
+  place.starting = starting;
+  try {
+    return await starting;
+  } finally {
+    place.starting = null;
+  }
+}
+
+async function startAgent(runtime: Runtime, place: Place): Promise<Hosted> {
+  const { deps } = runtime;
+  const canLoad = runtime.agents.get(place.session.agent)?.load === true;
+  const load = canLoad ? place.session.agentSessionId : null;
+  const fork = await forkOf(deps, place.session);
+  let hosted = await host(deps, place.session, place.hold, { ...listener(runtime, place), load, fork });
+  if (!hosted.ok && hosted.isLoadFailure && !place.isEnding) {
+    place.recorder?.notice(
+      `the earlier conversation could not be loaded (${oneLine(redact(hosted.reason))}); it starts anew`,
+    );
+    hosted = await host(deps, place.session, place.hold, { ...listener(runtime, place), load: null });
+  }
+  if (hosted.ok) settleIn(runtime, place, hosted);
+  return hosted;
+}
+
+export function settleIn(runtime: Runtime, place: Place, hosted: Hosted & { ok: true }): void {
+  place.agent = hosted.agent;
+  void hosted.agent.handle.exited.then(() => {
+    hosted.agent.hasExited = true;
+    const isFree = place.recorder === null && !place.isEnding && !place.isClaimed;
+    if (isFree) void endPlace(runtime, place);
+  });
+}
+
+export function listener(runtime: Runtime, place: Place): AgentListener {
+  return {
+    isWanted: () => !place.isEnding,
+    onUpdate(update) {
+      const { recorder } = place;
+      if (recorder !== null && !recorder.isOver) {
+        recorder.record(update);
+        if (update.kind === "usage") meter(runtime, place);
+        place.usageMeter?.heard(update);
+      } else if (place.agent !== null && !place.isEnding) autonomous(runtime, place, update);
+    },
+    async onRequest(request) {
+      return answerRequest(runtime, place, request);
+    },
+  };
+}
+
+/** Loads the agent's own conversation; nothing is started anew where that fails. */
+export async function loadAgent(runtime: Runtime, place: Place): Promise<Hosted> {
+  const { session, hold } = place;
+  const starting = host(runtime.deps, session, hold, {
+    ...listener(runtime, place),
+    load: session.agentSessionId,
+  });
+  place.starting = starting;
+  try {
+    const hosted = await starting;
+    if (hosted.ok) settleIn(runtime, place, hosted);
+    return hosted;
+  } finally {
+    place.starting = null;
+  }
+}
+
+/** Sends the prompt and waits for its end; a stop that came while the agent started is kept. */
+export async function converse(runtime: Runtime, place: Place, text: string): Promise<TurnEnd> {
+  const { agent, recorder } = place;
+  if (agent === null || recorder === null) return notStarted("the agent is gone");
+  const usageMeter = await UsageMeter.begin(runtime, place, recorder);
+  const isWanted = await isStillWanted(runtime, recorder.turn);
+  if (place.isEnding || place.isStopping || !isWanted) {
+    return endOfStart({ isUnwanted: true, reason: "it was stopped before it began" });
+  }
+  const wasIdle = agent.isOpened;
+  const end = await promptEnd(runtime, place, { agent, recorder, usageMeter, text });
+  if (end.exit !== null) agent.hasExited = true;
+  const record = end.exit === null ? null : await readBackDead(runtime, place, recorder);
+  // A process that died while it was idle, before anybody noticed: another one takes the prompt.
+  if (record?.size === 0 && wasIdle && !recorder.hasBegun) return converse(runtime, place, text);
+  if (place.isEnding || agent.hasExited) await endPlace(runtime, place);
+  const isOver = end.stopReason !== "end_turn" || place.isEnding;
+  const background = isOver ? false : await agent.handle.background(recorder.turn.startedAt);
+  const { stopReason, usage, isUsagePartial = false, limitedUntil = null } = end;
+  const reach = end.isAnswered ? "answered" : "unanswered";
+  return {
+    stopReason,
+    reach,
+    record,
+    reason: reasonOf(end),
+    ...providerEnd(runtime, place, end),
+    usage,
+    isUsagePartial,
+    background,
+    limitedUntil,
+  };
+}
+
+/** An error of the agent in the words of its provider; nothing where it was none, or a usage limit. */
+function providerEnd(
+  runtime: Runtime,
+  place: Place,
+  end: PromptEnd,
+): Pick<TurnEnd, "provider" | "reason"> | null {
+  if (end.stopReason !== "error" || end.error === null || (end.limitedUntil ?? null) !== null) return null;
+  const { recorder, session } = place;
+  // Some agents say the error as if their model had said it: it is the reason, and no report.
+  if (recorder !== null && recorder.lastText?.trim() === end.error.trim()) recorder.lastText = null;
+  const found = providerError(redact(end.error), end.errorStatus ?? null);
+  const provider = { ...found, sentence: oneLine(found.sentence, SENTENCE_MAX) };
+  const title = runtime.agents.get(session.agent)?.title ?? session.agent;
+  const howToSignIn = runtime.deps.drivers.get(session.agent)?.howToSignIn ?? null;
+  return { provider, reason: providerReason(provider, { title, howToSignIn }) };
+}
+
+const SENTENCE_MAX = 140;
+
+async function promptEnd(
+  runtime: Runtime,
+  place: Place,
+  order: { agent: LiveAgent; recorder: Recorder; usageMeter: UsageMeter | null; text: string },
+): Promise<PromptEnd> {
+  const { agent, recorder, usageMeter, text } = order;
+  const opening = agent.isOpened ? null : await openingOf(runtime.deps, agent, recorder.turn);
+  agent.isOpened = true;
+  place.isPlanSentBack = false;
+  recorder.isOver = false;
+  recorder.isPrompted = true;
+  recorder.hasBegun = false;
+  place.usageMeter = usageMeter;
+  usageMeter?.watch();
+  const prompting = agent.handle.prompt(opening === null ? text : withOpening(text, opening));
+  runtime.deps.reached("prompt.sent");
+  void steerQueued(runtime, place);
+  const end = withoutRejection(place, await prompting);
+  await usageMeter?.end();
+  place.usageMeter = null;
+  return usageMeter?.hasRead === true ? { ...end, isUsagePartial: false } : end;
+}
+
+/**
+ * After an agent died without a reply, its conversation is loaded once more: only its own record
+ * says what had reached it. Returns which of the turn's delivery ids the record holds; null where
+ * it cannot be read, or where nothing depends on it.
+ */
+async function readBackDead(
+  runtime: Runtime,
+  place: Place,
+  recorder: Recorder,
+): Promise<ReadonlySet<string> | null> {
+  await endSteering(place, recorder);
+  const canLoad = runtime.agents.get(place.session.agent)?.load === true;
+  const isLeft = (): boolean => place.isEnding || place.isStopping || place.recorder !== recorder;
+  if (!canLoad || isLeft() || place.session.agentSessionId === null) return null;
+  const messages = await runtime.deps.store.read.messages.ofTurn(recorder.turn.id);
+  const isProven = (message: MessageRecord): boolean =>
+    message.status !== "taken" || (message.carrier === "prompt" && recorder.hasBegun && isWork(message.kind));
+  if (messages.every(isProven)) return null;
+  await place.agent?.handle.stop(0);
+  place.agent = null;
+  if (isLeft()) return null;
+  const hosted = await loadAgent(runtime, place);
+  const replay = hosted.ok ? hosted.agent.handle.replay : null;
+  if (replay === null) return null;
+  const found = deliveredIn(replay);
+  return new Set(messages.map((message) => message.deliveryId).filter((id) => found.has(id)));
+}
+
+/** The delivery ids that a loaded conversation holds. */
+export function deliveredIn(replay: Replay | null): ReadonlySet<string> {
+  const texts = replay === null ? [] : [...replay.userTexts, ...replay.toolResults];
+  return new Set(texts.flatMap((text) => deliveryIdsIn(text)));
+}
+
+/** Claude cuts its own turn when its plan is sent back; what is to be changed is its next message. */
+function withoutRejection(place: Place, end: PromptEnd): PromptEnd {
+  const isOwn = end.stopReason === "cancelled" && place.isPlanSentBack && !place.isStopping;
+  return isOwn && !place.isEnding ? { ...end, stopReason: "end_turn" } : end;
+}
+
+/** A cancel or a stop that came while there was no agent to tell: not a byte is sent after it. */
+async function isStillWanted(runtime: Runtime, turn: TurnRecord): Promise<boolean> {
+  const { read } = runtime.deps.store;
+  const session = await read.sessions.byId(turn.sessionId);
+  const row = await read.turns.byId(turn.id);
+  return session?.endedAt === null && row?.stopBy === null;
+}
+
+/** The end of a turn whose agent has not been given its prompt. */
+export function endOfStart(start: { isUnwanted: boolean; reason: string }): TurnEnd {
+  return start.isUnwanted ? { ...notStarted(start.reason), outcome: "cancelled" } : notStarted(start.reason);
+}
+
+function notStarted(reason: string): TurnEnd {
+  return {
+    stopReason: "not_started",
+    reach: "unsent",
+    outcome: "failed",
+    reason,
+    usage: null,
+    background: false,
+  };
+}
+
+/** One of a closed list, for the callback. */
+function reasonOf(end: PromptEnd): string | null {
+  switch (end.stopReason) {
+    case "end_turn":
+    case "cancelled":
+      return null;
+    case "exited": {
+      const signal = end.exit?.signal ? ` (signal ${end.exit.signal})` : "";
+      return `the agent process exited with code ${end.exit?.code ?? "unknown"}${signal}`;
+    }
+    case "error":
+      return `the agent reported: "${oneLine(redact(end.error ?? "an error"))}"`;
+    default:
+      return `the agent stopped: ${end.stopReason.replaceAll("_", " ")}`;
+  }
+}

@@ -1,0 +1,106 @@
+import type { Usage } from "../../contract/index.ts";
+import type { AgentUpdate } from "../../drivers/port.ts";
+import type { LiveAgent } from "../agent/start.ts";
+import { forkOf } from "../turn/first-prompt.ts";
+import type { Place, Runtime } from "../agent/slot.ts";
+import type { Recorder } from "../record/recorder.ts";
+import { meter } from "./reservation.ts";
+
+/** The floor under the updates that say when to look. */
+const LOOK_MS = 500;
+const NOTHING: Usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null };
+
+/**
+ * Meters one running turn from its agent's own session file. It looks whenever the agent does something,
+ * one look at a time, and stops the turn through `meter` when its budget is used up.
+ */
+export class UsageMeter {
+  /** Whether the file has said what this turn used. */
+  hasRead = false;
+  readonly #runtime: Runtime;
+  readonly #place: Place;
+  readonly #recorder: Recorder;
+  readonly #before: Usage;
+  #timer: NodeJS.Timeout | null = null;
+  #looking: Promise<void> | null = null;
+  #again = false;
+  #isOver = false;
+
+  private constructor(runtime: Runtime, place: Place, at: { recorder: Recorder; before: Usage }) {
+    this.#runtime = runtime;
+    this.#place = place;
+    this.#recorder = at.recorder;
+    this.#before = at.before;
+  }
+
+  /** Null where no budget depends on it, or the agent has no such file. To be called before the prompt is sent. */
+  static async begin(runtime: Runtime, place: Place, recorder: Recorder): Promise<UsageMeter | null> {
+    const { agent } = place;
+    const { reservedTokens, reservedUsd } = recorder.turn;
+    if (agent === null || (reservedTokens === null && reservedUsd === null)) return null;
+    if (!runtime.deps.usageFiles.covers(place.session.agent)) return null;
+    const before = await usedBefore(runtime, place, agent);
+    return before === null ? null : new UsageMeter(runtime, place, { recorder, before });
+  }
+
+  /** From now on until `end`: the prompt is about to be sent. */
+  watch(): void {
+    this.#timer = setInterval(() => this.look(), LOOK_MS);
+    this.#timer.unref();
+  }
+
+  /** Whatever an agent does follows an answer of its model. */
+  heard(update: AgentUpdate): void {
+    if (update.kind !== "fragment" && update.kind !== "usage") this.look();
+  }
+
+  look(): void {
+    this.#again = true;
+    if (this.#isOver) return;
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = null;
+    });
+  }
+
+  /** The last look, with everything that the turn has used. */
+  async end(): Promise<void> {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    this.look();
+    this.#isOver = true;
+    await this.#looking;
+  }
+
+  async #look(): Promise<void> {
+    const { deps } = this.#runtime;
+    const id = this.#place.agent?.handle.agentSessionId ?? this.#place.session.agentSessionId;
+    while (this.#again && id !== null) {
+      this.#again = false;
+      const total = await deps.usageFiles.total(this.#place.session.agent, id);
+      if (total === null) continue;
+      this.hasRead = true;
+      this.#recorder.metered(less(total, this.#before));
+      if (this.#place.recorder === this.#recorder) meter(this.#runtime, this.#place);
+    }
+  }
+}
+
+/** A new conversation has used nothing; null where that cannot be known of an old one. */
+async function usedBefore(runtime: Runtime, place: Place, agent: LiveAgent): Promise<Usage | null> {
+  const { usageFiles } = runtime.deps;
+  const { agentSessionId, replay } = agent.handle;
+  // A new process may go on in another file.
+  if (!agent.isOpened) usageFiles.forget(agentSessionId);
+  const isNew = replay === null && !agent.isOpened && (await forkOf(runtime.deps, place.session)) === null;
+  return isNew ? NOTHING : usageFiles.total(place.session.agent, agentSessionId);
+}
+
+function less(total: Usage, before: Usage): Usage {
+  const count = (name: "inputTokens" | "cachedTokens" | "outputTokens"): number =>
+    Math.max(0, total[name] - before[name]);
+  return {
+    inputTokens: count("inputTokens"),
+    cachedTokens: count("cachedTokens"),
+    outputTokens: count("outputTokens"),
+    usd: total.usd === null ? null : Math.max(0, total.usd - (before.usd ?? 0)),
+  };
+}

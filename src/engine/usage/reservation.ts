@@ -1,0 +1,144 @@
+import type { Price, Usage } from "../../contract/index.ts";
+import {
+  type Amount,
+  extend,
+  isReached,
+  priced,
+  reserve,
+  type Reservation,
+  usedOf,
+} from "../../domain/budget.ts";
+import { accountsOf } from "../../kernel/budget.ts";
+import { park } from "../../kernel/park.ts";
+import type { SessionRecord, Tx, TurnRecord } from "../../store/port/store.ts";
+import type { EngineDeps } from "../deps.ts";
+import { stopTurn } from "../agent/stop.ts";
+import type { Place, Runtime } from "../agent/slot.ts";
+import type { Recorder } from "../record/recorder.ts";
+
+/** What a new turn holds of every budget it spends from; null where nothing is left, and the session waits. */
+export async function reserveTurn(
+  deps: EngineDeps,
+  tx: Tx,
+  session: SessionRecord,
+): Promise<Pick<TurnRecord, "reservedTokens" | "reservedUsd"> | null> {
+  const accounts = await accountsOf(tx, session);
+  if (accounts.length === 0) return asColumns(NOTHING);
+  const largest = await tx.turns.largest(session.rootId, session.profile);
+  const reservation = reserve(accounts, { largest, floor: floorOf(deps) });
+  if (reservation.ok) return asColumns(reservation.reserved);
+  const { reason } = reservation.exhausted;
+  const since = deps.now();
+  await park(tx, session, { on: "budget", since, until: null, reason }, { error: reason, kind: "budget" });
+  return null;
+}
+
+/** For work that has begun by itself: what is left, be it nothing. */
+export async function reserveBegun(
+  deps: EngineDeps,
+  tx: Tx,
+  session: SessionRecord,
+): Promise<Pick<TurnRecord, "reservedTokens" | "reservedUsd">> {
+  const accounts = await accountsOf(tx, session);
+  const nothing = { usd: 0, tokens: 0 };
+  const reservation = extend(accounts, { used: nothing, floor: floorOf(deps) });
+  if (reservation.ok) return asColumns(reservation.reserved);
+  const counts = (unit: "usd" | "tokens"): boolean =>
+    accounts.some((each) => each.budget[unit] !== undefined);
+  return asColumns({ usd: counts("usd") ? 0 : null, tokens: counts("tokens") ? 0 : null });
+}
+
+/**
+ * After each model call that the driver meters: a turn that has used what it holds asks for more,
+ * and is stopped where there is no more. So it goes over by one call at most.
+ */
+export function meter(runtime: Runtime, place: Place): void {
+  const { recorder } = place;
+  if (recorder === null || asking.has(recorder) || place.overLimit !== null) return;
+  if (!hasUsedAll(runtime.deps, place.session, recorder)) return;
+  asking.add(recorder);
+  askForMore(runtime, place, recorder)
+    .catch((error: unknown) => {
+      runtime.deps.log.error(
+        { err: error, sessionId: place.session.id },
+        "a reservation could not be raised; the next call tries again",
+      );
+    })
+    .finally(() => asking.delete(recorder));
+}
+
+/** Ends the running turn as failed, with the numbers, once its agent has obeyed or was ended. */
+export function stopAtLimit(
+  runtime: Runtime,
+  place: Place,
+  reason: string,
+  kind: "budget" | "silence" = "budget",
+): void {
+  if (place.overLimit === null) place.recorder?.notice(`stopped: ${reason}`);
+  place.overLimit ??= { reason, kind };
+  // An agent that is still starting cannot be asked yet: whoever found the limit finds it again.
+  void stopTurn(runtime, place);
+}
+
+export function priceOf(deps: EngineDeps, session: SessionRecord): Price | null {
+  const { prices } = deps.config;
+  const asked = session.spawnConfig["model"];
+  // An agent may run what was asked for under a name of its own.
+  const names = [session.model, typeof asked === "string" ? asked : null].filter((name) => name !== null);
+  const priced = names.find((name) => Object.hasOwn(prices, name));
+  return priced === undefined ? null : (prices[priced] ?? null);
+}
+
+const asking = new WeakSet<Recorder>();
+const NOTHING: Amount = { usd: null, tokens: null };
+
+async function askForMore(runtime: Runtime, place: Place, recorder: Recorder): Promise<void> {
+  const { deps } = runtime;
+  while (place.recorder === recorder && hasUsedAll(deps, place.session, recorder)) {
+    const answer = await raiseReservation(deps, place.session, recorder);
+    if (answer === null || place.recorder !== recorder) return;
+    if (!answer.ok) {
+      stopAtLimit(runtime, place, answer.exhausted.reason);
+      return;
+    }
+    Object.assign(recorder.turn, asColumns(answer.reserved));
+  }
+}
+
+/** Null when the turn is no longer ours. */
+async function raiseReservation(
+  deps: EngineDeps,
+  session: SessionRecord,
+  recorder: Recorder,
+): Promise<Reservation | null> {
+  const { turn } = recorder;
+  return deps.store.write(turn.rootId, async (tx) => {
+    const used = usedBy(deps, session, recorder.usage);
+    const answer = extend(await accountsOf(tx, session, turn.id), { used, floor: floorOf(deps) });
+    if (!answer.ok) return answer;
+    const isOurs = await tx.turns.patchRunning(turn.id, turn.fence, asColumns(answer.reserved));
+    return isOurs ? answer : null;
+  });
+}
+
+function hasUsedAll(deps: EngineDeps, session: SessionRecord, recorder: Recorder): boolean {
+  const { reservedTokens: tokens, reservedUsd: usd } = recorder.turn;
+  return recorder.usage !== null && isReached(usedBy(deps, session, recorder.usage), { tokens, usd });
+}
+
+function usedBy(
+  deps: EngineDeps,
+  session: SessionRecord,
+  usage: Usage | null,
+): { usd: number; tokens: number } {
+  return usage === null ? { usd: 0, tokens: 0 } : usedOf(priced(usage, priceOf(deps, session)));
+}
+
+function floorOf(deps: EngineDeps): { usd: number; tokens: number } {
+  const { turnFloorUsd: usd, turnFloorTokens: tokens } = deps.config.budget;
+  return { usd, tokens };
+}
+
+function asColumns(reserved: Amount): Pick<TurnRecord, "reservedTokens" | "reservedUsd"> {
+  return { reservedTokens: reserved.tokens, reservedUsd: reserved.usd };
+}

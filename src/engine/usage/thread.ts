@@ -1,0 +1,88 @@
+import type { Worker } from "node:worker_threads";
+import type { Config, Usage } from "../../contract/index.ts";
+import type { Place } from "../../history/port.ts";
+import type { Log } from "../../log.ts";
+import type { Service, UsageFiles } from "../deps.ts";
+import type { Link } from "../../system/thread-rpc.ts";
+import type { UsageOptions, UsageSide } from "./protocol.ts";
+
+/** Agents whose own session files say what each model call used. */
+const COVERED: ReadonlySet<string> = new Set(["claude", "codex", "gemini", "opencode"]);
+/** A thread that does not answer for this long is no source: the turn is then metered by its agent alone. */
+const ANSWER_MS = 5_000;
+const MEMORY = { maxYoungGenerationSizeMb: 32, maxOldGenerationSizeMb: 192 } as const;
+
+/**
+ * Reads agents' session files in a thread of its own, because they are as large as an agent makes them.
+ * The thread starts with the first turn that needs it.
+ */
+export class UsageThread implements Service, UsageFiles {
+  readonly name = "usage";
+  readonly #options: UsageOptions;
+  readonly #log: Log;
+  #thread: Promise<{ worker: Worker; link: Link<UsageSide> }> | null = null;
+  #isStopped = false;
+
+  constructor(options: { place: Place; config: Pick<Config, "history">; log: Log }) {
+    this.#options = { place: options.place, roots: options.config.history.roots };
+    this.#log = options.log;
+  }
+
+  async run(): Promise<void> {}
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    const thread = await this.#thread?.catch(() => null);
+    thread?.link.close("the daemon goes down");
+    await thread?.worker.terminate();
+  }
+
+  covers(agent: string): boolean {
+    return COVERED.has(agent);
+  }
+
+  async total(agent: string, agentSessionId: string): Promise<Usage | null> {
+    if (this.#isStopped) return null;
+    let timer: NodeJS.Timeout | null = null;
+    const late = new Promise<null>((resolve) => {
+      timer = setTimeout(() => resolve(null), ANSWER_MS);
+    });
+    try {
+      const { link } = await (this.#thread ??= this.#start());
+      return await Promise.race([link.ask("total", { agent, id: agentSessionId }), late]);
+    } catch (error) {
+      this.#log.warn({ err: error, agent }, "an agent's usage could not be read from its session file");
+      return null;
+    } finally {
+      if (timer !== null) clearTimeout(timer);
+    }
+  }
+
+  forget(agentSessionId: string): void {
+    this.#thread?.then(({ link }) => link.ask("forget", agentSessionId)).catch(() => undefined);
+  }
+
+  async #start(): Promise<{ worker: Worker; link: Link<UsageSide> }> {
+    const [threads, { Link: OpenLink }] = await Promise.all([
+      import("node:worker_threads"),
+      import("../../system/thread-rpc.ts"),
+    ]);
+    const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+    const worker = new threads.Worker(new URL(`./worker.${extension}`, import.meta.url), {
+      workerData: this.#options,
+      execArgv: [],
+      resourceLimits: MEMORY,
+    });
+    const link = new OpenLink<UsageSide>((packet) => worker.postMessage(packet), {});
+    worker.on("message", link.take);
+    worker.once("error", (error) =>
+      this.#log.error({ err: error }, "the thread that reads usage has failed"),
+    );
+    worker.once("exit", () => {
+      link.close("the thread that reads usage has ended");
+      this.#thread = null;
+    });
+    worker.unref();
+    return { worker, link };
+  }
+}

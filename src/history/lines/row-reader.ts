@@ -1,0 +1,306 @@
+import type { OpenBytes } from "./byte-file.ts";
+import {
+  type BackRow,
+  CHUNK_BYTES,
+  LINE_BYTES_MAX,
+  type LinePosition,
+  readRows,
+  readRowsBack,
+  type Row,
+} from "./json-lines.ts";
+import type {
+  BadLine,
+  FoundSession,
+  Glance,
+  HistoryEntry,
+  HistoryReader,
+  LeftBehind,
+  ReadBatch,
+  ReadOptions,
+  ReadState,
+  SessionFacts,
+  TailOptions,
+  TailPage,
+} from "../port.ts";
+
+/** What rows are folded into. A format changes `facts`, `inline` and `notes` in place and adds to the lists. */
+export interface Fold<Notes> {
+  readonly found: FoundSession;
+  readonly facts: SessionFacts;
+  /** Sub-agents whose rows stand in this file. */
+  readonly inline: Map<string, SessionFacts>;
+  /** Plain JSON, small: what the next row has to know about those before it. */
+  readonly notes: Notes;
+  readonly entries: HistoryEntry[];
+  readonly leftBehind: LeftBehind[];
+  readonly textMax: number;
+  /** Set where a row gives an entry that an earlier row began: that one's offset. */
+  heldFrom: number | null;
+}
+
+/** How one kind of file is understood, a row at a time. */
+export interface RowFormat<Notes> {
+  /** Raised whenever facts or notes change their meaning: files are then read anew. */
+  readonly version: number;
+  readonly open?: OpenBytes;
+  begin(found: FoundSession): { facts: SessionFacts; notes: Notes };
+  /** What it throws is counted as a bad line, with its message. */
+  take(fold: Fold<Notes>, row: Row): void;
+  /** Rows were left out here (the middle of a file): what was open may long be closed. */
+  gap?(fold: Fold<Notes>): void;
+  /** Rows that are known follow on another page, and none of them belongs to what is held back. */
+  rest?(fold: Fold<Notes>): void;
+  /** At the end of each batch: what stands beside the file. It must not throw. */
+  beside?(fold: Fold<Notes>, at: { isLast: boolean }): Promise<void>;
+}
+
+const TEXT_MAX = 256 * 1024;
+const HEAD_BYTES = 16 * 1024;
+const TAIL_BYTES = 32 * 1024;
+/** A head or tail without a single row is looked for so far. */
+const FAR_BYTES = 4 * 1024 * 1024;
+
+/** Everything a reader of JSON lines owes the port, from how its rows are understood. */
+export function rowReader<Notes>(format: RowFormat<Notes>): Pick<HistoryReader, "read" | "glance" | "tail"> {
+  return {
+    read: (found, state, options) => readBatches(format, found, { state, options: options ?? {} }),
+    glance: (found) => glance(format, found),
+    tail: (found, options) => tail(format, found, options),
+  };
+}
+
+async function* readBatches<Notes>(
+  format: RowFormat<Notes>,
+  found: FoundSession,
+  { state, options }: { state: ReadState | null; options: ReadOptions },
+): AsyncGenerator<ReadBatch> {
+  const known = state !== null && state.version === format.version ? state : null;
+  const textMax = options.textMax ?? TEXT_MAX;
+  let fold = known === null ? newFold(format, found, textMax) : foldFrom<Notes>(known, found, textMax);
+  const from = known === null ? null : (known.position as LinePosition);
+  let isAnew = state !== null && known === null;
+  let taken = 0;
+  for await (const chunk of readRows(found.path, from, lineOptions(format, options))) {
+    const batch = ++taken;
+    if (chunk.reset) fold = newFold(format, found, textMax);
+    const refused = takeAll(format, fold, chunk.rows);
+    await format.beside?.(fold, chunk);
+    yield {
+      reset: chunk.reset || isAnew,
+      entries: takenOnce(fold.entries.splice(0)),
+      leftBehind: fold.leftBehind.splice(0),
+      bad: [...chunk.bad, ...refused],
+      badCount: chunk.badCount + refused.length,
+      state() {
+        if (batch !== taken) throw new Error("the state of a batch was asked for after the next one");
+        return stateOf(format, fold, chunk.position);
+      },
+      bytesRead: chunk.position.offset,
+    };
+    isAnew = false;
+  }
+}
+
+async function glance<Notes>(format: RowFormat<Notes>, found: FoundSession): Promise<Glance> {
+  const fold = newFold(format, found, TEXT_MAX);
+  try {
+    const headEnd = await takeHead(format, fold);
+    const tailRows = await rowsBack(format, found, { downTo: headEnd, bytes: TAIL_BYTES });
+    const whole = tailRows.reached;
+    if (!whole) format.gap?.(fold);
+    takeAll(format, fold, tailRows.rows);
+    await format.beside?.(fold, { isLast: true });
+    return { facts: fold.facts, whole, problem: null };
+  } catch (error) {
+    return { facts: fold.facts, whole: false, problem: (error as Error).message };
+  }
+}
+
+/** The first rows; answers where they end. */
+async function takeHead<Notes>(format: RowFormat<Notes>, fold: Fold<Notes>): Promise<number> {
+  const options = lineOptions(format, { chunkBytes: HEAD_BYTES, lineBytesMax: FAR_BYTES });
+  let end = 0;
+  for await (const { rows, position } of readRows(fold.found.path, null, options)) {
+    takeAll(format, fold, rows);
+    end = position.offset;
+    if (rows.length > 0 || end >= FAR_BYTES) break;
+  }
+  return end;
+}
+
+/** Rows from the end back to an offset or until enough bytes are read, in the file's order. */
+async function rowsBack<Notes>(
+  format: RowFormat<Notes>,
+  found: FoundSession,
+  limit: { downTo: number; bytes: number },
+): Promise<{ rows: Row[]; reached: boolean }> {
+  const rows: Row[] = [];
+  const options = lineOptions(format, { chunkBytes: TAIL_BYTES, lineBytesMax: FAR_BYTES });
+  let end: number | null = null;
+  for await (const row of readRowsBack(found.path, null, options)) {
+    if (row.offset < limit.downTo) return { rows: rows.toReversed(), reached: true };
+    end ??= row.offset;
+    if (!isBad(row)) rows.push(row);
+    const passed = end - row.offset;
+    if (row.offset > limit.downTo && passed > limit.bytes && (rows.length > 0 || passed > FAR_BYTES)) {
+      return { rows: rows.toReversed(), reached: false };
+    }
+  }
+  return { rows: rows.toReversed(), reached: true };
+}
+
+/**
+ * Entries can only be made in the file's order, so rows are gathered from behind, then taken; when they
+ * give too few entries, twice as many rows are gathered.
+ */
+async function tail<Notes>(
+  format: RowFormat<Notes>,
+  found: FoundSession,
+  { entriesMax, beforeOffset, textMax }: TailOptions,
+): Promise<TailPage> {
+  const rows: Row[] = [];
+  let badCount = 0;
+  let wanted = Math.max(16, entriesMax);
+  const wants = { entriesMax, textMax, isLast: beforeOffset === undefined };
+  const options = lineOptions(format, { chunkBytes: TAIL_BYTES });
+  for await (const row of readRowsBack(found.path, beforeOffset ?? null, options)) {
+    if (isBad(row)) badCount += 1;
+    else rows.push(row);
+    if (rows.length < wanted) continue;
+    const page = await pageOf(format, found, { ...wants, rows, isWhole: false });
+    if (page !== null) return { ...page, badCount };
+    wanted *= 2;
+  }
+  const page = await pageOf(format, found, { ...wants, rows, isWhole: true });
+  return { entries: [], beforeOffset: null, ...page, badCount };
+}
+
+interface Gathered {
+  /** Last one first. */
+  readonly rows: readonly Row[];
+  readonly entriesMax: number;
+  readonly textMax: number | undefined;
+  readonly isWhole: boolean;
+  /** Nothing follows these rows. */
+  readonly isLast: boolean;
+}
+
+/** The last entries these rows make, whole rows only; null when there are too few. */
+async function pageOf<Notes>(
+  format: RowFormat<Notes>,
+  found: FoundSession,
+  { rows, entriesMax, textMax, isWhole, isLast }: Gathered,
+): Promise<Omit<TailPage, "badCount"> | null> {
+  const fold = newFold(format, found, textMax ?? TEXT_MAX);
+  const inOrder = rows.toReversed();
+  const starts: { offset: number; entry: number }[] = [];
+  const places: Places = new Map();
+  if (!isWhole) format.gap?.(fold);
+  for (const row of inOrder) {
+    const entry = fold.entries.length;
+    fold.heldFrom = null;
+    takeAll(format, fold, [row]);
+    for (let at = entry; at < fold.entries.length; at += 1) {
+      fold.entries[at] = { ...(fold.entries[at] as HistoryEntry), offset: row.offset };
+    }
+    onceEach(fold.entries, entry, places);
+    if (fold.entries.length > entry || fold.heldFrom !== null) {
+      starts.push({ offset: fold.heldFrom ?? row.offset, entry });
+    }
+  }
+  if (!isLast) {
+    const entry = fold.entries.length;
+    fold.heldFrom = null;
+    format.rest?.(fold);
+    if (fold.entries.length > entry && fold.heldFrom !== null) starts.push({ offset: fold.heldFrom, entry });
+  }
+  const count = fold.entries.length;
+  if (count < entriesMax && !isWhole) return null;
+  const from = starts.findIndex(({ entry }) => count - entry <= entriesMax);
+  // Rows that belong to one another are not divided between two pages.
+  const startOffset = starts.slice(from).reduce((least, { offset }) => Math.min(least, offset), Infinity);
+  const start = starts.find(({ offset }) => offset >= startOffset);
+  // What the first row gives may have begun before it.
+  if (!isWhole && start?.offset === inOrder[0]?.offset) return null;
+  await format.beside?.(fold, { isLast: true });
+  const isAll = isWhole && (start === undefined || start.entry === 0);
+  return {
+    entries: fold.entries.slice(start?.entry ?? 0),
+    beforeOffset: isAll ? null : (start?.offset ?? null),
+  };
+}
+
+function takeAll<Notes>(format: RowFormat<Notes>, fold: Fold<Notes>, rows: readonly Row[]): BadLine[] {
+  const refused: BadLine[] = [];
+  for (const row of rows) {
+    try {
+      format.take(fold, row);
+    } catch (error) {
+      const reason = `not understood: ${(error as Error).message}`;
+      refused.push({ line: row.line, byteOffset: row.offset, reason });
+    }
+  }
+  return refused;
+}
+
+/** The place of each entry in a list, by its name. */
+type Places = Map<string, number>;
+
+/** What was written again before it was handed out is one entry. */
+function takenOnce(entries: HistoryEntry[]): HistoryEntry[] {
+  if (entries.some(({ replaces }) => replaces !== undefined)) onceEach(entries, 0, new Map());
+  return entries;
+}
+
+/** Of an entry that comes again the last text counts, at the place where it came first. */
+function onceEach(entries: HistoryEntry[], from: number, places: Places): void {
+  let end = from;
+  for (const entry of entries.slice(from)) {
+    const name = `${entry.inlineId ?? ""} ${entry.replaces ?? entry.ref}`;
+    const place = places.get(name);
+    if (place === undefined) {
+      places.set(name, end);
+      entries[end] = entry;
+      end += 1;
+      continue;
+    }
+    const { replaces: _, ...again } = entry;
+    const first = entries[place] as HistoryEntry;
+    entries[place] = first.replaces === undefined ? { ...again, ref: first.ref } : entry;
+  }
+  entries.length = end;
+}
+
+function newFold<Notes>(format: RowFormat<Notes>, found: FoundSession, textMax: number): Fold<Notes> {
+  return { found, ...format.begin(found), inline: new Map(), ...nothingYet(textMax) };
+}
+
+/** The state is the caller's: it is copied, never changed. */
+function foldFrom<Notes>(state: ReadState, found: FoundSession, textMax: number): Fold<Notes> {
+  const { facts, inline, notes } = structuredClone(state);
+  const own = { facts, inline: new Map(Object.entries(inline)), notes: notes as Notes };
+  return { found, ...own, ...nothingYet(textMax) };
+}
+
+function nothingYet(textMax: number): Pick<Fold<unknown>, "entries" | "leftBehind" | "textMax" | "heldFrom"> {
+  return { entries: [], leftBehind: [], textMax, heldFrom: null };
+}
+
+function stateOf<Notes>(format: RowFormat<Notes>, fold: Fold<Notes>, position: LinePosition): ReadState {
+  const { facts, notes } = structuredClone({ facts: fold.facts, notes: fold.notes });
+  const inline = Object.fromEntries(structuredClone(fold.inline));
+  return { version: format.version, position, facts, inline, notes };
+}
+
+function lineOptions<Notes>(format: RowFormat<Notes>, options: ReadOptions) {
+  return {
+    lineBytesMax: options.lineBytesMax ?? LINE_BYTES_MAX,
+    chunkBytes: options.chunkBytes ?? CHUNK_BYTES,
+    signal: options.signal,
+    ...(format.open === undefined ? {} : { open: format.open }),
+  };
+}
+
+function isBad(row: BackRow): row is Exclude<BackRow, Row> {
+  return "bad" in row;
+}

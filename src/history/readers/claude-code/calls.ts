@@ -1,0 +1,232 @@
+import type { CallResult, SpawnCall, ToldState } from "../../facts.ts";
+import type { JsonObject } from "../../lines/json-lines.ts";
+import { oneLine, promptKey } from "../../lines/text.ts";
+import { asNumber, asObject, asText } from "../../lines/value.ts";
+import { type Line, pushBounded } from "./notes.ts";
+import type { TaskNotice } from "./task-notice.ts";
+import { INTERRUPTS, textOf } from "./user-row.ts";
+
+/** Tools that start sub-agents; a workflow starts several. */
+const SPAWNING: ReadonlySet<string> = new Set(["Agent", "Task", "Workflow"]);
+const ERROR_MAX = 2000;
+/** More sub-agents than anyone starts; a hostile file shall not fill the memory. */
+const CALLS_MAX = 10_000;
+
+export function called(line: Line, block: JsonObject, at: number | null): void {
+  const tool = asText(block["name"]) ?? "";
+  const callId = asText(block["id"]);
+  if (!SPAWNING.has(tool) || callId === null || line.facts.calls.length >= CALLS_MAX) return;
+  const input = asObject(block["input"]) ?? {};
+  const prompt = asText(input["prompt"]);
+  const call: SpawnCall = {
+    callId,
+    tool,
+    description: shortText(input["description"] ?? input["name"]),
+    agentType: shortText(input["subagent_type"]),
+    name: tool === "Workflow" ? null : shortText(input["name"]),
+    promptKey: prompt === null ? null : promptKey(prompt),
+    background: input["run_in_background"] === true || tool === "Workflow",
+    many: tool === "Workflow",
+    at,
+    agentId: null,
+    taskIds: tool === "Workflow" ? [asText(input["resumeFromRunId"])].filter((id) => id !== null) : [],
+    result: null,
+    movedOn: false,
+  };
+  line.facts.calls.push(call);
+  line.notes.unanswered.push(callId);
+}
+
+/** The session says or is asked something new: what has no result by now will not get one. */
+export function movedOn(line: Line): void {
+  if (line.notes.unanswered.length === 0) return;
+  const ids = new Set(line.notes.unanswered);
+  for (const call of line.facts.calls) if (ids.has(call.callId)) call.movedOn = true;
+  line.notes.unanswered = [];
+}
+
+/** The turn is over, so nothing is waited for; what was to run in the background may still be launched. */
+export function abandoned(line: Line): void {
+  if (line.notes.unanswered.length === 0) return;
+  const ids = new Set(line.notes.unanswered);
+  const left = line.facts.calls.filter(({ callId, background }) => ids.has(callId) && !background);
+  for (const call of left) {
+    call.movedOn = true;
+    ids.delete(call.callId);
+  }
+  line.notes.unanswered = [...ids];
+}
+
+export interface ToolResult {
+  readonly block: JsonObject;
+  /** `toolUseResult`, where the row has exactly one result. */
+  readonly structured: unknown;
+  /** The same row says that the request was interrupted. */
+  readonly isInterrupted: boolean;
+  readonly at: number | null;
+}
+
+/** A result in the parent: of a call that started a sub-agent, or of a tool that asks after one. */
+export function returned(line: Line, result: ToolResult): void {
+  const callId = asText(result.block["tool_use_id"]);
+  const call = line.facts.calls.findLast((other) => other.callId === callId);
+  if (call === undefined) {
+    toldByTool(line, result);
+    return;
+  }
+  line.notes.unanswered = line.notes.unanswered.filter((id) => id !== callId);
+  const structured = asObject(result.structured);
+  const text = textOf(result.block["content"]);
+  call.agentId ??= asText(structured?.["agentId"]) ?? agentIdIn(text);
+  for (const id of taskIdsIn(call, structured, text)) if (!call.taskIds.includes(id)) call.taskIds.push(id);
+  call.result = callResult(result, text);
+  call.background ||= call.result.state === "running";
+}
+
+/** A row that shows a sub-agent at work names its call, and mostly the sub-agent. */
+export function progressed(
+  line: Line,
+  { callId, agentId, at }: { callId: string | null; agentId: string | null; at: number | null },
+): void {
+  const call = line.facts.calls.findLast((other) => other.callId === callId);
+  if (call === undefined || call.many) return;
+  call.agentId ??= agentId;
+  call.progressAt = at ?? call.progressAt ?? call.at;
+}
+
+function callResult(result: ToolResult, text: string): CallResult {
+  const { structured, at } = result;
+  const fields = asObject(structured);
+  return {
+    ...outcome(result, text),
+    at,
+    durationMs: asNumber(fields?.["totalDurationMs"]),
+    tokens: asNumber(fields?.["totalTokens"]),
+    toolUseCount: asNumber(fields?.["totalToolUseCount"]),
+  };
+}
+
+/** The structured result decides; its text only where the agent writes none (inside sub-agents). */
+function outcome(
+  { block, structured, isInterrupted }: ToolResult,
+  text: string,
+): Pick<CallResult, "state" | "error"> {
+  const plain = typeof structured === "string" ? structured : null;
+  if (INTERRUPTS.has(text.trim()) || (plain !== null && INTERRUPTS.has(plain.trim())))
+    return { state: "interrupted", error: null };
+  if (plain === "User rejected tool use") return { state: "cancelled", error: null };
+  if (block["is_error"] === true || plain?.startsWith("Error: ")) {
+    if (isInterrupted) return { state: "interrupted", error: null };
+    return { state: "failed", error: oneLine(text || (plain ?? ""), ERROR_MAX) };
+  }
+  const status = asText(asObject(structured)?.["status"]);
+  if (status === "failed" || status === "timeout")
+    return { state: "failed", error: oneLine(text, ERROR_MAX) || status };
+  if (asObject(structured)?.["isAsync"] === true || LAUNCHED.has(status ?? ""))
+    return { state: "running", error: null };
+  if (
+    status === null &&
+    /^Async agent launched successfully|^Workflow (started|launched)|^Task ID: /u.test(text)
+  ) {
+    return { state: "running", error: null };
+  }
+  return { state: "completed", error: null };
+}
+
+const LAUNCHED: ReadonlySet<string> = new Set(["async_launched", "launched", "running", "teammate_spawned"]);
+
+/** The line the agent's own program adds; what the sub-agent itself wrote comes before it. */
+function agentIdIn(text: string): string | null {
+  const launched = /^Async agent launched successfully[^\n]*\n+agentId: ([\w-]{1,80}) \(internal/u.exec(text);
+  if (launched !== null) return launched[1] as string;
+  const ends = [...text.slice(-2000).matchAll(/^agentId: ([\w-]{1,80}) \(use SendMessage/gmu)];
+  return ends.at(-1)?.[1] ?? null;
+}
+
+function taskIdsIn(call: SpawnCall, structured: JsonObject | null, text: string): string[] {
+  if (!call.many) return [];
+  const fromText = [/^Task ID: (\S{1,100})/mu, /^Run ID: (\S{1,100})/mu].map(
+    (rule) => rule.exec(text.slice(0, 4000))?.[1],
+  );
+  const ids = [structured?.["taskId"], structured?.["runId"], structured?.["task_id"], ...fromText];
+  return ids.map(asText).filter((id) => id !== null);
+}
+
+/** `TaskOutput` says how a background task stands, `TaskStop` that it was stopped. */
+function toldByTool(line: Line, { structured, at }: ToolResult): void {
+  const fields = asObject(structured);
+  const task = asObject(fields?.["task"]);
+  const asked = asText(task?.["task_id"]);
+  const state = asText(task?.["status"]);
+  if (asked !== null && task?.["task_type"] === "local_agent") {
+    if (state === "completed" || state === "failed" || state === "running") {
+      told(line, { agentId: asked, callId: null, state, how: "TaskOutput's answer", error: null, at });
+    }
+    return;
+  }
+  const stopped = asText(fields?.["task_id"]);
+  if (stopped !== null)
+    overAll(line, { taskId: stopped, callId: null }, { state: "cancelled", how: "TaskStop's answer", at });
+  if (stopped !== null && fields?.["task_type"] === "local_agent") {
+    told(line, {
+      agentId: stopped,
+      callId: null,
+      state: "cancelled",
+      how: "TaskStop's answer",
+      error: null,
+      at,
+    });
+  }
+}
+
+/** A notice has come, through whichever carrier; true the first time. */
+export function notified(line: Line, notice: TaskNotice, at: number | null): boolean {
+  const { taskId, callId, state, ref } = notice;
+  const isNew = !line.notes.notices.includes(ref);
+  if (isNew) pushBounded(line.notes.notices, ref, 64);
+  if (state === null) return isNew;
+  const how = "a task notification";
+  const error = notice.error === null ? null : oneLine(notice.error, ERROR_MAX);
+  overAll(line, notice, { state, how, at });
+  told(line, { agentId: taskId, callId, state, how, error, at });
+  // What the agent counts are sub-agents and workflows; shells are told of in the same way.
+  if (isNew && state !== "running" && line.facts.calls.some((call) => isAbout(notice, call))) {
+    line.facts.backgroundCount = Math.max(0, line.facts.backgroundCount - 1);
+  }
+  return isNew;
+}
+
+function isAbout({ taskId, callId }: TaskNotice, call: SpawnCall): boolean {
+  return call.callId === callId || call.agentId === taskId || call.taskIds.includes(taskId);
+}
+
+/** A workflow is told of as a whole, under its task's or its call's id. */
+function overAll(
+  line: Line,
+  { taskId, callId }: Pick<TaskNotice, "taskId" | "callId">,
+  over: NonNullable<SpawnCall["over"]>,
+): void {
+  const call = line.facts.calls.findLast(
+    (other) => other.many && (other.callId === callId || other.taskIds.includes(taskId)),
+  );
+  if (call !== undefined) call.over = over;
+}
+
+/** The last wins, except that "it stopped" says less than how it stopped. */
+function told(line: Line, news: Omit<ToldState, "firstAt">): void {
+  const known = line.facts.told.find(({ agentId }) => agentId === news.agentId);
+  if (known === undefined) {
+    if (line.facts.told.length < CALLS_MAX) line.facts.told.push({ ...news, firstAt: news.at });
+    return;
+  }
+  known.callId ??= news.callId;
+  known.at = news.at ?? known.at;
+  if (news.state === "unknown" && known.state !== "running") return;
+  if (known.state === "running") known.firstAt = news.at;
+  [known.state, known.how, known.error] = [news.state, news.how, news.error];
+}
+
+function shortText(value: unknown): string | null {
+  const text = asText(value);
+  return text === null ? null : oneLine(text, 200);
+}

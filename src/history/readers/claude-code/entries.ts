@@ -1,0 +1,100 @@
+import type { EntryBody } from "../../../contract/index.ts";
+import type { HistoryEntry } from "../../port.ts";
+import type { JsonObject, Row } from "../../lines/json-lines.ts";
+import { bounded, cut } from "../../lines/text.ts";
+import { asList, asNumber, asObject, asText } from "../../lines/value.ts";
+import type { ClaudeFold, Line, OpenCall } from "./notes.ts";
+import { textOf } from "./user-row.ts";
+
+type NewEntry = Pick<HistoryEntry, "author" | "kind" | "body"> & { readonly ref?: string };
+
+/** A row while it is taken. */
+export interface TakenRow {
+  readonly row: Row;
+  readonly line: Line;
+  readonly at: number | null;
+  /** Entries it has given. */
+  count: number;
+}
+
+/** Adds an entry of this row. A row's first entry has the row's own id as its ref. */
+export function addEntry(fold: ClaudeFold, taken: TakenRow, entry: NewEntry): void {
+  const { row, line } = taken;
+  const own = asText(row.value["uuid"]) ?? `@${row.offset}`;
+  const ref = entry.ref ?? (taken.count === 0 ? own : `${own}#${taken.count}`);
+  taken.count += 1;
+  line.notes.lastRef = ref;
+  fold.entries.push({
+    ref,
+    inlineId: line.inlineId,
+    author: entry.author,
+    kind: entry.kind,
+    body: { ...entry.body, text: cut(entry.body.text, fold.textMax) },
+    isSubagent: line.facts.isSubagent,
+    at: taken.at ?? line.facts.lastAt ?? line.facts.createdAt ?? 0,
+  });
+}
+
+/** A sub-agent is asked by the session that started it. */
+export function asker(line: Line): "person" | "session" {
+  return line.facts.isSubagent ? "session" : "person";
+}
+
+/** How a call reads: a plan where it is one. */
+export function callEntry(block: JsonObject, textMax: number): NewEntry {
+  const tool = asText(block["name"]) ?? "a tool";
+  const input = asObject(block["input"]) ?? {};
+  if (tool === "TodoWrite") return planEntry(input);
+  if (tool === "ExitPlanMode" && asText(input["plan"]) !== null) {
+    return { author: "agent", kind: "plan", body: { text: asText(input["plan"]) as string } };
+  }
+  const command = commandOf(input);
+  const path = asText(input["file_path"]) ?? asText(input["notebook_path"]) ?? asText(input["path"]);
+  const title =
+    asText(input["description"]) ?? command ?? path ?? asText(input["pattern"]) ?? asText(input["query"]);
+  const body: EntryBody = {
+    text: title ?? tool,
+    tool,
+    callId: asText(block["id"]) ?? "",
+    input: bounded(input, textMax),
+    ...(command === null ? {} : { command: cut(command, textMax) }),
+    ...(path === null ? {} : { paths: [path] }),
+  };
+  return { author: "agent", kind: "toolCall", body };
+}
+
+export function commandOf(input: JsonObject): string | null {
+  return asText(input["command"]);
+}
+
+function planEntry(input: JsonObject): NewEntry {
+  const steps = asList(input["todos"]).flatMap((item) => {
+    const todo = asObject(item);
+    const title = asText(todo?.["content"]);
+    return title === null ? [] : [{ title, status: asText(todo?.["status"]) ?? "pending" }];
+  });
+  const text = steps.map(({ title }) => `- ${title}`).join("\n");
+  return { author: "agent", kind: "plan", body: { text, steps: steps.slice(0, 200) } };
+}
+
+export function resultEntry(block: JsonObject, structured: unknown, call: OpenCall | null): NewEntry {
+  const exitCode = asNumber(asObject(structured)?.["exitCode"]);
+  const body: EntryBody = {
+    text: textOf(block["content"]),
+    callId: asText(block["tool_use_id"]) ?? "",
+    ok: block["is_error"] !== true,
+    ...(call === null ? {} : { tool: call.tool }),
+    ...(call?.command ? { command: call.command } : {}),
+    ...(exitCode === null ? {} : { exitCode }),
+  };
+  return { author: "tool", kind: "toolResult", body };
+}
+
+export function said(author: HistoryEntry["author"], text: string): NewEntry {
+  return { author, kind: "text", body: { text } };
+}
+
+/** Something the agent's own program put there. */
+export function noticed(text: string): NewEntry {
+  return { author: "agent", kind: "notice", body: { text } };
+}

@@ -1,0 +1,372 @@
+import { noFacts } from "../../facts.ts";
+import type { JsonObject, Row } from "../../lines/json-lines.ts";
+import { oneLine, promptKey, timeOf } from "../../lines/text.ts";
+import { asCount, asList, asNumber, asObject, asText } from "../../lines/value.ts";
+import { called, movedOn, progressed, returned } from "./calls.ts";
+import { answered, asBefore, interrupted, prompted, resulted, stopHooksRan, turnEnded } from "./ending.ts";
+import {
+  addEntry,
+  asker,
+  callEntry,
+  commandOf,
+  noticed,
+  resultEntry,
+  said,
+  type TakenRow,
+} from "./entries.ts";
+import {
+  type ClaudeFold,
+  inlineKey,
+  type Line,
+  type LineNotes,
+  noNotes,
+  pushBounded,
+  type Step,
+} from "./notes.ts";
+import { takeAttachment, takeNotice, takeQueued } from "./notice-rows.ts";
+import { addStep, addTurn, rewindBy } from "./rewind.ts";
+import { commandText, INTERRUPTS, outputText, readUserRow, textOf, type UserRow } from "./user-row.ts";
+
+/** Takes one row of a transcript into what is known of its session. */
+export function takeRow(fold: ClaudeFold, row: Row): void {
+  const type = asText(row.value["type"]);
+  if (type === null) throw new Error("it has no type");
+  const beside = BESIDE.get(type);
+  if (beside !== undefined) {
+    beside(fold, row);
+    return;
+  }
+  const id = asText(row.value["uuid"]);
+  const take = GRAPH.get(type);
+  if (take === undefined && id === null) return;
+  const line = lineOf(fold, row.value);
+  const taken: TakenRow = { row, line, at: timeOf(row.value["timestamp"]), count: 0 };
+  envelope(taken);
+  // What is not known may still stand between a row and its parent.
+  const kind = take?.(fold, taken) ?? "other";
+  if (id !== null) addStep(line.notes, stepOf(taken, id, kind));
+}
+
+type Kind = Step["kind"];
+
+/** Rows of the graph: each has an id and a parent. */
+const GRAPH = new Map<string, (fold: ClaudeFold, taken: TakenRow) => Kind>(
+  Object.entries({
+    user: takeUser,
+    assistant: takeAnswer,
+    system: takeSystem,
+    attachment: takeAttachment,
+    progress: takeProgress,
+  }),
+);
+
+/** Rows beside the graph. */
+const BESIDE = new Map<string, (fold: ClaudeFold, row: Row) => void>(
+  Object.entries({
+    summary: ({ facts }: ClaudeFold, { value }: Row) => {
+      facts.title ??= short(value["summary"]);
+    },
+    "ai-title": ({ facts, notes }: ClaudeFold, { value }: Row) => {
+      if (notes.own.customTitle === null) facts.title = short(value["aiTitle"]) ?? facts.title;
+    },
+    "custom-title": ({ facts, notes }: ClaudeFold, { value }: Row) => {
+      notes.own.customTitle = short(value["customTitle"]);
+      facts.title = notes.own.customTitle ?? facts.title;
+    },
+    "agent-name": ({ facts }: ClaudeFold, { value }: Row) => {
+      facts.name = short(value["agentName"]) ?? facts.name;
+    },
+    "cost-state": ({ facts }: ClaudeFold, { value }: Row) => {
+      facts.usage.usd = asNumber(value["totalCostUSD"]) ?? facts.usage.usd;
+    },
+    "queue-operation": takeQueued,
+  }),
+);
+
+/** Whose row it is: of the file's own session, or of a sub-agent that old versions wrote into it. */
+function lineOf(fold: ClaudeFold, value: JsonObject): Line {
+  const own: Line = { inlineId: null, facts: fold.facts, notes: fold.notes.own };
+  if (value["isSidechain"] !== true || fold.found.isSubagent) return own;
+  const id = inlineIdOf(fold, value);
+  if (id === null) return own;
+  fold.notes.inlineId = id;
+  let facts = fold.inline.get(id);
+  if (facts === undefined) {
+    if (fold.inline.size >= INLINE_MAX) throw new Error("more sub-agents in one file than anyone starts");
+    facts = { ...noFacts(id), isSubagent: true, rootId: fold.facts.id };
+    fold.inline.set(id, facts);
+  }
+  return { inlineId: id, facts, notes: inlineNotes(fold.notes.inline, id) };
+}
+
+const INLINE_MAX = 1000;
+/** So many sidechains can be at work at once; what was noted of older ones is let go. */
+const INLINE_NOTED_MAX = 64;
+
+function inlineNotes(inline: ClaudeFold["notes"]["inline"], id: string): LineNotes {
+  const notes = (inline[inlineKey(id)] ??= noNotes());
+  const keys = Object.keys(inline);
+  if (keys.length > INLINE_NOTED_MAX) delete inline[keys[0] as string];
+  return notes;
+}
+
+/** Sidechain rows that hang together are one sub-agent, called by its id or by its first row's. */
+function inlineIdOf(fold: ClaudeFold, value: JsonObject): string | null {
+  const named = asText(value["agentId"]);
+  if (named !== null) return named;
+  const parentId = asText(value["parentUuid"]);
+  if (parentId === null) return asText(value["uuid"]) ?? fold.notes.inlineId;
+  for (const [key, { steps }] of Object.entries(fold.notes.inline)) {
+    if (steps.some(({ id }) => id === parentId)) return key.slice(1);
+  }
+  return fold.notes.inlineId;
+}
+
+function envelope({ row: { value }, line: { facts }, at }: TakenRow): void {
+  facts.firstRef ??= asText(value["uuid"]);
+  facts.cwd ??= asText(value["cwd"]);
+  facts.gitBranch = asText(value["gitBranch"]) ?? facts.gitBranch;
+  facts.agentVersion = asText(value["version"]) ?? facts.agentVersion;
+  if (facts.isSubagent) facts.rootId ??= asText(value["sessionId"]);
+  if (at === null) return;
+  facts.createdAt ??= at;
+  facts.lastAt = Math.max(facts.lastAt ?? at, at);
+}
+
+function stepOf({ row: { value, offset }, at }: TakenRow, id: string, kind: Kind): Omit<Step, "ref"> {
+  return { id, kind, at, messageId: asText(asObject(value["message"])?.["id"]), offset };
+}
+
+function takeUser(fold: ClaudeFold, taken: TakenRow): Kind {
+  const user = readUserRow(taken.row.value);
+  const { line } = taken;
+  switch (user.kind) {
+    case "prompt":
+      takePrompt(fold, taken, user.text);
+      return "prompt";
+    case "results":
+      takeResults(fold, taken, user);
+      return "result";
+    case "notice":
+      takeNotice(fold, taken, user);
+      return "prompt";
+    case "interrupt":
+      addEntry(fold, taken, noticed(user.text.trim()));
+      interrupted(line, taken.at);
+      return "other";
+    case "command":
+      line.notes.before = line.facts.ending;
+      addEntry(fold, taken, said(asker(line), commandText(user.text)));
+      prompted(line, taken.at);
+      return "prompt";
+    case "output":
+      addEntry(fold, taken, noticed(outputText(user.text)));
+      asBefore(line);
+      return "other";
+    default:
+      if (user.text.trim() !== "") addEntry(fold, taken, noticed(user.text));
+      return "other";
+  }
+}
+
+function takePrompt(fold: ClaudeFold, taken: TakenRow, text: string): void {
+  const { line, at, row } = taken;
+  const { facts } = line;
+  const id = asText(row.value["uuid"]);
+  const parentId = asText(row.value["parentUuid"]);
+  if (id !== null) {
+    // Nobody takes a sub-agent back; one that has two beginnings was asked twice.
+    const isNoRewind = parentId === null && line.facts.isSubagent;
+    const behind = isNoRewind ? null : rewindBy(line.notes, stepOf(taken, id, "prompt"), parentId);
+    if (behind !== null) {
+      const { range, ...left } = behind;
+      fold.leftBehind.push({ ...left, inlineId: line.inlineId });
+      pushBounded((facts.leftRanges ??= []), range, LEFT_RANGES_MAX);
+    }
+    addTurn(line.notes, { id, offset: row.offset }, parentId);
+  }
+  const isFromTeam = text.startsWith("<teammate-message");
+  addEntry(fold, taken, said(isFromTeam ? "session" : asker(line), text));
+  facts.firstPrompt ??= oneLine(text, 200);
+  facts.promptKey ??= promptKey(text);
+  facts.promptedAt = at ?? facts.promptedAt;
+  facts.messageCount += 1;
+  movedOn(line);
+  prompted(line, at);
+}
+
+/** More rewinds than a person makes in one session; a hostile file must not fill the memory. */
+const LEFT_RANGES_MAX = 200;
+
+function takeResults(fold: ClaudeFold, taken: TakenRow, user: UserRow): void {
+  const { line, at, row } = taken;
+  const structured = user.results.length === 1 ? row.value["toolUseResult"] : undefined;
+  const text = user.text.trim();
+  const isInterrupted = INTERRUPTS.has(text);
+  let error: string | null = null;
+  for (const block of user.results) {
+    const callId = asText(block["tool_use_id"]);
+    const call = line.notes.open.find(({ id }) => id === callId) ?? null;
+    line.notes.open = line.notes.open.filter(({ id }) => id !== callId);
+    addEntry(fold, taken, resultEntry(block, structured, call));
+    returned(line, { block, structured, isInterrupted, at });
+    error = block["is_error"] === true ? textOf(block["content"]) || "the call failed" : null;
+  }
+  if (text !== "") addEntry(fold, taken, noticed(text));
+  if (isInterrupted) interrupted(line, at);
+  else resulted(line, { error, at });
+}
+
+function takeAnswer(fold: ClaudeFold, taken: TakenRow): Kind {
+  const { row, line, at } = taken;
+  const message = asObject(row.value["message"]);
+  if (message === null) throw new Error("an answer without a message");
+  const blocks =
+    typeof message["content"] === "string"
+      ? [{ type: "text", text: message["content"] }]
+      : asList(message["content"]);
+  if (message["model"] === "<synthetic>" && isNoAnswer(row.value, blocks)) return "other";
+  countAnswer(line, message);
+  let text = "";
+  for (const block of blocks.map(asObject)) {
+    if (block === null) continue;
+    text ||= asText(block["text"]) ?? "";
+    takeBlock(fold, taken, block);
+  }
+  answered(line, { ...row.value, message }, { text, at });
+  return "answer";
+}
+
+/** Written when a session is opened again without being asked anything. */
+function isNoAnswer(value: JsonObject, blocks: readonly unknown[]): boolean {
+  return value["isApiErrorMessage"] !== true && textOf(blocks).trim() === "No response requested.";
+}
+
+/** What stands in an answer's place when no model answered: mostly an error. */
+function isProgramsOwn(value: JsonObject): boolean {
+  return value["isApiErrorMessage"] === true || asObject(value["message"])?.["model"] === "<synthetic>";
+}
+
+function takeBlock(fold: ClaudeFold, taken: TakenRow, block: JsonObject): void {
+  const { line, at, row } = taken;
+  switch (block["type"]) {
+    case "text":
+      if (!asText(block["text"])) return;
+      if (isProgramsOwn(row.value)) {
+        addEntry(fold, taken, {
+          author: "agent",
+          kind: "notice",
+          body: { text: block["text"] as string, ok: false },
+        });
+      } else addEntry(fold, taken, said("agent", block["text"] as string));
+      return;
+    case "thinking":
+      if (!asText(block["thinking"])) return;
+      addEntry(fold, taken, {
+        author: "agent",
+        kind: "thought",
+        body: { text: block["thinking"] as string },
+      });
+      return;
+    case "tool_use": {
+      line.facts.toolUseCount += 1;
+      const id = asText(block["id"]);
+      const command = commandOf(asObject(block["input"]) ?? {});
+      const tool = asText(block["name"]) ?? "a tool";
+      if (id !== null) {
+        pushBounded(
+          line.notes.open,
+          { id, tool, command: command === null ? null : oneLine(command, 2000) },
+          OPEN_MAX,
+        );
+      }
+      called(line, block, at);
+      addEntry(fold, taken, callEntry(block, fold.textMax));
+      return;
+    }
+    default:
+      return;
+  }
+}
+
+const OPEN_MAX = 256;
+
+/** One answer is several rows with the same id, each repeating what the whole has used. */
+function countAnswer(line: Line, message: JsonObject): void {
+  const { facts, notes } = line;
+  const model = asText(message["model"]);
+  if (model !== null && model !== "<synthetic>") facts.model = model;
+  const id = asText(message["id"]);
+  if (id === null || id !== notes.messageId) {
+    facts.messageCount += 1;
+    movedOn(line);
+  }
+  notes.messageId = id;
+  const usage = asObject(message["usage"]);
+  if (usage === null) return;
+  const now = {
+    id: id ?? "",
+    inputTokens: asCount(usage["input_tokens"]) + asCount(usage["cache_creation_input_tokens"]),
+    cachedTokens: asCount(usage["cache_read_input_tokens"]),
+    outputTokens: asCount(usage["output_tokens"]),
+  };
+  const before = id === null ? undefined : notes.recent.find((other) => other.id === id);
+  for (const name of ["inputTokens", "cachedTokens", "outputTokens"] as const) {
+    facts.usage[name] += Math.max(0, now[name] - (before?.[name] ?? 0));
+  }
+  notes.recent = notes.recent.filter((other) => other !== before);
+  pushBounded(notes.recent, now, 4);
+}
+
+function takeSystem(fold: ClaudeFold, taken: TakenRow): Kind {
+  const { row, line, at } = taken;
+  const subtype = asText(row.value["subtype"]) ?? "";
+  const text = asText(row.value["content"]) ?? asText(row.value["summary"]);
+  switch (subtype) {
+    case "turn_duration":
+      turnEnded(line, "turn_duration", at);
+      line.facts.backgroundCount =
+        asCount(row.value["pendingBackgroundAgentCount"]) + asCount(row.value["pendingWorkflowCount"]);
+      return "other";
+    case "stop_hook_summary":
+      stopHooksRan(line, at);
+      return "other";
+    case "api_error": {
+      const error = asObject(row.value["error"]);
+      const message = text ?? asText(error?.["message"]) ?? asText(row.value["error"]) ?? "the API failed";
+      addEntry(fold, taken, { author: "agent", kind: "notice", body: { text: message, ok: false } });
+      return "lateError";
+    }
+    case "local_command":
+      if (text !== null) takeLocalCommand(fold, taken, text);
+      return "other";
+    case "compact_boundary":
+    case "away_summary":
+    case "informational":
+    case "model_refusal_fallback":
+      if (text !== null) addEntry(fold, taken, noticed(text));
+      return "other";
+    default:
+      return "other";
+  }
+}
+
+/** Newer versions write what a command said, or the command too, as a row of their own. */
+function takeLocalCommand(fold: ClaudeFold, taken: TakenRow, text: string): void {
+  addEntry(fold, taken, noticed(outputText(text)));
+  asBefore(taken.line);
+}
+
+/** Older versions write what a sub-agent does into the file of the session that waits for it. */
+function takeProgress(_fold: ClaudeFold, { row, line, at }: TakenRow): Kind {
+  const data = asObject(row.value["data"]);
+  if (data?.["type"] !== "agent_progress") return "other";
+  const callId = asText(row.value["parentToolUseID"]) ?? asText(row.value["toolUseID"]);
+  progressed(line, { callId, agentId: asText(data["agentId"]), at });
+  return "other";
+}
+
+function short(value: unknown): string | null {
+  const text = asText(value);
+  return text === null ? null : oneLine(text, 200);
+}

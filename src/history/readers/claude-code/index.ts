@@ -1,0 +1,41 @@
+import { noFacts } from "../../facts.ts";
+import type { HistoryReader } from "../../port.ts";
+import { type RowFormat, rowReader } from "../../lines/row-reader.ts";
+import { takeBeside } from "./sidecars.ts";
+import { discover, FORMAT, near, roots } from "./layout.ts";
+import { noNotes, type Notes } from "./notes.ts";
+import { keepsRegistry, readRegistry } from "./registry.ts";
+import { takeRow } from "./fold.ts";
+
+const rows: RowFormat<Notes> = {
+  version: 6,
+  begin: ({ id, isSubagent }) => ({
+    facts: {
+      ...noFacts(id),
+      isSubagent,
+      rootId: isSubagent ? null : id,
+      internal: isSubagent && OWN_HELPER.test(id),
+    },
+    notes: { own: noNotes(), inline: {}, inlineId: null },
+  }),
+  take: takeRow,
+  gap({ notes }) {
+    Object.assign(notes.own, { ...noNotes(), customTitle: notes.own.customTitle });
+  },
+  beside: takeBeside,
+};
+
+/** Forks of a session that Claude Code itself makes, to compact it or to suggest a prompt; nobody waits for them. */
+const OWN_HELPER = /^a(?:compact|prompt_suggestion)-/u;
+
+/** Claude Code's transcripts, with the sub-agents it started. */
+export const claudeCode: HistoryReader = {
+  format: FORMAT,
+  agent: "claude",
+  roots,
+  discover,
+  near,
+  live: readRegistry,
+  listsLive: ({ agentVersion }) => keepsRegistry(agentVersion),
+  ...rowReader(rows),
+};

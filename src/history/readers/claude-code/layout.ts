@@ -1,0 +1,204 @@
+import type { Dirent } from "node:fs";
+import { readdir, stat } from "node:fs/promises";
+import { basename, dirname, join, relative, sep } from "node:path";
+import type { FoundSession, Place, Problem } from "../../port.ts";
+
+export const FORMAT = "claude-code";
+
+export function roots({ home, env }: Place): string[] {
+  return [env["CLAUDE_CONFIG_DIR"] || join(home, ".claude")];
+}
+
+/** What the reader has to find again of a session: paths beside its file. */
+export interface Extra extends Readonly<Record<string, string | number | boolean | null>> {
+  readonly sidecar: string | null;
+  /** The folder of the session at the top, with what it wrote beside its transcript. */
+  readonly folder: string | null;
+  readonly runId: string | null;
+}
+
+/**
+ * Every transcript below `projects`, in all the layouts there have been: sub-agents beside their session
+ * (2025), in one `subagents` folder, and in each session's own folder. The names of project folders are
+ * never decoded, they do not say which folder they stand for. Some hosts have one more folder in between.
+ */
+export async function* discover(
+  root: string,
+  onProblem: (problem: Problem) => void,
+  only?: string,
+): AsyncGenerator<FoundSession> {
+  const look: Look = { root, onProblem, keys: new Set() };
+  if (only !== undefined && only !== join(root, "projects")) {
+    yield* inProject(look, only, NESTED_MAX);
+    return;
+  }
+  for (const project of await foldersIn(look, join(root, "projects"))) {
+    yield* inProject(look, project, NESTED_MAX);
+  }
+}
+
+/** The project's folder, or that of all projects. */
+export function near(root: string, file: string): string | null {
+  const [top, project] = relative(root, file).split(sep);
+  return top === "projects" ? join(root, top, project ?? "") : null;
+}
+
+interface Look {
+  readonly root: string;
+  readonly onProblem: (problem: Problem) => void;
+  readonly keys: Set<string>;
+}
+
+const NESTED_MAX = 1;
+/** Names of sessions: what is called otherwise is a project, or not ours. */
+const SESSION_NAME = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/iu;
+const AGENT_FILE = /^agent-(.+)\.jsonl$/u;
+
+async function* inProject(look: Look, folder: string, nestedMax: number): AsyncGenerator<FoundSession> {
+  const entries = await list(look, folder);
+  const names = new Set(entries.map(({ name }) => name));
+  const transcripts = entries.filter(({ name }) => name.endsWith(".jsonl"));
+  yield* allOf(transcripts.map(({ name }) => fileIn(look, folder, name)));
+  for (const entry of entries) {
+    if (!(await isFolder(folder, entry))) continue;
+    const path = join(folder, entry.name);
+    if (entry.name === "subagents") yield* inSubagents(look, path, null);
+    else if (names.has(`${entry.name}.jsonl`) || SESSION_NAME.test(entry.name)) {
+      yield* inSubagents(look, join(path, "subagents"), { id: entry.name, folder: path });
+    } else if (nestedMax > 0) yield* inProject(look, path, nestedMax - 1);
+  }
+}
+
+/** A session's own folder, where the layout has one. */
+interface Owner {
+  readonly id: string;
+  readonly folder: string;
+}
+
+/** Flat at every depth; workflows have a folder for each run. */
+async function* inSubagents(look: Look, folder: string, owner: Owner | null): AsyncGenerator<FoundSession> {
+  const entries = await list(look, folder);
+  yield* allOf(agentsIn(look, { folder, entries, owner, runId: null }));
+  if (!entries.some(({ name }) => name === "workflows")) return;
+  for (const run of await foldersIn(look, join(folder, "workflows"))) {
+    const inRun = { folder: run, entries: await list(look, run), owner, runId: basename(run) };
+    yield* allOf(agentsIn(look, inRun));
+  }
+}
+
+interface AgentFolder {
+  readonly folder: string;
+  readonly entries: readonly Dirent[];
+  readonly owner: Owner | null;
+  readonly runId: string | null;
+}
+
+function agentsIn(
+  look: Look,
+  { folder, entries, owner, runId }: AgentFolder,
+): Promise<FoundSession | null>[] {
+  return entries.flatMap(({ name }) => {
+    const id = AGENT_FILE.exec(name)?.[1];
+    return id === undefined ? [] : [agentFile(look, { path: join(folder, name), id, owner, runId })];
+  });
+}
+
+function fileIn(look: Look, folder: string, name: string): Promise<FoundSession | null> {
+  const path = join(folder, name);
+  const agentId = AGENT_FILE.exec(name)?.[1];
+  if (agentId !== undefined) return agentFile(look, { path, id: agentId, owner: null, runId: null });
+  const id = name.slice(0, -".jsonl".length);
+  const extra: Extra = { sidecar: null, folder: join(folder, id), runId: null };
+  const key = keyOf(look, id, path);
+  return found(look, { path, id, key, rootKey: key, isSubagent: false, extra });
+}
+
+function agentFile(
+  look: Look,
+  { path, id, owner, runId }: { path: string; id: string; owner: Owner | null; runId: string | null },
+): Promise<FoundSession | null> {
+  const sidecar = `${path.slice(0, -".jsonl".length)}.meta.json`;
+  const extra: Extra = { sidecar, folder: owner?.folder ?? null, runId };
+  // Without a session's folder only the rows say whose it is, and ids alone may come twice.
+  const inside = owner?.id ?? relative(look.root, dirname(path));
+  const key = keyOf(look, [inside, ...(runId === null ? [] : [runId]), id].join("/"), path);
+  const rootKey = owner === null ? null : `${FORMAT}:${owner.id}`;
+  return found(look, { path, id, key, rootKey, isSubagent: true, extra });
+}
+
+/** The same id in a second folder (a copy of a project) is told apart by where it lies. */
+function keyOf(look: Look, name: string, path: string): string {
+  const key = `${FORMAT}:${name}`;
+  const own = look.keys.has(key) ? `${key}@${relative(look.root, path)}` : key;
+  look.keys.add(own);
+  return own;
+}
+
+async function found(
+  look: Look,
+  session: Pick<FoundSession, "path" | "id" | "key" | "rootKey" | "isSubagent"> & { extra: Extra },
+): Promise<FoundSession | null> {
+  const { path, extra } = session;
+  const file = await stat(path).catch((error: Error) => {
+    look.onProblem({ format: FORMAT, path, reason: error.message });
+    return null;
+  });
+  if (file === null) return null;
+  if (!file.isFile()) {
+    look.onProblem({ format: FORMAT, path, reason: "it is not a file" });
+    return null;
+  }
+  return {
+    ...session,
+    format: FORMAT,
+    root: look.root,
+    sizeBytes: file.size,
+    changedAt: file.mtimeMs,
+    stamp: [file.ino, file.size, file.mtimeMs, ...(await stampsBeside(extra))].join(":"),
+  };
+}
+
+/** A sidecar is written again when its sub-agent is done, a run's journal as it goes on. */
+async function stampsBeside({ sidecar, folder, runId }: Extra): Promise<string[]> {
+  const paths = [sidecar, ...(runId === null || folder === null ? [] : runFiles(folder, runId))];
+  const stats = paths.map((path) => (path === null ? null : stat(path).catch(() => null)));
+  return (await Promise.all(stats)).map((file) => (file === null ? "" : `${file.size}/${file.mtimeMs}`));
+}
+
+/** A workflow's journal, and what it leaves when it is over. */
+export function runFiles(folder: string, runId: string): [journal: string, snapshot: string] {
+  return [
+    join(folder, "subagents/workflows", runId, "journal.jsonl"),
+    join(folder, "workflows", `${runId}.json`),
+  ];
+}
+
+async function* allOf(sessions: readonly Promise<FoundSession | null>[]): AsyncGenerator<FoundSession> {
+  for (const session of await Promise.all(sessions)) if (session !== null) yield session;
+}
+
+async function foldersIn(look: Look, folder: string): Promise<string[]> {
+  const entries = await list(look, folder);
+  const are = await Promise.all(entries.map((entry) => isFolder(folder, entry)));
+  return entries.filter((_, index) => are[index]).map(({ name }) => join(folder, name));
+}
+
+/** Also through a link: people keep their projects elsewhere. */
+async function isFolder(folder: string, entry: Dirent): Promise<boolean> {
+  if (!entry.isSymbolicLink()) return entry.isDirectory();
+  const target = await stat(join(folder, entry.name)).catch(() => null);
+  return target?.isDirectory() ?? false;
+}
+
+/** In a fixed order, so that keys do not depend on the file system. A folder that is not there holds nothing. */
+async function list(look: Look, folder: string): Promise<Dirent[]> {
+  try {
+    const entries = await readdir(folder, { withFileTypes: true });
+    return entries.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code !== "ENOENT" && code !== "ENOTDIR")
+      look.onProblem({ format: FORMAT, path: folder, reason: message });
+    return [];
+  }
+}

@@ -1,0 +1,73 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { LiveSession, ProcessProbe } from "../../port.ts";
+import { readSmallObject } from "../../lines/small-file.ts";
+import { timeOf } from "../../lines/text.ts";
+import { asNumber, asText } from "../../lines/value.ts";
+
+/**
+ * What Claude Code writes about its own processes, `sessions/<pid>.json`. A file stays behind when a
+ * process is killed and pids come again, so it counts only together with the process's start. Its age
+ * says nothing: it is not written again during a turn.
+ */
+export async function readRegistry(root: string, probe: ProcessProbe): Promise<LiveSession[]> {
+  const folder = join(root, "sessions");
+  const names = await readdir(folder).catch((): string[] => []);
+  const files = names.filter((name) => /^\d+\.json$/u.test(name)).toSorted();
+  const read = await Promise.all(files.map((name) => readSmallObject(join(folder, name))));
+  return read.flatMap((record) => (record === null ? [] : (liveOf(record, probe) ?? [])));
+}
+
+/** Versions from 2.1.139 on register every process, and take the file away when it ends well. */
+export function keepsRegistry(version: string | null): boolean {
+  const [major, minor, patch] = (version ?? "").split(".").map((part) => Number.parseInt(part, 10));
+  if (major === undefined || minor === undefined || patch === undefined) return false;
+  return major * 1e8 + minor * 1e4 + patch >= 2 * 1e8 + 1 * 1e4 + 139;
+}
+
+function liveOf(record: Readonly<Record<string, unknown>>, probe: ProcessProbe): LiveSession | null {
+  const pid = asNumber(record["pid"]);
+  const id = asText(record["sessionId"]);
+  if (pid === null || !Number.isInteger(pid) || pid <= 0 || id === null) return null;
+  const alive = isAlive(record, pid, probe);
+  const doing = DOING.get(asText(record["status"]) ?? "") ?? null;
+  const says = doing === null ? "" : ` and says it is ${doing}`;
+  return {
+    id,
+    pid,
+    startedAt: timeOf(record["startedAt"]),
+    alive,
+    doing: alive === false ? null : doing,
+    how: HOW[String(alive) as keyof typeof HOW].replace("$", String(pid)) + (alive === false ? "" : says),
+  };
+}
+
+function isAlive(
+  record: Readonly<Record<string, unknown>>,
+  pid: number,
+  probe: ProcessProbe,
+): boolean | null {
+  // A process of another container cannot be seen from here, and its pid may be someone else's.
+  const space = /pid:\[\d+\]$/u.exec(asText(record["pidDomain"]) ?? "")?.[0];
+  if (space !== undefined && space !== (probe.space() ?? space)) return null;
+  const start = probe.startOf(pid);
+  if (start === null) return false;
+  const written = record["procStart"];
+  const known = typeof written === "number" ? String(written) : asText(written);
+  if (start === undefined || known === null) return probe.exists(pid) ? null : false;
+  return start === known;
+}
+
+const HOW = {
+  true: "its process $ is alive",
+  false: "its process $ is gone",
+  null: "whether its process $ is alive cannot be seen from here",
+} as const;
+
+/** `shell`: a person works in its shell, the agent does not. */
+const DOING: ReadonlyMap<string, LiveSession["doing"]> = new Map([
+  ["busy", "busy"],
+  ["idle", "idle"],
+  ["shell", "idle"],
+  ["waiting", "waiting"],
+]);

@@ -1,0 +1,82 @@
+import type { FileRange } from "../../facts.ts";
+import type { LeftBehind } from "../../port.ts";
+import { type LineNotes, pushBounded, type Step } from "./notes.ts";
+
+/** So far back rows are known one by one; of what lies further back, only where prompts hang. */
+const STEPS_MAX = 64;
+const TURNS_CHARACTERS_MAX = 32 * 1024;
+
+/**
+ * What a new row leaves behind. Most rows with an older parent leave nothing: blocks and results of one
+ * answer stand side by side, bookkeeping rows are no conversation, an error that was written late is no
+ * new branch, and a replay after compaction says the same again. Call it before `addTurn` and `addStep`.
+ */
+export function rewindBy(
+  notes: LineNotes,
+  step: Omit<Step, "ref">,
+  parentId: string | null,
+): (Omit<LeftBehind, "inlineId"> & { readonly range: FileRange }) | null {
+  const { steps, turns } = notes;
+  if (step.kind !== "prompt" || steps.length === 0 || steps.at(-1)?.id === parentId) return null;
+  // The same row once more, where a file repeats itself.
+  if (steps.some(({ id }) => id === step.id) || turns.includes(`\t${step.id}\t`)) return null;
+  const at = parentId === null ? -1 : steps.findLastIndex(({ id }) => id === parentId);
+  const parent = steps[at];
+  // All rows are known, and that one is not among them: it stands in another file, or could not be read.
+  if (parentId !== null && parent === undefined && steps.length < STEPS_MAX) return null;
+  const beside = steps.slice(at + 1).filter((other) => isSaid(other) && !isOneAnswer(other, parent));
+  if (beside.length === 0 || parent?.kind === "lateError") return null;
+  if (beside.every((other) => other.at !== null && other.at === step.at)) return null;
+  const afterRef = parent === undefined ? farRef(notes, parentId) : parent.ref;
+  const from = parent === undefined ? farOffset(notes, parentId) : (beside[0]?.offset ?? step.offset);
+  const range = { from, to: step.offset };
+  return { afterRef, beforeRef: step.id, reason: "the agent was taken back to before them", range };
+}
+
+/** The entry that a row far back follows. Where it is not known, what is known to come after it is left behind. */
+function farRef({ steps, turns }: LineNotes, parentId: string | null): string | null {
+  const line = lineOf(turns, parentId);
+  if (line !== null) return line.slice(line.lastIndexOf("\t") + 1) || null;
+  return parentId === null ? null : (steps[0]?.ref ?? null);
+}
+
+/** Where the rows begin that were asked for below a row far back. */
+function farOffset({ steps, turns }: LineNotes, parentId: string | null): number {
+  const offset = Number(lineOf(turns, parentId)?.split("\t")[2]);
+  if (Number.isSafeInteger(offset)) return offset;
+  return parentId === null ? 0 : (steps[0]?.offset ?? 0);
+}
+
+/** A prompt begins here; nothing of it was given yet. Whoever goes back to before it asks anew below its parent. */
+export function addTurn(
+  notes: LineNotes,
+  { id, offset }: { id: string; offset: number },
+  parentId: string | null,
+): void {
+  const isNext = notes.steps.at(-1)?.id === parentId;
+  if (!isNext && lineOf(notes.turns, parentId) !== null) return;
+  const parts = [parentId ?? "", id, String(offset), notes.lastRef ?? ""];
+  if (parts.some((part) => /[\t\n]/u.test(part))) return;
+  notes.turns += `${parts.join("\t")}\n`;
+  if (notes.turns.length <= TURNS_CHARACTERS_MAX) return;
+  notes.turns = notes.turns.slice(notes.turns.indexOf("\n", TURNS_CHARACTERS_MAX / 2) + 1);
+}
+
+function lineOf(turns: string, parentId: string | null): string | null {
+  const begin = `${parentId ?? ""}\t`;
+  const start = turns.startsWith(begin) ? 0 : turns.indexOf(`\n${begin}`) + 1;
+  if (start === 0 && !turns.startsWith(begin)) return null;
+  return turns.slice(start, turns.indexOf("\n", start));
+}
+
+export function addStep(notes: LineNotes, step: Omit<Step, "ref">): void {
+  pushBounded(notes.steps, { ...step, ref: notes.lastRef }, STEPS_MAX);
+}
+
+function isSaid({ kind }: Step): boolean {
+  return kind === "prompt" || kind === "answer";
+}
+
+function isOneAnswer(other: Step, parent: Step | undefined): boolean {
+  return other.messageId !== null && other.messageId === parent?.messageId;
+}

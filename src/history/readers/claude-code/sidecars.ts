@@ -1,0 +1,149 @@
+import { basename, join } from "node:path";
+import { openBytes, readFully } from "../../lines/byte-file.ts";
+import type { SessionFacts, ToldState } from "../../facts.ts";
+import type { HistoryEntry } from "../../port.ts";
+import { readSmall, readSmallObject } from "../../lines/small-file.ts";
+import { cut, oneLine, timeOf } from "../../lines/text.ts";
+import { asObject, asText } from "../../lines/value.ts";
+import { type Extra, runFiles } from "./layout.ts";
+import type { ClaudeFold } from "./notes.ts";
+
+/** What stands beside a transcript: the sidecar, a workflow's journal, outputs too large for a row. */
+export async function takeBeside(fold: ClaudeFold, { isLast }: { isLast: boolean }): Promise<void> {
+  const { sidecar, runId, folder } = fold.found.extra as Extra;
+  if (folder !== null) await takeOutputs(fold.entries, folder, fold.textMax);
+  // What they say is about the session as it is now, and once is enough.
+  if (!isLast) return;
+  if (sidecar !== null) await takeSidecar(fold.facts, sidecar);
+  if (runId !== null && folder !== null) await takeRun(fold.facts, folder, runId);
+}
+
+/** Written when a sub-agent is started; newer versions add `finished` to it. */
+async function takeSidecar(facts: SessionFacts, path: string): Promise<void> {
+  const sidecar = await readSmallObject(path);
+  if (sidecar === null) return;
+  const callId = asText(sidecar["toolUseId"]);
+  const id = asText(sidecar["parentAgentId"]);
+  if (callId !== null || id !== null) {
+    const how = callId === null ? "its sidecar names its parent" : "its sidecar names the call";
+    facts.parent = { id, callId, how };
+  }
+  facts.agentType = short(sidecar["agentType"]) ?? facts.agentType;
+  facts.description = short(sidecar["description"]) ?? facts.description;
+  facts.name = short(sidecar["name"]) ?? facts.name;
+  facts.model ??= asText(sidecar["model"]);
+  // Versions that write no `finished` write no `requestShape` either: there its absence says nothing.
+  if (sidecar["finished"] === true) facts.finished = true;
+  else if (typeof sidecar["requestShape"] === "string") facts.finished = false;
+}
+
+const JOURNAL_BYTES_MAX = 8 * 1024 * 1024;
+const SNAPSHOT_BYTES_MAX = 8 * 1024 * 1024;
+
+/**
+ * A run's journal has an event for each sub-agent's start and result; its snapshot is written when the
+ * run is over, names the task and says how it went.
+ */
+async function takeRun(facts: SessionFacts, folder: string, runId: string): Promise<void> {
+  const [journalPath, snapshotPath] = runFiles(folder, runId);
+  const snapshot = await readSmallObject(snapshotPath, SNAPSHOT_BYTES_MAX);
+  if ((facts.parent?.callId ?? null) === null) {
+    const taskIds = [runId, asText(snapshot?.["taskId"])].filter((id) => id !== null);
+    facts.parent = {
+      id: facts.parent?.id ?? null,
+      callId: null,
+      taskIds,
+      how: "its run is that of the workflow's call",
+    };
+  }
+  if (snapshot !== null) takeSnapshot(facts, snapshot);
+  const journal = (await readSmall(journalPath, JOURNAL_BYTES_MAX)) ?? "";
+  for (const line of journal.split("\n")) takeJournalLine(facts, line);
+}
+
+/** A run that is over has ended those of its sub-agents that had not come to their own end. */
+function takeSnapshot(facts: SessionFacts, snapshot: Readonly<Record<string, unknown>>): void {
+  const status = asText(snapshot["status"]) ?? "";
+  if (status === "running" || status === "pending") return;
+  const { kind } = facts.ending;
+  const hasEnd = kind === "ended" || kind === "failed" || kind === "interrupted";
+  const wasStopped = ["killed", "stopped", "cancelled", "aborted"].includes(status);
+  const at = timeOf(snapshot["endedAt"] ?? snapshot["completedAt"] ?? snapshot["timestamp"]);
+  tellOfRun(facts, {
+    agentId: facts.id,
+    callId: null,
+    state: wasStopped && !hasEnd ? "cancelled" : "unknown",
+    how: "the workflow's record of its end",
+    error: null,
+    at,
+    firstAt: at,
+  });
+}
+
+/** Of the journal and the snapshot the journal counts, which is about this sub-agent alone. */
+function tellOfRun(facts: SessionFacts, told: ToldState): void {
+  facts.told = [...facts.told.filter(({ agentId }) => agentId !== facts.id), told];
+}
+
+function takeJournalLine(facts: SessionFacts, line: string): void {
+  if (!line.includes(facts.id)) return;
+  const event = parsed(line);
+  if (event?.["agentId"] !== facts.id) return;
+  const type = asText(event["type"]) ?? asText(event["event"]);
+  const isOver = type === "result" || type === "completed" || type === "failed";
+  if (!isOver) return;
+  const error = asText(event["error"]);
+  const at = timeOf(event["timestamp"] ?? event["at"]);
+  tellOfRun(facts, {
+    agentId: facts.id,
+    callId: null,
+    state: error !== null || type === "failed" ? "failed" : "completed",
+    how: "the workflow's journal",
+    error: error === null ? null : oneLine(error, 2000),
+    at,
+    firstAt: at,
+  });
+}
+
+function parsed(line: string): Readonly<Record<string, unknown>> | null {
+  try {
+    return asObject(JSON.parse(line));
+  } catch {
+    return null;
+  }
+}
+
+const STUB = "<persisted-output>";
+
+/** A row holds only the beginning of a large output, and the name of the file with the rest. */
+async function takeOutputs(entries: HistoryEntry[], folder: string, textMax: number): Promise<void> {
+  for (const [index, entry] of entries.entries()) {
+    if (entry.kind !== "toolResult" || !entry.body.text.startsWith(STUB)) continue;
+    const name = /([^\s/\\]{1,200}\.(?:txt|json))\b/u.exec(entry.body.text.replaceAll("\\", "/"))?.[1];
+    if (name === undefined) continue;
+    // Only the name is believed: the file lies in the session's own folder or nowhere.
+    const path = join(folder, "tool-results", basename(name));
+    const text = await readStart(path, textMax);
+    if (text !== null) entries[index] = { ...entry, body: { ...entry.body, text, paths: [path] } };
+  }
+}
+
+async function readStart(path: string, textMax: number): Promise<string | null> {
+  const file = await openBytes(path).catch(() => null);
+  if (file === null) return null;
+  try {
+    const buffer = Buffer.alloc(Math.min(file.sizeBytes, textMax));
+    const text = buffer.subarray(0, await readFully(file, buffer, 0)).toString("utf8");
+    const isAll = file.sizeBytes <= textMax;
+    return isAll ? text : `${text}\n[… the output has ${file.sizeBytes} bytes in the agent's own file]`;
+  } catch {
+    return null;
+  } finally {
+    await file.close();
+  }
+}
+
+function short(value: unknown): string | null {
+  const text = asText(value);
+  return text === null ? null : cut(oneLine(text, 200), 200);
+}

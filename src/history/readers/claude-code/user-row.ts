@@ -1,0 +1,114 @@
+import type { JsonObject } from "../../lines/json-lines.ts";
+import { asList, asObject, asText } from "../../lines/value.ts";
+import { beginsWithNotice } from "./task-notice.ts";
+
+/** What a row of type `user` really is. Only a `prompt` was asked by someone. */
+export type UserKind =
+  | "prompt"
+  | "results"
+  | "notice"
+  | "summary"
+  | "injected"
+  | "interrupt"
+  | "command"
+  | "output";
+
+export interface UserRow {
+  readonly kind: UserKind;
+  /** All its text, without the results of tools. */
+  readonly text: string;
+  readonly results: readonly JsonObject[];
+  /** Whether its fields say that it carries a notice, or it begins with one and has no such fields. */
+  readonly isNoticeCarrier: boolean;
+}
+
+/** The fields a row carries decide before its wording does. */
+export function readUserRow(value: JsonObject): UserRow {
+  const content = asObject(value["message"])?.["content"];
+  const blocks = asList(content).map((block) =>
+    typeof block === "string" ? { type: "text", text: block } : asObject(block),
+  );
+  const results = blocks.filter((block): block is JsonObject => block?.["type"] === "tool_result");
+  const text =
+    typeof content === "string"
+      ? content
+      : textOfBlocks(blocks.filter((block) => block?.["type"] !== "tool_result"));
+  const origin = asText(asObject(value["origin"])?.["kind"]);
+  // Versions that write no origin add words of their own after the notice.
+  const isNotice = origin === null && value["isMeta"] !== true && beginsWithNotice(text);
+  const row = { text, results, isNoticeCarrier: isNotice || origin === "task-notification" };
+  return { ...row, kind: kindOf(value, row, origin) };
+}
+
+export const INTERRUPTS: ReadonlySet<string> = new Set([
+  "[Request interrupted by user]",
+  "[Request interrupted by user for tool use]",
+]);
+
+function kindOf(value: JsonObject, row: Omit<UserRow, "kind">, origin: string | null): UserKind {
+  const text = row.text.trim();
+  if (row.results.length > 0) return "results";
+  if (row.isNoticeCarrier) return "notice";
+  // A person also gives commands and interrupts; of those the whole text is the agent's own wording.
+  if (INTERRUPTS.has(text) && value["isMeta"] !== true) return "interrupt";
+  if (origin === "human")
+    return WHOLE_COMMAND.test(text) ? "command" : WHOLE_OUTPUT.test(text) ? "output" : "prompt";
+  if (value["isCompactSummary"] === true) return "summary";
+  if (value["isMeta"] === true) return "injected";
+  if (/^<(command-(name|message)|bash-input)>/u.test(text)) return "command";
+  if (/^<(local-command-std(out|err)|bash-std(out|err))>/u.test(text)) return "output";
+  return "prompt";
+}
+
+const WHOLE_COMMAND =
+  /^<(?:command-(?:name|message)|bash-input)>[\s\S]*<\/(?:command-(?:name|message|args)|bash-input)>$/u;
+const WHOLE_OUTPUT =
+  /^<(?:local-command|bash)-std(?:out|err)>[\s\S]*<\/(?:local-command|bash)-std(?:out|err)>$/u;
+
+/** The text of content that is a string or a list of blocks; what is no text is named. */
+export function textOf(content: unknown): string {
+  if (typeof content === "string") return content;
+  return textOfBlocks(
+    asList(content).map((block) =>
+      typeof block === "string" ? { type: "text", text: block } : asObject(block),
+    ),
+  );
+}
+
+function textOfBlocks(blocks: readonly (JsonObject | null)[]): string {
+  return blocks.flatMap((block) => textOfBlock(block) ?? []).join("\n");
+}
+
+function textOfBlock(block: JsonObject | null): string | null {
+  if (block === null) return null;
+  if (typeof block["text"] === "string") return block["text"];
+  switch (block["type"]) {
+    case "image":
+    case "document":
+      return `[${block["type"]}]`;
+    case "tool_reference":
+      return `[tool ${asText(block["tool_name"]) ?? ""}]`;
+    default:
+      return null;
+  }
+}
+
+/** A command as it was typed: `/compact now`, `! ls`. */
+export function commandText(text: string): string {
+  const name = inside(text, "command-name");
+  if (name !== null) return [name, inside(text, "command-args")].filter((part) => part !== null).join(" ");
+  const shell = inside(text, "bash-input");
+  return shell === null ? text : `! ${shell}`;
+}
+
+/** What a command that the agent ran by itself said. */
+export function outputText(text: string): string {
+  return text.replace(/<\/?(local-command|bash)-std(out|err)>/gu, "").trim();
+}
+
+function inside(text: string, name: string): string | null {
+  const start = text.indexOf(`<${name}>`);
+  const end = text.indexOf(`</${name}>`, start);
+  if (start < 0 || end < 0) return null;
+  return asText(text.slice(start + name.length + 2, end).trim());
+}

@@ -1,0 +1,238 @@
+import type { SpawnCall, ToldState } from "../../facts.ts";
+import type { HistoryState } from "../../../contract/index.ts";
+import type { JsonObject } from "../../lines/json-lines.ts";
+import { oneLine, promptKey } from "../../lines/text.ts";
+import { asList, asObject, asText } from "../../lines/value.ts";
+import { errorText, parsedObject, textOf } from "./entries.ts";
+import type { CodexFold, OpenCall } from "./notes.ts";
+
+const ERROR_MAX = 2000;
+/** More sub-agents than anyone starts; a hostile file shall not fill the memory. */
+const CALLS_MAX = 10_000;
+
+/** A call that starts a sub-agent. It returns at once: the work goes on in the background. */
+export function called(fold: CodexFold, callId: string, input: JsonObject, at: number | null): void {
+  const prompt = asText(input["message"]) ?? (textOf(input["items"]) || null);
+  const name = asText(input["task_name"]);
+  // In the versions with names the prompt is encrypted, and its key would match nothing.
+  const key = name !== null || prompt === null ? null : promptKey(prompt);
+  const description = name ?? prompt;
+  const call = newCall(callId, at, {
+    tool: "spawn_agent",
+    description: description === null ? null : oneLine(description, 200),
+    agentType: asText(input["agent_type"]),
+    name: name === null ? null : oneLine(name, 200),
+    promptKey: key,
+  });
+  if (name !== null) call.taskIds.push(`${fold.notes.path}/${name}`);
+  if (addCall(fold, call)) fold.notes.unanswered.push(callId);
+}
+
+function newCall(callId: string, at: number | null, fields: Partial<SpawnCall>): SpawnCall {
+  return {
+    callId,
+    tool: "spawn_agent",
+    description: null,
+    agentType: null,
+    name: null,
+    promptKey: null,
+    background: true,
+    many: false,
+    at,
+    agentId: null,
+    taskIds: [],
+    result: null,
+    movedOn: false,
+    ...fields,
+  };
+}
+
+function addCall({ facts, notes }: CodexFold, call: SpawnCall): boolean {
+  // What the copied rows started belongs to the session they were copied from.
+  if (notes.copied !== null || facts.calls.length >= CALLS_MAX) return false;
+  facts.calls.push(call);
+  return true;
+}
+
+/** The session goes on: what has no result by now will not get one. */
+export function movedOn({ facts, notes }: CodexFold): void {
+  if (notes.unanswered.length === 0) return;
+  const ids = new Set(notes.unanswered);
+  for (const call of facts.calls) if (ids.has(call.callId)) call.movedOn = true;
+  notes.unanswered = [];
+}
+
+/** The result of a call that started a sub-agent, waited for one or closed one. */
+export function returned(
+  fold: CodexFold,
+  { callId, text, open, at }: { callId: string; text: string; open: OpenCall | null; at: number | null },
+): void {
+  const call = fold.facts.calls.findLast((other) => other.callId === callId && !other.many);
+  if (call !== undefined) {
+    fold.notes.unanswered = fold.notes.unanswered.filter((id) => id !== callId);
+    takeLaunch(call, { answer: parsedObject(text), text, at });
+  } else if (open?.tool === "wait_agent" || open?.tool === "wait") {
+    takeStates(fold, asObject(parsedObject(text)?.["status"]), { how: "wait_agent's answer", at });
+  } else if (open?.tool === "close_agent" && open.targets[0] !== undefined) {
+    const states = { [open.targets[0]]: parsedObject(text)?.["previous_status"] };
+    takeStates(fold, states, { how: "close_agent's answer", at });
+  }
+}
+
+function takeLaunch(
+  call: SpawnCall,
+  { answer, text, at }: { answer: JsonObject | null; text: string; at: number | null },
+): void {
+  const agentId = asText(answer?.["agent_id"])?.toLowerCase() ?? null;
+  const path = asText(answer?.["task_name"]);
+  call.agentId ??= agentId;
+  if (path !== null) addTask(call, path);
+  const isLaunched = agentId !== null || path !== null || call.agentId !== null;
+  call.result = {
+    state: isLaunched ? "running" : "failed",
+    error: isLaunched ? null : oneLine(text, ERROR_MAX) || "it was not started",
+    at,
+    durationMs: null,
+    tokens: null,
+    toolUseCount: null,
+  };
+}
+
+/** A record that names a sub-agent and the call it came from. */
+export function linked(
+  fold: CodexFold,
+  link: { callId: string | null; agentId: string | null; path?: string | null; at: number | null },
+): void {
+  const agentId = link.agentId?.toLowerCase() ?? null;
+  if (agentId === null || link.callId === null) return;
+  const { calls } = fold.facts;
+  const known = calls.findLast(({ callId, many }) => callId === link.callId && !many);
+  if (known !== undefined) {
+    known.agentId ??= agentId;
+    if (link.path) addTask(known, link.path);
+    return;
+  }
+  if (calls.some((call) => call.agentId === agentId || call.taskIds.includes(agentId))) return;
+  const cell = cellOf(fold, link.callId, link.at);
+  if (cell === null) {
+    const name = link.path ? link.path.slice(link.path.lastIndexOf("/") + 1) : null;
+    addCall(fold, newCall(link.callId, link.at, { agentId, taskIds: link.path ? [link.path] : [], name }));
+  } else {
+    addTask(cell, agentId);
+    if (link.path) addTask(cell, link.path);
+  }
+}
+
+/** In code mode the call that stands in the file is the piece of code; it may start several. */
+function cellOf(fold: CodexFold, callId: string, at: number | null): SpawnCall | null {
+  const { facts, notes } = fold;
+  const isOpen = notes.open.some(({ id }) => id === callId);
+  const cellId = isOpen ? callId : notes.cellId;
+  if (cellId === null) return null;
+  const known = facts.calls.findLast((call) => call.callId === cellId);
+  if (known !== undefined) return known;
+  const call = newCall(cellId, at, { tool: "exec", many: true });
+  return addCall(fold, call) ? call : null;
+}
+
+function addTask(call: SpawnCall, id: string): void {
+  if (!call.taskIds.includes(id) && call.taskIds.length < CALLS_MAX) call.taskIds.push(id);
+}
+
+/** States by the sub-agents' ids, as waiting and closing answer them. */
+export function takeStates(
+  fold: CodexFold,
+  states: JsonObject | null,
+  { how, at }: { how: string; at: number | null },
+): void {
+  for (const [agentId, value] of Object.entries(states ?? {}).slice(0, CALLS_MAX)) {
+    const state = stateOf(value);
+    const id = agentOf(fold, agentId) ?? agentId.toLowerCase();
+    if (state !== null) told(fold, { agentId: id, callId: null, how, at, ...state });
+  }
+}
+
+/** Newer versions name a sub-agent by its path; what is known of its call says which one that is. */
+function agentOf({ facts }: CodexFold, name: string): string | null {
+  const call = facts.calls.findLast(({ taskIds }) => taskIds.includes(name));
+  if (call === undefined || !call.many) return call?.agentId ?? null;
+  // A piece of code may start several: there each id stands before its path.
+  const before = name.startsWith("/") ? call.taskIds[call.taskIds.indexOf(name) - 1] : undefined;
+  return before === undefined || before.startsWith("/") ? null : before;
+}
+
+/** A report that came without being asked for; answers its text. */
+export function notified(fold: CodexFold, text: string, at: number | null): string | null {
+  if (text.startsWith("Message Type: FINAL_ANSWER\n")) {
+    const sender = /^Sender: (\S{1,500})$/mu.exec(text.slice(0, 2000))?.[1] ?? "";
+    const agentId = agentOf(fold, sender);
+    const state = stateOfReport(text.slice(text.indexOf("\nPayload:\n") + 10));
+    if (agentId !== null && state !== null) {
+      told(fold, { agentId, callId: null, how: "its own report", at, ...state });
+    }
+    return text;
+  }
+  const inside = /^<subagent_notification>([\s\S]*)<\/subagent_notification>$/u.exec(text)?.[1];
+  const notice = inside === undefined ? null : parsedObject(inside.trim());
+  const agentId = asText(notice?.["agent_path"]) ?? asText(notice?.["agent_id"]);
+  if (notice === null || agentId === null) return null;
+  takeStates(fold, { [agentId]: notice["status"] }, { how: "a sub-agent notification", at });
+  const status = asObject(notice["status"]);
+  const error = asText(status?.["errored"]);
+  return asText(status?.["completed"]) ?? (error === null ? text : errorText(error));
+}
+
+type Told = Pick<ToldState, "state" | "error">;
+
+function stateOf(value: unknown): Told | null {
+  if (typeof value === "string") {
+    const state = STATES.get(value);
+    return state === undefined ? null : { state, error: null };
+  }
+  const fields = asObject(value);
+  if (fields === null) return null;
+  if ("completed" in fields) return { state: "completed", error: null };
+  if (!("errored" in fields)) return null;
+  return { state: "failed", error: oneLine(errorText(asText(fields["errored"]) ?? "it failed"), ERROR_MAX) };
+}
+
+/** Shut down says that it is over, but not how it went. */
+const STATES: ReadonlyMap<string, HistoryState> = new Map([
+  ["pending_init", "running"],
+  ["running", "running"],
+  ["interrupted", "interrupted"],
+  ["completed", "completed"],
+  ["errored", "failed"],
+  ["shutdown", "unknown"],
+]);
+
+/** The program's own words around what a sub-agent with mail reports. */
+function stateOfReport(payload: string): Told | null {
+  if (payload.startsWith("Agent errored: ")) {
+    const error = payload.slice("Agent errored: ".length).split("\n\nThis agent's turn failed.")[0] ?? "";
+    return { state: "failed", error: oneLine(errorText(error), ERROR_MAX) };
+  }
+  if (payload === "Agent was not found.") return null;
+  return { state: payload === "Agent shut down." ? "unknown" : "completed", error: null };
+}
+
+/** The last wins, except that "it stopped" says less than how it stopped. */
+export function told({ facts, notes }: CodexFold, news: Omit<ToldState, "firstAt">): void {
+  if (notes.copied !== null) return;
+  const known = facts.told.find(({ agentId }) => agentId === news.agentId);
+  if (known === undefined) {
+    if (facts.told.length < CALLS_MAX) facts.told.push({ ...news, firstAt: news.at });
+    return;
+  }
+  known.callId ??= news.callId;
+  if (news.state === "unknown" && known.state !== "running") return;
+  known.at = news.at ?? known.at;
+  if (known.state === "running") known.firstAt = news.at;
+  [known.state, known.how, known.error] = [news.state, news.how, news.error];
+}
+
+/** The sub-agents that a call's arguments name. */
+export function targetsOf(input: JsonObject): string[] {
+  const ids = [input["target"], input["id"], ...asList(input["targets"]), ...asList(input["ids"])];
+  return ids.flatMap((id) => asText(id)?.toLowerCase() ?? []).slice(0, 100);
+}

@@ -1,0 +1,76 @@
+import type { Ending } from "../../facts.ts";
+import { oneLine } from "../../lines/text.ts";
+import type { CodexFold } from "./notes.ts";
+
+const ERROR_MAX = 2000;
+
+/** A turn has begun: whatever was said about the one before it no longer counts. */
+export function turnBegan(fold: CodexFold, turnId: string | null, at: number | null): void {
+  const { notes, facts } = fold;
+  Object.assign(notes, { hasTurns: true, turnOpen: true, turnId, turnError: null, turnHasPrompt: false });
+  notes.open = [];
+  facts.promptedAt = at ?? facts.promptedAt;
+  set(fold, { kind: "working", how: "its last turn was begun and has no end", at });
+}
+
+/** True when this is about the turn that is open, or may be. */
+export function isOfTurn({ notes }: CodexFold, turnId: string | null): boolean {
+  return notes.turnOpen !== true || turnId === null || notes.turnId === null || turnId === notes.turnId;
+}
+
+export function turnEnded(fold: CodexFold, error: string | null, at: number | null): void {
+  closeTurn(fold);
+  if (error === null) {
+    set(fold, { kind: "ended", how: "its last turn has a record of its end", at, confirmed: true });
+    return;
+  }
+  const how = "its last turn ended with an error";
+  set(fold, { kind: "failed", how, at, confirmed: true, error: oneLine(error, ERROR_MAX) });
+}
+
+export function turnAborted(fold: CodexFold, reason: string, at: number | null): void {
+  closeTurn(fold);
+  const how =
+    reason === "replaced"
+      ? "its last turn was replaced by another that has not begun"
+      : `its last turn was aborted (${oneLine(reason, 40)})`;
+  set(fold, { kind: "interrupted", how, at, confirmed: true });
+}
+
+function closeTurn({ notes }: CodexFold): void {
+  Object.assign(notes, { hasTurns: true, turnOpen: false, turnId: null, turnError: null });
+  notes.open = [];
+}
+
+/** How the file stands after a row that is no turn's beginning or end. */
+export function after(
+  fold: CodexFold,
+  shape: "prompt" | "answer" | "commentary" | "call" | "result",
+  at: number | null,
+): void {
+  const { notes } = fold;
+  if (notes.turnOpen === true) return;
+  if (notes.hasTurns) {
+    // Rows between here and the last turn's beginning were left out: it is open, or its end would stand here.
+    if (notes.turnOpen === null) set(fold, { kind: "working", how: "its last turn has no end", at });
+    return;
+  }
+  const open = notes.open.at(-1);
+  if (shape === "prompt") set(fold, { kind: "prompted", how: "a prompt stands last, without an answer", at });
+  else if (open !== undefined) {
+    set(fold, { kind: "working", how: `its call of ${oneLine(open.tool, 60)} has no result`, at });
+  } else if (shape === "answer") set(fold, { kind: "ended", how: "an answer stands last", at });
+  else if (shape === "commentary")
+    set(fold, { kind: "working", how: "its last answer is not the final one", at });
+  else set(fold, { kind: "working", how: "a tool's result stands last, without an answer", at });
+}
+
+/** Old versions write an error as a record of its own. */
+export function failed(fold: CodexFold, error: string, at: number | null): void {
+  if (fold.notes.hasTurns) fold.notes.turnError = oneLine(error, ERROR_MAX);
+  else set(fold, { kind: "failed", how: "an error stands last", at, error: oneLine(error, ERROR_MAX) });
+}
+
+function set({ facts }: CodexFold, ending: Pick<Ending, "kind" | "how" | "at"> & Partial<Ending>): void {
+  facts.ending = { confirmed: false, error: null, ...ending };
+}

@@ -1,0 +1,173 @@
+import type { EntryBody } from "../../../contract/index.ts";
+import type { JsonObject, Row } from "../../lines/json-lines.ts";
+import type { HistoryEntry } from "../../port.ts";
+import { bounded, cut } from "../../lines/text.ts";
+import { asList, asNumber, asObject, asText } from "../../lines/value.ts";
+import { markOf } from "./mark.ts";
+import type { CodexFold, OpenCall } from "./notes.ts";
+
+/** A row while it is taken. */
+export interface Taken {
+  readonly row: Row;
+  readonly payload: JsonObject;
+  readonly at: number | null;
+  readonly ref: string;
+  /** Entries it has given. */
+  count: number;
+}
+
+export type NewEntry = Pick<HistoryEntry, "author" | "kind" | "body">;
+
+/**
+ * Newer files number their records, which outlasts a move of the bytes. A session that was taken back to an
+ * earlier point gives the same numbers to other records, and a file may be replaced: what a record says
+ * is part of its name.
+ */
+export function refOf({ value, offset }: Row): string {
+  const ordinal = asNumber(value["ordinal"]);
+  return `${ordinal === null ? `@${offset}` : ordinal}:${markOf(value)}`;
+}
+
+/** Adds an entry of this row. */
+export function addEntry(fold: CodexFold, taken: Taken, entry: NewEntry): void {
+  const ref = taken.count === 0 ? taken.ref : `${taken.ref}#${taken.count}`;
+  taken.count += 1;
+  pushEntry(fold, { ref, at: taken.at, entry });
+}
+
+export function pushEntry(
+  fold: CodexFold,
+  { ref, at, entry }: { ref: string; at: number | null; entry: NewEntry },
+): void {
+  const { facts, notes } = fold;
+  notes.lastRef = ref;
+  fold.entries.push({
+    ref,
+    inlineId: null,
+    author: entry.author,
+    kind: entry.kind,
+    body: { ...entry.body, text: cut(entry.body.text, fold.textMax) },
+    isSubagent: facts.isSubagent,
+    at: at ?? facts.lastAt ?? facts.createdAt ?? 0,
+  });
+}
+
+export function said(author: HistoryEntry["author"], text: string): NewEntry {
+  return { author, kind: "text", body: { text } };
+}
+
+/** Something the agent's own program put there. */
+export function noticed(text: string, ok?: boolean): NewEntry {
+  return { author: "agent", kind: "notice", body: { text, ...(ok === undefined ? {} : { ok }) } };
+}
+
+export interface ToolCall {
+  readonly callId: string;
+  readonly tool: string;
+  readonly input: unknown;
+  readonly command: string | null;
+}
+
+export function callEntry({ callId, tool, input, command }: ToolCall, textMax: number): NewEntry {
+  const fields = asObject(input) ?? {};
+  if (tool === "update_plan") return planEntry(fields);
+  const path = asText(fields["path"]) ?? asText(fields["file_path"]) ?? asText(fields["workdir"]);
+  const text =
+    command ??
+    asText(fields["message"]) ??
+    asText(fields["task_name"]) ??
+    asText(fields["query"]) ??
+    asText(fields["path"]) ??
+    tool;
+  const body: EntryBody = {
+    text,
+    tool,
+    callId,
+    input: bounded(input, textMax),
+    ...(command === null ? {} : { command: cut(command, textMax) }),
+    ...(path === null || command !== null ? {} : { paths: [path] }),
+  };
+  return { author: "agent", kind: "toolCall", body };
+}
+
+function planEntry(fields: JsonObject): NewEntry {
+  const steps = asList(fields["plan"]).flatMap((item) => {
+    const step = asObject(item);
+    const title = asText(step?.["step"]);
+    return title === null ? [] : [{ title, status: asText(step?.["status"]) ?? "pending" }];
+  });
+  const lines = steps.map(({ title }) => `- ${title}`);
+  const text = [asText(fields["explanation"]), ...lines].filter((line) => line !== null).join("\n");
+  return { author: "agent", kind: "plan", body: { text, steps: steps.slice(0, 200) } };
+}
+
+export function resultEntry(callId: string, output: unknown, call: OpenCall | null): NewEntry {
+  const { text, exitCode, failed } = readOutput(output, call);
+  const body: EntryBody = {
+    text,
+    callId,
+    ok: call?.ok ?? (failed ? false : exitCode === null || exitCode === 0),
+    ...(call === null ? {} : { tool: call.tool }),
+    ...(call?.command ? { command: call.command } : {}),
+    ...(exitCode === null ? {} : { exitCode }),
+  };
+  return { author: "tool", kind: "toolResult", body };
+}
+
+interface Output {
+  readonly text: string;
+  readonly exitCode: number | null;
+  readonly failed: boolean;
+}
+
+/** A text, a list of items, or in older versions JSON in a text with what the command said inside. */
+function readOutput(output: unknown, call: OpenCall | null): Output {
+  const wrapped = asObject(output);
+  const text = typeof output === "string" ? output : textOf(wrapped?.["content"] ?? output);
+  const failed = wrapped?.["success"] === false;
+  const inner = text.startsWith('{"output":') ? parsedObject(text) : null;
+  const exitCode =
+    call?.exitCode ?? asNumber(asObject(inner?.["metadata"])?.["exit_code"]) ?? exitCodeIn(text);
+  return { text: asText(inner?.["output"]) ?? text, exitCode, failed };
+}
+
+/** The lines the agent's own program puts before a command's output. */
+function exitCodeIn(text: string): number | null {
+  const end = text.indexOf("\nOutput:\n");
+  if (end < 0 || end > 1000) return null;
+  const code = /^(?:Exit code:|Process exited with code) (-?\d{1,6})$/mu.exec(text.slice(0, end))?.[1];
+  return code === undefined ? null : Number(code);
+}
+
+/** The text of content that is a string or a list of blocks; what is no text is named. */
+export function textOf(content: unknown): string {
+  if (typeof content === "string") return content;
+  return asList(content)
+    .flatMap((item) => {
+      if (typeof item === "string") return item;
+      const block = asObject(item);
+      if (typeof block?.["text"] === "string") return block["text"];
+      const type = asText(block?.["type"]);
+      if (type === null) return [];
+      if (type.includes("image")) return "[image]";
+      return type === "encrypted_content" ? "[encrypted]" : [];
+    })
+    .join("\n");
+}
+
+export function parsedObject(text: string): JsonObject | null {
+  // Most outputs are no JSON, and failing to parse one costs more than everything else about it.
+  if (!/^\s*\{/u.test(text)) return null;
+  try {
+    return asObject(JSON.parse(text));
+  } catch {
+    return null;
+  }
+}
+
+/** What a person reads of an error: providers answer with JSON that has the words inside. */
+export function errorText(text: string): string {
+  const fields = parsedObject(text);
+  const inner = asText(asObject(fields?.["error"])?.["message"]) ?? asText(fields?.["message"]);
+  return inner ?? text;
+}

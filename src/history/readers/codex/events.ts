@@ -1,0 +1,176 @@
+import type { JsonObject } from "../../lines/json-lines.ts";
+import { oneLine, timeOf } from "../../lines/text.ts";
+import { asCount, asList, asNumber, asObject, asText } from "../../lines/value.ts";
+import { linked, movedOn, takeStates, told } from "./calls.ts";
+import { failed, isOfTurn, turnAborted, turnBegan, turnEnded } from "./ending.ts";
+import { addEntry, errorText, noticed, type Taken, textOf } from "./entries.ts";
+import type { CodexFold } from "./notes.ts";
+import { settle, takePromptEvent } from "./prompts.ts";
+import { takeTokenCount } from "./usage.ts";
+
+type Take = (fold: CodexFold, taken: Taken) => void;
+
+/** Takes one event. What an item says as well is not given again. */
+export function takeEvent(fold: CodexFold, taken: Taken): void {
+  EVENTS.get(asText(taken.payload["type"]) ?? "")?.(fold, taken);
+}
+
+const EVENTS: ReadonlyMap<string, Take> = new Map(
+  Object.entries({
+    task_started: takeBeginning,
+    turn_started: takeBeginning,
+    task_complete: takeEnd,
+    turn_complete: takeEnd,
+    turn_aborted: takeAbort,
+    thread_rolled_back: takeRollback,
+    token_count: (fold: CodexFold, { payload }: Taken) => takeTokenCount(fold, payload),
+    user_message: (fold: CodexFold, taken: Taken) =>
+      takePromptEvent(fold, taken, asText(taken.payload["message"]) ?? imagesOf(taken.payload)),
+    item_completed: takeCompleted,
+    sub_agent_activity: (fold: CodexFold, { payload, at }: Taken) =>
+      takeActivity(fold, payload, { callId: asText(payload["event_id"]), at }),
+    collab_agent_spawn_end: (fold: CodexFold, { payload, at }: Taken) =>
+      linked(fold, {
+        callId: asText(payload["call_id"]),
+        agentId: asText(payload["new_thread_id"]) ?? asText(payload["receiver_thread_id"]),
+        at,
+      }),
+    exec_command_end: (fold: CodexFold, { payload }: Taken) =>
+      closing(fold, asText(payload["call_id"]), { exitCode: asNumber(payload["exit_code"]) }),
+    patch_apply_end: (fold: CodexFold, { payload }: Taken) =>
+      closing(fold, asText(payload["call_id"]), { ok: payload["success"] === true }),
+    error: takeError,
+    thread_name_updated: ({ facts }: CodexFold, { payload }: Taken) => {
+      const name = asText(payload["thread_name"]);
+      if (name !== null) facts.title = oneLine(name, 200);
+    },
+  }),
+);
+
+function imagesOf(payload: JsonObject): string {
+  return asList(payload["images"]).length > 0 ? "[image]" : "";
+}
+
+function takeBeginning(fold: CodexFold, { payload, at }: Taken): void {
+  settle(fold);
+  movedOn(fold);
+  fold.notes.awaited = null;
+  turnBegan(fold, asText(payload["turn_id"]), at);
+}
+
+function takeEnd(fold: CodexFold, taken: Taken): void {
+  const { payload, at } = taken;
+  settle(fold);
+  if (!isOfTurn(fold, asText(payload["turn_id"]))) return;
+  movedOn(fold);
+  const hasAnswer = asText(payload["last_agent_message"]) !== null;
+  const own = errorOf(payload["error"]);
+  if (own !== null) addEntry(fold, taken, noticed(own, false));
+  turnEnded(fold, own ?? (hasAnswer ? null : fold.notes.turnError), at);
+}
+
+function errorOf(value: unknown): string | null {
+  if (value === null || value === undefined) return null;
+  return errorText(asText(value) ?? asText(asObject(value)?.["message"]) ?? "the turn failed");
+}
+
+function takeAbort(fold: CodexFold, taken: Taken): void {
+  const { payload, at } = taken;
+  settle(fold);
+  if (!isOfTurn(fold, asText(payload["turn_id"]))) return;
+  movedOn(fold);
+  const reason = asText(payload["reason"]) ?? "interrupted";
+  addEntry(fold, taken, noticed(`The turn was aborted: ${oneLine(reason, 100)}`));
+  turnAborted(fold, reason, at);
+}
+
+/** The last turns are no longer part of the conversation; they stay in the file. */
+function takeRollback(fold: CodexFold, taken: Taken): void {
+  const { notes } = fold;
+  settle(fold);
+  const count = Math.min(asCount(taken.payload["num_turns"]), 1e6);
+  if (count === 0) return;
+  const start = Math.max(0, notes.turns.length - count);
+  const isAll = notes.turns.length < count && !notes.turnsCut;
+  const afterRef = isAll || notes.turns.length === 0 ? null : (notes.turns[start] ?? null);
+  // Without the turns before it, as on a page from the tail, nothing is known to be left behind.
+  const isKnown = notes.turns.length > 0;
+  notes.turns.length = start;
+  const what = count === 1 ? "The last turn was" : `The last ${count} turns were`;
+  addEntry(fold, taken, noticed(`${what} rolled back`));
+  if (!isKnown) return;
+  const reason = "the agent rolled it back";
+  fold.leftBehind.push({ inlineId: null, afterRef, beforeRef: notes.lastRef, reason });
+}
+
+/** Items as newer versions write them: only for what the conversation's own items do not say. */
+function takeCompleted(fold: CodexFold, taken: Taken): void {
+  const item = asObject(taken.payload["item"]);
+  if (item === null) return;
+  const id = asText(item["id"]);
+  switch (item["type"]) {
+    case "UserMessage":
+      takePromptEvent(fold, taken, textOf(item["content"]));
+      return;
+    case "CommandExecution":
+      closing(fold, id, { exitCode: asNumber(item["exit_code"]) });
+      return;
+    case "FileChange":
+      closing(fold, id, { ok: item["status"] !== "failed" && item["status"] !== "declined" });
+      return;
+    case "Plan":
+      if (asText(item["text"]) === null) return;
+      addEntry(fold, taken, { author: "agent", kind: "plan", body: { text: item["text"] as string } });
+      return;
+    case "CollabAgentToolCall":
+      takeCollab(fold, item, taken.at);
+      return;
+    case "SubAgentActivity":
+      takeActivity(fold, item, { callId: id, at: taken.at });
+      return;
+    default:
+      return;
+  }
+}
+
+function takeCollab(fold: CodexFold, item: JsonObject, at: number | null): void {
+  if (item["tool"] === "spawn_agent") {
+    const ids = asList(item["receiver_thread_ids"]).slice(0, 100);
+    for (const id of ids) linked(fold, { callId: asText(item["id"]), agentId: asText(id), at });
+    return;
+  }
+  const tool = item["tool"] === "wait" ? "wait_agent" : (asText(item["tool"]) ?? "a tool");
+  takeStates(fold, asObject(item["agents_states"]), { how: `${oneLine(tool, 40)}'s answer`, at });
+}
+
+/** What happened to a sub-agent, from the session that did it. */
+function takeActivity(
+  fold: CodexFold,
+  fields: JsonObject,
+  { callId, at }: { callId: string | null; at: number | null },
+): void {
+  const agentId = asText(fields["agent_thread_id"])?.toLowerCase() ?? null;
+  if (agentId === null) return;
+  const when = timeOf(fields["occurred_at_ms"]) ?? at;
+  if (fields["kind"] === "started") {
+    linked(fold, { callId, agentId, path: asText(fields["agent_path"]), at: when });
+  } else if (fields["kind"] === "interrupted") {
+    const how = "the record that it was interrupted";
+    told(fold, { agentId, callId: null, state: "interrupted", how, error: null, at: when });
+  }
+}
+
+function closing(
+  { notes }: CodexFold,
+  callId: string | null,
+  end: { exitCode?: number | null; ok?: boolean },
+): void {
+  const call = notes.open.findLast(({ id }) => id === callId);
+  if (call !== undefined) Object.assign(call, end);
+}
+
+function takeError(fold: CodexFold, taken: Taken): void {
+  const message = errorText(asText(taken.payload["message"]) ?? "an error");
+  addEntry(fold, taken, noticed(message, false));
+  failed(fold, message, taken.at);
+}

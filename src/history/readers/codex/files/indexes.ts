@@ -1,0 +1,141 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { readSmall } from "../../../lines/small-file.ts";
+import { openDatabase, type Table } from "../../../sqlite/database.ts";
+import { oneLine } from "../../../lines/text.ts";
+import { asText } from "../../../lines/value.ts";
+import { parsedObject } from "../entries.ts";
+
+/** What Codex keeps beside its sessions' files about one of them. */
+export interface IndexedSession {
+  /** The name a person gave it. */
+  readonly title: string | null;
+  readonly isSubagent: boolean;
+  readonly parentId: string | null;
+  readonly rootId: string | null;
+  /** Its parent closed it: it is over, and nothing is said about how. */
+  readonly closed: boolean;
+}
+
+export interface Indexed {
+  of(id: string): IndexedSession;
+}
+
+/**
+ * Names and parents from the agent's own indexes. They are only ever asked for what a session's file
+ * does not say, so one that is missing, damaged or of another version takes nothing away.
+ */
+export async function readIndexes(root: string): Promise<Indexed> {
+  const names = await readNames(root);
+  const { threads, edges } = await readStates(root);
+  return {
+    of(id) {
+      const edge = edges.get(id) ?? null;
+      const thread = threads.get(id) ?? null;
+      const isSubagent = edge !== null || thread?.source === "subagent";
+      return {
+        title: thread?.name ?? names.get(id) ?? null,
+        isSubagent,
+        parentId: edge?.parentId ?? null,
+        // Older rows do not say what they are, and then only the file does.
+        rootId: edge === null ? (thread?.source === "user" ? id : null) : topOf(id, edges),
+        closed: edge?.closed ?? false,
+      };
+    },
+  };
+}
+
+interface Thread {
+  readonly name: string | null;
+  readonly source: string | null;
+}
+
+interface Edge {
+  readonly parentId: string;
+  readonly closed: boolean;
+}
+
+interface States {
+  readonly threads: ReadonlyMap<string, Thread>;
+  readonly edges: ReadonlyMap<string, Edge>;
+}
+
+const NAMES_BYTES_MAX = 64 * 1024 * 1024;
+
+/** Older versions add a line for every new name; the last about a session counts. */
+async function readNames(root: string): Promise<ReadonlyMap<string, string>> {
+  const names = new Map<string, string>();
+  const text = await readSmall(join(root, "session_index.jsonl"), NAMES_BYTES_MAX);
+  for (const line of (text ?? "").split("\n")) {
+    const record = parsedObject(line);
+    const id = asText(record?.["id"]);
+    const name = asText(record?.["thread_name"]);
+    if (id !== null && name !== null) names.set(id.toLowerCase(), oneLine(name, 200));
+  }
+  return names;
+}
+
+const NOTHING: States = { threads: new Map(), edges: new Map() };
+/** It may be written while it is read. */
+const TRIES_MAX = 3;
+
+async function readStates(root: string): Promise<States> {
+  const names = await readdir(root).catch((): string[] => []);
+  const versions = names.flatMap((name) => /^state_(\d{1,6})\.sqlite$/u.exec(name)?.[1] ?? []).map(Number);
+  if (versions.length === 0) return NOTHING;
+  const path = join(root, `state_${Math.max(...versions)}.sqlite`);
+  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+    const states = statesIn(path);
+    if (states !== null) return states;
+  }
+  return NOTHING;
+}
+
+/** Null when it changed meanwhile. */
+function statesIn(path: string): States | null {
+  try {
+    const database = openDatabase(path);
+    try {
+      const threads = threadsIn(database.table("threads"));
+      const edges = edgesIn(database.table("thread_spawn_edges"));
+      return database.isStill() ? { threads, edges } : null;
+    } finally {
+      database.close();
+    }
+  } catch {
+    return NOTHING;
+  }
+}
+
+function threadsIn(table: Table | null): Map<string, Thread> {
+  const threads = new Map<string, Thread>();
+  for (const row of table?.rows() ?? []) {
+    const id = row.text("id")?.toLowerCase();
+    const name = row.text("name");
+    const source = row.text("thread_source");
+    if (id) threads.set(id, { name: name ? oneLine(name, 200) : null, source });
+  }
+  return threads;
+}
+
+function edgesIn(table: Table | null): Map<string, Edge> {
+  const edges = new Map<string, Edge>();
+  for (const row of table?.rows() ?? []) {
+    const id = row.text("child_thread_id")?.toLowerCase();
+    const parentId = row.text("parent_thread_id")?.toLowerCase();
+    if (id && parentId) edges.set(id, { parentId, closed: row.text("status") === "closed" });
+  }
+  return edges;
+}
+
+/** Null when the parents go round in a circle. */
+function topOf(id: string, edges: ReadonlyMap<string, Edge>): string | null {
+  const seen = new Set<string>();
+  let at = id;
+  for (let edge = edges.get(at); edge !== undefined; edge = edges.get(at)) {
+    if (seen.has(at)) return null;
+    seen.add(at);
+    at = edge.parentId;
+  }
+  return at;
+}

@@ -1,0 +1,131 @@
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import { foldersIn, listFolder, type Look, tellForeign } from "../../../lines/folder.ts";
+import type { FoundSession, Place, Problem } from "../../../port.ts";
+import type { Extra } from "../notes.ts";
+import { type Indexed, readIndexes } from "./indexes.ts";
+
+export const FORMAT = "codex";
+
+export function roots({ home, env }: Place): string[] {
+  return [env["CODEX_HOME"] || join(home, ".codex")];
+}
+
+/** One file of a session, of which there may be several: see `discover`. */
+export interface RolloutFile {
+  readonly folder: string;
+  readonly name: string;
+  /** The session's id, the same in all its files. */
+  readonly id: string;
+  /** The file's own id; differs from the session's after the session was taken back to an earlier point. */
+  readonly rolloutId: string;
+  readonly isCompressed: boolean;
+  readonly isArchived: boolean;
+}
+
+const NAME =
+  /^rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-([\da-z-]{8,64})(?:_([\da-z-]{8,64}))?\.jsonl(\.zst)?$/iu;
+export const FOLDERS: readonly [string, string] = ["sessions", "archived_sessions"];
+/** Year, month and day, and one more for hosts that sort otherwise. */
+const DEPTH_MAX = 4;
+
+/**
+ * Every session below `sessions` and `archived_sessions`. A file that was compressed, archived or both
+ * is the same session; where two forms lie beside each other the plain one counts, because an agent
+ * that goes on with a compressed session first unpacks it. Of a session that was taken back to an
+ * earlier point the newest file counts, which says itself how much of the older one it goes on from.
+ */
+export async function* discover(
+  root: string,
+  onProblem: (problem: Problem) => void,
+): AsyncGenerator<FoundSession> {
+  const files = await rolloutFiles(root, onProblem);
+  if (files.length === 0) return;
+  const indexed = await readIndexes(root);
+  const current = new Map<string, RolloutFile>();
+  for (const file of files) {
+    const other = current.get(file.id);
+    if (other === undefined || isBetter(file, other)) current.set(file.id, file);
+  }
+  for (const file of current.values()) {
+    const found = await foundOf(root, file, { indexed, onProblem });
+    if (found !== null) yield found;
+  }
+}
+
+/** Every file below a root that is called like one of a session, in a fixed order. */
+export async function rolloutFiles(
+  root: string,
+  onProblem: (problem: Problem) => void = () => undefined,
+): Promise<RolloutFile[]> {
+  const look: Look = { format: FORMAT, root, onProblem, keys: new Set() };
+  const files: RolloutFile[] = [];
+  const visit = async (folder: string, depthMax: number, isArchived: boolean): Promise<void> => {
+    for (const entry of await listFolder(look, folder)) {
+      const file = fileOf(folder, entry.name, isArchived);
+      if (file !== null) files.push(file);
+      else tellForeign(look, folder, entry);
+    }
+    if (depthMax === 0) return;
+    for (const inside of await foldersIn(look, folder)) {
+      if (!NAME.test(inside.slice(folder.length + 1))) await visit(inside, depthMax - 1, isArchived);
+    }
+  };
+  for (const [index, name] of FOLDERS.entries()) await visit(join(root, name), DEPTH_MAX, index === 1);
+  return files;
+}
+
+export function fileOf(folder: string, name: string, isArchived: boolean): RolloutFile | null {
+  const parts = NAME.exec(name);
+  if (parts === null) return null;
+  const id = (parts[1] as string).toLowerCase();
+  const rolloutId = (parts[2] ?? id).toLowerCase();
+  return { folder, name, id, rolloutId, isCompressed: parts[3] !== undefined, isArchived };
+}
+
+function isBetter(file: RolloutFile, other: RolloutFile): boolean {
+  if (file.rolloutId !== other.rolloutId) return file.name > other.name;
+  if (file.isCompressed !== other.isCompressed) return !file.isCompressed;
+  return !file.isArchived && other.isArchived;
+}
+
+interface Known {
+  readonly indexed: Indexed;
+  readonly onProblem: (problem: Problem) => void;
+}
+
+async function foundOf(
+  root: string,
+  { folder, name, id }: RolloutFile,
+  { indexed, onProblem }: Known,
+): Promise<FoundSession | null> {
+  const path = join(folder, name);
+  const refuse = (reason: string): null => {
+    onProblem({ format: FORMAT, path, reason });
+    return null;
+  };
+  const file = await stat(path).catch((error: Error) => refuse(error.message));
+  if (file === null) return null;
+  if (!file.isFile()) return refuse("it is not a file");
+  const known = indexed.of(id);
+  const { title, closed, parentId } = known;
+  const extra: Extra = { title, closed, parentId, ownFromOrdinal: null, ownFromOffset: null, path: null };
+  return {
+    format: FORMAT,
+    key: keyOf(id),
+    root,
+    path,
+    id,
+    rootKey: known.rootId === null ? null : keyOf(known.rootId),
+    isSubagent: known.isSubagent,
+    sizeBytes: file.size,
+    changedAt: file.mtimeMs,
+    // Compressing keeps the time and the content, so nothing but the name tells.
+    stamp: [name.slice(-4), file.ino, file.size, file.mtimeMs, closed, parentId, title].join(":"),
+    extra,
+  };
+}
+
+export function keyOf(id: string): string {
+  return `${FORMAT}:${id}`;
+}

@@ -1,0 +1,79 @@
+import { basename } from "node:path";
+import { type ByteFile, openBytes } from "../../../lines/byte-file.ts";
+import { basePath, headOf, joinedBytes, type Stretch } from "./history-base.ts";
+import { openZstd } from "./zstd-file.ts";
+
+const SUFFIX = ".zst";
+/** A session that goes on from one that goes on from another, and so forth. */
+const BASES_MAX = 16;
+
+/**
+ * The bytes of a session's file, unpacked where it is compressed. The agent packs what has lain for a
+ * week, and unpacks it to go on with it, at any moment: whichever form is there is read. Both hold the
+ * same bytes, so where reading stopped in one it goes on in the other; that the content is still the
+ * same is proven by the bytes before that place.
+ *
+ * A session that was forked, or taken back to an earlier point, may hold only its own rows and say how
+ * much of another file comes before them. Those bytes stand here after the first line, which says whose
+ * all of it is.
+ */
+export async function openRollout(path: string): Promise<ByteFile> {
+  const file = await openEither(path);
+  const identity = basename(path.endsWith(SUFFIX) ? path.slice(0, -SUFFIX.length) : path);
+  try {
+    const stretches = await stretchesOf(path, file, new Set([identity]));
+    const bases = new Set(stretches.map((stretch) => stretch.file)).size - 1;
+    return joinedBytes(bases === 0 ? identity : `${identity}+${bases}`, stretches);
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+async function stretchesOf(path: string, file: ByteFile, seen: Set<string>): Promise<Stretch[]> {
+  const whole: Stretch[] = [{ file, start: 0, end: null }];
+  const head = await headOf(file);
+  if (head === null || head.base === null || seen.size > BASES_MAX) return whole;
+  const base = await basePath(path, head.base);
+  if (base === null || seen.has(basename(base))) return whole;
+  seen.add(basename(base));
+  const other = await openEither(base).catch(() => null);
+  if (other === null) return whole;
+  const before = cutAt(await stretchesOf(base, other, seen), head.base.endOffset);
+  if (!(await endsLine(other, head.base.endOffset))) {
+    await closeAll(before);
+    return whole;
+  }
+  return [{ file, start: 0, end: head.end }, ...before, { file, start: head.end, end: null }];
+}
+
+/** The offset counts the bytes of the file itself, which is its first stretch and its last. */
+function cutAt(stretches: readonly Stretch[], endOffset: number): Stretch[] {
+  const own = stretches.at(-1) as Stretch;
+  return [...stretches.slice(0, -1), { ...own, end: Math.max(own.start, endOffset) }];
+}
+
+async function endsLine(file: ByteFile, endOffset: number): Promise<boolean> {
+  const last = Buffer.alloc(1);
+  return (await file.read(last, endOffset - 1)) === 1 && last[0] === 10;
+}
+
+async function closeAll(stretches: readonly Stretch[]): Promise<void> {
+  await Promise.all([...new Set(stretches.map(({ file }) => file))].map((file) => file.close()));
+}
+
+async function openEither(path: string): Promise<ByteFile> {
+  const other = path.endsWith(SUFFIX) ? path.slice(0, -SUFFIX.length) : `${path}${SUFFIX}`;
+  try {
+    return await openOne(path);
+  } catch (error) {
+    const isGone = (error as NodeJS.ErrnoException).code === "ENOENT";
+    const file = isGone ? await openOne(other).catch(() => null) : null;
+    if (file === null) throw error;
+    return file;
+  }
+}
+
+function openOne(path: string): Promise<ByteFile> {
+  return path.endsWith(SUFFIX) ? openZstd(path) : openBytes(path);
+}

@@ -1,0 +1,144 @@
+import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
+import { pipeline } from "node:stream";
+import { createZstdDecompress } from "node:zlib";
+import { type ByteFile, openBytes } from "../../../lines/byte-file.ts";
+
+/** So much of what was unpacked is kept, so that going backwards does not begin anew for every step. */
+const KEEP_BYTES = 8 * 1024 * 1024;
+/** Larger steps than usual: each one waits for another thread. */
+const STEP_BYTES = 512 * 1024;
+/** More than any session has; a file made to fill a disk is not unpacked to its end. */
+const UNPACKED_BYTES_MAX = 16 * 1024 * 1024 * 1024;
+/** Stands where the rest could not be unpacked, as a line that is counted as bad. */
+const BROKEN = Buffer.from("\n[the compressed file is broken here]\n");
+
+/**
+ * The bytes inside a compressed file. It is unpacked as a stream: once to learn its length, then as it
+ * is read, from the beginning again when something lies before what is kept. Of a file that is torn or
+ * damaged there is what comes before that place.
+ */
+export async function openZstd(path: string): Promise<ByteFile> {
+  const plain = await openBytes(path);
+  await plain.close();
+  const { mtimeMs } = await stat(path);
+  const name = [path, plain.identity, plain.sizeBytes, mtimeMs].join("\n");
+  const known = recent?.name === name ? recent : null;
+  const unpacking = known ?? new Unpacking(name, path);
+  if (known !== null) recent = null;
+  try {
+    if (known === null) while (await unpacking.advance());
+    if (unpacking.sizeBytes === BROKEN.length)
+      throw new Error("it is not a zstd file, or has nothing whole in it");
+  } catch (error) {
+    await unpacking.stop();
+    throw error;
+  }
+  return {
+    identity: plain.identity,
+    sizeBytes: unpacking.sizeBytes,
+    read: (into, offset) => unpacking.read(into, offset),
+    async close() {
+      await unpacking.stop();
+      recent = unpacking;
+    },
+  };
+}
+
+/** What was unpacked last: a glance and a page open the same file several times over. */
+let recent: Unpacking | null = null;
+
+class Unpacking {
+  /** The very file it is about. */
+  readonly name: string;
+  readonly #path: string;
+  #stream: AsyncIterator<Buffer> | null = null;
+  #isOver = false;
+  #kept: Buffer[] = [];
+  #start = 0;
+  /** How far it has been unpacked. */
+  #end = 0;
+  /** Known once it was unpacked to its end. */
+  sizeBytes = 0;
+
+  constructor(name: string, path: string) {
+    this.name = name;
+    this.#path = path;
+  }
+
+  async read(into: Buffer, offset: number): Promise<number> {
+    if (offset >= this.sizeBytes) return 0;
+    const end = Math.min(offset + into.length, this.sizeBytes);
+    if (offset < this.#start || (end > this.#end && this.#isOver)) await this.#restart();
+    while (this.#end < end && (await this.advance()));
+    let filled = 0;
+    let at = this.#start;
+    for (const chunk of this.#kept) {
+      const from = offset + filled - at;
+      if (from >= 0 && from < chunk.length && filled < into.length) {
+        filled += chunk.copy(into, filled, from);
+      }
+      at += chunk.length;
+    }
+    return filled;
+  }
+
+  /** Unpacks a little more; false at the end. */
+  async advance(): Promise<boolean> {
+    if (this.#isOver) return false;
+    this.#stream ??= unpacked(this.#path);
+    let chunk: Buffer | null;
+    try {
+      const step = await this.#stream.next();
+      chunk = step.done ? null : step.value;
+      if (this.#end > UNPACKED_BYTES_MAX) throw new Error("it is too large");
+      this.#isOver = chunk === null;
+    } catch {
+      // What is damaged is said in the bytes themselves, where it is counted.
+      chunk = BROKEN;
+      this.#isOver = true;
+    }
+    if (chunk !== null) this.#keep(chunk);
+    if (this.#isOver) {
+      this.sizeBytes = this.#end;
+      await this.#endStream();
+    }
+    return !this.#isOver;
+  }
+
+  /** Nothing is held open any more; what was unpacked is kept. */
+  async stop(): Promise<void> {
+    await this.#endStream();
+    this.#isOver = true;
+  }
+
+  async #endStream(): Promise<void> {
+    const stream = this.#stream;
+    this.#stream = null;
+    await stream?.return?.();
+  }
+
+  async #restart(): Promise<void> {
+    await this.#endStream();
+    [this.#kept, this.#start, this.#end, this.#isOver] = [[], 0, 0, false];
+  }
+
+  #keep(chunk: Buffer): void {
+    this.#kept.push(chunk);
+    this.#end += chunk.length;
+    while (this.#end - this.#start - (this.#kept[0] as Buffer).length >= KEEP_BYTES) {
+      this.#start += (this.#kept.shift() as Buffer).length;
+    }
+  }
+}
+
+async function* unpacked(path: string): AsyncGenerator<Buffer> {
+  const stream = pipeline(
+    createReadStream(path, { highWaterMark: STEP_BYTES }),
+    createZstdDecompress({ chunkSize: STEP_BYTES }),
+    () => {
+      // A failure reaches the loop below; the callback only keeps it from being thrown elsewhere.
+    },
+  );
+  for await (const chunk of stream) yield chunk as Buffer;
+}

@@ -1,0 +1,79 @@
+import { noFacts } from "../../facts.ts";
+import type { FoundSession, HistoryReader } from "../../port.ts";
+import { type RowFormat, rowReader } from "../../lines/row-reader.ts";
+import { discover, FORMAT, roots } from "./files/layout.ts";
+import { listsHolders, readLive } from "./live.ts";
+import { type CodexFold, type Extra, noNotes, type Notes } from "./notes.ts";
+import { settle } from "./prompts.ts";
+import { openRollout } from "./files/rollout-bytes.ts";
+import { takeRow } from "./fold.ts";
+
+const rows: RowFormat<Notes> = {
+  version: 3,
+  open: openRollout,
+  begin({ id, isSubagent, extra }) {
+    const { path, ownFromOrdinal, ownFromOffset } = extra as Extra;
+    const notes = noNotes();
+    Object.assign(notes, { path: path ?? notes.path, ownFromOrdinal, ownFromOffset });
+    return { facts: { ...noFacts(id), isSubagent, rootId: isSubagent ? null : id }, notes };
+  },
+  take: takeRow,
+  gap({ notes }) {
+    Object.assign(notes, { turnOpen: null, turnId: null, turnError: null, held: null, copied: null });
+    [notes.open, notes.turns, notes.turnsCut] = [[], [], true];
+  },
+  rest: settle,
+  async beside(fold) {
+    takeIndexed(fold);
+  },
+};
+
+const reads = rowReader(rows);
+
+/** Codex's sessions, with the sub-agents they started. */
+export const codex: HistoryReader = {
+  format: FORMAT,
+  agent: "codex",
+  roots,
+  discover,
+  live: readLive,
+  listsLive: listsHolders,
+  ...reads,
+  tail: async (found, options) => reads.tail(await withHead(found), options),
+};
+
+/** What the agent's own indexes say, where the file does not. */
+function takeIndexed({ found, facts }: CodexFold): void {
+  const { title, closed, parentId } = found.extra as Extra;
+  facts.title = title ?? facts.title;
+  if (parentId !== null && facts.parent === null && facts.isSubagent) {
+    facts.parent = {
+      id: parentId,
+      callId: null,
+      taskIds: [facts.id],
+      how: "the agent's index names its parent",
+    };
+  }
+  const how = "the agent's own index";
+  facts.told = facts.told.filter((told) => told.how !== how || told.agentId !== facts.id);
+  const isOver = ["ended", "failed", "interrupted"].includes(facts.ending.kind);
+  if (!closed || isOver) return;
+  const told = { agentId: facts.id, callId: null, state: "unknown", how, error: null } as const;
+  facts.told.push({ ...told, firstAt: null, at: null });
+}
+
+/** A page from the tail has to know whose rows they are, which stands in the head. */
+async function withHead(found: FoundSession): Promise<FoundSession> {
+  for await (const batch of reads.read(found, null, { chunkBytes: 64 * 1024 })) {
+    const state = batch.state();
+    const notes = state.notes as Notes;
+    if (!notes.hasMeta && state.facts.lastAt === null) continue;
+    // Without numbers, where the copied rows end is known only when their end was seen.
+    if (notes.copied === "left out" && notes.ownFromOrdinal === null) continue;
+    const { path, ownFromOrdinal, ownFromOffset, copied } = notes;
+    const isLeftOut = copied === null && state.facts.isSubagent;
+    const own = { path, ownFromOrdinal, ownFromOffset: isLeftOut ? ownFromOffset : null };
+    return { ...found, isSubagent: state.facts.isSubagent, extra: { ...found.extra, ...own } };
+  }
+  return found;
+}

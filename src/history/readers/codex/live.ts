@@ -1,0 +1,59 @@
+import { realpath } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { readRows } from "../../lines/json-lines.ts";
+import type { LiveSession, ProcessProbe } from "../../port.ts";
+import { asObject, asText } from "../../lines/value.ts";
+import { rolloutFiles } from "./files/layout.ts";
+import { openRollout } from "./files/rollout-bytes.ts";
+
+/**
+ * Codex keeps no list of its processes, but each holds the files of its sessions open for writing from
+ * their first row until it ends. So who holds one is alive, whatever the file's age; sub-agents are held
+ * by the process of the session at the top.
+ */
+export async function readLive(root: string, probe: ProcessProbe): Promise<LiveSession[]> {
+  seesAll = (await probe.shows?.("codex")) ?? false;
+  const real = await realpath(root).catch(() => null);
+  if (real === null) return [];
+  const files = await rolloutFiles(root);
+  const plain = files.filter(({ isCompressed }) => !isCompressed);
+  const byPath = new Map(plain.map((file) => [join(real, relative(root, file.folder), file.name), file]));
+  const holders = await probe.holders(new Set(byPath.keys()));
+  const live = [...holders].map(async ([path, pid]): Promise<LiveSession> => {
+    const own = byPath.get(path)?.id ?? "";
+    return {
+      id: (await rootIdOf(path)) ?? own,
+      pid,
+      startedAt: probe.startedAt?.(pid) ?? null,
+      alive: true,
+      doing: null,
+      how: `its process ${pid} holds its file open`,
+    };
+  });
+  return Promise.all(live);
+}
+
+/** Of the machine, as it was when the living were last asked for. */
+let seesAll = false;
+
+/** A process in another container, or one that nobody may look into, would hold its files unseen. */
+export function listsHolders(): boolean {
+  return seesAll;
+}
+
+const HEAD_BYTES_MAX = 4 * 1024 * 1024;
+
+/** The first record names the session at the top. */
+async function rootIdOf(path: string): Promise<string | null> {
+  const options = { lineBytesMax: HEAD_BYTES_MAX, chunkBytes: 64 * 1024, open: openRollout };
+  try {
+    for await (const { rows, position } of readRows(path, null, options)) {
+      const meta = asObject(rows[0]?.value["payload"]);
+      if (meta !== null) return asText(meta["session_id"])?.toLowerCase() ?? null;
+      if (position.offset > HEAD_BYTES_MAX) return null;
+    }
+    return null;
+  } catch {
+    return null;
+  }
+}

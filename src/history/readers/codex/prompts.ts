@@ -1,0 +1,139 @@
+import type { JsonObject } from "../../lines/json-lines.ts";
+import type { HistoryEntry } from "../../port.ts";
+import { cut, oneLine, promptKey } from "../../lines/text.ts";
+import { asList, asObject, asText } from "../../lines/value.ts";
+import { movedOn, notified } from "./calls.ts";
+import { after } from "./ending.ts";
+import { addEntry, noticed, pushEntry, said, type Taken, textOf } from "./entries.ts";
+import { type CodexFold, type HeldPrompt, pushBounded } from "./notes.ts";
+
+/**
+ * Rows in the user's name carry prompts and what the agent's own program adds. Newer versions say on
+ * the row which it is. In others a prompt is followed by an event that repeats it, so a row is held
+ * until the next one tells. The oldest have no events: there only the wording is left.
+ */
+export function takeUserItem(fold: CodexFold, taken: Taken, { isFlat }: { isFlat: boolean }): void {
+  const { notes } = fold;
+  const { payload } = taken;
+  const text = textOf(payload["content"]);
+  const kinds = kindsOf(payload);
+  const known = kinds.length > 0 ? (kinds.every(isUsers) ? "prompt" : "injected") : null;
+  const looksInjected = INJECTED.test(text);
+  if (known === "injected" || (known === null && isFlat && looksInjected)) {
+    addInjected(fold, taken, text);
+    return;
+  }
+  const key = promptKey(text);
+  if (known === "prompt" || isFlat) {
+    takePrompt(fold, text, { ref: taken.ref, at: taken.at, key });
+    notes.awaited = { what: "event", key };
+  } else if (isAwaited(fold, "item", key)) {
+    notes.awaited = null;
+  } else {
+    const { ref, at, row } = taken;
+    notes.held = { ref, offset: row.offset, text: cut(text, fold.textMax), key, at, looksInjected };
+  }
+}
+
+/** The event of a prompt: it proves the row before it, or stands alone. */
+export function takePromptEvent(fold: CodexFold, taken: Taken, text: string): void {
+  const { notes } = fold;
+  const { held } = notes;
+  const key = promptKey(text);
+  if (isAwaited(fold, "event", key)) {
+    notes.awaited = null;
+    return;
+  }
+  if (held !== null && (held.key === key || !held.looksInjected)) {
+    notes.held = null;
+    fold.heldFrom = held.offset;
+    takePrompt(fold, held.text, held);
+    return;
+  }
+  settle(fold);
+  takePrompt(fold, text, { ref: taken.ref, at: taken.at, key });
+  notes.awaited = { what: "item", key };
+}
+
+/** Something else came, so what is held was not a prompt. */
+export function settle(fold: CodexFold): void {
+  const { held } = fold.notes;
+  if (held === null) return;
+  fold.notes.held = null;
+  fold.heldFrom = held.offset;
+  addInjected(fold, held, held.text);
+}
+
+/** The other of the two places where a prompt stands, which is not given again. */
+function isAwaited({ notes: { awaited } }: CodexFold, what: "item" | "event", key: string): boolean {
+  return awaited?.what === what && awaited.key === key;
+}
+
+function takePrompt(
+  fold: CodexFold,
+  text: string,
+  { ref, at, key }: Pick<HeldPrompt, "ref" | "at" | "key">,
+): void {
+  const { facts, notes } = fold;
+  if (!notes.turnHasPrompt) {
+    notes.turnsCut = pushBounded(notes.turns, notes.lastRef, TURNS_MAX) || notes.turnsCut;
+  }
+  notes.turnHasPrompt = notes.hasTurns;
+  if (!notes.hasTurns) notes.open = [];
+  // A sub-agent is asked by the session that started it.
+  pushEntry(fold, { ref, at, entry: said(facts.isSubagent ? "session" : "person", text) });
+  facts.firstPrompt ??= oneLine(text, 200);
+  facts.promptKey ??= key;
+  facts.promptedAt = at ?? facts.promptedAt;
+  facts.messageCount += 1;
+  movedOn(fold);
+  after(fold, "prompt", at);
+}
+
+const TURNS_MAX = 256;
+
+/** Context is shown as a notice; what a sub-agent reports as the report it is. */
+function addInjected(fold: CodexFold, { ref, at }: Pick<HeldPrompt, "ref" | "at">, text: string): void {
+  const trimmed = text.trim();
+  // The record of the turn's end says the same.
+  if (trimmed === "" || trimmed.startsWith("<turn_aborted>")) return;
+  const report = notified(fold, trimmed, at);
+  const entry: Pick<HistoryEntry, "author" | "kind" | "body"> = report
+    ? { author: "session", kind: "callback", body: { text: report } }
+    : noticed(text);
+  pushEntry(fold, { ref, at, entry });
+}
+
+function kindsOf(payload: JsonObject): string[] {
+  const passed = asObject(payload["internal_chat_message_metadata_passthrough"]);
+  return asList(passed?.["content_item_kinds"]).flatMap((kind) => asText(kind) ?? []);
+}
+
+function isUsers(kind: string): boolean {
+  return kind.startsWith("user.");
+}
+
+const INJECTED =
+  /^\s*(?:# AGENTS\.md instructions|<(?:environment_context|user_instructions|INSTRUCTIONS|skill|user_shell_command|turn_aborted|subagent_notification|hook_prompt|permissions|collaboration_mode|user_action|ide_context|recommended_plugins|additional_context|internal_context)[\s>_-])/u;
+
+/** What one session wrote to another, in the versions where sub-agents have mail. */
+export function takeMail(fold: CodexFold, taken: Taken, mail: { author: string | null; text: string }): void {
+  const { facts, notes } = fold;
+  const isReport = mail.text.startsWith("Message Type: FINAL_ANSWER\n");
+  const text = mail.text === "" ? "[encrypted]" : mail.text;
+  if (isReport) {
+    notified(fold, text, taken.at);
+    addEntry(fold, taken, { author: "session", kind: "callback", body: { text } });
+    return;
+  }
+  if (!notes.turnHasPrompt) {
+    notes.turnsCut = pushBounded(notes.turns, notes.lastRef, TURNS_MAX) || notes.turnsCut;
+    notes.turnHasPrompt = notes.hasTurns;
+  }
+  addEntry(fold, taken, said("session", text));
+  facts.messageCount += 1;
+  const payload = text.slice(text.indexOf("\nPayload:\n") + 1).replace(/^Payload:\n/u, "");
+  if (facts.isSubagent && payload !== "" && !payload.includes("[encrypted]")) {
+    facts.firstPrompt ??= oneLine(payload, 200);
+  }
+}

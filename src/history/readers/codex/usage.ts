@@ -1,0 +1,51 @@
+import { asCount, asObject, asText } from "../../lines/value.ts";
+import type { JsonObject } from "../../lines/json-lines.ts";
+import type { CodexFold, Tokens } from "./notes.ts";
+
+/** The running total of a session. One that was forked goes on counting from what it was forked from. */
+export function takeTokenCount({ facts, notes }: CodexFold, payload: JsonObject): void {
+  const info = asObject(payload["info"]);
+  const total = tokensOf(info?.["total_token_usage"]);
+  if (total === null || notes.hasRecords) return;
+  if (notes.copied !== null) notes.base = total;
+  if (notes.base === null) {
+    const last = tokensOf(info?.["last_token_usage"]);
+    notes.base = notes.isFork && last !== null ? less(total, last) : { input: 0, cached: 0, output: 0 };
+  }
+  const own = less(total, notes.base);
+  Object.assign(facts.usage, { inputTokens: own.input, cachedTokens: own.cached, outputTokens: own.output });
+}
+
+/** Copied totals are another session's. */
+export function takeCopiedCount({ notes }: CodexFold, payload: JsonObject): void {
+  const total = tokensOf(asObject(payload["info"])?.["total_token_usage"]);
+  if (total !== null) notes.base = total;
+}
+
+/** What one answer used, in newer versions. */
+export function takeTokenRecord({ facts, notes }: CodexFold, payload: JsonObject): void {
+  const used = tokensOf(payload["usage"]);
+  if (used === null || asText(payload["thread_id"])?.toLowerCase() !== facts.id) return;
+  if (!notes.hasRecords) Object.assign(facts.usage, { inputTokens: 0, cachedTokens: 0, outputTokens: 0 });
+  notes.hasRecords = true;
+  facts.usage.inputTokens += used.input;
+  facts.usage.cachedTokens += used.cached;
+  facts.usage.outputTokens += used.output;
+}
+
+/** What was read from the cache is counted within the input there, and beside it here. */
+function tokensOf(value: unknown): Tokens | null {
+  const fields = asObject(value);
+  if (fields === null) return null;
+  const cached = asCount(fields["cached_input_tokens"]);
+  const input = Math.max(0, asCount(fields["input_tokens"]) - cached);
+  return { input, cached, output: asCount(fields["output_tokens"]) };
+}
+
+function less(from: Tokens, other: Tokens): Tokens {
+  return {
+    input: Math.max(0, from.input - other.input),
+    cached: Math.max(0, from.cached - other.cached),
+    output: Math.max(0, from.output - other.output),
+  };
+}

@@ -1,0 +1,126 @@
+import type { CallResult, SpawnCall } from "../../facts.ts";
+import type { JsonObject } from "../../lines/json-lines.ts";
+import { oneLine, promptKey, timeOf } from "../../lines/text.ts";
+import { asObject, asText } from "../../lines/value.ts";
+import { responseText } from "./content.ts";
+import { addEntry, callBody, callRef, replaceEntry, resultRef } from "./entries.ts";
+import { type GeminiFold, givenCall } from "./notes.ts";
+
+/** More sub-agents than anyone starts; a hostile file shall not fill the memory. */
+const CALLS_MAX = 10_000;
+const ERROR_MAX = 2000;
+
+/** What is over; every other status is on its way there. */
+const OVER: ReadonlySet<string> = new Set(["success", "error", "cancelled"]);
+
+/** How a recorded call stands: `null` while it is not over. */
+export type CallState = "success" | "error" | "cancelled" | null;
+
+export interface TakenCall {
+  readonly tool: string;
+  readonly state: CallState;
+  readonly error: string | null;
+  readonly isNews: boolean;
+}
+
+/** A call as the agent records it when it is over, with its result. The same record comes again and again. */
+export function takeToolCall(fold: GeminiFold, call: JsonObject, messageAt: number | null): TakenCall | null {
+  const id = asText(call["id"]);
+  if (id === null) return null;
+  const at = timeOf(call["timestamp"]) ?? messageAt;
+  const status = asText(call["status"]) ?? "";
+  const state = OVER.has(status) ? (status as Exclude<CallState, null>) : null;
+  let isNews = giveCall(fold, call, at);
+  const text = resultText(call);
+  if (state !== null) isNews = giveResult(fold, { call, text, ok: state === "success", at }) || isNews;
+  const error = state === "success" || state === null ? null : oneLine(text, ERROR_MAX) || status;
+  takeSpawn(fold, { call, id, state, error, at });
+  return { tool: asText(call["name"]) ?? "a tool", state, error, isNews };
+}
+
+/** Gives a call's entry, unless it was given before. */
+export function giveCall(fold: GeminiFold, call: JsonObject, at: number | null): boolean {
+  const id = asText(call["id"]);
+  if (id === null) return false;
+  const given = givenCall(fold.notes, id);
+  if (given.called) return false;
+  given.called = true;
+  fold.facts.toolUseCount += 1;
+  addEntry(fold, { ref: callRef(id), author: "agent", ...callBody(call, fold.textMax), at });
+  return true;
+}
+
+/** Gives a result's entry, unless it was given before. A call may be over before its result is written. */
+export function giveResult(
+  fold: GeminiFold,
+  { call, text, ok, at }: { call: JsonObject; text: string; ok: boolean; at: number | null },
+): boolean {
+  const id = asText(call["id"]);
+  if (id === null) return false;
+  const given = givenCall(fold.notes, id);
+  const isAgain = given.done;
+  if (isAgain && (!given.isEmpty || text === "")) return false;
+  [given.done, given.isEmpty] = [true, text === ""];
+  const tool = asText(call["name"]);
+  const body = { text, callId: id, ok, ...(tool === null ? {} : { tool }) };
+  const give = isAgain ? replaceEntry : addEntry;
+  give(fold, { ref: resultRef(id), author: "tool", kind: "toolResult", body, at });
+  return !isAgain;
+}
+
+function resultText(call: JsonObject): string {
+  const said = responseText(call["result"]);
+  if (said !== "") return said;
+  return asText(call["resultDisplay"]) ?? "";
+}
+
+interface Recorded {
+  readonly call: JsonObject;
+  readonly id: string;
+  readonly state: CallState;
+  readonly error: string | null;
+  readonly at: number | null;
+}
+
+/** A call that names the sub-agent it started. */
+function takeSpawn({ facts }: GeminiFold, { call, id, state, error, at }: Recorded): void {
+  const agentId = asText(call["agentId"]);
+  const known = facts.calls.find(({ callId }) => callId === id);
+  if (known !== undefined) {
+    known.agentId ??= agentId;
+    known.result ??= resultOf(state, error, at);
+    return;
+  }
+  if (agentId === null || facts.calls.length >= CALLS_MAX) return;
+  const input = asObject(call["args"]) ?? {};
+  const prompt = asText(input["objective"]) ?? asText(input["prompt"]) ?? asText(input["query"]);
+  const tool = asText(call["name"]) ?? "a tool";
+  const spawn: SpawnCall = {
+    callId: id,
+    tool,
+    description: short(input["description"]) ?? short(prompt) ?? short(call["description"]),
+    agentType: short(input["agent_name"]) ?? short(tool),
+    name: null,
+    promptKey: prompt === null ? null : promptKey(prompt),
+    background: false,
+    many: false,
+    at,
+    agentId,
+    taskIds: [],
+    result: resultOf(state, error, at),
+    movedOn: false,
+  };
+  facts.calls.push(spawn);
+}
+
+const STATES = { success: "completed", error: "failed", cancelled: "cancelled" } as const;
+
+function resultOf(state: CallState, error: string | null, at: number | null): CallResult | null {
+  if (state === null) return null;
+  return { state: STATES[state], error, at, durationMs: null, tokens: null, toolUseCount: null };
+}
+
+function short(value: unknown): string | null {
+  const text = asText(value);
+  return text === null ? null : oneLine(text, 200);
+}

@@ -1,0 +1,89 @@
+import type { Ending } from "../../facts.ts";
+import { NOTHING_SAID } from "../../facts.ts";
+import { oneLine } from "../../lines/text.ts";
+import type { TakenCall } from "./calls.ts";
+import type { GeminiFold, Step } from "./notes.ts";
+
+const ERROR_MAX = 500;
+/** The tool with which a sub-agent hands its work in. */
+const HAND_IN = "complete_task";
+
+/** What the file's end says after each kind of row. */
+
+export function prompted(fold: GeminiFold, at: number | null): void {
+  set(fold, { kind: "prompted", how: "a prompt stands last, without an answer", at });
+}
+
+export function answered(
+  fold: GeminiFold,
+  { text, hasCalls, at }: { text: string; hasCalls: boolean; at: number | null },
+): void {
+  if (text.trim() === "" || hasCalls) {
+    set(fold, { kind: "working", how: "its last answer calls a tool, or is not finished", at });
+  } else {
+    set(fold, { kind: "ended", how: "an answer stands last", at });
+  }
+}
+
+/** Calls are recorded together with their results; null where only the results are known. */
+export function resulted(fold: GeminiFold, calls: readonly TakenCall[] | null, at: number | null): void {
+  const open = calls?.find(({ state }) => state === null);
+  const last = calls?.at(-1);
+  if (open !== undefined) {
+    set(fold, { kind: "working", how: `its call of ${oneLine(open.tool, 60)} has no result`, at });
+  } else if (calls !== null && isHandedIn(fold, calls)) {
+    set(fold, { kind: "ended", how: `it handed its work in with ${HAND_IN}`, at, confirmed: true });
+  } else if (calls !== null && calls.length > 0 && calls.every(({ state }) => state === "cancelled")) {
+    set(fold, { kind: "interrupted", how: "its last call was cancelled", at });
+  } else if (last?.state === "error") {
+    const error = oneLine(last.error ?? "the call failed", ERROR_MAX);
+    set(fold, { kind: "toolError", how: "its last row is a failed call", at, error });
+  } else if (calls !== null || fold.facts.ending.kind !== "toolError") {
+    // A result that comes a second time, for the model, says nothing new about a call that failed.
+    set(fold, { kind: "working", how: "a tool's result stands last, without an answer", at });
+  }
+}
+
+function isHandedIn({ facts }: GeminiFold, calls: readonly TakenCall[]): boolean {
+  return facts.isSubagent && calls.some(({ tool, state }) => tool === HAND_IN && state === "success");
+}
+
+export function cancelled(fold: GeminiFold, at: number | null): void {
+  set(fold, {
+    kind: "interrupted",
+    how: "its last row says that the request was cancelled",
+    at,
+    confirmed: true,
+  });
+}
+
+/** An error that comes when nothing was asked is about something else. */
+export function errored(fold: GeminiFold, text: string, at: number | null): void {
+  if (fold.facts.ending.kind === "ended" || fold.facts.ending.kind === "empty") return;
+  set(fold, { kind: "failed", how: "its last row is an error", at, error: oneLine(text, ERROR_MAX) });
+}
+
+/** The last messages are no longer in the agent's own list. An answer that was awaited will not come. */
+export function takenBack(fold: GeminiFold, last: Step | null): void {
+  const { kind, at } = fold.facts.ending;
+  if (kind === "prompted" || kind === "working" || kind === "toolError") {
+    set(fold, {
+      kind: "interrupted",
+      how: "its last prompt was taken back without an answer",
+      at,
+      confirmed: true,
+    });
+  } else {
+    returnedTo(fold, last);
+  }
+}
+
+/** It stands again where it stood after an earlier message. */
+export function returnedTo(fold: GeminiFold, last: Step | null): void {
+  if (last === null || last.ending === "empty") fold.facts.ending = NOTHING_SAID;
+  else set(fold, { kind: last.ending, how: "it was taken back to an earlier message", at: last.at });
+}
+
+function set({ facts }: GeminiFold, ending: Pick<Ending, "kind" | "how" | "at"> & Partial<Ending>): void {
+  facts.ending = { confirmed: false, error: null, ...ending };
+}

@@ -1,0 +1,67 @@
+import type { EntryBody } from "../../../contract/index.ts";
+import type { JsonObject } from "../../lines/json-lines.ts";
+import type { HistoryEntry } from "../../port.ts";
+import { bounded, cut } from "../../lines/text.ts";
+import { asList, asObject, asText } from "../../lines/value.ts";
+import { type GeminiFold, markOf } from "./notes.ts";
+
+type NewEntry = Pick<HistoryEntry, "ref" | "author" | "kind" | "body"> & { readonly at: number | null };
+
+export function addEntry(fold: GeminiFold, entry: NewEntry): void {
+  fold.notes.lastRef = entry.ref;
+  push(fold, entry);
+}
+
+/** The agent wrote again, with another text, what was given before. */
+export function replaceEntry(fold: GeminiFold, entry: NewEntry): void {
+  push(fold, { ...entry, ref: `${entry.ref}~${markOf(entry.body.text)}`, replaces: entry.ref });
+}
+
+function push(fold: GeminiFold, entry: NewEntry & Pick<HistoryEntry, "replaces">): void {
+  const { facts } = fold;
+  fold.entries.push({
+    ...entry,
+    inlineId: null,
+    body: { ...entry.body, text: cut(entry.body.text, fold.textMax) },
+    isSubagent: facts.isSubagent,
+    at: entry.at ?? facts.lastAt ?? facts.createdAt ?? 0,
+  });
+}
+
+/** Refs of calls and results are made of the call's id, because several messages may carry one call. */
+export function callRef(callId: string): string {
+  return `call:${callId}`;
+}
+
+export function resultRef(callId: string): string {
+  return `result:${callId}`;
+}
+
+/** How a call reads: a plan where it is one. */
+export function callBody(call: JsonObject, textMax: number): Pick<HistoryEntry, "kind" | "body"> {
+  const tool = asText(call["name"]) ?? "a tool";
+  const input = asObject(call["args"]) ?? {};
+  if (tool === "write_todos") return { kind: "plan", body: planBody(input) };
+  const command = tool === "run_shell_command" ? asText(input["command"]) : null;
+  const path = asText(input["file_path"]) ?? asText(input["absolute_path"]) ?? asText(input["dir_path"]);
+  const title =
+    asText(input["description"]) ?? command ?? path ?? asText(input["pattern"]) ?? asText(input["query"]);
+  const body: EntryBody = {
+    text: title ?? tool,
+    tool,
+    callId: asText(call["id"]) ?? "",
+    input: bounded(input, textMax),
+    ...(command === null ? {} : { command: cut(command, textMax) }),
+    ...(path === null ? {} : { paths: [path] }),
+  };
+  return { kind: "toolCall", body };
+}
+
+function planBody(input: JsonObject): EntryBody {
+  const steps = asList(input["todos"]).flatMap((item) => {
+    const todo = asObject(item);
+    const title = asText(todo?.["description"]) ?? asText(todo?.["content"]);
+    return title === null ? [] : [{ title, status: asText(todo?.["status"]) ?? "pending" }];
+  });
+  return { text: steps.map(({ title }) => `- ${title}`).join("\n"), steps: steps.slice(0, 200) };
+}

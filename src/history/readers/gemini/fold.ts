@@ -1,0 +1,264 @@
+import type { JsonObject, Row } from "../../lines/json-lines.ts";
+import { oneLine, promptKey, timeOf } from "../../lines/text.ts";
+import { asCount, asList, asObject, asText } from "../../lines/value.ts";
+import { giveCall, giveResult, takeToolCall } from "./calls.ts";
+import { readContent, responseText } from "./content.ts";
+import { answered, cancelled, errored, prompted, resulted, returnedTo, takenBack } from "./ending.ts";
+import { addEntry, replaceEntry } from "./entries.ts";
+import { addStep, type GeminiFold, markOf, type Step, type Tokens } from "./notes.ts";
+
+/** Takes one row: a message, a patch of what is known of the session, a rewind, or the head. */
+export function takeRow(fold: GeminiFold, { value, offset }: Row): void {
+  const rewindTo = value["$rewindTo"];
+  if (typeof rewindTo === "string") {
+    rewind(fold, rewindTo);
+  } else if (typeof value["id"] === "string") {
+    takeMessage(fold, value, { isSynthetic: false, offset });
+  } else {
+    const patch = asObject(value["$set"]) ?? (HEAD_FIELDS.some((name) => name in value) ? value : null);
+    if (patch === null) throw new Error("it is neither a message nor anything about the session");
+    takePatch(fold, patch, offset);
+  }
+}
+
+const HEAD_FIELDS = ["sessionId", "projectHash", "lastUpdated", "startTime", "summary", "kind"];
+
+function takePatch(fold: GeminiFold, patch: JsonObject, offset: number): void {
+  const { facts, notes } = fold;
+  facts.createdAt ??= timeOf(patch["startTime"]);
+  seenAt(fold, timeOf(patch["lastUpdated"]));
+  if (patch["kind"] === "subagent") facts.isSubagent = true;
+  notes.projectHash ??= asText(patch["projectHash"]);
+  const summary = asText(patch["summary"]);
+  if (summary !== null) facts.title = oneLine(summary, 200);
+  // A session's own list has only what was added to it, a sub-agent's begins with where it works.
+  if (facts.isSubagent) facts.cwd ??= asText(asList(patch["directories"])[0]);
+  if (Array.isArray(patch["messages"])) snapshot(fold, patch["messages"], offset);
+}
+
+/**
+ * The whole list of messages as the model has it from now on. Most are known. What is missing at its end
+ * was taken back; what is missing before that was only put in other words for the model (compression), or
+ * stands in another message (calls), and stays. What is new in it was written by the agent's program.
+ */
+function snapshot(fold: GeminiFold, list: readonly unknown[], offset: number): void {
+  const { notes } = fold;
+  const messages = list.map(asObject).filter((message) => message !== null);
+  const ids = new Set(messages.map((message) => asText(message["id"])));
+  const known = new Set(notes.steps.map(({ id }) => id));
+  const kept = notes.steps.findLastIndex(({ id }) => ids.has(id));
+  if (kept >= 0) leaveBehind(fold, kept + 1, "the agent took them back");
+  const isFirst = known.size === 0;
+  const first = messages.findIndex((message) => known.has(asText(message["id"]) ?? ""));
+  const firstKnown = first < 0 && isFirst ? messages.length : first;
+  for (const [index, message] of messages.entries()) {
+    const id = asText(message["id"]);
+    const isOld = notes.isCut && index < firstKnown;
+    if (id === null || isOld) continue;
+    if (known.has(id)) takeParts(fold, message);
+    else takeMessage(fold, message, { isSynthetic: !isFirst, offset });
+  }
+}
+
+/** In a snapshot an answer also holds its calls, which may stand nowhere else. */
+function takeParts(fold: GeminiFold, message: JsonObject): void {
+  const at = timeOf(message["timestamp"]);
+  const { calls, responses } = readContent(message["content"]);
+  for (const call of calls) giveCall(fold, call, at);
+  for (const response of responses) takeResponse(fold, response, at);
+}
+
+function rewind(fold: GeminiFold, id: string): void {
+  const { notes } = fold;
+  const at = notes.steps.findIndex((step) => step.id === id);
+  // The agent itself begins anew where it does not know the message.
+  leaveBehind(fold, Math.max(0, at), "the agent was taken back to before them", at < 0);
+  returnedTo(fold, notes.steps.at(-1) ?? null);
+}
+
+/** Everything from this step on is no longer on the agent's path. */
+function leaveBehind(fold: GeminiFold, from: number, reason: string, isAll = false): void {
+  const { notes } = fold;
+  const gone = notes.steps.slice(from);
+  if (!gone.some(({ kind }) => kind !== "other")) return;
+  notes.steps.length = from;
+  if (isAll) notes.isCut = false;
+  const afterRef = isAll ? null : (notes.steps.at(-1)?.ref ?? null);
+  fold.leftBehind.push({ inlineId: null, afterRef, beforeRef: null, reason });
+  takenBack(fold, notes.steps.at(-1) ?? null);
+}
+
+interface Carrier {
+  /** It came with a snapshot and was never said by anyone. */
+  readonly isSynthetic: boolean;
+  /** Of the row. */
+  readonly offset: number;
+}
+
+function takeMessage(fold: GeminiFold, message: JsonObject, carrier: Carrier): void {
+  const id = message["id"] as string;
+  if (id === "") throw new Error("a message without an id");
+  const at = timeOf(message["timestamp"]);
+  const known = fold.notes.steps.findLast((step) => step.id === id);
+  if (known === undefined) {
+    fold.facts.firstRef ??= id;
+    fold.facts.createdAt ??= at;
+  }
+  seenAt(fold, at);
+  const step = known ?? newStep(id, at, carrier.offset);
+  const from = fold.entries.length;
+  switch (message["type"]) {
+    case "user":
+      takeUser(fold, message, { step, carrier });
+      break;
+    case "gemini":
+      takeAnswer(fold, message, step);
+      break;
+    default:
+      takeNotice(fold, message, step);
+  }
+  const isLast = known === undefined || known === fold.notes.steps.at(-1);
+  const isChanged = fold.entries.slice(from).some(({ replaces }) => replaces !== undefined);
+  if (known !== undefined && (isLast || isChanged)) fold.heldFrom = known.offset;
+  if (!isLast) return;
+  step.ref = fold.notes.lastRef;
+  step.ending = fold.facts.ending.kind;
+  if (known === undefined) addStep(fold.notes, step);
+}
+
+function newStep(id: string, at: number | null, offset: number): Step {
+  const tokens = { inputTokens: 0, cachedTokens: 0, outputTokens: 0 };
+  return { id, ref: null, kind: "other", ending: "empty", at, offset, text: null, thoughts: [], tokens };
+}
+
+function takeUser(
+  fold: GeminiFold,
+  message: JsonObject,
+  { step, carrier }: { step: Step; carrier: Carrier },
+): void {
+  const { facts } = fold;
+  const { text, responses } = readContent(message["content"]);
+  for (const response of responses) takeResponse(fold, response, step.at);
+  if (responses.length > 0) resulted(fold, null, step.at);
+  const shown = asText(readContent(message["displayContent"]).text) ?? text;
+  const give = giverOf(step, shown);
+  if (give === null) return;
+  const isContext = text.startsWith("<session_context>");
+  if (isContext) fold.notes.saidFolder ??= folderIn(text);
+  if (isContext || carrier.isSynthetic || responses.length > 0) {
+    give(fold, { ref: step.id, author: "agent", kind: "notice", body: { text: shown }, at: step.at });
+    return;
+  }
+  const author = facts.isSubagent ? "session" : "person";
+  give(fold, { ref: step.id, author, kind: "text", body: { text: shown }, at: step.at });
+  facts.firstPrompt ??= oneLine(shown, 200);
+  facts.promptKey ??= promptKey(text);
+  facts.promptedAt = step.at ?? facts.promptedAt;
+  if (step.kind === "prompt") return;
+  facts.messageCount += 1;
+  step.kind = "prompt";
+  prompted(fold, step.at);
+}
+
+/** How a message's text is given: a message that is written again replaces itself. Null when it is not news. */
+function giverOf(step: Step, text: string): typeof addEntry | null {
+  const mark = markOf(text);
+  const before = step.text;
+  if (text.trim() === "") step.text ??= "";
+  if (text.trim() === "" || mark === before) return null;
+  step.text = mark;
+  return before === null || before === "" ? addEntry : replaceEntry;
+}
+
+function takeResponse(fold: GeminiFold, response: JsonObject, at: number | null): void {
+  const isError = asText(asObject(response["response"])?.["error"]) !== null;
+  const text = responseText({ functionResponse: response });
+  giveResult(fold, { call: response, text, ok: !isError, at });
+}
+
+/** The first folder that the agent tells its model about. */
+function folderIn(context: string): string | null {
+  return /\*\*Workspace Directories:\*\*\s*\n\s*- (\S[^\n]{0,4000})/u.exec(context)?.[1]?.trim() ?? null;
+}
+
+function takeAnswer(fold: GeminiFold, message: JsonObject, step: Step): void {
+  const { facts } = fold;
+  const isNew = step.text === null;
+  facts.model = asText(message["model"]) ?? facts.model;
+  countTokens(fold, step, tokensOf(message["tokens"]));
+  takeThoughts(fold, asList(message["thoughts"]), step);
+  const { text, calls } = readContent(message["content"]);
+  const give = giverOf(step, text);
+  if (give !== null) {
+    give(fold, { ref: step.id, author: "agent", kind: "text", body: { text }, at: step.at });
+    if (step.kind !== "answer") facts.messageCount += 1;
+    step.kind = "answer";
+  }
+  for (const call of calls) giveCall(fold, call, step.at);
+  const recorded = asList(message["toolCalls"])
+    .map(asObject)
+    .flatMap((call) => (call === null ? [] : (takeToolCall(fold, call, step.at) ?? [])));
+  const hasNews = recorded.some(({ isNews }) => isNews);
+  if (recorded.length > 0 && (isNew || hasNews)) resulted(fold, recorded, step.at);
+  else if (isNew || (give !== null && isLastSaid(fold, step)))
+    answered(fold, { text, hasCalls: calls.length > 0, at: step.at });
+}
+
+/** What was said later has decided how the session stands. */
+function isLastSaid({ notes }: GeminiFold, step: Step): boolean {
+  const last = notes.steps.findLast(({ kind }) => kind !== "other");
+  return last === undefined || last === step || !notes.steps.includes(step);
+}
+
+function takeThoughts(fold: GeminiFold, thoughts: readonly unknown[], step: Step): void {
+  for (const [index, item] of thoughts.entries()) {
+    const thought = asObject(item);
+    const text = [asText(thought?.["subject"]), asText(thought?.["description"])]
+      .filter((part) => part !== null)
+      .join("\n");
+    const mark = text === "" ? "" : markOf(text);
+    const before = step.thoughts[index] ?? "";
+    if (text === "" || mark === before) {
+      step.thoughts[index] = before;
+      continue;
+    }
+    step.thoughts[index] = mark;
+    const at = timeOf(thought?.["timestamp"]) ?? step.at;
+    const give = before === "" ? addEntry : replaceEntry;
+    give(fold, { ref: `${step.id}#${index}`, author: "agent", kind: "thought", body: { text }, at });
+  }
+}
+
+function tokensOf(value: unknown): Tokens {
+  const tokens = asObject(value) ?? {};
+  const cached = asCount(tokens["cached"]);
+  return {
+    inputTokens: Math.max(0, asCount(tokens["input"]) - cached) + asCount(tokens["tool"]),
+    cachedTokens: cached,
+    outputTokens: asCount(tokens["output"]) + asCount(tokens["thoughts"]),
+  };
+}
+
+/** A message that is written again repeats what it used. */
+function countTokens({ facts }: GeminiFold, step: Step, tokens: Tokens): void {
+  for (const name of ["inputTokens", "cachedTokens", "outputTokens"] as const) {
+    facts.usage[name] += Math.max(0, tokens[name] - step.tokens[name]);
+  }
+  if (tokens.inputTokens + tokens.cachedTokens + tokens.outputTokens > 0) step.tokens = tokens;
+}
+
+/** What the agent's program said: `info`, `warning`, `error`. */
+function takeNotice(fold: GeminiFold, message: JsonObject, step: Step): void {
+  const { text } = readContent(message["content"]);
+  const give = giverOf(step, text);
+  if (give === null) return;
+  const isError = message["type"] === "error";
+  const body = isError ? { text, ok: false } : { text };
+  give(fold, { ref: step.id, author: "agent", kind: "notice", body, at: step.at });
+  if (isError) errored(fold, text, step.at);
+  else if (text.trim() === "Request cancelled.") cancelled(fold, step.at);
+}
+
+function seenAt({ facts }: GeminiFold, at: number | null): void {
+  if (at !== null) facts.lastAt = Math.max(facts.lastAt ?? at, at);
+}

@@ -1,0 +1,42 @@
+import { noFacts } from "../../facts.ts";
+import type { FoundSession, HistoryReader } from "../../port.ts";
+import { type RowFormat, rowReader } from "../../lines/row-reader.ts";
+import { takeBeside } from "./sidecars.ts";
+import { discover, FORMAT, roots } from "./layout.ts";
+import { noNotes, type Notes } from "./notes.ts";
+import { takeRow } from "./fold.ts";
+import { openWhole } from "./whole-file.ts";
+
+const rows: RowFormat<Notes> = {
+  version: 3,
+  begin: ({ id, isSubagent }) => ({
+    facts: { ...noFacts(id), isSubagent, rootId: isSubagent ? null : id },
+    notes: noNotes(),
+  }),
+  take: takeRow,
+  gap({ notes }) {
+    const { projectHash, saidFolder } = notes;
+    Object.assign(notes, { ...noNotes(), isCut: true, projectHash, saidFolder });
+  },
+  beside: takeBeside,
+};
+
+const lines = rowReader(rows);
+const whole = rowReader({ ...rows, open: openWhole });
+
+/** Gemini CLI's sessions. It keeps no list of its processes, so none is known to be alive. */
+export const gemini: HistoryReader = {
+  format: FORMAT,
+  agent: "gemini",
+  roots,
+  discover,
+  live: async () => [],
+  read: (found, state, options) => of(found).read(found, state, options),
+  glance: (found) => of(found).glance(found),
+  tail: (found, options) => of(found).tail(found, options),
+};
+
+/** Until the end of 2025 a session was one JSON object, written anew each time. */
+function of({ path }: FoundSession): typeof lines {
+  return path.endsWith(".json") ? whole : lines;
+}

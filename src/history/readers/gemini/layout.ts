@@ -1,0 +1,143 @@
+import type { Dirent } from "node:fs";
+import { stat } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { openBytes, readFully } from "../../lines/byte-file.ts";
+import { foldersIn, listFolder, type Look, newKey, tellForeign } from "../../lines/folder.ts";
+import type { FoundSession, Place, Problem } from "../../port.ts";
+
+export const FORMAT = "gemini";
+
+export function roots({ home, env }: Place): string[] {
+  return [join(env["GEMINI_CLI_HOME"] || home, ".gemini")];
+}
+
+/** What the reader has to find again of a session. */
+export interface Extra extends Readonly<Record<string, string | number | boolean | null>> {
+  /** The folder of its project, which says which folder the agent worked in. */
+  readonly project: string;
+  /** For a sub-agent: its parent's id, from the folder it lies in. */
+  readonly parentId: string | null;
+}
+
+/**
+ * Every session below `tmp/<project>/chats`, sub-agents in a folder named after the session that started
+ * them. A file's name holds only the beginning of its session's id, so the first bytes of each are read.
+ */
+export async function* discover(
+  root: string,
+  onProblem: (problem: Problem) => void,
+): AsyncGenerator<FoundSession> {
+  const look: Look = { format: FORMAT, root, onProblem, keys: new Set() };
+  for (const project of await foldersIn(look, join(root, "tmp"))) yield* inProject(look, project);
+}
+
+async function* inProject(look: Look, project: string): AsyncGenerator<FoundSession> {
+  const chats = join(project, "chats");
+  const own = await filesIn(look, { folder: chats, project, parentId: null });
+  const folders = await foldersIn(look, chats);
+  const below = await Promise.all(
+    folders.map((folder) => filesIn(look, { folder, project, parentId: basename(folder) })),
+  );
+  const seen = [...own, ...below.flat()].map((one) => ({ ...one, key: newKey(look, one.id, one.path) }));
+  const byId = new Map(seen.map((one) => [one.id, one]));
+  for (const one of seen) {
+    const top = topOf(one, byId);
+    const rootKey = top.isSubagent ? null : top.key;
+    yield { ...one, format: FORMAT, root: look.root, rootKey };
+  }
+}
+
+type Seen = Omit<FoundSession, "format" | "key" | "root" | "rootKey"> & { extra: Extra };
+type Keyed = Seen & { readonly key: string };
+
+/** A sub-agent's sub-agents lie in a folder named after it, beside that of its own parent. */
+function topOf(one: Keyed, byId: ReadonlyMap<string, Keyed>): Keyed {
+  const passed = new Set<Keyed>();
+  let at = one;
+  while (at.isSubagent && !passed.has(at)) {
+    passed.add(at);
+    at = byId.get(at.extra.parentId ?? "") ?? at;
+  }
+  return at;
+}
+
+interface Folder {
+  readonly folder: string;
+  readonly project: string;
+  readonly parentId: string | null;
+}
+
+async function filesIn(look: Look, { folder, project, parentId }: Folder): Promise<Seen[]> {
+  const entries = await listFolder(look, folder);
+  const names = new Set(entries.map(({ name }) => name));
+  const files = entries.filter((entry) => isSession(entry, names, parentId !== null));
+  for (const entry of entries)
+    if (!isSessionName(entry.name, parentId !== null)) tellForeign(look, folder, entry);
+  const seen = await Promise.all(
+    files.map(({ name }) => lookAt(look, join(folder, name), { project, parentId })),
+  );
+  return seen.filter((one) => one !== null);
+}
+
+/** A file that was written anew in the present form stands beside its old one, which is then not read. */
+function isSession({ name }: Dirent, names: ReadonlySet<string>, isBelow: boolean): boolean {
+  return isSessionName(name, isBelow) && !(name.endsWith(".json") && names.has(`${name}l`));
+}
+
+function isSessionName(name: string, isBelow: boolean): boolean {
+  if (name.endsWith(".jsonl")) return isBelow || name.startsWith("session-");
+  return name.startsWith("session-") && name.endsWith(".json");
+}
+
+async function lookAt(look: Look, path: string, extra: Extra): Promise<Seen | null> {
+  try {
+    const file = await stat(path);
+    if (!file.isFile()) throw new Error("it is not a file");
+    const head = await headOf(path, `${file.ino}:${file.birthtimeMs}`);
+    return {
+      id: head.id ?? basename(path).replace(/^session-|\.jsonl?$/gu, ""),
+      path,
+      isSubagent: extra.parentId !== null || head.isSubagent,
+      sizeBytes: file.size,
+      changedAt: file.mtimeMs,
+      stamp: [file.ino, file.size, file.mtimeMs].join(":"),
+      extra,
+    };
+  } catch (error) {
+    look.onProblem({ format: FORMAT, path, reason: (error as Error).message });
+    return null;
+  }
+}
+
+interface Head {
+  readonly id: string | null;
+  readonly isSubagent: boolean;
+}
+
+const HEAD_BYTES = 2048;
+const HEADS_MAX = 50_000;
+/** What a file begins with never changes, so it is read once. */
+const heads = new Map<string, Head>();
+
+async function headOf(path: string, identity: string): Promise<Head> {
+  const name = `${identity} ${path}`;
+  const known = heads.get(name);
+  if (known !== undefined) return known;
+  const text = await readHead(path);
+  const line = text.slice(0, text.indexOf("\n") >>> 0);
+  const id = /"sessionId"\s*:\s*"([^"\\]{1,200})"/u.exec(text)?.[1] ?? null;
+  const head = { id, isSubagent: /"kind"\s*:\s*"subagent"/u.test(line) };
+  if (heads.size >= HEADS_MAX) heads.clear();
+  if (id !== null && text.includes("\n")) heads.set(name, head);
+  return head;
+}
+
+async function readHead(path: string): Promise<string> {
+  const file = await openBytes(path);
+  try {
+    const buffer = Buffer.alloc(Math.min(HEAD_BYTES, file.sizeBytes));
+    return buffer.subarray(0, await readFully(file, buffer, 0)).toString("utf8");
+  } finally {
+    await file.close();
+  }
+}

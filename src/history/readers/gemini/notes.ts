@@ -1,0 +1,79 @@
+import { hash } from "node:crypto";
+import type { Ending } from "../../facts.ts";
+import type { Fold } from "../../lines/row-reader.ts";
+
+/** What the next row has to know about those before it. */
+export interface Notes {
+  /** The newest messages on the agent's own path, in order. */
+  steps: Step[];
+  /** There were more steps than are kept. */
+  isCut: boolean;
+  /** The newest calls that were given, and whether their result was too. */
+  calls: GivenCall[];
+  lastRef: string | null;
+  projectHash: string | null;
+  /** The folder that the agent told its model it works in. */
+  saidFolder: string | null;
+}
+
+/** One message, as far as it matters when it is written again, snapshotted or rewound. */
+export interface Step {
+  readonly id: string;
+  /** The newest entry when it had been taken. */
+  ref: string | null;
+  kind: "prompt" | "answer" | "other";
+  ending: Ending["kind"];
+  at: number | null;
+  /** Where it was written first. */
+  readonly offset: number;
+  /** `markOf` its text; null before it was taken. */
+  text: string | null;
+  /** `markOf` each of its thoughts. */
+  thoughts: string[];
+  tokens: Tokens;
+}
+
+export interface Tokens {
+  readonly inputTokens: number;
+  readonly cachedTokens: number;
+  readonly outputTokens: number;
+}
+
+export interface GivenCall {
+  readonly id: string;
+  called: boolean;
+  done: boolean;
+  /** Its result was given without a text. */
+  isEmpty: boolean;
+}
+
+export type GeminiFold = Fold<Notes>;
+
+export function noNotes(): Notes {
+  return { steps: [], isCut: false, calls: [], lastRef: null, projectHash: null, saidFolder: null };
+}
+
+const STEPS_MAX = 256;
+const CALLS_MAX = 512;
+
+export function addStep(notes: Notes, step: Step): void {
+  notes.steps.push(step);
+  if (notes.steps.length <= STEPS_MAX) return;
+  notes.steps.shift();
+  notes.isCut = true;
+}
+
+/** Tells whether a text is another one than before. */
+export function markOf(text: string): string {
+  return hash("sha1", text, "hex").slice(0, 16);
+}
+
+/** What was given of a call so far. */
+export function givenCall(notes: Notes, id: string): GivenCall {
+  const known = notes.calls.findLast((call) => call.id === id);
+  if (known !== undefined) return known;
+  const call = { id, called: false, done: false, isEmpty: false };
+  notes.calls.push(call);
+  if (notes.calls.length > CALLS_MAX) notes.calls.shift();
+  return call;
+}

@@ -1,0 +1,45 @@
+import { hash } from "node:crypto";
+import { join } from "node:path";
+import { readSmall, readSmallObject } from "../../lines/small-file.ts";
+import { asObject, asText } from "../../lines/value.ts";
+import type { Extra } from "./layout.ts";
+import type { GeminiFold } from "./notes.ts";
+
+/**
+ * Which folder a project's name stands for: its own marker says it, then a folder whose hash is the
+ * project's (from the registry, or as the agent told its model), then what the agent told its model.
+ */
+export async function takeBeside({ facts, notes, found }: GeminiFold): Promise<void> {
+  const { project, parentId } = found.extra as Extra;
+  if (facts.isSubagent && parentId !== null) {
+    facts.parent = { id: parentId, callId: null, how: "it lies in its parent's folder" };
+  }
+  const marker = (await readSmall(join(project, ".project_root"), PATH_BYTES_MAX))?.trim();
+  if (marker) {
+    facts.cwd = marker;
+    return;
+  }
+  if (facts.cwd !== null) return;
+  const isProven = (path: string): boolean => hash("sha256", path, "hex") === notes.projectHash;
+  if (notes.saidFolder !== null && !isProven(notes.saidFolder)) {
+    const registry = await readSmallObject(join(found.root, "projects.json"), REGISTRY_BYTES_MAX);
+    facts.cwd = registered(asObject(registry?.["projects"]) ?? {}, { project, isProven });
+  }
+  facts.cwd ??= notes.saidFolder;
+}
+
+const PATH_BYTES_MAX = 64 * 1024;
+const REGISTRY_BYTES_MAX = 8 * 1024 * 1024;
+
+/** The registry has the name of each project's folder by its path. */
+function registered(
+  projects: Readonly<Record<string, unknown>>,
+  { project, isProven }: { project: string; isProven: (path: string) => boolean },
+): string | null {
+  const paths = Object.keys(projects);
+  const named = paths.find((path) => {
+    const name = asText(projects[path]);
+    return name !== null && project.endsWith(`/${name}`);
+  });
+  return paths.find(isProven) ?? named ?? null;
+}

@@ -1,0 +1,156 @@
+import { stat } from "node:fs/promises";
+import { type ByteFile, openBytes } from "../../lines/byte-file.ts";
+
+/**
+ * A file that is one JSON object with a list of messages, seen as lines: the fields before the list, each
+ * message, the fields after it. Every byte keeps its place; only what stands between the messages is
+ * changed on the way, so nothing has to be held but where each message begins and ends.
+ *
+ * Such a file is written anew as a whole, so that any change makes it another file.
+ */
+export async function openWhole(path: string): Promise<ByteFile> {
+  const file = await openBytes(path);
+  try {
+    const { mtimeMs } = await stat(path);
+    const shape = await shapeOf(file);
+    if (shape === null) throw new Error("it holds no list of messages");
+    return {
+      identity: `${file.identity}:${file.sizeBytes}:${mtimeMs}`,
+      sizeBytes: file.sizeBytes,
+      close: () => file.close(),
+      async read(into, offset) {
+        const count = await file.read(into, offset);
+        asLines(into.subarray(0, count), offset, shape);
+        return count;
+      },
+    };
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+interface Shape {
+  /** The comma before the list's name: there the first line ends. -1 when nothing stands before the list. */
+  headEnd: number;
+  /** Where each message begins, and where it ends (exclusive); the last may never end. */
+  readonly starts: number[];
+  readonly ends: number[];
+  /** The comma after the list: there the last line begins. */
+  tailStart: number;
+}
+
+const [QUOTE, BACKSLASH, COMMA, NEWLINE, SPACE] = [0x22, 0x5c, 0x2c, 0x0a, 0x20];
+const [OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, RETURN] = [0x7b, 0x7d, 0x5b, 0x5d, 0x0d];
+const NAME = "messages";
+const CHUNK_BYTES = 256 * 1024;
+
+async function shapeOf(file: ByteFile): Promise<Shape | null> {
+  const scan = new Scan();
+  const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
+  for (let offset = 0; ;) {
+    const count = await file.read(buffer, offset);
+    if (count === 0) break;
+    for (let index = 0; index < count; index += 1) scan.take(buffer[index] as number, offset + index);
+    offset += count;
+  }
+  return scan.hasList ? scan.shape : null;
+}
+
+/** Looks at each byte once; knows only how deep it is and whether it is in a text. */
+class Scan {
+  readonly shape: Shape = { headEnd: -1, starts: [], ends: [], tailStart: -1 };
+  #depth = 0;
+  #isText = false;
+  #isEscaped = false;
+  /** The last text at the object's own level, as long as it could be the list's name. */
+  #word = "";
+  #comma = -1;
+  #list: "before" | "in" | "after" = "before";
+
+  get hasList(): boolean {
+    return this.#list !== "before";
+  }
+
+  take(byte: number, at: number): void {
+    if (this.#isText) {
+      this.#takeText(byte);
+      return;
+    }
+    switch (byte) {
+      case QUOTE:
+        this.#isText = true;
+        this.#word = "";
+        return;
+      case OPEN:
+        if (this.#list === "in" && this.#depth === 2) this.shape.starts.push(at);
+        this.#depth += 1;
+        return;
+      case OPEN_LIST:
+        if (this.#list === "before" && this.#depth === 1 && this.#word === NAME) {
+          this.#list = "in";
+          this.shape.headEnd = this.#comma;
+        }
+        this.#depth += 1;
+        return;
+      case CLOSE:
+        this.#depth -= 1;
+        if (this.#list === "in" && this.#depth === 2) this.shape.ends.push(at + 1);
+        return;
+      case CLOSE_LIST:
+        this.#depth -= 1;
+        if (this.#list === "in" && this.#depth === 1) this.#list = "after";
+        return;
+      case COMMA:
+        if (this.#depth !== 1) return;
+        this.#comma = at;
+        if (this.#list === "after" && this.shape.tailStart < 0) this.shape.tailStart = at;
+        return;
+      default:
+    }
+  }
+
+  #takeText(byte: number): void {
+    if (this.#isEscaped) this.#isEscaped = false;
+    else if (byte === BACKSLASH) this.#isEscaped = true;
+    else if (byte === QUOTE) this.#isText = false;
+    else if (this.#depth === 1 && this.#word.length <= NAME.length) this.#word += String.fromCharCode(byte);
+  }
+}
+
+/** Changes bytes that were read from `offset` on into lines. */
+function asLines(bytes: Buffer, offset: number, shape: Shape): void {
+  let next = firstAfter(shape.ends, offset);
+  for (let index = 0; index < bytes.length; index += 1) {
+    const at = offset + index;
+    while (at > (shape.ends[next] ?? Number.POSITIVE_INFINITY)) next += 1;
+    bytes[index] = byteAt(bytes[index] as number, at, { shape, next });
+  }
+}
+
+function byteAt(byte: number, at: number, { shape, next }: { shape: Shape; next: number }): number {
+  const { headEnd, starts, ends, tailStart } = shape;
+  if (at < headEnd) return inLine(byte);
+  if (at === headEnd) return CLOSE;
+  if (at === headEnd + 1) return NEWLINE;
+  const start = starts[next];
+  if (start !== undefined && at >= start) return at === ends[next] ? NEWLINE : inLine(byte);
+  if (tailStart < 0 || at < tailStart - 1) return SPACE;
+  if (at === tailStart - 1) return NEWLINE;
+  return at === tailStart ? OPEN : inLine(byte);
+}
+
+function inLine(byte: number): number {
+  return byte === NEWLINE || byte === RETURN ? SPACE : byte;
+}
+
+/** The index of the first end that is not before this offset. */
+function firstAfter(ends: readonly number[], offset: number): number {
+  let [low, high] = [0, ends.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((ends[middle] as number) < offset) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,174 @@
+import type { BadLine } from "../../port.ts";
+import { type Database, type NamedRow, openDatabase, type Table } from "../../sqlite/database.ts";
+import { asObject, asText } from "../../lines/value.ts";
+import {
+  byId,
+  countUpTo,
+  HeldParts,
+  type Message,
+  parsedRecord,
+  type Part,
+  type SessionRecord,
+  type Source,
+  type SourceLimits,
+} from "./source.ts";
+
+/** The tables that are read. Columns differ between versions: only those named here must be there. */
+export interface Tables {
+  readonly session: Table;
+  readonly message: Table;
+  readonly part: Table;
+}
+
+const NEEDED = {
+  session: ["id"],
+  message: ["id", "session_id", "data"],
+  part: ["id", "message_id", "data"],
+} as const;
+
+/** Throws with a reason where the database is not one of OpenCode's. */
+export function tablesOf(database: Database): Tables {
+  const found = Object.entries(NEEDED).map(([name, columns]): [string, Table] => {
+    const table = database.table(name);
+    if (table === null) throw new Error(`it has no table of ${name}s`);
+    const missing = columns.find((column) => !table.columns.has(column));
+    if (missing !== undefined) throw new Error(`its table of ${name}s has no column ${missing}`);
+    return [name, table];
+  });
+  return Object.fromEntries(found) as unknown as Tables;
+}
+
+/** A session in a database that its agent may be writing to at this moment. */
+export function databaseSource(
+  { path, id, rowid }: { path: string; id: string; rowid: number | null },
+  limits: SourceLimits,
+): Source {
+  let database = openDatabase(path);
+  let tables = orClosed(database, tablesOf);
+  let listed: Listed | null = null;
+  const list = (): Listed => (listed ??= listMessages(tables, id));
+  const rowOf = (messageId: string): NamedRow | null => {
+    const { ids, rowids } = list();
+    const at = countUpTo(ids, messageId) - 1;
+    return ids[at] === messageId ? tables.message.at(rowids[at] as number) : null;
+  };
+  return {
+    isFrozen: false,
+    session: async () => sessionIn(tables, id, rowid),
+    messageIds: async () => list().ids,
+    message: async (messageId) => {
+      try {
+        const row = rowOf(messageId);
+        return row === null ? null : messageOf(tables, row, { id: messageId, limits });
+      } catch (error) {
+        // One broken page takes no more with it than what stands on it.
+        const bad = [badRow(`message ${messageId}`, `cannot be read: ${(error as Error).message}`)];
+        return { id: messageId, data: {}, parts: [], bad, bytes: 0 };
+      }
+    },
+    roleOf: async (messageId) => {
+      const row = rowOf(messageId);
+      const data = row === null ? null : dataOf(row, limits);
+      return typeof data === "string" ? null : asText(data?.["role"]);
+    },
+    async settled() {
+      if (database.isStill()) return true;
+      database.close();
+      database = openDatabase(path);
+      tables = orClosed(database, tablesOf);
+      listed = null;
+      return false;
+    },
+    close: () => database.close(),
+  };
+}
+
+/** A session's messages in their order: where each one is, and nothing of what it says. */
+interface Listed {
+  readonly ids: readonly string[];
+  readonly rowids: Float64Array;
+}
+
+/** About 14 MB of ids. No session that an agent worked on comes near it. */
+const MESSAGES_MAX = 250_000;
+
+function listMessages({ message }: Tables, sessionId: string): Listed {
+  const found: { id: string; rowid: number }[] = [];
+  for (const row of message.where("session_id", sessionId)) {
+    const id = row.text("id");
+    if (id === null) continue;
+    if (found.length === MESSAGES_MAX)
+      throw new Error(`session ${sessionId} has more than ${MESSAGES_MAX} messages`);
+    found.push({ id, rowid: row.rowid });
+  }
+  found.sort(byId);
+  return { ids: found.map(({ id }) => id), rowids: Float64Array.from(found, ({ rowid }) => rowid) };
+}
+
+function orClosed<T>(database: Database, look: (database: Database) => T): T {
+  try {
+    return look(database);
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** The row's number is only a hint: it changes when the database is packed. */
+function sessionIn({ session }: Tables, id: string, rowid: number | null): SessionRecord | null {
+  const hinted = rowid === null ? null : session.at(rowid);
+  if (hinted?.text("id") === id) return sessionOf(hinted);
+  for (const row of session.rows()) if (row.text("id") === id) return sessionOf(row);
+  return null;
+}
+
+export function sessionOf(row: NamedRow): SessionRecord {
+  const revert = row.text("revert");
+  const reverted = revert === null ? null : parsedRecord(revert, 0, { recordBytesMax: 1 });
+  return {
+    id: row.text("id") ?? "",
+    parentId: row.text("parent_id"),
+    title: row.text("title"),
+    directory: row.text("directory"),
+    version: row.text("version"),
+    agent: row.text("agent"),
+    createdAt: row.number("time_created"),
+    revertId: typeof reverted === "string" ? null : asText(reverted?.["messageID"]),
+  };
+}
+
+function messageOf(
+  { part }: Tables,
+  row: NamedRow,
+  { id, limits }: { id: string; limits: SourceLimits },
+): Message | null {
+  const bad: BadLine[] = [];
+  const data = dataOf(row, limits);
+  if (typeof data === "string") bad.push(badRow(`message ${id}`, data));
+  const parts: Part[] = [];
+  const held = new HeldParts(limits);
+  let bytes = row.bytes("data");
+  for (const partRow of part.where("message_id", id)) {
+    const partId = partRow.text("id");
+    const partBytes = partRow.bytes("data");
+    if (!held.hasRoom(partBytes)) {
+      bad.push(badRow(`message ${id}`, held.why(`part ${partId}`)));
+      break;
+    }
+    const content = dataOf(partRow, limits);
+    bytes += partBytes;
+    if (typeof content === "string") bad.push(badRow(`part ${partId}`, content));
+    else if (partId !== null)
+      parts.push({ id: partId, data: content, createdAt: partRow.number("time_created") });
+  }
+  return { id, data: asObject(data) ?? {}, parts: parts.toSorted(byId), bad, bytes };
+}
+
+function dataOf(row: NamedRow, limits: SourceLimits): Readonly<Record<string, unknown>> | string {
+  const bytes = row.bytes("data");
+  return parsedRecord(bytes > limits.recordBytesMax ? null : row.text("data"), bytes, limits);
+}
+
+function badRow(what: string, reason: string): BadLine {
+  return { line: null, byteOffset: null, reason: `${what} ${reason}` };
+}

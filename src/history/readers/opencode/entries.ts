@@ -1,0 +1,256 @@
+import type { EntryBody } from "../../../contract/index.ts";
+import type { JsonObject } from "../../lines/json-lines.ts";
+import type { HistoryEntry } from "../../port.ts";
+import { bounded, cut, timeOf } from "../../lines/text.ts";
+import { asList, asNumber, asObject, asText } from "../../lines/value.ts";
+import type { Message, Part } from "./source.ts";
+import { readTaskTag } from "./task-tag.ts";
+
+/** An entry, and whether it can still change. */
+export interface Drawn {
+  readonly entry: HistoryEntry;
+  readonly isFinal: boolean;
+}
+
+export interface Drawing {
+  readonly isSubagent: boolean;
+  readonly textMax: number;
+  /** Nothing of this message will be written any more. */
+  readonly isClosed: boolean;
+}
+
+/**
+ * The entries of one message: what was said and called in the order of its parts, and each result where it
+ * came, before what began after it. So it is the same order whether it is read once or as it grows.
+ */
+export function entriesOf(message: Message, drawing: Drawing): Drawn[] {
+  const said: Placed[] = [];
+  const results: Placed[] = [];
+  for (const part of message.parts) {
+    const at = part.createdAt;
+    const drawn = drawPart(message, part, drawing);
+    if (drawn !== null) said.push({ ...drawn, from: at ?? 0 });
+    const result = drawResult(part, drawing);
+    if (result !== null) results.push({ ...result, from: result.entry.at });
+  }
+  results.sort((a, b) => a.from - b.from);
+  const ordered: Drawn[] = [];
+  const called = new Set<string>();
+  for (const item of said) {
+    while (results.length > 0 && (results[0] as Placed).from < item.from && called.has(callOf(results[0]))) {
+      ordered.push(results.shift() as Placed);
+    }
+    ordered.push(item);
+    called.add(callOf(item));
+  }
+  const error = drawError(message, drawing);
+  return [...ordered, ...results, ...(error === null ? [] : [error])].map(({ entry, isFinal }) => ({
+    entry,
+    isFinal,
+  }));
+}
+
+interface Placed extends Drawn {
+  /** When it began to be there. */
+  readonly from: number;
+}
+
+/** The ref of the call, also of its result. */
+function callOf(placed: Placed | undefined): string {
+  return placed?.entry.ref.replace(RESULT, "") ?? "";
+}
+
+const RESULT = "#result";
+
+type NewEntry = Pick<HistoryEntry, "author" | "kind" | "body">;
+
+function drawPart(message: Message, part: Part, drawing: Drawing): Drawn | null {
+  const isUser = message.data["role"] === "user";
+  const isFinal = drawing.isClosed || isUser || isOver(message) || isPartDone(part);
+  // A text that has only begun has a place already, and holds back what follows it.
+  const made =
+    (isUser ? saidByUser : saidByAgent)({ message, part, drawing }) ?? (isFinal ? null : noticed(""));
+  if (made === null) return null;
+  const at = (isUser ? null : timeIn(part)) ?? createdAt(message);
+  return { entry: finished(made, { ref: part.id, at, drawing }), isFinal };
+}
+
+interface Sayer {
+  readonly message: Message;
+  readonly part: Part;
+  readonly drawing: Drawing;
+}
+
+function finished(
+  { author, kind, body }: NewEntry,
+  { ref, at, drawing }: { ref: string; at: number; drawing: Drawing },
+): HistoryEntry {
+  const cutBody = { ...body, text: cut(body.text, drawing.textMax) };
+  return { ref, inlineId: null, author, kind, body: cutBody, isSubagent: drawing.isSubagent, at };
+}
+
+/** What stands in a user's message was not always said by one: files, reminders and results are put there. */
+function saidByUser({ part: { data }, drawing: { isSubagent } }: Sayer): NewEntry | null {
+  const author = isSubagent ? "session" : "person";
+  const text = asText(data["text"]);
+  switch (data["type"]) {
+    case "text":
+      if (text === null) return null;
+      if (data["synthetic"] !== true) return { author, kind: "text", body: { text } };
+      return readTaskTag(text) === null
+        ? noticed(text)
+        : { author: "session", kind: "callback", body: { text } };
+    case "subtask":
+      return {
+        author,
+        kind: "text",
+        body: { text: asText(data["prompt"]) ?? asText(data["description"]) ?? "" },
+      };
+    case "file":
+      return { author, kind: "text", body: { text: `[${fileName(data)}]` } };
+    case "compaction":
+      return noticed("The conversation is compacted.");
+    default:
+      return null;
+  }
+}
+
+function fileName(data: JsonObject): string {
+  const url = asText(data["url"]);
+  return (
+    asText(data["filename"]) ??
+    (url === null || url.startsWith("data:") ? (asText(data["mime"]) ?? "a file") : url)
+  );
+}
+
+function saidByAgent({ message, part: { data }, drawing: { textMax } }: Sayer): NewEntry | null {
+  const text = asText(data["text"]);
+  switch (data["type"]) {
+    case "text":
+      if (text === null) return null;
+      if (message.data["summary"] === true || data["synthetic"] === true) return noticed(text);
+      return { author: "agent", kind: "text", body: { text } };
+    case "reasoning":
+      return text === null ? null : { author: "agent", kind: "thought", body: { text } };
+    case "tool":
+      return called(data, textMax);
+    case "retry": {
+      const error = asObject(data["error"]);
+      const said = asText(asObject(error?.["data"])?.["message"]) ?? asText(error?.["message"]);
+      return {
+        author: "agent",
+        kind: "notice",
+        body: { text: said ?? "The request is made again.", ok: false },
+      };
+    }
+    default:
+      return null;
+  }
+}
+
+function noticed(text: string): NewEntry {
+  return { author: "agent", kind: "notice", body: { text } };
+}
+
+/** Only from the call's input, which is the same before and after it ran. */
+function called(data: JsonObject, textMax: number): NewEntry {
+  const tool = asText(data["tool"]) ?? "a tool";
+  const input = asObject(asObject(data["state"])?.["input"]) ?? {};
+  if (tool === "todowrite") return { author: "agent", kind: "plan", body: planBody(input) };
+  const command = tool === "bash" ? asText(input["command"]) : null;
+  const path = asText(input["filePath"]) ?? asText(input["path"]);
+  const title =
+    asText(input["description"]) ??
+    command ??
+    path ??
+    asText(input["pattern"]) ??
+    asText(input["query"]) ??
+    asText(input["url"]);
+  const body: EntryBody = {
+    text: title ?? tool,
+    tool,
+    callId: asText(data["callID"]) ?? "",
+    input: bounded(input, textMax),
+    ...(command === null ? {} : { command: cut(command, textMax) }),
+    ...(path === null ? {} : { paths: [path] }),
+  };
+  return { author: "agent", kind: "toolCall", body };
+}
+
+function planBody(input: JsonObject): EntryBody {
+  const steps = asList(input["todos"]).flatMap((item) => {
+    const todo = asObject(item);
+    const title = asText(todo?.["content"]);
+    return title === null ? [] : [{ title, status: asText(todo?.["status"]) ?? "pending" }];
+  });
+  return { text: steps.map(({ title }) => `- ${title}`).join("\n"), steps: steps.slice(0, 200) };
+}
+
+function drawResult(part: Part, drawing: Drawing): Drawn | null {
+  const { data } = part;
+  const state = asObject(data["state"]);
+  const status = state?.["status"];
+  if (data["type"] !== "tool" || state === null || (status !== "completed" && status !== "error"))
+    return null;
+  const exitCode = asNumber(asObject(state["metadata"])?.["exit"]);
+  const command = data["tool"] === "bash" ? asText(asObject(state["input"])?.["command"]) : null;
+  const isOk = status === "completed";
+  const body: EntryBody = {
+    text: asText(isOk ? state["output"] : state["error"]) ?? "",
+    tool: asText(data["tool"]) ?? "a tool",
+    callId: asText(data["callID"]) ?? "",
+    ok: isOk,
+    ...(command === null ? {} : { command: cut(command, drawing.textMax) }),
+    ...(exitCode === null ? {} : { exitCode }),
+  };
+  const at = timeOf(asObject(state["time"])?.["end"]) ?? timeIn(part) ?? 0;
+  const entry = finished(
+    { author: "tool", kind: "toolResult", body },
+    { ref: `${part.id}${RESULT}`, at, drawing },
+  );
+  return { entry, isFinal: true };
+}
+
+function drawError(message: Message, drawing: Drawing): Drawn | null {
+  const error = errorOf(message);
+  if (error === null) return null;
+  const at = completedAt(message) ?? createdAt(message);
+  const made: NewEntry = { author: "agent", kind: "notice", body: { text: error.text, ok: false } };
+  return { entry: finished(made, { ref: `${message.id}#error`, at, drawing }), isFinal: true };
+}
+
+/** The error that a message ended with. */
+export function errorOf({ data }: Message): { readonly name: string; readonly text: string } | null {
+  const error = asObject(data["error"]);
+  if (error === null) return null;
+  const name = asText(error["name"]) ?? "an error";
+  return { name, text: asText(asObject(error["data"])?.["message"]) ?? asText(error["message"]) ?? name };
+}
+
+export function createdAt({ data }: Message): number {
+  return timeOf(asObject(data["time"])?.["created"]) ?? 0;
+}
+
+export function completedAt({ data }: Message): number | null {
+  return timeOf(asObject(data["time"])?.["completed"]);
+}
+
+/** The agent has written that it is done with a message. */
+export function isOver(message: Message): boolean {
+  return completedAt(message) !== null || errorOf(message) !== null;
+}
+
+/** A text has an end when it is whole, a call's input is whole when it runs. */
+function isPartDone({ data }: Part): boolean {
+  if (data["type"] === "tool") {
+    const status = asObject(data["state"])?.["status"];
+    return status === "running" || status === "completed" || status === "error";
+  }
+  if (data["type"] !== "text" && data["type"] !== "reasoning") return true;
+  return timeOf(asObject(data["time"])?.["end"]) !== null;
+}
+
+function timeIn({ data, createdAt: at }: Part): number | null {
+  const time = asObject(asObject(data["state"])?.["time"]) ?? asObject(data["time"]);
+  return timeOf(time?.["start"]) ?? at;
+}

@@ -1,0 +1,105 @@
+import type { SessionFacts } from "../../facts.ts";
+import type { JsonObject } from "../../lines/json-lines.ts";
+import { oneLine, promptKey, timeOf } from "../../lines/text.ts";
+import { asCount, asNumber, asObject, asText } from "../../lines/value.ts";
+import { movedOn, takeCall, toldOf } from "./calls.ts";
+import { answered, prompted } from "./ending.ts";
+import { completedAt, createdAt } from "./entries.ts";
+import type { Message, Part, SessionRecord } from "./source.ts";
+import { readTaskTag } from "./task-tag.ts";
+
+/** What the session's own record says. It can change at any time, so it is taken at the end of each reading. */
+export function takeSession(facts: SessionFacts, session: SessionRecord): void {
+  facts.cwd = session.directory ?? facts.cwd;
+  facts.agentVersion = session.version ?? facts.agentVersion;
+  facts.createdAt = session.createdAt ?? facts.createdAt;
+  const title = session.title === null ? null : oneLine(session.title, 200);
+  facts.title = title === null || UNNAMED.test(title) ? null : title;
+  if (session.parentId === null) return;
+  facts.isSubagent = true;
+  facts.parent = { id: session.parentId, callId: null, how: "its own record names its parent" };
+  const named = SUBAGENT.exec(title ?? "");
+  facts.description = named?.[1] ?? title;
+  facts.title = named?.[1] ?? facts.title;
+  facts.agentType = session.agent ?? named?.[2] ?? null;
+}
+
+/** A title that nobody gave. */
+const UNNAMED = /^(New|Child) session - \d{4}-/u;
+const SUBAGENT = /^(.*) \(@(.+) subagent\)$/u;
+
+/** Takes one message into what is known of its session. */
+export function takeMessage(facts: SessionFacts, message: Message): void {
+  facts.firstRef ??= message.id;
+  const at = createdAt(message) || null;
+  facts.createdAt ??= at;
+  seenAt(facts, at);
+  seenAt(facts, completedAt(message));
+  for (const { data } of message.parts) seenAt(facts, timeOf(timesOf(data)?.["end"]));
+  if (message.data["role"] === "user") takeUser(facts, message, at);
+  else if (message.data["role"] === "assistant") takeAnswer(facts, message, at);
+}
+
+function timesOf(data: JsonObject): JsonObject | null {
+  return asObject(asObject(data["state"])?.["time"]) ?? asObject(data["time"]);
+}
+
+function seenAt(facts: SessionFacts, at: number | null): void {
+  if (at !== null) facts.lastAt = Math.max(facts.lastAt ?? at, at);
+}
+
+function takeUser(facts: SessionFacts, message: Message, at: number | null): void {
+  const asked = message.parts
+    .filter(({ data }) => data["synthetic"] !== true)
+    .flatMap(({ data }) => askedIn(data));
+  for (const { data } of message.parts) {
+    const tag = data["synthetic"] === true ? readTaskTag(asText(data["text"]) ?? "") : null;
+    if (tag !== null) toldOf(facts, tag, at);
+  }
+  if (asked.length > 0) {
+    const text = asked.join("\n");
+    facts.firstPrompt ??= oneLine(text, 200);
+    facts.promptKey ??= promptKey(text);
+  }
+  facts.messageCount += 1;
+  facts.promptedAt = at ?? facts.promptedAt;
+  prompted(facts, at);
+}
+
+function askedIn(data: JsonObject): string[] {
+  const text =
+    data["type"] === "subtask"
+      ? asText(data["prompt"])
+      : data["type"] === "text"
+        ? asText(data["text"])
+        : null;
+  return text === null ? [] : [text];
+}
+
+function takeAnswer(facts: SessionFacts, message: Message, at: number | null): void {
+  const { data, parts } = message;
+  movedOn(facts);
+  facts.messageCount += 1;
+  const [provider, model] = [asText(data["providerID"]), asText(data["modelID"])];
+  if (model !== null) facts.model = provider === null ? model : `${provider}/${model}`;
+  facts.cwd ??= asText(asObject(data["path"])?.["cwd"]);
+  countUsage(facts, data);
+  for (const part of parts) if (part.data["type"] === "tool") takeTool(facts, part, at);
+  answered(facts, message);
+}
+
+function takeTool(facts: SessionFacts, part: Part, at: number | null): void {
+  facts.toolUseCount += 1;
+  if (part.data["tool"] === "task") takeCall(facts, part.data, part.createdAt ?? at);
+}
+
+/** OpenCode counts what was cached, and what was thought, apart from the rest. */
+function countUsage({ usage }: SessionFacts, data: JsonObject): void {
+  const tokens = asObject(data["tokens"]) ?? {};
+  const cache = asObject(tokens["cache"]) ?? {};
+  usage.inputTokens += asCount(tokens["input"]) + asCount(cache["write"]);
+  usage.cachedTokens += asCount(cache["read"]);
+  usage.outputTokens += asCount(tokens["output"]) + asCount(tokens["reasoning"]);
+  const cost = asNumber(data["cost"]);
+  if (cost !== null) usage.usd = (usage.usd ?? 0) + Math.max(0, cost);
+}

@@ -1,0 +1,17 @@
+import type { HistoryReader } from "../../port.ts";
+import { discover, FORMAT, roots } from "./layout.ts";
+import { listsHolders, readLive } from "./live.ts";
+import { glance, readBatches, tail } from "./read.ts";
+
+/** OpenCode's sessions: in its database, and in the tree of files it wrote before. */
+export const opencode: HistoryReader = {
+  format: FORMAT,
+  agent: "opencode",
+  roots,
+  discover,
+  read: readBatches,
+  glance,
+  tail,
+  live: readLive,
+  listsLive: ({ agentVersion }) => listsHolders(agentVersion),
+};

@@ -1,0 +1,156 @@
+import { stat } from "node:fs/promises";
+import { basename, isAbsolute, join } from "node:path";
+import { foldersIn, listFolder, type Look, newKey } from "../../lines/folder.ts";
+import type { JsonObject } from "../../lines/json-lines.ts";
+import type { FoundSession, Place, Problem } from "../../port.ts";
+import { readSmallObject } from "../../lines/small-file.ts";
+import { asNumber, asObject } from "../../lines/value.ts";
+import { sessionsIn } from "./sessions.ts";
+import { treeSession } from "./tree-source.ts";
+
+export const FORMAT = "opencode";
+
+/** The data folder, and a database that the environment names. */
+export function roots({ home, env }: Place): string[] {
+  const data = join(env["XDG_DATA_HOME"] || join(home, ".local/share"), "opencode");
+  const named = env["OPENCODE_DB"];
+  if (!named || named === ":memory:") return [data];
+  return [data, isAbsolute(named) ? named : join(data, named)];
+}
+
+/** What the reader has to find again of a session. */
+export interface Extra extends Readonly<Record<string, string | number | boolean | null>> {
+  readonly kind: "database" | "tree";
+  /** Where its row was. */
+  readonly rowid: number | null;
+  readonly rootId: string;
+}
+
+/**
+ * Every session in the databases of a folder (one for each channel the agent is published in), then those
+ * of the tree of files before it, unless they were taken over into a database. No message is looked into.
+ */
+export async function* discover(
+  root: string,
+  onProblem: (problem: Problem) => void,
+): AsyncGenerator<FoundSession> {
+  const look: Look = { format: FORMAT, root, onProblem, keys: new Set() };
+  const ids = new Set<string>();
+  for (const path of await databasesIn(root)) {
+    try {
+      const found = await inDatabase(look, path);
+      for (const one of found) {
+        ids.add(one.id);
+        yield one;
+      }
+    } catch (error) {
+      onProblem({ format: FORMAT, path, reason: (error as Error).message });
+    }
+  }
+  yield* inTree(look, join(root, "storage"), ids);
+}
+
+/** The root itself may be a database. */
+export async function databasesIn(root: string): Promise<string[]> {
+  const file = await stat(root).catch(() => null);
+  if (file?.isFile()) return [root];
+  const look: Look = { format: FORMAT, root, onProblem: () => undefined, keys: new Set() };
+  const names = (await listFolder(look, root)).map(({ name }) => name);
+  return names.filter((name) => /^opencode(-[^/]+)?\.db$/u.test(name)).map((name) => join(root, name));
+}
+
+async function inDatabase(look: Look, path: string): Promise<FoundSession[]> {
+  const { size } = await stat(path);
+  const seen = await sessionsIn(path);
+  const total = [...seen.values()].reduce((sum, { count }) => sum + count, 0);
+  return [...seen.values()].map((one): FoundSession => {
+    const rootId = topOf(one, seen);
+    const extra: Extra = { kind: "database", rowid: one.rowid, rootId };
+    return {
+      format: FORMAT,
+      key: newKey(look, one.id, `${path}/${one.id}`),
+      root: look.root,
+      path,
+      id: one.id,
+      rootKey: `${FORMAT}:${rootId}`,
+      isSubagent: one.parentId !== null,
+      sizeBytes: total === 0 ? 0 : Math.round((size * one.count) / total),
+      changedAt: one.updatedAt,
+      stamp: [one.updatedAt, one.count, one.lastId, one.parts].join(":"),
+      extra,
+    };
+  });
+}
+
+/** The id at the top, as far as parents are known; a chain that comes round ends where it began. */
+function topOf(
+  { id, parentId }: { id: string; parentId: string | null },
+  seen: ReadonlyMap<string, { readonly parentId: string | null }>,
+): string {
+  const passed = new Set([id]);
+  let top = id;
+  for (
+    let above = parentId;
+    above !== null && !passed.has(above);
+    above = seen.get(above)?.parentId ?? null
+  ) {
+    passed.add(above);
+    top = above;
+  }
+  return top;
+}
+
+async function* inTree(
+  look: Look,
+  storage: string,
+  known: ReadonlySet<string>,
+): AsyncGenerator<FoundSession> {
+  const sessions = new Map<string, TreeSession>();
+  for (const project of await foldersIn(look, join(storage, "session"))) {
+    for (const { name } of await listFolder(look, project)) {
+      const id = basename(name, ".json");
+      if (!/^ses_.*\.json$/u.test(name) || known.has(id) || sessions.has(id)) continue;
+      const path = join(project, name);
+      const record = await readSmallObject(path);
+      if (record === null) look.onProblem({ format: FORMAT, path, reason: "it is not a session" });
+      else sessions.set(id, { id, path, record, parentId: treeSession(record, id).parentId });
+    }
+  }
+  for (const one of sessions.values()) {
+    const rootId = topOf(one, sessions);
+    const extra: Extra = { kind: "tree", rowid: null, rootId };
+    yield {
+      format: FORMAT,
+      key: newKey(look, one.id, one.path),
+      root: look.root,
+      path: one.path,
+      id: one.id,
+      rootKey: `${FORMAT}:${rootId}`,
+      isSubagent: one.parentId !== null,
+      ...(await datesOf(one, join(storage, "message", one.id))),
+      extra,
+    };
+  }
+}
+
+interface TreeSession {
+  readonly id: string;
+  readonly path: string;
+  readonly parentId: string | null;
+  readonly record: JsonObject;
+}
+
+/** Every message makes a file in the session's folder. */
+async function datesOf(
+  { path, record }: TreeSession,
+  messages: string,
+): Promise<Pick<FoundSession, "sizeBytes" | "changedAt" | "stamp">> {
+  const [file, folder] = await Promise.all([path, messages].map((one) => stat(one).catch(() => null)));
+  const updatedAt = asNumber(asObject(record["time"])?.["updated"]) ?? 0;
+  const times = [file?.mtimeMs ?? 0, folder?.mtimeMs ?? 0];
+  return {
+    sizeBytes: file?.size ?? 0,
+    changedAt: updatedAt || Math.max(...times),
+    stamp: [file?.ino, file?.size, ...times].join(":"),
+  };
+}

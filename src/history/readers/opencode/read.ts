@@ -1,0 +1,336 @@
+import { noFacts, type SessionFacts } from "../../facts.ts";
+import { LINE_BYTES_MAX } from "../../lines/json-lines.ts";
+import type {
+  BadLine,
+  FoundSession,
+  Glance,
+  HistoryEntry,
+  LeftBehind,
+  ReadBatch,
+  ReadOptions,
+  ReadState,
+  TailOptions,
+  TailPage,
+} from "../../port.ts";
+import { databaseSource } from "./database-source.ts";
+import { type Drawn, entriesOf } from "./entries.ts";
+import type { Extra } from "./layout.ts";
+import { countUpTo, type Message, type SessionRecord, type Source } from "./source.ts";
+import { takeMessage, takeSession } from "./fold.ts";
+import { treeSource } from "./tree-source.ts";
+
+const VERSION = 1;
+const TEXT_MAX = 256 * 1024;
+const BATCH_BYTES = 1024 * 1024;
+/** So often reading begins again because the agent wrote meanwhile. */
+const TRIES_MAX = 8;
+
+/**
+ * Messages before the last answer are closed: the agent does not write to them any more. What they say is
+ * kept in the state, and they are not read again. The last answer and what follows it are open: they are
+ * read each time, and an entry of them is given as soon as it, and everything before it, is final.
+ */
+interface Position {
+  readonly closedId: string | null;
+  /** How many messages there were up to that one: fewer or more mean that the past was changed. */
+  readonly closedCount: number;
+}
+
+interface Notes {
+  /** What the closed messages say. */
+  readonly closed: SessionFacts;
+  /** What was given of the open messages. */
+  readonly given: readonly string[];
+  /** The message before which the session was taken back. */
+  readonly revertId: string | null;
+}
+
+interface Known {
+  readonly position: Position;
+  readonly notes: Notes;
+}
+
+export async function* readBatches(
+  found: FoundSession,
+  state: ReadState | null,
+  options: ReadOptions = {},
+): AsyncGenerator<ReadBatch> {
+  const source = openSource(found, options);
+  const isKnown = state !== null && state.version === VERSION;
+  let known: Known = isKnown
+    ? { position: state.position as Position, notes: state.notes as Notes }
+    : nothingKnown(found);
+  let reset = state !== null && !isKnown;
+  try {
+    for (let tries = 0; ;) {
+      options.signal?.throwIfAborted();
+      const step = await settledStep(source, { found, known, options, isFirst: tries === 0 });
+      tries += 1;
+      if (step.isVoid) {
+        [known, reset] = [nothingKnown(found), true];
+        continue;
+      }
+      const { batch, next, isLast } = step;
+      known = next;
+      yield { ...batch, reset };
+      reset = false;
+      if (isLast) return;
+    }
+  } finally {
+    source.close();
+  }
+}
+
+let lastGlance: Promise<unknown> = Promise.resolve();
+
+/** One at a time: the list of a long session's messages takes some memory. */
+export function glance(found: FoundSession): Promise<Glance> {
+  const own = lastGlance.then(() => glanceAt(found));
+  lastGlance = own;
+  return own;
+}
+
+/** What a list needs. A short session is read whole, of a long one the beginning and the end. */
+async function glanceAt(found: FoundSession): Promise<Glance> {
+  const facts = newFacts(found);
+  try {
+    const source = openSource(found, {});
+    try {
+      const session = await mustExist(source);
+      const ids = await source.messageIds();
+      const whole = ids.length <= HEAD_COUNT + TAIL_COUNT;
+      const looked = whole ? ids : [...ids.slice(0, HEAD_COUNT), ...ids.slice(-TAIL_COUNT)];
+      for (const id of looked) {
+        const message = await source.message(id);
+        if (message !== null) takeMessage(facts, message);
+      }
+      takeSession(facts, session);
+      return { facts, whole, problem: null };
+    } finally {
+      source.close();
+    }
+  } catch (error) {
+    return { facts, whole: false, problem: (error as Error).message };
+  }
+}
+
+const HEAD_COUNT = 4;
+const TAIL_COUNT = 12;
+
+/** The last entries, whole messages only. A page is named by the number of messages before it. */
+export async function tail(found: FoundSession, options: TailOptions): Promise<TailPage> {
+  const source = openSource(found, {});
+  try {
+    const ids = await source.messageIds();
+    const openFrom = await firstOpen(source, ids);
+    const pages: HistoryEntry[][] = [];
+    let [count, badCount] = [0, 0];
+    let first = Math.min(options.beforeOffset ?? ids.length, ids.length);
+    while (first > 0) {
+      const message = await source.message(ids[first - 1] as string);
+      const isClosed = first - 1 < openFrom || source.isFrozen;
+      const entries =
+        message === null
+          ? []
+          : finalOf(draw(found, message, { isClosed, textMax: options.textMax ?? TEXT_MAX }));
+      if (count > 0 && count + entries.length > options.entriesMax) break;
+      pages.unshift(entries);
+      count += entries.length;
+      badCount += message?.bad.length ?? 0;
+      first -= 1;
+    }
+    return { entries: pages.flat(), beforeOffset: first === 0 ? null : first, badCount };
+  } finally {
+    source.close();
+  }
+}
+
+interface Given {
+  readonly found: FoundSession;
+  readonly known: Known;
+  readonly options: ReadOptions;
+  readonly isFirst: boolean;
+}
+
+type Step =
+  | { readonly isVoid: true }
+  | {
+      readonly isVoid: false;
+      readonly batch: Omit<ReadBatch, "reset">;
+      readonly next: Known;
+      readonly isLast: boolean;
+    };
+
+/** One batch from messages that belong together. Where the agent never holds still, nothing is new. */
+async function settledStep(source: Source, given: Given): Promise<Step> {
+  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+    try {
+      const step = await stepOf(source, given);
+      if (await source.settled()) return step;
+    } catch (error) {
+      // Pages that do not belong together may look like anything; only what is read in one piece is broken.
+      if (await source.settled()) throw error;
+    }
+  }
+  throw new Error("it is written faster than it can be read");
+}
+
+async function stepOf(source: Source, { found, known, options, isFirst }: Given): Promise<Step> {
+  const session = await mustExist(source);
+  const ids = await source.messageIds();
+  const { closedId, closedCount } = known.position;
+  const passed = closedId === null ? 0 : countUpTo(ids, closedId);
+  const isUndone = known.notes.revertId !== null && session.revertId === null;
+  if (passed !== closedCount || (isFirst && isUndone)) return { isVoid: true };
+  const fold = new Reading(found, known, options);
+  const openFrom = source.isFrozen ? ids.length : await firstOpen(source, ids);
+  let index = passed;
+  for (; index < openFrom && !fold.isFull; index += 1) await fold.takeClosed(source, ids[index] as string);
+  const isLast = index >= openFrom;
+  const position = { closedId: ids[index - 1] ?? null, closedCount: index };
+  const facts = structuredClone(fold.closed);
+  if (isLast) for (const id of ids.slice(index)) await fold.takeOpen(source, id, facts);
+  takeSession(facts, session);
+  const leftBehind = isLast ? await leftBehindBy(source, session, { found, ids, known }) : [];
+  const revertId = isLast ? session.revertId : known.notes.revertId;
+  const notes: Notes = { closed: fold.closed, given: fold.given, revertId };
+  const share = ids.length === 0 || isLast ? 1 : index / ids.length;
+  return {
+    isVoid: false,
+    isLast,
+    next: { position, notes },
+    batch: {
+      entries: fold.entries,
+      leftBehind,
+      bad: fold.bad.slice(0, BAD_NAMED_MAX),
+      badCount: fold.bad.length,
+      state: () => ({ version: VERSION, position, facts, inline: {}, notes }),
+      bytesRead: Math.round(found.sizeBytes * share),
+    },
+  };
+}
+
+const BAD_NAMED_MAX = 20;
+
+/** One batch while it is made. */
+class Reading {
+  readonly entries: HistoryEntry[] = [];
+  readonly bad: BadLine[] = [];
+  readonly closed: SessionFacts;
+  readonly given: string[] = [];
+  readonly #before: ReadonlySet<string>;
+  readonly #found: FoundSession;
+  readonly #textMax: number;
+  readonly #bytesMax: number;
+  #bytes = 0;
+  /** An entry was met that can still change: nothing after it is given. */
+  #isHeld = false;
+
+  constructor(found: FoundSession, { notes }: Known, { textMax, chunkBytes }: ReadOptions) {
+    this.#found = found;
+    this.closed = structuredClone(notes.closed);
+    this.#before = new Set(notes.given);
+    this.#textMax = textMax ?? TEXT_MAX;
+    this.#bytesMax = chunkBytes ?? BATCH_BYTES;
+  }
+
+  get isFull(): boolean {
+    return this.#bytes >= this.#bytesMax;
+  }
+
+  async takeClosed(source: Source, id: string): Promise<void> {
+    const message = await source.message(id);
+    if (message === null) return;
+    this.#bytes += Math.max(1, message.bytes);
+    this.bad.push(...message.bad.filter((bad) => !this.#before.has(nameOf(bad))));
+    takeMessage(this.closed, message);
+    const drawn = draw(this.#found, message, { isClosed: true, textMax: this.#textMax });
+    this.entries.push(...drawn.map(({ entry }) => entry).filter(({ ref }) => !this.#before.has(ref)));
+  }
+
+  async takeOpen(source: Source, id: string, facts: SessionFacts): Promise<void> {
+    const message = await source.message(id);
+    if (message === null) return;
+    takeMessage(facts, message);
+    this.bad.push(...message.bad.filter((bad) => !this.#before.has(nameOf(bad))));
+    this.given.push(...message.bad.map(nameOf));
+    for (const { entry, isFinal } of draw(this.#found, message, {
+      isClosed: false,
+      textMax: this.#textMax,
+    })) {
+      const isGiven = this.#before.has(entry.ref);
+      this.#isHeld ||= !isFinal;
+      if (isGiven || !this.#isHeld) this.given.push(entry.ref);
+      if (!isGiven && !this.#isHeld) this.entries.push(entry);
+    }
+  }
+}
+
+/** What could not be used is counted once, as an entry is given once. */
+function nameOf({ reason }: BadLine): string {
+  return `bad: ${reason}`;
+}
+
+function draw(
+  { isSubagent }: FoundSession,
+  message: Message,
+  { isClosed, textMax }: { isClosed: boolean; textMax: number },
+): Drawn[] {
+  return entriesOf(message, { isSubagent, isClosed, textMax });
+}
+
+function finalOf(drawn: readonly Drawn[]): HistoryEntry[] {
+  const held = drawn.findIndex(({ isFinal }) => !isFinal);
+  return (held < 0 ? drawn : drawn.slice(0, held)).map(({ entry }) => entry);
+}
+
+/** The index of the last answer; what stands before it is closed. */
+async function firstOpen(source: Source, ids: readonly string[]): Promise<number> {
+  const first = Math.max(0, ids.length - OPEN_MAX);
+  for (let index = ids.length - 1; index > first; index -= 1) {
+    if ((await source.roleOf(ids[index] as string)) === "assistant") return index;
+  }
+  return first;
+}
+
+/** Open messages are read in one batch, so no more than the last of them are open, answered or not. */
+const OPEN_MAX = 1000;
+
+/** A session that was taken back keeps its messages until it is prompted again. */
+async function leftBehindBy(
+  source: Source,
+  { revertId }: SessionRecord,
+  { found, ids, known }: { found: FoundSession; ids: readonly string[]; known: Known },
+): Promise<LeftBehind[]> {
+  if (revertId === null || revertId === known.notes.revertId) return [];
+  let afterRef: string | null = null;
+  for (let index = ids.findIndex((id) => id >= revertId) - 1; index >= 0 && afterRef === null; index -= 1) {
+    const message = await source.message(ids[index] as string);
+    const entries = message === null ? [] : draw(found, message, { isClosed: true, textMax: TEXT_MAX });
+    afterRef = entries.at(-1)?.entry.ref ?? null;
+  }
+  return [{ inlineId: null, afterRef, beforeRef: null, reason: "the agent was taken back to before them" }];
+}
+
+function openSource({ path, id, extra }: FoundSession, { lineBytesMax }: ReadOptions): Source {
+  const limits = { recordBytesMax: lineBytesMax ?? LINE_BYTES_MAX };
+  const { kind, rowid } = extra as Extra;
+  return kind === "tree" ? treeSource({ path, id }, limits) : databaseSource({ path, id, rowid }, limits);
+}
+
+async function mustExist(source: Source): Promise<SessionRecord> {
+  const session = await source.session();
+  if (session === null) throw new Error("the session is no longer there");
+  return session;
+}
+
+function nothingKnown(found: FoundSession): Known {
+  return {
+    position: { closedId: null, closedCount: 0 },
+    notes: { closed: newFacts(found), given: [], revertId: null },
+  };
+}
+
+function newFacts({ id, isSubagent, extra }: FoundSession): SessionFacts {
+  return { ...noFacts(id), isSubagent, rootId: (extra as Extra).rootId };
+}

@@ -1,0 +1,137 @@
+import { statSync } from "node:fs";
+import { setImmediate } from "node:timers/promises";
+import { type Database, type NamedRow, openDatabase, type Table } from "../../sqlite/database.ts";
+import { sessionOf, tablesOf } from "./database-source.ts";
+
+/** What is known of a session from its row and from the dates of its messages. */
+export interface Seen {
+  readonly id: string;
+  readonly parentId: string | null;
+  readonly rowid: number;
+  updatedAt: number;
+  count: number;
+  /** The latest message. */
+  lastId: string;
+  lastRowid: number;
+  /** Whether its latest message is a finished answer, which gets no more parts. */
+  isFinished: boolean;
+  /** How many parts the latest message has and when they were written, as long as it is not finished. */
+  parts: string;
+}
+
+interface Remembered {
+  readonly seen: ReadonlyMap<string, Seen>;
+  readonly stamp: string;
+  readonly rowidMax: number;
+  readonly fullAt: number;
+}
+
+/** After so long everything is looked at again: what was removed shows only there. */
+const FULL_MS = 15_000;
+const TRIES_MAX = 4;
+const ROWS_AT_ONCE = 2000;
+const LOOKED_AT_BYTES_MAX = 1024 * 1024;
+
+/**
+ * By path, what was seen last. It only saves work: a database that has not changed is not looked at again,
+ * and of one that has, the messages that came since and those that were not finished.
+ */
+const remembered = new Map<string, Remembered>();
+
+/** Every session in a database. Nothing of its messages is read but their dates. */
+export async function sessionsIn(path: string): Promise<ReadonlyMap<string, Seen>> {
+  for (let tries = 1; ; tries += 1) {
+    const stamp = stampOf(path);
+    const known = remembered.get(path);
+    if (known !== undefined && known.stamp === stamp && Date.now() - known.fullAt < FULL_MS)
+      return known.seen;
+    const database = openDatabase(path);
+    try {
+      const isFresh = known !== undefined && Date.now() - known.fullAt < FULL_MS;
+      const look = await lookAt(database, isFresh ? known : null);
+      // Where the agent wrote meanwhile, what was seen may not belong together.
+      if (!database.isStill() && tries < TRIES_MAX) continue;
+      remembered.set(path, { ...look, stamp, fullAt: isFresh ? known.fullAt : Date.now() });
+      return look.seen;
+    } catch (error) {
+      remembered.delete(path);
+      if (database.isStill() || tries >= TRIES_MAX) throw error;
+    } finally {
+      database.close();
+    }
+  }
+}
+
+/** One look at every row, in steps, so that a large database does not hold up the rest. */
+async function lookAt(
+  database: Database,
+  known: Remembered | null,
+): Promise<{ seen: Map<string, Seen>; rowidMax: number }> {
+  const { session, message, part } = tablesOf(database);
+  const seen = new Map<string, Seen>();
+  let count = 0;
+  for (const row of session.rows()) {
+    const one = newSeen(row, known);
+    if (one !== null) seen.set(one.id, one);
+    count += 1;
+    if (count % ROWS_AT_ONCE === 0) await setImmediate();
+  }
+  let rowidMax = known?.rowidMax ?? 0;
+  for (const row of message.rows(rowidMax)) {
+    rowidMax = Math.max(rowidMax, row.rowid);
+    const one = seen.get(row.text("session_id") ?? "");
+    if (one !== undefined) takeMessage(one, row);
+    count += 1;
+    if (count % ROWS_AT_ONCE === 0) await setImmediate();
+  }
+  for (const one of seen.values()) {
+    if (one.isFinished || one.lastRowid === 0) continue;
+    takeLast(one, message, part);
+    await setImmediate();
+  }
+  return { seen, rowidMax };
+}
+
+function newSeen(row: NamedRow, known: Remembered | null): Seen | null {
+  const { id, parentId } = sessionOf(row);
+  if (id === "") return null;
+  const before = known?.seen.get(id);
+  const updatedAt = Math.max(updatedIn(row), before?.updatedAt ?? 0);
+  const none = { count: 0, lastId: "", lastRowid: 0, isFinished: false, parts: "" };
+  return { ...none, ...before, id, parentId, rowid: row.rowid, updatedAt };
+}
+
+function takeMessage(one: Seen, row: NamedRow): void {
+  const id = row.text("id") ?? "";
+  one.count += 1;
+  one.updatedAt = Math.max(one.updatedAt, updatedIn(row));
+  if (id > one.lastId) [one.lastId, one.lastRowid, one.isFinished] = [id, row.rowid, false];
+}
+
+function takeLast(one: Seen, message: Table, part: Table): void {
+  const last = message.at(one.lastRowid);
+  if (last === null || last.text("id") !== one.lastId) return;
+  one.updatedAt = Math.max(one.updatedAt, updatedIn(last));
+  one.isFinished =
+    last.bytes("data") <= LOOKED_AT_BYTES_MAX && (last.text("data") ?? "").includes('"completed":');
+  let [count, updatedAt] = [0, 0];
+  for (const row of one.isFinished ? [] : part.where("message_id", one.lastId)) {
+    count += 1;
+    updatedAt = Math.max(updatedAt, row.number("time_updated") ?? 0);
+  }
+  one.parts = `${count}/${updatedAt}`;
+}
+
+function updatedIn(row: NamedRow): number {
+  return row.number("time_updated") ?? row.number("time_created") ?? 0;
+}
+
+/** Of the database and of its log. */
+function stampOf(path: string): string {
+  return [path, `${path}-wal`]
+    .map((file) => {
+      const stat = statSync(file, { throwIfNoEntry: false, bigint: true });
+      return stat === undefined ? "" : `${stat.ino}/${stat.size}/${stat.mtimeNs}`;
+    })
+    .join();
+}

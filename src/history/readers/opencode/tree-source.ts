@@ -1,0 +1,106 @@
+import { readdir, stat } from "node:fs/promises";
+import { basename, join } from "node:path";
+import type { JsonObject } from "../../lines/json-lines.ts";
+import type { BadLine } from "../../port.ts";
+import { readSmall } from "../../lines/small-file.ts";
+import { timeOf } from "../../lines/text.ts";
+import { asObject, asText } from "../../lines/value.ts";
+import {
+  byId,
+  HeldParts,
+  type Message,
+  parsedRecord,
+  type Part,
+  type SessionRecord,
+  type Source,
+  type SourceLimits,
+} from "./source.ts";
+
+/** A session in the tree of files that OpenCode wrote before it had a database. Nothing is added to it any more. */
+export function treeSource({ path, id }: { path: string; id: string }, limits: SourceLimits): Source {
+  const storage = join(path, "../../..");
+  const messages = join(storage, "message", id);
+  const read = async (file: string): Promise<JsonObject | string> => {
+    const text = await readSmall(file, limits.recordBytesMax);
+    return text === null ? "cannot be read" : parsedRecord(text, text.length, limits);
+  };
+  let ids: Promise<readonly string[]> | null = null;
+  return {
+    isFrozen: true,
+    async session() {
+      const record = await read(path);
+      if (typeof record === "string") throw new Error(`it ${record}`);
+      return treeSession(record, id);
+    },
+    messageIds: () => (ids ??= namesIn(messages)),
+    async message(messageId): Promise<Message | null> {
+      const data = await read(join(messages, `${messageId}.json`));
+      const bad: BadLine[] = [];
+      if (typeof data === "string") bad.push(badFile(messageId, data));
+      const parts = await partsOf(join(storage, "part", messageId), {
+        read,
+        bad,
+        held: new HeldParts(limits),
+      });
+      return { id: messageId, data: asObject(data) ?? {}, parts, bad, bytes: 4096 * (parts.length + 1) };
+    },
+    async roleOf(messageId) {
+      const data = await read(join(messages, `${messageId}.json`));
+      return typeof data === "string" ? null : asText(data["role"]);
+    },
+    settled: async () => true,
+    close: () => undefined,
+  };
+}
+
+export function treeSession(record: JsonObject, id: string): SessionRecord {
+  return {
+    id,
+    parentId: asText(record["parentID"]),
+    title: asText(record["title"]),
+    directory: asText(record["directory"]),
+    version: asText(record["version"]),
+    agent: asText(record["agent"]),
+    createdAt: timeOf(asObject(record["time"])?.["created"]),
+    revertId: asText(asObject(record["revert"])?.["messageID"]),
+  };
+}
+
+interface Reading {
+  readonly read: (file: string) => Promise<JsonObject | string>;
+  readonly bad: BadLine[];
+  readonly held: HeldParts;
+}
+
+async function partsOf(folder: string, { read, bad, held }: Reading): Promise<Part[]> {
+  const parts: Part[] = [];
+  for (const id of await namesIn(folder)) {
+    const file = await stat(join(folder, `${id}.json`)).catch(() => null);
+    if (!held.hasRoom(file?.size ?? 0)) {
+      bad.push(badFile(basename(folder), held.why(id)));
+      break;
+    }
+    const data = await read(join(folder, `${id}.json`));
+    if (typeof data === "string") bad.push(badFile(id, data));
+    else parts.push({ id, data, createdAt: startOf(data) });
+  }
+  return parts.toSorted(byId);
+}
+
+function startOf(data: JsonObject): number | null {
+  const time = asObject(asObject(data["state"])?.["time"]) ?? asObject(data["time"]);
+  return timeOf(time?.["start"]);
+}
+
+/** The names of the records in a folder, in their order. A folder that is not there has none. */
+async function namesIn(folder: string): Promise<string[]> {
+  const names = await readdir(folder).catch((): string[] => []);
+  return names
+    .filter((name) => name.endsWith(".json"))
+    .map((name) => basename(name, ".json"))
+    .toSorted();
+}
+
+function badFile(id: string, reason: string): BadLine {
+  return { line: null, byteOffset: null, reason: `${id} ${reason}` };
+}

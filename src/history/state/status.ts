@@ -1,0 +1,285 @@
+import type { Confidence, HistoryState } from "../../contract/index.ts";
+import type { SessionFacts, SpawnCall, ToldState } from "../facts.ts";
+
+/** A state that can be defended. */
+export interface Judgement {
+  readonly state: HistoryState;
+  readonly reason: string;
+  readonly confidence: Confidence;
+  readonly error: string | null;
+  /** When the evidence is from; null where it has no time. */
+  readonly at: number | null;
+}
+
+/** Whether someone works on a tree, and what it says about itself. */
+export interface Liveness {
+  /** Null where nothing tells. */
+  readonly alive: boolean | null;
+  readonly doing: "busy" | "idle" | "waiting" | null;
+  readonly startedAt: number | null;
+  readonly how: string;
+  /** That there is none is known only from a list that does not name one. */
+  readonly isAbsent?: boolean;
+  /** And that list may have been read too early. */
+  readonly isTooEarly?: boolean;
+}
+
+export const NOT_KNOWN_ALIVE: Liveness = {
+  alive: null,
+  doing: null,
+  startedAt: null,
+  how: "no process is known for it",
+};
+
+export interface SubagentEvidence {
+  /** Null when it has no file. */
+  readonly facts: SessionFacts | null;
+  readonly call: SpawnCall | null;
+  /** The latest that any session of the family was told about it. */
+  readonly told: ToldState | null;
+  /** Of the process at the top of the tree, in which every sub-agent lives. */
+  readonly root: Liveness;
+  /** Seen to start and not to stop (hooks), or seen to grow while we watched. Never a file's age. */
+  readonly seenWorking: string | null;
+  /** Whoever started it does nothing any more: what it still waited for will not be used. */
+  readonly parentIsOver: boolean;
+}
+
+export interface SessionEvidence {
+  readonly facts: SessionFacts;
+  readonly live: Liveness;
+  readonly seenWorking: string | null;
+  /** Sub-agents it started that still run. */
+  readonly runningCount: number;
+}
+
+/**
+ * How a sub-agent's own work stands, from the strongest evidence there is: what its parent was told, the result
+ * of its call, what was seen of it, and only then how its file stops.
+ */
+export function judgeSubagent(evidence: SubagentEvidence): Judgement {
+  return (
+    byTold(evidence) ??
+    byResult(evidence) ??
+    byRun(evidence) ??
+    bySight(evidence) ??
+    byEnding(evidence) ??
+    byAbsence(evidence)
+  );
+}
+
+/** The state of a session at the top of its tree. */
+export function judgeSession(evidence: SessionEvidence): Judgement {
+  const { live, facts } = evidence;
+  if (live.alive === true && live.doing === "busy") return certain("running", live.how, facts.lastAt);
+  if (live.alive === true && live.doing === "waiting") return certain("waiting", live.how, facts.lastAt);
+  const judged = bySessionEnding(evidence);
+  return notDoneBefore(judged, Math.max(evidence.runningCount, live.alive ? facts.backgroundCount : 0));
+}
+
+/** What it was told is about its present stretch of work, not one before it was prompted again. */
+function isFresh(at: number | null, facts: SessionFacts | null): boolean {
+  const promptedAt = facts?.promptedAt ?? null;
+  return at === null || promptedAt === null || at >= promptedAt;
+}
+
+function byTold({ told, facts }: SubagentEvidence): Judgement | null {
+  if (told === null || told.state === "running" || !isFresh(told.at, facts)) return null;
+  if (told.state !== "unknown") {
+    return { ...certain(told.state, `${told.how} says so`, told.at), error: told.error };
+  }
+  const { kind, error } = facts?.ending ?? { kind: "ended", error: null };
+  const reason = `${told.how} says that it stopped, its file how`;
+  if (kind === "failed") return { ...likely("failed", reason, told.at), error };
+  if (kind === "ended" || kind === "answered") return likely("completed", reason, told.at);
+  return likely("interrupted", reason, told.at);
+}
+
+function byResult({ call, facts }: SubagentEvidence): Judgement | null {
+  const result = call === null || call.many ? null : call.result;
+  if (result === null || result.state === "running" || !isFresh(result.at, facts)) return null;
+  return {
+    ...certain(result.state, "its call's result in the parent says so", result.at),
+    error: result.error,
+  };
+}
+
+/** It was one of several that a call started, and their work together is over; its own end may stand in its file. */
+function byRun({ call, facts }: SubagentEvidence): Judgement | null {
+  const over = call?.many ? call.over : undefined;
+  if (over === undefined || over.state === "running" || !isFresh(over.at, facts) || hasEnd(facts))
+    return null;
+  const reason = `${over.how} says that the work it was part of is over`;
+  return over.state === "cancelled"
+    ? certain("cancelled", reason, over.at)
+    : likely("interrupted", reason, over.at);
+}
+
+/** A file also grows by its last row, and not every end is reported: an end that was written counts. */
+function bySight({ seenWorking, facts }: SubagentEvidence): Judgement | null {
+  if (seenWorking === null || hasEnd(facts) || (facts !== null && byNote(facts) !== null)) return null;
+  return likely("running", seenWorking, facts?.lastAt ?? null);
+}
+
+function hasEnd(facts: SessionFacts | null): boolean {
+  const kind = facts?.ending.kind;
+  return kind === "ended" || kind === "failed" || kind === "interrupted";
+}
+
+function byEnding(evidence: SubagentEvidence): Judgement | null {
+  const { facts, call, root } = evidence;
+  if (facts === null) return null;
+  const { ending } = facts;
+  const held = isHeld(evidence);
+  const noted = byNote(facts);
+  if (noted !== null) return noted;
+  switch (ending.kind) {
+    case "ended":
+      return facts.finished || ending.confirmed
+        ? certain("completed", ending.how, ending.at)
+        : likely("completed", `${ending.how}, which its parent has not confirmed`, ending.at);
+    case "failed":
+      return {
+        ...(facts.finished ? certain : likely)("failed", ending.how, ending.at),
+        error: ending.error,
+      };
+    case "interrupted":
+      return certain("interrupted", ending.how, ending.at);
+    case "answered":
+      return held && call?.movedOn !== true
+        ? likely("running", `${ending.how}; ${root.how}`, ending.at)
+        : likely("completed", `${ending.how}, which its parent has not confirmed`, ending.at);
+    case "toolError":
+      if (held && call?.movedOn !== true) return likely("running", `${ending.how}; ${root.how}`, ending.at);
+      // An agent answers a failed call; one that does not has been cut off, unless the call's failure was the end.
+      return ending.confirmed
+        ? { ...likely("failed", `${ending.how}, and nothing came after it`, ending.at), error: ending.error }
+        : cutOff(root, `${ending.how}, and nothing came after it`, ending.at);
+    case "working":
+      return held
+        ? likely("running", `${ending.how}; ${root.how}`, ending.at)
+        : cutOff(root, ending.how, ending.at);
+    default:
+      return held
+        ? likely("pending", `${ending.how}; ${root.how}`, ending.at)
+        : cutOff(root, ending.how, ending.at);
+  }
+}
+
+/**
+ * Its own bookkeeping says that it is over, though its last row does not. That is noted of one that came
+ * to its end or failed, never of one that was stopped; but nobody takes it back when it is prompted again.
+ */
+function byNote(facts: SessionFacts): Judgement | null {
+  const { ending, finished, promptedAt, createdAt } = facts;
+  if (finished !== true || hasEnd(facts)) return null;
+  if (promptedAt !== null && createdAt !== null && promptedAt > createdAt) return null;
+  const reason = `its own bookkeeping says that it is over, and ${ending.how}`;
+  return ending.kind === "toolError"
+    ? { ...likely("failed", reason, ending.at), error: ending.error }
+    : likely("completed", reason, ending.at);
+}
+
+function byAbsence(evidence: SubagentEvidence): Judgement {
+  const { call, root } = evidence;
+  const at = call?.at ?? null;
+  const how = "it has no file, and its call no result";
+  if (call === null) return guess("unknown", "neither a file nor a call of it was found", at);
+  const isLeft = call.movedOn || isAbandoned(evidence);
+  if (call.progressAt !== undefined) return byProgress(evidence, call.progressAt, isLeft);
+  if (root.alive === true && !isLeft && !isBefore(at, root)) {
+    return likely("pending", `${how} yet; ${root.how}`, at);
+  }
+  if (isLeft) return certain("orphaned", `${how}, and its parent has gone on without one`, at);
+  return confidently(root)("orphaned", `${how}; ${root.how}`, at);
+}
+
+/** It has no file, but its parent's file shows it at work. */
+function byProgress({ root }: SubagentEvidence, at: number | null, isLeft: boolean): Judgement {
+  const how = "its parent's file shows it at work, and its call has no result";
+  if (root.alive === true && !isLeft && !isBefore(at, root))
+    return likely("running", `${how}; ${root.how}`, at);
+  if (isLeft) return certain("interrupted", `${how}: its parent has gone on without one`, at);
+  return cutOff(root, how, at);
+}
+
+/** Its process is alive, is not a later one, and still waits for it. */
+function isHeld(evidence: SubagentEvidence): boolean {
+  const { facts, root } = evidence;
+  return root.alive === true && !isBefore(facts?.lastAt ?? null, root) && !isAbandoned(evidence);
+}
+
+/** Its parent waited for it and does so no longer. What runs in the background is not waited for. */
+function isAbandoned({ call, parentIsOver }: SubagentEvidence): boolean {
+  if (call === null || call.background || call.result !== null) return false;
+  return call.movedOn || parentIsOver;
+}
+
+/** It stopped before the process that is alive now began. */
+function isBefore(at: number | null, { startedAt }: Liveness): boolean {
+  return at !== null && startedAt !== null && at < startedAt;
+}
+
+function bySessionEnding({ facts, live, seenWorking }: SessionEvidence): Judgement {
+  const { ending } = facts;
+  const isLive = live.alive === true && !isBefore(facts.lastAt, live);
+  switch (ending.kind) {
+    case "ended":
+      return ending.confirmed || live.doing === "idle"
+        ? certain("completed", ending.how, ending.at)
+        : likely("completed", ending.how, ending.at);
+    case "failed":
+      return { ...likely("failed", ending.how, ending.at), error: ending.error };
+    case "interrupted":
+      return certain("interrupted", ending.how, ending.at);
+    case "answered":
+      if (isLive && live.doing !== "idle") return likely("running", `${ending.how}; ${live.how}`, ending.at);
+      if (!isLive && seenWorking !== null) return likely("running", seenWorking, ending.at);
+      return likely("completed", `${ending.how}, and nothing came after it`, ending.at);
+    case "empty":
+      return isLive
+        ? likely("pending", `${ending.how}; ${live.how}`, ending.at)
+        : guess("unknown", ending.how, ending.at);
+    default:
+      if (isLive && live.doing === "idle") {
+        return likely("interrupted", `${ending.how}, but ${live.how}`, ending.at);
+      }
+      if (isLive) return likely("running", `${ending.how}; ${live.how}`, ending.at);
+      if (seenWorking !== null) return likely("running", seenWorking, ending.at);
+      return cutOff(live, ending.how, ending.at);
+  }
+}
+
+function cutOff(live: Liveness, how: string, at: number | null): Judgement {
+  const why =
+    live.alive === true ? "the process that is alive now began later, or went on without it" : live.how;
+  return confidently(live)("interrupted", `${how}; ${why}`, at);
+}
+
+function confidently({ alive, isTooEarly }: Liveness): typeof certain {
+  if (alive === null) return guess;
+  return isTooEarly === true ? likely : certain;
+}
+
+/** A parent is not done while what it started in the background still runs. */
+export function notDoneBefore(judged: Judgement, runningCount: number): Judgement {
+  if (judged.state !== "completed" || runningCount === 0) return judged;
+  const what = runningCount === 1 ? "a sub-agent it started" : `${runningCount} sub-agents it started`;
+  return likely(
+    "running",
+    `its own work is over, but ${what} still ${runningCount === 1 ? "runs" : "run"}`,
+    judged.at,
+  );
+}
+
+function certain(state: HistoryState, reason: string, at: number | null): Judgement {
+  return { state, reason, confidence: "certain", error: null, at };
+}
+
+function likely(state: HistoryState, reason: string, at: number | null): Judgement {
+  return { state, reason, confidence: "likely", error: null, at };
+}
+
+function guess(state: HistoryState, reason: string, at: number | null): Judgement {
+  return { state, reason, confidence: "guess", error: null, at };
+}

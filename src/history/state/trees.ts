@@ -1,0 +1,127 @@
+import type { Family, FamilyMember } from "./family.ts";
+import { familyOf } from "./family.ts";
+import { livenessOf } from "./liveness.ts";
+import type { FoundSession, HistoryReader, LiveSession, ReadState } from "../port.ts";
+
+/** One family as it lies on disk: a session and every sub-agent below it, at any depth. */
+export interface Tree {
+  /** Null when only sub-agents are left. */
+  readonly root: FamilyMember | null;
+  readonly members: readonly FamilyMember[];
+}
+
+/** A session that was read, with the sub-agents inside its own file. */
+export interface ReadSession {
+  readonly found: Pick<FoundSession, "key" | "rootKey">;
+  readonly state: Pick<ReadState, "facts" | "inline">;
+}
+
+/** Groups what was read into families. Where the place on disk does not say whose a file is, its rows do. */
+export function treesOf(sessions: readonly ReadSession[]): Tree[] {
+  const tops = new Map<string, ReadSession>();
+  const byId = new Map<string, ReadSession>();
+  for (const session of sessions) {
+    if (!session.state.facts.isSubagent) tops.set(session.found.key, session);
+    const known = byId.get(session.state.facts.id);
+    if (known === undefined || known.state.facts.isSubagent) byId.set(session.state.facts.id, session);
+  }
+  const groups = Map.groupBy(sessions, (session) => topOf(session, { tops, byId }));
+  return [...groups].map(([key, group]) => {
+    const top = tops.get(key);
+    const all = group.flatMap(membersOf);
+    const root = top === undefined ? null : (all.find((member) => member.key === key) ?? null);
+    return { root, members: all.filter((member) => member !== root) };
+  });
+}
+
+/** A family judged by all there is: its files, what the agent lists as alive, and what was seen of it. */
+export function judgeTree(
+  reader: Pick<HistoryReader, "listsLive">,
+  tree: Tree,
+  known: {
+    listed?: readonly LiveSession[];
+    seenWorking?: ReadonlyMap<string, string>;
+    /** It was written a moment ago, so that a process may not be listed yet. */
+    isRecent?: boolean;
+  } = {},
+): Family {
+  const { root, members } = withoutInternal(tree);
+  const facts = root?.facts ?? members[0]?.facts;
+  const live =
+    facts === undefined
+      ? undefined
+      : livenessOf(reader, rootFacts({ root, members }, facts), known.listed ?? []);
+  const isTooEarly = known.isRecent === true && live?.isAbsent === true;
+  return familyOf({
+    root,
+    members,
+    live: live === undefined ? undefined : { ...live, isTooEarly },
+    seenWorking: known.seenWorking,
+  });
+}
+
+/** What an agent does for its own bookkeeping is no child of anyone. */
+function withoutInternal({ root, members }: Tree): Tree {
+  return {
+    root: root?.facts.internal === true ? null : root,
+    members: members.filter(({ facts }) => !facts.internal),
+  };
+}
+
+/**
+ * Sessions that begin with the rows of another one, because it was resumed or forked into a new file: by
+ * key, the key of the one that had them first. Entries with the same refs are the same entries.
+ */
+export function replaysOf(sessions: readonly ReadSession[]): Map<string, string> {
+  const tops = sessions.filter(({ state }) => !state.facts.isSubagent && state.facts.firstRef !== null);
+  const groups = Map.groupBy(tops, ({ state }) => state.facts.firstRef);
+  const found = new Map<string, string>();
+  for (const group of groups.values()) {
+    const [first, ...later] = group.toSorted(
+      (a, b) => order(a) - order(b) || (a.found.key < b.found.key ? -1 : 1),
+    );
+    for (const {
+      found: { key },
+    } of later)
+      found.set(key, (first as ReadSession).found.key);
+  }
+  return found;
+}
+
+/** Copies share their beginning; the one that stopped first was there first. */
+function order({ state: { facts } }: ReadSession): number {
+  return facts.lastAt ?? 0;
+}
+
+interface Known {
+  readonly tops: ReadonlyMap<string, ReadSession>;
+  readonly byId: ReadonlyMap<string, ReadSession>;
+}
+
+/** The key of the session at the top, or a name for the family whose top is gone. */
+function topOf(session: ReadSession, { tops, byId }: Known): string {
+  const seen = new Set<ReadSession>();
+  let at = session;
+  for (;;) {
+    const { found, state } = at;
+    if (!state.facts.isSubagent) return found.key;
+    if (found.rootKey !== null && tops.has(found.rootKey)) return found.rootKey;
+    const root = byId.get(state.facts.rootId ?? "");
+    if (root !== undefined && !root.state.facts.isSubagent) return root.found.key;
+    const parent = byId.get(state.facts.parent?.id ?? "");
+    seen.add(at);
+    if (parent === undefined || seen.has(parent))
+      return `gone:${found.rootKey ?? state.facts.rootId ?? found.key}`;
+    at = parent;
+  }
+}
+
+function membersOf({ found, state }: ReadSession): FamilyMember[] {
+  const inline = Object.entries(state.inline).map(([id, facts]) => ({ key: `${found.key}#${id}`, facts }));
+  return [{ key: found.key, facts: state.facts }, ...inline];
+}
+
+/** The registry knows the top by its id, also when its file is gone. */
+function rootFacts(tree: Tree, facts: FamilyMember["facts"]): FamilyMember["facts"] {
+  return tree.root === null && facts.rootId !== null ? { ...facts, id: facts.rootId } : facts;
+}

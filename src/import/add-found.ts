@@ -1,0 +1,213 @@
+import type { FoundSession, SessionFacts } from "../history/port.ts";
+import type { NewHistory } from "../store/port/store.ts";
+import { folderScope } from "../system/folder.ts";
+import type { Knowledge, Member } from "./catalog.ts";
+import type { Context, Reading } from "./context.ts";
+import { sessionIdOf } from "./identity.ts";
+import { doubt, livenessIn } from "./live-list.ts";
+import { judgeFamily, placeIn, type Verdict } from "./judge.ts";
+import type { NewMember, OwnSession } from "./thread/protocol.ts";
+import { newRow } from "./row.ts";
+import { isExcluded, slices } from "./scan.ts";
+
+/** Something that was found for the first time, with what its head and tail say. */
+export interface Newcomer {
+  readonly found: FoundSession;
+  readonly reading: Reading;
+  readonly facts: SessionFacts;
+  readonly problem: string | null;
+  /** No session is in it, or none yet. */
+  readonly isEmpty: boolean;
+  familyKey: string;
+}
+
+interface FamilyNews {
+  readonly familyKey: string;
+  readonly newcomers: readonly Newcomer[];
+  /** Sessions of ours, by format and the agent's own id. */
+  readonly own: ReadonlyMap<string, OwnSession>;
+}
+
+/** Rows in one write. */
+const ROWS_MAX = 16;
+
+/** Puts what is new of one family into the list, judged by what is known so far. */
+export async function addFamily(context: Context, news: FamilyNews): Promise<Member[]> {
+  const { familyKey, newcomers } = news;
+  const { catalog, link } = context;
+  const [first] = newcomers;
+  if (first === undefined) return [];
+  await adoptOrphans(context, news);
+  const known = await catalog.knowledge(familyKey);
+  const base = baseOf(context, news);
+  const members = newcomers.map((newcomer) => memberOf(context, newcomer, { news, base }));
+  for (const [i, { facts, found }] of newcomers.entries()) {
+    const { kind } = members[i] as Member;
+    catalog.put(members[i] as Member);
+    if (kind === "imported" || kind === "ours") known.set(found.key, glanced(facts));
+  }
+  const verdicts = judgeFamily({
+    judge: context.judge,
+    reader: first.reading.reader,
+    familyKey,
+    known,
+    ...(await livenessIn(context, { familyKey, known, reading: first.reading })),
+  });
+  doubt(context, { familyKey, known, verdicts });
+  const rows = newcomers.map((newcomer, i) =>
+    newMember(context, newcomer, {
+      member: members[i] as Member,
+      base,
+      verdict: verdicts.get(newcomer.found.key),
+    }),
+  );
+  for (const slice of slices([...rows.keys()], ROWS_MAX)) {
+    const numbers = await link.ask(
+      "add",
+      slice.map((i) => rows[i] as NewMember),
+    );
+    for (const [at, i] of slice.entries()) (members[i] as Member).no = numbers[at] as number;
+    context.progress.tell();
+  }
+  return members.filter(({ kind }) => kind === "imported" || kind === "ours");
+}
+
+/** Where a family stands among our own sessions. */
+export interface Base {
+  readonly rootId: string;
+  /** Of the session at the top. */
+  readonly sessionId: string | null;
+  readonly depth: number;
+  readonly scope: string;
+  readonly isOurs: boolean;
+  readonly isExcluded: boolean;
+}
+
+function baseOf(context: Context, { familyKey, newcomers, own }: FamilyNews): Base {
+  const top = context.catalog.members.get(familyKey);
+  const [first] = newcomers as [Newcomer];
+  const rootAgentId = top?.agentId ?? first.facts.rootId ?? first.found.id;
+  const ours = own.get(`${first.found.format} ${rootAgentId}`);
+  if (ours !== undefined) {
+    const { sessionId, rootId, depth } = ours;
+    return { rootId, sessionId, depth, scope: ours.scope, isOurs: true, isExcluded: false };
+  }
+  const topNow = newcomers.find(({ found }) => found.key === familyKey);
+  const isLeftOut =
+    topNow === undefined
+      ? (top?.kind === "excluded" && !context.asksAgain) || top?.isLeftOut === true
+      : isExcluded(topNow.facts.cwd, context.exclude, context.options.place.home);
+  const isOurs = top?.kind === "ours";
+  const base = {
+    depth: top?.depth ?? 0,
+    scope: scopeOf(context, { facts: (topNow ?? first).facts, known: top?.scope }),
+    isOurs,
+    isExcluded: isLeftOut,
+  };
+  if (top !== undefined) return { ...base, rootId: top.rootId, sessionId: top.sessionId };
+  const rootId = sessionIdOf(familyKey);
+  return { ...base, rootId, sessionId: topNow === undefined ? null : rootId };
+}
+
+/** The family's own, unless that is the scope of before there were folders': the store moves those. */
+export function scopeOf(
+  { options }: Context,
+  { facts, known }: { facts: Pick<SessionFacts, "cwd">; known: string | null | undefined },
+): string {
+  if (known != null && known !== "default") return known;
+  return options.scope ?? folderScope(facts.cwd?.replaceAll("\0", "") ?? "");
+}
+
+function memberOf(
+  context: Context,
+  { found, facts, isEmpty }: Newcomer,
+  { news, base }: { news: FamilyNews; base: Base },
+): Member {
+  const isTop = found.key === news.familyKey;
+  const sessionId = isTop && base.isOurs && base.sessionId !== null ? base.sessionId : sessionIdOf(found.key);
+  const { home } = context.options.place;
+  const isLeftOut = base.isExcluded || isExcluded(facts.cwd, context.exclude, home);
+  return {
+    no: 0,
+    key: found.key,
+    agentId: found.id,
+    format: found.format,
+    path: found.path,
+    stamp: found.stamp,
+    readStamp: null,
+    kind: isEmpty
+      ? "empty"
+      : facts.internal
+        ? "internal"
+        : isLeftOut
+          ? "excluded"
+          : isTop && base.isOurs
+            ? "ours"
+            : "imported",
+    familyKey: news.familyKey,
+    hostKey: null,
+    sessionId,
+    rootId: base.rootId,
+    goneAt: null,
+    sizeBytes: found.sizeBytes,
+    readBytes: 0,
+    state: null,
+    depth: isTop ? base.depth : null,
+    parentId: null,
+    cwd: facts.cwd,
+    isLeftOut: false,
+    scope: base.scope,
+    found,
+  };
+}
+
+function newMember(
+  context: Context,
+  { found, facts, problem, reading }: Newcomer,
+  at: { member: Member; base: Base; verdict: Verdict | undefined },
+): NewMember {
+  const { member, base, verdict } = at;
+  const { node } = context.options;
+  const isKept = member.kind === "imported" || member.kind === "ours";
+  const record: NewHistory = {
+    key: found.key,
+    node,
+    agent: reading.reader.agent,
+    agentId: found.id,
+    format: found.format,
+    path: found.path,
+    found: found as unknown as Record<string, unknown>,
+    familyKey: member.familyKey,
+    hostKey: null,
+    sessionId: member.sessionId,
+    rootId: member.rootId,
+    kind: member.kind,
+    stamp: found.stamp,
+    sizeBytes: found.sizeBytes,
+    problem,
+    changedAt: Math.round(found.changedAt),
+    status: verdict?.status ?? null,
+    facts: isKept ? { facts, inline: {} } : null,
+  };
+  if (member.kind !== "imported" || verdict === undefined) return { record, session: null };
+  const stands = placeIn(context.catalog, member, verdict);
+  const told = { ...verdict.told, ...stands, changedAt: found.changedAt };
+  Object.assign(member, { ...stands, state: told.judgement.state });
+  const { agent } = reading.reader;
+  const place = { id: member.sessionId, rootId: member.rootId, agent, node, scope: base.scope };
+  return { record, session: newRow(told, { ...place, now: Date.now() }) };
+}
+
+/** Sub-agents whose session at the top was not there when they were found belong to it now. */
+async function adoptOrphans(context: Context, { familyKey, newcomers }: FamilyNews): Promise<void> {
+  const top = newcomers.find(({ found }) => found.key === familyKey);
+  if (top === undefined) return;
+  const orphans = context.catalog.family(`gone:${top.found.format}:${top.found.id}`);
+  for (const orphan of orphans) context.catalog.regroup(orphan, familyKey);
+  const changes = orphans.map(({ no, rootId }) => ({ no, rootId, record: { familyKey }, session: null }));
+  if (changes.length > 0) await context.link.ask("change", changes);
+}
+
+function glanced(facts: SessionFacts): Knowledge {
+  return { facts, inline: {}, place: null, badCount: 0, bad: [] };
+}

@@ -1,0 +1,224 @@
+import path from "node:path";
+import type { HistoryScan } from "../contract/index.ts";
+import { isAtWork } from "../domain/imported.ts";
+import type { FoundSession, HistoryReader, ReadState, SessionFacts } from "../history/port.ts";
+import type { HistoryKnown, HistoryRecord } from "../store/port/store.ts";
+import type { Link } from "../system/thread-rpc.ts";
+import type { Counted, Reading } from "./context.ts";
+import type { StoreSide } from "./thread/protocol.ts";
+
+/** A session or sub-agent on disk, without what was read of it. */
+export interface Member extends HistoryKnown {
+  /** As the last scan found it; null before that, and for one whose rows stand in another's file. */
+  found: FoundSession | null;
+  /** Its project was left out after it had been imported: what was read of it stays, and no more is. */
+  isLeftOut: boolean;
+}
+
+/** What was read of it. */
+export interface Knowledge {
+  facts: SessionFacts;
+  inline: Readonly<Record<string, SessionFacts>>;
+  place: Pick<ReadState, "version" | "position" | "notes"> | null;
+  badCount: number;
+  bad: NonNullable<HistoryRecord["bad"]>;
+}
+
+const PAGE = 500;
+/** What is known of a file is much more than where it is: few at once, so that nobody else waits. */
+const FAMILY_PAGE = 32;
+/** Families whose facts are kept at hand; those that work are among them because they were used last. */
+const FAMILIES_MAX = 24;
+
+/** Everything that is known, in short, and the whole of what was used last. */
+export class Catalog {
+  readonly members = new Map<string, Member>();
+  readonly #families = new Map<string, Set<string>>();
+  readonly #byAgentId = new Map<string, Set<string>>();
+  readonly #byPath = new Map<string, Set<string>>();
+  readonly #folders = new Set<string>();
+  readonly #known = new Map<string, Promise<Map<string, Knowledge>>>();
+  readonly #busy = new Map<string, Promise<unknown>>();
+  readonly #link: Link<StoreSide>;
+  #hadSome = false;
+
+  constructor(link: Link<StoreSide>) {
+    this.#link = link;
+  }
+
+  /** Whether something was imported before this thread began. */
+  get hadSome(): boolean {
+    return this.#hadSome;
+  }
+
+  async load(): Promise<void> {
+    for (let after = 0; ;) {
+      const page = await this.#link.ask("known", { after, limit: PAGE });
+      for (const known of page) this.put({ ...known, found: null, isLeftOut: false });
+      after = page.at(-1)?.no ?? after;
+      this.#hadSome ||= page.length > 0;
+      if (page.length < PAGE) return;
+    }
+  }
+
+  put(member: Member): void {
+    this.members.set(member.key, member);
+    into(this.#families, member.familyKey, member.key);
+    into(this.#byAgentId, `${member.format} ${member.agentId}`, member.key);
+    if (member.hostKey === null) this.#lies(member, member.path);
+  }
+
+  #lies(member: Member, file: string): void {
+    into(this.#byPath, file, member.key);
+    this.#folders.add(path.dirname(file));
+  }
+
+  /** Whether files of sessions lie in it. */
+  isFolder(folder: string): boolean {
+    return this.#folders.has(folder);
+  }
+
+  move(member: Member, file: string): void {
+    this.#byPath.get(member.path)?.delete(member.key);
+    member.path = file;
+    this.#lies(member, file);
+  }
+
+  drop(key: string): void {
+    const member = this.members.get(key);
+    if (member === undefined) return;
+    this.members.delete(key);
+    this.#families.get(member.familyKey)?.delete(key);
+    this.#byAgentId.get(`${member.format} ${member.agentId}`)?.delete(key);
+    this.#byPath.get(member.path)?.delete(key);
+    this.forget(member.familyKey);
+  }
+
+  regroup(member: Member, familyKey: string): void {
+    this.#families.get(member.familyKey)?.delete(member.key);
+    this.forget(member.familyKey);
+    this.forget(familyKey);
+    member.familyKey = familyKey;
+    into(this.#families, familyKey, member.key);
+  }
+
+  family(familyKey: string): Member[] {
+    return this.#all(this.#families.get(familyKey));
+  }
+
+  byAgentId(format: string, agentId: string): Member[] {
+    return this.#all(this.#byAgentId.get(`${format} ${agentId}`));
+  }
+
+  byPath(file: string): Member[] {
+    return this.#all(this.#byPath.get(file));
+  }
+
+  paths(): Iterable<string> {
+    return this.#byPath.keys();
+  }
+
+  #all(keys: ReadonlySet<string> | undefined): Member[] {
+    return [...(keys ?? [])].flatMap((key) => this.members.get(key) ?? []);
+  }
+
+  /** What was read of a whole family. What is changed in it stays until it is forgotten. */
+  knowledge(familyKey: string): Promise<Map<string, Knowledge>> {
+    const kept = this.#known.get(familyKey);
+    const loading = kept ?? this.#read(familyKey);
+    this.#known.delete(familyKey);
+    this.#known.set(familyKey, loading);
+    for (const oldest of this.#known.keys()) {
+      if (this.#known.size <= FAMILIES_MAX) break;
+      if (!this.#busy.has(oldest)) this.#known.delete(oldest);
+      else break;
+    }
+    return loading;
+  }
+
+  forget(familyKey: string): void {
+    this.#known.delete(familyKey);
+  }
+
+  /** One thing at a time is done to a family. */
+  alone<T>(familyKey: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#busy.get(familyKey) ?? Promise.resolve();
+    const own = before.then(work, work);
+    const done = own
+      .catch(() => undefined)
+      .finally(() => {
+        if (this.#busy.get(familyKey) === done) this.#busy.delete(familyKey);
+      });
+    this.#busy.set(familyKey, done);
+    return own;
+  }
+
+  async #read(familyKey: string): Promise<Map<string, Knowledge>> {
+    const known = new Map<string, Knowledge>();
+    for (let after = 0; ;) {
+      const page = await this.#link.ask("family", { familyKey, after, limit: FAMILY_PAGE });
+      for (const record of page) if (record.facts !== null) known.set(record.key, knowledgeOf(record));
+      after = page.at(-1)?.no ?? after;
+      if (page.length < FAMILY_PAGE) return known;
+    }
+  }
+}
+
+export function knowledgeOf(record: Pick<HistoryRecord, "facts" | "place" | "badCount" | "bad">): Knowledge {
+  const { facts, inline } = record.facts as unknown as Pick<Knowledge, "facts" | "inline">;
+  const place = record.place as unknown as Knowledge["place"];
+  return { facts, inline, place, badCount: record.badCount, bad: record.bad ?? [] };
+}
+
+export function stateOf({ facts, inline, place }: Knowledge): ReadState | null {
+  return place === null ? null : { ...place, facts, inline };
+}
+
+/** How many were found of what, by agent and state, and how much of it has been read. */
+export function countAll(catalog: Catalog, readings: readonly Reading[]): Counted {
+  const counted = { excluded: 0, files: 0, filesRead: 0, bytes: 0, bytesRead: 0 };
+  const found = new Map(
+    readings.map(({ reader, roots }) => [reader.format as string, newCount(reader, roots)]),
+  );
+  for (const member of catalog.members.values()) {
+    if (member.goneAt !== null) continue;
+    if (member.kind === "excluded" || member.isLeftOut) counted.excluded += 1;
+    if (member.kind !== "imported" && member.kind !== "ours") continue;
+    if (member.hostKey === null) {
+      counted.files += 1;
+      counted.bytes += member.sizeBytes;
+      const isRead = member.isLeftOut || member.readStamp === member.stamp;
+      counted.filesRead += isRead ? 1 : 0;
+      counted.bytesRead += isRead ? member.sizeBytes : Math.min(member.readBytes, member.sizeBytes);
+    }
+    const count = found.get(member.format);
+    if (member.kind !== "imported" || count === undefined) continue;
+    count[isBelow(member) ? "subagents" : "sessions"] += 1;
+    const state = (member.state ?? "unknown") as keyof typeof count.states;
+    count.states[state] = (count.states[state] ?? 0) + 1;
+  }
+  return { ...counted, found: [...found.values()].filter((each) => each.sessions + each.subagents > 0) };
+}
+
+function newCount({ agent, format }: HistoryReader, roots: readonly string[]): HistoryScan["found"][number] {
+  return { agent, format, roots: [...roots], sessions: 0, subagents: 0, states: {} };
+}
+
+export function isBelow({ hostKey, found, familyKey, key }: Member): boolean {
+  return hostKey !== null || found?.isSubagent === true || familyKey !== key;
+}
+
+/** Whether what is written to its file from now on is read. */
+export function isFollowed({ kind, isLeftOut }: Member): boolean {
+  return (kind === "imported" || kind === "ours") && !isLeftOut;
+}
+
+export function isOpen(member: Member): boolean {
+  return member.state !== null && isAtWork(member.state);
+}
+
+function into<T>(map: Map<string, Set<T>>, key: string, value: T): void {
+  const set = map.get(key);
+  if (set === undefined) map.set(key, new Set([value]));
+  else set.add(value);
+}

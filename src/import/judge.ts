@@ -1,0 +1,135 @@
+import type { AgentStatus } from "../contract/index.ts";
+import type { Family, FamilyMember } from "../history/state/family.ts";
+import type { HistoryReader, LiveSession } from "../history/port.ts";
+import type { judgeTree } from "../history/state/trees.ts";
+import type { Catalog, Knowledge, Member } from "./catalog.ts";
+import { inlineKey } from "./identity.ts";
+import { isSkipped } from "./read.ts";
+import { type Judged, redactStatus, type Told } from "./row.ts";
+
+/** Everything that is to be known about a family before it is judged. */
+export interface JudgeInput {
+  readonly judge: typeof judgeTree;
+  readonly reader: HistoryReader;
+  readonly familyKey: string;
+  /** By key; of those with a file of their own. */
+  readonly known: ReadonlyMap<string, Knowledge>;
+  readonly listed: readonly LiveSession[];
+  /** By key: why it is known to work at this moment. */
+  readonly seenWorking: ReadonlyMap<string, string>;
+  /** It was written a moment ago: that no process is listed for it may be too early to be true. */
+  readonly isRecent: boolean;
+}
+
+export interface Verdict {
+  readonly told: Omit<Told, "parentId" | "depth" | "changedAt"> & {
+    readonly parentKey: string | null;
+    /** Below the session at the top. */
+    readonly depth: number;
+  };
+  /** Null for the session at the top. */
+  readonly status: AgentStatus | null;
+  /** Sub-agents its calls started that left no file. */
+  readonly missing: readonly AgentStatus[];
+}
+
+/** By key, what is true of each session of a family that left something. */
+export function judgeFamily(input: JudgeInput): Map<string, Verdict> {
+  const { known, familyKey } = input;
+  const members = membersOf(known);
+  const root = members.find(({ key, facts }) => key === familyKey && !facts.isSubagent) ?? null;
+  const tree = { root, members: members.filter((member) => member !== root) };
+  const family = input.judge(input.reader, tree, {
+    listed: input.listed,
+    seenWorking: stillWorking(input, members, root),
+    isRecent: input.isRecent,
+  });
+  const missing = missingOf(family);
+  const facts = new Map(members.map((member) => [member.key, member.facts]));
+  const unsure = new Set([...known].flatMap(([key, { bad }]) => (bad.some(isSkipped) ? [key] : [])));
+  const verdicts = new Map<string, Verdict>();
+  if (root !== null && family.judgement !== null) {
+    const own = { cwd: null, callId: null, link: null, parentKey: null, depth: 0 };
+    const judgement = unsure.has(root.key) ? lessSure(family.judgement) : family.judgement;
+    const told = { facts: root.facts, judgement, ...own };
+    verdicts.set(root.key, { told, status: null, missing: missing.get(root.key) ?? [] });
+  }
+  for (const { key, parentKey, link, ...judged } of family.agents) {
+    const own = key === null ? undefined : facts.get(key);
+    if (key === null || own === undefined) continue;
+    const isUnsure = unsure.has(key) || unsure.has(parentKey ?? "");
+    const judgement = isUnsure ? lessSure(judged.judgement) : judged.judgement;
+    const { confidence, reason: evidence } = judgement;
+    const status = isUnsure ? { ...judged.status, confidence, evidence } : judged.status;
+    const told = {
+      facts: own,
+      judgement,
+      cwd: root?.facts.cwd ?? null,
+      callId: status.toolUseId,
+      link,
+      parentKey,
+      depth: status.depth,
+    };
+    verdicts.set(key, { told, status: redactStatus(status), missing: missing.get(key) ?? [] });
+  }
+  return verdicts;
+}
+
+/** A line that nobody has read may say otherwise. */
+function lessSure(judged: Judged): Judged {
+  const confidence = judged.confidence === "certain" ? "likely" : "guess";
+  const reason = `${judged.reason}; a line of the file was too long to be read`;
+  return { ...judged, confidence, reason };
+}
+
+/** With those whose rows stand inside another's file. */
+function membersOf(known: ReadonlyMap<string, Knowledge>): FamilyMember[] {
+  return [...known].flatMap(([key, { facts, inline }]) => {
+    const inside = Object.entries(inline).map(([id, own]) => ({ key: inlineKey(key, id), facts: own }));
+    return [{ key, facts }, ...inside];
+  });
+}
+
+/**
+ * That a file grew before our eyes is worth something only where nobody keeps a list of processes, and
+ * where the file does not say itself that the work is over.
+ */
+function stillWorking(
+  { reader, seenWorking }: JudgeInput,
+  members: readonly FamilyMember[],
+  root: FamilyMember | null,
+): Map<string, string> {
+  const isListed = root !== null && reader.listsLive?.(root.facts) === true;
+  const working = new Map<string, string>();
+  if (isListed) return working;
+  for (const { key, facts } of members) {
+    const why = seenWorking.get(key);
+    const isOver = ["ended", "failed", "interrupted"].includes(facts.ending.kind);
+    if (why !== undefined && !isOver) working.set(key, why);
+  }
+  return working;
+}
+
+function missingOf(family: Family): Map<string, AgentStatus[]> {
+  const missing = new Map<string, AgentStatus[]>();
+  for (const { key, parentKey, status } of family.agents) {
+    if (key !== null || parentKey === null) continue;
+    const list = missing.get(parentKey) ?? [];
+    missing.set(parentKey, list);
+    list.push(redactStatus(status));
+  }
+  return missing;
+}
+
+/** Our own id of the session that started this one, and how deep it stands. */
+export function placeIn(
+  catalog: Catalog,
+  { key, familyKey }: Pick<Member, "key" | "familyKey">,
+  { told }: Verdict,
+): { parentId: string | null; depth: number } {
+  const top = catalog.members.get(familyKey);
+  const base = top?.kind === "ours" ? (top.depth ?? 0) : 0;
+  if (key === familyKey) return { parentId: null, depth: base };
+  const parent = catalog.members.get(told.parentKey ?? familyKey);
+  return { parentId: parent?.sessionId ?? null, depth: base + told.depth };
+}

@@ -1,0 +1,185 @@
+import { stat } from "node:fs/promises";
+import { setTimeout as rest } from "node:timers/promises";
+import type { LiveSession, ProcessProbe } from "../history/port.ts";
+import type { Knowledge, Member } from "./catalog.ts";
+import { type Context, GROWN_MS, type Reading, seenWorking } from "./context.ts";
+import type { JudgeInput, Verdict } from "./judge.ts";
+
+/** Between two readings of a list that has to be newer than what was written. */
+const LEAST_MS = 100;
+/** A file's own time is counted in ticks: it may be this much earlier than the write. */
+const TICK_MS = 10;
+/** For so long after a file was written, that no process is listed for it may be too early to be true. */
+const RECENT_MS = 5 * 60_000;
+/** Where an agent lists its processes, growth without one of them counts for less long. */
+const UNLISTED_MS = 2 * 60_000;
+
+interface Listed {
+  /** When reading it began: what was written later may be somebody's who is not in it. */
+  readonly at: number;
+  readonly sessions: Promise<readonly LiveSession[]>;
+}
+
+/** What the agents' own lists say is alive, asked for at most so often. */
+export class LiveList {
+  readonly #probe: ProcessProbe;
+  readonly #freshMs: number;
+  readonly #kept = new Map<string, Listed>();
+  readonly #next = new Map<string, Promise<readonly LiveSession[]>>();
+
+  constructor(probe: ProcessProbe, freshMs: number) {
+    this.#probe = probe;
+    this.#freshMs = freshMs;
+  }
+
+  /** Whoever is not in a list from before the file was written may be in one from after it. */
+  async of(
+    reading: Reading,
+    about: { rootId: string; writtenAt: number } | null = null,
+  ): Promise<readonly LiveSession[]> {
+    const kept = this.#kept.get(reading.reader.format);
+    if (kept === undefined || Date.now() - kept.at >= this.#freshMs) return this.#ask(reading);
+    const listed = await kept.sessions;
+    if (about === null || kept.at > about.writtenAt + TICK_MS || isAmong(listed, about.rootId)) return listed;
+    return this.#ask(reading);
+  }
+
+  /** Since when it is known that nobody is listed for a session; null where somebody is, or nobody asked. */
+  async absentSince(format: string, rootId: string): Promise<number | null> {
+    const kept = this.#kept.get(format);
+    return kept === undefined || isAmong(await kept.sessions, rootId) ? null : kept.at;
+  }
+
+  #ask(reading: Reading): Promise<readonly LiveSession[]> {
+    const { format } = reading.reader;
+    const waitMs = (this.#kept.get(format)?.at ?? 0) + LEAST_MS - Date.now();
+    if (waitMs <= 0) return this.#begin(reading);
+    const next = this.#next.get(format) ?? rest(waitMs).then(() => this.#begin(reading));
+    this.#next.set(format, next);
+    return next;
+  }
+
+  #begin({ reader, roots }: Reading): Promise<readonly LiveSession[]> {
+    this.#next.delete(reader.format);
+    const asking = Promise.all(roots.map((root) => reader.live(root, this.#probe)));
+    const sessions = asking.then((lists) => lists.flat());
+    this.#kept.set(reader.format, { at: Date.now(), sessions });
+    return sessions;
+  }
+}
+
+interface FamilyAsked {
+  readonly familyKey: string;
+  readonly known: ReadonlyMap<string, Knowledge>;
+}
+
+/** Who works on a family, from its agent's list and from what was seen of its files. */
+export async function livenessIn(
+  context: Context,
+  { familyKey, known, reading }: FamilyAsked & { reading: Reading },
+): Promise<Pick<JudgeInput, "listed" | "seenWorking" | "isRecent">> {
+  const now = Date.now();
+  const rootId = rootIdOf(context, { familyKey, known });
+  const writtenAt = Math.min(now, writtenAtOf(context, familyKey));
+  const listed = await context.live.of(reading, { rootId, writtenAt });
+  if (isAmong(listed, rootId)) nowListed(context, familyKey);
+  const unlisted = unlistedWriter(context, { familyKey, rootId, now });
+  return {
+    listed: unlisted === null ? listed : [...listed, unlisted],
+    seenWorking: seenWorking(context, now),
+    isRecent: now - writtenAt < RECENT_MS,
+  };
+}
+
+/** A file grew before our eyes: somebody writes, whether its agent lists them or not. */
+export async function noticeGrowth(
+  context: Context,
+  member: Member,
+  at: { known: ReadonlyMap<string, Knowledge>; readBytes: number; reading: Reading },
+): Promise<void> {
+  const { familyKey, found, path } = member;
+  const writtenAt = await stat(path).then(
+    ({ mtimeMs }) => mtimeMs,
+    () => Date.now(),
+  );
+  if (found !== null) member.found = { ...found, changedAt: Math.max(found.changedAt, writtenAt) };
+  // What is found for the first time was written before; only a short while ago is before our eyes.
+  if (at.readBytes === 0 && Date.now() - writtenAt > GROWN_MS) return;
+  const rootId = rootIdOf(context, { familyKey, known: at.known });
+  const absentSince = await context.live.absentSince(at.reading.reader.format, rootId);
+  const isUnlisted = at.readBytes > 0 && absentSince !== null && writtenAt > absentSince;
+  context.grown.set(member.key, { at: Date.now(), isUnlisted });
+}
+
+/** Remembers what was concluded from nobody being listed, to be looked at again for a while. */
+export function doubt(
+  context: Context,
+  { familyKey, known, verdicts }: FamilyAsked & { verdicts: ReadonlyMap<string, Verdict> },
+): void {
+  const isDoubtful = [...verdicts.values()].some(({ told: { judgement } }) => {
+    const isCutOff = judgement.state === "interrupted" || judgement.state === "orphaned";
+    return isCutOff && judgement.confidence === "likely";
+  });
+  const [some] = context.catalog.family(familyKey);
+  if (!isDoubtful || some === undefined) {
+    context.doubted.delete(familyKey);
+    return;
+  }
+  const rootId = rootIdOf(context, { familyKey, known });
+  const until = writtenAtOf(context, familyKey) + RECENT_MS;
+  context.doubted.set(familyKey, { format: some.format, rootId, until });
+}
+
+/** Families to be judged again: somebody is listed for them now, or it is no longer too early to say. */
+export async function noLongerDoubted(context: Context): Promise<string[]> {
+  const settled: string[] = [];
+  const now = Date.now();
+  for (const reading of context.readings) {
+    const { format } = reading.reader;
+    const doubted = [...context.doubted].filter(([, doubtful]) => doubtful.format === format);
+    if (doubted.length === 0) continue;
+    const listed = await context.live.of(reading);
+    for (const [familyKey, { rootId, until }] of doubted) {
+      if (now < until && !isAmong(listed, rootId)) continue;
+      context.doubted.delete(familyKey);
+      settled.push(familyKey);
+    }
+  }
+  return settled;
+}
+
+/** The agent's own id of the session at the top, also where its file is gone. */
+function rootIdOf({ catalog }: Context, { familyKey, known }: FamilyAsked): string {
+  const [some] = known.values();
+  return catalog.members.get(familyKey)?.agentId ?? some?.facts.rootId ?? some?.facts.id ?? familyKey;
+}
+
+function writtenAtOf({ catalog }: Context, familyKey: string): number {
+  return Math.max(0, ...catalog.family(familyKey).map(({ found }) => found?.changedAt ?? 0));
+}
+
+/** Whoever wrote is in the list now: from here on, what it says of them counts. */
+function nowListed({ catalog, grown }: Context, familyKey: string): void {
+  for (const { key } of catalog.family(familyKey)) {
+    const growth = grown.get(key);
+    if (growth?.isUnlisted === true) grown.set(key, { ...growth, isUnlisted: false });
+  }
+}
+
+/** In a container, or over a mount, somebody works whom no list on this machine names. */
+function unlistedWriter(
+  { catalog, grown }: Context,
+  { familyKey, rootId, now }: { familyKey: string; rootId: string; now: number },
+): LiveSession | null {
+  const isThere = catalog.family(familyKey).some(({ key }) => {
+    const growth = grown.get(key);
+    return growth?.isUnlisted === true && now - growth.at < UNLISTED_MS;
+  });
+  if (!isThere) return null;
+  const how = "its files grow, though its agent lists no process for it";
+  return { id: rootId, pid: 0, startedAt: null, alive: true, doing: null, how };
+}
+
+function isAmong(listed: readonly LiveSession[], rootId: string): boolean {
+  return listed.some(({ id, alive }) => id === rootId && alive !== false);
+}

@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { lay, Transcript } from "../history/readers/claude-code/testing/transcript.ts";
+import { startImporting } from "./testing/home.ts";
+
+const MB = 1024 * 1024;
+const S = "6f0e8d3a-1111-4222-8333-944445555666";
+const T = "7f0e8d3a-1111-4222-8333-944445555666";
+const fileOf = (id: string): string => `-w-app/${id}.jsonl`;
+
+describe("a very long line", () => {
+  it("of 20 MB is read as any other: a result, and an answer that ends a session", async (t) => {
+    const home = await startImporting(t);
+    const command = { type: "tool_use", id: "c1", name: "Bash", input: { command: "x" } };
+    const result = new Transcript(S)
+      .user("Do X")
+      .answer([command])
+      .result("c1", "y".repeat(20 * MB));
+    await lay(home.claude, {
+      [fileOf(S)]: result.says("done").endsTurn(),
+      [fileOf(T)]: new Transcript(T).user("Do Y").says("z".repeat(20 * MB)),
+    });
+    await home.import();
+    for (const [id, kinds] of [
+      [S, ["text", "toolCall", "toolResult", "text"]],
+      [T, ["text", "text"]],
+    ] as const) {
+      const { id: own, evidence } = await home.byAgentId(id);
+      assert.equal(evidence.state, "completed");
+      assert.deepEqual(
+        (await home.entries(own)).map(({ kind }) => kind),
+        kinds,
+      );
+    }
+    assert.deepEqual((await home.client.imported({ problems: 10 })).problems, []);
+  });
+
+  it("that is longer than what is read makes nothing certain, and is named", async (t) => {
+    const home = await startImporting(t);
+    const written = new Transcript(S)
+      .user("Do X")
+      .says("z".repeat(33 * MB))
+      .user("More")
+      .says("ok")
+      .endsTurn();
+    await lay(home.claude, { [fileOf(S)]: written });
+    await home.import();
+    const { evidence } = await home.byAgentId(S);
+    assert.deepEqual([evidence.state, evidence.confidence], ["completed", "likely"]);
+    assert.match(evidence.reason, /too long to be read/);
+    const { problems } = await home.client.imported({ problems: 10 });
+    assert.match(problems[0]?.reason ?? "", /line 2 longer than 32 MB/);
+  });
+});

@@ -1,0 +1,214 @@
+import { redact } from "../secrets/redact.ts";
+import type { HistoryEntry, HistoryReader, LeftBehind, ReadBatch } from "../history/port.ts";
+import type { ReadyEntry } from "../store/port/store.ts";
+import { type Knowledge, type Member, stateOf } from "./catalog.ts";
+import type { Outbox } from "./thread/outbox.ts";
+import type { Replay } from "./shared-prefix.ts";
+import type { Replaced } from "./rewritten-file.ts";
+import { leftBehindEntry, READ_TEXT_MAX, readyEntry } from "./to-entry.ts";
+import { redactFacts } from "./row.ts";
+
+export interface ReadRequest {
+  readonly member: Member;
+  readonly reader: HistoryReader;
+  readonly known: Knowledge | undefined;
+  readonly isLive: boolean;
+  readonly signal: AbortSignal;
+  /** The session that entries of a sub-agent inside this file belong to; made when there is none. */
+  readonly inside: (agentId: string, batch: ReadBatch) => Promise<Member>;
+  readonly replaced: Replaced;
+  /** What another session has already, where this one goes on from it. */
+  readonly replay: Replay | null;
+  readonly onBytes: (bytesRead: number) => void;
+}
+
+/** One write takes no more than this: it must be short. */
+const ENTRIES_MAX = 160;
+const BODY_BYTES_MAX = 256 * 1024;
+/** After so much of a file, where reading stopped is kept; what comes before is not read again after a crash. */
+const KEEP_BYTES = 8 * 1024 * 1024;
+const BAD_KEPT_MAX = 5;
+/** A longer line is not read: what it takes to hold it twice would be the most that an import takes. */
+const LINE_BYTES_MAX = 32 * 1024 * 1024;
+
+/** Reads a file from where reading stopped and hands over what is new. Answers what is now known of it. */
+export async function readMember(outbox: Outbox, request: ReadRequest): Promise<Knowledge | null> {
+  const { member, reader, signal, known } = request;
+  if (member.found === null) return null;
+  const sender = new Sender(outbox, request);
+  const state = known === undefined ? null : stateOf(known);
+  let bad: Bad = known ?? NO_BAD;
+  let last: ReadBatch | null = null;
+  let keptAt = member.readBytes;
+  for await (const batch of reader.read(member.found, state, {
+    textMax: READ_TEXT_MAX,
+    lineBytesMax: LINE_BYTES_MAX,
+    signal,
+  })) {
+    last = batch;
+    bad = badAfter(batch.reset ? NO_BAD : bad, batch);
+    await sender.take(batch);
+    request.onBytes(batch.bytesRead);
+    member.readBytes = batch.bytesRead;
+    if (batch.bytesRead - keptAt < KEEP_BYTES) continue;
+    keptAt = batch.bytesRead;
+    await keep(outbox, member, knowledgeAfter(batch, bad));
+  }
+  return last === null ? (known ?? null) : knowledgeAfter(last, bad);
+}
+
+type Bad = Pick<Knowledge, "bad" | "badCount">;
+const NO_BAD: Bad = { bad: [], badCount: 0 };
+
+/** Where to go on from: kept only if everything before it is. */
+async function keep(outbox: Outbox, member: Member, known: Knowledge): Promise<void> {
+  const record = { ...recordOf(known), readBytes: member.readBytes };
+  await outbox.change([{ no: member.no, rootId: member.rootId, record, session: null }]);
+}
+
+export function recordOf({ facts, inline, place, badCount, bad }: Knowledge): {
+  facts: Record<string, unknown>;
+  place: Record<string, unknown> | null;
+  badCount: number;
+  bad: Knowledge["bad"];
+} {
+  return {
+    facts: { facts, inline },
+    place: place as unknown as Record<string, unknown> | null,
+    badCount,
+    bad: [...bad],
+  };
+}
+
+/** The first few, and one that was too long wherever it stands: it may have said how the session stands. */
+function badAfter(before: Bad, batch: ReadBatch): Bad {
+  const all = [...before.bad, ...batch.bad.map((line) => ({ ...line }))];
+  const kept = all.slice(0, BAD_KEPT_MAX);
+  const skipped = all.find(isSkipped);
+  if (skipped !== undefined && !kept.includes(skipped)) kept.splice(-1, 1, skipped);
+  return { badCount: before.badCount + batch.badCount, bad: kept };
+}
+
+/** A line that was too long to be looked into, so that nobody knows what it says. */
+export function isSkipped({ reason }: { reason: string }): boolean {
+  return reason.startsWith("longer than ");
+}
+
+function knowledgeAfter(batch: ReadBatch, bad: Bad): Knowledge {
+  const { facts, inline, version, position, notes } = batch.state();
+  const inside = Object.entries(inline).map(([id, own]) => [id, redactFacts(own)] as const);
+  return {
+    facts: redactFacts(facts),
+    inline: Object.fromEntries(inside),
+    place: { version, position, notes },
+    badCount: bad.badCount,
+    bad: [...bad.bad],
+  };
+}
+
+/** Entries on their way into the store, each session's in their order. */
+class Sender {
+  readonly #outbox: Outbox;
+  readonly #request: ReadRequest;
+  readonly #recent = new Recent();
+
+  constructor(outbox: Outbox, request: ReadRequest) {
+    this.#outbox = outbox;
+    this.#request = request;
+  }
+
+  async take(batch: ReadBatch): Promise<void> {
+    const { member } = this.#request;
+    const bySession = this.#inOrder(batch);
+    if (batch.reset) this.#request.replaced.begin(member.key);
+    for (const [inlineId, entries] of bySession) {
+      const target = inlineId === null ? member : await this.#request.inside(inlineId, batch);
+      if (target.kind !== "imported") continue;
+      const own = (inlineId === null ? this.#request.replay?.own(entries) : null) ?? entries;
+      await this.#send(target, await this.#request.replaced.told(member.key, target, own));
+    }
+  }
+
+  /** Each session's entries, and where one goes on from an earlier point, before it what was left behind. */
+  #inOrder(batch: ReadBatch): Map<string | null, ReadyEntry[]> {
+    const { entries, leftBehind } = batch;
+    const bySession = new Map<string | null, ReadyEntry[]>();
+    const of = (inlineId: string | null): ReadyEntry[] => {
+      const list = bySession.get(inlineId) ?? [];
+      bySession.set(inlineId, list);
+      return list;
+    };
+    const open = new Set(leftBehind);
+    for (const entry of entries) {
+      const list = of(entry.inlineId);
+      for (const left of open) {
+        if (left.beforeRef !== entry.ref || left.inlineId !== entry.inlineId) continue;
+        open.delete(left);
+        const { isSubagent, at } = entry;
+        list.push(leftBehindEntry(left, { isSubagent, at: Math.round(at), first: this.#recent.after(left) }));
+      }
+      list.push(readyEntry(entry));
+      this.#recent.add(entry);
+    }
+    if (open.size === 0) return bySession;
+    const { facts } = batch.state();
+    const at = Math.round(facts.lastAt ?? Date.now());
+    for (const left of open) {
+      const isSubagent = left.inlineId !== null || facts.isSubagent;
+      of(left.inlineId).push(leftBehindEntry(left, { isSubagent, at, first: this.#recent.after(left) }));
+    }
+    return bySession;
+  }
+
+  async #send(member: Member, entries: readonly ReadyEntry[]): Promise<void> {
+    const { no, sessionId, rootId, agentId, parentId, depth } = member;
+    const { isLive } = this.#request;
+    const lineage = { agentId, parentId, depth: depth ?? 0 };
+    for (const slice of slicesOf(entries)) {
+      await this.#outbox.append({ no, sessionId, rootId, entries: slice, isLive, lineage });
+    }
+  }
+}
+
+function* slicesOf(entries: readonly ReadyEntry[]): Generator<ReadyEntry[]> {
+  let slice: ReadyEntry[] = [];
+  let bytes = 0;
+  for (const entry of entries) {
+    slice.push(entry);
+    bytes += entry.body.length;
+    if (slice.length < ENTRIES_MAX && bytes < BODY_BYTES_MAX) continue;
+    yield slice;
+    [slice, bytes] = [[], 0];
+  }
+  if (slice.length > 0) yield slice;
+}
+
+const RECENT_MAX = 512;
+const WORDS_MAX = 60;
+/** More than is shown, so that a secret across the cut is whole when it is looked for. */
+const LOOKED_AT_MAX = 600;
+
+/** The beginnings of the last entries, so that the first of those that are left behind can be named. */
+class Recent {
+  readonly #entries: Pick<HistoryEntry, "ref" | "inlineId">[] = [];
+  /** As bytes: a string's beginning would keep the whole of it. */
+  readonly #words: Buffer[] = [];
+
+  add({ ref, inlineId, body }: HistoryEntry): void {
+    this.#entries.push({ ref, inlineId });
+    this.#words.push(Buffer.from(body.text.slice(0, LOOKED_AT_MAX)));
+    if (this.#entries.length <= RECENT_MAX * 2) return;
+    this.#entries.splice(0, RECENT_MAX);
+    this.#words.splice(0, RECENT_MAX);
+  }
+
+  /** The first words after the point that the agent went back to; null where that is too far back. */
+  after({ afterRef, inlineId }: LeftBehind): string | null {
+    const at = this.#entries.findLastIndex((entry) => entry.ref === afterRef && entry.inlineId === inlineId);
+    const next = at < 0 ? -1 : this.#entries.findIndex((entry, i) => i > at && entry.inlineId === inlineId);
+    const words = redact(this.#words[next]?.toString() ?? "")
+      .replaceAll(/\s+/g, " ")
+      .trim();
+    return words.slice(0, WORDS_MAX).trim() || null;
+  }
+}

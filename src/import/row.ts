@@ -1,0 +1,195 @@
+import type { AgentStatus, Evidence, HistoryState, Usage } from "../contract/index.ts";
+import { shortId } from "../contract/short-id.ts";
+import { importedOutcome, importedStatus } from "../domain/imported.ts";
+import { redact } from "../secrets/redact.ts";
+import { unstarted } from "../kernel/new-session.ts";
+import type { SessionFacts } from "../history/port.ts";
+import type { SessionRecord } from "../store/port/store.ts";
+
+/** What a session's row is made from. */
+export interface Told {
+  readonly facts: SessionFacts;
+  readonly judgement: Judged;
+  readonly parentId: string | null;
+  readonly depth: number;
+  /** Of the session at the top, for one that does not say where it works. */
+  readonly cwd: string | null;
+  readonly changedAt: number;
+  readonly callId: string | null;
+  readonly link: string | null;
+}
+
+export interface Judged {
+  readonly state: HistoryState;
+  readonly reason: string;
+  readonly confidence: Evidence["confidence"];
+  readonly error: string | null;
+  readonly at: number | null;
+}
+
+export interface Place {
+  readonly id: string;
+  readonly rootId: string;
+  readonly agent: string;
+  readonly node: string;
+  readonly scope: string;
+  readonly now: number;
+}
+
+const TITLE_MAX = 120;
+const NO_USAGE: Usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null };
+
+/** The row of a session that was read from disk. It has no rounds, no inbox and no turns of ours. */
+export function newRow(told: Told, place: Place): SessionRecord {
+  const { id, rootId, agent, node, scope, now } = place;
+  const createdAt = Math.round(told.facts.createdAt ?? told.changedAt);
+  const changing = rowPatch(told, { agent, node, now });
+  return {
+    ...unstarted(),
+    id,
+    rootId,
+    shortId: shortId(id),
+    name: null,
+    agent,
+    profile: "default",
+    node,
+    origin: "imported",
+    source: "import",
+    scope,
+    callback: {
+      enabled: false,
+      includeLastMessage: true,
+      includeOriginalPrompt: false,
+      template: null,
+      when: "completion",
+      batch: false,
+    },
+    onParentEnd: "cancel",
+    agentSessionId: plain(told.facts.id),
+    // What somebody did elsewhere asks nobody to look at it.
+    seen: true,
+    createdAt,
+    key: null,
+    keyCaller: null,
+    keyHash: null,
+    ...changing,
+  };
+}
+
+type Changing = Pick<
+  SessionRecord,
+  | "parentId"
+  | "depth"
+  | "title"
+  | "model"
+  | "cwd"
+  | "spawnConfig"
+  | "effective"
+  | "evidence"
+  | "outcome"
+  | "outcomeReason"
+  | "messageCount"
+  | "toolUseCount"
+  | "usage"
+  | "lastActivityAt"
+  | "updatedAt"
+  | "endedAt"
+  | "endReason"
+>;
+
+/** Everything about it that may change as its file grows, or as others of its family do. */
+export function rowPatch(told: Told, at: { agent: string; node: string; now: number }): Changing {
+  const { facts, judgement, parentId, depth, changedAt } = told;
+  const lastActivityAt = Math.round(facts.lastAt ?? changedAt);
+  const evidence: Evidence = {
+    state: judgement.state,
+    reason: redact(judgement.reason),
+    confidence: judgement.confidence,
+    at: Math.round(judgement.at ?? lastActivityAt),
+  };
+  const isEnded = importedStatus(evidence).status === "ended";
+  const cwd = plain(facts.cwd ?? told.cwd ?? "");
+  const model = facts.model === null ? null : plain(facts.model);
+  return {
+    parentId,
+    depth,
+    title: titleOf(facts),
+    model,
+    cwd,
+    spawnConfig: asked(told),
+    effective: {
+      agent: at.agent,
+      agentVersion: facts.agentVersion,
+      model,
+      profile: "default",
+      permission: "ask",
+      tools: null,
+      limits: {},
+      node: at.node,
+      cwd,
+      workspace: "shared",
+      inherit: "none",
+    },
+    evidence,
+    outcome: importedOutcome(judgement.state),
+    outcomeReason: judgement.error === null ? null : oneLine(redact(judgement.error), 400),
+    messageCount: facts.messageCount,
+    toolUseCount: facts.toolUseCount,
+    usage: facts.usage ?? NO_USAGE,
+    lastActivityAt,
+    updatedAt: at.now,
+    endedAt: isEnded ? evidence.at : null,
+    endReason: isEnded ? (judgement.state === "cancelled" ? "cancelled" : "gone") : null,
+  };
+}
+
+/** Texts of an agent's file as they may be kept; everything else is the reader's own. */
+export function redactFacts(facts: SessionFacts): SessionFacts {
+  const clean = <T extends string | null>(text: T): T => (text === null ? text : (redact(text) as T));
+  return {
+    ...facts,
+    title: clean(facts.title),
+    firstPrompt: clean(facts.firstPrompt),
+    description: clean(facts.description),
+    calls: facts.calls.map((call) => ({
+      ...call,
+      description: clean(call.description),
+      result: call.result === null ? null : { ...call.result, error: clean(call.result.error) },
+    })),
+    told: facts.told.map((told) => ({ ...told, error: clean(told.error) })),
+    ending: { ...facts.ending, error: clean(facts.ending.error) },
+  };
+}
+
+export function redactStatus(status: AgentStatus): AgentStatus {
+  const clean = (text: string | null): string | null => (text === null ? null : redact(text));
+  return { ...status, error: clean(status.error), description: clean(status.description) };
+}
+
+/** What the call that started it asked for, and how the two were found to belong together. */
+function asked({ facts, callId, link }: Told): Record<string, unknown> {
+  if (!facts.isSubagent) return {};
+  const { agentType, name, description } = facts;
+  return {
+    callId,
+    link,
+    agentType,
+    ...(name === null ? {} : { name: redact(name) }),
+    ...(description === null ? {} : { description: redact(description) }),
+  };
+}
+
+function titleOf({ title, description, firstPrompt, name }: SessionFacts): string | null {
+  const text = title ?? description ?? name ?? firstPrompt;
+  return text === null ? null : oneLine(redact(text), TITLE_MAX);
+}
+
+/** PostgreSQL keeps no NUL in its texts. */
+function plain(text: string): string {
+  return text.replaceAll("\0", "");
+}
+
+function oneLine(text: string, max: number): string {
+  const line = plain(text).replaceAll(/\s+/g, " ").trim();
+  return line.length <= max ? line : `${Array.from(line.slice(0, max)).slice(0, -1).join("")}…`;
+}

@@ -1,0 +1,298 @@
+import { stat } from "node:fs/promises";
+import path from "node:path";
+import type { FoundSession, HistoryReader, SessionFacts } from "../history/port.ts";
+import { isInside } from "../system/folder.ts";
+import { isFollowed, type Member } from "./catalog.ts";
+import type { Context, Reading } from "./context.ts";
+import { addFamily, type Newcomer } from "./add-found.ts";
+import type { MemberChange, OwnSession } from "./thread/protocol.ts";
+import { redactFacts } from "./row.ts";
+
+/** How many files are looked into at once. */
+const GLANCES_MAX = 16;
+
+/**
+ * Finds what is there and compares it with what is known: new sessions are looked into and put into the
+ * list; those that have changed or were not read to their end are handed to `take`. Each agent's files are
+ * listed by themselves, so that one slow database does not hold up the others.
+ */
+export async function scan(
+  context: Context,
+  take: (unread: readonly Member[]) => void,
+): Promise<{ foundMs: number }> {
+  leaveOut(context);
+  context.progress.problems = [];
+  context.progress.scan.problemCount = 0;
+  const looks = context.readings.map(async (reading) => {
+    const { unread, foundMs } = await scanReading(context, reading);
+    if (!context.signal.aborted) take(unread);
+    return foundMs;
+  });
+  return { foundMs: Math.max(0, ...(await Promise.all(looks))) };
+}
+
+async function scanReading(
+  context: Context,
+  reading: Reading,
+): Promise<{ unread: Member[]; foundMs: number }> {
+  const from = performance.now();
+  const seen = new Set<string>();
+  const changes: MemberChange[] = [];
+  const unread: Member[] = [];
+  const fresh: { found: FoundSession; reading: Reading }[] = [];
+  for await (const found of findAll(context, reading)) {
+    if (seen.has(found.key)) continue;
+    seen.add(found.key);
+    const member = context.catalog.members.get(found.key);
+    if (member === undefined || isToBeAsked(context, member, found)) fresh.push({ found, reading });
+    else if (notice(context, member, found, changes)) unread.push(member);
+  }
+  await noticeGone(context, { format: reading.reader.format, seen }, changes);
+  const foundMs = performance.now() - from;
+  for (const slice of slices(changes, 50)) await context.link.ask("change", slice);
+  return { unread: [...unread, ...(await takeNew(context, fresh))], foundMs };
+}
+
+/** The same for what lies around these files only. False where everything has to be looked at for one of them. */
+export async function scanNear(
+  context: Context,
+  files: Iterable<string>,
+): Promise<{ unread: Member[]; isEnough: boolean }> {
+  const { folders, isEnough } = foldersNear(context, files);
+  const changes: MemberChange[] = [];
+  const unread: Member[] = [];
+  const fresh: { found: FoundSession; reading: Reading }[] = [];
+  for (const { reading, root, folder } of folders) {
+    for await (const found of reading.reader.discover(root, () => undefined, folder)) {
+      const member = context.catalog.members.get(found.key);
+      // Whether it was moved or copied is seen only where both places are.
+      if (member !== undefined && member.path !== found.path) continue;
+      if (member === undefined || isToBeAsked(context, member, found)) fresh.push({ found, reading });
+      else if (notice(context, member, found, changes)) unread.push(member);
+    }
+  }
+  for (const slice of slices(changes, 50)) await context.link.ask("change", slice);
+  return { unread: [...unread, ...(await takeNew(context, fresh))], isEnough };
+}
+
+function foldersNear({ readings }: Context, files: Iterable<string>) {
+  const folders = new Map<string, { reading: Reading; root: string; folder: string }>();
+  let isEnough = true;
+  for (const file of files) {
+    for (const reading of readings) {
+      const root = reading.roots.find((each) => file !== each && isInside(file, each));
+      if (root === undefined) continue;
+      const folder = reading.reader.near?.(root, file);
+      if (folder === undefined) isEnough = false;
+      else if (folder !== null) folders.set(folder, { reading, root, folder });
+    }
+  }
+  return { folders: [...folders.values()], isEnough };
+}
+
+async function* findAll(
+  { progress, signal }: Context,
+  { reader, roots }: Reading,
+): AsyncGenerator<FoundSession> {
+  for (const root of roots) {
+    if (signal.aborted) return;
+    yield* reader.discover(root, ({ format, path: file, reason }) => {
+      progress.problem({ format, path: file, reason, badLines: 0 });
+    });
+  }
+}
+
+/** What was left out is looked at again when something else is to be left out; what was empty, when it has grown. */
+function isToBeAsked({ asksAgain }: Context, { kind, stamp }: Member, found: FoundSession): boolean {
+  return (asksAgain && kind === "excluded") || (kind === "empty" && stamp !== found.stamp);
+}
+
+/** Whether there may be something to read in a file that is known. */
+function notice(context: Context, member: Member, found: FoundSession, changes: MemberChange[]): boolean {
+  const isChanged = member.stamp !== found.stamp || member.path !== found.path || member.goneAt !== null;
+  if (member.path !== found.path) context.catalog.move(member, found.path);
+  Object.assign(member, { found, stamp: found.stamp, sizeBytes: found.sizeBytes, goneAt: null });
+  if (isChanged) {
+    const { path: file, stamp, sizeBytes } = found;
+    const changedAt = Math.round(found.changedAt);
+    const plain = found as unknown as Record<string, unknown>;
+    const record = { found: plain, path: file, stamp, sizeBytes, changedAt, goneAt: null };
+    changes.push({ no: member.no, rootId: member.rootId, record, session: null });
+  }
+  return isFollowed(member) && member.readStamp !== found.stamp;
+}
+
+/** A session stays when its file is gone: it is told apart only by not being looked for any more. */
+async function noticeGone(
+  context: Context,
+  { format, seen }: { format: string; seen: ReadonlySet<string> },
+  changes: MemberChange[],
+): Promise<void> {
+  const goneAt = Date.now();
+  for (const member of context.catalog.members.values()) {
+    if (member.format !== format) continue;
+    if (member.hostKey !== null || member.goneAt !== null || seen.has(member.key)) continue;
+    const isThere = await stat(member.path).then(
+      () => true,
+      (error: NodeJS.ErrnoException) => error.code !== "ENOENT" && error.code !== "ENOTDIR",
+    );
+    // A database outlives the sessions in it: that it is there says nothing of them.
+    if (isThere && context.catalog.byPath(member.path).length === 1) continue;
+    member.goneAt = goneAt;
+    changes.push({ no: member.no, rootId: member.rootId, record: { goneAt }, session: null });
+  }
+}
+
+async function takeNew(
+  context: Context,
+  fresh: readonly { found: FoundSession; reading: Reading }[],
+): Promise<Member[]> {
+  const glanced: Newcomer[] = [];
+  for (const slice of slices(fresh, GLANCES_MAX)) {
+    if (context.signal.aborted) return [];
+    const looks = await Promise.all(slice.map((each) => lookInto(context, each)));
+    glanced.push(...looks.filter((each) => each !== null));
+  }
+  await context.originals.take(context, glanced);
+  const own = await ownSessions(context, glanced);
+  for (const newcomer of glanced) newcomer.familyKey = familyKeyOf(context, newcomer, glanced);
+  const added: Member[] = [];
+  const families = Map.groupBy(glanced, ({ familyKey }) => familyKey);
+  for (const [familyKey, newcomers] of families) {
+    if (context.signal.aborted) break;
+    const adding = () => addFamily(context, { familyKey, newcomers, own });
+    try {
+      added.push(...(await context.catalog.alone(familyKey, adding)));
+    } catch (error) {
+      // It is as if they had not been found: the next scan tries again, and the others go on.
+      for (const { found } of newcomers) context.catalog.drop(found.key);
+      context.progress.scan.error = error instanceof Error ? error.message : String(error);
+    }
+  }
+  return added;
+}
+
+/** Null where the reader itself gave up: it is tried again with the next scan. */
+async function lookInto(
+  { progress }: Context,
+  { found, reading }: { found: FoundSession; reading: Reading },
+): Promise<Newcomer | null> {
+  const { reader } = reading;
+  try {
+    const { facts, problem } = await reader.glance(found);
+    const isEmpty = facts.createdAt === null && facts.messageCount === 0 && facts.ending.kind === "empty";
+    const why = isEmpty && problem === null ? await whyEmpty(reader, found) : problem;
+    return { found, reading, facts: redactFacts(facts), problem: why, isEmpty, familyKey: found.key };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    progress.problem({ format: found.format, path: found.path, reason, badLines: 0 });
+    return null;
+  }
+}
+
+/** A file without a session in it may be new; one with lines that mean nothing is not what it is taken for. */
+async function whyEmpty(reader: HistoryReader, found: FoundSession): Promise<string | null> {
+  const nothing = `nothing in it is a session of ${reader.agent}`;
+  for await (const { bad, badCount, bytesRead } of reader.read(found, null)) {
+    const [first] = bad;
+    if (badCount > 0 && first !== undefined) {
+      return `${nothing}: ${first.line === null ? "it" : `line ${first.line}`} ${first.reason}`;
+    }
+    if (bytesRead === 0 && found.sizeBytes > 0) return `${nothing}: it has no whole line`;
+    return null;
+  }
+  return null;
+}
+
+/** Sessions that we run, or that are attached, leave files as well: these are theirs. */
+async function ownSessions(
+  context: Context,
+  newcomers: readonly Newcomer[],
+): Promise<Map<string, OwnSession>> {
+  const own = new Map<string, OwnSession>();
+  for (const { reader } of context.readings) {
+    const ids = new Set<string>();
+    for (const { found, facts } of newcomers.filter((each) => each.found.format === reader.format)) {
+      if (!found.isSubagent) ids.add(found.id);
+      if (facts.rootId !== null) ids.add(facts.rootId);
+    }
+    for (const slice of slices([...ids], 500)) {
+      const known = await context.link.ask("ours", { agent: reader.agent, ids: slice });
+      for (const each of known) own.set(`${reader.format} ${each.agentSessionId}`, each);
+    }
+  }
+  return own;
+}
+
+/** The key of the session at the top, or a name for a family whose top is gone. */
+function familyKeyOf(context: Context, newcomer: Newcomer, all: readonly Newcomer[]): string {
+  const { found, facts } = newcomer;
+  if (!found.isSubagent && !facts.isSubagent) return found.key;
+  if (found.rootKey !== null) return found.rootKey;
+  const seen = new Set<string>([found.key]);
+  for (let at: SessionFacts | null = facts; at !== null;) {
+    const top = byId(context, all, { format: found.format, id: at.rootId });
+    if (top !== null && !top.isSubagent) return top.familyKey;
+    const parent = byId(context, all, { format: found.format, id: at.parent?.id ?? null });
+    if (parent === null || seen.has(parent.key)) break;
+    if (parent.facts === null) return parent.familyKey;
+    seen.add(parent.key);
+    at = parent.facts;
+  }
+  return `gone:${found.format}:${facts.rootId ?? found.key}`;
+}
+
+interface Relative {
+  readonly key: string;
+  readonly familyKey: string;
+  readonly isSubagent: boolean;
+  /** Null for one whose family is known. */
+  readonly facts: SessionFacts | null;
+}
+
+function byId(
+  { catalog }: Context,
+  all: readonly Newcomer[],
+  { format, id }: { format: string; id: string | null },
+): Relative | null {
+  if (id === null) return null;
+  const [known] = catalog.byAgentId(format, id);
+  if (known !== undefined) {
+    const { key, familyKey } = known;
+    return { key, familyKey, isSubagent: key !== familyKey, facts: null };
+  }
+  const fresh = all.find(({ found }) => found.format === format && found.id === id);
+  if (fresh === undefined) return null;
+  const { found, facts } = fresh;
+  const isSubagent = found.isSubagent || facts.isSubagent;
+  return { key: found.key, familyKey: found.key, isSubagent, facts };
+}
+
+export function* slices<T>(items: readonly T[], size: number): Generator<T[]> {
+  for (let at = 0; at < items.length; at += size) yield items.slice(at, at + size);
+}
+
+/** Looks at what is to be left out anew, for what was imported before somebody said so. */
+function leaveOut({ catalog, exclude, options }: Context): void {
+  const known = new Map<string | null, boolean>();
+  const isOut = (cwd: string | null): boolean => {
+    const out = known.get(cwd) ?? isExcluded(cwd, exclude, options.place.home);
+    known.set(cwd, out);
+    return out;
+  };
+  for (const member of catalog.members.values()) {
+    const top = catalog.members.get(member.familyKey);
+    const isOurs = member.kind === "ours" || top?.kind === "ours";
+    member.isLeftOut =
+      !isOurs && member.kind === "imported" && (isOut(member.cwd) || isOut(top?.cwd ?? null));
+  }
+}
+
+/** Whether a folder is one of those that are left out, or below one. */
+export function isExcluded(cwd: string | null, globs: readonly string[], home: string): boolean {
+  if (cwd === null) return false;
+  return globs.some((glob) => {
+    const whole = glob.replace(/^~(?=\/|$)/, home).replace(/\/+$/, "");
+    return path.matchesGlob(cwd, whole) || path.matchesGlob(cwd, `${whole}/**`);
+  });
+}

@@ -1,0 +1,50 @@
+import type { Link } from "../../system/thread-rpc.ts";
+import type { EntryBatch, MemberChange, StoreSide } from "./protocol.ts";
+
+/** So many writes of one family are on their way before whoever reads waits. */
+const AHEAD_MAX = 12;
+
+/**
+ * Writes of one family on their way to the store, in their order. Reading goes on meanwhile; that
+ * something could not be written is known when they are settled, and then nothing after it was.
+ */
+export class Outbox {
+  readonly #link: Link<StoreSide>;
+  readonly #ahead = new Set<Promise<void>>();
+  readonly #rootIds = new Set<string>();
+  #failure: Error | null = null;
+
+  constructor(link: Link<StoreSide>) {
+    this.#link = link;
+  }
+
+  append(batch: EntryBatch): Promise<void> {
+    this.#rootIds.add(batch.rootId);
+    return this.#send(this.#link.ask("append", batch));
+  }
+
+  change(changes: readonly MemberChange[]): Promise<void> {
+    for (const { rootId } of changes) this.#rootIds.add(rootId);
+    return this.#send(this.#link.ask("change", changes));
+  }
+
+  /** Rejects with the first failure, after which the store takes writes of these trees again. */
+  async settle(): Promise<void> {
+    await Promise.all(this.#ahead);
+    const failure = this.#failure;
+    if (failure === null) return;
+    this.#failure = null;
+    await this.#link.ask("resume", [...this.#rootIds]);
+    throw failure;
+  }
+
+  /** Resolves when there is room for more. */
+  async #send(asked: Promise<void>): Promise<void> {
+    const sent: Promise<void> = asked
+      .catch((error: unknown) => void (this.#failure ??= error as Error))
+      .finally(() => this.#ahead.delete(sent));
+    this.#ahead.add(sent);
+    if (this.#ahead.size >= AHEAD_MAX) await Promise.race(this.#ahead);
+    if (this.#failure !== null) throw this.#failure;
+  }
+}

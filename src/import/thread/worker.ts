@@ -1,0 +1,56 @@
+// The thread that reads what agents left on disk: it parses, cuts and redacts, so that the daemon's own need not.
+import { parentPort, workerData } from "node:worker_threads";
+import { historyReaders } from "../../history/index.ts";
+import { systemProbe } from "../../history/state/probe.ts";
+import { judgeTree, replaysOf } from "../../history/state/trees.ts";
+import { Catalog, countAll } from "../catalog.ts";
+import { type Context, ProgressKeeper } from "../context.ts";
+import { Desk } from "../scheduler.ts";
+import { Link } from "../../system/thread-rpc.ts";
+import { LiveList } from "../live-list.ts";
+import { Originals } from "../shared-prefix.ts";
+import type { ImportOptions, ReaderSide, StoreSide } from "./protocol.ts";
+
+const port = parentPort;
+if (port === null) throw new Error("this runs as a thread of the daemon");
+const options = workerData as ImportOptions;
+const ending = new AbortController();
+const readings = historyReaders.map((reader) => ({
+  reader,
+  roots: [...new Set([...reader.roots(options.place), ...(options.roots[reader.format] ?? [])])],
+}));
+
+const handlers: ReaderSide = {
+  async look(exclude) {
+    context.asksAgain = JSON.stringify(exclude) !== JSON.stringify(context.exclude);
+    context.exclude = exclude;
+    await started;
+    await desk.lookAsked();
+    context.asksAgain = false;
+  },
+  async stop() {
+    ending.abort();
+    desk.stop();
+  },
+};
+const link = new Link<StoreSide>((packet) => port.postMessage(packet), handlers);
+port.on("message", link.take);
+const catalog = new Catalog(link);
+const context: Context = {
+  link,
+  catalog,
+  options,
+  readings,
+  judge: judgeTree,
+  replays: replaysOf,
+  originals: new Originals(),
+  live: new LiveList(systemProbe, options.probeMs / 2),
+  grown: new Map(),
+  doubted: new Map(),
+  progress: new ProgressKeeper(link, () => countAll(catalog, readings)),
+  signal: ending.signal,
+  exclude: options.exclude,
+  asksAgain: false,
+};
+const desk = new Desk(context);
+const started = desk.start();

@@ -1,0 +1,97 @@
+import type { EntryBody } from "../contract/index.ts";
+import { redact } from "../secrets/redact.ts";
+import { redactDeep } from "../secrets/redact-deep.ts";
+import type { HistoryEntry, LeftBehind } from "../history/port.ts";
+import type { ReadyEntry } from "../store/port/store.ts";
+import { refNumber } from "./identity.ts";
+
+/** As much of a text as the store keeps; the whole is read from the file when somebody wants it. */
+const TEXT_MAX = 8 * 1024;
+/** What a reader gives. It is more, so that a secret across the cut is whole when it is looked for. */
+export const READ_TEXT_MAX = TEXT_MAX + 4 * 1024;
+const INPUT_STRING_MAX = 1024;
+const LIST_MAX = 100;
+
+/** An entry as the store takes it: redacted, no longer than the store keeps, its body in JSON. */
+export function readyEntry(entry: HistoryEntry): ReadyEntry {
+  const { author, kind, isSubagent, at } = entry;
+  const body = JSON.stringify(replacing(entry, capped(redactDeep(entry.body))));
+  return { ref: refNumber(entry.ref), author, kind, isSubagent, at: Math.round(at), body };
+}
+
+/** Entries are never changed: that one takes the place of an earlier one is said in it. */
+function replacing({ replaces }: HistoryEntry, body: EntryBody): EntryBody {
+  if (replaces === undefined) return body;
+  return {
+    ...body,
+    text: `${body.text}\n[The agent wrote this again: it takes the place of what it wrote before.]`,
+  };
+}
+
+/**
+ * Entries are never taken back: that the agent has left some behind is said after them, and before the one
+ * with which it went on.
+ */
+export function leftBehindEntry(
+  left: LeftBehind,
+  { isSubagent, at, first }: { isSubagent: boolean; at: number; first: string | null },
+): ReadyEntry {
+  const back = first === null ? "back to an earlier point" : `back to and with “${first}”`;
+  const where = left.afterRef === null ? "Everything before this" : `What stands before this, ${back},`;
+  const text = redact(`${where} is no longer on the agent's own path: ${left.reason}`);
+  const ref = -1 - refNumber(`left behind ${left.afterRef} ${left.beforeRef} ${left.reason}`);
+  return { ref, author: "daemon", kind: "notice", isSubagent, at, body: JSON.stringify({ text }) };
+}
+
+/** A file was replaced by one that says something else from here on. */
+export function replacedEntry(voidCount: number, next: ReadyEntry): ReadyEntry {
+  const what = voidCount === 1 ? "One entry" : `${voidCount} entries`;
+  const text = `${what} before this ${voidCount === 1 ? "is" : "are"} no longer in the agent's file, which was replaced.`;
+  const { isSubagent, at } = next;
+  const ref = -1 - next.ref;
+  return { ref, author: "daemon", kind: "notice", isSubagent, at, body: JSON.stringify({ text }) };
+}
+
+/** It goes on from another session, which keeps what both have. */
+export function originalEntry(shortId: string, next: ReadyEntry): ReadyEntry {
+  const text = `What came before this stands in session ${shortId}, which this one goes on from.`;
+  const { isSubagent, at } = next;
+  const ref = -1 - refNumber(`goes on from ${shortId}`);
+  return { ref, author: "daemon", kind: "notice", isSubagent, at, body: JSON.stringify({ text }) };
+}
+
+function capped(body: EntryBody): EntryBody {
+  const { text, command, input, paths, steps } = body;
+  return {
+    ...body,
+    text: cut(text, TEXT_MAX),
+    ...(command === undefined ? {} : { command: cut(command, TEXT_MAX) }),
+    ...(input === undefined ? {} : { input: cappedInput(input) }),
+    ...(paths === undefined ? {} : { paths: paths.slice(0, LIST_MAX) }),
+    ...(steps === undefined ? {} : { steps: steps.slice(0, LIST_MAX) }),
+  };
+}
+
+function cappedInput(input: unknown): unknown {
+  if (sizeOf(input) <= TEXT_MAX) return input;
+  const shorter = withShortStrings(input);
+  return sizeOf(shorter) <= TEXT_MAX ? shorter : { cut: cut(JSON.stringify(shorter), TEXT_MAX) };
+}
+
+function sizeOf(value: unknown): number {
+  return JSON.stringify(value)?.length ?? 0;
+}
+
+function withShortStrings(value: unknown): unknown {
+  if (typeof value === "string") return cut(value, INPUT_STRING_MAX);
+  if (Array.isArray(value)) return value.slice(0, LIST_MAX).map(withShortStrings);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, withShortStrings(each)]));
+}
+
+function cut(text: string, max: number): string {
+  if (text.length <= max) return text;
+  const last = text.charCodeAt(max - 1);
+  const end = last >= 0xd800 && last <= 0xdbff ? max - 1 : max;
+  return `${text.slice(0, end)}\n[… the rest stands in the agent's own file]`;
+}

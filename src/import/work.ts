@@ -1,0 +1,247 @@
+import type { ReadBatch } from "../history/port.ts";
+import type { Knowledge, Member } from "./catalog.ts";
+import type { Context, Reading } from "./context.ts";
+import { inlineKey, sessionIdOf } from "./identity.ts";
+import { judgeFamily, placeIn, type Verdict } from "./judge.ts";
+import { LinkError } from "../system/thread-rpc.ts";
+import { doubt, livenessIn, noticeGrowth } from "./live-list.ts";
+import type { MemberChange } from "./thread/protocol.ts";
+import { Replay } from "./shared-prefix.ts";
+import { scopeOf } from "./add-found.ts";
+import { Outbox } from "./thread/outbox.ts";
+import { readMember, recordOf } from "./read.ts";
+import { Replaced, refsOf } from "./rewritten-file.ts";
+import { newRow, redactFacts, rowPatch } from "./row.ts";
+import { slices } from "./scan.ts";
+
+/** What was last told of a session is remembered for so many. */
+const SENT_MAX = 20_000;
+const CHANGES_MAX = 16;
+const LONG_BYTES = 8 * 1024 * 1024;
+
+/** Reads files and judges families, one thing at a time for each family. */
+export class Work {
+  readonly #context: Context;
+  /** By key, what the store was last told, so that only news is. */
+  readonly #sent = new Map<string, string>();
+  readonly #replaced: Replaced;
+  readonly #replays = new Map<string, Replay>();
+  #long: Promise<unknown> = Promise.resolve();
+
+  constructor(context: Context) {
+    this.#context = context;
+    this.#replaced = new Replaced(context.link);
+  }
+
+  /** Reads these files of one family to their ends, then judges it. */
+  read(familyKey: string, members: readonly Member[], isLive: boolean): Promise<void> {
+    return this.#together(familyKey, async (known, outbox) => {
+      for (const member of members) await this.#readOne(member, { known, isLive, outbox });
+    });
+  }
+
+  judge(familyKey: string): Promise<void> {
+    return this.#together(familyKey, async () => undefined);
+  }
+
+  /** What could not be written is forgotten here too, so that it is read again. */
+  #together(
+    familyKey: string,
+    work: (known: Map<string, Knowledge>, outbox: Outbox) => Promise<void>,
+  ): Promise<void> {
+    const { catalog, link, signal } = this.#context;
+    return catalog.alone(familyKey, async () => {
+      const outbox = new Outbox(link);
+      const stamps = catalog.family(familyKey).map((member) => ({ member, ...member }));
+      try {
+        const known = await catalog.knowledge(familyKey);
+        await work(known, outbox);
+        if (!signal.aborted) await this.#judge(familyKey, known, outbox);
+        await outbox.settle();
+      } catch (error) {
+        catalog.forget(familyKey);
+        for (const { member, readStamp, readBytes } of stamps)
+          Object.assign(member, { readStamp, readBytes });
+        for (const { key } of catalog.family(familyKey)) {
+          this.#sent.delete(key);
+          this.#replaced.forget(key);
+        }
+        await outbox.settle().catch(() => undefined);
+        throw error;
+      }
+    });
+  }
+
+  async #readOne(
+    member: Member,
+    { known, isLive, outbox }: { known: Map<string, Knowledge>; isLive: boolean; outbox: Outbox },
+  ): Promise<void> {
+    const { progress, signal } = this.#context;
+    if (signal.aborted) return;
+    const { stamp, readBytes } = member;
+    const request = {
+      member,
+      reader: this.#readingOf(member).reader,
+      known: known.get(member.key),
+      isLive,
+      signal,
+      inside: (agentId: string, batch: ReadBatch) => this.#inside(member, agentId, batch),
+      replaced: this.#replaced,
+      replay: await this.#replayOf(member),
+      onBytes: () => progress.tell(),
+    };
+    const isLong = member.sizeBytes - readBytes > LONG_BYTES;
+    const reading = isLong
+      ? this.#oneAtATime(() => readMember(outbox, request))
+      : readMember(outbox, request);
+    const read = await reading.catch((error: unknown) => {
+      if (error instanceof LinkError || signal.aborted) throw error;
+      return error instanceof Error ? error : new Error(String(error));
+    });
+    member.readStamp = stamp;
+    progress.tell();
+    // A file that cannot be read is tried again when it changes; everything else goes on.
+    if (read instanceof Error) {
+      await outbox.change([
+        { ...at(member), record: { problem: read.message, readStamp: stamp }, session: null },
+      ]);
+      return;
+    }
+    if (read !== null) known.set(member.key, read);
+    if (isLive && member.readBytes > readBytes) {
+      await noticeGrowth(this.#context, member, { known, readBytes, reading: this.#readingOf(member) });
+    }
+    const kept = { readStamp: stamp, readBytes: member.readBytes, problem: null };
+    const record = { ...(read === null ? {} : recordOf(read)), ...kept };
+    await outbox.change([{ ...at(member), record, session: null }]);
+  }
+
+  /** The one it goes on from is read first; that one never waits for another. */
+  async #replayOf(member: Member): Promise<Replay | null> {
+    const { originals, catalog, link } = this.#context;
+    const kept = this.#replays.get(member.key);
+    if (kept !== undefined) return kept;
+    const original = catalog.members.get(originals.of(member.key) ?? "");
+    if (original === undefined || original.kind !== "imported" || original.key === member.key) return null;
+    if (original.readStamp === null) await this.read(original.familyKey, [original], false);
+    const replay = new Replay(await refsOf(link, original.no), original.sessionId);
+    this.#replays.set(member.key, replay);
+    return replay;
+  }
+
+  /** What has room for the longest lines is read alone: two such lines at once are too much to hold. */
+  #oneAtATime<T>(work: () => Promise<T>): Promise<T> {
+    const own = this.#long.then(work);
+    this.#long = own.catch(() => undefined);
+    return own;
+  }
+
+  async #judge(familyKey: string, known: Map<string, Knowledge>, outbox: Outbox): Promise<void> {
+    const { catalog, judge } = this.#context;
+    const [some] = catalog.family(familyKey);
+    if (some === undefined) return;
+    const reading = this.#readingOf(some);
+    const verdicts = judgeFamily({
+      judge,
+      reader: reading.reader,
+      familyKey,
+      known,
+      ...(await livenessIn(this.#context, { familyKey, known, reading })),
+    });
+    doubt(this.#context, { familyKey, known, verdicts });
+    const changes: MemberChange[] = [];
+    for (const [key, verdict] of verdicts) {
+      const member = catalog.members.get(key) ?? (await this.#addInside(key, verdict, known));
+      const change = member === null ? null : this.#news(member, verdict, reading);
+      if (change !== null) changes.push(change);
+    }
+    for (const slice of slices(changes, CHANGES_MAX)) await outbox.change(slice);
+  }
+
+  /** What the store does not have yet of a session. */
+  #news(member: Member, verdict: Verdict, { reader }: Reading): MemberChange | null {
+    const { options, catalog } = this.#context;
+    const place = placeIn(catalog, member, verdict);
+    const told = { ...verdict.told, ...place, changedAt: member.found?.changedAt ?? Date.now() };
+    const { agent } = reader;
+    const cwd = told.facts.cwd ?? told.cwd ?? member.cwd;
+    Object.assign(member, { ...place, cwd, state: told.judgement.state });
+    const patch = rowPatch(told, { agent, node: options.node, now: 0 });
+    const record = {
+      status: verdict.status,
+      missing: verdict.missing.length === 0 ? null : [...verdict.missing],
+    };
+    const text = JSON.stringify([patch, record]);
+    if (this.#sent.get(member.key) === text) return null;
+    if (this.#sent.size > SENT_MAX) this.#sent.clear();
+    this.#sent.set(member.key, text);
+    const session =
+      member.kind === "imported"
+        ? { id: member.sessionId, patch: { ...patch, updatedAt: Date.now() } }
+        : null;
+    return { ...at(member), record, session };
+  }
+
+  /** The session of a sub-agent whose rows stand in this file. Its place is known when the family is judged. */
+  async #inside(host: Member, agentId: string, batch: ReadBatch): Promise<Member> {
+    const key = inlineKey(host.key, agentId);
+    const known = this.#context.catalog.members.get(key);
+    if (known !== undefined) return known;
+    const state = batch.state();
+    const facts = state.inline[agentId];
+    if (facts === undefined) return host;
+    const judgement = { state: "unknown", reason: "not read to its end", confidence: "guess" } as const;
+    const own = { cwd: state.facts.cwd, callId: null, link: null, parentKey: host.key, depth: 1 };
+    const told = { facts: redactFacts(facts), judgement: { ...judgement, error: null, at: null }, ...own };
+    return this.#addRow(host, key, { told, status: null, missing: [] });
+  }
+
+  async #addInside(
+    key: string,
+    verdict: Verdict,
+    known: ReadonlyMap<string, Knowledge>,
+  ): Promise<Member | null> {
+    const hostKey = [...known.keys()].find((each) => key.startsWith(inlineKey(each, "")));
+    const host = hostKey === undefined ? undefined : this.#context.catalog.members.get(hostKey);
+    return host === undefined ? null : this.#addRow(host, key, verdict);
+  }
+
+  async #addRow(host: Member, key: string, verdict: Verdict): Promise<Member> {
+    const { catalog, link, options } = this.#context;
+    const { agent } = this.#readingOf(host).reader;
+    const { node } = options;
+    const own = { key, agentId: verdict.told.facts.id, hostKey: host.key, sessionId: sessionIdOf(key) };
+    const kind = host.kind === "ours" ? "imported" : host.kind;
+    const member: Member = { ...host, ...own, kind, found: null, state: verdict.told.judgement.state };
+    const changedAt = Math.round(host.found?.changedAt ?? Date.now());
+    const { format, path, familyKey, stamp, sizeBytes, rootId } = member;
+    const where = { node, agent, format, path, familyKey, stamp, sizeBytes, rootId, kind, changedAt };
+    const record = { ...own, ...where, found: {}, problem: null, facts: null, status: verdict.status };
+    Object.assign(member, placeIn(catalog, member, verdict));
+    const session = newRow(
+      { ...verdict.told, ...placeIn(catalog, member, verdict), changedAt },
+      {
+        id: own.sessionId,
+        rootId,
+        agent,
+        node,
+        scope: scopeOf(this.#context, { facts: { cwd: host.cwd }, known: host.scope }),
+        now: Date.now(),
+      },
+    );
+    const [no] = await link.ask("add", [{ record, session }]);
+    member.no = no as number;
+    catalog.put(member);
+    return member;
+  }
+
+  #readingOf({ format }: Member): Reading {
+    const reading = this.#context.readings.find(({ reader }) => reader.format === format);
+    if (reading === undefined) throw new Error(`nothing here reads ${format}`);
+    return reading;
+  }
+}
+
+function at({ no, rootId }: Member): { no: number; rootId: string } {
+  return { no, rootId };
+}

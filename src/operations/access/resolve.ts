@@ -1,0 +1,168 @@
+import type { Caller } from "../../contract/index.ts";
+import { Refusal } from "../../contract/refusal.ts";
+import { type Visible, visibleFrom } from "../../domain/scope.ts";
+import type { Reads, SessionRecord, Tx } from "../../store/port/store.ts";
+import type { OperationDeps } from "../deps.ts";
+
+/** As many as the store gives for one reference. */
+const CANDIDATES_MAX = 10;
+
+/**
+ * The session that a caller means by an id, a short id or a name, and may open. A session opens those of
+ * its own family, which is its tree; of others in its scope it sees what a listing and a search show.
+ */
+export async function resolve(deps: OperationDeps, caller: Caller, ref: string): Promise<SessionRecord> {
+  const self = await callerSession(deps.store.read, caller);
+  const found = await lookUp(deps, caller, { self, ref });
+  const own = found.filter((session) => isFamily(self, session));
+  if (own.length === 0 && found.length > 0) throw notFamily(found[0]!);
+  return one(deps, caller, { self, ref, visible: own });
+}
+
+/** As `resolve`, among all sessions that a listing shows the caller: to search one, list below one, or fire at one. */
+export async function resolveInScope(
+  deps: OperationDeps,
+  caller: Caller,
+  ref: string,
+): Promise<SessionRecord> {
+  const self = await callerSession(deps.store.read, caller);
+  return one(deps, caller, { self, ref, visible: await lookUp(deps, caller, { self, ref }) });
+}
+
+/** Whether a caller may open a session: a person and an API key what they see, a session its own tree. */
+export function isFamily(self: SessionRecord | null, session: { rootId: string }): boolean {
+  return self === null || session.rootId === self.rootId;
+}
+
+function lookUp(
+  deps: OperationDeps,
+  caller: Caller,
+  { self, ref }: { self: SessionRecord | null; ref: string },
+): Promise<SessionRecord[]> {
+  return candidates(deps, { self, sight: visibleTo(deps, caller, self), ref });
+}
+
+async function one(
+  deps: OperationDeps,
+  caller: Caller,
+  of: { self: SessionRecord | null; ref: string; visible: readonly SessionRecord[] },
+): Promise<SessionRecord> {
+  const { self, ref, visible } = of;
+  const exact = visible.find((session) => session.id === ref);
+  if (exact !== undefined) return exact;
+  const byName = visible.filter((session) => session.name === ref);
+  const named =
+    meant(byName.filter((session) => session.parentId === self?.id)) ??
+    meant(byName.filter((session) => session.rootId === self?.rootId)) ??
+    meant(byName);
+  const fitting = named ?? (visible.length === 0 ? null : visible);
+  if (fitting === null) throw await unknown(deps, { self, sight: visibleTo(deps, caller, self), ref });
+  if (fitting.length === 1) return fitting[0]!;
+  const ids = fitting.map((session) => session.id);
+  throw new Refusal(
+    "ambiguous_reference",
+    `"${ref}" fits ${fitting.length} sessions. Use an id: ${fitting.map(({ shortId }) => shortId).join(", ")}.`,
+    { ids },
+  );
+}
+
+function notFamily(session: SessionRecord): Refusal {
+  return new Refusal(
+    "forbidden",
+    `${describe(session)} is of another family: session_search shows excerpts of it, and only its own family opens it. list_sessions shows yours.`,
+    { sessionId: session.id },
+  );
+}
+
+/** Of those of one name the one at work; where none is, the newest. Null where there are none. */
+function meant(named: readonly SessionRecord[]): readonly SessionRecord[] | null {
+  if (named.length === 0) return null;
+  const open = named.filter(({ roundOpen, endedAt }) => roundOpen && endedAt === null);
+  return open.length > 0 ? open : named.slice(0, 1);
+}
+
+interface Wanted {
+  readonly self: SessionRecord | null;
+  readonly sight: Visible;
+  readonly ref: string;
+}
+
+/** A common name may have more holders than are looked up: the caller's own family comes first. */
+async function candidates(deps: OperationDeps, { self, sight, ref }: Wanted): Promise<SessionRecord[]> {
+  const found = await deps.store.read.sessions.byRef(ref, sight);
+  if (self === null || found.length < CANDIDATES_MAX) return found;
+  const family = await deps.store.read.sessions.tree(self.rootId);
+  const named = family.filter((session) => session.name === ref);
+  return [...named.toReversed(), ...found];
+}
+
+/** The caller's own session; null for a person. A session that has ended may ask nothing. */
+export async function callerSession(
+  reads: Pick<Reads, "sessions">,
+  caller: Caller,
+): Promise<SessionRecord | null> {
+  if (caller.kind !== "session") return null;
+  const session = await reads.sessions.byId(caller.id);
+  if (session === null || session.endedAt !== null) {
+    throw new Refusal("session_ended", "This session has ended: nothing more can be done from it.");
+  }
+  return session;
+}
+
+/** Under the lock: from its end on, and from a new process on, nothing comes from a session's old one. */
+export async function refuseGone(tx: Tx, caller: Caller): Promise<void> {
+  if (caller.kind !== "session") return;
+  const session = await callerSession(tx, caller);
+  if (session?.fence === caller.fence) return;
+  throw new Refusal("unauthorized", "This process has been replaced: its token is no longer valid.");
+}
+
+/** Whether `session` stands below `ancestorId`. Detached ones have left the family. */
+export async function isBelow(reads: Reads, session: SessionRecord, ancestorId: string): Promise<boolean> {
+  let at: SessionRecord | null = session;
+  while (at !== null && at.parentId !== null && at.detachedAt === null) {
+    if (at.parentId === ancestorId) return true;
+    at = await reads.sessions.byId(at.parentId);
+  }
+  return false;
+}
+
+/** A session acts only among its descendants; a person anywhere. */
+export async function requireBelow(
+  deps: OperationDeps,
+  caller: Caller,
+  session: SessionRecord,
+): Promise<void> {
+  if (caller.kind !== "session") return;
+  if (await isBelow(deps.store.read, session, caller.id)) return;
+  throw new Refusal(
+    "not_a_child",
+    `${describe(session)} is not below you. You may act on your own children and those below them; list_sessions shows them.`,
+    { sessionId: session.id },
+  );
+}
+
+export function describe(session: SessionRecord): string {
+  return session.name === null ? `session ${session.shortId}` : `"${session.name}" (${session.shortId})`;
+}
+
+/** The scopes a caller sees: an API key its own, a session what its scope does, a person all. */
+export function visibleTo(deps: OperationDeps, caller: Caller, self: SessionRecord | null): Visible {
+  if (caller.kind === "outside") return caller.scope === null ? "all" : [caller.scope];
+  return self === null ? "all" : visibleFrom(self.scope, deps.config.scopes);
+}
+
+async function unknown(deps: OperationDeps, { self, sight, ref }: Wanted): Promise<Refusal> {
+  const near =
+    self === null
+      ? await deps.store.read.sessions.list({ visible: sight, limit: 5 })
+      : await deps.store.read.sessions.children(self.id);
+  const names = near.slice(-5).map((session) => session.name ?? session.shortId);
+  const none = self === null ? "There are none yet." : "You have no children yet.";
+  const known = names.length === 0 ? none : `Known: ${names.join(", ")}.`;
+  const next = self === null ? "kinfold ls --all shows all." : "list_sessions shows your family.";
+  return new Refusal("not_found", `No session "${ref.slice(0, 80)}". ${known} ${next}`, {
+    ref,
+    known: names,
+  });
+}

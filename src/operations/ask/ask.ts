@@ -1,0 +1,170 @@
+import type { Answer, Asked, Caller, InputOf } from "../../contract/index.ts";
+import { Refusal } from "../../contract/refusal.ts";
+import { shortId } from "../../contract/short-id.ts";
+import { redactDeep } from "../../secrets/redact-deep.ts";
+import { hashOf } from "../../kernel/id.ts";
+import { raise } from "../../kernel/trigger.ts";
+import type { SessionRecord, TriggerRecord, Tx } from "../../store/port/store.ts";
+import { blocking } from "../wait/blocking.ts";
+import { carrierOf } from "../wait/reply-carrier.ts";
+import type { OperationDeps } from "../deps.ts";
+import type { Call } from "../port.ts";
+import { callerSession, refuseGone } from "../access/resolve.ts";
+
+type Asker = Caller & { kind: "session" };
+
+/** Asks the parent, or through it the person, and waits as long as the caller's client can. */
+export async function ask(
+  deps: OperationDeps,
+  caller: Caller,
+  input: InputOf<"ask">,
+  call: Call,
+): Promise<Asked> {
+  const questions = input.questions.map((each, index) => ({ ...each, id: each.id ?? `q${index + 1}` }));
+  const payload = { questions, ...(input.default === undefined ? {} : { default: input.default }) };
+  const timeMs = Math.min(input.timeoutMs ?? input.capMs, input.capMs);
+  return raiseAndWait(deps, caller, {
+    type: "ask_user_question",
+    payload,
+    default: input.default ?? null,
+    timeMs,
+    call,
+  });
+}
+
+/** Submits a plan; a plan that was sent back for changes counts on from its last revision. */
+export async function planReview(
+  deps: OperationDeps,
+  caller: Caller,
+  input: InputOf<"planReview">,
+  call: Call,
+): Promise<Asked> {
+  const self = await callerSession(deps.store.read, caller);
+  const earlier = self === null ? [] : await deps.store.read.triggers.ofSession(self.id);
+  const revision =
+    earlier.filter((each) => each.type === "plan_review" && each.round === self?.round).length + 1;
+  const { title, steps, description } = input;
+  const payload = { title, steps, ...(description === undefined ? {} : { description }), revision };
+  return raiseAndWait(deps, caller, {
+    type: "plan_review",
+    payload,
+    default: null,
+    timeMs: input.capMs,
+    call,
+  });
+}
+
+interface Asking {
+  readonly type: string;
+  readonly payload: Record<string, unknown>;
+  readonly default: string | null;
+  readonly timeMs: number;
+  readonly call: Call;
+}
+
+async function raiseAndWait(deps: OperationDeps, caller: Caller, asking: Asking): Promise<Asked> {
+  const self = await callerSession(deps.store.read, caller);
+  if (self === null || caller.kind !== "session") {
+    throw new Refusal("forbidden", "Only a session asks upward; a person answers.");
+  }
+  const trigger = await deps.store.write(self.rootId, async (tx) => {
+    await refuseGone(tx, caller);
+    return raiseOnce(deps, tx, self, asking);
+  });
+  const look = async (): Promise<TriggerRecord | null> => {
+    const now = await deps.store.read.triggers.byId(trigger.id);
+    return now === null || now.status === "open" ? null : now;
+  };
+  const end = await blocking(deps, self, look, { timeMs: asking.timeMs, signal: asking.call.signal });
+  if (end === null || asking.call.signal.aborted) return pending(deps, trigger);
+  return takeAnswer(deps, caller, self, end);
+}
+
+/** A question that is asked again before its answer was heard, after a cut call or a restart, is the same one. */
+async function raiseOnce(
+  deps: OperationDeps,
+  tx: Tx,
+  self: SessionRecord,
+  asking: Asking,
+): Promise<TriggerRecord> {
+  const session = (await tx.sessions.byId(self.id)) ?? self;
+  const { revision: _, ...asked } = asking.payload;
+  const hash = hashOf(JSON.stringify(redactDeep(asked)));
+  for (const earlier of await unheard(tx, self.id)) {
+    const { revision: _revision, ...payload } = earlier.payload;
+    if (earlier.type === asking.type && hashOf(JSON.stringify(payload)) === hash) return earlier;
+  }
+  return raise(tx, session, {
+    type: asking.type,
+    payload: asking.payload,
+    default: asking.default,
+    fence: null,
+    personOnly: false,
+    parentMs: deps.config.triggers.parentMs,
+    defaultMs: deps.config.triggers.defaultMs,
+    openMax: deps.config.limits.requestsMax,
+    now: deps.now(),
+  });
+}
+
+/** Open, or answered with the answer still waiting in the asker's inbox. */
+async function unheard(tx: Tx, sessionId: string): Promise<TriggerRecord[]> {
+  const found = await tx.triggers.open({ sessionId });
+  for (const { kind, metadata } of await tx.messages.ofSession(sessionId, ["queued"])) {
+    if (kind !== "answer") continue;
+    const answered = await tx.triggers.byId(String(metadata["triggerId"]));
+    if (answered !== null) found.push(answered);
+  }
+  return found;
+}
+
+async function takeAnswer(
+  deps: OperationDeps,
+  caller: Asker,
+  self: SessionRecord,
+  trigger: TriggerRecord,
+): Promise<Asked> {
+  const message = await deps.store.write(self.rootId, async (tx) => {
+    const queued = await tx.messages.ofSession(self.id, ["queued"]);
+    const answer = queued.find((each) => each.kind === "answer" && each.metadata["triggerId"] === trigger.id);
+    const carrier = await carrierOf(tx, caller);
+    if (answer === undefined || carrier === null) return null;
+    const now = deps.now();
+    const { turnId } = carrier;
+    const patch = { status: "taken", carrier: "tool", turnId, takenAt: now } as const;
+    if (!(await tx.messages.move(answer.id, ["queued"], patch))) return null;
+    const data = { messageId: answer.id, carrier: "tool", turnId };
+    tx.append({ sessionId: self.id, type: "message.taken", text: null, data, at: now });
+    await tx.triggers.seen(trigger.id, now);
+    return answer;
+  });
+  // The row is shown to everyone and has lost its secrets; the message holds what was said to this asker.
+  const answer = message === null ? trigger.answer : (message.data as Answer | null);
+  return {
+    ...(await pending(deps, trigger)),
+    status: trigger.status === "open" ? "pending" : trigger.status,
+    by: answer?.by ?? null,
+    action: answer?.action ?? null,
+    response: answer?.response ?? null,
+    answers: answer?.answers ?? null,
+    deliveryId: message?.deliveryId ?? null,
+    taken: message === null ? [] : [message.id],
+  };
+}
+
+async function pending(deps: OperationDeps, trigger: TriggerRecord): Promise<Asked> {
+  const parent = trigger.toId === null ? null : await deps.store.read.sessions.byId(trigger.toId);
+  const asked = [parent === null ? null : "your parent", trigger.toPerson ? "the user" : null];
+  return {
+    triggerId: trigger.id,
+    shortId: shortId(trigger.id),
+    status: "pending",
+    by: null,
+    action: null,
+    response: null,
+    answers: null,
+    asked: asked.filter((each) => each !== null).join(" and "),
+    deliveryId: null,
+    taken: [],
+  };
+}

@@ -1,0 +1,125 @@
+import type { Caller, FireOutput, InputOf } from "../../contract/index.ts";
+import { Refusal } from "../../contract/refusal.ts";
+import { isBlocking } from "../../domain/trigger.ts";
+import { hashOf } from "../../kernel/id.ts";
+import { newTrigger } from "../../kernel/new-trigger.ts";
+import { tellOf } from "../../kernel/trigger.ts";
+import type { SessionRecord } from "../../store/port/store.ts";
+import type { OperationDeps } from "../deps.ts";
+import { refuseImported } from "../read/history.ts";
+import { requireKeyReach } from "../access/key-reach.ts";
+import { refuseReopening } from "../session/reopen-limit.ts";
+import { delivered } from "../session/prompt.ts";
+import { callerSession, describe, isBelow, refuseGone, resolveInScope } from "../access/resolve.ts";
+import { keyOwner, refuseReusedKey } from "../spawn/effective.ts";
+
+const PAYLOAD_BYTES_MAX = 262_144;
+const OWN_TYPES = new Set(["session_complete", "session_error", "escalate"]);
+
+/** Notifies a session of something, without waiting: within the caller's reach, and as data. */
+export async function fire(deps: OperationDeps, caller: Caller, input: InputOf<"fire">): Promise<FireOutput> {
+  refusePayload(input);
+  const self = await callerSession(deps.store.read, caller);
+  const target = await targetOf(deps, caller, self, input.id);
+  requireKeyReach(caller, target);
+  refuseImported(target);
+  await requireReach(deps, self, target, input.type);
+  const owner = keyOwner(caller);
+  const keyHash = hashOf(JSON.stringify([target.id, input.type, input.payload]));
+  const { message, existing } = await deps.store.write(target.rootId, async (tx) => {
+    await refuseGone(tx, caller);
+    const found = input.key === undefined ? null : await tx.messages.byKey(owner, input.key);
+    if (found !== null) {
+      if (found.keyHash !== keyHash) refuseReusedKey(input.key ?? "");
+      return { message: found, existing: true };
+    }
+    const fresh = await tx.sessions.byId(target.id);
+    if (fresh === null || fresh.endedAt !== null) {
+      throw new Refusal("session_ended", `${describe(target)} has ended and takes no more messages.`);
+    }
+    // A child may always write to its parent.
+    if (self?.parentId !== fresh.id) await refuseReopening(deps, tx, { session: fresh, caller });
+    const now = deps.now();
+    const row = newTrigger({
+      sessionId: self?.rootId === target.rootId ? self.id : target.id,
+      toId: target.id,
+      type: input.type,
+      payload: { ...input.payload, ...(input.source === undefined ? {} : { source: input.source }) },
+      round: fresh.round,
+      now,
+    });
+    await tx.triggers.add(row);
+    const sent = await tellOf(tx, fresh, { ...row, rootId: tx.rootId }, { now, delivery: input.deliverAs });
+    const keys = input.key === undefined ? {} : { key: input.key, keyCaller: owner, keyHash };
+    const from =
+      self?.rootId === target.rootId ? {} : { outside: self === null ? nameOf(caller) : describe(self) };
+    await tx.messages.move(sent.id, ["queued"], { ...keys, metadata: { ...sent.metadata, ...from } });
+    return { message: sent, existing: false };
+  });
+  const told = await delivered(deps, target, message);
+  return {
+    triggerId: String(message.metadata["triggerId"] ?? ""),
+    sessionId: target.id,
+    name: target.name,
+    delivered: told.delivered,
+    existing,
+  };
+}
+
+function refusePayload(input: InputOf<"fire">): void {
+  if (isBlocking(input.type) || OWN_TYPES.has(input.type)) {
+    throw new Refusal(
+      "invalid_input",
+      `"${input.type}" is Kinfold's own type and cannot be fired. Choose a name of your own, such as "progress".`,
+    );
+  }
+  const bytes = Buffer.byteLength(JSON.stringify(input.payload));
+  if (bytes <= PAYLOAD_BYTES_MAX) return;
+  throw new Refusal(
+    "prompt_too_large",
+    `The payload has ${bytes} bytes and ${PAYLOAD_BYTES_MAX} is the most. Put the material into a file and name its path.`,
+    { bytes, max: PAYLOAD_BYTES_MAX },
+  );
+}
+
+async function targetOf(
+  deps: OperationDeps,
+  caller: Caller,
+  self: SessionRecord | null,
+  ref: string,
+): Promise<SessionRecord> {
+  if (ref !== "parent" || self === null) return resolveInScope(deps, caller, ref);
+  const parent = self.parentId === null ? null : await deps.store.read.sessions.byId(self.parentId);
+  if (parent === null || self.detachedAt !== null) {
+    throw new Refusal(
+      "not_found",
+      "You have no parent: you are the root of your family. Say it in your own answer instead.",
+    );
+  }
+  return parent;
+}
+
+/** Its parent, those below it, and sessions of its scope that accept the type. */
+async function requireReach(
+  deps: OperationDeps,
+  self: SessionRecord | null,
+  target: SessionRecord,
+  type: string,
+): Promise<void> {
+  if (self === null) return;
+  // A session that was detached has left its parent's family.
+  if (target.id === self.parentId && self.detachedAt === null) return;
+  if (await isBelow(deps.store.read, target, self.id)) return;
+  const { profiles } = await deps.profiles(target.cwd);
+  const accepts = profiles.find((each) => each.name === target.profile)?.accepts ?? [];
+  if (target.scope === self.scope && accepts.includes(type)) return;
+  throw new Refusal(
+    "not_a_child",
+    `${describe(target)} is neither your parent nor below you, and its profile does not accept "${type}". You may fire at "parent" and at those below you.`,
+    { accepts },
+  );
+}
+
+function nameOf(caller: Caller): string | null {
+  return caller.kind === "session" ? null : caller.name;
+}

@@ -1,0 +1,60 @@
+import type { Answer } from "../../contract/index.ts";
+import { Refusal } from "../../contract/refusal.ts";
+import { shortId } from "../../contract/short-id.ts";
+import { redact } from "../../secrets/redact.ts";
+import { redactDeep } from "../../secrets/redact-deep.ts";
+import { oneLine } from "../../text/fence.ts";
+import { askedText } from "../../kernel/trigger.ts";
+import type { Reads, TriggerRecord } from "../../store/port/store.ts";
+
+/**
+ * Whether this is the answer that stands in the row, given again under a key because its reply was lost.
+ * The row keeps an answer without its secrets, so they are compared without them.
+ */
+export function isRepeated(trigger: TriggerRecord, answer: Answer, key: string | undefined): boolean {
+  const { answer: stands, status } = trigger;
+  if (key === undefined || status !== "answered" || stands === null) return false;
+  return wordsOf(stands) === wordsOf(answer);
+}
+
+function wordsOf({ callerId, action, response, answers }: Answer): string {
+  return JSON.stringify(redactDeep([callerId, action, response, answers]));
+}
+
+/** Why it cannot be answered any more: who answered what, or where it is asked again. */
+export async function tooLate(reads: Pick<Reads, "triggers">, trigger: TriggerRecord): Promise<Refusal> {
+  const { status } = trigger;
+  if (status === "withdrawn") return withdrawn(await successorOf(reads, trigger), status);
+  const by = trigger.answer?.by ?? "nobody";
+  const what = trigger.answer?.action ?? trigger.answer?.response ?? status;
+  return new Refusal(
+    "already_answered",
+    `It was answered already, by ${oneLine(by)}: ${oneLine(redact(String(what)), 200)}. Nothing was changed.`,
+    { status, answer: redactDeep(trigger.answer) },
+  );
+}
+
+function withdrawn(successor: TriggerRecord | null, status: string): Refusal {
+  const gone = "It was withdrawn: the process that asked is gone, or the session was cancelled.";
+  if (successor === null) {
+    return new Refusal("already_answered", `${gone} If it asks again you will be told.`, { status });
+  }
+  const id = shortId(successor.id);
+  return new Refusal(
+    "already_answered",
+    `${gone} It asks again as "${id}" (${oneLine(askedText(successor))}): answer that one, respond_to_trigger("${id}", …).`,
+    { status, successorId: successor.id },
+  );
+}
+
+/** The same asked again by the process that came after, else whatever its session asks now of this kind. */
+async function successorOf(
+  reads: Pick<Reads, "triggers">,
+  trigger: TriggerRecord,
+): Promise<TriggerRecord | null> {
+  const open = (await reads.triggers.open({ sessionId: trigger.sessionId })).filter(
+    (each) => each.type === trigger.type && each.createdAt >= trigger.createdAt,
+  );
+  const isSame = (each: TriggerRecord): boolean => askedText(each) === askedText(trigger);
+  return open.find(isSame) ?? open.at(-1) ?? null;
+}

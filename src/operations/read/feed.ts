@@ -1,0 +1,238 @@
+import type { Caller, Event, Fragment } from "../../contract/index.ts";
+import { Refusal } from "../../contract/refusal.ts";
+import type { EventRecord } from "../../store/port/store.ts";
+import { requireRight } from "../access/authority.ts";
+import { sees, type Visible } from "../../domain/scope.ts";
+import type { OperationDeps } from "../deps.ts";
+import type { Feed, FeedBatch, FeedRequest } from "../port.ts";
+import { callerSession, resolve, visibleTo } from "../access/resolve.ts";
+
+const BATCH_MS = 20;
+const FLOOR_MS = 2_000;
+const PAGE = 1_000;
+const FRAGMENTS_MAX = 4_096;
+/** Trees a follower remembers, beside those that are at work. */
+const TREES_MAX = 10_000;
+
+/**
+ * Numbered events from a point onward, then live.
+ *
+ * Over one tree the cursor is `epoch.root.seq` and exact. Over all trees it is `epoch.xmin`:
+ * everything below that transaction number has been sent, some above it may be sent again after
+ * a resume, and the client drops what it has by tree and seq.
+ */
+export async function* feed(deps: OperationDeps, caller: Caller, request: FeedRequest): Feed {
+  // Who may list sessions may follow them.
+  requireRight(caller, "list");
+  const inbox = new Live(deps, request.signal);
+  try {
+    const follow = await Follow.open(deps, caller, request);
+    // The point it starts from is said at once, so that a client cut before the first event can resume.
+    yield { cursor: follow.cursor(), events: [], fragments: [] };
+    while (!request.signal.aborted) {
+      const seen = inbox.count;
+      const batches = await follow.next(inbox.takeFragments());
+      yield* batches;
+      await inbox.wait(seen, batches.length === 0 ? FLOOR_MS : BATCH_MS);
+    }
+  } finally {
+    inbox.close();
+  }
+}
+
+class Follow {
+  readonly #deps: OperationDeps;
+  readonly #sent = new Map<string, number>();
+  readonly #visible = new Map<string, boolean>();
+  readonly #sight: Visible;
+  readonly #sessionId: string | null;
+  #rootId: string | null = null;
+  #from = 0;
+  #xmin = 0;
+
+  private constructor(deps: OperationDeps, sight: Visible, sessionId: string | null) {
+    this.#deps = deps;
+    this.#sight = sight;
+    this.#sessionId = sessionId;
+  }
+
+  static async open(deps: OperationDeps, caller: Caller, request: FeedRequest): Promise<Follow> {
+    const self = await callerSession(deps.store.read, caller);
+    const session = request.session === null ? null : await resolve(deps, caller, request.session);
+    const tree = request.tree === null ? session : await resolve(deps, caller, request.tree);
+    const follow = new Follow(deps, visibleTo(deps, caller, self), session?.id ?? null);
+    // A session follows its own family and no other.
+    follow.#rootId = tree?.rootId ?? self?.rootId ?? null;
+    await follow.#start(request.after);
+    return follow;
+  }
+
+  async #start(after: string | null): Promise<void> {
+    const { feed: reads, read } = this.#deps.store;
+    const { xmin } = await reads.point();
+    const row = this.#rootId === null ? null : await read.trees.byId(this.#rootId);
+    this.#from = this.#xmin = xmin;
+    if (this.#rootId !== null) this.#sent.set(this.#rootId, row?.seq ?? 0);
+    if (after === null) return;
+    const [epoch, first = "", second, ...more] = after.split(".");
+    if (epoch !== this.#deps.store.epoch) throw reset("of another life of the store");
+    if (this.#rootId === null) {
+      if (second !== undefined) throw reset("of one tree, and this feed is of all");
+      this.#from = this.#xmin = numberOf(first, xmin);
+      return;
+    }
+    if (first !== this.#rootId || more.length > 0) throw reset("not of this tree");
+    this.#sent.set(this.#rootId, numberOf(second ?? "", row?.seq ?? 0));
+  }
+
+  /** What has happened since the last call. Over one tree each event comes with its own cursor. */
+  async next(fragments: Fragment[]): Promise<FeedBatch[]> {
+    const before = this.#xmin;
+    const { xmin } = await this.#deps.store.feed.point();
+    const events: Event[] = [];
+    for (const rootId of await this.#trees(before)) {
+      for (const event of await this.#eventsOf(rootId)) events.push(viewEvent(event));
+    }
+    this.#xmin = xmin;
+    const live = fragments.filter((each) => this.#wants(each));
+    if (events.length === 0 && live.length === 0) return [];
+    if (this.#rootId === null) return [{ cursor: this.cursor(), events, fragments: live }];
+    const single = events.map((event) => ({
+      cursor: this.cursor(event.seq),
+      events: [event],
+      fragments: [],
+    }));
+    return live.length === 0 ? single : [...single, { cursor: this.cursor(), events: [], fragments: live }];
+  }
+
+  async #trees(since: number): Promise<string[]> {
+    if (this.#rootId !== null) return [this.#rootId];
+    const trees = await this.#deps.store.feed.treesSince(since);
+    if (this.#sent.size > TREES_MAX) this.#forget(trees, since);
+    const seen: string[] = [];
+    for (const tree of trees) {
+      if (this.#sent.get(tree.rootId) === tree.seq) continue;
+      if (await this.#maySee(tree.rootId)) seen.push(tree.rootId);
+    }
+    return seen;
+  }
+
+  /** All that the others had before this point has been sent, so that is where they go on. */
+  #forget(trees: readonly { rootId: string }[], since: number): void {
+    const kept = new Set(trees.map((tree) => tree.rootId));
+    for (const rootId of this.#sent.keys()) if (!kept.has(rootId)) this.#sent.delete(rootId);
+    for (const rootId of this.#visible.keys()) if (!kept.has(rootId)) this.#visible.delete(rootId);
+    this.#from = since;
+  }
+
+  async #eventsOf(rootId: string): Promise<EventRecord[]> {
+    const { feed: reads } = this.#deps.store;
+    let after = this.#sent.get(rootId);
+    if (after === undefined) {
+      const first = await reads.firstSince(rootId, this.#from);
+      if (first === null) return [];
+      after = first - 1;
+    }
+    const all: EventRecord[] = [];
+    for (;;) {
+      const page = await reads.ofTree(rootId, after, PAGE);
+      if (page.length > 0 && page[0]!.seq !== after + 1) throw reset("older than what is kept");
+      all.push(...page);
+      after = page.at(-1)?.seq ?? after;
+      if (page.length < PAGE) break;
+    }
+    this.#sent.set(rootId, after);
+    return this.#sessionId === null ? all : all.filter((each) => each.sessionId === this.#sessionId);
+  }
+
+  async #maySee(rootId: string): Promise<boolean> {
+    if (this.#sight === "all") return true;
+    const known = this.#visible.get(rootId);
+    if (known !== undefined) return known;
+    const root = await this.#deps.store.read.sessions.byId(rootId);
+    const visible = root !== null && sees(this.#sight, root.scope);
+    this.#visible.set(rootId, visible);
+    return visible;
+  }
+
+  #wants(fragment: Fragment): boolean {
+    if (this.#sessionId !== null) return fragment.sessionId === this.#sessionId;
+    if (this.#rootId !== null) return fragment.rootId === this.#rootId;
+    return this.#sight === "all" || this.#visible.get(fragment.rootId) === true;
+  }
+
+  cursor(seq: number | null = null): string {
+    const { epoch } = this.#deps.store;
+    if (this.#rootId === null) return `${epoch}.${this.#xmin}`;
+    return `${epoch}.${this.#rootId}.${seq ?? this.#sent.get(this.#rootId) ?? 0}`;
+  }
+}
+
+/** Commits and fragments as they come. */
+class Live {
+  count = 0;
+  #fragments: Fragment[] = [];
+  #wake: (() => void) | null = null;
+  readonly #signal: AbortSignal;
+  readonly #offs: (() => void)[];
+
+  constructor(deps: OperationDeps, signal: AbortSignal) {
+    this.#signal = signal;
+    this.#offs = [
+      deps.store.onCommit(() => this.#poke()),
+      deps.store.onFragment((fragment) => {
+        // Nobody may be reading: what is live only is dropped, oldest first, and the entries tell it anyway.
+        if (this.#fragments.length >= FRAGMENTS_MAX) this.#fragments.splice(0, FRAGMENTS_MAX / 2);
+        this.#fragments.push(fragment);
+        this.#poke();
+      }),
+    ];
+  }
+
+  takeFragments(): Fragment[] {
+    return this.#fragments.splice(0);
+  }
+
+  /** After a batch it waits its length in any case, so that a busy store is read in batches. */
+  wait(seen: number, waitMs: number): Promise<void> {
+    if (waitMs !== BATCH_MS && this.count !== seen) return Promise.resolve();
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        this.#signal.removeEventListener("abort", done);
+        this.#wake = null;
+        resolve();
+      };
+      const timer = setTimeout(done, waitMs);
+      this.#signal.addEventListener("abort", done, { once: true });
+      if (waitMs !== BATCH_MS) this.#wake = done;
+    });
+  }
+
+  close(): void {
+    for (const off of this.#offs) off();
+  }
+
+  #poke(): void {
+    this.count += 1;
+    this.#wake?.();
+  }
+}
+
+function viewEvent({ xid: _, ...event }: EventRecord): Event {
+  return event;
+}
+
+/** A number beyond what there is was never given: following it would leave events out. */
+function numberOf(text: string, last: number): number {
+  const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY;
+  if (value > last) throw reset("not one this feed gave");
+  return value;
+}
+
+function reset(why: string): Refusal {
+  return new Refusal(
+    "feed_reset",
+    `This cursor is ${why}. Take a snapshot of what you need, then follow the feed without a cursor.`,
+  );
+}

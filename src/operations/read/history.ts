@@ -1,0 +1,102 @@
+import { setTimeout as rest } from "node:timers/promises";
+import type { Caller, HistoryProblem, HistoryScan, InputOf, OutputOf } from "../../contract/index.ts";
+import { Refusal } from "../../contract/refusal.ts";
+import { unbegun } from "../../domain/history-scan.ts";
+import type { HistoryReader, Place } from "../../history/port.ts";
+import type { HistoryRecord } from "../../store/port/store.ts";
+import type { OperationDeps } from "../deps.ts";
+
+/** Asks for what agents left on disk: durable, then the engine is told. */
+export async function startImport(
+  deps: OperationDeps,
+  _caller: Caller,
+  input: InputOf<"import">,
+): Promise<OutputOf<"import">> {
+  const { imports } = deps.store;
+  const before = await imports.asked();
+  await imports.ask({
+    exclude: input.exclude ?? before?.exclude ?? [],
+    count: (before?.count ?? 0) + 1,
+    at: deps.now(),
+  });
+  return scanOf(deps);
+}
+
+export async function imported(
+  deps: OperationDeps,
+  _caller: Caller,
+  input: InputOf<"imported">,
+): Promise<OutputOf<"imported">> {
+  const progress = await deps.store.imports.scan();
+  const rows = await deps.store.read.history.problems(deps.store.node, input.problems);
+  const problems = [...(progress?.problems ?? []), ...rows.map(problemOf)];
+  const scan = await scanOf(deps);
+  const onDisk = input.count && !scan.enabled ? await countOnDisk(deps) : null;
+  return { scan, problems: problems.slice(0, input.problems), onDisk };
+}
+
+/** From names alone: nothing is opened before somebody asks for it. */
+async function countOnDisk(deps: OperationDeps): Promise<{ agent: string; sessions: number }[]> {
+  const readers = await deps.readers();
+  const counts = await Promise.all(readers.map((reader) => countOf(reader, deps.place)));
+  return counts.filter(({ sessions }) => sessions > 0);
+}
+
+/** A slow disk or a large database gives the number that was counted in this time. */
+const COUNT_MS = 2_000;
+
+async function countOf(reader: HistoryReader, place: Place): Promise<{ agent: string; sessions: number }> {
+  const deadline = performance.now() + COUNT_MS;
+  let sessions = 0;
+  const counting = (async () => {
+    for (const root of reader.roots(place)) {
+      for await (const { isSubagent } of reader.discover(root, () => undefined)) {
+        sessions += isSubagent ? 0 : 1;
+        if (performance.now() > deadline) return;
+      }
+    }
+  })();
+  const timeUp = rest(COUNT_MS, undefined, { ref: false });
+  await Promise.race([counting, timeUp]);
+  return { agent: reader.agent, sessions };
+}
+
+function problemOf({ format, path, problem, bad, badCount }: HistoryRecord): HistoryProblem {
+  if (problem !== null) return { format, path, reason: problem, badLines: 0 };
+  const [first] = bad ?? [];
+  const where = first?.line == null ? "" : `line ${first.line} `;
+  const more = badCount > 1 ? `, and ${badCount - 1} more like it` : "";
+  return {
+    format,
+    path,
+    reason: `${where}${first?.reason ?? "could not be read"}${more}`,
+    badLines: badCount,
+  };
+}
+
+async function scanOf(deps: OperationDeps): Promise<HistoryScan> {
+  const { history } = deps.config;
+  const asked = await deps.store.imports.asked();
+  const progress = await deps.store.imports.scan();
+  const enabled = history.enabled || asked !== null;
+  const exclude = [...history.exclude, ...(asked?.exclude ?? [])];
+  if (progress !== null) {
+    const isBehind = asked !== null && (progress.scan.startedAt ?? 0) < asked.at;
+    // Files that could not be listed are in the progress; those that could not be read are rows.
+    const problemCount =
+      progress.scan.problemCount + (await deps.store.read.history.problemCount(deps.store.node));
+    const phase = isBehind ? { phase: "starting" as const } : {};
+    return { ...progress.scan, enabled, exclude, problemCount, ...phase };
+  }
+  return unbegun({ enabled, phase: enabled ? "starting" : "off", exclude });
+}
+
+/** Nobody works off the inbox of a session that was only read from disk. */
+export function refuseImported(session: { origin: string; shortId: string; agent: string }): void {
+  if (session.origin !== "imported") return;
+  throw new Refusal(
+    "not_available",
+    `Session ${session.shortId} was read from disk: Kinfold does not run it, so nothing can be sent to it and no limit holds it. Go on with it in ${session.agent} itself, or start a new session.`,
+    { sessionId: session.shortId },
+  );
+}

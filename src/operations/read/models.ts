@@ -1,0 +1,26 @@
+import type { Caller, InputOf, Models } from "../../contract/index.ts";
+import { Refusal } from "../../contract/refusal.ts";
+import type { OperationDeps } from "../deps.ts";
+
+/** What can be asked for: agents as the engine found them, and the profiles there are. */
+export async function models(
+  deps: OperationDeps,
+  _caller: Caller,
+  input: InputOf<"models">,
+): Promise<Models> {
+  await deps.store.probe();
+  const node = await deps.store.nodes.byName(deps.config.node);
+  const agents = node?.agents ?? [];
+  const wanted = input.agent === undefined ? agents : agents.filter((agent) => agent.name === input.agent);
+  if (wanted.length === 0 && input.agent !== undefined) {
+    throw new Refusal(
+      "unknown_agent",
+      `No agent "${input.agent}" is known. Known: ${agents.map((agent) => agent.name).join(", ")}.`,
+    );
+  }
+  const { profiles } = await deps.profiles(null);
+  return {
+    agents: wanted,
+    profiles: profiles.map(({ name, description, from }) => ({ name, description, from })),
+  };
+}

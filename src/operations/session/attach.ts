@@ -1,0 +1,99 @@
+import type { AttachOutput, Caller, Effective, InputOf } from "../../contract/index.ts";
+import { CallbackConfig } from "../../contract/session.ts";
+import { hashOf, newId, newSecret } from "../../kernel/id.ts";
+import { folderScope } from "../../system/folder.ts";
+import type { OperationDeps } from "../deps.ts";
+import { decideFolder } from "../spawn/folder.ts";
+import { newSession } from "../spawn/effective.ts";
+import { viewOne } from "../read/view.ts";
+
+/** Names that clients give themselves, and the agent each of them is. */
+const AGENTS: readonly (readonly [RegExp, string])[] = [
+  [/^claude/, "claude"],
+  [/^codex/, "codex"],
+  [/^gemini/, "gemini"],
+  [/^opencode/, "opencode"],
+  [/^goose/, "goose"],
+];
+const FENCE = 1;
+
+/**
+ * A root session for a client that somebody runs in their own terminal. We do not start its process,
+ * so it has no lease and no turns: its own row holds its token, until that is revoked or the session ends.
+ */
+export async function attach(
+  deps: OperationDeps,
+  _caller: Caller,
+  input: InputOf<"attach">,
+): Promise<AttachOutput> {
+  const cwd = await decideFolder(deps, input.cwd, { parent: null, key: null });
+  const id = newId();
+  const now = deps.now();
+  const token = newSecret("kfs");
+  const agent = agentNamed(input.client);
+  const start = {
+    effective: effectiveOf(deps, agent, cwd),
+    callback: CallbackConfig.parse(deps.config.callback),
+    inputHash: hashOf(JSON.stringify(input)),
+    instructions: null,
+  };
+  const row = newSession(
+    id,
+    { prompt: "", title: `${input.client} in ${cwd}` },
+    {
+      start,
+      parent: null,
+      source: "mcp",
+      scope: folderScope(cwd),
+      onParentEnd: deps.config.onParentEnd,
+      keys: { key: null, keyCaller: null, keyHash: null },
+      now,
+    },
+  );
+  row.origin = "attached";
+  row.fence = FENCE;
+  row.spawnConfig = { client: input.client, cwd: input.cwd, pid: input.pid ?? null };
+  row.evidence = { state: "idle", reason: "your terminal", confidence: "certain", at: now };
+  await deps.store.write(id, async (tx) => {
+    await tx.sessions.add(row);
+    const data = { name: null, parentId: null, agent, model: null, depth: 0, origin: "attached" };
+    tx.append({ sessionId: id, type: "session.created", text: null, data, at: now });
+    await tx.tokens.add({
+      hash: hashOf(token),
+      kind: "session",
+      sessionId: id,
+      rootId: id,
+      fence: FENCE,
+      name: row.shortId,
+      can: null,
+      scope: null,
+      ceiling: null,
+      roots: null,
+      createdAt: now,
+      expiresAt: null,
+      revokedAt: null,
+    });
+  });
+  return { session: await viewOne(deps, row), token };
+}
+
+function agentNamed(client: string): string {
+  return AGENTS.find(([name]) => name.test(client.toLowerCase()))?.[1] ?? client;
+}
+
+/** What the client itself may do is not known; its children get no more than what is asked about. */
+function effectiveOf(deps: OperationDeps, agent: string, cwd: string): Effective {
+  return {
+    agent,
+    agentVersion: null,
+    model: null,
+    profile: "default",
+    permission: "ask",
+    tools: null,
+    limits: {},
+    node: deps.config.node,
+    cwd,
+    workspace: "shared",
+    inherit: "none",
+  };
+}

@@ -1,0 +1,32 @@
+import type { Caller } from "../../contract/index.ts";
+import { Refusal } from "../../contract/refusal.ts";
+import { lowered, placeLimit } from "../../domain/limit.ts";
+import { releases } from "../../domain/session.ts";
+import type { SessionRecord, Tx } from "../../store/port/store.ts";
+import type { OperationDeps } from "../deps.ts";
+
+/**
+ * A caller's message to a session that has finished opens its round again and needs a place, as a spawn does;
+ * who was counted out could otherwise be woken beyond every limit. Callbacks and answers need none.
+ */
+export async function refuseReopening(
+  deps: OperationDeps,
+  tx: Tx,
+  { session, caller }: { session: SessionRecord; caller: Caller },
+): Promise<void> {
+  const opens =
+    session.origin === "managed" && !session.roundOpen && releases(session.held, caller, session.parentId);
+  if (!opens) return;
+  const isCounted = session.parentId !== null && session.detachedAt === null;
+  const siblings = isCounted ? await tx.sessions.openChildren(session.parentId!) : [];
+  const parent = isCounted ? await tx.sessions.byId(session.parentId!) : null;
+  const { childrenMax } = lowered(deps.config.limits, parent?.effective.counts);
+  const refusal = placeLimit(
+    {
+      openChildren: siblings.map((each) => ({ name: each.name ?? each.shortId })),
+      openSessions: await tx.sessions.openCount(session.rootId),
+    },
+    { ...lowered(deps.config.limits, session.effective.counts), childrenMax },
+  );
+  if (refusal !== null) throw new Refusal(refusal.code, refusal.message, refusal.details);
+}

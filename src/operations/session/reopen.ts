@@ -1,0 +1,49 @@
+import type { Caller, InputOf, OutputOf } from "../../contract/index.ts";
+import { Refusal } from "../../contract/refusal.ts";
+import { unbury } from "../../kernel/cancel.ts";
+import { stoppingOf } from "../../kernel/stop-report.ts";
+import type { SessionRecord, Tx } from "../../store/port/store.ts";
+import type { OperationDeps } from "../deps.ts";
+import { refuseImported } from "../read/history.ts";
+import { describe, resolve } from "../access/resolve.ts";
+import { viewOne } from "../read/view.ts";
+
+/** A person opens a session again that was cancelled or acknowledged. One that is open stays as it is. */
+export async function reopen(
+  deps: OperationDeps,
+  caller: Caller,
+  input: InputOf<"reopen">,
+): Promise<OutputOf<"reopen">> {
+  const session = await resolve(deps, caller, input.id);
+  refuseImported(session);
+  const row = await deps.store.write(session.rootId, async (tx) => {
+    const fresh = (await tx.sessions.byId(session.id)) ?? session;
+    if (fresh.endedAt === null) return fresh;
+    refuseOtherEnds(fresh);
+    await refuseStopping(tx, fresh);
+    await unbury(tx, fresh, "the user", deps.now());
+    return fresh;
+  });
+  return { session: await viewOne(deps, row) };
+}
+
+function refuseOtherEnds(session: SessionRecord): void {
+  if (session.endReason === "cancelled" || session.endReason === "acked") return;
+  throw new Refusal(
+    "not_available",
+    `${describe(session)} ended for another reason (${session.endReason}): only a cancelled or acknowledged session can be reopened.`,
+    { sessionId: session.id },
+  );
+}
+
+/** A turn of its earlier life would settle as one of the new. */
+async function refuseStopping(tx: Tx, session: SessionRecord): Promise<void> {
+  const { stopping, left } = await stoppingOf(tx, [session]);
+  if (stopping.length === 0 && left.length === 0) return;
+  const names = left.map(({ pid, what }) => `pid ${pid} (${what})`).join(", ");
+  const why =
+    left.length === 0 ? "is still being stopped" : `has processes that could not be stopped: ${names}`;
+  throw new Refusal("not_available", `${describe(session)} ${why}. Try again when it has stopped.`, {
+    sessionId: session.id,
+  });
+}

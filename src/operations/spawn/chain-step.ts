@@ -1,0 +1,23 @@
+import type { SessionRecord } from "../../store/port/store.ts";
+import type { OperationDeps } from "../deps.ts";
+
+/**
+ * The sessions waited for, as they are now. A step of a chain stands for its chain: what is waited
+ * for is the step it has come to, because a step that is followed by another tells nobody.
+ */
+export async function stepsOf(deps: OperationDeps, ids: readonly string[]): Promise<SessionRecord[]> {
+  const rows = new Map<string, SessionRecord>();
+  for (const id of ids) {
+    const session = await deps.store.read.sessions.byId(id);
+    const step = session === null ? null : await newestStep(deps, session);
+    if (step !== null) rows.set(step.id, step);
+  }
+  return [...rows.values()];
+}
+
+async function newestStep(deps: OperationDeps, session: SessionRecord): Promise<SessionRecord> {
+  const { chainId } = session.spawnConfig;
+  if (typeof chainId !== "string" || session.parentId === null) return session;
+  const family = await deps.store.read.sessions.children(session.parentId);
+  return family.findLast((each) => each.spawnConfig["chainId"] === chainId) ?? session;
+}

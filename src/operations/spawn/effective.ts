@@ -1,0 +1,301 @@
+import type {
+  Agent,
+  Budget,
+  CallbackConfig,
+  CallbackPatch,
+  Caller,
+  Effective,
+  Limits,
+  Permission,
+  Profile,
+} from "../../contract/index.ts";
+import { Refusal } from "../../contract/refusal.ts";
+import { shortId } from "../../contract/short-id.ts";
+import { meterProblem } from "../../domain/budget.ts";
+import { checkTemplate } from "../../domain/callback.ts";
+import { excerpt } from "../../secrets/excerpt.ts";
+import { lowered } from "../../domain/limit.ts";
+import { byNearness } from "../../text/nearness.ts";
+import { hashOf } from "../../kernel/id.ts";
+import { unstarted } from "../../kernel/new-session.ts";
+import type { SessionRecord } from "../../store/port/store.ts";
+import { folderIdentity } from "../../system/folder.ts";
+import { decideInherit } from "./inherit.ts";
+import type { OperationDeps } from "../deps.ts";
+import { decideEnforcement, decideTools } from "./tools.ts";
+import { decideCounts, decidePermission, projectCeiling } from "./ceiling.ts";
+import { decideFolder, rootsOf, type Under } from "./folder.ts";
+
+/** What a root and a child are started with, as the contract parsed it. */
+export interface StartInput {
+  readonly prompt: string;
+  readonly name?: string | undefined;
+  readonly title?: string | undefined;
+  readonly agent?: string | undefined;
+  readonly model?: string | undefined;
+  readonly profile?: string | undefined;
+  readonly cwd?: string | undefined;
+  readonly instructions?: string | undefined;
+  readonly tools?: string[] | undefined;
+  readonly limits?: Budget | undefined;
+  readonly workspace?: "clone" | "shared" | undefined;
+  readonly inherit?: "none" | "brief" | "tail" | "fork" | undefined;
+  readonly check?: string | undefined;
+  readonly node?: string | undefined;
+  readonly permission?: Permission | undefined;
+  readonly callback?: boolean | CallbackPatch | undefined;
+  readonly onParentEnd?: "cancel" | "detach" | undefined;
+  readonly onLimit?: "park" | "fail" | undefined;
+  readonly key?: string | undefined;
+}
+
+export interface Start {
+  readonly effective: Effective;
+  readonly callback: CallbackConfig;
+  /** Of everything that makes this start what it is; binds a key to its input. */
+  readonly inputHash: string;
+  /** How the session shall work, beside its task; goes with the first prompt. */
+  readonly instructions: string | null;
+}
+
+/** Decides what is applied for what was asked, or refuses with the next step. Touches no state. */
+export async function decideStart(deps: OperationDeps, input: StartInput, under: Under): Promise<Start> {
+  const { parent } = under;
+  refuseUnavailable(deps, input);
+  const cwd = await decideFolder(deps, input.cwd, under);
+  const project = await projectCeiling(deps, cwd);
+  refusePrompt(deps, input.prompt, project.limits);
+  const profile = await findProfile(deps, input.profile ?? "default", cwd);
+  const agent = await findAgent(deps, input.agent ?? profile.agent ?? (await agentOf(deps, parent)));
+  const permission = decidePermission(deps, { ...under, asked: input.permission, profile, cwd, project });
+  const callback = await decideCallback(deps, { asked: input.callback, profile, parent });
+  const sameAgent = parent !== null && parent.agent === agent.name;
+  const applied: Effective = {
+    agent: agent.name,
+    agentVersion: agent.version,
+    model: input.model ?? profile.model ?? (sameAgent ? parent.model : null) ?? agent.defaultModel,
+    profile: profile.name,
+    permission,
+    ...decideTools(input.tools ?? null, profile, parent),
+    limits: decideBudget(input.limits ?? {}, profile, parent),
+    node: deps.config.node,
+    cwd,
+    folder: folderIdentity(cwd),
+    ...rootsOf(under),
+    ...decideCounts({ project, permission, parent }),
+    workspace: "shared",
+    inherit: await decideInherit(deps, { asked: input.inherit, profile, parent, agent }),
+  };
+  refuseUnknownModel(agent, applied.model);
+  refuseUnmetered(deps, agent, applied);
+  const held = await decideEnforcement(deps, agent, { effective: applied, parent });
+  const effective = { ...applied, ...held };
+  const instructions = [profile.name === "default" ? null : profile.instructions, input.instructions ?? null];
+  // A parent may be named by its id, its short id or its name: the input is the same.
+  const named = { key: undefined, id: parent?.id, cwd, agent: agent.name };
+  const inputHash = hashOf(JSON.stringify({ ...input, ...named }));
+  const said = instructions.filter((each) => each !== null && each !== "").join("\n\n");
+  return { effective, callback, inputHash, instructions: said === "" ? null : said };
+}
+
+export function refusePrompt(deps: OperationDeps, prompt: string, counts?: Partial<Limits>): void {
+  if (prompt.trim() === "") {
+    throw new Refusal("empty_prompt", "The prompt is empty. Say what to do, where, and what to report.");
+  }
+  const bytes = Buffer.byteLength(prompt);
+  const { promptBytesMax: max } = lowered(deps.config.limits, counts);
+  if (bytes <= max) return;
+  throw new Refusal(
+    "prompt_too_large",
+    `The prompt has ${bytes} bytes and ${max} is the most. Put the material into a file and name its path.`,
+    { bytes, max },
+  );
+}
+
+/** The row of a session that does not exist yet. */
+export function newSession(
+  id: string,
+  input: StartInput,
+  more: {
+    start: Start;
+    parent: SessionRecord | null;
+    source: SessionRecord["source"];
+    scope: string;
+    onParentEnd: "cancel" | "detach";
+    keys: Pick<SessionRecord, "key" | "keyCaller" | "keyHash">;
+    now: number;
+  },
+): SessionRecord {
+  const { start, parent, now } = more;
+  return {
+    ...unstarted(),
+    id,
+    rootId: parent?.rootId ?? id,
+    parentId: parent?.id ?? null,
+    shortId: shortId(id),
+    name: input.name ?? null,
+    depth: parent === null ? 0 : parent.depth + 1,
+    spawnConfig: { ...input, prompt: excerpt(input.prompt, 400) },
+    effective: start.effective,
+    title: input.title ?? titleOf(input.prompt),
+    agent: start.effective.agent,
+    profile: start.effective.profile,
+    model: start.effective.model,
+    cwd: start.effective.cwd,
+    node: start.effective.node,
+    origin: "managed",
+    source: more.source,
+    scope: more.scope,
+    callback: start.callback,
+    onParentEnd: more.onParentEnd,
+    evidence: { state: "queued", reason: "accepted, not started yet", confidence: "certain", at: now },
+    createdAt: now,
+    updatedAt: now,
+    lastActivityAt: now,
+    ...more.keys,
+  };
+}
+
+export function keyOwner(caller: Caller): string {
+  return `${caller.kind}:${caller.id}`;
+}
+
+export function refuseReusedKey(key: string): never {
+  throw new Refusal(
+    "key_reused",
+    `The key "${key}" was used before with another input. Send the same input again, or choose another key.`,
+    { key },
+  );
+}
+
+function titleOf(prompt: string): string {
+  return excerpt(prompt.trim(), 80).split("\n", 1)[0] ?? "";
+}
+
+/** What later versions bring is refused by name, never ignored. */
+function refuseUnavailable(deps: OperationDeps, input: StartInput): void {
+  const wanted = [
+    input.workspace === "clone" ? 'workspace "clone" (use "shared")' : null,
+    input.check === undefined ? null : "check (ask for it in the prompt)",
+    input.node === undefined || input.node === deps.config.node
+      ? null
+      : `node "${input.node}" (leave it out)`,
+  ].filter((each) => each !== null);
+  if (wanted.length === 0) return;
+  throw new Refusal(
+    "not_available",
+    `Not available in this version: ${wanted.join("; ")}. Nothing was started.`,
+    { wanted },
+  );
+}
+
+async function findProfile(deps: OperationDeps, name: string, cwd: string): Promise<Profile> {
+  const { profiles, untrusted } = await deps.profiles(cwd);
+  const found = profiles.find((each) => each.name === name);
+  if (found !== undefined) return found;
+  const blocked = untrusted.find((each) => each.name === name);
+  if (blocked !== undefined) {
+    throw new Refusal(
+      "untrusted_project",
+      `The profile "${name}" is a file of this project (${blocked.file}) that nobody has trusted yet. The user can: kinfold profiles trust ${cwd}`,
+      { file: blocked.file },
+    );
+  }
+  const known = profiles.map((each) => each.name);
+  throw new Refusal(
+    "unknown_profile",
+    `There is no profile "${name}". Allowed: ${known.join(", ")}. Leave it out, or put the instructions into the prompt.`,
+    { profile: name, known },
+  );
+}
+
+/** A child is like its parent, unless that is a client of somebody's own that we have no driver for. */
+async function agentOf(deps: OperationDeps, parent: SessionRecord | null): Promise<string> {
+  if (parent === null) return deps.config.agent;
+  if (parent.origin !== "attached") return parent.agent;
+  const known = await agentsOf(deps);
+  return known.some((each) => each.name === parent.agent) ? parent.agent : deps.config.agent;
+}
+
+async function agentsOf(deps: OperationDeps): Promise<readonly Agent[]> {
+  return (await deps.store.nodes.byName(deps.config.node))?.agents ?? [];
+}
+
+async function findAgent(deps: OperationDeps, name: string): Promise<Agent> {
+  const known = await agentsOf(deps);
+  const isWell = known.some((each) => each.name === name && each.problem === null);
+  // What was missing may have come since: whoever has just installed it expects this to work.
+  if (!isWell) await deps.store.probe();
+  const agents = isWell ? known : await agentsOf(deps);
+  const agent = agents.find((each) => each.name === name);
+  const installed = agents.filter((each) => each.installed).map((each) => each.name);
+  if (agent === undefined) {
+    throw new Refusal(
+      "unknown_agent",
+      `No agent "${name}" is known. Installed: ${installed.join(", ") || "none"}. Any agent that speaks ACP can be added under "agents" in kinfold.yaml.`,
+      { agent: name, installed },
+    );
+  }
+  if (!agent.installed) {
+    throw new Refusal(
+      "agent_not_installed",
+      `The agent "${name}" is not installed: ${agent.problem ?? "its program was not found"}. Install it: ${agent.howToInstall ?? "see its own documentation"}. Installed: ${installed.join(", ") || "none"}.`,
+      { agent: name, howToInstall: agent.howToInstall, installed },
+    );
+  }
+  return agent;
+}
+
+/** Where an agent's models are known; others say at their start whether they have one. */
+function refuseUnknownModel(agent: Agent, model: string | null): void {
+  const { models, defaultModel } = agent;
+  if (model === null || models.length === 0 || models.includes(model) || model === defaultModel) return;
+  const known = byNearness(model, models);
+  throw new Refusal(
+    "unknown_model",
+    `"${agent.name}" has no model "${model}". Allowed: ${known.join(", ")}. Leave it out to use ${defaultModel ?? "its own"}.`,
+    { agent: agent.name, model, known },
+  );
+}
+
+/** The least of what was asked, what the profile says, and what the parent has. */
+function decideBudget(asked: Budget, profile: Profile, parent: SessionRecord | null): Record<string, number> {
+  const turns = profile.maxTurns === null ? {} : { turns: profile.maxTurns };
+  const sources: Budget[] = [asked, turns, profile.limits, (parent?.effective.limits ?? {}) as Budget];
+  const keys = ["usd", "tokens", "turns", "minutes"] as const;
+  const least = keys.map((key) => [key, Math.min(...sources.map((each) => each[key] ?? Infinity))] as const);
+  return Object.fromEntries(least.filter(([, value]) => value !== Infinity));
+}
+
+export /** A budget that nobody could count is no budget: it is refused before anything is started. */
+function refuseUnmetered(deps: OperationDeps, agent: Agent, effective: Effective): void {
+  const { model, limits } = effective;
+  const hasPrice = model !== null && Object.hasOwn(deps.config.prices, model);
+  const problem = meterProblem(limits, { name: agent.name, cost: agent.cost, model }, hasPrice);
+  if (problem !== null) throw new Refusal("cannot_meter", problem, { agent: agent.name, model, limits });
+}
+
+async function decideCallback(
+  deps: OperationDeps,
+  of: { asked: boolean | CallbackPatch | undefined; profile: Profile; parent: SessionRecord | null },
+): Promise<CallbackConfig> {
+  const { asked, profile, parent } = of;
+  const inherited = parent?.callback ?? (await defaultCallback(deps.config.callback));
+  const patch = typeof asked === "boolean" ? { enabled: asked } : (asked ?? {});
+  refuseTemplate(patch.template ?? null);
+  // Folding is about the receiving session's own inbox: the configuration gives it, a parent does not.
+  const batch = deps.config.callback.batch ?? false;
+  return { ...inherited, batch, ...profile.callback, ...patch };
+}
+
+/** The schema is loaded with the first request, not with the daemon. */
+async function defaultCallback(patch: CallbackPatch): Promise<CallbackConfig> {
+  const schema = await import("../../contract/session.ts");
+  return schema.CallbackConfig.parse(patch);
+}
+
+export function refuseTemplate(template: string | null): void {
+  const problem = template === null ? null : checkTemplate(template);
+  if (problem === null) return;
+  throw new Refusal("bad_template", `${problem} Leave it out to use the default.`, { problem });
+}

@@ -1,0 +1,114 @@
+import type { Agent, Caller, Effective, Profile } from "../../contract/index.ts";
+import { Refusal } from "../../contract/refusal.ts";
+import { redact } from "../../secrets/redact.ts";
+import type { SessionRecord } from "../../store/port/store.ts";
+import type { OperationDeps } from "../deps.ts";
+import { until } from "../wait/until.ts";
+
+type Inherit = Effective["inherit"];
+
+/** What a child shall inherit, or a refusal with what is possible. A root has nobody to inherit from. */
+export async function decideInherit(
+  deps: OperationDeps,
+  of: { asked: Inherit | undefined; profile: Profile; parent: SessionRecord | null; agent: Agent },
+): Promise<Inherit> {
+  const { asked, profile, parent, agent } = of;
+  if (parent === null) {
+    if (asked === undefined || asked === "none") return "none";
+    throw new Refusal("invalid_input", "A root session has no parent to inherit from. Leave inherit out.");
+  }
+  if (!deps.config.inheritContext) {
+    if (asked === undefined || asked === "none") return "none";
+    throw new Refusal(
+      "inherit_off",
+      `Nothing is inherited here: the configuration has inheritContext off. Leave inherit out, and put what the child must know into the prompt.`,
+    );
+  }
+  const mode = asked ?? profile.inherit ?? "brief";
+  if (mode === "fork") await refuseUnforkable(deps, parent, agent);
+  return mode;
+}
+
+/**
+ * The call that spawns comes over its own connection and may overtake what the agent said before
+ * it. What the parent's own turn has said stands in the store once the call itself does, because
+ * entries are written in order; an agent that does not tell of its calls is waited for in vain,
+ * and not long.
+ */
+export async function callSeen(
+  deps: OperationDeps,
+  caller: Caller,
+  parent: SessionRecord,
+  prompt: string,
+): Promise<void> {
+  if (caller.kind !== "session" || caller.id !== parent.id || parent.origin !== "managed") return;
+  const { read } = deps.store;
+  if ((await read.turns.running(parent.id)) === null) return;
+  const calls = answeredCalls(deps);
+  // One call may spawn several children, with a prompt each.
+  const keyOf = (callId: string | undefined): string =>
+    `${parent.id} ${callId} ${prompt.length} ${prompt.slice(0, 80)}`;
+  const look = async (): Promise<string | null> => {
+    const newest = await read.entries.tail(parent.id, {
+      ...NEWEST_CALLS,
+      after: parent.entryCount - LOOKED_AT_MAX,
+    });
+    const call = newest.find(({ body }) => !calls.has(keyOf(body.callId)) && hasPrompt(body.input, prompt));
+    return call === undefined ? null : keyOf(call.body.callId);
+  };
+  const seen = await until(deps, { rootId: parent.rootId, timeoutMs: CALL_SEEN_MS }, look);
+  if (seen !== null) note(calls, seen);
+}
+
+/** Calls that have been answered here: an equal spawn after them is another call. */
+function answeredCalls(deps: OperationDeps): Set<string> {
+  const calls = answered.get(deps) ?? new Set<string>();
+  answered.set(deps, calls);
+  return calls;
+}
+
+function note(calls: Set<string>, call: string): void {
+  calls.add(call);
+  const [oldest] = calls;
+  if (calls.size > CALLS_MAX && oldest !== undefined) calls.delete(oldest);
+}
+
+const answered = new WeakMap<OperationDeps, Set<string>>();
+const CALLS_MAX = 1_000;
+
+const CALL_SEEN_MS = 300;
+const LOOKED_AT_MAX = 1_000;
+const NEWEST_CALLS = {
+  kinds: ["toolCall"],
+  before: Number.MAX_SAFE_INTEGER,
+  bytesMax: 65_536,
+  entryBytesMax: 16_384,
+  limit: 16,
+} as const;
+
+/** The call's own input, in whichever way the agent wraps it. */
+function hasPrompt(input: unknown, prompt: string): boolean {
+  // Entries are kept without secrets.
+  return JSON.stringify(input ?? null).includes(JSON.stringify(redact(prompt.trim())).slice(1, -1));
+}
+
+async function refuseUnforkable(deps: OperationDeps, parent: SessionRecord, agent: Agent): Promise<void> {
+  const problem = unforkable(parent, agent);
+  if (problem === null) return;
+  const node = await deps.store.nodes.byName(deps.config.node);
+  const able = (node?.agents ?? []).filter((each) => each.fork && each.installed).map((each) => each.name);
+  throw new Refusal(
+    "cannot_fork",
+    `${problem} Agents that can fork their own conversations: ${able.join(", ") || "none"}. Use inherit "brief" or "tail".`,
+    { agent: agent.name, able },
+  );
+}
+
+function unforkable(parent: SessionRecord, agent: Agent): string | null {
+  if (agent.name !== parent.agent) {
+    return `A fork stays with its agent: the parent's is ${parent.agent}, and ${agent.name} was asked for.`;
+  }
+  if (!agent.fork) return `The agent "${agent.name}" cannot fork a conversation.`;
+  const isBegun = parent.origin === "managed" && parent.agentSessionId !== null;
+  return isBegun ? null : "The parent has no conversation of its own here that could be forked.";
+}

@@ -1,0 +1,124 @@
+import type { Attention as Asked, Caller } from "../../contract/index.ts";
+import { shortId } from "../../contract/short-id.ts";
+import { parkedError } from "../../kernel/park.ts";
+import { startClock } from "../../kernel/trigger.ts";
+import { triggerBody } from "../../kernel/trigger-body.ts";
+import type { SessionRecord, TriggerRecord, Tx } from "../../store/port/store.ts";
+import { carrierOf } from "./reply-carrier.ts";
+import type { OperationDeps } from "../deps.ts";
+import { isBelow } from "../access/resolve.ts";
+
+export type Attention = Asked & { takenId: string | null };
+
+/** What asks the caller from below these sessions and has not been shown to this wait before. */
+export async function asking(
+  deps: OperationDeps,
+  self: SessionRecord,
+  of: { ids: readonly string[]; shown: readonly string[] },
+): Promise<TriggerRecord[]> {
+  const open = await deps.store.read.triggers.open({ toId: self.id });
+  const fresh: TriggerRecord[] = [];
+  for (const trigger of open) {
+    if (of.shown.includes(shortId(trigger.id))) continue;
+    if (of.ids.includes(trigger.sessionId) || (await isUnder(deps, trigger.sessionId, of.ids)))
+      fresh.push(trigger);
+  }
+  return [...fresh, ...(await parkedBelow(deps, self, of))];
+}
+
+/** Those that are parked there; one that the caller's inbox has told it of before does not wake it again. */
+async function parkedBelow(
+  deps: OperationDeps,
+  self: SessionRecord,
+  of: { ids: readonly string[]; shown: readonly string[] },
+): Promise<TriggerRecord[]> {
+  const { read } = deps.store;
+  const fresh: TriggerRecord[] = [];
+  for (const session of await read.sessions.parkedIn(self.rootId)) {
+    const isBelowThem = of.ids.includes(session.id) || (await isUnder(deps, session.id, of.ids));
+    const error = isBelowThem ? await parkedError(read, session) : null;
+    if (error === null || of.shown.includes(shortId(error.id))) continue;
+    const told = await read.messages.ofSession(self.id, ["taken", "landed"]);
+    if (!told.some((message) => message.metadata["triggerId"] === error.id)) fresh.push(error);
+  }
+  return fresh;
+}
+
+/** Carried by this reply where it still waits in the inbox; else it is told again, as it stands. */
+export async function takeAttention(
+  deps: OperationDeps,
+  caller: Caller & { kind: "session" },
+  self: SessionRecord,
+  triggers: readonly TriggerRecord[],
+): Promise<Attention[]> {
+  if (triggers.length === 0) return [];
+  return deps.store.write(self.rootId, async (tx) => {
+    const carrier = await carrierOf(tx, caller);
+    const messages = await tx.messages.ofSession(self.id, ["queued", "taken", "landed"]);
+    const found: Attention[] = [];
+    for (const trigger of triggers) {
+      const session = await tx.sessions.byId(trigger.sessionId);
+      const message = messages.find((each) => each.metadata["triggerId"] === trigger.id);
+      if (session === null) continue;
+      if (message === undefined) {
+        if (trigger.type === "session_error") found.push(await toldOf(tx, self, session, trigger));
+        continue;
+      }
+      const at = deps.now();
+      const patch = {
+        status: "taken",
+        carrier: "tool",
+        turnId: carrier?.turnId ?? null,
+        takenAt: at,
+      } as const;
+      const wasTaken = carrier !== null && (await tx.messages.move(message.id, ["queued"], patch));
+      if (wasTaken) {
+        // It is in its reader's turn now, as if it had come there as a message.
+        await startClock(tx, message, { parentMs: deps.config.triggers.parentMs, now: at });
+        const data = { messageId: message.id, carrier: "tool", turnId: patch.turnId };
+        tx.append({ sessionId: self.id, type: "message.taken", text: null, data, at });
+      }
+      const what = message.body ?? (await triggerBody(tx, self, message)) ?? "";
+      const { id: sessionId, name } = session;
+      found.push({
+        sessionId,
+        name,
+        what,
+        type: trigger.type,
+        triggerId: trigger.id,
+        deliveryId: message.deliveryId,
+        takenId: wasTaken ? message.id : null,
+      });
+    }
+    return found;
+  });
+}
+
+/** One further up has no message of its own about it: it reads. */
+async function toldOf(
+  tx: Tx,
+  self: SessionRecord,
+  session: SessionRecord,
+  trigger: TriggerRecord,
+): Promise<Attention> {
+  const deliveryId = shortId(trigger.id);
+  const what = await triggerBody(tx, self, {
+    kind: "trigger",
+    data: { type: trigger.type, payload: trigger.payload },
+    deliveryId,
+    repeated: false,
+    senderId: session.id,
+    metadata: {},
+    admittedAt: trigger.createdAt,
+  });
+  const { id: sessionId, name } = session;
+  const { id: triggerId, type } = trigger;
+  return { sessionId, name, what: what ?? "", type, triggerId, deliveryId, takenId: null };
+}
+
+async function isUnder(deps: OperationDeps, sessionId: string, ids: readonly string[]): Promise<boolean> {
+  const session = await deps.store.read.sessions.byId(sessionId);
+  if (session === null) return false;
+  for (const id of ids) if (await isBelow(deps.store.read, session, id)) return true;
+  return false;
+}

@@ -1,0 +1,44 @@
+import type { InputOf } from "../../contract/index.ts";
+import { Refusal } from "../../contract/refusal.ts";
+
+/** A wait shorter than this is a model that meant seconds. */
+const SHORTEST_MS = 10_000;
+const PATIENT_AFTER = 2;
+/** What an older one has shown is long answered. */
+const SHOWN_MAX = 64;
+
+export interface WaitCursor {
+  readonly ids: string[];
+  /** Waits in a row that brought nothing. */
+  readonly misses: number;
+  /** Triggers that this wait has shown, by their last characters. */
+  readonly shown: string[];
+}
+
+export function encodeCursor(cursor: WaitCursor): string {
+  const newest = cursor.shown.slice(-SHOWN_MAX);
+  const shown = newest.length === 0 ? "" : `~${newest.join(".")}`;
+  return `w${cursor.misses}.${cursor.ids.map((id) => id.slice(-8)).join(".")}${shown}`;
+}
+
+export function decodeCursor(text: string | undefined): WaitCursor {
+  if (text === undefined) return { ids: [], misses: 0, shown: [] };
+  const match = /^w(\d{1,4})\.([0-9a-f.-]*)(?:~([0-9a-f.]*))?$/.exec(text);
+  if (match === null) {
+    throw new Refusal(
+      "invalid_input",
+      `"${text}" is not a cursor that wait_session gave. Leave it out to wait for all open children.`,
+    );
+  }
+  const parts = (text: string | undefined): string[] => (text ?? "").split(".").filter((id) => id !== "");
+  return { misses: Number(match[1]), ids: parts(match[2]), shown: parts(match[3]) };
+}
+
+/** How long this wait blocks: what was asked, raised where it is too short, within the client's cap. */
+export function waitTimeMs(input: InputOf<"waitChildren">, misses: number): number {
+  const { capMs, timeoutMs } = input;
+  if (timeoutMs !== undefined && timeoutMs <= 0) return 0;
+  if (input.sourceForm) return Math.min(timeoutMs ?? capMs, capMs);
+  if (timeoutMs === undefined || misses >= PATIENT_AFTER) return capMs;
+  return Math.min(Math.max(timeoutMs, SHORTEST_MS), capMs);
+}

@@ -1,0 +1,72 @@
+import type { Term } from "./query.ts";
+import { isPlain, spansOf, WORD_MAX } from "./words.ts";
+
+/** A term's place in a text: from which character to before which. */
+export interface Found {
+  readonly term: number;
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * Every place where a term stands in a text, in the order of the text. It finds what the index would find:
+ * most texts are plain enough to be looked through without dividing them into words first.
+ */
+export function findTerms(text: string, terms: readonly Term[]): Found[] {
+  const found = isPlain(text) ? inPlainText(text.toLowerCase(), terms) : inAnyText(text, terms);
+  return found.sort((a, b) => a.start - b.start || a.end - b.end || a.term - b.term);
+}
+
+function inPlainText(text: string, terms: readonly Term[]): Found[] {
+  const found: Found[] = [];
+  for (const [term, { words, isPrefix }] of terms.entries()) {
+    const first = words[0] ?? "";
+    for (let start = text.indexOf(first); start >= 0; start = text.indexOf(first, start + 1)) {
+      if (isWordAt(text, start - 1)) continue;
+      const end = endOf(text, start, { words, isPrefix });
+      if (end !== null) found.push({ term, start, end });
+    }
+  }
+  return found;
+}
+
+/** Where the term that may begin here ends; null where it does not stand here. */
+function endOf(text: string, start: number, { words, isPrefix }: Term): number | null {
+  let at = start;
+  for (const [n, word] of words.entries()) {
+    if (n > 0) {
+      if (isWordAt(text, at)) return null;
+      while (at < text.length && !isWordAt(text, at)) at += 1;
+    }
+    if (!text.startsWith(word, at)) return null;
+    at += word.length;
+    const mayGoOn = word.length >= WORD_MAX || (isPrefix && n === words.length - 1);
+    if (mayGoOn) while (isWordAt(text, at)) at += 1;
+    else if (isWordAt(text, at)) return null;
+  }
+  return at;
+}
+
+/** A digit or a letter of a text in lower case. */
+function isWordAt(text: string, at: number): boolean {
+  const code = text.charCodeAt(at);
+  return (code >= 97 && code <= 122) || (code >= 48 && code <= 57);
+}
+
+function inAnyText(text: string, terms: readonly Term[]): Found[] {
+  const spans = [...spansOf(text)];
+  const found: Found[] = [];
+  const byFirst = Map.groupBy(terms.keys(), (term) => terms[term]?.words[0]?.charCodeAt(0) ?? 0);
+  for (const [from, { word, start }] of spans.entries()) {
+    for (const term of byFirst.get(word.charCodeAt(0)) ?? []) {
+      const { words, isPrefix } = terms[term]!;
+      const last = words.length - 1;
+      const stands = words.every((wanted, n) => {
+        const there = spans[from + n]?.word ?? "";
+        return n === last && isPrefix ? there.startsWith(wanted) : there === wanted;
+      });
+      if (stands) found.push({ term, start, end: spans[from + last]!.end });
+    }
+  }
+  return found;
+}

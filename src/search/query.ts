@@ -1,0 +1,252 @@
+import { EntryAuthor } from "../contract/entry.ts";
+import { dateOf, DATE_FORMS } from "./date.ts";
+import { wordsOf } from "./words.ts";
+
+/** One or several words that stand side by side; with `isPrefix` the last may go on. */
+export interface Term {
+  readonly words: readonly string[];
+  readonly isPrefix: boolean;
+}
+
+export type FilterField = "agent" | "author" | "tool" | "path";
+
+export interface Filter {
+  readonly field: FilterField;
+  /** An agent's or an author's name as it is, without case. */
+  readonly value: string;
+  readonly term: Term;
+  readonly isNot: boolean;
+}
+
+/** What a query asks for: some of `any`, all of `all`, none of `none`, within the filters. */
+export interface SearchQuery {
+  readonly any: readonly Term[];
+  readonly all: readonly Term[];
+  readonly none: readonly Term[];
+  /** Of one field any may hold, of different fields all must. */
+  readonly filters: readonly Filter[];
+  /** Milliseconds since the epoch: from then on, and up to but not including. */
+  readonly after: number | null;
+  readonly before: number | null;
+  /** A session of the tree to look in. */
+  readonly tree: string | null;
+  readonly sort: "relevance" | "newest" | null;
+}
+
+export type ParsedQuery =
+  | { readonly isOk: true; readonly query: SearchQuery }
+  | { readonly isOk: false; readonly problem: string };
+
+/** What is allowed, for whoever wrote something else. */
+export const QUERY_FORMS =
+  'Write words (more of them rank higher), "an exact phrase", begin*, -without, and agent: author: tool: path: before: after: tree: sort:newest.';
+
+const TERMS_MAX = 64;
+const PREFIX_MIN = 2;
+
+/**
+ * Reads a query. Every text is either understood or answered with what is wrong: signs that mean nothing
+ * here (parentheses, colons, an unfinished quote) only divide words, so that code can be pasted as it is.
+ */
+export function parseQuery(text: string, now: number): ParsedQuery {
+  const draft = new Draft(now);
+  for (const item of itemsOf(text)) {
+    const problem = draft.take(item);
+    if (problem !== null) return { isOk: false, problem };
+  }
+  return draft.end();
+}
+
+interface Item {
+  readonly field: string | null;
+  readonly value: string;
+  readonly isQuoted: boolean;
+  readonly isNot: boolean;
+}
+
+const FIELDS = ["agent", "author", "tool", "path", "before", "after", "tree", "sort"] as const;
+const FIELD = new RegExp(`^(${FIELDS.join("|")}):`, "i");
+const QUOTES = /["“”„«»]/;
+
+function* itemsOf(text: string): Generator<Item> {
+  let rest = text;
+  let isNot = false;
+  for (;;) {
+    rest = rest.replace(SPACE, "");
+    if (rest === "") return;
+    if (/^-[^\s-]/.test(rest)) {
+      isNot = true;
+      rest = rest.slice(1);
+      continue;
+    }
+    const field = FIELD.exec(rest)?.[1]?.toLowerCase() ?? null;
+    if (field !== null) rest = rest.slice(field.length + 1);
+    const { value, isQuoted, after } = valueOf(rest);
+    rest = after;
+    if (field === null && !isQuoted && value === "NOT") {
+      isNot = true;
+      continue;
+    }
+    if (field !== null || isQuoted || (value !== "AND" && value !== "OR"))
+      yield { field, value, isQuoted, isNot };
+    isNot = false;
+  }
+}
+
+// oxlint-disable-next-line no-control-regex -- What no query can mean is as good as a space.
+const SPACE = /^[\s\u0000-\u001f\u007f]+/;
+
+/** Up to the closing quote, or to the end where there is none; without quotes up to the next space or quote. */
+function valueOf(text: string): { value: string; isQuoted: boolean; after: string } {
+  if (QUOTES.test(text.charAt(0))) {
+    const length = text.slice(1).search(QUOTES);
+    if (length < 0) return { value: text.slice(1), isQuoted: true, after: "" };
+    return { value: text.slice(1, length + 1), isQuoted: true, after: text.slice(length + 2) };
+  }
+  // oxlint-disable-next-line no-control-regex -- As above.
+  const length = text.search(/[\s\u0000-\u001f\u007f"“”„«»]/);
+  return length < 0
+    ? { value: text, isQuoted: false, after: "" }
+    : { value: text.slice(0, length), isQuoted: false, after: text.slice(length) };
+}
+
+class Draft {
+  readonly #now: number;
+  readonly #any = new Map<string, Term>();
+  readonly #all = new Map<string, Term>();
+  readonly #none = new Map<string, Term>();
+  readonly #filters: Filter[] = [];
+  #after: number | null = null;
+  #before: number | null = null;
+  #tree: string | null = null;
+  #sort: SearchQuery["sort"] = null;
+
+  constructor(now: number) {
+    this.#now = now;
+  }
+
+  /** What is wrong with it, or null. */
+  take(item: Item): string | null {
+    if (item.field !== null) return this.#field(item.field, item);
+    const term = termOf(item.value, item.isQuoted);
+    if (term === null) return null;
+    if (isTooShort(term)) {
+      return `"${term.words[0]}*" is too short: the beginning of a word needs at least ${PREFIX_MIN} letters.`;
+    }
+    const into = item.isNot ? this.#none : item.isQuoted ? this.#all : this.#any;
+    into.set(JSON.stringify(term), term);
+    return null;
+  }
+
+  end(): ParsedQuery {
+    const terms = [this.#any, this.#all, this.#none].reduce(
+      (sum, { size }) => sum + size,
+      this.#filters.length,
+    );
+    if (terms > TERMS_MAX) {
+      return refused(
+        `There are ${terms} words; a search takes at most ${TERMS_MAX}. Keep those that matter.`,
+      );
+    }
+    const wanted = this.#any.size + this.#all.size + this.#filters.filter(({ isNot }) => !isNot).length;
+    const isPlaced = this.#after !== null || this.#before !== null || this.#tree !== null;
+    if (wanted === 0 && this.#none.size + this.#filters.length > 0 && !isPlaced) {
+      return refused(`The query says only what not to find. Add what to find. ${QUERY_FORMS}`);
+    }
+    if (wanted === 0 && !isPlaced) return refused(`There is no word to search for. ${QUERY_FORMS}`);
+    if (this.#after !== null && this.#before !== null && this.#after >= this.#before) {
+      return refused("Nothing can be both: before: must name a later time than after:.");
+    }
+    return {
+      isOk: true,
+      query: {
+        any: [...this.#any.values()],
+        all: [...this.#all.values()],
+        none: [...this.#none.values()],
+        filters: this.#filters,
+        after: this.#after,
+        before: this.#before,
+        tree: this.#tree,
+        sort: this.#sort,
+      },
+    };
+  }
+
+  #field(field: string, item: Item): string | null {
+    const value = item.value.trim();
+    if (value === "") return `${field}: needs a value right behind it, such as ${EXAMPLES[field]}.`;
+    if (field === "before" || field === "after") return this.#date(field, value, item.isNot);
+    if (field === "sort") return this.#sorted(value);
+    if (field === "tree") {
+      if (item.isNot) return "tree: can only be where to look, not where not to.";
+      this.#tree = value;
+      return null;
+    }
+    return this.#filter(field as FilterField, value, item.isNot);
+  }
+
+  #date(field: "before" | "after", value: string, isNot: boolean): string | null {
+    if (isNot) return `-${field}: says nothing; write ${field === "before" ? "after" : "before"}: instead.`;
+    const at = dateOf(value, this.#now);
+    if (at === null) return `"${shown(value)}" is no date for ${field}:. ${DATE_FORMS}`;
+    if (field === "before") this.#before = at;
+    else this.#after = at;
+    return null;
+  }
+
+  #sorted(value: string): string | null {
+    const sort = value.toLowerCase();
+    if (sort !== "newest" && sort !== "relevance") {
+      return `"${shown(value)}" is no order; write sort:newest or sort:relevance.`;
+    }
+    this.#sort = sort;
+    return null;
+  }
+
+  #filter(field: FilterField, given: string, isNot: boolean): string | null {
+    const value = field === "author" ? (AUTHORS[given.toLowerCase()] ?? null) : given.toLowerCase();
+    if (value === null)
+      return `"${shown(given)}" is no author; there are ${Object.keys(AUTHORS).join(", ")}.`;
+    const term = termOf(given, false);
+    if (term === null) return `${field}:${shown(given)} names nothing; write ${EXAMPLES[field]}.`;
+    if (isTooShort(term)) return `${field}:${shown(given)} is too short; write ${EXAMPLES[field]}.`;
+    this.#filters.push({ field, value, term, isNot });
+    return null;
+  }
+}
+
+function refused(problem: string): ParsedQuery {
+  return { isOk: false, problem };
+}
+
+/** Null where there is nothing in it that could stand in a text. */
+function termOf(text: string, isQuoted: boolean): Term | null {
+  const words = wordsOf(text);
+  if (words.length === 0) return null;
+  return { words, isPrefix: !isQuoted && /[\p{L}\p{N}\p{M}]\*+$/u.test(text) };
+}
+
+function isTooShort({ words, isPrefix }: Term): boolean {
+  return isPrefix && words.length === 1 && /^[\p{ASCII}]$/u.test(words[0] ?? "");
+}
+
+function shown(value: string): string {
+  return value.length > 40 ? `${value.slice(0, 39)}…` : value;
+}
+
+const AUTHORS: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(EntryAuthor.options.map((author) => [author, author])),
+  you: "person",
+  kinfold: "daemon",
+};
+
+const EXAMPLES: Readonly<Record<string, string>> = {
+  agent: "agent:codex",
+  author: "author:tool",
+  tool: "tool:Bash",
+  path: "path:src/login.ts",
+  before: "before:yesterday",
+  after: "after:2d",
+  tree: "tree:release",
+  sort: "sort:newest",
+};

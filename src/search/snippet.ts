@@ -1,0 +1,110 @@
+import { type Found, findTerms } from "./find.ts";
+import type { Term } from "./query.ts";
+
+export interface Snippet {
+  /** One line. */
+  readonly text: string;
+  /** What was searched for: from which character to which, the last not included. */
+  readonly marks: readonly (readonly [from: number, to: number])[];
+}
+
+const LENGTH = 200;
+/** What stands before the first mark. */
+const LEAD = 50;
+/** How far a space may be for it. */
+const SPACE_MAX = 24;
+
+/** The part of a text in which most of the terms stand, on one line, with their places. */
+export function snippetOf(text: string, terms: readonly Term[]): Snippet {
+  const found = findTerms(text, terms);
+  const from = beginning(text, bestStart(found));
+  const to = ending(text, from);
+  const marks = found.filter(({ start, end }) => start >= from && end <= to);
+  return onOneLine(text.slice(from, to), {
+    marks: merged(marks.map(({ start, end }) => [start - from, end - from])),
+    isBegin: from === 0,
+    isEnd: to >= text.length,
+  });
+}
+
+/** The match from which on most different terms follow within one snippet, closest together; the first of equals. */
+function bestStart(found: readonly Found[]): number {
+  let best = { start: 0, count: 0, extent: 0 };
+  for (const [at, { start }] of found.slice(0, LOOKED_AT).entries()) {
+    const terms = new Set<number>();
+    let extent = 0;
+    for (const next of found.slice(at, at + LOOKED_AT)) {
+      if (next.end > start + LENGTH - LEAD) break;
+      if (!terms.has(next.term)) extent = next.end - start;
+      terms.add(next.term);
+    }
+    const count = Math.max(1, terms.size);
+    if (count > best.count || (count === best.count && extent < best.extent)) best = { start, count, extent };
+  }
+  return best.start;
+}
+
+/** Beyond so many matches one place is as good as another. */
+const LOOKED_AT = 200;
+
+/** A little before the match, behind a space where there is one near. */
+function beginning(text: string, start: number): number {
+  const wanted = start - LEAD;
+  if (wanted <= 0 || text.length <= LENGTH) return 0;
+  const space = text.slice(wanted, start).search(/\s\S/);
+  return space < 0 || space > SPACE_MAX ? whole(text, wanted) : wanted + space + 1;
+}
+
+/** Before a space where there is one near, so that no word is cut. */
+function ending(text: string, from: number): number {
+  const wanted = from + LENGTH;
+  if (wanted >= text.length) return text.length;
+  const space = text.slice(wanted - SPACE_MAX, wanted + 1).search(/\s\S*$/);
+  return space < 0 ? whole(text, wanted) : wanted - SPACE_MAX + space;
+}
+
+/** Never between two surrogates. */
+function whole(text: string, at: number): number {
+  const code = text.charCodeAt(at);
+  return code >= 0xdc00 && code <= 0xdfff ? at - 1 : at;
+}
+
+type Mark = readonly [from: number, to: number];
+
+/** Marks in order, those that touch or overlap as one. */
+function merged(marks: readonly Mark[]): Mark[] {
+  const sorted = marks.toSorted((a, b) => a[0] - b[0] || b[1] - a[1]);
+  const out: [number, number][] = [];
+  for (const [from, to] of sorted) {
+    const last = out.at(-1);
+    if (last !== undefined && from < last[1]) last[1] = Math.max(last[1], to);
+    else out.push([from, to]);
+  }
+  return out;
+}
+
+/** White space and what no line should hold become one space; the marks move along. */
+function onOneLine(text: string, at: { marks: readonly Mark[]; isBegin: boolean; isEnd: boolean }): Snippet {
+  let line = at.isBegin ? "" : "…";
+  const before = line.length;
+  if (ONE_LINE.test(text)) {
+    const marks = at.marks.map(([from, to]) => [from + before, to + before] as const);
+    return { text: `${line}${text}${at.isEnd ? "" : "…"}`, marks };
+  }
+  const places: number[] = [];
+  let isSpace = true;
+  for (const character of text) {
+    const isBlank = BLANK.test(character);
+    for (let unit = 0; unit < character.length; unit++) places.push(line.length + (isBlank ? 0 : unit));
+    if (!isBlank) line += character;
+    else if (!isSpace) line += " ";
+    isSpace = isBlank;
+  }
+  places.push(line.length);
+  const marks = at.marks.map(([from, to]) => [places[from] ?? 0, places[to] ?? 0] as const);
+  return { text: `${line.trimEnd()}${at.isEnd ? "" : "…"}`, marks };
+}
+
+/** Nothing in it would change. */
+const ONE_LINE = /^(?:[!-~]+ )*[!-~]+$/;
+const BLANK = /[\s\p{Cc}\p{Cf}\u2028\u2029]/u;

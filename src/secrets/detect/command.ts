@@ -1,0 +1,81 @@
+import { hasFigure, isPlaceholder } from "./name.ts";
+import type { Secret } from "./shape.ts";
+
+/** The rest of one command: a pipe, a semicolon and `&&` begin another. */
+const REST = String.raw`(?=\s)(?:[^\n|;&]|[;&](?![\s&])){0,200}?\s`;
+/** A word begins here, also behind the end of a line as JSON writes it. */
+const WORD_START = String.raw`(?:(?<![\w.])|(?<=\\[nrt]))`;
+const command = (names: string, secret: string): RegExp =>
+  new RegExp(String.raw`${WORD_START}(?:${names})${REST}${secret}`, "g");
+
+const BREAK = String.raw`(?:\s|\\{1,4}[nrt]){1,8}`;
+const FIELD = String.raw`[^\s\\]{1,128}`;
+
+/** Spellings of their own: each pattern ends with the secret. What is repeated in them is bounded. */
+const SPELLINGS: readonly (readonly [kind: string, pattern: RegExp])[] = [
+  ["credential", /(?<![A-Za-z0-9_])bearer(?: |%20|\+){1,4}([\w.~+/=-]{12,})/gi],
+  [
+    "password",
+    command(
+      "curl",
+      String.raw`(?:-u|--user|-U|--proxy-user)[ =]{0,2}["']?[^\s:"']{1,128}:([^\s"'\\]{3,256})`,
+    ),
+  ],
+  [
+    "password",
+    command("mysql|mysqldump|mysqladmin|mariadb", String.raw`-p["']?([^\s"'\\-][^\s"'\\]{2,256})`),
+  ],
+  ["password", /(?:(?<![\w.])|(?<=\\[nrt]))sshpass\s{1,4}-p\s{0,4}["']?([^\s"'\\]{3,256})/g],
+  ["token", command("ngrok", String.raw`(?:add-)?(?:authtoken|api-key)\s{1,4}["']?([\w-]{20,256})`)],
+  // `user/password@database`; the at sign may be escaped.
+  [
+    "password",
+    command(
+      "sqlplus|sqlldr|expdp|impdp|rman",
+      String.raw`["']?[^\s/@"']{1,128}/([^\s@"'\\]{3,256})(?=\\{0,2}@)`,
+    ),
+  ],
+  ["password", command("redis-cli", String.raw`-a\s{0,4}["']?([^\s"'\\]{3,256})`)],
+  [
+    "password",
+    command(
+      String.raw`(?:docker|podman|az|oc|helm registry)\slogin`,
+      String.raw`-p[\s=]{1,4}["']?([^\s"'\\]{3,256})`,
+    ),
+  ],
+  // A line of `.netrc`, also as JSON writes it; in prose a login has a password too.
+  [
+    "password",
+    new RegExp(
+      String.raw`${WORD_START}(?:machine${BREAK}${FIELD}|default)${BREAK}login${BREAK}${FIELD}${BREAK}password${BREAK}((?:[^\s\\"]|\\(?!\\{0,3}[nrt"])){3,256})`,
+      "g",
+    ),
+  ],
+  [
+    "password",
+    /(?<=^|\\n)[ \t]{0,8}login[ \t]{1,8}\S{1,128}[ \t]{1,8}password[ \t]{1,8}(\S{3,256})(?=[ \t]{0,64}$)/gm,
+  ],
+  [
+    "password",
+    /(?:(?<!\w)IDENTIFIED|user\s{1,4}\S{1,80}\s{1,4}identified)\s{1,4}(?:with\s{1,4}\S{1,40}\s{1,4}|WITH\s{1,4}\S{1,40}\s{1,4})?(?:by|BY|AS)\s{1,4}(?:PASSWORD\s{1,4})?["']([^\s"'\\]{3,256})/g,
+  ],
+];
+
+/** Each spelling has one of these in it. */
+export const LEADS =
+  /bearer|identified|curl|mysql|mariadb|sshpass|redis-cli|login|ngrok|sqlplus|sqlldr|expdp|impdp|rman/i;
+
+/** Secrets that a command or a scheme before them gives away. */
+export function spelledIn(text: string): Secret[] {
+  if (!LEADS.test(text)) return [];
+  const found: Secret[] = [];
+  for (const [kind, pattern] of SPELLINGS) {
+    for (const match of text.matchAll(pattern)) {
+      const value = match[1] as string;
+      const end = match.index + match[0].length;
+      if (isPlaceholder(value) || (kind === "credential" && !hasFigure(value))) continue;
+      found.push({ start: end - value.length, end, kind });
+    }
+  }
+  return found;
+}

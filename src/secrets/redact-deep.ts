@@ -1,0 +1,162 @@
+import { LEADS, spelledIn } from "./detect/command.ts";
+import { hasFigure, isSecretValue, nameSays } from "./detect/name.ts";
+import { markOf, redact } from "./redact.ts";
+
+/**
+ * `redact` for every string within a value; the key a string stands under is its name, and keys lose
+ * their secrets too. What holds no secret is returned as it is, not copied. What nests deeper than anyone reads
+ * is left out: whoever handles it next would run out of stack. `cleaned` has texts that were redacted before, each with
+ * what came of it.
+ */
+export function redactDeep<T>(value: T, cleaned: Cleaned = NONE): T {
+  return deep(value, null, { levels: DEPTH_MAX, cleaned }) as T;
+}
+
+type Cleaned = ReadonlyMap<string, string>;
+const NONE: Cleaned = new Map();
+
+interface Walk {
+  /** How much deeper it may go. */
+  readonly levels: number;
+  readonly cleaned: Cleaned;
+}
+
+const DEPTH_MAX = 200;
+const TOO_DEEP = "[nested too deep to be kept]";
+
+function deep(value: unknown, name: string | null, { levels, cleaned }: Walk): unknown {
+  if (typeof value === "string") return named(value, name, cleaned);
+  if (typeof value === "number") return number(value, name);
+  if (typeof value !== "object" || value === null) return value;
+  if (levels === 0) return TOO_DEEP;
+  const within = { levels: levels - 1, cleaned };
+  if (Array.isArray(value)) return list(value, name, within);
+  return record(value as Record<string, unknown>, name, within);
+}
+
+const QUOTED = { quoted: true, spelled: false, next: "end" } as const;
+
+/** A text that stands under a name, as in a record. */
+export function redactNamed(name: string, text: string): string {
+  return named(text, name, NONE);
+}
+
+function named(text: string, name: string | null, cleaned: Cleaned): string {
+  const says = name === null ? null : nameSays(name);
+  if (says !== null && isSecretValue(says, text, QUOTED)) {
+    const shown = cleaned.get(text) ?? redact(text);
+    return /^\[redacted: [a-z0-9 .]{1,32}\]$/.test(shown) ? shown : markOf(says.kind);
+  }
+  const under = name === null ? text : redactUnder(name, text);
+  return cleaned.get(under) ?? redact(under);
+}
+
+/** Headers have values of several words: they are read as they would stand in a request. */
+function redactUnder(name: string, text: string): string {
+  if (!HEADER.test(name)) return text;
+  const line = `${name}: ${text}`;
+  return redact(line).slice(name.length + 2);
+}
+
+/** A password may be a number; a token of so many digits is a count. */
+function number(value: number, name: string | null): unknown {
+  if (name === null || (value > -1_000 && value < 1_000)) return value;
+  const says = nameSays(name);
+  return says?.sure === "secret" ? markOf(says.kind) : value;
+}
+
+/** In a list of arguments a flag names what follows it, and in a list of headers a name does. */
+function list(values: readonly unknown[], name: string | null, walk: Walk): readonly unknown[] {
+  let isChanged = false;
+  const shown = commandLine(values).map((value, i) => {
+    const before: unknown = i === 0 ? null : values[i - 1];
+    const under = typeof before === "string" ? (nameBefore(before, value) ?? name) : name;
+    const after = deep(value, under, walk);
+    isChanged ||= after !== values[i];
+    return after;
+  });
+  return isChanged ? shown : values;
+}
+
+const FLAG = /^--?[A-Za-z][\w-]{1,64}$/;
+const NAME = /^[A-Za-z][\w.-]{2,64}$/;
+const HEADER = /(?:^|[-_])(?:authorization|cookie)$/i;
+
+function nameBefore(before: string, value: unknown): string | null {
+  const isFlag = FLAG.test(before);
+  if (!isFlag && !NAME.test(before)) return null;
+  if (nameSays(before) === null && !HEADER.test(before)) return null;
+  // A list of names looks like names with their values, so behind a name only what has a figure in it counts.
+  const isValue = typeof value === "string" && hasFigure(value) && !/^[A-Z][A-Z0-9]*_[A-Z0-9_]*$/.test(value);
+  return isFlag || isValue ? before : null;
+}
+
+/** The words before the arguments: which command it is stands in one of them. */
+const COMMAND_WORDS = 4;
+const ARGUMENTS_MAX = 64;
+
+/** `["mysql", "-p…"]`: arguments are read as they would stand in one line. */
+function commandLine(values: readonly unknown[]): readonly unknown[] {
+  const isCommand = values
+    .slice(0, COMMAND_WORDS)
+    .some((word) => typeof word === "string" && word.length <= ARGUMENTS_MAX && LEADS.test(word));
+  if (!isCommand) return values;
+  const line = values.slice(0, ARGUMENTS_MAX).map(String);
+  const secrets = spelledIn(line.join(" "));
+  let at = 0;
+  return values.map((value, i) => {
+    const start = at;
+    const end = start + (line[i] ?? "").length;
+    at = end + 1;
+    const secret = secrets.find((each) => each.start >= start && each.start < end);
+    if (secret?.kind == null || typeof value !== "string") return value;
+    return value.slice(0, secret.start - start) + markOf(secret.kind);
+  });
+}
+
+/** No key as short as this, of these characters, holds a secret. */
+const PLAIN_KEY = /^[\w$-]{0,14}$/;
+/** `{ name: "API_KEY", value: "…" }` is how protocols write an environment and headers. */
+const PAIR_NAMES = ["name", "key", "variable", "k"] as const;
+const PAIR_VALUE = /^(?:value|val|v|stringValue|plaintext|raw)$/;
+
+function record(value: Record<string, unknown>, name: string | null, walk: Walk): Record<string, unknown> {
+  const keys = Object.keys(value);
+  // Most hold none, and are not copied to find that out.
+  let shown: [string, unknown][] | null = null;
+  for (const [i, key] of keys.entries()) {
+    const under = PAIR_VALUE.test(key) ? (pairName(value) ?? name ?? key) : key;
+    const after = deep(value[key], under, walk);
+    const shownKey = PLAIN_KEY.test(key) ? key : redact(key);
+    if (after !== value[key] || shownKey !== key) {
+      shown ??= keys.slice(0, i).map((each) => [each, value[each]]);
+    }
+    shown?.push([shownKey, after]);
+  }
+  return shown === null ? value : Object.fromEntries(apart(shown));
+}
+
+function pairName(value: Record<string, unknown>): string | null {
+  for (const key of PAIR_NAMES) {
+    const name = value[key];
+    if (typeof name === "string") return name;
+  }
+  return null;
+}
+
+/** Two keys may have become one mark. */
+function apart(entries: readonly [string, unknown][]): [string, unknown][] {
+  const seen = new Set<string>();
+  const used = new Map<string, number>();
+  return entries.map(([key, value]) => {
+    let other = key;
+    let n = used.get(key) ?? 1;
+    while (seen.has(other)) {
+      n += 1;
+      other = `${key} (${n})`;
+    }
+    used.set(key, n);
+    seen.add(other);
+    return [other, value];
+  });
+}

@@ -1,0 +1,130 @@
+import { secretsIn, shownPart } from "./redact.ts";
+import { type Secret, Tail } from "./detect/shape.ts";
+
+/** How much of what was shown is remembered: names stand before their values. */
+const CONTEXT_MAX = 512;
+/**
+ * No more than this is held of what may be a secret: without an end by then it is shown as if it ended there, and a
+ * certain one as its mark. Everything that is held is searched at once, so it also bounds the time for a piece.
+ */
+const HOLD_MAX = 96 * 1024;
+/** A private key has lines that cost little to search, and may be much longer. */
+const KEY_MAX = 320 * 1024;
+/** A word that is longer is shown before it ends, except for its last part, in which a secret may begin. */
+const WORD_MAX = 32 * 1024;
+const KEEP_BACK = 8 * 1024;
+/** What is held longer than this is looked at again only when it has grown by a quarter. */
+const HELD_MAX = 256;
+
+/**
+ * Live text without secrets, however it is cut. The pieces that `push` and at last `flush` return are
+ * together what `redact` makes of the whole, and no piece of a secret is among them: the last word, and
+ * whatever may still turn out to be part of a secret, is held until more text or the end has decided it.
+ */
+export class LiveRedactor {
+  /** What was shown last, as it came. */
+  #context = "";
+  #held = "";
+  #lookAt = 0;
+  /** What is held is a private key that goes on. */
+  #isKey = false;
+  /** The mark of a secret that is longer than may be held was shown: the rest of its word belongs to it. */
+  #isInSecret = false;
+
+  push(piece: string): string {
+    const text = this.#isInSecret ? this.#behindSecret(piece) : piece;
+    if (text === "") return "";
+    // A word goes on until a space ends it.
+    this.#held += text;
+    const { length } = this.#held;
+    const isFull = length > (this.#isKey ? KEY_MAX : HOLD_MAX);
+    if (length < this.#lookAt && !isFull) return "";
+    if (length < WORD_MAX && !/\s/.test(text)) return "";
+    const whole = this.#context + this.#held;
+    const tail = new Tail();
+    const secrets = secretsIn(whole, tail);
+    const from = this.#context.length;
+    const early = length < WORD_MAX ? 0 : whole.length - KEEP_BACK;
+    const until = isFull ? early : Math.min(lastWord(whole, early), tail.from);
+    const covering = secrets.covering(until);
+    this.#isKey = covering?.kind === "private key";
+    const to = Math.max(from, Math.min(until, covering?.start ?? until));
+    if (isFull && to === from) return this.#showAll(whole, secrets.all);
+    const shown = shownPart(whole, secrets.all, { from, to });
+    this.#held = whole.slice(to);
+    if (to > from) this.#context = lastWords(whole.slice(0, to));
+    this.#lookAt = this.#held.length < HELD_MAX ? 0 : this.#held.length * 1.25;
+    return shown;
+  }
+
+  /** One secret fills all that is held. */
+  #showAll(whole: string, secrets: readonly Secret[]): string {
+    const from = this.#context.length;
+    this.#isInSecret = /\S$/.test(whole);
+    this.#context = "";
+    this.#held = "";
+    this.#lookAt = 0;
+    this.#isKey = false;
+    return shownPart(whole, secrets, { from, to: whole.length });
+  }
+
+  #behindSecret(piece: string): string {
+    const end = piece.search(/\s/);
+    if (end === -1) return "";
+    this.#isInSecret = false;
+    return piece.slice(end);
+  }
+
+  /**
+   * What may be kept beside the pieces while more may come: the last word, where it is an ordinary one that neither
+   * is nor begins a secret. The next `push` or `flush` returns it again.
+   */
+  peek(): string {
+    if (!ORDINARY.test(this.#held)) return "";
+    const whole = this.#context + this.#held;
+    const tail = new Tail();
+    const from = this.#context.length;
+    const secrets = secretsIn(whole, tail);
+    if (tail.from < whole.length) return "";
+    return shownPart(whole, secrets.all, { from, to: whole.length }) === this.#held ? this.#held : "";
+  }
+
+  /** The rest: nothing more belongs to it. */
+  flush(): string {
+    const whole = this.#context + this.#held;
+    const from = this.#context.length;
+    this.#context = "";
+    this.#held = "";
+    this.#lookAt = 0;
+    this.#isInSecret = false;
+    if (from === whole.length) return "";
+    return shownPart(whole, secretsIn(whole, null).all, { from, to: whole.length });
+  }
+}
+
+/** One word as prose has it, with the signs behind it. Keys and tokens have figures, both cases, or more letters. */
+const ORDINARY = /^\s*\p{Lu}?\p{Ll}{0,15}[.,;:!?…)\]}"'»”’*_`]{0,4}\s*$/u;
+
+const MARK_BEGUN = /\[redacted: [a-z0-9 .]{0,32}$/;
+
+/**
+ * Where the last word begins, with the blanks behind it: whether a line ends there is not known yet. A word that
+ * begins before `from` counts from there.
+ */
+function lastWord(text: string, from: number): number {
+  const mark = MARK_BEGUN.exec(text.slice(-48));
+  let end = text.length - (mark?.[0].length ?? 0);
+  while (end > from && (text[end - 1] === " " || text[end - 1] === "\t")) end -= 1;
+  if (from > 0 && end === from) return from;
+  let start = end;
+  while (start > from && !/\s/.test(text[start - 1] as string)) start -= 1;
+  if (start === text.length || (start === end && mark === null)) return Math.max(from, text.length);
+  return Math.max(from, start);
+}
+
+function lastWords(text: string): string {
+  if (text.length <= CONTEXT_MAX) return text;
+  const cut = text.slice(-CONTEXT_MAX);
+  const blank = cut.search(/\s/);
+  return blank === -1 ? "" : cut.slice(blank + 1);
+}

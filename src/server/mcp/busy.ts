@@ -1,0 +1,47 @@
+import type { IncomingMessage } from "node:http";
+import { Refusal } from "../../contract/refusal.ts";
+import { refusalBody, refusalHeaders } from "../answer.ts";
+import { readJson } from "../body.ts";
+import { refusalLine } from "./reply.ts";
+
+/** Of a call that is refused anyway; a longer one is not read. */
+const BYTES_MAX = 64 * 1024;
+/** Refused calls whose bodies are being read. */
+const READING_MAX = 64;
+
+/**
+ * Answers a tool call that there is no room for as a tool's refusal, which the model reads. A client shows a bare 503
+ * as an error of its transport, or gives the server up. Null for everything else: that gets the 503.
+ */
+export class BusyCalls {
+  #reading = 0;
+
+  async answer(incoming: IncomingMessage, refusal: Refusal): Promise<Response | null> {
+    const bytes = Number(incoming.headers["content-length"] ?? Infinity);
+    if (incoming.method !== "POST" || bytes > BYTES_MAX || this.#reading >= READING_MAX) return null;
+    this.#reading += 1;
+    try {
+      return busyReply(await readJson(incoming), refusal);
+    } catch (error) {
+      // A body that cannot be read is refused for the first reason.
+      if (error instanceof Refusal || incoming.destroyed) return null;
+      throw error;
+    } finally {
+      this.#reading -= 1;
+    }
+  }
+}
+
+/** The refusal as the result of the call in this body; null where it is no single call. */
+export function busyReply(body: unknown, refusal: Refusal): Response | null {
+  const { id, method, params } = fields(body);
+  if (method !== "tools/call" || (typeof id !== "string" && typeof id !== "number")) return null;
+  const isJson = fields(fields(params)["_meta"])["kinfold/json"] === true;
+  const text = isJson ? JSON.stringify(refusalBody(refusal)) : refusalLine(refusal);
+  const result = { isError: true, content: [{ type: "text", text }] };
+  return Response.json({ jsonrpc: "2.0", id, result }, { headers: refusalHeaders(refusal) });
+}
+
+function fields(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+}

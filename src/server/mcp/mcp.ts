@@ -1,0 +1,181 @@
+import { CLIENT_INFO_META_KEY, Server, createMcpHandler } from "@modelcontextprotocol/server";
+import type {
+  CallToolResult,
+  GetPromptResult,
+  ListPromptsResult,
+  ListToolsResult,
+  Tool,
+} from "@modelcontextprotocol/server";
+import type { Context } from "hono";
+import { instructionsFor, toolsFor } from "../../contract/index.ts";
+import type { Config } from "../../contract/index.ts";
+import { Refusal } from "../../contract/refusal.ts";
+import type { Log } from "../../log.ts";
+import type { Gate, Operations, ToolSight } from "../../operations/port.ts";
+import { readJson } from "../body.ts";
+import type { Exchange } from "../request.ts";
+import { busyReply } from "./busy.ts";
+import { callTool } from "./call.ts";
+import type { ToolCall } from "./call.ts";
+import { ClientNames } from "./client.ts";
+import { CallsInFlight } from "./flight.ts";
+import { getPrompt, listPrompts } from "./prompts.ts";
+import { operationOf } from "./tools.ts";
+import type { Env } from "../routes.ts";
+
+export interface McpOptions {
+  readonly operations: Operations;
+  readonly gate: Gate;
+  readonly log: Log;
+  readonly version: string;
+  readonly config: Partial<Pick<Config, "mcp">>;
+}
+
+/**
+ * `/mcp` for the sessions we run. Nothing is shared between requests: each gets a handler and a
+ * server of its own, made for its caller, so that no answer can reach another client. What must
+ * outlive a request is kept by token: the client's name, and calls that may be cancelled.
+ */
+export function createMcpEndpoint(options: McpOptions): (c: Context<Env>) => Promise<Response> {
+  const shared: Shared = {
+    ...options,
+    names: new ClientNames(),
+    flight: new CallsInFlight(),
+  };
+  return (c) => serve(c, shared);
+}
+
+/** One request, with whom it is for. */
+interface Served extends Shared, ToolSight {
+  readonly exchange: Exchange;
+}
+
+const BLOCKING: ReadonlySet<string> = new Set(["waitChildren", "subagent", "ask", "planReview"]);
+
+interface Shared extends McpOptions {
+  readonly names: ClientNames;
+  readonly flight: CallsInFlight;
+}
+
+async function serve(c: Context<Env>, shared: Shared): Promise<Response> {
+  const exchange = c.var.exchange;
+  refuseOthers(exchange);
+  const served: Served = { ...shared, exchange, ...(await shared.gate.sight(exchange.caller)) };
+  if (c.req.method !== "POST") return handlerFor(served, "auto").fetch(c.req.raw);
+  const body = await bodyOf(c);
+  if (body === undefined) return parseError();
+  const messages = (Array.isArray(body) ? body : [body]).map(readMessage);
+  for (const message of messages) learn(message, exchange.token, shared);
+  const isListening = messages.some(({ method }) => method === "subscriptions/listen");
+  const isBlocking = messages.some(({ tool }) => BLOCKING.has((tool && operationOf(tool)) ?? ""));
+  try {
+    exchange.isLong = isListening || isBlocking;
+  } catch (error) {
+    const reply = error instanceof Refusal ? busyReply(body, error) : null;
+    if (reply === null) throw error;
+    return reply;
+  }
+  // What blocks answers over a stream, so that progress and signs of life can go before the answer.
+  const handler = handlerFor(served, isBlocking ? "sse" : "auto");
+  if (isListening) exchange.signal.addEventListener("abort", () => void handler.close(), { once: true });
+  return handler.fetch(c.req.raw, { parsedBody: body });
+}
+
+function refuseOthers(exchange: Exchange): void {
+  if (exchange.caller.kind === "session") return;
+  throw new Refusal(
+    "forbidden",
+    "This address serves the tools of sessions that Kinfold runs, each with its own token. A person asks over /api or with the kinfold command.",
+  );
+}
+
+function handlerFor(served: Served, responseMode: "auto" | "sse"): ReturnType<typeof createMcpHandler> {
+  return createMcpHandler(() => serverFor(served), {
+    responseMode,
+    onerror: (error) => served.log.debug({ err: error }, "an MCP request was not served"),
+  });
+}
+
+function serverFor(served: Served): Server {
+  const { exchange, role } = served;
+  const server = new Server(
+    { name: "kinfold", title: "Kinfold", version: served.version },
+    { capabilities: { tools: {}, prompts: {} }, instructions: instructionsFor(role) },
+  );
+  server.setRequestHandler("tools/list", (): ListToolsResult => toolList(served));
+  server.setRequestHandler("prompts/list", (): ListPromptsResult => ({ prompts: listPrompts() }));
+  server.setRequestHandler("prompts/get", (request): GetPromptResult => getPrompt(request.params));
+  server.setRequestHandler("tools/call", async (request, ctx): Promise<CallToolResult> => {
+    const { id, signal, _meta: meta = {} } = ctx.mcpReq;
+    const flight = served.flight.enter(exchange.token, id);
+    const call: ToolCall = {
+      ...served,
+      clientName: served.names.get(exchange.token),
+      isWakeable: role !== "attached",
+      tool: request.params.name,
+      args: request.params.arguments ?? {},
+      meta,
+      signal: AbortSignal.any([exchange.signal, signal, flight.signal]),
+      progress: (params) => ctx.mcpReq.notify({ method: "notifications/progress", params }),
+    };
+    try {
+      return await callTool(call);
+    } finally {
+      flight.leave();
+    }
+  });
+  return server;
+}
+
+function toolList({ role, withheld, config }: Served): ListToolsResult {
+  const all = toolsFor(role, config.mcp ?? { aliases: false });
+  const tools: readonly unknown[] = all.filter(({ name }) => !withheld.includes(name));
+  return { tools: tools as Tool[] };
+}
+
+/** A body that is not JSON is answered as the protocol does; every other refusal is HTTP's. */
+async function bodyOf(c: Context<Env>): Promise<unknown> {
+  try {
+    return await readJson(c.env.incoming);
+  } catch (error) {
+    if (error instanceof Refusal && error.code === "malformed_json") return undefined;
+    throw error;
+  }
+}
+
+function parseError(): Response {
+  const error = { code: -32_700, message: "Parse error: the body is not JSON." };
+  return Response.json({ jsonrpc: "2.0", id: null, error }, { status: 400 });
+}
+
+interface Message {
+  readonly method: string | null;
+  readonly tool: string | null;
+  readonly clientName: string | null;
+  readonly cancels: string | number | null;
+}
+
+/** The few things this endpoint looks at before the protocol's own code does. */
+function readMessage(message: unknown): Message {
+  const { method, params } = record(message);
+  const { name, clientInfo, _meta, requestId } = record(params);
+  const told = method === "initialize" ? clientInfo : record(_meta)[CLIENT_INFO_META_KEY];
+  const clientName = record(told).name;
+  const isCancel =
+    method === "notifications/cancelled" && (typeof requestId === "string" || typeof requestId === "number");
+  return {
+    method: typeof method === "string" ? method : null,
+    tool: method === "tools/call" && typeof name === "string" ? name : null,
+    clientName: typeof clientName === "string" ? clientName : null,
+    cancels: isCancel ? requestId : null,
+  };
+}
+
+function learn(message: Message, token: string, shared: Shared): void {
+  if (message.clientName !== null) shared.names.set(token, message.clientName);
+  if (message.cancels !== null) shared.flight.cancel(token, message.cancels);
+}
+
+function record(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+}

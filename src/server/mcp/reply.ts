@@ -1,0 +1,161 @@
+import { shortId } from "../../contract/short-id.ts";
+import type { CancelOutput, Refusal, SpawnOutput, TellOutput } from "../../contract/index.ts";
+import { oneLine } from "../../text/fence.ts";
+import { visible } from "../../text/visible.ts";
+import { duration, quoted, shorten, tokensOf } from "./words.ts";
+
+/** The whole of a reply: every client shows at least this much uncut. */
+export const REPLY_BYTES_MAX = 24 * 1024;
+
+/** Line 1 of a reply is one JSON object of our own words and ids; what people or agents wrote comes below. */
+export function reply(head: object, ...lines: readonly string[]): string {
+  const text = [JSON.stringify(head), ...lines.filter((line) => line !== "")].join("\n");
+  return shorten(text, REPLY_BYTES_MAX, "\n[cut]");
+}
+
+export function refusalLine(refusal: Refusal): string {
+  const line = shorten(`${refusal.code}: ${visible(refusal.message).replaceAll(/\s+/g, " ")}`, 4_096, " […]");
+  // A refusal that tells a child's end carries its delivery id, on a line of its own, as a result does.
+  const { deliveryId } = refusal.details;
+  return typeof deliveryId === "string" ? `${line}\n<!-- trigger:${deliveryId} -->` : line;
+}
+
+export interface SpawnReplyOptions {
+  readonly unread: number;
+  readonly now: number;
+  /** False for a client that nobody can wake from outside. */
+  readonly isWakeable: boolean;
+}
+
+export function spawnReply(output: SpawnOutput, options: SpawnReplyOptions): string {
+  const { session } = output;
+  const head = {
+    session_id: session.shortId,
+    name: session.name,
+    status: output.status,
+    ...(output.existing && { existing: true }),
+    unread: options.unread,
+  };
+  if (output.existing) return reply(head, existingLine(output, options.now));
+  const places = `${output.childrenOpen} of ${output.childrenMax} children at work.`;
+  return reply(
+    head,
+    `${output.status === "queued" ? "Accepted" : "Started"} ${appliedTo(output)}. ${places}`,
+    output.status === "queued" ? queuedLine(output) : "",
+    session.url === "" ? "" : `Its page: ${session.url}`,
+    options.isWakeable
+      ? "The result will come to you as a message. Go on with other work, or end your turn if there is none. Do not poll; do not spawn this again."
+      : "Your client cannot be woken from outside. Go on with other work; call wait_session before you end your turn. Do not spawn this again.",
+  );
+}
+
+/** What was really applied, which may be less than what was asked. */
+function appliedTo({ effective, metering, inherited }: SpawnOutput): string {
+  const { agent, model, profile, cwd, permission, tools, inherit, node } = effective;
+  const who = [agent, model].filter((word) => word !== null).join(" ");
+  const as = profile === "default" ? "" : ` as ${profile}`;
+  const where =
+    effective.workspace === "clone"
+      ? `in its own clone of ${cwd} (your uncommitted changes included)`
+      : `in ${cwd} (shared)`;
+  const limits = limitWords(effective.limits, metering);
+  return [
+    `${who}${as} ${where}`,
+    `permission ${permission}${effective.loweredBy?.["permission"] === undefined ? "" : " (its project allows no more)"}`,
+    ...(tools === null ? [] : [`tools ${tools.length === 0 ? "none" : oneLine(tools.join(", "), 400)}`]),
+    `inherits ${inheritWords(inherit, inherited)}`,
+    ...(limits === "" ? [] : [`limits ${limits}`]),
+    ...(node === "local" ? [] : [`node ${node}`]),
+  ].join("; ");
+}
+
+/** A budget can be kept only as exactly as the agent says what it uses. */
+function limitWords(limits: Readonly<Record<string, number>>, metering: SpawnOutput["metering"]): string {
+  const { minutes, usd, tokens, turns } = limits;
+  const over = metering === "call" ? "one model call" : "one turn";
+  const words = [
+    minutes === undefined ? null : `${minutes} min`,
+    usd === undefined ? null : `$${usd}`,
+    tokens === undefined ? null : `${tokensOf(tokens)} tokens`,
+    turns === undefined ? null : `${turns} ${turns === 1 ? "turn" : "turns"}`,
+  ].filter((word) => word !== null);
+  const isBudget = usd !== undefined || tokens !== undefined;
+  return words.join(", ") + (isBudget ? ` (kept to within ${over})` : "");
+}
+
+export function cancelReply(output: CancelOutput, unread: number, isTurnOnly: boolean): string {
+  const left = output.left.map((item) => ({ session_id: shortId(item.sessionId), pid: item.pid }));
+  const head = { cancelled: output.cancelled, stopped: output.stopped, left, unread };
+  const who = quoted(output.name, output.sessionId);
+  // The callback that this reply stands for has landed once its id was seen in it.
+  const mark = output.deliveryId === null ? "" : `<!-- trigger:${output.deliveryId} -->`;
+  if (isTurnOnly) {
+    return reply(
+      head,
+      mark,
+      output.cancelled
+        ? `Stopped the running turn of ${who}; the session stays and takes more work through tell_child.`
+        : `${who} had no running turn; nothing was stopped.`,
+    );
+  }
+  const below = output.stopped - (output.cancelled ? 1 : 0);
+  const more = below > 0 ? `${below} ${below === 1 ? "session" : "sessions"} below it` : "";
+  const stopped = output.cancelled
+    ? `Stopped ${who}${more === "" ? "" : ` and ${more}`}${closedWords(output)}`
+    : `${who} was not at work; it has ended now and takes no more messages${more === "" ? "" : `. Stopped ${more}`}`;
+  // Where it had finished first, its result is still told.
+  const after = output.cancelled ? " You will get no further message about it." : "";
+  return reply(head, mark, `${stopped}; ${remainder(output)}${after}`);
+}
+
+/** Finished sessions below the one that was stopped. */
+function closedWords({ closed }: CancelOutput): string {
+  if (closed === 0) return "";
+  return `, and closed ${closed} finished ${closed === 1 ? "session" : "sessions"} below it`;
+}
+
+export function tellReply(output: TellOutput, unread: number): string {
+  const head = { delivered: output.delivered, ...(output.existing && { existing: true }), unread };
+  return reply(head, oneLine(output.why, 400));
+}
+
+function existingLine({ session }: SpawnOutput, now: number): string {
+  const who = session.name === null ? session.shortId : `"${session.name}"`;
+  const isOpen = session.status === "running" || session.status === "waiting";
+  const since = isOpen
+    ? `has been at work for ${duration(now - session.createdAt)} on this task`
+    : `was given this task ${duration(now - session.createdAt)} ago and has finished it`;
+  const next =
+    session.name === null ? "To give it more work use tell_child." : "For another one choose another name.";
+  return `No second child was started: ${who} ${since}. ${next}`;
+}
+
+function queuedLine(output: SpawnOutput): string {
+  const limit = ` (${output.turnsMax} turns run on this machine)`;
+  const others = output.queuedBehind === 1 ? "1 other" : `${output.queuedBehind} others`;
+  return output.queuedBehind > 0
+    ? `Queued behind ${others}${limit}; it starts by itself.`
+    : `Queued until a turn is free${limit}; it starts by itself.`;
+}
+
+/** "a 2.1 KB brief"; where it is nothing and that was not asked for, why. */
+function inheritWords(inherit: string, { bytes, why }: SpawnOutput["inherited"]): string {
+  if (inherit === "none") return why === null ? "nothing" : `nothing: ${why}`;
+  const size = `${Math.max(0.1, bytes / 1024).toFixed(1)} KB`;
+  if (inherit !== "fork") return `a ${size} ${inherit}`;
+  return bytes === 0
+    ? "a fork of your conversation"
+    : `a fork of your conversation and ${size} of constraints`;
+}
+
+function remainder(output: CancelOutput): string {
+  const parts: string[] = [];
+  if (output.stopping.length > 0) {
+    parts.push(`still stopping: ${output.stopping.map((id) => shortId(id)).join(", ")}.`);
+  }
+  for (const item of output.left.slice(0, 8)) {
+    const pid = item.pid === null ? "" : `pid ${item.pid} `;
+    parts.push(`could not be stopped: ${pid}(${oneLine(item.what, 120)}); the user is told.`);
+  }
+  return parts.length === 0 ? "no process is left." : parts.join(" ");
+}

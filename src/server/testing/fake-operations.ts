@@ -1,0 +1,203 @@
+import { randomUUID } from "node:crypto";
+import { OPERATIONS, Refusal, shortId } from "../../contract/index.ts";
+import type { Caller, Event, Fragment, OperationName, Session, ToolRole } from "../../contract/index.ts";
+import { silentLog } from "../../log.ts";
+import type { Feed, FeedBatch, FeedRequest, Gate, Operations } from "../../operations/port.ts";
+import { createServer } from "../http.ts";
+import type { HttpServer, ServerOptions } from "../http.ts";
+
+/** Small in-memory operations and gate, for tests of what stands before them. */
+export interface Double {
+  readonly operations: Operations;
+  readonly gate: Gate;
+  readonly tokens: Map<string, Caller>;
+  /** By the id of the caller; all others are shown everything. */
+  readonly roles: Map<string, ToolRole>;
+  readonly feed: MemoryFeed;
+  readonly givenBack: { caller: Caller; messageIds: readonly string[] }[];
+  readonly spawnsLost: { caller: Caller; sessionId: string }[];
+}
+
+export const PERSON = "person-token";
+export const person: Caller = { kind: "person", id: "p1", name: "Ada" };
+
+export function sessionCaller(): Extract<Caller, { kind: "session" }> {
+  return { kind: "session", id: randomUUID(), rootId: randomUUID(), fence: 1 };
+}
+
+export function createDouble(own: Partial<Operations> = {}): Double {
+  const tokens = new Map<string, Caller>([[PERSON, person]]);
+  const feed = new MemoryFeed();
+  const givenBack: Double["givenBack"] = [];
+  const spawnsLost: Double["spawnsLost"] = [];
+  const roles = new Map<string, ToolRole>();
+  const gate: Gate = {
+    identify: (token) => Promise.resolve(tokens.get(token) ?? null),
+    giveBack: async (caller, messageIds) => void givenBack.push({ caller, messageIds }),
+    spawnReplyLost: async (caller, sessionId) => void spawnsLost.push({ caller, sessionId }),
+    unread: () => Promise.resolve(0),
+    writesWaiting: () => 0,
+    sight: async (caller) => ({ role: roles.get(caller.id) ?? "full", withheld: [] }),
+    feed: (_caller, request) => feed.open(request),
+  };
+  const missing = (name: string) => () =>
+    Promise.reject(new Refusal("not_available", `${name} is not in this test`));
+  const names = Object.keys(OPERATIONS) as OperationName[];
+  const operations = {
+    ...Object.fromEntries(names.map((name) => [name, missing(name)])),
+    ...own,
+  } as Operations;
+  return { operations, gate, tokens, roles, feed, givenBack, spawnsLost };
+}
+
+export interface Running extends Double {
+  readonly url: string;
+  readonly port: number;
+  readonly server: HttpServer;
+}
+
+/** A real server on a free port of loopback. */
+export async function start(double: Double, options: Partial<ServerOptions> = {}): Promise<Running> {
+  const server = createServer({
+    operations: double.operations,
+    gate: double.gate,
+    log: silentLog,
+    version: "0.0.0-test",
+    config: { host: "127.0.0.1", port: 0, allowHosts: [], allowRemote: false, tls: null },
+    ...options,
+  });
+  return { ...double, ...(await server.listen()), server };
+}
+
+export function bearer(token: string): Record<string, string> {
+  return { authorization: `Bearer ${token}` };
+}
+
+/** Numbered events of any trees; a cursor is the epoch and how many there were. */
+export class MemoryFeed {
+  epoch = "e1";
+  readonly #batches: FeedBatch[] = [];
+  readonly #wakes = new Set<() => void>();
+  /** How many readers are open. */
+  readers = 0;
+  /** How many batches readers have taken. */
+  given = 0;
+  readonly #whenUnread: (() => void)[] = [];
+
+  /** Resolves when nobody reads. */
+  unread(): Promise<void> {
+    if (this.readers === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#whenUnread.push(resolve));
+  }
+
+  push(events: readonly Event[], fragments: readonly Fragment[] = []): void {
+    this.#batches.push({ cursor: `${this.epoch}.${this.#batches.length + 1}`, events, fragments });
+    for (const wake of this.#wakes) wake();
+  }
+
+  async *open(request: FeedRequest): Feed & AsyncGenerator<FeedBatch, void> {
+    const [epoch, count] = request.after?.split(".") ?? [this.epoch, this.#batches.length];
+    if (epoch !== this.epoch) throw new Refusal("feed_reset", "The cursor is of another epoch.");
+    let next = Number(count);
+    this.readers += 1;
+    try {
+      yield { cursor: `${this.epoch}.${next}`, events: [], fragments: [] };
+      while (!request.signal.aborted) {
+        const batch = this.#batches[next];
+        if (batch === undefined) await this.#more(request.signal);
+        else yield batch;
+        if (batch !== undefined) {
+          next += 1;
+          this.given += 1;
+        }
+      }
+    } finally {
+      this.readers -= 1;
+      if (this.readers === 0) for (const resolve of this.#whenUnread.splice(0)) resolve();
+    }
+  }
+
+  #more(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        this.#wakes.delete(wake);
+        signal.removeEventListener("abort", wake);
+        resolve();
+      };
+      this.#wakes.add(wake);
+      signal.addEventListener("abort", wake, { once: true });
+    });
+  }
+}
+
+export function sampleEvent(rootId: string, seq: number, text: string | null = null): Event {
+  return { rootId, seq, sessionId: rootId, type: "notice", text, data: {}, at: 1 };
+}
+
+export function sampleSession(own: Partial<Session> = {}): Session {
+  const id = own.id ?? randomUUID();
+  const usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null };
+  return {
+    id,
+    shortId: shortId(id),
+    name: null,
+    parentId: null,
+    rootId: id,
+    depth: 0,
+    detachedAt: null,
+    spawnPoint: null,
+    spawnConfig: {},
+    effective: {
+      agent: "sim",
+      agentVersion: null,
+      model: "sim-1",
+      profile: "default",
+      permission: "workspace",
+      tools: null,
+      limits: {},
+      node: "local",
+      cwd: "/src/shop",
+      workspace: "shared",
+      inherit: "none",
+    },
+    title: null,
+    agent: "sim",
+    profile: "default",
+    model: "sim-1",
+    cwd: "/src/shop",
+    node: "local",
+    origin: "managed",
+    source: "subsession",
+    status: "running",
+    waiting: null,
+    round: 1,
+    outcome: null,
+    outcomeReason: null,
+    endedBy: null,
+    ready: false,
+    evidence: { state: "working", reason: "npm test", confidence: "certain", at: Date.now() },
+    seen: false,
+    callback: {
+      enabled: true,
+      includeLastMessage: true,
+      includeOriginalPrompt: false,
+      template: null,
+      when: "completion",
+      batch: false,
+    },
+    onParentEnd: "cancel",
+    scope: "default",
+    agentSessionId: null,
+    messageCount: 0,
+    toolUseCount: 0,
+    usage,
+    treeUsage: usage,
+    unread: 0,
+    createdAt: Date.now(),
+    updatedAt: Date.now(),
+    lastActivityAt: Date.now(),
+    endedAt: null,
+    url: "",
+    ...own,
+  };
+}

@@ -1,0 +1,48 @@
+import type { Term } from "../../../search/query.ts";
+import type { Expression } from "../../search/entry-index.ts";
+import { sql, type Sql } from "../../sql.ts";
+import { MANY } from "./entry-index.ts";
+
+/**
+ * What may fit, and whether it does for sure. Not all places of a word that an entry holds very often are known; where
+ * such a word is part of a phrase the entry itself must be looked at. Entries that are not indexed yet fit nothing.
+ */
+export function matchOf(expression: Expression): { mayFit: Sql; isSure: Sql | null } {
+  const { all, none } = expression;
+  if (all.length + none.length === 0) return { mayFit: sql`e.words IS NOT NULL`, isSure: null };
+  const mayFit = matching(query(all, perhaps, none, surely));
+  const hasPhrase = [...all.flat(), ...none].some(({ words }) => words.length > 1);
+  return { mayFit, isSure: hasPhrase ? matching(query(all, surely, none, perhaps)) : null };
+}
+
+function matching(query: string): Sql {
+  return sql`e.words @@ ${query}::tsquery`;
+}
+
+type Write = (term: Term) => string;
+
+function query(all: Expression["all"], holds: Write, none: Expression["none"], lacks: Write): string {
+  return [
+    ...all.map((terms) => `(${terms.length === 0 ? NOTHING : terms.map(holds).join(" | ")})`),
+    ...none.map((term) => `!(${lacks(term)})`),
+  ].join(" & ");
+}
+
+/** A word that no entry has. */
+const NOTHING = "'\ue0ff'";
+
+function surely(term: Term): string {
+  return `(${written(term).join(" <-> ")})`;
+}
+
+function perhaps(term: Term): string {
+  if (term.words.length === 1) return surely(term);
+  const many = written({ ...term, words: term.words.map((word) => MANY + word) });
+  return `(${surely(term)} | ((${many.join(" | ")}) & ${written(term).join(" & ")}))`;
+}
+
+/** Words hold neither quotes nor backslashes. */
+function written({ words, isPrefix }: Term): string[] {
+  const last = words.length - 1;
+  return words.map((word, at) => `'${word}'${isPrefix && at === last ? ":*" : ""}`);
+}

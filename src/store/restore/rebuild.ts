@@ -1,0 +1,261 @@
+import { createReadStream } from "node:fs";
+import {
+  CallbackConfig,
+  EntryAuthor,
+  EntryBody,
+  EntryKind,
+  Effective,
+  shortId,
+  Source,
+} from "../../contract/index.ts";
+import type { NewEntry, SessionRecord, Store } from "../port/store.ts";
+import { type RolloutFile, rolloutsIn } from "./rollout-file.ts";
+
+export interface Rebuilt {
+  readonly sessions: number;
+  readonly entries: number;
+  /** Rollouts that could not be read, or not to their end. */
+  readonly unreadable: readonly string[];
+}
+
+/** Entries in one write: few enough to keep it short. */
+const SLICE = 200;
+const NOTE = "made again from its rollout after the store was lost";
+
+/**
+ * Makes ended sessions of rollouts: the families, and what was said in them. What was not said is gone:
+ * inboxes, turns, budgets, keys. Older sessions come first, so that a parent is there before its children.
+ */
+export async function rebuildFrom(store: Store, folder: string): Promise<Rebuilt> {
+  const files = [...rolloutsIn(folder)].toReversed();
+  const known = new Map<string, SessionRecord>();
+  const unreadable: string[] = [];
+  let entries = 0;
+  for (const file of files) {
+    const meta = await metaOf(file).catch(passOver);
+    if (meta === null) {
+      unreadable.push(file.path);
+      continue;
+    }
+    const session = sessionOf(meta, known.get(meta.parentId ?? ""), store.node);
+    known.set(session.id, session);
+    await store.write(session.rootId, async (tx) => {
+      await tx.sessions.add(session);
+      const data = { rebuilt: true };
+      tx.append({ sessionId: session.id, type: "notice", text: NOTE, data, at: session.createdAt });
+    });
+    const added = await addEntries(store, session, file);
+    entries += added.count;
+    if (!added.isWhole) unreadable.push(file.path);
+  }
+  return { sessions: known.size, entries, unreadable };
+}
+
+/** A file that the disk does not give back keeps none of the others. */
+function passOver(error: unknown): null {
+  if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
+  return null;
+}
+
+async function addEntries(
+  store: Store,
+  session: SessionRecord,
+  file: RolloutFile,
+): Promise<{ count: number; isWhole: boolean }> {
+  let slice: NewEntry[] = [];
+  let count = 0;
+  let lastAt = session.createdAt;
+  const add = async (): Promise<void> => {
+    const part = slice;
+    slice = [];
+    if (part.length === 0) return;
+    await store.write(session.rootId, async (tx) => void (await tx.entries.append(session.id, part)));
+    count += part.length;
+  };
+  const read = async (): Promise<true> => {
+    for await (const line of linesOf(file)) {
+      const entry = entryOf(line);
+      if (entry === null) continue;
+      lastAt = Math.max(lastAt, entry.at);
+      slice.push(entry);
+      if (slice.length >= SLICE) await add();
+    }
+    return true;
+  };
+  const isWhole = (await read().catch(passOver)) !== null;
+  await add();
+  await store.write(session.rootId, (tx) =>
+    tx.sessions.patch(session.id, { lastActivityAt: lastAt, endedAt: lastAt, updatedAt: lastAt }),
+  );
+  return { count, isWhole };
+}
+
+interface Line {
+  readonly at: number;
+  readonly type: string;
+  readonly payload: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * A line that cannot be read, such as one that a crash cut off, is passed over. The stream is read directly:
+ * `readline` neither passes its errors on nor closes it when the reader leaves early.
+ */
+async function* linesOf({ path }: RolloutFile): AsyncGenerator<Line> {
+  let rest = "";
+  for await (const chunk of createReadStream(path, "utf8") as AsyncIterable<string>) {
+    const texts = chunk.split("\n");
+    texts[0] = rest + texts[0];
+    rest = texts.pop() ?? "";
+    for (const text of texts) {
+      const line = parsed(text);
+      if (line !== null) yield line;
+    }
+  }
+  const last = parsed(rest);
+  if (last !== null) yield last;
+}
+
+function parsed(text: string): Line | null {
+  let value: { timestamp?: unknown; type?: unknown; payload?: unknown } | null;
+  try {
+    value = JSON.parse(text) as typeof value;
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+  const at = Date.parse(String(value?.timestamp));
+  if (typeof value?.type !== "string" || typeof value.payload !== "object" || Number.isNaN(at)) return null;
+  return { at, type: value.type, payload: (value.payload ?? {}) as Record<string, unknown> };
+}
+
+function entryOf({ at, type, payload }: Line): NewEntry | null {
+  if (type !== "entry") return null;
+  const { index: _index, turn_id: _turn, author, kind, ...body } = payload;
+  const [who, what, text] = [
+    EntryAuthor.safeParse(author),
+    EntryKind.safeParse(kind),
+    EntryBody.safeParse(body),
+  ];
+  if (!who.success || !what.success || !text.success) return null;
+  return { turnId: null, author: who.data, kind: what.data, body: text.data, isSubagent: false, at };
+}
+
+interface Meta {
+  readonly id: string;
+  readonly parentId: string | null;
+  readonly rootId: string;
+  readonly at: number;
+  readonly payload: Line["payload"];
+}
+
+/** The line that made the session; it is among the first. */
+async function metaOf(file: RolloutFile): Promise<Meta | null> {
+  for await (const { at, type, payload } of linesOf(file)) {
+    if (type !== "session_meta" || payload["id"] !== file.sessionId) continue;
+    const { parent_id: parent, root_id: root } = payload;
+    const parentId = typeof parent === "string" ? parent : null;
+    return {
+      id: file.sessionId,
+      parentId,
+      rootId: typeof root === "string" ? root : file.sessionId,
+      at,
+      payload,
+    };
+  }
+  return null;
+}
+
+function sessionOf(
+  { id, rootId, at, payload }: Meta,
+  parent: SessionRecord | undefined,
+  node: string,
+): SessionRecord {
+  const text = (name: string): string | null => {
+    const value = payload[name];
+    return typeof value === "string" ? value : null;
+  };
+  const cwd = text("cwd") ?? "/";
+  const agent = text("agent") ?? "unknown";
+  const source = Source.safeParse(payload["source"]);
+  return {
+    ...ENDED,
+    id,
+    rootId,
+    parentId: parent?.id ?? null,
+    shortId: shortId(id),
+    name: text("name"),
+    depth: parent === undefined ? 0 : parent.depth + 1,
+    spawnConfig: {},
+    effective: effectiveOf(payload["effective"], { agent, cwd, node }),
+    title: null,
+    agent,
+    profile: text("profile") ?? "default",
+    model: text("model"),
+    cwd,
+    node,
+    origin: "managed",
+    source: source.success ? source.data : "import",
+    scope: text("scope") ?? "default",
+    callback: CallbackConfig.parse({ enabled: false }),
+    onParentEnd: "detach",
+    evidence: { state: "ended", reason: NOTE, confidence: "certain", at },
+    createdAt: at,
+    updatedAt: at,
+    lastActivityAt: at,
+    endedAt: at,
+  };
+}
+
+function effectiveOf(
+  value: unknown,
+  { agent, cwd, node }: { agent: string; cwd: string; node: string },
+): Effective {
+  const found = Effective.safeParse(value);
+  if (found.success) return found.data;
+  return {
+    agent,
+    agentVersion: null,
+    model: null,
+    profile: "default",
+    permission: "read-only",
+    tools: null,
+    limits: {},
+    node,
+    cwd,
+    workspace: "shared",
+    inherit: "none",
+  };
+}
+
+/** What a session without a life of its own has. */
+const ENDED = {
+  detachedAt: null,
+  spawnTurnId: null,
+  spawnEntryIndex: null,
+  round: 0,
+  roundOpen: false,
+  roundOpenedAt: null,
+  roundClosedAt: null,
+  outcome: null,
+  outcomeReason: null,
+  held: null,
+  backgroundUntil: null,
+  parked: null,
+  pausedMs: 0,
+  agentSessionId: null,
+  fence: 0,
+  messageCount: 0,
+  toolUseCount: 0,
+  usage: { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null },
+  entryCount: 0,
+  positionCount: 0,
+  turnCount: 0,
+  seen: true,
+  endReason: "rebuilt",
+  endBy: null,
+  endNote: NOTE,
+  key: null,
+  keyCaller: null,
+  keyHash: null,
+  replyLostAt: null,
+} as const satisfies Partial<SessionRecord>;

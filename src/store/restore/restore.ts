@@ -1,0 +1,156 @@
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { uuidv7 } from "uuidv7";
+import { Refusal } from "../../contract/refusal.ts";
+import type { Log } from "../../log.ts";
+import { migrationsIn } from "../migration.ts";
+import { rebuildFrom, type Rebuilt } from "./rebuild.ts";
+import { markRestored } from "../sqlite/epoch.ts";
+import { codeOf } from "../sqlite/failure.ts";
+import { takeLock } from "../sqlite/lock.ts";
+import { openSqlite } from "../sqlite/open.ts";
+import { readWalIndex, wholeFrames } from "../sqlite/wal/wal-file.ts";
+
+export interface RestorePlace {
+  readonly database: string;
+  readonly lock: string;
+  readonly rollouts: string;
+  readonly node: string;
+  readonly log: Log;
+}
+
+/** From what the store is made again. */
+export type RestoreSource =
+  | { readonly from: "backup"; readonly file: string }
+  | { readonly from: "rollouts" }
+  | { readonly from: "as-is" }
+  | { readonly from: "empty" };
+
+export interface Restored extends Rebuilt {
+  /** The folder that holds the files that were there before; null where there were none. */
+  readonly aside: string | null;
+}
+
+/**
+ * Makes the embedded store again while no daemon runs. The new file is complete before the old ones are
+ * touched, and those are moved into a folder of their own, never deleted.
+ */
+export async function restore(place: RestorePlace, source: RestoreSource): Promise<Restored> {
+  const lock = await takeLock(place.lock, uuidv7());
+  const part = `${place.database}.restoring`;
+  try {
+    for (const suffix of SUFFIXES) rmSync(`${part}${suffix}`, { force: true });
+    const rebuilt = await make(place, part, source);
+    const aside = moveAside(place.database);
+    if (existsSync(part)) renameSync(part, place.database);
+    lock.closed(0);
+    return { ...rebuilt, aside };
+  } finally {
+    for (const suffix of [...SUFFIXES, ".lock", ".lock.json"]) rmSync(`${part}${suffix}`, { force: true });
+    lock.release();
+  }
+}
+
+const SUFFIXES = ["", "-wal", "-shm"] as const;
+const NOTHING: Rebuilt = { sessions: 0, entries: 0, unreadable: [] };
+
+async function make(place: RestorePlace, part: string, source: RestoreSource): Promise<Rebuilt> {
+  switch (source.from) {
+    case "backup":
+      takeBackup(source.file, part);
+      return NOTHING;
+    case "as-is":
+      takeAsItIs(place.database, part);
+      return NOTHING;
+    case "rollouts":
+    case "empty": {
+      const options = { path: part, lock: `${part}.lock`, node: place.node, boot: uuidv7(), log: place.log };
+      const store = await openSqlite(options);
+      try {
+        return source.from === "empty" ? NOTHING : await rebuildFrom(store, place.rollouts);
+      } finally {
+        await store.close();
+      }
+    }
+  }
+}
+
+function takeBackup(file: string, part: string): void {
+  const size = statSync(file, { throwIfNoEntry: false });
+  if (size === undefined) throw new Refusal("invalid_input", `There is no file ${file}.`);
+  if (!size.isFile()) throw new Refusal("invalid_input", `${file} is not a file.`);
+  if (existsSync(`${file}-wal`)) {
+    throw new Refusal(
+      "invalid_input",
+      `${file} has a write-ahead log beside it, so it is a store in use and not a backup. Make one with kinfold backup.`,
+    );
+  }
+  copyFileSync(file, part);
+  finish(part, file);
+}
+
+/**
+ * Of a damaged log SQLite reads the beginning. Where more than that had been copied into the database
+ * already, the log would take pages back to an earlier state: then the database is better without it.
+ */
+function takeAsItIs(database: string, part: string): void {
+  if (!existsSync(database)) {
+    throw new Refusal("invalid_input", `There is no ${database} that could be read.`);
+  }
+  copyFileSync(database, part);
+  const index = readWalIndex(database);
+  const isUsable = index === null || wholeFrames(database, index) >= index.copied;
+  if (existsSync(`${database}-wal`) && isUsable) copyFileSync(`${database}-wal`, `${part}-wal`);
+  finish(part, database);
+}
+
+/** Proves that the copy can be used, and marks it: cursors given out before are not of it. */
+function finish(part: string, shown: string): void {
+  try {
+    const db = new DatabaseSync(part);
+    try {
+      const found = db.prepare("PRAGMA integrity_check(1)").get()?.integrity_check;
+      if (found !== "ok") throw unusable(shown, String(found));
+      const version = Number(db.prepare("PRAGMA user_version").get()?.user_version ?? 0);
+      const known = migrationsIn(new URL("../sqlite/migrations/", import.meta.url)).length;
+      if (version < 1) throw unusable(shown, "it is not a store of Kinfold");
+      if (version > known) throw unusable(shown, "it was made by a newer Kinfold");
+      db.exec("PRAGMA journal_mode = DELETE");
+      markRestored(db);
+    } finally {
+      db.close();
+    }
+  } catch (error) {
+    throw codeOf(error) === null ? error : unusable(shown, (error as Error).message);
+  }
+  const file = openSync(part, "r");
+  fsyncSync(file);
+  closeSync(file);
+}
+
+function unusable(file: string, why: string): Refusal {
+  return new Refusal("invalid_input", `${file} cannot be used: ${why.trim()}. Nothing was changed.`);
+}
+
+function moveAside(database: string): string | null {
+  const there = SUFFIXES.filter((suffix) => existsSync(`${database}${suffix}`));
+  if (there.length === 0) return null;
+  const stamp = new Date().toISOString().replaceAll(":", "-").slice(0, 19);
+  const folder = join(dirname(database), `before-restore-${stamp}`);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  for (const suffix of there) {
+    renameSync(`${database}${suffix}`, join(folder, `${basename(database)}${suffix}`));
+  }
+  return folder;
+}

@@ -1,0 +1,102 @@
+import { entries, entriesWithDoc } from "../../tables/entry.ts";
+import { indexedWords, type EntryIndex } from "../../search/entry-index.ts";
+import type { EntryRecord } from "../../port/record.ts";
+import { sql, type Query } from "../../sql.ts";
+
+/** Rows in one statement: few enough for its text to be kept and its parameters to be allowed. */
+const ROWS_MAX = 32;
+/** Entries of one second have this many numbers; those that find them taken go into the next second's. */
+export const DOCS_PER_SECOND = 256;
+
+/** An entry and its row of the index are one write; `grown` is told, so that the index is tended later. */
+export function sqliteEntryIndex(grown: () => void, full: FullSeconds): EntryIndex {
+  return {
+    async insert(q, records, session) {
+      const docs = await docsFor(q, records, full);
+      for (let at = 0; at < records.length; at += ROWS_MAX) {
+        const rows = records.slice(at, at + ROWS_MAX).map((record, i) => ({ ...record, doc: docs[at + i]! }));
+        await q.run(entriesWithDoc.insert(rows));
+      }
+      for (const [i, record] of records.entries()) {
+        await addToIndex(q, docs[i]!, indexedWords(record, session));
+      }
+      grown();
+    },
+    async replace(q, { sessionId, from, to }, session) {
+      const rows = await q.all(sql`SELECT doc, ${entries.columns} FROM entries
+        WHERE session_id = ${sessionId} AND idx >= ${from} AND idx < ${to} AND doc IS NOT NULL ORDER BY doc`);
+      for (const row of rows) {
+        const doc = row[0] as number;
+        // Not by `run`: that reports the last row's number, and FTS5 leaves one there that no number of ours can hold.
+        await q.all(sql`DELETE FROM entry_index WHERE rowid = ${doc}`);
+        await addToIndex(q, doc, indexedWords(entries.record(row.slice(1)), session));
+      }
+      if (rows.length > 0) grown();
+    },
+  };
+}
+
+export async function addToIndex(q: Query, doc: number, words: readonly string[]): Promise<void> {
+  await q.run(sql`INSERT INTO entry_index (rowid, words) VALUES (${doc}, ${words.join(" ")})`);
+}
+
+/** The first number of a second. */
+export function firstDocOf(at: number): number {
+  return Math.max(0, Math.floor(at / 1_000)) * DOCS_PER_SECOND;
+}
+
+/**
+ * Seconds that have no number left, each with a later one to try. What a write that failed has taken is free again and
+ * is left out: numbers have gaps anyway.
+ */
+export class FullSeconds {
+  readonly #next = new Map<number, number>();
+
+  /** The first from this one on that is not known to be full. */
+  after(first: number): number {
+    let free = first;
+    for (let next = this.#next.get(free); next !== undefined; next = this.#next.get(free)) free = next;
+    for (let each = first; each !== free;) {
+      const next = this.#next.get(each) ?? free;
+      this.#next.set(each, free);
+      each = next;
+    }
+    return free;
+  }
+
+  add(first: number): void {
+    if (this.#next.size >= FULL_MAX) this.#next.clear();
+    this.#next.set(first, first + DOCS_PER_SECOND);
+  }
+}
+
+const FULL_MAX = 20_000;
+
+/** A free number for each, in the order of time; it is found under the lane's lock. */
+export async function docsFor(
+  q: Query,
+  records: readonly Pick<EntryRecord, "at">[],
+  full: FullSeconds,
+): Promise<number[]> {
+  const last = new Map<number, number>();
+  const docs: number[] = [];
+  for (const { at } of records) {
+    for (let first = full.after(firstDocOf(at)); ; first = full.after(first)) {
+      const before = last.get(first) ?? (await lastDocFrom(q, first));
+      if (before < first + DOCS_PER_SECOND - 1) {
+        last.set(first, before + 1);
+        docs.push(before + 1);
+        break;
+      }
+      full.add(first);
+    }
+  }
+  return docs;
+}
+
+async function lastDocFrom(q: Query, first: number): Promise<number> {
+  const row = await q.get(
+    sql`SELECT max(doc) FROM entries WHERE doc >= ${first} AND doc < ${first + DOCS_PER_SECOND}`,
+  );
+  return (row?.[0] as number | null) ?? first - 1;
+}

@@ -1,0 +1,169 @@
+import type { Worker } from "node:worker_threads";
+import { Refusal } from "../../../contract/refusal.ts";
+import type { Log } from "../../../log.ts";
+import type { EntryFound, EntrySearch } from "../../port/store.ts";
+import { SEARCH_MS, tooLong, WAITING_TIMES } from "../../search/row.ts";
+import type { Ask, Told } from "./worker.ts";
+
+const AT_ONCE = 2;
+/** More than this are not kept waiting. */
+const WAITING_MAX = 200;
+/** A thread that nobody needed for this long gives its memory back. */
+const IDLE_MS = 20_000;
+
+interface Waiting {
+  readonly search: EntrySearch;
+  readonly resolve: (found: EntryFound) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+interface Thread {
+  readonly worker: Worker;
+  isReady: boolean;
+  doing: Waiting | null;
+  timer: NodeJS.Timeout | null;
+}
+
+/**
+ * Searches, each in a thread with a read-only connection of its own. Threads start with the first search
+ * and end when idle. A search that has worked for too long ends itself. One that still takes too long is refused
+ * at that moment; its thread is thrown away, because nothing can interrupt a statement, and keeps its place until
+ * it is gone.
+ */
+export class Searches {
+  readonly #path: string;
+  readonly #log: Log;
+  readonly #searchMs: number;
+  readonly #threads = new Set<Thread>();
+  readonly #waiting: Waiting[] = [];
+  #held: Promise<void> | null = null;
+  #isClosed = false;
+
+  constructor(path: string, { log, searchMs = SEARCH_MS }: { log: Log; searchMs?: number }) {
+    this.#path = path;
+    this.#log = log;
+    this.#searchMs = searchMs;
+  }
+
+  run(search: EntrySearch): Promise<EntryFound> {
+    if (this.#isClosed) return Promise.reject(closing());
+    if (this.#waiting.length >= WAITING_MAX) {
+      return Promise.reject(
+        new Refusal("store_busy", `${WAITING_MAX} searches wait already. Try again in a moment.`),
+      );
+    }
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ search, resolve, reject });
+      this.#next();
+    });
+  }
+
+  /** Begins no further search until then. */
+  hold(until: Promise<void>): void {
+    const held = until.finally(() => {
+      if (this.#held !== held) return;
+      this.#held = null;
+      this.#next();
+    });
+    this.#held = held;
+  }
+
+  /** Refuses what waits, lets what runs come to its end, and ends the threads. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const waiting of this.#waiting.splice(0)) waiting.reject(closing());
+    await Promise.all([...this.#threads].map((thread) => this.#end(thread)));
+  }
+
+  #next(): void {
+    if (this.#held !== null) return;
+    while (this.#waiting.length > 0) {
+      const idle = [...this.#threads].find((thread) => thread.isReady && thread.doing === null);
+      if (idle === undefined) {
+        const starting = [...this.#threads].filter(({ isReady }) => !isReady).length;
+        if (this.#threads.size < AT_ONCE && starting < this.#waiting.length) this.#start();
+        return;
+      }
+      this.#begin(idle, this.#waiting.shift()!);
+    }
+  }
+
+  #begin(thread: Thread, waiting: Waiting): void {
+    if (thread.timer !== null) clearTimeout(thread.timer);
+    thread.doing = waiting;
+    thread.worker.ref();
+    thread.worker.postMessage({ search: waiting.search, ms: this.#searchMs } satisfies Ask);
+    thread.timer = setTimeout(() => this.#giveUp(thread), this.#searchMs * WAITING_TIMES);
+  }
+
+  #giveUp(thread: Thread): void {
+    thread.isReady = false;
+    const { doing } = thread;
+    thread.doing = null;
+    void thread.worker.terminate();
+    doing?.reject(tooLong());
+  }
+
+  #heard(thread: Thread, told: Told): void {
+    if (told === "ready") thread.isReady = true;
+    else if (thread.doing !== null) {
+      const { doing } = thread;
+      thread.doing = null;
+      if ("found" in told) doing.resolve(JSON.parse(told.found) as EntryFound);
+      else if ("refusal" in told) doing.reject(new Refusal(told.refusal.code, told.refusal.message));
+      else doing.reject(new Error(`a search failed: ${told.error}`));
+    }
+    this.#rest(thread);
+    this.#next();
+  }
+
+  #rest(thread: Thread): void {
+    if (thread.timer !== null) clearTimeout(thread.timer);
+    thread.timer = setTimeout(() => void this.#end(thread), IDLE_MS);
+    thread.timer.unref();
+    thread.worker.unref();
+  }
+
+  #start(): void {
+    // The published package is compiled, and only imports have their extension changed for it.
+    const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+    const threads = process.getBuiltinModule("node:worker_threads");
+    const worker = new threads.Worker(new URL(`./worker.${extension}`, import.meta.url), {
+      workerData: { path: this.#path },
+      resourceLimits: { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 16 },
+    });
+    const thread: Thread = { worker, isReady: false, doing: null, timer: null };
+    this.#threads.add(thread);
+    worker.on("message", (told: Told) => this.#heard(thread, told));
+    worker.on("error", (error) => {
+      this.#log.warn({ error: String(error) }, "a search thread failed; the next search starts another");
+      this.#failed(thread, error);
+    });
+    worker.on("exit", () => {
+      if (thread.timer !== null) clearTimeout(thread.timer);
+      this.#threads.delete(thread);
+      thread.doing?.reject(closing());
+      if (!this.#isClosed) this.#next();
+    });
+  }
+
+  /** One that cannot even start would be started again for ever: whoever waits is told. */
+  #failed(thread: Thread, error: unknown): void {
+    const told = thread.isReady ? [thread.doing] : this.#waiting.splice(0);
+    thread.isReady = false;
+    thread.doing = null;
+    for (const waiting of told) waiting?.reject(error);
+  }
+
+  async #end(thread: Thread): Promise<void> {
+    const gone = new Promise((resolve) => thread.worker.once("exit", resolve));
+    thread.worker.ref();
+    thread.isReady = false;
+    thread.worker.postMessage("close" satisfies Ask);
+    await gone;
+  }
+}
+
+function closing(): Refusal {
+  return new Refusal("shutting_down", "The store is being closed; nothing was searched.");
+}

@@ -1,0 +1,145 @@
+import { statSync } from "node:fs";
+import type { Worker } from "node:worker_threads";
+import type { Log } from "../../../log.ts";
+import type { Answer } from "./checkpoint-worker.ts";
+
+const EVERY_MS = 250;
+/** From this size on the log is copied back while writes go on. */
+const WORTH_BYTES = 4 * 1024 * 1024;
+const TRUNCATE_BYTES = 64 * 1024 * 1024;
+/** A log of any size is emptied when nothing was committed for this long… */
+const IDLE_MS = 1_000;
+/** …and at the latest this long after it began to grow, so that what was redacted leaves it. */
+const GROWING_MS = 30_000;
+
+/**
+ * Keeps the write-ahead log short without the event loop noticing. The thread starts when there is
+ * something to do, and never keeps the process alive. While writes go on, the log can be copied back
+ * but not begun anew. Writers are held for the moment it takes to copy the rest and empty it: once it
+ * is long, and once it is idle. An empty log holds neither the only copy of a commit nor words that
+ * have been redacted since.
+ */
+export class Checkpointer {
+  readonly #path: string;
+  readonly #log: Log;
+  readonly #hold: (until: Promise<void>) => void;
+  #timer: NodeJS.Timeout | null = null;
+  #worker: Worker | null = null;
+  #working = false;
+  #dirty = false;
+  #closed = false;
+  #emptied: (() => void) | null = null;
+  /** When it last grew, and when it began to grow after it was last emptied. */
+  #grownAt = 0;
+  #growsSince: number | null = null;
+  #isEmptying = false;
+  #emptyNotBefore = 0;
+
+  constructor(path: string, options: { log: Log; hold: (until: Promise<void>) => void }) {
+    this.#path = path;
+    this.#log = options.log;
+    this.#hold = options.hold;
+  }
+
+  /** Something was committed. */
+  grown(): void {
+    this.#dirty = true;
+    this.#grownAt = performance.now();
+    this.#growsSince ??= this.#grownAt;
+    this.#lookLater(EVERY_MS);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    const worker = this.#worker;
+    if (worker === null) return;
+    const gone = new Promise((resolve) => worker.once("exit", resolve));
+    worker.ref();
+    worker.postMessage("close");
+    await gone;
+  }
+
+  #lookLater(ms: number): void {
+    if (this.#timer !== null || this.#closed) return;
+    this.#timer = setTimeout(() => this.#look(), ms);
+    this.#timer.unref();
+  }
+
+  #look(): void {
+    this.#timer = null;
+    if (this.#working || this.#growsSince === null) return;
+    const now = performance.now();
+    const isDue = now - this.#grownAt >= IDLE_MS || now - this.#growsSince >= GROWING_MS;
+    this.#isEmptying = isDue && now >= this.#emptyNotBefore;
+    const isWorth = this.#dirty && this.#bytes() >= WORTH_BYTES;
+    if (!this.#isEmptying && !isWorth) {
+      this.#lookLater(EVERY_MS);
+      return;
+    }
+    this.#dirty = false;
+    this.#worker ??= this.#start();
+    this.#working = true;
+    this.#worker.postMessage("passive");
+  }
+
+  #bytes(): number {
+    return statSync(`${this.#path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  }
+
+  #done(answer: Answer): void {
+    if (answer.error !== null) {
+      this.#log.warn({ error: answer.error }, "the write-ahead log could not be checkpointed");
+    }
+    const isLong = this.#isEmptying || this.#bytes() > TRUNCATE_BYTES;
+    if (answer.mode === "passive" && !this.#closed && isLong) {
+      const emptied = Promise.withResolvers<void>();
+      this.#emptied = emptied.resolve;
+      this.#hold(emptied.promise);
+      // Writers wait for its answer, so for this moment it does keep the process alive.
+      this.#worker?.ref();
+      this.#worker?.postMessage("truncate");
+      return;
+    }
+    if (answer.mode === "truncate") this.#hasEmptied();
+    this.#free();
+  }
+
+  /** Another program that reads an old state of the file keeps the log from being emptied; it is given time. */
+  #hasEmptied(): void {
+    if (this.#bytes() === 0) this.#growsSince = null;
+    else this.#emptyNotBefore = performance.now() + GROWING_MS;
+  }
+
+  #free(): void {
+    this.#working = false;
+    if (!this.#closed) this.#worker?.unref();
+    this.#emptied?.();
+    this.#emptied = null;
+    if (this.#growsSince !== null) this.#lookLater(EVERY_MS);
+  }
+
+  #start(): Worker {
+    // The published package is compiled, and only imports have their extension changed for it.
+    const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+    const threads = process.getBuiltinModule("node:worker_threads");
+    const worker = new threads.Worker(new URL(`./checkpoint-worker.${extension}`, import.meta.url), {
+      workerData: { path: this.#path },
+      resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 },
+    });
+    worker.on("message", (answer: Answer) => this.#done(answer));
+    worker.on("error", (error) => {
+      this.#log.warn(
+        { error: String(error) },
+        "the checkpoint thread failed; it is started again when needed",
+      );
+    });
+    worker.on("exit", () => {
+      this.#worker = null;
+      this.#free();
+    });
+    // Only now: a listener for messages would keep the process alive again.
+    worker.unref();
+    return worker;
+  }
+}

@@ -1,0 +1,75 @@
+import { redact } from "../../secrets/redact.ts";
+import type { DraftReads, DraftRecord, DraftWrites } from "../port/draft.ts";
+import type { EntryRecord } from "../port/record.ts";
+import { sql, type Query } from "../sql.ts";
+import { table } from "../table.ts";
+
+export const drafts = table<DraftRecord>(
+  "drafts",
+  {
+    rootId: "plain",
+    sessionId: "plain",
+    turnId: "plain",
+    kind: "plain",
+    // Both writes below redact these, unless that has been done.
+    text: "plain",
+    end: "plain",
+    at: "plain",
+    updatedAt: "plain",
+  },
+  { named: { end: "ending" } },
+);
+
+export function draftReads(q: Query): DraftReads {
+  return {
+    async ofSession(sessionId) {
+      const row = await q.get(sql`SELECT s.entry_count, ${drafts.columnsOf("d")}
+        FROM drafts d JOIN sessions s ON s.id = d.session_id WHERE d.session_id = ${sessionId}`);
+      return row === null ? null : openEntry(drafts.record(row.slice(1)), row[0] as number);
+    },
+    async hasBegun({ id, sessionId, attemptFrom }) {
+      const row = await q.get(sql`SELECT 1 FROM drafts WHERE session_id = ${sessionId} AND turn_id = ${id}
+        UNION ALL SELECT 1 FROM entries WHERE session_id = ${sessionId} AND idx >= ${attemptFrom}
+          AND turn_id = ${id} AND author IN ('agent', 'tool') LIMIT 1`);
+      return row !== null;
+    },
+  };
+}
+
+export function openEntry(draft: DraftRecord, index: number): EntryRecord {
+  const { rootId, sessionId, turnId, kind, text, end, at } = draft;
+  const body = { text: text + end, open: true };
+  return { rootId, sessionId, index, turnId, author: "agent", kind, body, isSubagent: false, at };
+}
+
+export function draftWrites(q: Query, rootId: string): DraftWrites {
+  return {
+    async put({ isClean, ...draft }) {
+      const { text, end } = cleanOf({ ...draft, isClean });
+      await q.run(sql`${drafts.insert([{ ...draft, text, end, rootId }])}
+        ON CONFLICT (session_id) DO UPDATE SET turn_id = excluded.turn_id, kind = excluded.kind,
+          text = excluded.text, ending = excluded.ending, at = excluded.at, updated_at = excluded.updated_at`);
+      const row = await q.get(sql`SELECT entry_count FROM sessions WHERE id = ${draft.sessionId}`);
+      return row?.[0] as number;
+    },
+    async grow({ sessionId, id }, { at, ...by }) {
+      const { text, end } = cleanOf(by);
+      // Only the new text crosses over: a long message would else be bound again every second.
+      const changed = await q.run(sql`UPDATE drafts
+        SET text = text || ${text}, ending = ${end}, updated_at = ${at}
+        WHERE session_id = ${sessionId} AND root_id = ${rootId} AND turn_id = ${id}`);
+      return changed === 1;
+    },
+    async remove(sessionId) {
+      await q.run(sql`DELETE FROM drafts WHERE session_id = ${sessionId} AND root_id = ${rootId}`);
+    },
+  };
+}
+
+function cleanOf(draft: { text: string; end: string; isClean?: boolean | undefined }): {
+  text: string;
+  end: string;
+} {
+  const { text, end, isClean } = draft;
+  return isClean === true ? { text, end } : { text: redact(text), end: redact(end) };
+}

@@ -1,0 +1,60 @@
+import type { FeedReads, NewEvent } from "../port/store.ts";
+import type { EventRecord } from "../port/record.ts";
+import { sql, type Query } from "../sql.ts";
+import { table } from "../table.ts";
+
+export const events = table<EventRecord>("events", {
+  rootId: "plain",
+  seq: "plain",
+  xid: "plain",
+  sessionId: "plain",
+  type: "plain",
+  text: "text",
+  data: "json",
+  at: "plain",
+});
+
+/** `point` differs between the databases and is given. */
+export function eventReads(q: Query, point: FeedReads["point"]): FeedReads {
+  return {
+    point,
+    async treesSince(xmin) {
+      const rows = await q.all(
+        sql`SELECT root_id, seq FROM trees WHERE xid >= ${xmin} ORDER BY xid, root_id`,
+      );
+      return rows.map((row) => ({ rootId: row[0] as string, seq: row[1] as number }));
+    },
+    async ofTree(rootId, after, limit) {
+      const rows = await q.all(sql`SELECT ${events.columns} FROM events
+        WHERE root_id = ${rootId} AND seq > ${after} ORDER BY seq LIMIT ${limit}`);
+      return rows.map(events.record);
+    },
+    async firstSince(rootId, xmin) {
+      const row = await q.get(sql`SELECT min(seq) FROM events WHERE root_id = ${rootId} AND xid >= ${xmin}`);
+      return (row?.[0] as number | null | undefined) ?? null;
+    },
+  };
+}
+
+const ROWS_MAX = 32;
+
+/**
+ * The last statements of a write: numbers the events and writes them. The tree's row is locked, so
+ * the numbers have no gap and commit in their order.
+ */
+export async function writeEvents(
+  q: Query,
+  tree: { rootId: string; xid: number },
+  added: readonly NewEvent[],
+): Promise<void> {
+  if (added.length === 0) return;
+  const { rootId, xid } = tree;
+  const counted = await q.get(sql`UPDATE trees SET seq = seq + ${added.length}, xid = ${xid}
+    WHERE root_id = ${rootId} RETURNING seq`);
+  if (counted === null) throw new Error(`tree ${rootId} has no row`);
+  const first = (counted[0] as number) - added.length + 1;
+  const records = added.map((event, i) => ({ ...event, rootId, xid, seq: first + i }));
+  for (let at = 0; at < records.length; at += ROWS_MAX) {
+    await q.run(events.insert(records.slice(at, at + ROWS_MAX)));
+  }
+}

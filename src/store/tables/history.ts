@@ -1,0 +1,315 @@
+import type { AgentStatus, EntryBody } from "../../contract/index.ts";
+import type { EntryIndex } from "../search/entry-index.ts";
+import type { Listeners } from "../listener.ts";
+import type { HistoryReads, HistoryStatus, HistoryWrites, Imports, ReadyEntry } from "../port/store.ts";
+import type { EntryRecord, HistoryKnown, HistoryRecord } from "../port/record.ts";
+import { within } from "./session.ts";
+import { raw, sql, type Query, type Row, type Sql } from "../sql.ts";
+import { table } from "../table.ts";
+
+/** What a reader wants back stays as it gave it; whoever reads has taken the secrets out of its texts. */
+const histories = table<HistoryRecord>(
+  "history_sessions",
+  {
+    no: "plain",
+    key: "plain",
+    node: "plain",
+    agent: "plain",
+    agentId: "plain",
+    format: "plain",
+    path: "plain",
+    found: "heldJson",
+    familyKey: "plain",
+    hostKey: "plain",
+    sessionId: "plain",
+    rootId: "plain",
+    kind: "plain",
+    stamp: "plain",
+    readStamp: "plain",
+    sizeBytes: "plain",
+    readBytes: "plain",
+    status: "json",
+    missing: "json",
+    badCount: "plain",
+    bad: "json",
+    problem: "text",
+    changedAt: "plain",
+    goneAt: "plain",
+    facts: "heldJson",
+    place: "heldJson",
+  },
+  { fixed: ["no", "key", "rootId", "sessionId"] },
+);
+
+/** What a scan compares with. */
+const KNOWN = raw(
+  "h.no, h.key, h.agent_id, h.format, h.path, h.stamp, h.read_stamp, h.kind, h.family_key, h.host_key, " +
+    "h.session_id, h.root_id, h.gone_at, h.size_bytes, h.read_bytes, s.evidence_state, s.depth, " +
+    "s.parent_id, s.cwd, s.scope",
+);
+
+export function historyReads(q: Query): HistoryReads {
+  const { columns } = histories;
+  const one = async (statement: Sql) => {
+    const row = await q.get(statement);
+    return row === null ? null : histories.record(row);
+  };
+  const many = async (statement: Sql) => (await q.all(statement)).map(histories.record);
+  return {
+    byKey: (key) => one(sql`SELECT ${columns} FROM history_sessions WHERE key = ${key}`),
+    bySession: (sessionId) =>
+      one(sql`SELECT ${columns} FROM history_sessions WHERE session_id = ${sessionId} ORDER BY no LIMIT 1`),
+    ofFamily: (familyKey, { after, limit }) =>
+      many(sql`SELECT ${columns} FROM history_sessions
+        WHERE family_key = ${familyKey} AND no > ${after} ORDER BY no LIMIT ${limit}`),
+    async statusesOf(familyKey) {
+      const rows = await q.all(sql`SELECT key, agent_id, session_id, kind, status, missing
+        FROM history_sessions WHERE family_key = ${familyKey} ORDER BY no`);
+      return rows.map(statusOf);
+    },
+    async known(node, { after, limit }) {
+      const rows = await q.all(sql`SELECT ${KNOWN} FROM history_sessions h
+        LEFT JOIN sessions s ON s.id = h.session_id
+        WHERE h.no > ${after} AND h.node = ${node} ORDER BY h.no LIMIT ${limit}`);
+      return rows.map(knownOf);
+    },
+    async refs(no, { after, limit }) {
+      const rows = await q.all(sql`SELECT ref FROM history_refs
+        WHERE no = ${no} AND ref > ${after} ORDER BY ref LIMIT ${limit}`);
+      return rows.map(([ref]) => ref as number);
+    },
+    async holderOf({ node, format, ref }) {
+      const row = await q.get(sql`SELECT h.key FROM history_sessions h
+        WHERE h.node = ${node} AND h.format = ${format} AND h.key = h.family_key AND h.kind = 'imported'
+          AND EXISTS (SELECT 1 FROM history_refs r WHERE r.no = h.no AND r.ref = ${ref})
+        ORDER BY h.no LIMIT 1`);
+      return row === null ? null : (row[0] as string);
+    },
+    problems: (node, limit) =>
+      many(sql`SELECT ${columns} FROM history_sessions
+        WHERE node = ${node} AND (problem IS NOT NULL OR bad_count > 0) ORDER BY path, no LIMIT ${limit}`),
+    async problemCount(node) {
+      const row = await q.get(sql`SELECT count(*) FROM history_sessions
+        WHERE node = ${node} AND (problem IS NOT NULL OR bad_count > 0)`);
+      return Number(row?.[0] ?? 0);
+    },
+    async folders(visible) {
+      const rows = await q.all(sql`SELECT cwd, agent, origin,
+          CASE WHEN parent_id IS NULL THEN 0 ELSE 1 END AS below,
+          count(*), max(last_activity_at),
+          sum(CASE WHEN origin = 'imported'
+            THEN CASE WHEN evidence_state IN ('running', 'waiting', 'pending') THEN 1 ELSE 0 END
+            ELSE CASE WHEN round_open = 1 AND ended_at IS NULL THEN 1 ELSE 0 END END)
+        FROM sessions WHERE ${within(visible)} GROUP BY cwd, agent, origin,
+          CASE WHEN parent_id IS NULL THEN 0 ELSE 1 END`);
+      return rows.map(([cwd, agent, origin, below, count, lastActivityAt, atWork]) => ({
+        cwd: cwd as string,
+        agent: agent as string,
+        origin: origin as "managed" | "attached" | "imported",
+        isBelow: below === 1,
+        count: count as number,
+        lastActivityAt: lastActivityAt as number,
+        atWork: Number(atWork),
+      }));
+    },
+  };
+}
+
+export function historyWrites(q: Query, rootId: string, index: EntryIndex): HistoryWrites {
+  return {
+    async add(record) {
+      const { sizeBytes, changedAt, familyKey, hostKey } = record;
+      const row = await q.get(sql`INSERT INTO history_sessions (${ADDED}) VALUES
+        (${record.key}, ${record.node}, ${record.agent}, ${record.agentId}, ${record.format}, ${record.path},
+        ${JSON.stringify(record.found)}, ${familyKey}, ${hostKey}, ${record.sessionId}, ${record.rootId},
+        ${record.kind}, ${record.stamp}, ${sizeBytes}, 0, 0, ${record.problem}, ${changedAt},
+        ${orNull(record.status)}, ${orNull(record.facts)})
+        ON CONFLICT (key) DO UPDATE SET ${ANEW}
+          WHERE history_sessions.kind IN ('empty', 'excluded') RETURNING no`);
+      const known = row ?? (await q.get(sql`SELECT no FROM history_sessions WHERE key = ${record.key}`));
+      return known?.[0] as number;
+    },
+    async patch(no, patch) {
+      const set = histories.set(patch);
+      if (set !== null) await q.run(sql`UPDATE history_sessions SET ${set} WHERE no = ${no}`);
+    },
+    append: (at, entries) => append(q, { ...at, rootId, index }, entries),
+  };
+}
+
+const ADDED = raw(
+  "key, node, agent, agent_id, format, path, found, family_key, host_key, session_id, root_id, kind, stamp, " +
+    "size_bytes, read_bytes, bad_count, problem, changed_at, status, facts",
+);
+const ANEW = raw(
+  ["node", "path", "found", "family_key", "session_id", "root_id", "kind", "stamp", "size_bytes", "problem"]
+    .concat(["changed_at", "status", "facts"])
+    .map((column) => `${column} = excluded.${column}`)
+    .join(", "),
+);
+
+function orNull(value: unknown): string | null {
+  return value === null ? null : JSON.stringify(value);
+}
+
+/** Few enough for the text to be kept and the parameters to be allowed. */
+const ROWS_MAX = 32;
+
+interface AppendAt {
+  readonly no: number;
+  readonly sessionId: string;
+  readonly rootId: string;
+  /** Found by a search from the commit on; else when the index has been tended. */
+  readonly isLive: boolean;
+  readonly index: EntryIndex;
+}
+
+/**
+ * Entries that the session has not are appended in their order; those it has are left out, by ref. Their
+ * bodies are JSON already, made and redacted elsewhere: this is the one way in that does neither.
+ */
+async function append(
+  q: Query,
+  at: AppendAt,
+  entries: readonly ReadyEntry[],
+): Promise<{ first: number; appended: ReadyEntry[] }> {
+  const { no, sessionId, rootId, isLive, index } = at;
+  const counted = await q.get(sql`SELECT entry_count, agent, scope FROM sessions
+    WHERE id = ${sessionId} AND root_id = ${rootId}`);
+  if (counted === null) throw new Error(`there is no session ${sessionId} in tree ${rootId}`);
+  const [first, agent, scope] = counted as [number, string, string];
+  const appended: ReadyEntry[] = [];
+  for (let start = 0; start < entries.length; start += ROWS_MAX) {
+    const slice = entries.slice(start, start + ROWS_MAX);
+    const added = await addRefs(q, no, slice);
+    const fresh = slice.filter(({ ref }) => added.delete(ref));
+    if (fresh.length === 0) continue;
+    const where = { rootId, sessionId, from: first + appended.length };
+    if (isLive) await index.insert(q, recordsOf(where, fresh), { agent, scope });
+    else await q.run(entryRows(where, fresh));
+    appended.push(...fresh);
+  }
+  if (appended.length > 0) {
+    await q.run(
+      sql`UPDATE sessions SET entry_count = entry_count + ${appended.length} WHERE id = ${sessionId}`,
+    );
+  }
+  return { first, appended };
+}
+
+interface Where {
+  readonly rootId: string;
+  readonly sessionId: string;
+  readonly from: number;
+}
+
+function recordsOf({ rootId, sessionId, from }: Where, entries: readonly ReadyEntry[]): EntryRecord[] {
+  return entries.map(({ author, kind, isSubagent, at, body }, i) => {
+    const own = { author, kind, isSubagent, at, body: JSON.parse(body) as EntryBody };
+    return { rootId, sessionId, index: from + i, turnId: null, ...own };
+  });
+}
+
+/** Those that the session had not. */
+async function addRefs(q: Query, no: number, entries: readonly ReadyEntry[]): Promise<Set<number>> {
+  const rows = await q.all({
+    text: `INSERT INTO history_refs (no, ref) VALUES ${entries.map(() => "(?, ?)").join(", ")}
+      ON CONFLICT DO NOTHING RETURNING ref`,
+    params: entries.flatMap(({ ref }) => [no, ref]),
+  });
+  return new Set(rows.map((row) => row[0] as number));
+}
+
+function entryRows(at: Where, entries: readonly ReadyEntry[]): Sql {
+  const width = "(?, ?, ?, NULL, ?, ?, ?, ?, ?)";
+  return {
+    text: `INSERT INTO entries (root_id, session_id, idx, turn_id, author, kind, is_subagent, at, body)
+      VALUES ${entries.map(() => width).join(", ")}`,
+    params: entries.flatMap(({ author, kind, isSubagent, at: time, body }, i) => [
+      at.rootId,
+      at.sessionId,
+      at.from + i,
+      author,
+      kind,
+      isSubagent ? 1 : 0,
+      time,
+      body,
+    ]),
+  };
+}
+
+function statusOf([key, agentId, sessionId, kind, status, missing]: Row): HistoryStatus {
+  return {
+    key: key as string,
+    agentId: agentId as string,
+    sessionId: sessionId as string,
+    kind: kind as HistoryStatus["kind"],
+    status: status === null ? null : (JSON.parse(status as string) as AgentStatus),
+    missing: missing === null ? null : (JSON.parse(missing as string) as AgentStatus[]),
+  };
+}
+
+function knownOf(row: Row): HistoryKnown {
+  const fields = [
+    ...([
+      "no",
+      "key",
+      "agentId",
+      "format",
+      "path",
+      "stamp",
+      "readStamp",
+      "kind",
+      "familyKey",
+      "hostKey",
+    ] as const),
+    ...([
+      "sessionId",
+      "rootId",
+      "goneAt",
+      "sizeBytes",
+      "readBytes",
+      "state",
+      "depth",
+      "parentId",
+      "cwd",
+      "scope",
+    ] as const),
+  ];
+  return Object.fromEntries(fields.map((field, i) => [field, row[i] ?? null])) as unknown as HistoryKnown;
+}
+
+/** What was asked for and how far it has come stand beside any tree. */
+export function importsOver(at: {
+  readonly node: string;
+  readonly reader: Query;
+  readonly plain: <T>(work: (q: Query) => Promise<T>) => Promise<T>;
+  readonly listeners: Pick<Listeners, "asked" | "onAsk">;
+  /** There may be entries that are not indexed yet. */
+  readonly told: () => void;
+}): Imports {
+  const { node, reader, plain, listeners } = at;
+  const read = async <T>(key: string): Promise<T | null> => {
+    const row = await reader.get(sql`SELECT value FROM meta WHERE key = ${key}`);
+    return row === null ? null : (JSON.parse(row[0] as string) as T);
+  };
+  const keep = (key: string, value: unknown): Promise<number> =>
+    plain((q) =>
+      q.run(sql`INSERT INTO meta (key, value) VALUES (${key}, ${JSON.stringify(value)})
+        ON CONFLICT (key) DO UPDATE SET value = excluded.value`),
+    );
+  return {
+    asked: () => read(`history.asked.${node}`),
+    async ask(asked) {
+      await keep(`history.asked.${node}`, asked);
+      listeners.asked();
+    },
+    scan: () => read(`history.scan.${node}`),
+    async publish(progress) {
+      await keep(`history.scan.${node}`, progress);
+      // While a great deal is being read, the index waits: both want the same lane.
+      if (progress.scan.phase !== "reading") at.told();
+    },
+    onAsk: (listener) => listeners.onAsk(listener),
+  };
+}

@@ -1,0 +1,38 @@
+import type { Agent } from "../../contract/index.ts";
+import type { NodeRecord } from "../port/record.ts";
+import { sql, type Query } from "../sql.ts";
+import { table } from "../table.ts";
+
+export const nodes = table<NodeRecord>("nodes", {
+  node: "plain",
+  boot: "plain",
+  aliveUntil: "plain",
+  agents: "json",
+});
+
+export function nodeReads(q: Query): { byName(node: string): Promise<NodeRecord | null> } {
+  return {
+    async byName(node) {
+      const row = await q.get(sql`SELECT ${nodes.columns} FROM nodes WHERE node = ${node}`);
+      return row === null ? null : nodes.record(row);
+    },
+  };
+}
+
+export function nodeWrites(q: Query): {
+  /** Makes a row that no boot holds yet, where there is none. */
+  make(node: string): Promise<void>;
+  publish(held: { node: string; boot: string }, agents: readonly Agent[]): Promise<boolean>;
+} {
+  return {
+    async make(node) {
+      await q.run(sql`INSERT INTO nodes (node, boot, agents) VALUES (${node}, '', '[]')
+        ON CONFLICT (node) DO NOTHING`);
+    },
+    async publish({ node, boot }, agents) {
+      const changed = await q.run(sql`UPDATE nodes SET agents = ${JSON.stringify(agents)}
+        WHERE node = ${node} AND boot = ${boot}`);
+      return changed === 1;
+    },
+  };
+}

@@ -1,0 +1,98 @@
+import type { Prunable, RetentionReads, RetentionWrites } from "../port/store.ts";
+import { sql, type Query, type Row } from "../sql.ts";
+
+export function retentionReads(q: Query): RetentionReads {
+  return {
+    async scopes() {
+      const rows = await q.all(sql`SELECT DISTINCT scope FROM sessions ORDER BY scope`);
+      return rows.map(([scope]) => scope as string);
+    },
+    async sessions(scope, { by, after, limit }) {
+      const time = by === "createdAt" ? sql`s.created_at` : sql`s.last_activity_at`;
+      const rows =
+        await q.all(sql`SELECT s.id, s.root_id, s.created_at, s.last_activity_at, s.entry_count, s.round_open,
+          coalesce(r.entries_from, 0), coalesce(r.measured_to, 0), coalesce(r.bytes, 0)
+        FROM sessions s LEFT JOIN retention r ON r.session_id = s.id
+        WHERE s.scope = ${scope} AND (${time}, s.id) > (${after?.[by] ?? -1}, ${after?.id ?? ""})
+          AND coalesce(r.entries_from, 0) < s.entry_count
+        ORDER BY ${time}, s.id LIMIT ${limit}`);
+      return rows.map(prunable);
+    },
+    async keptFrom(sessionId) {
+      const row = await q.get(sql`SELECT entries_from FROM retention WHERE session_id = ${sessionId}`);
+      return (row?.[0] as number | undefined) ?? 0;
+    },
+  };
+}
+
+function prunable(row: Row): Prunable {
+  const [id, rootId, createdAt, lastActivityAt, entryCount, roundOpen, ...kept] = row;
+  const [entriesFrom, measuredTo, bytes] = kept;
+  return {
+    id: id as string,
+    rootId: rootId as string,
+    createdAt: createdAt as number,
+    lastActivityAt: lastActivityAt as number,
+    entryCount: entryCount as number,
+    isOpen: roundOpen === 1,
+    entriesFrom: entriesFrom as number,
+    measuredTo: measuredTo as number,
+    bytes: bytes as number,
+  };
+}
+
+export function retentionWrites(q: Query, rootId: string): RetentionWrites {
+  const open = (sessionId: string): Promise<number> =>
+    q.run(sql`INSERT INTO retention (session_id, root_id, entries_from, measured_to, bytes)
+      SELECT id, root_id, 0, 0, 0 FROM sessions WHERE id = ${sessionId} AND root_id = ${rootId}
+      ON CONFLICT (session_id) DO NOTHING`);
+  const isClosed = sql`(SELECT round_open FROM sessions WHERE id = session_id) = 0`;
+  return {
+    async measure(sessionId, limit) {
+      await open(sessionId);
+      const row =
+        await q.get(sql`SELECT count(*), coalesce(sum(octet_length(body)), 0), coalesce(max(idx), -1) FROM (
+          SELECT idx, body FROM entries WHERE session_id = ${sessionId}
+            AND idx >= (SELECT measured_to FROM retention WHERE session_id = ${sessionId})
+          ORDER BY idx LIMIT ${limit}) AS unmeasured`);
+      const [count, bytes, last] = (row ?? [0, 0, -1]).map(Number) as [number, number, number];
+      if (count === 0) return { bytes: 0, isDone: true };
+      await q.run(sql`UPDATE retention SET bytes = bytes + ${bytes}, measured_to = ${last + 1}
+        WHERE session_id = ${sessionId} AND root_id = ${rootId}`);
+      return { bytes, isDone: count < limit };
+    },
+    async prune(sessionId, { olderThan, bytesMin, limit }) {
+      await open(sessionId);
+      const rows = await q.all(sql`SELECT idx, at, octet_length(body) FROM entries
+        WHERE session_id = ${sessionId} AND kind <> 'inherited' ORDER BY idx LIMIT ${limit}`);
+      const oldest = rows.map(([idx, at, bytes]) => ({
+        idx: Number(idx),
+        at: Number(at),
+        bytes: Number(bytes),
+      }));
+      let sum = 0;
+      const kept = oldest.findIndex(({ at, bytes }) => {
+        if ((olderThan !== null && at >= olderThan) || (bytesMin !== null && sum >= bytesMin)) return true;
+        sum += bytes;
+        return false;
+      });
+      const gone = kept === -1 ? oldest : oldest.slice(0, kept);
+      const last = gone.at(-1);
+      if (last === undefined) return { removed: 0, bytes: 0, isDone: true };
+      // A round that has opened meanwhile keeps what its agent may still be asked about.
+      const isMarked = await q.run(sql`UPDATE retention SET entries_from = ${last.idx + 1}
+        WHERE session_id = ${sessionId} AND root_id = ${rootId} AND ${isClosed}`);
+      if (isMarked === 0) return { removed: 0, bytes: 0, isDone: true };
+      const [measuredTo = 0] = ((await q.get(
+        sql`SELECT measured_to FROM retention WHERE session_id = ${sessionId}`,
+      )) ?? []) as number[];
+      const bytes = gone.filter(({ idx }) => idx < measuredTo).reduce((sum, each) => sum + each.bytes, 0);
+      await q.run(sql`UPDATE retention SET bytes = bytes - ${bytes},
+          measured_to = CASE WHEN measured_to > ${last.idx} THEN measured_to ELSE ${last.idx + 1} END
+        WHERE session_id = ${sessionId}`);
+      await q.run(sql`DELETE FROM entries WHERE session_id = ${sessionId} AND idx <= ${last.idx}
+        AND kind <> 'inherited'`);
+      return { removed: gone.length, bytes, isDone: gone.length < limit };
+    },
+  };
+}

@@ -1,0 +1,69 @@
+import type { EntryIndex } from "../search/entry-index.ts";
+import { sql, type Query } from "../sql.ts";
+
+/** A session of before scopes were folders, which has yet to be moved out of the scope `default`. */
+export interface ScopeMove {
+  readonly sessionId: string;
+  readonly rootId: string;
+  /** Where its tree's root works, whose scope it has. */
+  readonly cwd: string;
+}
+
+export interface ScopeMoveReads {
+  /** Of sessions of this node. */
+  next(node: string, limit: number): Promise<ScopeMove[]>;
+}
+
+export interface ScopeMoveWrites {
+  /**
+   * Moves a session, then at most so many of its entries in the index. True when nothing of it is left to
+   * move. May be asked again at any time: it goes on where it was.
+   */
+  step(sessionId: string, scope: string, limit: number): Promise<boolean>;
+}
+
+export function scopeMoveReads(q: Query): ScopeMoveReads {
+  return {
+    async next(node, limit) {
+      const rows = await q.all(sql`SELECT m.session_id, m.root_id, coalesce(r.cwd, s.cwd)
+        FROM scope_moves m JOIN sessions s ON s.id = m.session_id LEFT JOIN sessions r ON r.id = m.root_id
+        WHERE s.node = ${node} ORDER BY m.session_id LIMIT ${limit}`);
+      return rows.map(([sessionId, rootId, cwd]) => ({
+        sessionId: sessionId as string,
+        rootId: rootId as string,
+        cwd: cwd as string,
+      }));
+    },
+  };
+}
+
+export function scopeMoveWrites(q: Query, rootId: string, index: EntryIndex): ScopeMoveWrites {
+  return {
+    async step(sessionId, scope, limit) {
+      const mine = sql`session_id = ${sessionId} AND root_id = ${rootId}`;
+      const begun = await q.run(sql`UPDATE scope_moves SET end_idx =
+          (SELECT entry_count FROM sessions WHERE id = ${sessionId}) WHERE ${mine} AND end_idx IS NULL`);
+      if (begun > 0) {
+        // One that was spawned by a session that had yet to be moved has its parent's old scope.
+        await q.run(sql`INSERT INTO scope_moves (root_id, session_id, next_idx)
+          SELECT root_id, id, 0 FROM sessions WHERE root_id = ${rootId} AND scope = 'default'
+          ON CONFLICT (session_id) DO NOTHING`);
+        await q.run(
+          sql`UPDATE sessions SET scope = ${scope} WHERE id = ${sessionId} AND root_id = ${rootId}`,
+        );
+      }
+      const row = await q.get(sql`SELECT m.next_idx, m.end_idx, s.agent, s.scope FROM scope_moves m
+        JOIN sessions s ON s.id = m.session_id WHERE m.session_id = ${sessionId} AND m.root_id = ${rootId}`);
+      if (row === null) return true;
+      const [from, end, agent, moved] = row as unknown as [number, number, string, string];
+      const to = Math.min(Number(from) + limit, Number(end));
+      await index.replace(q, { sessionId, from: Number(from), to }, { agent, scope: moved });
+      if (to < Number(end)) {
+        await q.run(sql`UPDATE scope_moves SET next_idx = ${to} WHERE ${mine}`);
+        return false;
+      }
+      await q.run(sql`DELETE FROM scope_moves WHERE ${mine}`);
+      return true;
+    },
+  };
+}

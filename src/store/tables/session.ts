@@ -1,0 +1,331 @@
+import type { Usage } from "../../contract/index.ts";
+import { redact } from "../../secrets/redact.ts";
+import { redactDeep } from "../../secrets/redact-deep.ts";
+import type { SessionFilter, SessionName, SessionReads, SessionWrites, Visible } from "../port/store.ts";
+import type { Counts, SessionRecord } from "../port/record.ts";
+import { and, list, raw, sql, type Query, type Row, type Sql } from "../sql.ts";
+import { QUEUED } from "./message.ts";
+import { table } from "../table.ts";
+
+export const sessions = table<SessionRecord>(
+  "sessions",
+  {
+    id: "plain",
+    rootId: "plain",
+    parentId: "plain",
+    shortId: "plain",
+    name: "text",
+    depth: "plain",
+    detachedAt: "plain",
+    spawnTurnId: "plain",
+    spawnEntryIndex: "plain",
+    spawnConfig: "heldJson",
+    effective: "json",
+    title: "text",
+    agent: "plain",
+    profile: "plain",
+    model: "plain",
+    cwd: "plain",
+    node: "plain",
+    origin: "plain",
+    source: "plain",
+    scope: "plain",
+    callback: "json",
+    onParentEnd: "plain",
+    round: "plain",
+    roundOpen: "bool",
+    roundOpenedAt: "plain",
+    roundClosedAt: "plain",
+    outcome: "plain",
+    outcomeReason: "text",
+    held: "plain",
+    backgroundUntil: "plain",
+    parked: "json",
+    pausedMs: "plain",
+    evidence: "json",
+    agentSessionId: "plain",
+    fence: "plain",
+    messageCount: "plain",
+    toolUseCount: "plain",
+    usage: "json",
+    entryCount: "plain",
+    positionCount: "plain",
+    turnCount: "plain",
+    seen: "bool",
+    createdAt: "plain",
+    updatedAt: "plain",
+    lastActivityAt: "plain",
+    endedAt: "plain",
+    endReason: "plain",
+    endBy: "text",
+    endNote: "text",
+    key: "plain",
+    keyCaller: "plain",
+    keyHash: "plain",
+    replyLostAt: "plain",
+  },
+  {
+    fixed: ["id", "rootId", "createdAt", "entryCount", "positionCount", "turnCount"],
+    derived: [
+      { column: "callback_on", from: "callback", value: (record) => (record.callback?.enabled ? 1 : 0) },
+      { column: "evidence_state", from: "evidence", value: (record) => record.evidence?.state ?? "" },
+      { column: "parked_on", from: "parked", value: (record) => record.parked?.on ?? null },
+      { column: "parked_until", from: "parked", value: (record) => record.parked?.until ?? null },
+    ],
+  },
+);
+
+export function sessionReads(q: Query): SessionReads {
+  const one = async (statement: Sql) => recordOrNull(await q.get(statement));
+  const many = async (statement: Sql) => (await q.all(statement)).map(sessions.record);
+  const { columns } = sessions;
+  return {
+    byId: (id) => one(sql`SELECT ${columns} FROM sessions WHERE id = ${id}`),
+    byRef: (ref, visible) => many(byRef(ref, visible)),
+    byKey: (caller, key) =>
+      one(sql`SELECT ${columns} FROM sessions WHERE key_caller = ${caller} AND key = ${key}`),
+    byAgentSession: (agent, agentSessionId) =>
+      many(sql`SELECT ${columns} FROM sessions
+        WHERE agent_session_id = ${agentSessionId} AND agent = coalesce(${agent}, agent) ORDER BY created_at, id`),
+    openByName: (parentId, name) =>
+      one(sql`SELECT ${columns} FROM sessions
+        WHERE parent_id = ${parentId} AND name = ${redact(name)} AND round_open = 1 AND ended_at IS NULL
+        ORDER BY created_at DESC, id DESC LIMIT 1`),
+    replyLost: (parentId, keyHash, since) =>
+      one(sql`SELECT ${columns} FROM sessions
+        WHERE parent_id = ${parentId} AND key_hash = ${keyHash} AND reply_lost_at >= ${since}
+        ORDER BY reply_lost_at DESC, id DESC LIMIT 1`),
+    list: (filter) => many(listed(filter)),
+    ready: (node, limit) =>
+      many(sql`SELECT ${sessions.columnsOf("s")} FROM sessions s JOIN ${FIRST_QUEUED} q ON q.session_id = s.id
+        WHERE ${isReady(node)} ORDER BY q.since, s.id LIMIT ${limit}`),
+    readyBefore: (node, sessionId) =>
+      count(
+        q,
+        sql`SELECT count(*) FROM sessions s JOIN ${FIRST_QUEUED} q ON q.session_id = s.id
+        JOIN (SELECT min(admitted_at) AS since FROM messages
+          WHERE session_id = ${sessionId} AND ${QUEUED}) own
+        ON q.since < own.since OR (q.since = own.since AND s.id < ${sessionId})
+        WHERE ${isReady(node)}`,
+      ),
+    withOpenRound: (node) =>
+      many(sql`SELECT ${columns} FROM sessions
+        WHERE node = ${node} AND round_open = 1 AND ended_at IS NULL AND origin = 'managed'
+        ORDER BY ${BY_CREATION}`),
+    async timedTrees(node) {
+      const rows = await q.all(sql`SELECT DISTINCT root_id FROM sessions
+        WHERE node = ${node} AND round_open = 1 AND ended_at IS NULL AND effective LIKE '%"minutes":%'`);
+      return rows.map((row) => row[0] as string);
+    },
+    inBackground: (node) =>
+      many(sql`SELECT ${columns} FROM sessions
+        WHERE node = ${node} AND round_open = 1 AND ended_at IS NULL AND background_until IS NOT NULL
+        ORDER BY ${BY_CREATION}`),
+    parkedUntil: (node, at) => many(parkedUntil(node, at)),
+    parkedIn: (rootId) => many(parkedIn(rootId)),
+    counts: (visible) => counts(q, visible),
+    usageSince: (at, visible) => usageSince(q, at, visible),
+    ...familyReads(q),
+  };
+}
+
+type FamilyReads = Pick<
+  SessionReads,
+  "children" | "awaitedChildren" | "openChildren" | "tree" | "treeUsage" | "openCount" | "spawnedSince"
+>;
+
+function familyReads(q: Query): FamilyReads {
+  const many = async (statement: Sql) => (await q.all(statement)).map(sessions.record);
+  const names = async (statement: Sql) => (await q.all(statement)).map(nameOf);
+  const { columns } = sessions;
+  return {
+    children: (parentId) =>
+      many(sql`SELECT ${columns} FROM sessions WHERE parent_id = ${parentId} ORDER BY created_at, id`),
+    awaitedChildren: (parentId) =>
+      names(sql`SELECT ${NAME} FROM sessions
+        WHERE parent_id = ${parentId} AND round_open = 1 AND ended_at IS NULL
+          AND origin = 'managed' AND detached_at IS NULL AND callback_on = 1
+        ORDER BY created_at, id`),
+    openChildren: (parentId) =>
+      names(sql`SELECT ${NAME} FROM sessions
+        WHERE parent_id = ${parentId} AND round_open = 1 AND ended_at IS NULL
+          AND origin = 'managed' AND detached_at IS NULL
+        ORDER BY created_at, id`),
+    tree: (rootId) =>
+      many(sql`SELECT ${columns} FROM sessions WHERE root_id = ${rootId} ORDER BY depth, created_at, id`),
+    async treeUsage(rootId) {
+      const rows = await q.all(sql`SELECT id, parent_id, usage FROM sessions
+        WHERE root_id = ${rootId} ORDER BY depth, created_at, id`);
+      return rows.map(([id, parentId, usage]) => ({
+        id: id as string,
+        parentId: parentId as string | null,
+        usage: JSON.parse(usage as string) as Usage,
+      }));
+    },
+    openCount: (rootId) =>
+      count(
+        q,
+        sql`SELECT count(*) FROM sessions
+        WHERE root_id = ${rootId} AND round_open = 1 AND ended_at IS NULL AND origin = 'managed'`,
+      ),
+    spawnedSince: (rootId, at) =>
+      count(
+        q,
+        sql`SELECT count(*) FROM sessions
+        WHERE root_id = ${rootId} AND created_at >= ${at} AND parent_id IS NOT NULL`,
+      ),
+  };
+}
+
+/** Of what a session was asked to be, the steps of its chain that have yet to begin are held. */
+function shownConfig(config: SessionRecord["spawnConfig"]): SessionRecord["spawnConfig"] {
+  const { chain, ...rest } = config;
+  const shown = redactDeep(rest);
+  return chain === undefined ? shown : { ...shown, chain };
+}
+
+export function sessionWrites(q: Query, rootId: string): SessionWrites {
+  /** No step begins after a session that has ended. */
+  async function shownPatch(id: string, patch: Partial<SessionRecord>): Promise<Partial<SessionRecord>> {
+    const { spawnConfig: given, endedAt } = patch;
+    if (typeof endedAt !== "number") return given ? { ...patch, spawnConfig: shownConfig(given) } : patch;
+    const row = given ? null : await q.get(sql`SELECT spawn_config FROM sessions WHERE id = ${id}`);
+    const kept = given ?? (row === null ? {} : (JSON.parse(row[0] as string) as Record<string, unknown>));
+    return { ...patch, spawnConfig: redactDeep(kept) };
+  }
+
+  return {
+    async add(record) {
+      if (record.rootId !== rootId) {
+        throw new Error(`session ${record.id} is of tree ${record.rootId}, but ${rootId} is locked`);
+      }
+      await q.run(sessions.insert([{ ...record, spawnConfig: shownConfig(record.spawnConfig) }]));
+    },
+    async patch(id, patch) {
+      const set = sessions.set(await shownPatch(id, patch));
+      if (set === null) return;
+      const changed = await q.run(sql`UPDATE sessions SET ${set} WHERE id = ${id} AND root_id = ${rootId}`);
+      if (changed !== 1) throw new Error(`there is no session ${id} in tree ${rootId}`);
+    },
+  };
+}
+
+const NOTHING = raw("");
+const NAME = raw("id, short_id, name");
+
+function nameOf(row: Row): SessionName {
+  return { id: row[0] as string, shortId: row[1] as string, name: row[2] as string | null };
+}
+
+/** Not as an index has it: SQLite would walk all sessions in that order to find the few open ones. */
+const BY_CREATION = raw("created_at + 0, id");
+
+/** The messages that wait longest, one per session. */
+const FIRST_QUEUED = raw(
+  `(SELECT session_id, min(admitted_at) AS since FROM messages WHERE ${QUEUED.text} GROUP BY session_id)`,
+);
+
+function isReady(node: string): Sql {
+  return sql`s.node = ${node} AND s.origin = 'managed' AND s.ended_at IS NULL AND s.held IS NULL
+    AND s.parked_on IS NULL
+    AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.session_id = s.id AND t.status = 'running')`;
+}
+
+function parkedUntil(node: string, at: number): Sql {
+  return sql`SELECT ${sessions.columns} FROM sessions
+    WHERE parked_on IS NOT NULL AND parked_until <= ${at} AND node = ${node} AND ended_at IS NULL
+      AND origin = 'managed' ORDER BY parked_until, id`;
+}
+
+function parkedIn(rootId: string): Sql {
+  return sql`SELECT ${sessions.columns} FROM sessions
+    WHERE parked_on IS NOT NULL AND root_id = ${rootId} AND ended_at IS NULL ORDER BY updated_at, id`;
+}
+
+/** Ids are lower-case hexadecimal and dashes, so `g` is above every continuation of a prefix. */
+function byRef(ref: string, visible: Visible): Sql {
+  const prefix = ref.toLowerCase();
+  const asId = /^[0-9a-f-]{8,36}$/.test(prefix)
+    ? sql` OR (id >= ${prefix} AND id < ${`${prefix}g`})`
+    : NOTHING;
+  const asShortId = /^[0-9a-f]{4,8}$/.test(prefix)
+    ? sql` OR (short_id >= ${prefix} AND short_id < ${`${prefix}g`})`
+    : NOTHING;
+  return sql`SELECT ${sessions.columns} FROM sessions
+    WHERE (name = ${redact(ref)}${asId}${asShortId}) AND ${within(visible)}
+    ORDER BY round_open DESC, created_at DESC, id DESC LIMIT 10`;
+}
+
+function listed(filter: SessionFilter): Sql {
+  const conditions: Sql[] = [within(filter.visible)];
+  if (filter.parentId !== undefined) conditions.push(sql`parent_id = ${filter.parentId}`);
+  if (filter.rootId !== undefined) conditions.push(sql`root_id = ${filter.rootId}`);
+  if (filter.origin !== undefined) conditions.push(sql`origin = ${filter.origin}`);
+  if (filter.agent !== undefined) conditions.push(sql`agent = ${filter.agent}`);
+  if (filter.unseen !== undefined) conditions.push(sql`seen = ${filter.unseen ? 0 : 1}`);
+  if (filter.atWork) conditions.push(AT_WORK);
+  if (filter.ended !== undefined) {
+    conditions.push(raw(filter.ended ? "ended_at IS NOT NULL" : "ended_at IS NULL"));
+  }
+  if (filter.before !== undefined) {
+    const { createdAt, id } = filter.before;
+    conditions.push(sql`(created_at, id) < (${createdAt}, ${id})`);
+  }
+  return sql`SELECT ${sessions.columns} FROM sessions WHERE ${and(conditions)}
+    ORDER BY created_at DESC, id DESC LIMIT ${filter.limit}`;
+}
+
+/** Two indexes serve this: those with an open round are few, and so are imported ones at work. */
+const AT_WORK = raw(`(round_open = 1 AND ended_at IS NULL
+  OR origin = 'imported' AND evidence_state IN ('running', 'waiting', 'pending'))`);
+
+/** What the reader's scopes let it see; with no scope at all, nothing. */
+export function within(visible: Visible): Sql {
+  if (visible === "all") return raw("1 = 1");
+  return visible.length === 0 ? raw("1 = 0") : sql`scope IN ${list(visible)}`;
+}
+
+async function counts(q: Query, visible: Visible): Promise<Counts> {
+  const seen = within(visible);
+  const row = await q.get(sql`SELECT
+    (SELECT count(DISTINCT session_id) FROM turns WHERE status = 'running'${ofVisible(visible)}),
+    (SELECT count(*) FROM sessions s WHERE ${seen} AND round_open = 1 AND ended_at IS NULL AND NOT EXISTS
+      (SELECT 1 FROM turns t WHERE t.session_id = s.id AND t.status = 'running')),
+    (SELECT count(*) FROM sessions WHERE ${seen} AND round_open = 1 AND ended_at IS NULL),
+    (SELECT count(*) FROM sessions WHERE ${seen} AND seen = 0 AND round_open = 0 AND round > 0),
+    (SELECT count(*) FROM sessions WHERE ${seen}),
+    (SELECT count(DISTINCT root_id) FROM sessions WHERE ${seen} AND round_open = 1 AND ended_at IS NULL)`);
+  const [running, waiting, open, unseen, all, families] = (row ?? []) as number[];
+  return {
+    running: running ?? 0,
+    waiting: waiting ?? 0,
+    open: open ?? 0,
+    unseen: unseen ?? 0,
+    sessions: all ?? 0,
+    families: families ?? 0,
+  };
+}
+
+async function usageSince(
+  q: Query,
+  at: number,
+  visible: Visible,
+): Promise<{ tokens: number; usd: number | null }> {
+  const row = await q.get(sql`SELECT coalesce(sum(tokens), 0), sum(usd) FROM turns
+    WHERE settled_at >= ${at}${ofVisible(visible)}`);
+  return { tokens: (row?.[0] as number | undefined) ?? 0, usd: (row?.[1] as number | null) ?? null };
+}
+
+/** For turns, where not all may be seen. */
+function ofVisible(visible: Visible): Sql {
+  if (visible === "all") return sql``;
+  return sql` AND session_id IN (SELECT id FROM sessions WHERE ${within(visible)})`;
+}
+
+function recordOrNull(row: Row | null): SessionRecord | null {
+  return row === null ? null : sessions.record(row);
+}
+
+async function count(q: Query, statement: Sql): Promise<number> {
+  return ((await q.get(statement))?.[0] as number | undefined) ?? 0;
+}

@@ -1,0 +1,59 @@
+import type { TokenReads } from "../port/store.ts";
+import type { TokenRecord } from "../port/record.ts";
+import { sql, type Query } from "../sql.ts";
+import { table } from "../table.ts";
+
+export const tokens = table<TokenRecord>("tokens", {
+  hash: "plain",
+  kind: "plain",
+  sessionId: "plain",
+  rootId: "plain",
+  fence: "plain",
+  name: "text",
+  can: "json",
+  scope: "plain",
+  ceiling: "plain",
+  roots: "json",
+  createdAt: "plain",
+  expiresAt: "plain",
+  revokedAt: "plain",
+});
+
+export function tokenReads(q: Query): TokenReads {
+  return {
+    async outside() {
+      const rows = await q.all(sql`SELECT ${tokens.columns} FROM tokens
+        WHERE kind = 'outside' ORDER BY created_at, hash`);
+      return rows.map(tokens.record);
+    },
+    async byHash(hash) {
+      const row = await q.get(sql`SELECT ${tokens.columns} FROM tokens WHERE hash = ${hash}`);
+      return row === null ? null : tokens.record(row);
+    },
+  };
+}
+
+export interface TokenWrites {
+  add(token: TokenRecord): Promise<void>;
+  /** False unless there was one that had not been revoked. */
+  revoke(hash: string, at: number): Promise<boolean>;
+  revokeOfSession(sessionId: string, at: number): Promise<void>;
+}
+
+export function tokenWrites(q: Query): TokenWrites {
+  return {
+    async add(token) {
+      await q.run(tokens.insert([token]));
+    },
+    async revoke(hash, at) {
+      const changed = await q.run(
+        sql`UPDATE tokens SET revoked_at = ${at} WHERE hash = ${hash} AND revoked_at IS NULL`,
+      );
+      return changed === 1;
+    },
+    async revokeOfSession(sessionId, at) {
+      await q.run(sql`UPDATE tokens SET revoked_at = ${at}
+        WHERE session_id = ${sessionId} AND revoked_at IS NULL`);
+    },
+  };
+}

@@ -1,0 +1,149 @@
+import type { Answer } from "../../contract/index.ts";
+import type { TriggerReads, TriggerWrites } from "../port/store.ts";
+import type { TriggerRecord } from "../port/record.ts";
+import { and, raw, sql, type Query, type Sql } from "../sql.ts";
+import { table } from "../table.ts";
+
+export const triggers = table<TriggerRecord>(
+  "triggers",
+  {
+    id: "plain",
+    rootId: "plain",
+    sessionId: "plain",
+    toId: "plain",
+    toPerson: "bool",
+    type: "text",
+    payload: "json",
+    status: "plain",
+    round: "plain",
+    personAt: "plain",
+    defaultAt: "plain",
+    default: "text",
+    originalId: "plain",
+    context: "text",
+    answer: "heldJson",
+    seenAt: "plain",
+    fence: "plain",
+    createdAt: "plain",
+    closedAt: "plain",
+  },
+  { fixed: ["id", "rootId", "sessionId", "createdAt"], named: { default: "default_answer" } },
+);
+
+export function triggerReads(q: Query): TriggerReads {
+  const { columns } = triggers;
+  return {
+    async byId(id) {
+      const row = await q.get(sql`SELECT ${columns} FROM triggers WHERE id = ${id}`);
+      return row === null ? null : triggers.record(row);
+    },
+    async ofSession(sessionId) {
+      const rows = await q.all(sql`SELECT ${columns} FROM triggers
+        WHERE session_id = ${sessionId} ORDER BY created_at, id`);
+      return rows.map(triggers.record);
+    },
+    async byRef(ref) {
+      const rows = await q.all(sql`SELECT ${columns} FROM triggers
+        WHERE id = ${ref} OR id LIKE ${`%${ref.replaceAll(/[%_]/g, "")}`}
+        ORDER BY created_at DESC LIMIT 5`);
+      return rows.map(triggers.record);
+    },
+    async open(of) {
+      const rows = await q.all(sql`SELECT ${columns} FROM triggers WHERE ${and(conditionsOf(of))}
+        ORDER BY created_at, id LIMIT 1000`);
+      return rows.map(triggers.record);
+    },
+    async due(now) {
+      const found = await eitherDeadline(q, (column) => sql`${column} <= ${now} LIMIT 100`);
+      return found.toSorted((a, b) => a.createdAt - b.createdAt);
+    },
+    withDeadline: () => eitherDeadline(q, (column) => sql`${column} >= 0`),
+    async openPairOf({ id, sessionId, originalId }) {
+      const rows = await q.all(sql`SELECT ${columns} FROM triggers
+        WHERE session_id = ${sessionId} AND status = 'open' AND (original_id = ${id} OR id = ${originalId})
+        ORDER BY created_at, id`);
+      return rows.map(triggers.record);
+    },
+    async isPassedOn(id) {
+      return (await q.get(sql`SELECT 1 FROM triggers WHERE original_id = ${id} LIMIT 1`)) !== null;
+    },
+    async openCount(sessionId) {
+      const row = await q.get(sql`SELECT count(*) FROM triggers
+        WHERE session_id = ${sessionId} AND status = 'open'
+          AND type IN ('ask_user_question', 'plan_review', 'permission')`);
+      return row?.[0] as number;
+    },
+  };
+}
+
+export function triggerWrites(q: Query, rootId: string): TriggerWrites {
+  /** The answer is a message to the asker. Only a vendor's own request is answered from this row. */
+  async function heldIn(id: string, patch: Partial<TriggerRecord>): Promise<Partial<TriggerRecord>> {
+    if (!patch.answer) return patch;
+    const row = await q.get(sql`SELECT fence FROM triggers WHERE id = ${id} AND root_id = ${rootId}`);
+    return row === null || row[0] === null ? { ...patch, ...triggers.redacted(patch) } : patch;
+  }
+
+  async function redactAnswers(which: Sql): Promise<void> {
+    const rows = await q.all(sql`SELECT id, answer FROM triggers
+      WHERE ${which} AND root_id = ${rootId} AND fence IS NOT NULL AND answer IS NOT NULL`);
+    for (const [id, answer] of rows as [string, string][]) {
+      const set = triggers.set(triggers.redacted({ answer: JSON.parse(answer) as Answer }));
+      if (set !== null) await q.run(sql`UPDATE triggers SET ${set} WHERE id = ${id}`);
+    }
+  }
+
+  return {
+    async add(trigger) {
+      await q.run(triggers.insert([{ ...trigger, rootId }]));
+    },
+    async patch(id, patch) {
+      const set = triggers.set(patch);
+      if (set === null) return true;
+      const changed = await q.run(sql`UPDATE triggers SET ${set}
+        WHERE id = ${id} AND root_id = ${rootId} AND status = 'open'`);
+      return changed === 1;
+    },
+    async seen(id, at) {
+      await q.run(sql`UPDATE triggers SET seen_at = ${at} WHERE id = ${id} AND root_id = ${rootId}`);
+      await redactAnswers(sql`id = ${id}`);
+    },
+    async unheard(sessionId, fence) {
+      await redactAnswers(sql`session_id = ${sessionId} AND fence = ${fence} AND seen_at IS NULL`);
+    },
+    async close(id, patch) {
+      const set = triggers.set(await heldIn(id, patch));
+      if (set === null) throw new Error(`trigger ${id} is closed without saying how`);
+      const changed = await q.run(sql`UPDATE triggers SET ${set}
+        WHERE id = ${id} AND root_id = ${rootId} AND status = 'open'`);
+      return changed === 1;
+    },
+  };
+}
+
+/** One statement for each, because each has its own index. */
+async function eitherDeadline(q: Query, condition: (column: Sql) => Sql): Promise<TriggerRecord[]> {
+  const found = new Map<string, TriggerRecord>();
+  for (const [column, more] of [
+    [raw("default_at"), raw("")],
+    [raw("person_at"), raw("AND to_person = 0")],
+  ] as const) {
+    const rows = await q.all(sql`SELECT ${triggers.columns} FROM triggers
+      WHERE status = 'open' ${more} AND ${column} IS NOT NULL AND ${condition(column)}`);
+    for (const trigger of rows.map(triggers.record)) found.set(trigger.id, trigger);
+  }
+  return [...found.values()];
+}
+
+/** In the statement, not after it: ends that nobody acknowledges stay open by the thousand. */
+function conditionsOf(of: { sessionId?: string; toId?: string; toPerson?: boolean; fence?: number }): Sql[] {
+  const isAsked = "type IN ('ask_user_question', 'plan_review', 'permission', 'escalate')";
+  // A reader also has what a person should look at; whoever goes by the asker looks for what can be answered.
+  const isSeen = of.sessionId === undefined ? " OR (type = 'session_error' AND to_person = 1)" : "";
+  const conditions = [raw(`status = 'open' AND (${isAsked}${isSeen})`)];
+  if (of.sessionId !== undefined) conditions.push(sql`session_id = ${of.sessionId}`);
+  if (of.toId !== undefined) conditions.push(sql`to_id = ${of.toId}`);
+  if (of.toPerson !== undefined) conditions.push(sql`to_person = ${of.toPerson ? 1 : 0}`);
+  if (of.fence !== undefined) conditions.push(sql`fence = ${of.fence}`);
+  return conditions;
+}

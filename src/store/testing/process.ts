@@ -1,0 +1,133 @@
+import { spawn, type ChildProcessByStdio } from "node:child_process";
+import { once } from "node:events";
+import type { Readable, Writable } from "node:stream";
+import { createInterface, type Interface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import type { Store } from "../port/store.ts";
+
+/** Runs in a process of its own what a test needs a real one for. */
+export class StoreProcess {
+  readonly child: ChildProcessByStdio<Writable, Readable, null>;
+  readonly #lines: AsyncIterator<string>;
+  readonly #reader: Interface;
+
+  constructor(mode: keyof typeof MODES, store: string, database = "") {
+    const script = fileURLToPath(import.meta.url);
+    this.child = spawn(process.execPath, [script, mode, store, database], {
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    this.#reader = createInterface(this.child.stdout);
+    this.#lines = this.#reader[Symbol.asyncIterator]();
+  }
+
+  /** The next line it says. */
+  async line(): Promise<string> {
+    const { value, done } = await this.#lines.next();
+    if (done === true) throw new Error("the process ended without another word");
+    return value;
+  }
+
+  async kill(): Promise<void> {
+    const exited = once(this.child, "exit");
+    this.child.kill("SIGKILL");
+    await exited;
+  }
+
+  /** Ends its input and answers its exit code. */
+  async end(): Promise<number | null> {
+    const exited = this.child.exitCode === null ? once(this.child, "exit") : [this.child.exitCode];
+    this.child.stdin.end();
+    const [code] = (await exited) as [number | null];
+    return code;
+  }
+}
+
+const MODES = {
+  /** Holds the store until its input ends. */
+  async hold(store: string, database: string): Promise<void> {
+    const held = await open(store, database);
+    await held.nodes.register([]);
+    say(`${held.epoch} ${held.boot}`);
+    await once(process.stdin.resume(), "end");
+    await held.close();
+  },
+
+  /** Writes without end, and says what was answered. */
+  async write(store: string, database: string): Promise<void> {
+    const held = await open(store, database);
+    const { aMessage, anEvent, aSession } = await import("./sample.ts");
+    const root = aSession();
+    await held.write(root.id, (tx) => tx.sessions.add(root));
+    say(`${held.epoch} ${root.id}`);
+    const writer = async () => {
+      for (;;) {
+        const { position } = await held.write(root.id, async (tx) => {
+          tx.append(anEvent(root.id));
+          return tx.messages.add(aMessage(root.id));
+        });
+        say(String(position));
+      }
+    };
+    await Promise.all([writer(), writer(), writer(), writer()]);
+  },
+
+  /** Writes until the log has grown long and been emptied, then leaves without closing. */
+  async leave(store: string, database: string): Promise<void> {
+    const held = await open(store, database);
+    const { aMessage, aSession } = await import("./sample.ts");
+    const { statSync } = await import("node:fs");
+    const root = aSession();
+    await held.write(root.id, (tx) => tx.sessions.add(root));
+    const body = "x".repeat(2_000_000);
+    let [before, bytes] = [0, 0];
+    while (bytes >= before) {
+      await held.write(root.id, (tx) => tx.messages.add(aMessage(root.id, { body })));
+      before = bytes;
+      bytes = statSync(`${database}-wal`).size;
+    }
+    say("emptied");
+  },
+
+  async migrateSqlite(_store: string, database: string): Promise<void> {
+    const { DatabaseSync } = await import("node:sqlite");
+    const { migrate } = await import("../sqlite/migrate.ts");
+    const db = new DatabaseSync(database, { timeout: 20_000 });
+    await told();
+    migrate(db, database);
+    db.close();
+  },
+
+  async migratePostgres(store: string): Promise<void> {
+    const { default: pg } = await import("pg");
+    const { addressOf, clientOptions } = await import("../postgres/connection.ts");
+    const { migrate } = await import("../postgres/migrate.ts");
+    const address = addressOf(store);
+    const client = new pg.Client(clientOptions(address));
+    await client.connect();
+    await told();
+    await migrate(client, address);
+    await client.end();
+  },
+};
+
+/** Says that it is ready, and goes on when its input ends, together with the others. */
+async function told(): Promise<void> {
+  say("ready");
+  await once(process.stdin.resume(), "end");
+}
+
+async function open(store: string, database: string): Promise<Store> {
+  const { openStore } = await import("../open.ts");
+  const { silentLog } = await import("../../log.ts");
+  const { uuidv7 } = await import("uuidv7");
+  return openStore({ config: { store, node: "local" }, paths: { database }, boot: uuidv7(), log: silentLog });
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+const [, script, mode, store, database] = process.argv;
+if (script === fileURLToPath(import.meta.url) && mode !== undefined && mode in MODES) {
+  await MODES[mode as keyof typeof MODES](store ?? "", database ?? "");
+}
