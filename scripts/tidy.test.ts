@@ -47,12 +47,12 @@ describe("imports point one way", () => {
   refuses({
     "domain → store": [
       "src/domain/a.ts",
-      'import { s } from "../store/port.ts";\ns();\n',
-      /a\.ts:1: domain may not import store\/port\.ts/,
+      'import { s } from "../store/port/store.ts";\ns();\n',
+      /a\.ts:1: domain may not import store\/port\/store\.ts/,
     ],
     "drivers → store": [
       "src/drivers/a.ts",
-      'import type { S } from "../store/port.ts";\nexport type T = S;\n',
+      'import type { S } from "../store/port/store.ts";\nexport type T = S;\n',
       /drivers may not import store/,
     ],
     "operations → engine": [
@@ -72,7 +72,7 @@ describe("imports point one way", () => {
     ],
     "server → store": [
       "src/server/a.ts",
-      'import type { S } from "../store/port.ts";\nexport type T = S;\n',
+      'import type { S } from "../store/port/store.ts";\nexport type T = S;\n',
       /server may not import store/,
     ],
     "client → operations": [
@@ -148,7 +148,7 @@ describe("imports point one way", () => {
     ],
     "the store's port in operations": [
       "src/operations/a.ts",
-      'import type { S } from "../store/port.ts";\nexport type T = S;\n',
+      'import type { S } from "../store/port/store.ts";\nexport type T = S;\n',
     ],
     "a path into an allowed package": [
       "src/drivers/acp/a.ts",
@@ -165,7 +165,7 @@ describe("imports point one way", () => {
     ],
     "a test that looks from anywhere": [
       "src/domain/a.test.ts",
-      'import { s } from "../store/port.ts";\ns();\n',
+      'import { s } from "../store/port/store.ts";\ns();\n',
     ],
   });
 });

@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import { random } from "../testing/mutation.ts";
 import { type Database, openDatabase } from "./database.ts";
 
-const writer = fileURLToPath(new URL("writer.spec.ts", import.meta.url));
+const writer = fileURLToPath(new URL("testing/writer.ts", import.meta.url));
 
 let folder: string;
 before(async () => {
