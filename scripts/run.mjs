@@ -118,7 +118,7 @@ function sorted(words) {
 
 /** What shows the large promises at full length. Each says what it has done and how long it still takes. */
 const PROOFS = {
-  "1,000 kills": (node) => COMMANDS.storm(node, ["--kills", "500"]),
+  "1,000 kills": (node) => COMMANDS.storm(node, ["--kills", "500", "--minutes", "240"]),
 };
 
 /** Every proof, also after one that failed; or those whose name contains one of the words. */
