@@ -31,6 +31,11 @@ const COMMANDS = {
   docs: (node) => run(node, [join(root, "scripts/reference.ts")]),
 };
 
+/** What shows the large promises at full length. Each says what it has done and how long it still takes. */
+const PROOFS = {
+  "1,000 kills": (node) => COMMANDS.storm(node, ["--kills", "500", "--minutes", "240"]),
+};
+
 const [name = "", ...words] = process.argv.slice(2);
 process.exitCode = await main();
 
@@ -115,11 +120,6 @@ function sorted(words) {
     names: words.filter((word) => !word.startsWith("-")),
   };
 }
-
-/** What shows the large promises at full length. Each says what it has done and how long it still takes. */
-const PROOFS = {
-  "1,000 kills": (node) => COMMANDS.storm(node, ["--kills", "500", "--minutes", "240"]),
-};
 
 /** Every proof, also after one that failed; or those whose name contains one of the words. */
 async function prove(node, words) {
