@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import type { Check } from "./commands/doctor.ts";
+import type { Check } from "./doctor/check.ts";
 import { CliHome } from "./testing/process.ts";
 
 const cli = new CliHome();

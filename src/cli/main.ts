@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { Io } from "./call.ts";
 import { Failure } from "./failure.ts";
 import { endQuietlyOnBrokenPipe, flushed, processIo } from "./terminal/io.ts";
-import { readCommandLine } from "./program.ts";
+import { loadCommand, readCommandLine } from "./program.ts";
 
 /** The process's whole life: read the command line, do it, say what went wrong, give the exit code. */
 async function main(argv: readonly string[]): Promise<number> {
@@ -14,7 +14,7 @@ async function main(argv: readonly string[]): Promise<number> {
       io.stdout.write(asked.text);
       return 0;
     }
-    const command = await asked.row.load();
+    const command = await loadCommand(asked.row);
     return (await command.run({ args: asked.args, flags: asked.flags, io, env })) ?? 0;
   } catch (error) {
     return await complain(error, io);

@@ -1,5 +1,5 @@
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import { Flags } from "./call.ts";
+import { type CommandModule, Flags } from "./call.ts";
 import { EXITS, type ExitName, Failure } from "./failure.ts";
 import { nearest } from "./nearest.ts";
 import { COMMANDS, type CommandRow, GLOBAL_OPTIONS, GROUPS, type OptionRow, STATUS } from "./table/table.ts";
@@ -37,6 +37,12 @@ export async function readCommandLine(argv: readonly string[], version: string):
     return { kind: "text", text: said };
   }
   return asked ?? { kind: "text", text: said };
+}
+
+/** Loads one command only: most of them need packages that the others do not. */
+export async function loadCommand({ name }: CommandRow): Promise<CommandModule> {
+  const module: CommandModule = await import(`./commands/${name}.ts`);
+  return module;
 }
 
 /** Behind `--` nothing is an option; the order of words that must not be there means nothing. */

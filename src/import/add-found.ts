@@ -3,12 +3,13 @@ import type { NewHistory } from "../store/port/store.ts";
 import { folderScope } from "../system/folder.ts";
 import type { Knowledge, Member } from "./catalog.ts";
 import type { Context, Reading } from "./context.ts";
+import { isExcluded } from "./excluded.ts";
 import { sessionIdOf } from "./identity.ts";
 import { doubt, livenessIn } from "./live-list.ts";
 import { judgeFamily, placeIn, type Verdict } from "./judge.ts";
 import type { NewMember, OwnSession } from "./thread/protocol.ts";
 import { newRow } from "./row.ts";
-import { isExcluded, slices } from "./scan.ts";
+import { slices } from "./slice.ts";
 
 /** Something that was found for the first time, with what its head and tail say. */
 export interface Newcomer {

@@ -1,12 +1,13 @@
 import { stat } from "node:fs/promises";
-import path from "node:path";
 import type { FoundSession, HistoryReader, SessionFacts } from "../history/port.ts";
 import { isInside } from "../system/folder.ts";
 import { isFollowed, type Member } from "./catalog.ts";
 import type { Context, Reading } from "./context.ts";
+import { isExcluded } from "./excluded.ts";
 import { addFamily, type Newcomer } from "./add-found.ts";
 import type { MemberChange, OwnSession } from "./thread/protocol.ts";
 import { redactFacts } from "./row.ts";
+import { slices } from "./slice.ts";
 
 /** How many files are looked into at once. */
 const GLANCES_MAX = 16;
@@ -268,10 +269,6 @@ function byId(
   return { key: found.key, familyKey: found.key, isSubagent, facts };
 }
 
-export function* slices<T>(items: readonly T[], size: number): Generator<T[]> {
-  for (let at = 0; at < items.length; at += size) yield items.slice(at, at + size);
-}
-
 /** Looks at what is to be left out anew, for what was imported before somebody said so. */
 function leaveOut({ catalog, exclude, options }: Context): void {
   const known = new Map<string | null, boolean>();
@@ -286,13 +283,4 @@ function leaveOut({ catalog, exclude, options }: Context): void {
     member.isLeftOut =
       !isOurs && member.kind === "imported" && (isOut(member.cwd) || isOut(top?.cwd ?? null));
   }
-}
-
-/** Whether a folder is one of those that are left out, or below one. */
-export function isExcluded(cwd: string | null, globs: readonly string[], home: string): boolean {
-  if (cwd === null) return false;
-  return globs.some((glob) => {
-    const whole = glob.replace(/^~(?=\/|$)/, home).replace(/\/+$/, "");
-    return path.matchesGlob(cwd, whole) || path.matchesGlob(cwd, `${whole}/**`);
-  });
 }

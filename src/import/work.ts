@@ -12,7 +12,7 @@ import { Outbox } from "./thread/outbox.ts";
 import { readMember, recordOf } from "./read.ts";
 import { Replaced, refsOf } from "./rewritten-file.ts";
 import { newRow, redactFacts, rowPatch } from "./row.ts";
-import { slices } from "./scan.ts";
+import { slices } from "./slice.ts";
 
 /** What was last told of a session is remembered for so many. */
 const SENT_MAX = 20_000;

@@ -2,7 +2,7 @@ import { releases } from "../domain/session.ts";
 import { isBlocking } from "../domain/trigger.ts";
 import type { MessageRecord, NewMessage, SessionRecord, Tx } from "../store/port/store.ts";
 import { newDeliveryId, newId } from "./id.ts";
-import { openRound } from "./round.ts";
+import { openRound } from "./open-round.ts";
 
 export type Admission = Pick<NewMessage, "kind" | "senderKind" | "senderId" | "delivery" | "body"> &
   Partial<

@@ -3,6 +3,7 @@ import { roundHasCompleted, type RoundFacts } from "../domain/session.ts";
 import type { Reads, SessionRecord, Tx, TurnRecord } from "../store/port/store.ts";
 import { callBack } from "./callback.ts";
 import { beginNextStep, chainProblem } from "./chain.ts";
+import { openRound } from "./open-round.ts";
 
 /** How a round ends, and what its callback says about it. */
 export interface RoundEnd {
@@ -21,21 +22,6 @@ export interface RoundEnd {
   readonly lastTool?: string | null;
   /** Processes that could not be stopped. */
   readonly left?: readonly { pid: number | null; what: string }[];
-}
-
-/** Opens a round where none is open; in the transaction that admits the message. */
-export async function openRound(tx: Tx, session: SessionRecord, now: number): Promise<void> {
-  if (session.roundOpen) return;
-  const patch = { round: session.round + 1, roundOpen: true, roundOpenedAt: now, held: null, pausedMs: 0 };
-  Object.assign(session, patch);
-  await tx.sessions.patch(session.id, { ...patch, seen: false, updatedAt: now });
-  tx.append({
-    sessionId: session.id,
-    type: "round.opened",
-    text: null,
-    data: { round: session.round },
-    at: now,
-  });
 }
 
 /** Closes an open round once, tells the parent in the same transaction, and looks upward. */

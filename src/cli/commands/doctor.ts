@@ -1,18 +1,9 @@
 import type { Call } from "../call.ts";
+import type { Check } from "../doctor/check.ts";
 import { checkAgents } from "../doctor/agents.ts";
 import { checkDaemon } from "../doctor/daemon.ts";
 import { checkHistory } from "../doctor/history.ts";
 import { checkMachine } from "../doctor/machine.ts";
-
-/** One thing that was looked at. `advice` says what to do where it is not well. */
-export interface Check {
-  readonly name: string;
-  readonly ok: boolean;
-  /** Not needed for work: told, but no failure. */
-  readonly optional?: boolean;
-  readonly text: string;
-  readonly advice: string | null;
-}
 
 export async function run(call: Call): Promise<number> {
   const machine = await checkMachine(call);

@@ -1,7 +1,7 @@
 import { ConfigError, loadConfig } from "../../config/index.ts";
 import type { Agent } from "../../contract/index.ts";
 import type { Call } from "../call.ts";
-import type { Check } from "../commands/doctor.ts";
+import type { Check } from "./check.ts";
 import type { Connection } from "../daemon/connection.ts";
 import { homeOf } from "../daemon/home.ts";
 import { oneLine } from "../terminal/text.ts";

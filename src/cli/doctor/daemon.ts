@@ -1,6 +1,6 @@
 import { ConfigError, loadConfig } from "../../config/index.ts";
 import type { Call } from "../call.ts";
-import type { Check } from "../commands/doctor.ts";
+import type { Check } from "./check.ts";
 import { type Connection, tryConnection } from "../daemon/connection.ts";
 import { Failure } from "../failure.ts";
 import { homeOf } from "../daemon/home.ts";

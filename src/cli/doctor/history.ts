@@ -1,5 +1,5 @@
 import type { Call } from "../call.ts";
-import type { Check } from "../commands/doctor.ts";
+import type { Check } from "./check.ts";
 import type { Connection } from "../daemon/connection.ts";
 import { count, oneLine } from "../terminal/text.ts";
 

@@ -5,7 +5,7 @@ import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { ConfigError, loadConfig, type Paths, problemLine } from "../../config/index.ts";
 import type { Call } from "../call.ts";
-import type { Check } from "../commands/doctor.ts";
+import type { Check } from "./check.ts";
 import { homeOf } from "../daemon/home.ts";
 import { bytes } from "../terminal/text.ts";
 

@@ -14,7 +14,6 @@ export const ACCESS: readonly CommandRow[] = [
     options: [],
     examples: [["kinfold agents add claude", "installs the adapter for Claude Code, about 55 MB"]],
     exits: ["done", "failed", "refused", "noDaemon"],
-    load: () => import("../commands/agents.ts"),
   },
   {
     name: "profiles",
@@ -36,7 +35,6 @@ export const ACCESS: readonly CommandRow[] = [
       ["kinfold profiles trust .", "the files of the project you are in"],
     ],
     exits: ["done", "refused", "cancelled"],
-    load: () => import("../commands/profiles.ts"),
   },
   {
     name: "tokens",
@@ -67,6 +65,5 @@ export const ACCESS: readonly CommandRow[] = [
       ["kinfold tokens revoke ci", "refused within a second"],
     ],
     exits: ["done", "refused", "noDaemon"],
-    load: () => import("../commands/tokens.ts"),
   },
 ];

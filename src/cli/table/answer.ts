@@ -13,7 +13,6 @@ export const ANSWER: readonly CommandRow[] = [
       ["kinfold inbox --json | jq -r '.triggers[].id'", "for scripts"],
     ],
     exits: ["done", "refused", "noDaemon"],
-    load: () => import("../commands/inbox.ts"),
   },
   {
     name: "answer",
@@ -49,6 +48,5 @@ export const ANSWER: readonly CommandRow[] = [
       ["kinfold answer perf --allow", "what it wants to run, once"],
     ],
     exits: ["done", "refused", "cancelled", "noDaemon"],
-    load: () => import("../commands/answer.ts"),
   },
 ];

@@ -27,7 +27,6 @@ export const OBSERVE: readonly CommandRow[] = [
       ["kinfold ls --all --json | jq -r '.sessions[].shortId'", "for scripts"],
     ],
     exits: ["done", "refused", "noDaemon"],
-    load: () => import("../commands/ls.ts"),
   },
   {
     name: "tree",
@@ -36,7 +35,6 @@ export const OBSERVE: readonly CommandRow[] = [
     options: [],
     examples: [["kinfold tree release", "its whole family, from the root"]],
     exits: ["done", "refused", "noDaemon"],
-    load: () => import("../commands/tree.ts"),
   },
   {
     name: "show",
@@ -52,7 +50,6 @@ export const OBSERVE: readonly CommandRow[] = [
       ["kinfold show tests --entry 12", "what kinfold search found"],
     ],
     exits: ["done", "refused", "noDaemon"],
-    load: () => import("../commands/show.ts"),
   },
   {
     name: "watch",
@@ -65,7 +62,6 @@ export const OBSERVE: readonly CommandRow[] = [
       ["kinfold watch release | tee release.log", "one line per event"],
     ],
     exits: ["done", "refused", "noDaemon"],
-    load: () => import("../commands/watch.ts"),
   },
   {
     name: "search",
@@ -87,7 +83,6 @@ export const OBSERVE: readonly CommandRow[] = [
       ["kinfold search expiry --in review --newest", "in one session, newest first"],
     ],
     exits: ["done", "refused", "noDaemon"],
-    load: () => import("../commands/search.ts"),
   },
   {
     name: "export",
@@ -100,6 +95,5 @@ export const OBSERVE: readonly CommandRow[] = [
     ],
     examples: [["kinfold export release --tree -o release.md", "the whole family in one file"]],
     exits: ["done", "failed", "refused", "noDaemon"],
-    load: () => import("../commands/export.ts"),
   },
 ];

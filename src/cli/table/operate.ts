@@ -18,7 +18,6 @@ export const OPERATE: readonly CommandRow[] = [
       ["kinfold up --store postgres://localhost/kinfold", "on PostgreSQL"],
     ],
     exits: ["done", "failed", "refused"],
-    load: () => import("../commands/up.ts"),
   },
   {
     name: "down",
@@ -27,7 +26,6 @@ export const OPERATE: readonly CommandRow[] = [
     options: [{ flags: "--force", summary: "end it with SIGKILL if it has not stopped within ten seconds" }],
     examples: [["kinfold down && kinfold up", "after an upgrade"]],
     exits: ["done", "failed"],
-    load: () => import("../commands/down.ts"),
   },
   {
     name: "import",
@@ -46,7 +44,6 @@ export const OPERATE: readonly CommandRow[] = [
       ["kinfold import --exclude '~/private/**,/tmp/**'", "all but these"],
     ],
     exits: ["done", "failed", "noDaemon"],
-    load: () => import("../commands/import.ts"),
   },
   {
     name: "mcp",
@@ -57,7 +54,6 @@ export const OPERATE: readonly CommandRow[] = [
     options: [],
     examples: [["claude mcp add kinfold -- kinfold mcp", "Claude Code starts it with each session"]],
     exits: ["done", "failed"],
-    load: () => import("../commands/mcp.ts"),
   },
   {
     name: "config",
@@ -73,7 +69,6 @@ export const OPERATE: readonly CommandRow[] = [
     options: [],
     examples: [["kinfold config edit", "opens $EDITOR, then checks the file"]],
     exits: ["done", "failed", "refused"],
-    load: () => import("../commands/config.ts"),
   },
   {
     name: "paths",
@@ -82,7 +77,6 @@ export const OPERATE: readonly CommandRow[] = [
     options: [],
     examples: [],
     exits: ["done"],
-    load: () => import("../commands/paths.ts"),
   },
   {
     name: "logs",
@@ -94,7 +88,6 @@ export const OPERATE: readonly CommandRow[] = [
     ],
     examples: [["kinfold logs -f", "follow it"]],
     exits: ["done", "failed"],
-    load: () => import("../commands/logs.ts"),
   },
   {
     name: "backup",
@@ -105,7 +98,6 @@ export const OPERATE: readonly CommandRow[] = [
     options: [],
     examples: [["kinfold backup ~/kinfold-$(date +%F).db", "with the date in its name"]],
     exits: ["done", "refused", "noDaemon"],
-    load: () => import("../commands/backup.ts"),
   },
   {
     name: "restore",
@@ -123,7 +115,6 @@ export const OPERATE: readonly CommandRow[] = [
       ["kinfold restore --from-rollouts", "where there is no backup"],
     ],
     exits: ["done", "failed", "refused"],
-    load: () => import("../commands/restore.ts"),
   },
   {
     name: "doctor",
@@ -132,7 +123,6 @@ export const OPERATE: readonly CommandRow[] = [
     options: [],
     examples: [],
     exits: ["done", "failed"],
-    load: () => import("../commands/doctor.ts"),
   },
   {
     name: "completion",
@@ -144,6 +134,5 @@ export const OPERATE: readonly CommandRow[] = [
       ["kinfold completion fish > ~/.config/fish/completions/kinfold.fish", "for fish"],
     ],
     exits: ["done", "refused"],
-    load: () => import("../commands/completion.ts"),
   },
 ];

@@ -43,7 +43,6 @@ export const START: readonly CommandRow[] = [
     options: [{ flags: "--keep", summary: "keep the demo's home and daemon for a closer look" }],
     examples: [["kinfold demo", "about ten seconds"]],
     exits: ["done", "failed"],
-    load: () => import("../commands/demo.ts"),
   },
   {
     name: "spawn",
@@ -61,7 +60,6 @@ export const START: readonly CommandRow[] = [
       ["kinfold spawn - < task.md", "a long prompt from a file"],
     ],
     exits: ["done", "refused", "noDaemon"],
-    load: () => import("../commands/spawn.ts"),
   },
   {
     name: "run",
@@ -82,7 +80,6 @@ export const START: readonly CommandRow[] = [
       ['kinfold run --timeout 10m --json "Review src/auth" | jq -r .result', "as JSON"],
     ],
     exits: ["done", "failed", "refused", "cancelled", "interrupted", "outOfTime", "noDaemon"],
-    load: () => import("../commands/run.ts"),
   },
   {
     name: "tell",
@@ -99,7 +96,6 @@ export const START: readonly CommandRow[] = [
     ],
     examples: [['kinfold tell docs "Use the small dataset"', "into its running turn, or right after it"]],
     exits: ["done", "refused", "noDaemon"],
-    load: () => import("../commands/tell.ts"),
   },
   {
     name: "wait",
@@ -115,7 +111,6 @@ export const START: readonly CommandRow[] = [
     ],
     examples: [["kinfold wait release --timeout 30m", "prints its result; exit code 5 when the time is up"]],
     exits: ["done", "failed", "refused", "cancelled", "interrupted", "outOfTime", "noDaemon"],
-    load: () => import("../commands/wait.ts"),
   },
   {
     name: "limit",
@@ -135,7 +130,6 @@ export const START: readonly CommandRow[] = [
       ["kinfold limit release", "what holds, and what is used"],
     ],
     exits: ["done", "refused", "noDaemon"],
-    load: () => import("../commands/limit.ts"),
   },
   {
     name: "cancel",
@@ -150,7 +144,6 @@ export const START: readonly CommandRow[] = [
     ],
     examples: [['kinfold cancel docs --reason "wrong branch"', "it and all below it"]],
     exits: ["done", "failed", "refused", "noDaemon"],
-    load: () => import("../commands/cancel.ts"),
   },
   {
     name: "reopen",
@@ -160,6 +153,5 @@ export const START: readonly CommandRow[] = [
     options: [],
     examples: [["kinfold reopen docs", "then: kinfold tell docs 'Go on'"]],
     exits: ["done", "refused", "noDaemon"],
-    load: () => import("../commands/reopen.ts"),
   },
 ];

@@ -8,6 +8,7 @@ import { promisify } from "node:util";
 import { OPERATIONS, type OperationSpec } from "../../contract/index.ts";
 import { completionScript } from "../completion.ts";
 import { nearest } from "../nearest.ts";
+import { loadCommand } from "../program.ts";
 import { COMMANDS, STATUS } from "./table.ts";
 
 const run = promisify(execFile);
@@ -29,9 +30,13 @@ describe("the command table", () => {
       assert.equal(new Set(flags).size, flags.length, row.name);
     }
   });
-  it("loads a run function for every row", async () => {
-    for (const row of [STATUS, ...COMMANDS])
-      assert.equal(typeof (await row.load()).run, "function", row.name);
+  it("has one row for every file in commands/, and that file has a run function", async () => {
+    const rows = [STATUS, ...COMMANDS];
+    const files = readdirSync(new URL("../commands", import.meta.url)).filter(
+      (file) => !file.includes(".test."),
+    );
+    assert.deepEqual(rows.map(({ name }) => `${name}.ts`).toSorted(), files.toSorted());
+    for (const row of rows) assert.equal(typeof (await loadCommand(row)).run, "function", row.name);
   });
   it("has every command that a message of the product advises", () => {
     const known = new Set([...COMMANDS.map((row) => row.name), ...WORDS_AFTER_THE_NAME]);

@@ -1,4 +1,3 @@
-import type { CommandModule } from "../call.ts";
 import type { ExitName } from "../failure.ts";
 import { ACCESS } from "./access.ts";
 import { ANSWER } from "./answer.ts";
@@ -25,7 +24,7 @@ export interface OptionRow {
   readonly completes?: "session" | "file" | "folder";
 }
 
-/** One command. Parsing, help, completion and the reference are all made from this. */
+/** The command in `commands/<name>.ts`. Parsing, help, completion and the reference are all made from this. */
 export interface CommandRow {
   readonly name: string;
   readonly summary: string;
@@ -36,7 +35,6 @@ export interface CommandRow {
   readonly dashWords?: true;
   readonly examples: readonly (readonly [line: string, what: string])[];
   readonly exits: readonly ExitName[];
-  readonly load: () => Promise<CommandModule>;
 }
 
 /** Accepted by every command. */
@@ -70,7 +68,6 @@ export const STATUS: CommandRow = {
   options: [],
   examples: [],
   exits: ["done", "failed"],
-  load: () => import("../commands/status.ts"),
 };
 
 export const COMMANDS: readonly CommandRow[] = GROUPS.flatMap((group) => group.rows);

@@ -1,6 +1,6 @@
 import type { AgentUpdate } from "../../drivers/port.ts";
 import { newId } from "../../kernel/id.ts";
-import { openRound } from "../../kernel/round.ts";
+import { openRound } from "../../kernel/open-round.ts";
 import type { TurnRecord } from "../../store/port/store.ts";
 import { endTurn } from "./end.ts";
 import { insist } from "../retry-write.ts";

@@ -14,7 +14,7 @@ import { land } from "../../kernel/admit.ts";
 import { appendEntries } from "../../kernel/entry.ts";
 import { hashOf, newId, newSecret } from "../../kernel/id.ts";
 import { startClock } from "../../kernel/trigger.ts";
-import { openRound } from "../../kernel/round.ts";
+import { openRound } from "../../kernel/open-round.ts";
 import { callbacksKnown } from "../../kernel/stop-report.ts";
 import type {
   LeaseRecord,
