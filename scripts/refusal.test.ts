@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import { isIdentifier, isNewExpression, isStringLiteral } from "typescript/unstable/ast/is";
 import { OPERATIONS, REFUSALS } from "../src/contract/index.ts";
 import { ROOT } from "./reference.ts";
-import { isTest, nodesOf, readTree } from "./tidy/tree.ts";
+import { isTest, readTree } from "./tidy/tree.ts";
 
 describe("the table of refusals, the code and the docs are one", () => {
   const known = new Set<string>(Object.keys(REFUSALS));
@@ -13,7 +13,7 @@ describe("the table of refusals, the code and the docs are one", () => {
     .code.filter(
       ({ path }) => path.startsWith("src/") && !/^src\/(?:contract|cli|client)\//.test(path) && !isTest(path),
     )
-    .flatMap(({ path, source }) => [...nodesOf(source)].map((node) => ({ path, node })));
+    .flatMap(({ path, nodes }) => nodes.map((node) => ({ path, node })));
 
   it("every code in the table is used by the code", () => {
     const words = new Set(nodes.flatMap(({ node }) => (isStringLiteral(node) ? [node.text] : [])));

@@ -170,6 +170,38 @@ describe("imports point one way", () => {
   });
 });
 
+describe("cycles", () => {
+  const uses = (path: string): string => `import { a } from "${path}";\nexport const b = a;\n`;
+  const types = (path: string): string => `import type { T } from "${path}";\nexport type T = T;\n`;
+
+  it("refuses a cycle of values, and prints it once with every file on the way", () => {
+    const files = {
+      "src/engine/a.ts": uses("./b.ts"),
+      "src/engine/b.ts": uses("./c.ts"),
+      "src/engine/c.ts": uses("./a.ts"),
+      "src/engine/d.ts": uses("./a.ts"),
+    };
+    assert.deepEqual(found(files), [
+      "src/engine/a.ts:1: a cycle of imports: src/engine/a.ts → src/engine/b.ts → src/engine/c.ts → src/engine/a.ts",
+    ]);
+  });
+  it("refuses a cycle of values that is closed by a dynamic import or a re-export", () => {
+    const lazy = { "src/engine/a.ts": uses("./b.ts"), "src/engine/b.ts": 'await import("./a.ts");\n' };
+    const through = { "src/engine/a.ts": uses("./b.ts"), "src/engine/b.ts": 'export * from "./a.ts";\n' };
+    for (const files of [lazy, through]) assert.match(found(files).join(), /a cycle of imports: /);
+  });
+  it("accepts types that refer to each other within one folder, and files that share an import", () => {
+    const files = {
+      "src/engine/a.ts": types("./b.ts"),
+      "src/engine/b.ts": types("./a.ts"),
+      "src/engine/c.ts": uses("./a.ts"),
+      "src/engine/turn/d.ts": uses("../c.ts"),
+      "src/engine/turn/e.ts": uses("../c.ts"),
+    };
+    assert.deepEqual(found(files), []);
+  });
+});
+
 describe("size", () => {
   const lines = (count: number): string => "const a = 1;\n".repeat(count);
   const body = (count: number): string => "  a();\n".repeat(count);
@@ -193,7 +225,7 @@ describe("size", () => {
     ],
     "a test of 71 lines": [
       "src/server/a.test.ts",
-      `it("x", () => {\n${body(69)}});\n`,
+      `it("x", () => {\n${body(68)}  assert(a);\n});\n`,
       /a function of 71 lines/,
     ],
   });
@@ -204,7 +236,7 @@ describe("size", () => {
     ],
     "a suite of many small tests": [
       "src/server/a.test.ts",
-      `describe("x", () => {\n${'  it("y", () => a());\n'.repeat(90)}});\n`,
+      `describe("x", () => {\n${'  it("y", () => assert(a));\n'.repeat(90)}});\n`,
     ],
   });
 });
@@ -235,10 +267,14 @@ describe("syntax", () => {
     "a skipped test": ["src/engine/a.test.ts", 'it.skip("x", () => {});\n', /has no reason/],
     "a test skipped by option": [
       "src/engine/a.test.ts",
-      'it("x", { skip: true }, () => {});\n',
+      'it("x", { skip: true }, () => assert(a));\n',
       /carries its reason/,
     ],
-    "a test that skips itself": ["src/engine/a.test.ts", 'it("x", (t) => t.skip());\n', /carries its reason/],
+    "a test that skips itself": [
+      "src/engine/a.test.ts",
+      'it("x", (t) => assert(t.skip()));\n',
+      /carries its reason/,
+    ],
     "a clock in the domain": ["src/domain/a.ts", "export const now = () => Date.now();\n", /no await, clock/],
     "today in the domain": ["src/domain/a.ts", "export const now = () => new Date();\n", /no await, clock/],
     "randomness in the domain": [
@@ -257,12 +293,76 @@ describe("syntax", () => {
     "console in the CLI, scripts and bench": ["scripts/a.ts", 'console.log("x");\n'],
     "a skipped test with its reason": [
       "src/engine/a.test.ts",
-      'it("x", { skip: "needs bubblewrap" }, (t) => t.skip("why"));\n',
+      'it("x", { skip: "needs bubblewrap" }, (t) => assert(t.skip("why")));\n',
     ],
     "a date made from what is given": [
       "src/domain/a.ts",
       "export const at = (ms: number) => new Date(ms);\n",
     ],
+  });
+});
+
+describe("tests", () => {
+  const inTest = (text: string): [path: string, text: string] => [
+    "src/server/a.test.ts",
+    `import assert from "node:assert/strict";\n${text}`,
+  ];
+  const nothing = /:2: a test without an assertion/;
+  const reason = /:2: a skipped test prints its reason/;
+  const silence = /: a test that returns early is skipped in silence/;
+  refuses({
+    "a test that asserts nothing": [...inTest('it("x", async () => {\n  await a();\n});\n'), nothing],
+    "a test whose helper asserts nothing": [
+      ...inTest('it("x", () => b());\nfunction b() {\n  a();\n}\n'),
+      nothing,
+    ],
+    "a test that is a function which asserts nothing": [
+      ...inTest('test("x", b);\nfunction b() {}\n'),
+      nothing,
+    ],
+    "a test made by a helper that asserts nothing": [
+      ...inTest('story("x", () => a());\nfunction story(name, run) {\n  it(name, () => run());\n}\n'),
+      nothing,
+    ],
+    "a skipped case whose reason is a truth": [
+      ...inTest('it("x", { skip: process.platform === "win32" }, () => assert.ok(a()));\n'),
+      reason,
+    ],
+    "a skipped suite whose reason is a truth with a name": [
+      ...inTest('describe("x", { skip: none }, () => {});\nconst none = !b();\n'),
+      reason,
+    ],
+    "a test that returns early": [
+      ...inTest('it("x", () => {\n  if (b) return;\n  assert.ok(a());\n});\n'),
+      silence,
+    ],
+    "a suite that leaves out what follows": [
+      ...inTest(
+        'describe("x", () => {\n  if (b) {\n    return;\n  }\n  it("y", () => assert.ok(a()));\n});\n',
+      ),
+      silence,
+    ],
+  });
+  accepts({
+    "a test that asserts in a helper": inTest('it("x", () => b());\nconst b = () => assert.ok(a());\n'),
+    "a test that is a function which asserts": inTest(
+      'test("x", b);\nfunction b() {\n  assert.ok(a());\n}\n',
+    ),
+    "a test made by a helper": inTest(
+      'story("x", () => assert.ok(a()));\nfunction story(name, run) {\n  it(name, () => run());\n}\n',
+    ),
+    "a case that is skipped with a reason": inTest(
+      'it("x", { skip: b() ? false : "why" }, (t) => {\n  if (c) return t.skip("why");\n  assert.ok(a());\n});\n',
+    ),
+    "a function inside a test that returns early": inTest(
+      'it("x", () => {\n  on(() => {\n    if (b) return;\n    a();\n  });\n  assert.ok(a());\n});\n',
+    ),
+  });
+  it("accepts a test whose assertion is in an imported helper", () => {
+    const helper = 'import assert from "node:assert/strict";\nexport const check = () => assert.ok(a());\n';
+    const use = 'import { check } from "../testing/check.spec.ts";\nit("x", () => check());\n';
+    const files = { "src/server/testing/check.spec.ts": helper, "src/server/http/a.test.ts": use };
+    assert.deepEqual(found(files), []);
   });
 });
 

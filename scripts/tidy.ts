@@ -1,8 +1,10 @@
 import { fileURLToPath } from "node:url";
+import { checkCycles } from "./tidy/cycles.ts";
 import { checkImports, layerTable } from "./tidy/layers.ts";
 import { checkNames } from "./tidy/names.ts";
 import { checkSizes } from "./tidy/sizes.ts";
 import { checkSyntax } from "./tidy/syntax.ts";
+import { checkTestBodies } from "./tidy/test-body.ts";
 import { checkText } from "./tidy/text.ts";
 import { type Finding, readTree, type Tree } from "./tidy/tree.ts";
 
@@ -12,6 +14,8 @@ export function tidy(root: string): Finding[] {
   return [
     ...tree.code.flatMap((file) => [...checkImports(file), ...checkSizes(file), ...checkSyntax(file)]),
     ...tree.files.flatMap(checkText),
+    ...checkCycles(tree),
+    ...checkTestBodies(tree),
     ...checkNames(tree),
     ...checkPrintedTable(tree),
   ].toSorted((a, b) => (a.path === b.path ? a.line - b.line : a.path < b.path ? -1 : 1));

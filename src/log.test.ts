@@ -56,16 +56,24 @@ test("what cannot be written as JSON never throws and keeps its words", (t) => {
   assert.equal(lines()[1]?.["big"], "10");
 });
 
-test("a log that cannot be written ends nothing", { skip: !existsSync("/dev/full") }, () => {
-  const log = openLog({ level: "info", path: "/dev/full" });
-  log.error({}, "nobody reads this");
-});
+test(
+  "a log that cannot be written ends nothing",
+  { skip: existsSync("/dev/full") ? false : "this system has no /dev/full" },
+  () => {
+    const log = openLog({ level: "info", path: "/dev/full" });
+    assert.doesNotThrow(() => log.error({}, "nobody reads this"));
+  },
+);
 
-test("the file is its owner's alone", { skip: process.platform === "win32" }, (t) => {
-  const { file } = logFile(t);
-  openLog({ level: "info", path: file }).info({}, "secret");
-  assert.equal(statSync(file).mode & 0o777, 0o600);
-});
+test(
+  "the file is its owner's alone",
+  { skip: process.platform === "win32" ? "Windows has no file modes" : false },
+  (t) => {
+    const { file } = logFile(t);
+    openLog({ level: "info", path: file }).info({}, "secret");
+    assert.equal(statSync(file).mode & 0o777, 0o600);
+  },
+);
 
 function logFile(t: TestContext): { file: string; lines: () => Record<string, unknown>[] } {
   const folder = mkdtempSync(path.join(tmpdir(), "kinfold-log-"));

@@ -8,7 +8,7 @@ import {
   isLiteralTypeNode,
   isStringLiteral,
 } from "typescript/unstable/ast/is";
-import { type CodeFile, type Finding, finding, isTest, nodesOf } from "./tree.ts";
+import { type CodeFile, type Finding, finding, isTest } from "./tree.ts";
 
 /** What the files of one folder may import. Names are folders below `src`, or files in them. */
 interface Layer {
@@ -184,14 +184,14 @@ function layerOf(path: string): string | null {
   return path.startsWith("src/") ? (path.split("/")[1] ?? null) : null;
 }
 
-interface Import {
+export interface Import {
   readonly node: Node;
   readonly specifier: string;
   readonly typeOnly: boolean;
 }
 
-function importsOf(file: CodeFile): Import[] {
-  return [...nodesOf(file.source)].flatMap((node) => {
+export function importsOf(file: CodeFile): Import[] {
+  return file.nodes.flatMap((node) => {
     const specifier = specifierOf(node);
     return specifier === null ? [] : [{ node, specifier, typeOnly: isTypeOnly(node) }];
   });

@@ -22,7 +22,7 @@ export function checkSizes(file: CodeFile): Finding[] {
   const lines = file.text.split("\n").length - 1;
   const long =
     lines > linesMax ? [{ path: file.path, line: lines, text: `${lines} lines; at most ${linesMax}` }] : [];
-  return [...long, ...[...nodesOf(file.source)].flatMap((node) => checkFunction(file, node))];
+  return [...long, ...file.nodes.flatMap((node) => checkFunction(file, node))];
 }
 
 function checkFunction(file: CodeFile, node: Node): Finding[] {
@@ -47,7 +47,7 @@ function isFunction(node: Node): boolean {
 /** A suite is a list of tests and not a piece of work; each test in it has its own ceiling. */
 function holdsTests(node: Node): boolean {
   return (
-    callsOne(node.parent, ["describe", "suite"]) || [...nodesOf(node)].some((child) => callsOne(child, TESTS))
+    callsOne(node.parent, ["describe", "suite"]) || nodesOf(node).some((child) => callsOne(child, TESTS))
   );
 }
 

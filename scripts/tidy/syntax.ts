@@ -13,14 +13,14 @@ import {
   isPropertyAccessExpression,
   isPropertyAssignment,
 } from "typescript/unstable/ast/is";
-import { type CodeFile, type Finding, finding, isTest, nodesOf } from "./tree.ts";
+import { type CodeFile, type Finding, finding, isTest } from "./tree.ts";
 
 type Rule = (node: Node, file: CodeFile) => string | null;
 
 /** What may not stand in any file, and what may not stand in a pure one. */
 export function checkSyntax(file: CodeFile): Finding[] {
   const rules = [defaultExport, looseType, runtimeType, emptyCatch, consoleUse, focusedTest, impureDomain];
-  return [...nodesOf(file.source)].flatMap((node) =>
+  return file.nodes.flatMap((node) =>
     rules.flatMap((rule) => {
       const text = rule(node, file);
       return text === null ? [] : [finding(file, node, text)];

@@ -13,6 +13,8 @@ export interface TreeFile {
 /** A file the compiler has read. */
 export interface CodeFile extends TreeFile {
   readonly source: SourceFile;
+  /** Every node of it, parents before children; walked once, because every rule looks at all of them. */
+  readonly nodes: readonly Node[];
 }
 
 export interface Tree {
@@ -53,12 +55,15 @@ export function lineOf(file: CodeFile, position: number): number {
   return file.source.getLineAndCharacterOfPosition(position).line + 1;
 }
 
-/** Every node below a node, parents before children. */
-export function* nodesOf(node: Node): Generator<Node> {
-  yield node;
-  const children: Node[] = [];
-  node.forEachChild((child) => void children.push(child));
-  for (const child of children) yield* nodesOf(child);
+/** A node and every node below it, parents before children. */
+export function nodesOf(node: Node): Node[] {
+  const found: Node[] = [];
+  const visit = (at: Node): void => {
+    found.push(at);
+    at.forEachChild((child) => void visit(child));
+  };
+  visit(node);
+  return found;
 }
 
 export function isExported(node: Node): boolean {
@@ -121,6 +126,6 @@ function parsed(files: readonly TreeFile[]): CodeFile[] {
   return files.map((file) => {
     const source = project?.program.getSourceFile(place + file.path);
     if (source === undefined) throw new Error(`The compiler did not read ${file.path}.`);
-    return { ...file, source };
+    return { ...file, source, nodes: nodesOf(source) };
   });
 }

@@ -85,5 +85,5 @@ test("a lease that could not be given back on a full disk is given back when the
   await disk.refused;
   isFull = false;
   await cancelling;
-  await when(async () => (await store.read.leases.bySession(session.id)) === null);
+  assert.ok(await when(async () => (await store.read.leases.bySession(session.id)) === null));
 });

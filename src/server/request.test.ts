@@ -73,6 +73,7 @@ describe("an answer", () => {
     const lost = Promise.withResolvers<void>();
     one.onLost(async () => lost.resolve());
     await lost.promise;
+    assert.equal(one.signal.aborted, true);
   });
 
   test("a failure while taking it back is logged and ends nothing", async () => {

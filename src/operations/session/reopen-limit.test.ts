@@ -97,7 +97,12 @@ describe("a finished child that a message would open again", () => {
   it("needs none where it is at work already", async () => {
     const parent = await root();
     const [first] = [await spawn(parent), await spawn(parent)];
-    await world.ask("tell", await me(parent), { id: first, message: "x", deliverAs: "followUp" });
+    const told = await world.ask("tell", await me(parent), {
+      id: first,
+      message: "x",
+      deliverAs: "followUp",
+    });
+    assert.equal(told.sessionId, first);
   });
 });
 

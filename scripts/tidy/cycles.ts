@@ -1,0 +1,67 @@
+import { posix } from "node:path";
+import { type Import, importsOf } from "./layers.ts";
+import { type CodeFile, type Finding, finding, isTest, type Tree } from "./tree.ts";
+
+interface Edge extends Import {
+  readonly from: CodeFile;
+  readonly to: string;
+}
+
+/** In a cycle of imports, the order in which the modules run depends on which of them is imported first. */
+export function checkCycles(tree: Tree): Finding[] {
+  const files = tree.code.filter(({ path }) => !isTest(path));
+  const values = trimmed(files.flatMap(edgesOf).filter(({ typeOnly }) => !typeOnly));
+  return cyclesThrough(values, values).map((cycle) => told(cycle, "a cycle of imports"));
+}
+
+function edgesOf(file: CodeFile): Edge[] {
+  return importsOf(file)
+    .filter(({ specifier }) => specifier.startsWith("."))
+    .map((found) => ({ ...found, from: file, to: posix.join(posix.dirname(file.path), found.specifier) }));
+}
+
+function told(cycle: readonly Edge[], what: string): Finding {
+  const [first] = cycle;
+  if (first === undefined) throw new Error("A cycle has at least one import.");
+  const way = [first.from.path, ...cycle.map(({ to }) => to)].join(" → ");
+  return finding(first.from, first.node, `${what}: ${way}`);
+}
+
+/** Without the imports that can be in no cycle: those into a file that imports nothing, again and again. */
+function trimmed(edges: readonly Edge[]): readonly Edge[] {
+  const importing = new Set(edges.map(({ from }) => from.path));
+  const left = edges.filter(({ to }) => importing.has(to));
+  return left.length === edges.length ? edges : trimmed(left);
+}
+
+/** The shortest cycle through each of some imports, without those that an earlier cycle already holds. */
+function cyclesThrough(some: readonly Edge[], edges: readonly Edge[]): Edge[][] {
+  const next = Map.groupBy(edges, ({ from }) => from.path);
+  const cycles: Edge[][] = [];
+  const seen = new Set<Edge>();
+  for (const edge of some) {
+    if (seen.has(edge)) continue;
+    const back = shortestWay(edge.to, edge.from.path, next);
+    if (back === null) continue;
+    const cycle = [edge, ...back];
+    cycles.push(cycle);
+    for (const one of cycle) seen.add(one);
+  }
+  return cycles;
+}
+
+/** The shortest chain of imports from one file to another; empty where they are the same. */
+function shortestWay(
+  start: string,
+  goal: string,
+  next: ReadonlyMap<string, readonly Edge[]>,
+): readonly Edge[] | null {
+  const ways = new Map<string, readonly Edge[]>([[start, []]]);
+  for (const [at, way] of ways) {
+    if (at === goal) return way;
+    for (const edge of next.get(at) ?? []) {
+      if (!ways.has(edge.to)) ways.set(edge.to, [...way, edge]);
+    }
+  }
+  return null;
+}
