@@ -243,6 +243,7 @@ CREATE TABLE sessions (
   parked_until bigint,
   paused_ms bigint NOT NULL DEFAULT 0,
   evidence_state text NOT NULL DEFAULT ''::text,
+  minutes double precision,
   CONSTRAINT sessions_pkey PRIMARY KEY (id)
 );
 
@@ -367,6 +368,7 @@ CREATE INDEX sessions_parked ON sessions USING btree (parked_on, parked_until) W
 CREATE INDEX sessions_reply_lost ON sessions USING btree (parent_id, key_hash) WHERE (reply_lost_at IS NOT NULL);
 CREATE INDEX sessions_root ON sessions USING btree (root_id, created_at);
 CREATE INDEX sessions_short_id ON sessions USING btree (short_id);
+CREATE INDEX sessions_timed ON sessions USING btree (node, root_id) WHERE ((round_open = 1) AND (ended_at IS NULL) AND (minutes IS NOT NULL));
 CREATE INDEX sessions_unseen ON sessions USING btree (id) WHERE (seen = 0);
 CREATE INDEX tokens_root ON tokens USING btree (root_id) WHERE (root_id IS NOT NULL);
 CREATE INDEX tokens_session ON tokens USING btree (session_id) WHERE (session_id IS NOT NULL);

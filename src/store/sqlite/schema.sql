@@ -270,7 +270,7 @@ CREATE TABLE sessions (
   key_caller TEXT,
   key_hash TEXT,
   reply_lost_at INTEGER
-, parked TEXT, parked_on TEXT, parked_until INTEGER, paused_ms INTEGER NOT NULL DEFAULT 0, evidence_state TEXT NOT NULL DEFAULT '') STRICT;
+, parked TEXT, parked_on TEXT, parked_until INTEGER, paused_ms INTEGER NOT NULL DEFAULT 0, evidence_state TEXT NOT NULL DEFAULT '', minutes REAL) STRICT;
 
 CREATE INDEX sessions_agent_session ON sessions (agent_session_id) WHERE agent_session_id IS NOT NULL;
 
@@ -296,6 +296,9 @@ CREATE INDEX sessions_reply_lost ON sessions (parent_id, key_hash) WHERE reply_l
 CREATE INDEX sessions_root ON sessions (root_id, created_at);
 
 CREATE INDEX sessions_short_id ON sessions (short_id);
+
+CREATE INDEX sessions_timed ON sessions (node, root_id)
+  WHERE round_open = 1 AND ended_at IS NULL AND minutes IS NOT NULL;
 
 CREATE INDEX sessions_unseen ON sessions (id) WHERE seen = 0;
 

@@ -69,6 +69,11 @@ export const sessions = table<SessionRecord>(
     derived: [
       { column: "callback_on", from: "callback", value: (record) => (record.callback?.enabled ? 1 : 0) },
       { column: "evidence_state", from: "evidence", value: (record) => record.evidence?.state ?? "" },
+      {
+        column: "minutes",
+        from: "effective",
+        value: (record) => record.effective?.limits["minutes"] ?? null,
+      },
       { column: "parked_on", from: "parked", value: (record) => record.parked?.on ?? null },
       { column: "parked_until", from: "parked", value: (record) => record.parked?.until ?? null },
     ],
@@ -114,7 +119,7 @@ export function sessionReads(q: Query): SessionReads {
         ORDER BY ${BY_CREATION}`),
     async timedTrees(node) {
       const rows = await q.all(sql`SELECT DISTINCT root_id FROM sessions
-        WHERE node = ${node} AND round_open = 1 AND ended_at IS NULL AND effective LIKE '%"minutes":%'`);
+        WHERE node = ${node} AND round_open = 1 AND ended_at IS NULL AND minutes IS NOT NULL`);
       return rows.map((row) => row[0] as string);
     },
     inBackground: (node) =>

@@ -1,0 +1,130 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { after, describe, it } from "node:test";
+import pg from "pg";
+import { uuidv7 } from "uuidv7";
+import { silentLog } from "../log.ts";
+import { migrationsIn } from "./migration.ts";
+import type { SessionRecord, Store } from "./port/store.ts";
+import { addressOf, clientOptions } from "./postgres/connection.ts";
+import { openPostgres } from "./postgres/open.ts";
+import { numbered, type Sql } from "./sql.ts";
+import { openSqlite } from "./sqlite/open.ts";
+import { sessions } from "./tables/session.ts";
+import { aSession } from "./testing/sample.ts";
+import { testPostgres } from "./testing/test-postgres.ts";
+
+/** A store as an older Kinfold left it. */
+interface Old {
+  /** The columns that a table had then. */
+  columns(table: string): Promise<Set<string>>;
+  run(statement: Sql): Promise<void>;
+  /** Opens it with this Kinfold, which migrates it. */
+  open(): Promise<Store>;
+}
+
+const folder = mkdtempSync(join(tmpdir(), "kinfold-migration-"));
+const server = await testPostgres();
+const opened: Store[] = [];
+after(async () => {
+  for (const store of opened.splice(0)) await store.close();
+  await server.stop();
+  rmSync(folder, { recursive: true });
+});
+
+/** All before the one with this name. */
+function before(dialect: "sqlite" | "postgres", name: string) {
+  const all = migrationsIn(new URL(`./${dialect}/migrations/`, import.meta.url));
+  const at = all.findIndex((each) => each.name.includes(name));
+  assert.notEqual(at, -1, `there is no migration ${name}`);
+  return all.slice(0, at);
+}
+
+function oldSqlite(name: string): Old {
+  const path = join(folder, `${name}.db`);
+  const db = new DatabaseSync(path);
+  const known = before("sqlite", name);
+  for (const { text } of known) db.exec(text);
+  db.exec(`PRAGMA user_version = ${known.length}`);
+  return {
+    async columns(table) {
+      const rows = db.prepare(`SELECT name FROM pragma_table_info('${table}')`).all();
+      return new Set(rows.map((row) => String(row["name"])));
+    },
+    async run({ text, params }) {
+      db.prepare(text).run(...params);
+    },
+    async open() {
+      db.close();
+      return openSqlite({ path, lock: `${path}.lock`, node: "local", boot: uuidv7(), log: silentLog });
+    },
+  };
+}
+
+async function oldPostgres(name: string): Promise<Old> {
+  const url = await server.url();
+  const { schema } = addressOf(url);
+  const client = new pg.Client(clientOptions(addressOf(url)));
+  await client.connect();
+  await client.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
+  await client.query("CREATE TABLE migrations (number bigint PRIMARY KEY, name text NOT NULL)");
+  for (const each of before("postgres", name)) {
+    await client.query(each.text);
+    await client.query("INSERT INTO migrations (number, name) VALUES ($1, $2)", [each.number, each.name]);
+  }
+  return {
+    async columns(table) {
+      const text = "SELECT column_name AS name FROM information_schema.columns WHERE table_schema = $1";
+      const { rows } = await client.query<{ name: string }>(`${text} AND table_name = $2`, [schema, table]);
+      return new Set(rows.map((row) => row.name));
+    },
+    async run({ text, params }) {
+      await client.query(numbered(text), [...params]);
+    },
+    async open() {
+      await client.end();
+      return openPostgres({ url, node: "local", boot: uuidv7(), log: silentLog, waitMs: 0 });
+    },
+  };
+}
+
+/** Writes a session as it was written before some of its columns were there. */
+async function addSession(old: Old, session: SessionRecord): Promise<void> {
+  const { text, params } = sessions.insert([session]);
+  const names = /\(([^)]*)\)/.exec(text)?.[1]?.split(", ") ?? [];
+  const had = await old.columns("sessions");
+  const kept = names.flatMap((name, at) => (had.has(name) ? [{ name, value: params[at] ?? null }] : []));
+  await old.run({ text: "INSERT INTO trees (root_id) VALUES (?)", params: [session.rootId] });
+  await old.run({
+    text: `INSERT INTO sessions (${kept.map(({ name }) => name).join(", ")}) VALUES (${kept.map(() => "?").join(", ")})`,
+    params: kept.map(({ value }) => value),
+  });
+}
+
+for (const [kind, make] of Object.entries({ sqlite: oldSqlite, postgres: oldPostgres })) {
+  describe(`a store of an older Kinfold (${kind})`, () => {
+    it("finds the trees whose open round has a limit of minutes, and no others", async () => {
+      const old = await make("minutes");
+      const { effective } = aSession();
+      const limited = (limits: Record<string, number>, more: object = {}) =>
+        aSession({ effective: { ...effective, ...more, limits } });
+      const timed = [limited({ turns: 2, minutes: 0.5 }), limited({ minutes: 90 }, { model: "\u0000 }" })];
+      const loweredBy = { minutes: "kinfold.yaml:3" };
+      const others = [limited({}), limited({ turns: 7 }, { loweredBy, model: '"limits":{"minutes":3}' })];
+      for (const session of [...timed, ...others]) await addSession(old, session);
+      const store = await old.open();
+      opened.push(store);
+      const found = await store.read.sessions.timedTrees("local");
+      assert.deepEqual(
+        found.toSorted(),
+        timed.map((session) => session.id),
+      );
+      const [first] = timed;
+      await store.write(first!.id, (tx) => tx.sessions.patch(first!.id, { effective }));
+      assert.deepEqual(await store.read.sessions.timedTrees("local"), [timed[1]!.id]);
+    });
+  });
+}
