@@ -9,6 +9,7 @@ import {
   SHOWN_KINDS,
 } from "../domain/inheritance.ts";
 import { redact } from "../secrets/redact.ts";
+import { redactBriefly } from "../secrets/redact-long.ts";
 import { byteLength } from "../text/quantity.ts";
 import type { EntryRecord, NewEntry, Reads, SessionRecord } from "../store/port/store.ts";
 
@@ -65,7 +66,7 @@ export async function inherited(
     checkpointId: brief?.cut.includes("checkpoint") === true ? checkpointId : null,
     constraints: isCut ? facts.constraints : null,
   };
-  const text = redact(brief?.text ?? `A fork of the conversation of ${parent.shortId}.`);
+  const text = redactBriefly(brief?.text ?? `A fork of the conversation of ${parent.shortId}.`);
   return {
     entry: {
       turnId: null,

@@ -3,7 +3,7 @@ import { Refusal } from "../contract/refusal.ts";
 import { releases } from "../domain/session.ts";
 import { deadlinesOf, isBlocking, needsNoAnswer } from "../domain/trigger.ts";
 import { excerpt } from "../secrets/excerpt.ts";
-import { redact } from "../secrets/redact.ts";
+import { redactBriefly } from "../secrets/redact-long.ts";
 import { renderAnswered } from "../domain/trigger-text.ts";
 import type { MessageRecord, SessionRecord, Tx, TriggerRecord } from "../store/port/store.ts";
 import { admit, makeVoid } from "./admit.ts";
@@ -154,7 +154,7 @@ async function tellReader(
     who: asker.name ?? asker.shortId,
     shortId: asker.shortId,
     by: answer.by,
-    what: redact(String(answer.action ?? answer.response ?? JSON.stringify(answer.answers))),
+    what: redactBriefly(String(answer.action ?? answer.response ?? JSON.stringify(answer.answers))),
   });
   const metadata = { triggerId: trigger.id };
   await admit(tx, reader, { kind: "notice", ...sender, delivery: "followUp", body, metadata }, now);

@@ -5,31 +5,29 @@ import { markOf, redact } from "./redact.ts";
 /**
  * `redact` for every string within a value; the key a string stands under is its name, and keys lose
  * their secrets too. What holds no secret is returned as it is, not copied. What nests deeper than anyone reads
- * is left out: whoever handles it next would run out of stack. `cleaned` has texts that were redacted before, each with
- * what came of it.
+ * is left out: whoever handles it next would run out of stack. `clean` redacts one string.
  */
-export function redactDeep<T>(value: T, cleaned: Cleaned = NONE): T {
-  return deep(value, null, { levels: DEPTH_MAX, cleaned }) as T;
+export function redactDeep<T>(value: T, clean: Clean = redact): T {
+  return deep(value, null, { levels: DEPTH_MAX, clean }) as T;
 }
 
-type Cleaned = ReadonlyMap<string, string>;
-const NONE: Cleaned = new Map();
+type Clean = (text: string) => string;
 
 interface Walk {
   /** How much deeper it may go. */
   readonly levels: number;
-  readonly cleaned: Cleaned;
+  readonly clean: Clean;
 }
 
 const DEPTH_MAX = 200;
 const TOO_DEEP = "[nested too deep to be kept]";
 
-function deep(value: unknown, name: string | null, { levels, cleaned }: Walk): unknown {
-  if (typeof value === "string") return named(value, name, cleaned);
+function deep(value: unknown, name: string | null, { levels, clean }: Walk): unknown {
+  if (typeof value === "string") return named(value, name, clean);
   if (typeof value === "number") return number(value, name);
   if (typeof value !== "object" || value === null) return value;
   if (levels === 0) return TOO_DEEP;
-  const within = { levels: levels - 1, cleaned };
+  const within = { levels: levels - 1, clean };
   if (Array.isArray(value)) return list(value, name, within);
   return record(value as Record<string, unknown>, name, within);
 }
@@ -38,24 +36,23 @@ const QUOTED = { quoted: true, spelled: false, next: "end" } as const;
 
 /** A text that stands under a name, as in a record. */
 export function redactNamed(name: string, text: string): string {
-  return named(text, name, NONE);
+  return named(text, name, redact);
 }
 
-function named(text: string, name: string | null, cleaned: Cleaned): string {
+function named(text: string, name: string | null, clean: Clean): string {
   const says = name === null ? null : nameSays(name);
   if (says !== null && isSecretValue(says, text, QUOTED)) {
-    const shown = cleaned.get(text) ?? redact(text);
+    const shown = clean(text);
     return /^\[redacted: [a-z0-9 .]{1,32}\]$/.test(shown) ? shown : markOf(says.kind);
   }
-  const under = name === null ? text : redactUnder(name, text);
-  return cleaned.get(under) ?? redact(under);
+  return clean(name === null ? text : redactUnder(name, text, clean));
 }
 
 /** Headers have values of several words: they are read as they would stand in a request. */
-function redactUnder(name: string, text: string): string {
+function redactUnder(name: string, text: string, clean: Clean): string {
   if (!HEADER.test(name)) return text;
   const line = `${name}: ${text}`;
-  return redact(line).slice(name.length + 2);
+  return clean(line).slice(name.length + 2);
 }
 
 /** A password may be a number; a token of so many digits is a count. */
@@ -127,7 +124,7 @@ function record(value: Record<string, unknown>, name: string | null, walk: Walk)
   for (const [i, key] of keys.entries()) {
     const under = PAIR_VALUE.test(key) ? (pairName(value) ?? name ?? key) : key;
     const after = deep(value[key], under, walk);
-    const shownKey = PLAIN_KEY.test(key) ? key : redact(key);
+    const shownKey = PLAIN_KEY.test(key) ? key : walk.clean(key);
     if (after !== value[key] || shownKey !== key) {
       shown ??= keys.slice(0, i).map((each) => [each, value[each]]);
     }

@@ -120,6 +120,54 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   },
 };
 
+/** Words that come before secrets: each has to be looked at, and this is the most that a prompt may have of them. */
+const HINTS = "password: curl -u ".repeat(58_254);
+
+/** Long texts that a caller or an agent gives, in every way in. */
+export const LONG_TEXTS: Readonly<Record<string, Attack>> = {
+  "a first prompt of 1 MB that looks like secrets": async ({ client, home }) => {
+    const { session } = await client.create({ agent: "attack", cwd: home.work, prompt: HINTS });
+    await client.waitFor(session.id);
+    await client.transcript({ id: session.id });
+  },
+  "a child's prompt of 1 MB that looks like secrets": async ({ client, root }) => {
+    const { session } = await client.spawn({ id: root, agent: "attack", prompt: HINTS });
+    await client.waitFor(session.id);
+  },
+  "a tell of 1 MB that looks like secrets": async ({ client, home, root }) => {
+    const { session } = await client.create({ agent: "attack", cwd: home.work, prompt: "begin" });
+    await client.waitFor(session.id);
+    await client.tell({ id: session.id, message: HINTS });
+    await client.waitFor(session.id);
+    // This one is at work, so that it waits in the inbox.
+    await client.tell({ id: root, message: HINTS });
+    await client.inbox({ id: root, all: false });
+  },
+  "an answer of 1 MB that looks like secrets": async ({ client, home }) => {
+    const prompt = 'sim> tool ask_user_question {"questions":[{"question":"Which?"}]}';
+    const { session } = await client.create({ agent: "sim", cwd: home.work, prompt });
+    const asked = await eventually("it has asked", async () => {
+      const { triggers } = await client.triggers({ id: session.id });
+      return triggers.find((each) => each.status === "open");
+    });
+    await client.respond({ id: asked.id, answers: { q1: HINTS } });
+    await client.waitFor(session.id);
+    await client.triggers({ id: session.id });
+  },
+  "instructions of 100 KB that look like secrets": async ({ client, home }) => {
+    const instructions = HINTS.slice(0, 100_000);
+    const { session } = await client.create({ agent: "busy", cwd: home.work, prompt: "work", instructions });
+    await client.cancel({ id: session.id });
+  },
+  "a payload of 256 KB that looks like secrets": async ({ client, home }) => {
+    const { session } = await client.create({ agent: "attack", cwd: home.work, prompt: "begin" });
+    await client.waitFor(session.id);
+    const payload = { text: HINTS.slice(0, 250_000) };
+    await client.fire({ id: session.id, type: "progress", payload, deliverAs: "followUp" });
+    await client.waitFor(session.id);
+  },
+};
+
 const TRIES = 3;
 
 /** Fails at the first attack that holds the main thread too long. */

@@ -7,7 +7,7 @@ import { shownReport } from "../../domain/report.ts";
 import type { AgentUpdate } from "../../drivers/port.ts";
 import { land } from "../../kernel/admit.ts";
 import { appendEntries } from "../../kernel/entry.ts";
-import { cleanEntry } from "./clean-entry.ts";
+import { cleanEntries } from "./clean-entry.ts";
 import { keepCompactions } from "../turn/checkpoints.ts";
 import { type DraftStep, OpenMessage, writeDraft } from "./draft.ts";
 import type { NewEntry, Tx, TurnRecord } from "../../store/port/store.ts";
@@ -339,7 +339,7 @@ export class Recorder {
     }
   }
 
-  /** An entry names its file: the file is there first. Long texts lose their secrets here, a piece at a time. */
+  /** An entry names its file: the file is there first. Texts lose their secrets here, a piece at a time. */
   async #prepared(entriesMax: number): Promise<void> {
     for (const file of this.#files.splice(0)) {
       const failure = await file.end();
@@ -347,9 +347,10 @@ export class Recorder {
       const about = { err: failure, sessionId: this.turn.sessionId, path: file.path };
       this.#deps.log.error(about, "the rest of a long message is lost");
     }
-    for (const [i, entry] of this.#entries.slice(0, this.#fitting(entriesMax)).entries()) {
-      this.#entries[i] = await cleanEntry(entry);
-      this.#chars.set(this.#entries[i], this.#chars.get(entry) ?? 0);
+    const entries = this.#entries.slice(0, this.#fitting(entriesMax));
+    for (const [i, clean] of (await cleanEntries(entries)).entries()) {
+      this.#entries[i] = clean;
+      this.#chars.set(clean, this.#chars.get(entries[i]!) ?? 0);
     }
   }
 

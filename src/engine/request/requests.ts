@@ -1,7 +1,7 @@
 import path from "node:path";
 import type { AgentAnswer, AgentRequest } from "../../drivers/port.ts";
 import { Refusal } from "../../contract/refusal.ts";
-import { redact } from "../../secrets/redact.ts";
+import { excerpt } from "../../secrets/excerpt.ts";
 import { oneLine } from "../../text/fence.ts";
 import { noteAsked } from "../../kernel/form-entry.ts";
 import { raise } from "../../kernel/trigger.ts";
@@ -88,12 +88,13 @@ function inside(folder: string, file: string): boolean {
 function noted(place: Place, request: AgentRequest, answer: AgentAnswer): AgentAnswer {
   if (answer.kind !== "deny") return answer;
   noteDenied(place, request);
-  place.recorder?.notice(`denied: ${oneLine(redact(wordsOf(request)))}`);
+  place.recorder?.notice(`denied: ${oneLine(excerpt(wordsOf(request), DENIED_CHARS_MAX))}`);
   return answer;
 }
 
 /** A receipt counts requests by tool, and an agent can ask without end. */
 const DENIED_MAX = 10_000;
+const DENIED_CHARS_MAX = 400;
 
 function noteDenied({ recorder }: Place, request: AgentRequest): void {
   if (recorder === null || recorder.seen.denied.length >= DENIED_MAX) return;

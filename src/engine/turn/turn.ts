@@ -2,7 +2,7 @@ import type { PromptEnd, Replay } from "../../drivers/port.ts";
 import { deliveryIdsIn, withOpening } from "../../domain/callback.ts";
 import { isWork } from "../../domain/landing.ts";
 import { providerError, providerReason } from "../../domain/provider-error.ts";
-import { redact } from "../../secrets/redact.ts";
+import { excerpt } from "../../secrets/excerpt.ts";
 import { oneLine } from "../../text/fence.ts";
 import type { MessageRecord, TurnRecord } from "../../store/port/store.ts";
 import { autonomous, takeEarly } from "./autonomous.ts";
@@ -54,7 +54,7 @@ async function startAgent(runtime: Runtime, place: Place): Promise<Hosted> {
   let hosted = await host(deps, place.session, place.hold, { ...listener(runtime, place), load, fork });
   if (!hosted.ok && hosted.isLoadFailure && !place.isEnding) {
     place.recorder?.notice(
-      `the earlier conversation could not be loaded (${oneLine(redact(hosted.reason))}); it starts anew`,
+      `the earlier conversation could not be loaded (${oneLine(excerpt(hosted.reason, REASON_MAX))}); it starts anew`,
     );
     hosted = await host(deps, place.session, place.hold, { ...listener(runtime, place), load: null });
   }
@@ -148,7 +148,7 @@ function providerEnd(
   const { recorder, session } = place;
   // Some agents say the error as if their model had said it: it is the reason, and no report.
   if (recorder !== null && recorder.lastText?.trim() === end.error.trim()) recorder.lastText = null;
-  const found = providerError(redact(end.error), end.errorStatus ?? null);
+  const found = providerError(excerpt(end.error, ERROR_MAX), end.errorStatus ?? null);
   const provider = { ...found, sentence: oneLine(found.sentence, SENTENCE_MAX) };
   const title = runtime.agents.get(session.agent)?.title ?? session.agent;
   const howToSignIn = runtime.deps.drivers.get(session.agent)?.howToSignIn ?? null;
@@ -156,6 +156,9 @@ function providerEnd(
 }
 
 const SENTENCE_MAX = 140;
+/** An agent may report an error of any length: so much of it is read. */
+const ERROR_MAX = 8_000;
+const REASON_MAX = 400;
 
 async function promptEnd(
   runtime: Runtime,
@@ -255,7 +258,7 @@ function reasonOf(end: PromptEnd): string | null {
       return `the agent process exited with code ${end.exit?.code ?? "unknown"}${signal}`;
     }
     case "error":
-      return `the agent reported: "${oneLine(redact(end.error ?? "an error"))}"`;
+      return `the agent reported: "${oneLine(excerpt(end.error ?? "an error", REASON_MAX))}"`;
     default:
       return `the agent stopped: ${end.stopReason.replaceAll("_", " ")}`;
   }

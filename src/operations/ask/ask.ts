@@ -1,7 +1,7 @@
 import type { Answer, Asked, Caller, InputOf } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { shortId } from "../../contract/short-id.ts";
-import { redactDeep } from "../../secrets/redact-deep.ts";
+import { redactBriefly } from "../../secrets/redact-long.ts";
 import { hashOf } from "../../kernel/id.ts";
 import { raise } from "../../kernel/trigger.ts";
 import type { SessionRecord, TriggerRecord, Tx } from "../../store/port/store.ts";
@@ -89,7 +89,7 @@ async function raiseOnce(
 ): Promise<TriggerRecord> {
   const session = (await tx.sessions.byId(self.id)) ?? self;
   const { revision: _, ...asked } = asking.payload;
-  const hash = hashOf(JSON.stringify(redactDeep(asked)));
+  const hash = hashOf(JSON.stringify(redactBriefly(asked)));
   for (const earlier of await unheard(tx, self.id)) {
     const { revision: _revision, ...payload } = earlier.payload;
     if (earlier.type === asking.type && hashOf(JSON.stringify(payload)) === hash) return earlier;

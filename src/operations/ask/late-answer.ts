@@ -1,8 +1,7 @@
 import type { Answer } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { shortId } from "../../contract/short-id.ts";
-import { redact } from "../../secrets/redact.ts";
-import { redactDeep } from "../../secrets/redact-deep.ts";
+import { redactBriefly } from "../../secrets/redact-long.ts";
 import { oneLine } from "../../text/fence.ts";
 import { askedText } from "../../kernel/trigger.ts";
 import type { Reads, TriggerRecord } from "../../store/port/store.ts";
@@ -18,7 +17,7 @@ export function isRepeated(trigger: TriggerRecord, answer: Answer, key: string |
 }
 
 function wordsOf({ callerId, action, response, answers }: Answer): string {
-  return JSON.stringify(redactDeep([callerId, action, response, answers]));
+  return JSON.stringify(redactBriefly([callerId, action, response, answers]));
 }
 
 /** Why it cannot be answered any more: who answered what, or where it is asked again. */
@@ -29,8 +28,8 @@ export async function tooLate(reads: Pick<Reads, "triggers">, trigger: TriggerRe
   const what = trigger.answer?.action ?? trigger.answer?.response ?? status;
   return new Refusal(
     "already_answered",
-    `It was answered already, by ${oneLine(by)}: ${oneLine(redact(String(what)), 200)}. Nothing was changed.`,
-    { status, answer: redactDeep(trigger.answer) },
+    `It was answered already, by ${oneLine(by)}: ${oneLine(redactBriefly(String(what)), 200)}. Nothing was changed.`,
+    { status, answer: redactBriefly(trigger.answer) },
   );
 }
 

@@ -1,7 +1,7 @@
 import type { Answer, Caller, InputOf, OutputOf, RespondOutput, Trigger } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { shortId } from "../../contract/short-id.ts";
-import { redactDeep } from "../../secrets/redact-deep.ts";
+import { redactSlowly } from "../../secrets/redact-long.ts";
 import { oneLine } from "../../text/fence.ts";
 import { actionsOf, answerProblem, needsNoAnswer } from "../../domain/trigger.ts";
 import { admit } from "../../kernel/admit.ts";
@@ -10,6 +10,7 @@ import { newTrigger } from "../../kernel/new-trigger.ts";
 import { closeTrigger, THE_USER } from "../../kernel/trigger.ts";
 import type { SessionRecord, TriggerRecord, Tx } from "../../store/port/store.ts";
 import { sees } from "../../domain/scope.ts";
+import { takeSteps } from "../../system/steps.ts";
 import type { OperationDeps } from "../deps.ts";
 import { isRepeated, tooLate } from "./late-answer.ts";
 import { requireKeyReach } from "../access/key-reach.ts";
@@ -50,7 +51,7 @@ export async function respond(
     return whatBecame(tx, type, { asker, answer });
   });
   const after = (await deps.store.read.triggers.byId(trigger.id)) ?? trigger;
-  return { trigger: viewTrigger(after), what };
+  return { trigger: await viewOneTrigger(after), what };
 }
 
 /** What an answer does, in one sentence; the same when it is given again. */
@@ -107,7 +108,7 @@ export async function escalate(
     return { ...added, rootId: tx.rootId };
   });
   return {
-    trigger: viewTrigger(row),
+    trigger: await viewOneTrigger(row),
     what: `The user has been asked. The answer goes to ${describe(asker)}; you will be told.`,
   };
 }
@@ -123,22 +124,33 @@ export async function listTriggers(
   const latest = open.filter((each) => !escalated.has(each.id));
   const askers = await Promise.all(latest.map((each) => deps.store.read.sessions.byId(each.sessionId)));
   const dueAt = (each: TriggerRecord): number => each.defaultAt ?? Number.MAX_SAFE_INTEGER;
+  const shown = latest
+    .map((trigger, index) => ({ trigger, asker: askers[index] ?? null }))
+    .filter(({ asker }) => asker !== null && sees(sight, asker.scope))
+    .toSorted((a, b) => dueAt(a.trigger) - dueAt(b.trigger));
+  const triggers = await viewTriggers(shown.map(({ trigger }) => trigger));
   return {
-    triggers: latest
-      .map((trigger, index) => ({ trigger, asker: askers[index] ?? null }))
-      .filter(({ asker }) => asker !== null && sees(sight, asker.scope))
-      .toSorted((a, b) => dueAt(a.trigger) - dueAt(b.trigger))
-      .map(({ trigger, asker }) => ({ ...viewTrigger(trigger), sessionName: nameOfRow(asker) })),
+    triggers: triggers.map((trigger, i) => ({ ...trigger, sessionName: nameOfRow(shown[i]?.asker ?? null) })),
   };
 }
 
-export function viewTrigger(row: TriggerRecord): Trigger {
+export async function viewTriggers(rows: readonly TriggerRecord[]): Promise<Trigger[]> {
+  const answers = await takeSteps(redactSlowly(rows.map(({ answer }) => ({ answer }))));
+  return rows.map((row, i) => viewTrigger(row, answers[i]?.answer ?? null));
+}
+
+async function viewOneTrigger(row: TriggerRecord): Promise<Trigger> {
+  const [trigger] = await viewTriggers([row]);
+  return trigger!;
+}
+
+function viewTrigger(row: TriggerRecord, answer: Trigger["answer"]): Trigger {
   const { rootId: _root, personAt, defaultAt, seenAt, fence: _fence, ...rest } = row;
   const originalType = row.payload["originalType"];
   const type = row.type === "escalate" && typeof originalType === "string" ? originalType : row.type;
   return {
     ...rest,
-    answer: redactDeep(row.answer),
+    answer,
     shortId: shortId(row.id),
     actions: [...actionsOf(type)],
     deadline: { personAt: row.toPerson ? null : personAt, defaultAt },

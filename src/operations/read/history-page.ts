@@ -1,8 +1,9 @@
 import type { HistoryItem, HistoryPage } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
-import { redactDeep } from "../../secrets/redact-deep.ts";
+import { redactSlowly } from "../../secrets/redact-long.ts";
 import type { FileRange, FoundSession, HistoryEntry, HistoryReader, ReadState } from "../../history/port.ts";
 import type { HistoryRecord, SessionRecord } from "../../store/port/store.ts";
+import { takeSteps } from "../../system/steps.ts";
 import type { OperationDeps } from "../deps.ts";
 import { entryPage } from "./entry-page.ts";
 
@@ -31,7 +32,10 @@ export async function pageOfFile(
   try {
     const { entries, before } = await gather(reader, found, { inlineId, ...request });
     const left = leftRanges(host, inlineId);
-    const items = entries.map((entry) => itemOf(entry, { calls: request.calls, left }));
+    const bodies = await takeSteps(redactSlowly(entries.map(({ body }) => body)));
+    const items = entries.map((entry, i) =>
+      itemOf({ ...entry, body: bodies[i]! }, { calls: request.calls, left }),
+    );
     return { items, cursor: before === null ? null : String(before), problem: null };
   } catch (error) {
     if (error instanceof Refusal) throw error;
@@ -90,7 +94,7 @@ function itemOf(
   const agentIds = kind === "toolCall" && body.callId !== undefined ? calls[body.callId] : undefined;
   const isLeft = offset !== undefined && left.some(({ from, to }) => from <= offset && offset < to);
   const offPath = isLeft ? { offPath: true } : {};
-  const item = { ref, author, kind, body: redactDeep(body), isSubagent, at, ...offPath };
+  const item = { ref, author, kind, body, isSubagent, at, ...offPath };
   return agentIds === undefined ? item : { ...item, agentIds: [...agentIds] };
 }
 

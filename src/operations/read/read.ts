@@ -7,9 +7,9 @@ import type { SessionRecord } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
 import { entryPage } from "./entry-page.ts";
 import { callerSession, isFamily, resolve, resolveInScope, visibleTo } from "../access/resolve.ts";
-import { viewTrigger } from "../ask/respond.ts";
+import { viewTriggers } from "../ask/respond.ts";
 import { transcriptOf } from "./transcript.ts";
-import { viewEntry, viewMessage, viewOne, viewSessions, viewTurn } from "./view.ts";
+import { viewEntry, viewMessages, viewOne, viewSessions, viewTurn } from "./view.ts";
 
 type Read<N extends OperationName> = (
   deps: OperationDeps,
@@ -83,13 +83,13 @@ export const inbox: Read<"inbox"> = async (deps, caller, input) => {
   const session = await resolve(deps, caller, input.id);
   const statuses = input.all ? (["queued", "taken", "landed", "void"] as const) : (["queued"] as const);
   const rows = await deps.store.read.messages.ofSession(session.id, statuses);
-  return { messages: rows.map(viewMessage) };
+  return { messages: await viewMessages(rows) };
 };
 
 export const triggers: Read<"triggers"> = async (deps, caller, input) => {
   const session = await resolve(deps, caller, input.id);
   const rows = await deps.store.read.triggers.ofSession(session.id);
-  return { triggers: rows.map(viewTrigger) };
+  return { triggers: await viewTriggers(rows) };
 };
 
 export const receipt: Read<"receipt"> = async (deps, caller, input) => {
@@ -172,7 +172,7 @@ export async function family(
     open: mine.filter((row) => row.roundOpen && row.id !== self.id && row.id !== self.parentId).length,
     unread: await deps.store.read.messages.queuedCount(self.id),
     sessions: await viewSessions(deps, wanted),
-    triggers: (await deps.store.read.triggers.open({ toId: self.id })).map(viewTrigger),
+    triggers: await viewTriggers(await deps.store.read.triggers.open({ toId: self.id })),
   };
 }
 

@@ -1,11 +1,11 @@
 import type { Entry, Message, Session, Turn, Usage } from "../../contract/index.ts";
 import { importedStatus } from "../../domain/imported.ts";
 import { addUsage } from "../../domain/receipt.ts";
-import { redact } from "../../secrets/redact.ts";
-import { redactDeep } from "../../secrets/redact-deep.ts";
+import { redactSlowly } from "../../secrets/redact-long.ts";
 import { statusOf } from "../../domain/session.ts";
 import { roundFacts } from "../../kernel/round.ts";
 import type { EntryRecord, MessageRecord, Reads, SessionRecord, TurnRecord } from "../../store/port/store.ts";
+import { takeSteps } from "../../system/steps.ts";
 import type { OperationDeps } from "../deps.ts";
 
 type TreeUsage = Awaited<ReturnType<Reads["sessions"]["treeUsage"]>>;
@@ -17,10 +17,12 @@ export async function viewSessions(
   reads: Reads = deps.store.read,
 ): Promise<Session[]> {
   const trees = new Map<string, Promise<TreeUsage>>();
+  const configs = await takeSteps(redactSlowly(records.map(({ spawnConfig }) => spawnConfig)));
   return Promise.all(
-    records.map(async (record) => {
+    records.map(async (record, i) => {
       if (!trees.has(record.rootId)) trees.set(record.rootId, reads.sessions.treeUsage(record.rootId));
-      return viewSession(deps, record, reads, (await trees.get(record.rootId))!);
+      const shown = { ...record, spawnConfig: configs[i]! };
+      return viewSession(deps, shown, reads, (await trees.get(record.rootId))!);
     }),
   );
 }
@@ -55,7 +57,7 @@ async function viewSession(
     depth: record.depth,
     detachedAt: record.detachedAt,
     spawnPoint,
-    spawnConfig: redactDeep(record.spawnConfig),
+    spawnConfig: record.spawnConfig,
     effective: record.effective,
     title: record.title,
     agent: record.agent,
@@ -132,7 +134,13 @@ export async function viewTurn(reads: Reads, turn: TurnRecord): Promise<Turn> {
   };
 }
 
-export function viewMessage(message: MessageRecord): Message {
+/** What is held for an agent is shown without its secrets. */
+export async function viewMessages(records: readonly MessageRecord[]): Promise<Message[]> {
+  const bodies = await takeSteps(redactSlowly(records.map(({ body }) => ({ body }))));
+  return records.map((message, i) => viewMessage(message, bodies[i]?.body ?? null));
+}
+
+function viewMessage(message: MessageRecord, body: string | null): Message {
   return {
     id: message.id,
     sessionId: message.sessionId,
@@ -145,7 +153,7 @@ export function viewMessage(message: MessageRecord): Message {
     deliveryId: message.deliveryId,
     key: message.key,
     turnId: message.turnId,
-    body: message.body === null ? null : redact(message.body),
+    body,
     metadata: message.metadata,
     voidReason: message.voidReason,
     admittedAt: message.admittedAt,

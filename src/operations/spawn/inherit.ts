@@ -1,7 +1,8 @@
 import type { Agent, Caller, Effective, Profile } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
-import { redact } from "../../secrets/redact.ts";
+import { redactSlowly } from "../../secrets/redact-long.ts";
 import type { SessionRecord } from "../../store/port/store.ts";
+import { takeSteps } from "../../system/steps.ts";
 import type { OperationDeps } from "../deps.ts";
 import { until } from "../wait/until.ts";
 
@@ -48,12 +49,14 @@ export async function callSeen(
   // One call may spawn several children, with a prompt each.
   const keyOf = (callId: string | undefined): string =>
     `${parent.id} ${callId} ${prompt.length} ${prompt.slice(0, 80)}`;
+  // Entries are kept without secrets.
+  const kept = JSON.stringify(await takeSteps(redactSlowly(prompt.trim()))).slice(1, -1);
   const look = async (): Promise<string | null> => {
     const newest = await read.entries.tail(parent.id, {
       ...NEWEST_CALLS,
       after: parent.entryCount - LOOKED_AT_MAX,
     });
-    const call = newest.find(({ body }) => !calls.has(keyOf(body.callId)) && hasPrompt(body.input, prompt));
+    const call = newest.find(({ body }) => !calls.has(keyOf(body.callId)) && hasPrompt(body.input, kept));
     return call === undefined ? null : keyOf(call.body.callId);
   };
   const seen = await until(deps, { rootId: parent.rootId, timeoutMs: CALL_SEEN_MS }, look);
@@ -87,9 +90,8 @@ const NEWEST_CALLS = {
 } as const;
 
 /** The call's own input, in whichever way the agent wraps it. */
-function hasPrompt(input: unknown, prompt: string): boolean {
-  // Entries are kept without secrets.
-  return JSON.stringify(input ?? null).includes(JSON.stringify(redact(prompt.trim())).slice(1, -1));
+function hasPrompt(input: unknown, kept: string): boolean {
+  return JSON.stringify(input ?? null).includes(kept);
 }
 
 async function refuseUnforkable(deps: OperationDeps, parent: SessionRecord, agent: Agent): Promise<void> {

@@ -12,6 +12,7 @@ const shown = text.replace(secret, MARK);
 /** What somebody wrote is kept without its secrets, but for what an agent has yet to receive. */
 export function secretRules(fresh: () => Promise<Store>): void {
   heldRules(fresh);
+  longRules(fresh);
 
   it("no record keeps a secret, whichever of its texts it stands in", async () => {
     const store = await fresh();
@@ -70,6 +71,64 @@ export function secretRules(fresh: () => Promise<Store>): void {
       [root.id],
       "who knows its name finds it by that",
     );
+  });
+}
+
+/** Longer than what is searched for secrets in one go, each another. */
+function longText(n: number): string {
+  return `${n} ${"a line of a log\n".repeat(2_000)}${text}`;
+}
+
+function longRules(fresh: () => Promise<Store>): void {
+  it("a write with long texts is committed once, without their secrets, and others have turns meanwhile", async () => {
+    const store = await fresh();
+    const root = aSession({ title: longText(0), spawnConfig: { instructions: longText(1) } });
+    const message = aMessage(root.id, { body: longText(2), data: { result: longText(3) } });
+    const entry = { turnId: null, author: "person", kind: "text", isSubagent: false, at: 1 } as const;
+    let turns = 0;
+    const counting = setInterval(() => (turns += 1), 0);
+    await store.write(root.id, async (tx) => {
+      await tx.sessions.add(root);
+      await tx.messages.add(message);
+      await tx.entries.append(root.id, [{ ...entry, body: { text: longText(4) } }]);
+      await tx.messages.move(message.id, ["queued"], { status: "landed" });
+      tx.append(anEvent(root.id, { text: longText(5) }));
+    });
+    clearInterval(counting);
+    const kept = [
+      await store.read.sessions.byId(root.id),
+      await store.read.messages.byId(message.id),
+      await store.read.entries.page(root.id, { limit: 10 }),
+      await store.feed.ofTree(root.id, 0, 10),
+    ].map((each) => JSON.stringify(each));
+    for (const [i, count] of [2, 2, 1, 1].entries()) {
+      assert.ok(!kept[i]?.includes(secret));
+      assert.equal(kept[i]?.split(MARK).length, count + 1);
+    }
+    assert.ok(turns > 0);
+  });
+
+  it("a write whose long text is another each time it is tried is committed too", async () => {
+    const store = await fresh();
+    const root = aSession();
+    let tries = 0;
+    await store.write(root.id, (tx) => {
+      tries += 1;
+      return tx.sessions.add({ ...root, title: longText(tries) });
+    });
+    const { title } = (await store.read.sessions.byId(root.id))!;
+    assert.equal(title, longText(tries).replace(secret, MARK));
+  });
+
+  it("a write that fails behind a long text leaves nothing, and its error is told", async () => {
+    const store = await fresh();
+    const root = aSession({ title: longText(0) });
+    const failing = store.write(root.id, async (tx) => {
+      await tx.sessions.add(root);
+      throw new Error("no");
+    });
+    await assert.rejects(failing, /^Error: no$/);
+    assert.equal(await store.read.sessions.byId(root.id), null);
   });
 }
 

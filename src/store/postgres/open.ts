@@ -8,6 +8,7 @@ import { importsOver } from "../tables/history.ts";
 import { Listeners } from "../listener.ts";
 import type { Commit, Store } from "../port/store.ts";
 import { StoreProblem, type StoreTrouble, StoreUnusable } from "../problem.ts";
+import { redactingLong } from "../redacting.ts";
 import { sql } from "../sql.ts";
 import { tokenWrites } from "../tables/token.ts";
 import { type OpenTx, readsOver } from "../tx.ts";
@@ -113,7 +114,9 @@ async function storeOver(
     write: writeOver(async (rootId, by, work) => {
       if (closing !== null) throw closed("changed");
       const at = { rootId, by, deadline: writeDeadline() };
-      const { value, tx } = await queue.run(rootId, () => writeTree({ pool, availability }, at, work));
+      const { value, tx } = await queue.run(rootId, () =>
+        redactingLong((begin) => writeTree({ pool, availability }, { ...at, begin }, work)),
+      );
       announce(tx, [(commit) => listeners.committed(commit), (commit) => wakes.send(commit)]);
       return value;
     }),
@@ -121,7 +124,7 @@ async function storeOver(
       if (closing !== null) throw closed("searched");
       return searches.run(search);
     },
-    addToken: (token) => tokenWrites(q).add(token),
+    addToken: (token) => redactingLong(() => tokenWrites(q).add(token)),
     revokeToken: (hash, at) => tokenWrites(q).revoke(hash, at),
     onCommit: (listener) => listeners.onCommit(listener),
     publish: (fragment) => listeners.published(fragment),

@@ -36,6 +36,8 @@ interface At {
   readonly rootId: string;
   readonly by: ProcessFence | null;
   readonly deadline: number;
+  /** Called when the closure begins. */
+  readonly begin: () => void;
 }
 
 /**
@@ -82,6 +84,7 @@ function attemptOnce<T>(writer: Writer, at: At, work: (tx: Tx) => Promise<T>): P
         await client.query("ROLLBACK");
         return { value: STALE, tx };
       }
+      at.begin();
       const value = await work(tx);
       tx.close();
       if (q.failure !== null) throw q.failure;

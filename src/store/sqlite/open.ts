@@ -10,6 +10,7 @@ import { importsOver } from "../tables/history.ts";
 import { Listeners } from "../listener.ts";
 import type { Store, Tx } from "../port/store.ts";
 import { StoreCorrupt, StoreProblem, StoreUnusable } from "../problem.ts";
+import { redactingLong } from "../redacting.ts";
 import { sql } from "../sql.ts";
 import { tokenWrites } from "../tables/token.ts";
 import { GuardedQuery, OpenTx, readsOver } from "../tx.ts";
@@ -145,10 +146,13 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
     nodes: nodesOver({ node, boot, reader, plain }),
     imports: importsOver({ node, reader, plain, listeners, told: () => tended.behind() }),
     write: writeOver((rootId, by, work) =>
-      lane.run(treeWrite({ rootId, by, writer, index: tended.index, nextXid: () => ++xids.issued }, work)),
+      redactingLong((begin) => {
+        const at = { rootId, by, writer, index: tended.index, nextXid: () => ++xids.issued, begin };
+        return lane.run(treeWrite(at, work));
+      }),
     ),
     search: (search) => searches.run(search),
-    addToken: (token) => plain((q) => tokenWrites(q).add(token)),
+    addToken: (token) => redactingLong(() => plain((q) => tokenWrites(q).add(token))),
     revokeToken: (hash, at) => plain((q) => tokenWrites(q).revoke(hash, at)),
     onCommit: (listener) => listeners.onCommit(listener),
     publish: (fragment) => listeners.published(fragment),
@@ -196,6 +200,7 @@ function treeWrite<T>(
     writer: Connection;
     index: EntryIndex;
     nextXid: () => number;
+    begin: () => void;
   },
   work: (tx: Tx) => Promise<T>,
 ): TreeWrite<T | Stale> {
@@ -210,6 +215,7 @@ function treeWrite<T>(
         q.revoke(ENDED);
         return STALE;
       }
+      at.begin();
       await q.run(sql`INSERT INTO trees (root_id) VALUES (${rootId}) ON CONFLICT DO NOTHING`);
       const value = await work(tx);
       tx.close();

@@ -1,4 +1,4 @@
-import { redact } from "../../secrets/redact.ts";
+import { redactBriefly } from "../../secrets/redact-long.ts";
 import type { DraftReads, DraftRecord, DraftWrites } from "../port/draft.ts";
 import type { EntryRecord } from "../port/record.ts";
 import { sql, type Query } from "../sql.ts";
@@ -71,5 +71,5 @@ function cleanOf(draft: { text: string; end: string; isClean?: boolean | undefin
   end: string;
 } {
   const { text, end, isClean } = draft;
-  return isClean === true ? { text, end } : { text: redact(text), end: redact(end) };
+  return isClean === true ? { text, end } : redactBriefly({ text, end });
 }

@@ -1,6 +1,6 @@
 import type { Usage } from "../../contract/index.ts";
 import { redact } from "../../secrets/redact.ts";
-import { redactDeep } from "../../secrets/redact-deep.ts";
+import { redactBriefly } from "../../secrets/redact-long.ts";
 import type { SessionFilter, SessionName, SessionReads, SessionWrites, Visible } from "../port/store.ts";
 import type { Counts, SessionRecord } from "../port/record.ts";
 import { and, list, raw, sql, type Query, type Row, type Sql } from "../sql.ts";
@@ -185,7 +185,7 @@ function familyReads(q: Query): FamilyReads {
 /** Of what a session was asked to be, the steps of its chain that have yet to begin are held. */
 function shownConfig(config: SessionRecord["spawnConfig"]): SessionRecord["spawnConfig"] {
   const { chain, ...rest } = config;
-  const shown = redactDeep(rest);
+  const shown = redactBriefly(rest);
   return chain === undefined ? shown : { ...shown, chain };
 }
 
@@ -196,7 +196,7 @@ export function sessionWrites(q: Query, rootId: string): SessionWrites {
     if (typeof endedAt !== "number") return given ? { ...patch, spawnConfig: shownConfig(given) } : patch;
     const row = given ? null : await q.get(sql`SELECT spawn_config FROM sessions WHERE id = ${id}`);
     const kept = given ?? (row === null ? {} : (JSON.parse(row[0] as string) as Record<string, unknown>));
-    return { ...patch, spawnConfig: redactDeep(kept) };
+    return { ...patch, spawnConfig: redactBriefly(kept) };
   }
 
   return {

@@ -1,5 +1,5 @@
 import type { Receipt, Usage } from "../../contract/index.ts";
-import { redactDeep } from "../../secrets/redact-deep.ts";
+import { redactBriefly } from "../../secrets/redact-long.ts";
 import type { TurnReads, TurnWrites } from "../port/store.ts";
 import type { Spent, TurnRecord } from "../port/record.ts";
 import { raw, sql, type Query, type Row, type Sql } from "../sql.ts";
@@ -139,7 +139,7 @@ async function putReceipt(
   receipt: Receipt,
 ): Promise<void> {
   await q.run(sql`INSERT INTO receipts (turn_id, root_id, session_id, body)
-    VALUES (${turn.id}, ${turn.rootId}, ${turn.sessionId}, ${JSON.stringify(redactDeep(receipt))})
+    VALUES (${turn.id}, ${turn.rootId}, ${turn.sessionId}, ${JSON.stringify(redactBriefly(receipt))})
     ON CONFLICT (turn_id) DO UPDATE SET body = excluded.body`);
 }
 
