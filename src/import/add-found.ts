@@ -6,13 +6,13 @@ import type { Context, Reading } from "./context.ts";
 import { isExcluded } from "./excluded.ts";
 import { sessionIdOf } from "./identity.ts";
 import { doubt, livenessIn } from "./live-list.ts";
-import { judgeFamily, placeIn, type Verdict } from "./judge.ts";
+import { judgeFamily, lineageIn, type Verdict } from "./judge.ts";
 import type { NewMember, OwnSession } from "./thread/protocol.ts";
 import { newRow } from "./row.ts";
 import { slices } from "./slice.ts";
 
 /** Something that was found for the first time, with what its head and tail say. */
-export interface Newcomer {
+export interface Discovery {
   readonly found: FoundSession;
   readonly reading: Reading;
   readonly facts: SessionFacts;
@@ -24,7 +24,7 @@ export interface Newcomer {
 
 interface FamilyNews {
   readonly familyKey: string;
-  readonly newcomers: readonly Newcomer[];
+  readonly discoveries: readonly Discovery[];
   /** Sessions of ours, by format and the agent's own id. */
   readonly own: ReadonlyMap<string, OwnSession>;
 }
@@ -33,16 +33,16 @@ interface FamilyNews {
 const ROWS_MAX = 16;
 
 /** Puts what is new of one family into the list, judged by what is known so far. */
-export async function addFamily(context: Context, news: FamilyNews): Promise<Member[]> {
-  const { familyKey, newcomers } = news;
+export async function addFound(context: Context, news: FamilyNews): Promise<Member[]> {
+  const { familyKey, discoveries } = news;
   const { catalog, link } = context;
-  const [first] = newcomers;
+  const [first] = discoveries;
   if (first === undefined) return [];
   await adoptOrphans(context, news);
   const known = await catalog.knowledge(familyKey);
   const base = baseOf(context, news);
-  const members = newcomers.map((newcomer) => memberOf(context, newcomer, { news, base }));
-  for (const [i, { facts, found }] of newcomers.entries()) {
+  const members = discoveries.map((discovery) => memberOf(context, discovery, { news, base }));
+  for (const [i, { facts, found }] of discoveries.entries()) {
     const { kind } = members[i] as Member;
     catalog.put(members[i] as Member);
     if (kind === "imported" || kind === "ours") known.set(found.key, glanced(facts));
@@ -55,11 +55,11 @@ export async function addFamily(context: Context, news: FamilyNews): Promise<Mem
     ...(await livenessIn(context, { familyKey, known, reading: first.reading })),
   });
   doubt(context, { familyKey, known, verdicts });
-  const rows = newcomers.map((newcomer, i) =>
-    newMember(context, newcomer, {
+  const rows = discoveries.map((discovery, i) =>
+    newMember(context, discovery, {
       member: members[i] as Member,
       base,
-      verdict: verdicts.get(newcomer.found.key),
+      verdict: verdicts.get(discovery.found.key),
     }),
   );
   for (const slice of slices([...rows.keys()], ROWS_MAX)) {
@@ -73,7 +73,7 @@ export async function addFamily(context: Context, news: FamilyNews): Promise<Mem
   return members.filter(({ kind }) => kind === "imported" || kind === "ours");
 }
 
-/** Where a family stands among our own sessions. */
+/** Where a family lineage among our own sessions. */
 export interface Base {
   readonly rootId: string;
   /** Of the session at the top. */
@@ -84,16 +84,16 @@ export interface Base {
   readonly isExcluded: boolean;
 }
 
-function baseOf(context: Context, { familyKey, newcomers, own }: FamilyNews): Base {
+function baseOf(context: Context, { familyKey, discoveries, own }: FamilyNews): Base {
   const top = context.catalog.members.get(familyKey);
-  const [first] = newcomers as [Newcomer];
+  const [first] = discoveries as [Discovery];
   const rootAgentId = top?.agentId ?? first.facts.rootId ?? first.found.id;
   const ours = own.get(`${first.found.format} ${rootAgentId}`);
   if (ours !== undefined) {
     const { sessionId, rootId, depth } = ours;
     return { rootId, sessionId, depth, scope: ours.scope, isOurs: true, isExcluded: false };
   }
-  const topNow = newcomers.find(({ found }) => found.key === familyKey);
+  const topNow = discoveries.find(({ found }) => found.key === familyKey);
   const isLeftOut =
     topNow === undefined
       ? (top?.kind === "excluded" && !context.asksAgain) || top?.isLeftOut === true
@@ -121,7 +121,7 @@ export function scopeOf(
 
 function memberOf(
   context: Context,
-  { found, facts, isEmpty }: Newcomer,
+  { found, facts, isEmpty }: Discovery,
   { news, base }: { news: FamilyNews; base: Base },
 ): Member {
   const isTop = found.key === news.familyKey;
@@ -164,7 +164,7 @@ function memberOf(
 
 function newMember(
   context: Context,
-  { found, facts, problem, reading }: Newcomer,
+  { found, facts, problem, reading }: Discovery,
   at: { member: Member; base: Base; verdict: Verdict | undefined },
 ): NewMember {
   const { member, base, verdict } = at;
@@ -191,17 +191,17 @@ function newMember(
     facts: isKept ? { facts, inline: {} } : null,
   };
   if (member.kind !== "imported" || verdict === undefined) return { record, session: null };
-  const stands = placeIn(context.catalog, member, verdict);
-  const told = { ...verdict.told, ...stands, changedAt: found.changedAt };
-  Object.assign(member, { ...stands, state: told.judgement.state });
+  const lineage = lineageIn(context.catalog, member, verdict);
+  const told = { ...verdict.told, ...lineage, changedAt: found.changedAt };
+  Object.assign(member, { ...lineage, state: told.judgement.state });
   const { agent } = reading.reader;
-  const place = { id: member.sessionId, rootId: member.rootId, agent, node, scope: base.scope };
-  return { record, session: newRow(told, { ...place, now: Date.now() }) };
+  const identity = { id: member.sessionId, rootId: member.rootId, agent, node, scope: base.scope };
+  return { record, session: newRow(told, { ...identity, now: Date.now() }) };
 }
 
 /** Sub-agents whose session at the top was not there when they were found belong to it now. */
-async function adoptOrphans(context: Context, { familyKey, newcomers }: FamilyNews): Promise<void> {
-  const top = newcomers.find(({ found }) => found.key === familyKey);
+async function adoptOrphans(context: Context, { familyKey, discoveries }: FamilyNews): Promise<void> {
+  const top = discoveries.find(({ found }) => found.key === familyKey);
   if (top === undefined) return;
   const orphans = context.catalog.family(`gone:${top.found.format}:${top.found.id}`);
   for (const orphan of orphans) context.catalog.regroup(orphan, familyKey);

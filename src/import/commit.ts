@@ -11,7 +11,7 @@ export function storeSide(store: Store, now: () => number): StoreSide {
   return {
     known: (page) => read.history.known(node, page),
     family: ({ familyKey, ...page }) => read.history.ofFamily(familyKey, page),
-    holderOf: (at) => read.history.holderOf(at),
+    ownerOfRef: (at) => read.history.ownerOfRef(at),
     refs: ({ no, ...page }) => read.history.refs(no, page),
     ours: (asked) => ours(store, asked),
     add: (members) => add(store, members, now()),

@@ -5,7 +5,7 @@ import type { judgeTree, replaysOf } from "../history/state/trees.ts";
 import type { Catalog } from "./catalog.ts";
 import type { Link } from "../system/thread-rpc.ts";
 import type { LiveList } from "./live-list.ts";
-import type { Originals } from "./shared-prefix.ts";
+import type { SharedPrefixes } from "./shared-prefix.ts";
 import type { ImportOptions, StoreSide } from "./thread/protocol.ts";
 
 /** A reader with the folders it looks into. */
@@ -22,7 +22,7 @@ export interface Context {
   readonly readings: readonly Reading[];
   readonly judge: typeof judgeTree;
   readonly replays: typeof replaysOf;
-  readonly originals: Originals;
+  readonly sharedPrefixes: SharedPrefixes;
   readonly live: LiveList;
   /** By key: when its file was last seen to grow. */
   readonly grown: Map<string, Growth>;

@@ -122,7 +122,7 @@ function missingOf(family: Family): Map<string, AgentStatus[]> {
 }
 
 /** Our own id of the session that started this one, and how deep it stands. */
-export function placeIn(
+export function lineageIn(
   catalog: Catalog,
   { key, familyKey }: Pick<Member, "key" | "familyKey">,
   { told }: Verdict,

@@ -1,11 +1,11 @@
 import { redact } from "../secrets/redact.ts";
 import type { HistoryEntry, HistoryReader, LeftBehind, ReadBatch } from "../history/port.ts";
-import type { ReadyEntry } from "../store/port/store.ts";
+import type { ImportedEntry } from "../store/port/store.ts";
 import { type Knowledge, type Member, stateOf } from "./catalog.ts";
 import type { Outbox } from "./thread/outbox.ts";
-import type { Replay } from "./shared-prefix.ts";
-import type { Replaced } from "./rewritten-file.ts";
-import { leftBehindEntry, READ_TEXT_MAX, readyEntry } from "./to-entry.ts";
+import type { PrefixFilter } from "./shared-prefix.ts";
+import type { RewrittenFiles } from "./rewritten-file.ts";
+import { leftBehindEntry, READ_TEXT_MAX, toEntry } from "./to-entry.ts";
 import { redactFacts } from "./row.ts";
 
 export interface ReadRequest {
@@ -16,9 +16,9 @@ export interface ReadRequest {
   readonly signal: AbortSignal;
   /** The session that entries of a sub-agent inside this file belong to; made when there is none. */
   readonly inside: (agentId: string, batch: ReadBatch) => Promise<Member>;
-  readonly replaced: Replaced;
+  readonly rewritten: RewrittenFiles;
   /** What another session has already, where this one goes on from it. */
-  readonly replay: Replay | null;
+  readonly prefixFilter: PrefixFilter | null;
   readonly onBytes: (bytesRead: number) => void;
 }
 
@@ -120,20 +120,20 @@ class Sender {
   async take(batch: ReadBatch): Promise<void> {
     const { member } = this.#request;
     const bySession = this.#inOrder(batch);
-    if (batch.reset) this.#request.replaced.begin(member.key);
+    if (batch.reset) this.#request.rewritten.begin(member.key);
     for (const [inlineId, entries] of bySession) {
       const target = inlineId === null ? member : await this.#request.inside(inlineId, batch);
       if (target.kind !== "imported") continue;
-      const own = (inlineId === null ? this.#request.replay?.own(entries) : null) ?? entries;
-      await this.#send(target, await this.#request.replaced.told(member.key, target, own));
+      const own = (inlineId === null ? this.#request.prefixFilter?.own(entries) : null) ?? entries;
+      await this.#send(target, await this.#request.rewritten.withNotice(member.key, target, own));
     }
   }
 
   /** Each session's entries, and where one goes on from an earlier point, before it what was left behind. */
-  #inOrder(batch: ReadBatch): Map<string | null, ReadyEntry[]> {
+  #inOrder(batch: ReadBatch): Map<string | null, ImportedEntry[]> {
     const { entries, leftBehind } = batch;
-    const bySession = new Map<string | null, ReadyEntry[]>();
-    const of = (inlineId: string | null): ReadyEntry[] => {
+    const bySession = new Map<string | null, ImportedEntry[]>();
+    const of = (inlineId: string | null): ImportedEntry[] => {
       const list = bySession.get(inlineId) ?? [];
       bySession.set(inlineId, list);
       return list;
@@ -147,7 +147,7 @@ class Sender {
         const { isSubagent, at } = entry;
         list.push(leftBehindEntry(left, { isSubagent, at: Math.round(at), first: this.#recent.after(left) }));
       }
-      list.push(readyEntry(entry));
+      list.push(toEntry(entry));
       this.#recent.add(entry);
     }
     if (open.size === 0) return bySession;
@@ -160,7 +160,7 @@ class Sender {
     return bySession;
   }
 
-  async #send(member: Member, entries: readonly ReadyEntry[]): Promise<void> {
+  async #send(member: Member, entries: readonly ImportedEntry[]): Promise<void> {
     const { no, sessionId, rootId, agentId, parentId, depth } = member;
     const { isLive } = this.#request;
     const lineage = { agentId, parentId, depth: depth ?? 0 };
@@ -170,8 +170,8 @@ class Sender {
   }
 }
 
-function* slicesOf(entries: readonly ReadyEntry[]): Generator<ReadyEntry[]> {
-  let slice: ReadyEntry[] = [];
+function* slicesOf(entries: readonly ImportedEntry[]): Generator<ImportedEntry[]> {
+  let slice: ImportedEntry[] = [];
   let bytes = 0;
   for (const entry of entries) {
     slice.push(entry);

@@ -1,8 +1,8 @@
-import type { ReadyEntry } from "../store/port/store.ts";
+import type { ImportedEntry } from "../store/port/store.ts";
 import type { Member } from "./catalog.ts";
 import type { Link } from "../system/thread-rpc.ts";
 import type { StoreSide } from "./thread/protocol.ts";
-import { replacedEntry } from "./to-entry.ts";
+import { rewrittenEntry } from "./to-entry.ts";
 
 const PAGE = 5_000;
 
@@ -11,7 +11,7 @@ const PAGE = 5_000;
  * second time; before the first entry that is new it is said how many of those before it are gone. A file
  * may be found empty while it is being written: nothing is said before something new stands in it.
  */
-export class Replaced {
+export class RewrittenFiles {
   readonly #link: Link<StoreSide>;
   /** By file, then by session: what was there. */
   readonly #open = new Map<string, Map<number, Promise<Before>>>();
@@ -29,11 +29,11 @@ export class Replaced {
   }
 
   /** These entries of a session of the file, with what is to be said before them. */
-  async told(
+  async withNotice(
     fileKey: string,
     { no }: Member,
-    entries: readonly ReadyEntry[],
-  ): Promise<readonly ReadyEntry[]> {
+    entries: readonly ImportedEntry[],
+  ): Promise<readonly ImportedEntry[]> {
     const sessions = this.#open.get(fileKey);
     if (sessions === undefined) return entries;
     const asking = sessions.get(no) ?? this.#refs(no);
@@ -42,7 +42,7 @@ export class Replaced {
     const first = entries.findIndex(({ ref }) => ref >= 0 && !hasCome(before, ref));
     const next = entries[first];
     if (next === undefined || before.leftCount === 0) return entries;
-    const notice = replacedEntry(before.leftCount, next);
+    const notice = rewrittenEntry(before.leftCount, next);
     before.leftCount = 0;
     return [...entries.slice(0, first), notice, ...entries.slice(first)];
   }

@@ -27,7 +27,7 @@ export interface Judged {
   readonly at: number | null;
 }
 
-export interface Place {
+export interface RowIdentity {
   readonly id: string;
   readonly rootId: string;
   readonly agent: string;
@@ -40,8 +40,8 @@ const TITLE_MAX = 120;
 const NO_USAGE: Usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null };
 
 /** The row of a session that was read from disk. It has no rounds, no inbox and no turns of ours. */
-export function newRow(told: Told, place: Place): SessionRecord {
-  const { id, rootId, agent, node, scope, now } = place;
+export function newRow(told: Told, identity: RowIdentity): SessionRecord {
+  const { id, rootId, agent, node, scope, now } = identity;
   const createdAt = Math.round(told.facts.createdAt ?? told.changedAt);
   const changing = rowPatch(told, { agent, node, now });
   return {

@@ -4,7 +4,7 @@ import { isInside } from "../system/folder.ts";
 import { isFollowed, type Member } from "./catalog.ts";
 import type { Context, Reading } from "./context.ts";
 import { isExcluded } from "./excluded.ts";
-import { addFamily, type Newcomer } from "./add-found.ts";
+import { addFound, type Discovery } from "./add-found.ts";
 import type { MemberChange, OwnSession } from "./thread/protocol.ts";
 import { redactFacts } from "./row.ts";
 import { slices } from "./slice.ts";
@@ -148,25 +148,25 @@ async function takeNew(
   context: Context,
   fresh: readonly { found: FoundSession; reading: Reading }[],
 ): Promise<Member[]> {
-  const glanced: Newcomer[] = [];
+  const glanced: Discovery[] = [];
   for (const slice of slices(fresh, GLANCES_MAX)) {
     if (context.signal.aborted) return [];
     const looks = await Promise.all(slice.map((each) => lookInto(context, each)));
     glanced.push(...looks.filter((each) => each !== null));
   }
-  await context.originals.take(context, glanced);
+  await context.sharedPrefixes.note(context, glanced);
   const own = await ownSessions(context, glanced);
-  for (const newcomer of glanced) newcomer.familyKey = familyKeyOf(context, newcomer, glanced);
+  for (const discovery of glanced) discovery.familyKey = familyKeyOf(context, discovery, glanced);
   const added: Member[] = [];
   const families = Map.groupBy(glanced, ({ familyKey }) => familyKey);
-  for (const [familyKey, newcomers] of families) {
+  for (const [familyKey, discoveries] of families) {
     if (context.signal.aborted) break;
-    const adding = () => addFamily(context, { familyKey, newcomers, own });
+    const adding = () => addFound(context, { familyKey, discoveries, own });
     try {
       added.push(...(await context.catalog.alone(familyKey, adding)));
     } catch (error) {
       // It is as if they had not been found: the next scan tries again, and the others go on.
-      for (const { found } of newcomers) context.catalog.drop(found.key);
+      for (const { found } of discoveries) context.catalog.drop(found.key);
       context.progress.scan.error = error instanceof Error ? error.message : String(error);
     }
   }
@@ -177,7 +177,7 @@ async function takeNew(
 async function lookInto(
   { progress }: Context,
   { found, reading }: { found: FoundSession; reading: Reading },
-): Promise<Newcomer | null> {
+): Promise<Discovery | null> {
   const { reader } = reading;
   try {
     const { facts, problem } = await reader.glance(found);
@@ -208,12 +208,12 @@ async function whyEmpty(reader: HistoryReader, found: FoundSession): Promise<str
 /** Sessions that we run, or that are attached, leave files as well: these are theirs. */
 async function ownSessions(
   context: Context,
-  newcomers: readonly Newcomer[],
+  discoveries: readonly Discovery[],
 ): Promise<Map<string, OwnSession>> {
   const own = new Map<string, OwnSession>();
   for (const { reader } of context.readings) {
     const ids = new Set<string>();
-    for (const { found, facts } of newcomers.filter((each) => each.found.format === reader.format)) {
+    for (const { found, facts } of discoveries.filter((each) => each.found.format === reader.format)) {
       if (!found.isSubagent) ids.add(found.id);
       if (facts.rootId !== null) ids.add(facts.rootId);
     }
@@ -226,8 +226,8 @@ async function ownSessions(
 }
 
 /** The key of the session at the top, or a name for a family whose top is gone. */
-function familyKeyOf(context: Context, newcomer: Newcomer, all: readonly Newcomer[]): string {
-  const { found, facts } = newcomer;
+function familyKeyOf(context: Context, discovery: Discovery, all: readonly Discovery[]): string {
+  const { found, facts } = discovery;
   if (!found.isSubagent && !facts.isSubagent) return found.key;
   if (found.rootKey !== null) return found.rootKey;
   const seen = new Set<string>([found.key]);
@@ -253,7 +253,7 @@ interface Relative {
 
 function byId(
   { catalog }: Context,
-  all: readonly Newcomer[],
+  all: readonly Discovery[],
   { format, id }: { format: string; id: string | null },
 ): Relative | null {
   if (id === null) return null;

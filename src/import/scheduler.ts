@@ -30,7 +30,7 @@ const ENTER_DEPTH = 4;
  * changed is read at once; all that was never read is read, newest first; and now and then everything is
  * looked at, because a watch may miss something. A family is only ever worked on by one of them.
  */
-export class Desk {
+export class Scheduler {
   readonly #context: Context;
   readonly #work: Work;
   readonly #watch: Watch;

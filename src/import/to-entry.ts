@@ -2,7 +2,7 @@ import type { EntryBody } from "../contract/index.ts";
 import { redact } from "../secrets/redact.ts";
 import { redactDeep } from "../secrets/redact-deep.ts";
 import type { HistoryEntry, LeftBehind } from "../history/port.ts";
-import type { ReadyEntry } from "../store/port/store.ts";
+import type { ImportedEntry } from "../store/port/store.ts";
 import { refNumber } from "./identity.ts";
 
 /** As much of a text as the store keeps; the whole is read from the file when somebody wants it. */
@@ -13,7 +13,7 @@ const INPUT_STRING_MAX = 1024;
 const LIST_MAX = 100;
 
 /** An entry as the store takes it: redacted, no longer than the store keeps, its body in JSON. */
-export function readyEntry(entry: HistoryEntry): ReadyEntry {
+export function toEntry(entry: HistoryEntry): ImportedEntry {
   const { author, kind, isSubagent, at } = entry;
   const body = JSON.stringify(replacing(entry, capped(redactDeep(entry.body))));
   return { ref: refNumber(entry.ref), author, kind, isSubagent, at: Math.round(at), body };
@@ -35,7 +35,7 @@ function replacing({ replaces }: HistoryEntry, body: EntryBody): EntryBody {
 export function leftBehindEntry(
   left: LeftBehind,
   { isSubagent, at, first }: { isSubagent: boolean; at: number; first: string | null },
-): ReadyEntry {
+): ImportedEntry {
   const back = first === null ? "back to an earlier point" : `back to and with “${first}”`;
   const where = left.afterRef === null ? "Everything before this" : `What stands before this, ${back},`;
   const text = redact(`${where} is no longer on the agent's own path: ${left.reason}`);
@@ -44,7 +44,7 @@ export function leftBehindEntry(
 }
 
 /** A file was replaced by one that says something else from here on. */
-export function replacedEntry(voidCount: number, next: ReadyEntry): ReadyEntry {
+export function rewrittenEntry(voidCount: number, next: ImportedEntry): ImportedEntry {
   const what = voidCount === 1 ? "One entry" : `${voidCount} entries`;
   const text = `${what} before this ${voidCount === 1 ? "is" : "are"} no longer in the agent's file, which was replaced.`;
   const { isSubagent, at } = next;
@@ -53,7 +53,7 @@ export function replacedEntry(voidCount: number, next: ReadyEntry): ReadyEntry {
 }
 
 /** It goes on from another session, which keeps what both have. */
-export function originalEntry(shortId: string, next: ReadyEntry): ReadyEntry {
+export function continuesEntry(shortId: string, next: ImportedEntry): ImportedEntry {
   const text = `What came before this stands in session ${shortId}, which this one goes on from.`;
   const { isSubagent, at } = next;
   const ref = -1 - refNumber(`goes on from ${shortId}`);

@@ -2,15 +2,15 @@ import type { ReadBatch } from "../history/port.ts";
 import type { Knowledge, Member } from "./catalog.ts";
 import type { Context, Reading } from "./context.ts";
 import { inlineKey, sessionIdOf } from "./identity.ts";
-import { judgeFamily, placeIn, type Verdict } from "./judge.ts";
+import { judgeFamily, lineageIn, type Verdict } from "./judge.ts";
 import { LinkError } from "../system/thread-rpc.ts";
 import { doubt, livenessIn, noticeGrowth } from "./live-list.ts";
 import type { MemberChange } from "./thread/protocol.ts";
-import { Replay } from "./shared-prefix.ts";
+import { PrefixFilter } from "./shared-prefix.ts";
 import { scopeOf } from "./add-found.ts";
 import { Outbox } from "./thread/outbox.ts";
 import { readMember, recordOf } from "./read.ts";
-import { Replaced, refsOf } from "./rewritten-file.ts";
+import { RewrittenFiles, refsOf } from "./rewritten-file.ts";
 import { newRow, redactFacts, rowPatch } from "./row.ts";
 import { slices } from "./slice.ts";
 
@@ -24,13 +24,13 @@ export class Work {
   readonly #context: Context;
   /** By key, what the store was last told, so that only news is. */
   readonly #sent = new Map<string, string>();
-  readonly #replaced: Replaced;
-  readonly #replays = new Map<string, Replay>();
+  readonly #rewritten: RewrittenFiles;
+  readonly #prefixFilters = new Map<string, PrefixFilter>();
   #long: Promise<unknown> = Promise.resolve();
 
   constructor(context: Context) {
     this.#context = context;
-    this.#replaced = new Replaced(context.link);
+    this.#rewritten = new RewrittenFiles(context.link);
   }
 
   /** Reads these files of one family to their ends, then judges it. */
@@ -64,7 +64,7 @@ export class Work {
           Object.assign(member, { readStamp, readBytes });
         for (const { key } of catalog.family(familyKey)) {
           this.#sent.delete(key);
-          this.#replaced.forget(key);
+          this.#rewritten.forget(key);
         }
         await outbox.settle().catch(() => undefined);
         throw error;
@@ -86,8 +86,8 @@ export class Work {
       isLive,
       signal,
       inside: (agentId: string, batch: ReadBatch) => this.#inside(member, agentId, batch),
-      replaced: this.#replaced,
-      replay: await this.#replayOf(member),
+      rewritten: this.#rewritten,
+      prefixFilter: await this.#prefixFilterOf(member),
       onBytes: () => progress.tell(),
     };
     const isLong = member.sizeBytes - readBytes > LONG_BYTES;
@@ -117,16 +117,16 @@ export class Work {
   }
 
   /** The one it goes on from is read first; that one never waits for another. */
-  async #replayOf(member: Member): Promise<Replay | null> {
-    const { originals, catalog, link } = this.#context;
-    const kept = this.#replays.get(member.key);
+  async #prefixFilterOf(member: Member): Promise<PrefixFilter | null> {
+    const { sharedPrefixes, catalog, link } = this.#context;
+    const kept = this.#prefixFilters.get(member.key);
     if (kept !== undefined) return kept;
-    const original = catalog.members.get(originals.of(member.key) ?? "");
-    if (original === undefined || original.kind !== "imported" || original.key === member.key) return null;
-    if (original.readStamp === null) await this.read(original.familyKey, [original], false);
-    const replay = new Replay(await refsOf(link, original.no), original.sessionId);
-    this.#replays.set(member.key, replay);
-    return replay;
+    const owner = catalog.members.get(sharedPrefixes.ownerOf(member.key) ?? "");
+    if (owner === undefined || owner.kind !== "imported" || owner.key === member.key) return null;
+    if (owner.readStamp === null) await this.read(owner.familyKey, [owner], false);
+    const filter = new PrefixFilter(await refsOf(link, owner.no), owner.sessionId);
+    this.#prefixFilters.set(member.key, filter);
+    return filter;
   }
 
   /** What has room for the longest lines is read alone: two such lines at once are too much to hold. */
@@ -161,11 +161,11 @@ export class Work {
   /** What the store does not have yet of a session. */
   #news(member: Member, verdict: Verdict, { reader }: Reading): MemberChange | null {
     const { options, catalog } = this.#context;
-    const place = placeIn(catalog, member, verdict);
-    const told = { ...verdict.told, ...place, changedAt: member.found?.changedAt ?? Date.now() };
+    const lineage = lineageIn(catalog, member, verdict);
+    const told = { ...verdict.told, ...lineage, changedAt: member.found?.changedAt ?? Date.now() };
     const { agent } = reader;
     const cwd = told.facts.cwd ?? told.cwd ?? member.cwd;
-    Object.assign(member, { ...place, cwd, state: told.judgement.state });
+    Object.assign(member, { ...lineage, cwd, state: told.judgement.state });
     const patch = rowPatch(told, { agent, node: options.node, now: 0 });
     const record = {
       status: verdict.status,
@@ -182,7 +182,7 @@ export class Work {
     return { ...at(member), record, session };
   }
 
-  /** The session of a sub-agent whose rows stand in this file. Its place is known when the family is judged. */
+  /** The session of a sub-agent whose rows stand in this file. Its lineage is known when the family is judged. */
   async #inside(host: Member, agentId: string, batch: ReadBatch): Promise<Member> {
     const key = inlineKey(host.key, agentId);
     const known = this.#context.catalog.members.get(key);
@@ -217,9 +217,9 @@ export class Work {
     const { format, path, familyKey, stamp, sizeBytes, rootId } = member;
     const where = { node, agent, format, path, familyKey, stamp, sizeBytes, rootId, kind, changedAt };
     const record = { ...own, ...where, found: {}, problem: null, facts: null, status: verdict.status };
-    Object.assign(member, placeIn(catalog, member, verdict));
+    Object.assign(member, lineageIn(catalog, member, verdict));
     const session = newRow(
-      { ...verdict.told, ...placeIn(catalog, member, verdict), changedAt },
+      { ...verdict.told, ...lineageIn(catalog, member, verdict), changedAt },
       {
         id: own.sessionId,
         rootId,

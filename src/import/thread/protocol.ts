@@ -4,7 +4,7 @@ import type {
   HistoryKnown,
   HistoryRecord,
   NewHistory,
-  ReadyEntry,
+  ImportedEntry,
   SessionRecord,
 } from "../../store/port/store.ts";
 
@@ -41,7 +41,7 @@ export interface EntryBatch {
   readonly no: number;
   readonly sessionId: string;
   readonly rootId: string;
-  readonly entries: readonly ReadyEntry[];
+  readonly entries: readonly ImportedEntry[];
   /** Told one by one as they come; else as a range. */
   readonly isLive: boolean;
   readonly lineage: Lineage;
@@ -73,7 +73,7 @@ export interface StoreSide {
   readonly [name: string]: (value: never) => unknown;
   known(page: { after: number; limit: number }): Promise<HistoryKnown[]>;
   family(page: { familyKey: string; after: number; limit: number }): Promise<HistoryRecord[]>;
-  holderOf(at: { node: string; format: string; ref: number }): Promise<string | null>;
+  ownerOfRef(at: { node: string; format: string; ref: number }): Promise<string | null>;
   refs(page: { no: number; after: number; limit: number }): Promise<number[]>;
   ours(asked: { agent: string; ids: readonly string[] }): Promise<OwnSession[]>;
   /** Answers the numbers they have from now on. */

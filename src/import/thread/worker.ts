@@ -5,10 +5,10 @@ import { systemProbe } from "../../history/state/probe.ts";
 import { judgeTree, replaysOf } from "../../history/state/trees.ts";
 import { Catalog, countAll } from "../catalog.ts";
 import { type Context, ProgressKeeper } from "../context.ts";
-import { Desk } from "../scheduler.ts";
+import { Scheduler } from "../scheduler.ts";
 import { Link } from "../../system/thread-rpc.ts";
 import { LiveList } from "../live-list.ts";
-import { Originals } from "../shared-prefix.ts";
+import { SharedPrefixes } from "../shared-prefix.ts";
 import type { ImportOptions, ReaderSide, StoreSide } from "./protocol.ts";
 
 const port = parentPort;
@@ -25,12 +25,12 @@ const handlers: ReaderSide = {
     context.asksAgain = JSON.stringify(exclude) !== JSON.stringify(context.exclude);
     context.exclude = exclude;
     await started;
-    await desk.lookAsked();
+    await scheduler.lookAsked();
     context.asksAgain = false;
   },
   async stop() {
     ending.abort();
-    desk.stop();
+    scheduler.stop();
   },
 };
 const link = new Link<StoreSide>((packet) => port.postMessage(packet), handlers);
@@ -43,7 +43,7 @@ const context: Context = {
   readings,
   judge: judgeTree,
   replays: replaysOf,
-  originals: new Originals(),
+  sharedPrefixes: new SharedPrefixes(),
   live: new LiveList(systemProbe, options.probeMs / 2),
   grown: new Map(),
   doubted: new Map(),
@@ -52,5 +52,5 @@ const context: Context = {
   exclude: options.exclude,
   asksAgain: false,
 };
-const desk = new Desk(context);
-const started = desk.start();
+const scheduler = new Scheduler(context);
+const started = scheduler.start();

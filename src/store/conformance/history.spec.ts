@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { uuidv7 } from "uuidv7";
 import type { AgentStatus, HistoryScan } from "../../contract/index.ts";
-import type { NewHistory, ReadyEntry, SessionRecord, Store } from "../port/store.ts";
+import type { NewHistory, ImportedEntry, SessionRecord, Store } from "../port/store.ts";
 import { aSession } from "../testing/sample.ts";
 
 type Fresh = () => Promise<Store>;
@@ -65,7 +65,7 @@ async function add(
   return { no, session };
 }
 
-function entry(ref: number, text = `text ${ref}`): ReadyEntry {
+function entry(ref: number, text = `text ${ref}`): ImportedEntry {
   return { ref, author: "agent", kind: "text", isSubagent: false, at: ref, body: JSON.stringify({ text }) };
 }
 
@@ -113,8 +113,8 @@ export function historyRules(fresh: Fresh): void {
     assert.deepEqual(await store.read.history.refs(no, { after: 5, limit: 2 }), [9_007_199_254_740_991]);
     const [known] = await store.read.history.known(store.node, { after: no - 1, limit: 1 });
     const who = { node: store.node, format: known?.format ?? "", ref: 5 };
-    assert.equal(await store.read.history.holderOf(who), known?.key);
-    assert.equal(await store.read.history.holderOf({ ...who, ref: 6 }), null);
+    assert.equal(await store.read.history.ownerOfRef(who), known?.key);
+    assert.equal(await store.read.history.ownerOfRef({ ...who, ref: 6 }), null);
   });
 
   it("entries of a session that is not there are refused, and leave nothing behind", async () => {

@@ -14,7 +14,7 @@ export interface HistoryReads {
   /** The refs of the entries a session has, in ascending order; those of what we said ourselves are left out. */
   refs(no: number, page: { after: number; limit: number }): Promise<number[]>;
   /** The key of the first session at the top of a tree that has an entry with this ref. */
-  holderOf(at: { node: string; format: string; ref: number }): Promise<string | null>;
+  ownerOfRef(at: { node: string; format: string; ref: number }): Promise<string | null>;
   /** Those that could not be read, or not all of them, by path. */
   problems(node: string, limit: number): Promise<HistoryRecord[]>;
   problemCount(node: string): Promise<number>;
@@ -41,7 +41,7 @@ export interface FolderCount {
  * An entry from a file: its body is JSON, capped and redacted, and its ref a number between 0 and 2^53, or a
  * negative one for what the file does not say itself.
  */
-export interface ReadyEntry {
+export interface ImportedEntry {
   readonly ref: number;
   readonly author: EntryAuthor;
   readonly kind: EntryKind;
@@ -65,8 +65,8 @@ export interface HistoryWrites {
    */
   append(
     at: { no: number; sessionId: string; isLive: boolean },
-    entries: readonly ReadyEntry[],
-  ): Promise<{ first: number; appended: ReadyEntry[] }>;
+    entries: readonly ImportedEntry[],
+  ): Promise<{ first: number; appended: ImportedEntry[] }>;
 }
 
 /** With what could not even be listed, and so has no row of its own. */

@@ -1,7 +1,7 @@
 import type { AgentStatus, EntryBody } from "../../contract/index.ts";
 import type { EntryIndex } from "../search/entry-index.ts";
 import type { Listeners } from "../listener.ts";
-import type { HistoryReads, HistoryStatus, HistoryWrites, Imports, ReadyEntry } from "../port/store.ts";
+import type { HistoryReads, HistoryStatus, HistoryWrites, Imports, ImportedEntry } from "../port/store.ts";
 import type { EntryRecord, HistoryKnown, HistoryRecord } from "../port/record.ts";
 import { within } from "./session.ts";
 import { raw, sql, type Query, type Row, type Sql } from "../sql.ts";
@@ -78,7 +78,7 @@ export function historyReads(q: Query): HistoryReads {
         WHERE no = ${no} AND ref > ${after} ORDER BY ref LIMIT ${limit}`);
       return rows.map(([ref]) => ref as number);
     },
-    async holderOf({ node, format, ref }) {
+    async ownerOfRef({ node, format, ref }) {
       const row = await q.get(sql`SELECT h.key FROM history_sessions h
         WHERE h.node = ${node} AND h.format = ${format} AND h.key = h.family_key AND h.kind = 'imported'
           AND EXISTS (SELECT 1 FROM history_refs r WHERE r.no = h.no AND r.ref = ${ref})
@@ -171,14 +171,14 @@ interface AppendAt {
 async function append(
   q: Query,
   at: AppendAt,
-  entries: readonly ReadyEntry[],
-): Promise<{ first: number; appended: ReadyEntry[] }> {
+  entries: readonly ImportedEntry[],
+): Promise<{ first: number; appended: ImportedEntry[] }> {
   const { no, sessionId, rootId, isLive, index } = at;
   const counted = await q.get(sql`SELECT entry_count, agent, scope FROM sessions
     WHERE id = ${sessionId} AND root_id = ${rootId}`);
   if (counted === null) throw new Error(`there is no session ${sessionId} in tree ${rootId}`);
   const [first, agent, scope] = counted as [number, string, string];
-  const appended: ReadyEntry[] = [];
+  const appended: ImportedEntry[] = [];
   for (let start = 0; start < entries.length; start += ROWS_MAX) {
     const slice = entries.slice(start, start + ROWS_MAX);
     const added = await addRefs(q, no, slice);
@@ -203,7 +203,7 @@ interface Where {
   readonly from: number;
 }
 
-function recordsOf({ rootId, sessionId, from }: Where, entries: readonly ReadyEntry[]): EntryRecord[] {
+function recordsOf({ rootId, sessionId, from }: Where, entries: readonly ImportedEntry[]): EntryRecord[] {
   return entries.map(({ author, kind, isSubagent, at, body }, i) => {
     const own = { author, kind, isSubagent, at, body: JSON.parse(body) as EntryBody };
     return { rootId, sessionId, index: from + i, turnId: null, ...own };
@@ -211,7 +211,7 @@ function recordsOf({ rootId, sessionId, from }: Where, entries: readonly ReadyEn
 }
 
 /** Those that the session had not. */
-async function addRefs(q: Query, no: number, entries: readonly ReadyEntry[]): Promise<Set<number>> {
+async function addRefs(q: Query, no: number, entries: readonly ImportedEntry[]): Promise<Set<number>> {
   const rows = await q.all({
     text: `INSERT INTO history_refs (no, ref) VALUES ${entries.map(() => "(?, ?)").join(", ")}
       ON CONFLICT DO NOTHING RETURNING ref`,
@@ -220,7 +220,7 @@ async function addRefs(q: Query, no: number, entries: readonly ReadyEntry[]): Pr
   return new Set(rows.map((row) => row[0] as number));
 }
 
-function entryRows(at: Where, entries: readonly ReadyEntry[]): Sql {
+function entryRows(at: Where, entries: readonly ImportedEntry[]): Sql {
   const width = "(?, ?, ?, NULL, ?, ?, ?, ?, ?)";
   return {
     text: `INSERT INTO entries (root_id, session_id, idx, turn_id, author, kind, is_subagent, at, body)
