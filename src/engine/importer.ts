@@ -2,7 +2,7 @@ import type { Worker } from "node:worker_threads";
 import type { HistoryScan } from "../contract/index.ts";
 import type { Place } from "../history/port.ts";
 import type { EngineDeps, Service } from "./deps.ts";
-import type { Link } from "../system/thread-rpc.ts";
+import type { ThreadRpc } from "../system/thread-rpc.ts";
 import type { ImportOptions, ReaderSide } from "../import/thread/protocol.ts";
 
 /** How long after the start it begins, so that a start is not slower for it. */
@@ -22,7 +22,7 @@ export class Importer implements Service {
   readonly name = "importer";
   readonly #deps: EngineDeps;
   readonly #place: Place;
-  #thread: { worker: Worker; link: Link<ReaderSide> } | null = null;
+  #thread: { worker: Worker; rpc: ThreadRpc<ReaderSide> } | null = null;
   #starting: Promise<void> | null = null;
   #off: () => void = () => undefined;
   #timer: NodeJS.Timeout | null = null;
@@ -49,8 +49,8 @@ export class Importer implements Service {
     this.#thread = null;
     if (thread === null) return;
     const late = new Promise((resolve) => setTimeout(resolve, STOP_MS).unref());
-    await Promise.race([thread.link.ask("stop", null).catch(() => undefined), late]);
-    thread.link.close("the daemon goes down");
+    await Promise.race([thread.rpc.ask("stop", null).catch(() => undefined), late]);
+    thread.rpc.close("the daemon goes down");
     await thread.worker.terminate();
   }
 
@@ -74,7 +74,7 @@ export class Importer implements Service {
       await this.#start(asked.exclude);
       const isNew = asked.count !== this.#count;
       this.#count = asked.count;
-      if (isRunning && isNew) await this.#thread?.link.ask("look", this.#excluded(asked.exclude));
+      if (isRunning && isNew) await this.#thread?.rpc.ask("look", this.#excluded(asked.exclude));
     } catch (error) {
       this.#deps.log.error({ err: error }, "what agents left on disk was not looked at");
     }
@@ -88,7 +88,7 @@ export class Importer implements Service {
   }
 
   async #open(exclude: readonly string[]): Promise<void> {
-    const [threads, { Link: OpenLink }, { storeSide }] = await Promise.all([
+    const [threads, { ThreadRpc: OpenThreadRpc }, { storeSide }] = await Promise.all([
       import("node:worker_threads"),
       import("../system/thread-rpc.ts"),
       import("../import/commit.ts"),
@@ -110,15 +110,15 @@ export class Importer implements Service {
       execArgv: [],
       resourceLimits: MEMORY,
     });
-    const link = new OpenLink<ReaderSide>((packet) => worker.postMessage(packet), storeSide(store, now));
-    worker.on("message", link.take);
+    const rpc = new OpenThreadRpc<ReaderSide>((packet) => worker.postMessage(packet), storeSide(store, now));
+    worker.on("message", rpc.receive);
     worker.once("error", (error) => this.#failed(error));
     worker.once("exit", () => {
-      link.close("the reading thread has ended");
+      rpc.close("the reading thread has ended");
       if (this.#thread?.worker === worker) this.#thread = null;
     });
     worker.unref();
-    this.#thread = { worker, link };
+    this.#thread = { worker, rpc };
     log.info({ node: store.node }, "what agents left on disk is being read");
   }
 

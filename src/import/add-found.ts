@@ -35,7 +35,7 @@ const ROWS_MAX = 16;
 /** Puts what is new of one family into the list, judged by what is known so far. */
 export async function addFound(context: Context, news: FamilyNews): Promise<Member[]> {
   const { familyKey, discoveries } = news;
-  const { catalog, link } = context;
+  const { catalog, rpc } = context;
   const [first] = discoveries;
   if (first === undefined) return [];
   await adoptOrphans(context, news);
@@ -63,7 +63,7 @@ export async function addFound(context: Context, news: FamilyNews): Promise<Memb
     }),
   );
   for (const slice of slices([...rows.keys()], ROWS_MAX)) {
-    const numbers = await link.ask(
+    const numbers = await rpc.ask(
       "add",
       slice.map((i) => rows[i] as NewMember),
     );
@@ -206,7 +206,7 @@ async function adoptOrphans(context: Context, { familyKey, discoveries }: Family
   const orphans = context.catalog.family(`gone:${top.found.format}:${top.found.id}`);
   for (const orphan of orphans) context.catalog.regroup(orphan, familyKey);
   const changes = orphans.map(({ no, rootId }) => ({ no, rootId, record: { familyKey }, session: null }));
-  if (changes.length > 0) await context.link.ask("change", changes);
+  if (changes.length > 0) await context.rpc.ask("change", changes);
 }
 
 function glanced(facts: SessionFacts): Knowledge {

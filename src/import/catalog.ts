@@ -3,7 +3,7 @@ import type { HistoryScan } from "../contract/index.ts";
 import { isAtWork } from "../domain/imported.ts";
 import type { FoundSession, HistoryReader, ReadState, SessionFacts } from "../history/port.ts";
 import type { HistoryKnown, HistoryRecord } from "../store/port/store.ts";
-import type { Link } from "../system/thread-rpc.ts";
+import type { ThreadRpc } from "../system/thread-rpc.ts";
 import type { Counted, Reading } from "./context.ts";
 import type { StoreSide } from "./thread/protocol.ts";
 
@@ -39,11 +39,11 @@ export class Catalog {
   readonly #folders = new Set<string>();
   readonly #known = new Map<string, Promise<Map<string, Knowledge>>>();
   readonly #busy = new Map<string, Promise<unknown>>();
-  readonly #link: Link<StoreSide>;
+  readonly #rpc: ThreadRpc<StoreSide>;
   #hadSome = false;
 
-  constructor(link: Link<StoreSide>) {
-    this.#link = link;
+  constructor(rpc: ThreadRpc<StoreSide>) {
+    this.#rpc = rpc;
   }
 
   /** Whether something was imported before this thread began. */
@@ -53,7 +53,7 @@ export class Catalog {
 
   async load(): Promise<void> {
     for (let after = 0; ;) {
-      const page = await this.#link.ask("known", { after, limit: PAGE });
+      const page = await this.#rpc.ask("known", { after, limit: PAGE });
       for (const known of page) this.put({ ...known, found: null, isLeftOut: false });
       after = page.at(-1)?.no ?? after;
       this.#hadSome ||= page.length > 0;
@@ -156,7 +156,7 @@ export class Catalog {
   async #read(familyKey: string): Promise<Map<string, Knowledge>> {
     const known = new Map<string, Knowledge>();
     for (let after = 0; ;) {
-      const page = await this.#link.ask("family", { familyKey, after, limit: FAMILY_PAGE });
+      const page = await this.#rpc.ask("family", { familyKey, after, limit: FAMILY_PAGE });
       for (const record of page) if (record.facts !== null) known.set(record.key, knowledgeOf(record));
       after = page.at(-1)?.no ?? after;
       if (page.length < FAMILY_PAGE) return known;

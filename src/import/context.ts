@@ -3,7 +3,7 @@ import { unbegun } from "../domain/history-scan.ts";
 import type { HistoryReader } from "../history/port.ts";
 import type { judgeTree, replaysOf } from "../history/state/trees.ts";
 import type { Catalog } from "./catalog.ts";
-import type { Link } from "../system/thread-rpc.ts";
+import type { ThreadRpc } from "../system/thread-rpc.ts";
 import type { LiveList } from "./live-list.ts";
 import type { SharedPrefixes } from "./shared-prefix.ts";
 import type { ImportOptions, StoreSide } from "./thread/protocol.ts";
@@ -16,7 +16,7 @@ export interface Reading {
 
 /** What the parts of the reading thread share. */
 export interface Context {
-  readonly link: Link<StoreSide>;
+  readonly rpc: ThreadRpc<StoreSide>;
   readonly catalog: Catalog;
   readonly options: ImportOptions;
   readonly readings: readonly Reading[];
@@ -69,12 +69,12 @@ export type Counted = Pick<HistoryScan, "found" | "excluded" | "files" | "filesR
 export class ProgressKeeper {
   readonly scan: HistoryScan = unbegun({ enabled: true, phase: "starting", exclude: [] });
   problems: HistoryProblem[] = [];
-  readonly #link: Link<StoreSide>;
+  readonly #rpc: ThreadRpc<StoreSide>;
   readonly #count: () => Counted;
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(link: Link<StoreSide>, count: () => Counted) {
-    this.#link = link;
+  constructor(rpc: ThreadRpc<StoreSide>, count: () => Counted) {
+    this.#rpc = rpc;
     this.#count = count;
   }
 
@@ -91,6 +91,6 @@ export class ProgressKeeper {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     Object.assign(this.scan, this.#count());
-    await this.#link.ask("progress", { scan: this.scan, problems: this.problems });
+    await this.#rpc.ask("progress", { scan: this.scan, problems: this.problems });
   }
 }

@@ -1,6 +1,6 @@
 import type { ImportedEntry } from "../store/port/store.ts";
 import type { Member } from "./catalog.ts";
-import type { Link } from "../system/thread-rpc.ts";
+import type { ThreadRpc } from "../system/thread-rpc.ts";
 import type { StoreSide } from "./thread/protocol.ts";
 import { rewrittenEntry } from "./to-entry.ts";
 
@@ -12,12 +12,12 @@ const PAGE = 5_000;
  * may be found empty while it is being written: nothing is said before something new stands in it.
  */
 export class RewrittenFiles {
-  readonly #link: Link<StoreSide>;
+  readonly #rpc: ThreadRpc<StoreSide>;
   /** By file, then by session: what was there. */
   readonly #open = new Map<string, Map<number, Promise<Before>>>();
 
-  constructor(link: Link<StoreSide>) {
-    this.#link = link;
+  constructor(rpc: ThreadRpc<StoreSide>) {
+    this.#rpc = rpc;
   }
 
   begin(fileKey: string): void {
@@ -48,16 +48,16 @@ export class RewrittenFiles {
   }
 
   async #refs(no: number): Promise<Before> {
-    const refs = await refsOf(this.#link, no);
+    const refs = await refsOf(this.#rpc, no);
     return { hasCome: new Map([...refs].map((ref) => [ref, false])), leftCount: refs.size };
   }
 }
 
 /** The refs of all entries that a session has from its file. */
-export async function refsOf(link: Link<StoreSide>, no: number): Promise<Set<number>> {
+export async function refsOf(rpc: ThreadRpc<StoreSide>, no: number): Promise<Set<number>> {
   const refs = new Set<number>();
   for (let after = -1; ;) {
-    const page = await link.ask("refs", { no, after, limit: PAGE });
+    const page = await rpc.ask("refs", { no, after, limit: PAGE });
     for (const ref of page) refs.add(ref);
     after = page.at(-1) ?? after;
     if (page.length < PAGE) return refs;

@@ -50,7 +50,7 @@ async function scanReading(
   }
   await noticeGone(context, { format: reading.reader.format, seen }, changes);
   const foundMs = performance.now() - from;
-  for (const slice of slices(changes, 50)) await context.link.ask("change", slice);
+  for (const slice of slices(changes, 50)) await context.rpc.ask("change", slice);
   return { unread: [...unread, ...(await takeNew(context, fresh))], foundMs };
 }
 
@@ -72,7 +72,7 @@ export async function scanNear(
       else if (notice(context, member, found, changes)) unread.push(member);
     }
   }
-  for (const slice of slices(changes, 50)) await context.link.ask("change", slice);
+  for (const slice of slices(changes, 50)) await context.rpc.ask("change", slice);
   return { unread: [...unread, ...(await takeNew(context, fresh))], isEnough };
 }
 
@@ -218,7 +218,7 @@ async function ownSessions(
       if (facts.rootId !== null) ids.add(facts.rootId);
     }
     for (const slice of slices([...ids], 500)) {
-      const known = await context.link.ask("ours", { agent: reader.agent, ids: slice });
+      const known = await context.rpc.ask("ours", { agent: reader.agent, ids: slice });
       for (const each of known) own.set(`${reader.format} ${each.agentSessionId}`, each);
     }
   }

@@ -43,11 +43,11 @@ export class SharedPrefixes {
 }
 
 function ownerOfRef(
-  { link, options }: Context,
+  { rpc, options }: Context,
   format: string,
   firstRef: string | null,
 ): Promise<string | null> {
-  return link.ask("ownerOfRef", { node: options.node, format, ref: refNumber(firstRef ?? "") });
+  return rpc.ask("ownerOfRef", { node: options.node, format, ref: refNumber(firstRef ?? "") });
 }
 
 /** What another session has already, left out of one that goes on from it. */

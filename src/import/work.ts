@@ -3,7 +3,7 @@ import type { Knowledge, Member } from "./catalog.ts";
 import type { Context, Reading } from "./context.ts";
 import { inlineKey, sessionIdOf } from "./identity.ts";
 import { judgeFamily, lineageIn, type Verdict } from "./judge.ts";
-import { LinkError } from "../system/thread-rpc.ts";
+import { ThreadRpcError } from "../system/thread-rpc.ts";
 import { doubt, livenessIn, noticeGrowth } from "./live-list.ts";
 import type { MemberChange } from "./thread/protocol.ts";
 import { PrefixFilter } from "./shared-prefix.ts";
@@ -30,7 +30,7 @@ export class Work {
 
   constructor(context: Context) {
     this.#context = context;
-    this.#rewritten = new RewrittenFiles(context.link);
+    this.#rewritten = new RewrittenFiles(context.rpc);
   }
 
   /** Reads these files of one family to their ends, then judges it. */
@@ -49,9 +49,9 @@ export class Work {
     familyKey: string,
     work: (known: Map<string, Knowledge>, outbox: Outbox) => Promise<void>,
   ): Promise<void> {
-    const { catalog, link, signal } = this.#context;
+    const { catalog, rpc, signal } = this.#context;
     return catalog.alone(familyKey, async () => {
-      const outbox = new Outbox(link);
+      const outbox = new Outbox(rpc);
       const stamps = catalog.family(familyKey).map((member) => ({ member, ...member }));
       try {
         const known = await catalog.knowledge(familyKey);
@@ -95,7 +95,7 @@ export class Work {
       ? this.#oneAtATime(() => readMember(outbox, request))
       : readMember(outbox, request);
     const read = await reading.catch((error: unknown) => {
-      if (error instanceof LinkError || signal.aborted) throw error;
+      if (error instanceof ThreadRpcError || signal.aborted) throw error;
       return error instanceof Error ? error : new Error(String(error));
     });
     member.readStamp = stamp;
@@ -118,13 +118,13 @@ export class Work {
 
   /** The one it goes on from is read first; that one never waits for another. */
   async #prefixFilterOf(member: Member): Promise<PrefixFilter | null> {
-    const { sharedPrefixes, catalog, link } = this.#context;
+    const { sharedPrefixes, catalog, rpc } = this.#context;
     const kept = this.#prefixFilters.get(member.key);
     if (kept !== undefined) return kept;
     const owner = catalog.members.get(sharedPrefixes.ownerOf(member.key) ?? "");
     if (owner === undefined || owner.kind !== "imported" || owner.key === member.key) return null;
     if (owner.readStamp === null) await this.read(owner.familyKey, [owner], false);
-    const filter = new PrefixFilter(await refsOf(link, owner.no), owner.sessionId);
+    const filter = new PrefixFilter(await refsOf(rpc, owner.no), owner.sessionId);
     this.#prefixFilters.set(member.key, filter);
     return filter;
   }
@@ -207,7 +207,7 @@ export class Work {
   }
 
   async #addRow(host: Member, key: string, verdict: Verdict): Promise<Member> {
-    const { catalog, link, options } = this.#context;
+    const { catalog, rpc, options } = this.#context;
     const { agent } = this.#readingOf(host).reader;
     const { node } = options;
     const own = { key, agentId: verdict.told.facts.id, hostKey: host.key, sessionId: sessionIdOf(key) };
@@ -229,7 +229,7 @@ export class Work {
         now: Date.now(),
       },
     );
-    const [no] = await link.ask("add", [{ record, session }]);
+    const [no] = await rpc.ask("add", [{ record, session }]);
     member.no = no as number;
     catalog.put(member);
     return member;

@@ -7,12 +7,12 @@ type Packet =
   | { readonly id: number; readonly error: string };
 
 /** The other side could not do it. */
-export class LinkError extends Error {
-  override readonly name = "LinkError";
+export class ThreadRpcError extends Error {
+  override readonly name = "ThreadRpcError";
 }
 
-/** Questions and answers between two threads, both ways over one port. */
-export class Link<Theirs extends Handlers> {
+/** Calls and replies between two threads, both ways over one port. */
+export class ThreadRpc<Theirs extends Handlers> {
   readonly #send: (packet: unknown) => void;
   readonly #handlers: Handlers;
   readonly #open = new Map<number, PromiseWithResolvers<unknown>>();
@@ -25,7 +25,7 @@ export class Link<Theirs extends Handlers> {
   }
 
   /** What came from the other side. */
-  readonly take = (packet: unknown): void => void this.#take(packet as Packet);
+  readonly receive = (packet: unknown): void => void this.#receive(packet as Packet);
 
   ask<N extends keyof Theirs & string>(
     name: N,
@@ -41,20 +41,20 @@ export class Link<Theirs extends Handlers> {
 
   /** Whoever still waits is told why there will be no answer. */
   close(text: string): void {
-    const reason = new LinkError(text);
+    const reason = new ThreadRpcError(text);
     this.#closed = reason;
     for (const waiting of this.#open.values()) waiting.reject(reason);
     this.#open.clear();
   }
 
-  async #take(packet: Packet): Promise<void> {
+  async #receive(packet: Packet): Promise<void> {
     if ("name" in packet) {
       this.#send(await this.#answer(packet));
       return;
     }
     const waiting = this.#open.get(packet.id);
     this.#open.delete(packet.id);
-    if ("error" in packet) waiting?.reject(new LinkError(packet.error));
+    if ("error" in packet) waiting?.reject(new ThreadRpcError(packet.error));
     else waiting?.resolve(packet.answer);
   }
 

@@ -3,7 +3,7 @@ import type { Config, Usage } from "../../contract/index.ts";
 import type { Place } from "../../history/port.ts";
 import type { Log } from "../../log.ts";
 import type { Service, UsageFiles } from "../deps.ts";
-import type { Link } from "../../system/thread-rpc.ts";
+import type { ThreadRpc } from "../../system/thread-rpc.ts";
 import type { UsageOptions, UsageSide } from "./protocol.ts";
 
 /** Agents whose own session files say what each model call used. */
@@ -20,7 +20,7 @@ export class UsageThread implements Service, UsageFiles {
   readonly name = "usage";
   readonly #options: UsageOptions;
   readonly #log: Log;
-  #thread: Promise<{ worker: Worker; link: Link<UsageSide> }> | null = null;
+  #thread: Promise<{ worker: Worker; rpc: ThreadRpc<UsageSide> }> | null = null;
   #isStopped = false;
 
   constructor(options: { place: Place; config: Pick<Config, "history">; log: Log }) {
@@ -33,7 +33,7 @@ export class UsageThread implements Service, UsageFiles {
   async stop(): Promise<void> {
     this.#isStopped = true;
     const thread = await this.#thread?.catch(() => null);
-    thread?.link.close("the daemon goes down");
+    thread?.rpc.close("the daemon goes down");
     await thread?.worker.terminate();
   }
 
@@ -48,8 +48,8 @@ export class UsageThread implements Service, UsageFiles {
       timer = setTimeout(() => resolve(null), ANSWER_MS);
     });
     try {
-      const { link } = await (this.#thread ??= this.#start());
-      return await Promise.race([link.ask("total", { agent, id: agentSessionId }), late]);
+      const { rpc } = await (this.#thread ??= this.#start());
+      return await Promise.race([rpc.ask("total", { agent, id: agentSessionId }), late]);
     } catch (error) {
       this.#log.warn({ err: error, agent }, "an agent's usage could not be read from its session file");
       return null;
@@ -59,11 +59,11 @@ export class UsageThread implements Service, UsageFiles {
   }
 
   forget(agentSessionId: string): void {
-    this.#thread?.then(({ link }) => link.ask("forget", agentSessionId)).catch(() => undefined);
+    this.#thread?.then(({ rpc }) => rpc.ask("forget", agentSessionId)).catch(() => undefined);
   }
 
-  async #start(): Promise<{ worker: Worker; link: Link<UsageSide> }> {
-    const [threads, { Link: OpenLink }] = await Promise.all([
+  async #start(): Promise<{ worker: Worker; rpc: ThreadRpc<UsageSide> }> {
+    const [threads, { ThreadRpc: OpenThreadRpc }] = await Promise.all([
       import("node:worker_threads"),
       import("../../system/thread-rpc.ts"),
     ]);
@@ -73,16 +73,16 @@ export class UsageThread implements Service, UsageFiles {
       execArgv: [],
       resourceLimits: MEMORY,
     });
-    const link = new OpenLink<UsageSide>((packet) => worker.postMessage(packet), {});
-    worker.on("message", link.take);
+    const rpc = new OpenThreadRpc<UsageSide>((packet) => worker.postMessage(packet), {});
+    worker.on("message", rpc.receive);
     worker.once("error", (error) =>
       this.#log.error({ err: error }, "the thread that reads usage has failed"),
     );
     worker.once("exit", () => {
-      link.close("the thread that reads usage has ended");
+      rpc.close("the thread that reads usage has ended");
       this.#thread = null;
     });
     worker.unref();
-    return { worker, link };
+    return { worker, rpc };
   }
 }

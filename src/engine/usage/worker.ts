@@ -3,7 +3,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import type { Usage } from "../../contract/index.ts";
 import { historyReaders } from "../../history/index.ts";
 import type { FoundSession, HistoryReader, ReadState } from "../../history/port.ts";
-import { Link } from "../../system/thread-rpc.ts";
+import { ThreadRpc } from "../../system/thread-rpc.ts";
 import type { UsageOptions, UsageSide } from "./protocol.ts";
 
 /** A session and how far its file has been read. */
@@ -86,5 +86,5 @@ async function readOn(reader: HistoryReader, reading: Reading): Promise<Usage | 
   };
 }
 
-const link = new Link<Record<string, never>>((packet) => port.postMessage(packet), handlers);
-port.on("message", link.take);
+const rpc = new ThreadRpc<Record<string, never>>((packet) => port.postMessage(packet), handlers);
+port.on("message", rpc.receive);

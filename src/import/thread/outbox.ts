@@ -1,4 +1,4 @@
-import type { Link } from "../../system/thread-rpc.ts";
+import type { ThreadRpc } from "../../system/thread-rpc.ts";
 import type { EntryBatch, MemberChange, StoreSide } from "./protocol.ts";
 
 /** So many writes of one family are on their way before whoever reads waits. */
@@ -9,23 +9,23 @@ const AHEAD_MAX = 12;
  * something could not be written is known when they are settled, and then nothing after it was.
  */
 export class Outbox {
-  readonly #link: Link<StoreSide>;
+  readonly #rpc: ThreadRpc<StoreSide>;
   readonly #ahead = new Set<Promise<void>>();
   readonly #rootIds = new Set<string>();
   #failure: Error | null = null;
 
-  constructor(link: Link<StoreSide>) {
-    this.#link = link;
+  constructor(rpc: ThreadRpc<StoreSide>) {
+    this.#rpc = rpc;
   }
 
   append(batch: EntryBatch): Promise<void> {
     this.#rootIds.add(batch.rootId);
-    return this.#send(this.#link.ask("append", batch));
+    return this.#send(this.#rpc.ask("append", batch));
   }
 
   change(changes: readonly MemberChange[]): Promise<void> {
     for (const { rootId } of changes) this.#rootIds.add(rootId);
-    return this.#send(this.#link.ask("change", changes));
+    return this.#send(this.#rpc.ask("change", changes));
   }
 
   /** Rejects with the first failure, after which the store takes writes of these trees again. */
@@ -34,7 +34,7 @@ export class Outbox {
     const failure = this.#failure;
     if (failure === null) return;
     this.#failure = null;
-    await this.#link.ask("resume", [...this.#rootIds]);
+    await this.#rpc.ask("resume", [...this.#rootIds]);
     throw failure;
   }
 

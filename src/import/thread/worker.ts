@@ -6,7 +6,7 @@ import { judgeTree, replaysOf } from "../../history/state/trees.ts";
 import { Catalog, countAll } from "../catalog.ts";
 import { type Context, ProgressKeeper } from "../context.ts";
 import { Scheduler } from "../scheduler.ts";
-import { Link } from "../../system/thread-rpc.ts";
+import { ThreadRpc } from "../../system/thread-rpc.ts";
 import { LiveList } from "../live-list.ts";
 import { SharedPrefixes } from "../shared-prefix.ts";
 import type { ImportOptions, ReaderSide, StoreSide } from "./protocol.ts";
@@ -33,11 +33,11 @@ const handlers: ReaderSide = {
     scheduler.stop();
   },
 };
-const link = new Link<StoreSide>((packet) => port.postMessage(packet), handlers);
-port.on("message", link.take);
-const catalog = new Catalog(link);
+const rpc = new ThreadRpc<StoreSide>((packet) => port.postMessage(packet), handlers);
+port.on("message", rpc.receive);
+const catalog = new Catalog(rpc);
 const context: Context = {
-  link,
+  rpc,
   catalog,
   options,
   readings,
@@ -47,7 +47,7 @@ const context: Context = {
   live: new LiveList(systemProbe, options.probeMs / 2),
   grown: new Map(),
   doubted: new Map(),
-  progress: new ProgressKeeper(link, () => countAll(catalog, readings)),
+  progress: new ProgressKeeper(rpc, () => countAll(catalog, readings)),
   signal: ending.signal,
   exclude: options.exclude,
   asksAgain: false,
