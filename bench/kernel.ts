@@ -34,7 +34,7 @@ export async function openKernel(paths: Paths): Promise<Kernel> {
     rolloutPath: (session) => session.id,
     projectCeiling: async () => NO_CEILING,
     readers: async () => [],
-    place: { home: "/nowhere", env: {} },
+    userHome: { home: "/nowhere", env: {} },
     version: "bench",
     profiles: (cwd) => loadProfiles({ home: paths.home, project: cwd }),
     startedAt: Date.now(),

@@ -28,7 +28,7 @@ import { Runner } from "./engine/runner.ts";
 import { ScopeMover } from "./engine/scope-mover.ts";
 import { Scout } from "./engine/agent-probe.ts";
 import { UsageThread } from "./engine/usage/thread.ts";
-import type { Place } from "./history/port.ts";
+import type { UserHome } from "./history/port.ts";
 import type { Deps, Moment } from "./kernel/deps.ts";
 import { hashOf, newSecret } from "./kernel/id.ts";
 import { type Log, openLog } from "./log.ts";
@@ -48,7 +48,7 @@ export interface DaemonOptions {
   readonly drivers?: ReadonlyMap<string, Driver>;
   readonly reached?: (moment: Moment) => void;
   /** Where agents keep what they leave on disk; default: the person's own home. */
-  readonly place?: Place;
+  readonly place?: UserHome;
 }
 
 export interface Daemon {
@@ -144,7 +144,7 @@ async function compose(parts: Parts): Promise<Daemon> {
   const deps: Deps = { store, config, log, now: Date.now, reached: parts.reached ?? (() => undefined) };
   const rolloutPath = (session: { id: string; createdAt: number }): string =>
     rolloutFile(paths.rollouts, session);
-  const place = parts.place ?? { home: homedir(), env: { ...process.env } };
+  const userHome = parts.place ?? { home: homedir(), env: { ...process.env } };
   const operationDeps: OperationDeps = {
     ...deps,
     address: () => url,
@@ -152,7 +152,7 @@ async function compose(parts: Parts): Promise<Daemon> {
     rolloutPath,
     ...projectReads(paths),
     readers: async () => (await import("./history/index.ts")).historyReaders,
-    place,
+    userHome,
     version: VERSION,
     startedAt,
   };
@@ -166,7 +166,7 @@ async function compose(parts: Parts): Promise<Daemon> {
   });
   ({ url } = await server.listen());
   stops.push(() => server.close());
-  const usageFiles = new UsageThread({ place, config, log });
+  const usageFiles = new UsageThread({ userHome, config, log });
   const engineDeps: EngineDeps = {
     ...deps,
     drivers,
@@ -185,7 +185,7 @@ async function compose(parts: Parts): Promise<Daemon> {
     runner,
     new Keeper(engineDeps, runner),
     new Scout(engineDeps, runner),
-    new Importer(engineDeps, place),
+    new Importer(engineDeps, userHome),
     new Retention(engineDeps),
     new ScopeMover(engineDeps),
   ];

@@ -1,6 +1,6 @@
 import type { Worker } from "node:worker_threads";
 import type { HistoryScan } from "../contract/index.ts";
-import type { Place } from "../history/port.ts";
+import type { UserHome } from "../history/port.ts";
 import type { EngineDeps, Service } from "./deps.ts";
 import type { ThreadRpc } from "../system/thread-rpc.ts";
 import type { ImportOptions, ReaderSide } from "../import/thread/protocol.ts";
@@ -21,7 +21,7 @@ const MEMORY = { maxYoungGenerationSizeMb: 48, maxOldGenerationSizeMb: 224 } as 
 export class Importer implements Service {
   readonly name = "importer";
   readonly #deps: EngineDeps;
-  readonly #place: Place;
+  readonly #userHome: UserHome;
   #thread: { worker: Worker; rpc: ThreadRpc<ReaderSide> } | null = null;
   #starting: Promise<void> | null = null;
   #off: () => void = () => undefined;
@@ -29,9 +29,9 @@ export class Importer implements Service {
   #count = 0;
   #isStopped = false;
 
-  constructor(deps: EngineDeps, place: Place) {
+  constructor(deps: EngineDeps, userHome: UserHome) {
     this.#deps = deps;
-    this.#place = place;
+    this.#userHome = userHome;
   }
 
   async run(): Promise<void> {
@@ -97,7 +97,7 @@ export class Importer implements Service {
     const { store, config, log, now } = this.#deps;
     const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
     const options: ImportOptions = {
-      place: this.#place,
+      userHome: this.#userHome,
       roots: config.history.roots,
       exclude: this.#excluded(exclude),
       node: store.node,

@@ -27,7 +27,7 @@ export interface HistoryReader {
   /** The agent's name in our own table of agents. */
   readonly agent: string;
   /** The folders this agent's sessions lie below, from the environment and the home; they may not exist. */
-  roots(place: Place): string[];
+  roots(userHome: UserHome): string[];
   /**
    * Every session and sub-agent below a root that has something to be read, from names, sizes and
    * sidecars only: no transcript is opened. A root that does not exist holds none. The order is not fixed.
@@ -62,8 +62,8 @@ export interface HistoryReader {
   listsLive?(facts: SessionFacts): boolean;
 }
 
-/** Where a reader looks. Given in, so that tests and other homes are not special. */
-export interface Place {
+/** The home folder and environment that a reader searches. Passed in, so that tests can use another home. */
+export interface UserHome {
   readonly home: string;
   readonly env: Readonly<Record<string, string | undefined>>;
 }

@@ -97,7 +97,7 @@ function baseOf(context: Context, { familyKey, discoveries, own }: FamilyNews): 
   const isLeftOut =
     topNow === undefined
       ? (top?.kind === "excluded" && !context.asksAgain) || top?.isLeftOut === true
-      : isExcluded(topNow.facts.cwd, context.exclude, context.options.place.home);
+      : isExcluded(topNow.facts.cwd, context.exclude, context.options.userHome.home);
   const isOurs = top?.kind === "ours";
   const base = {
     depth: top?.depth ?? 0,
@@ -126,7 +126,7 @@ function memberOf(
 ): Member {
   const isTop = found.key === news.familyKey;
   const sessionId = isTop && base.isOurs && base.sessionId !== null ? base.sessionId : sessionIdOf(found.key);
-  const { home } = context.options.place;
+  const { home } = context.options.userHome;
   const isLeftOut = base.isExcluded || isExcluded(facts.cwd, context.exclude, home);
   return {
     no: 0,

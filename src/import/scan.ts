@@ -273,7 +273,7 @@ function byId(
 function leaveOut({ catalog, exclude, options }: Context): void {
   const known = new Map<string | null, boolean>();
   const isOut = (cwd: string | null): boolean => {
-    const out = known.get(cwd) ?? isExcluded(cwd, exclude, options.place.home);
+    const out = known.get(cwd) ?? isExcluded(cwd, exclude, options.userHome.home);
     known.set(cwd, out);
     return out;
   };

@@ -1,5 +1,5 @@
 import type { Limits, Permission, Profile } from "../contract/index.ts";
-import type { HistoryReader, Place } from "../history/port.ts";
+import type { HistoryReader, UserHome } from "../history/port.ts";
 import type { Deps } from "../kernel/deps.ts";
 
 export interface ProfileChoice {
@@ -30,7 +30,7 @@ export interface OperationDeps extends Deps {
   /** Who reads what agents left on disk; loaded when first asked for. */
   readonly readers: () => Promise<readonly HistoryReader[]>;
   /** Where agents keep what they leave. */
-  readonly place: Place;
+  readonly userHome: UserHome;
   readonly version: string;
   readonly startedAt: number;
 }

@@ -10,7 +10,7 @@ import { Config, Refusal } from "../../contract/index.ts";
 import { startDaemon } from "../../daemon.ts";
 import { createFakeDriver, type FakeOptions, type FakePoint } from "../../drivers/fake/driver.ts";
 import type { AgentHandle, Driver } from "../../drivers/port.ts";
-import type { Place } from "../../history/port.ts";
+import type { UserHome } from "../../history/port.ts";
 import type { Moment } from "../../kernel/deps.ts";
 import { silentLog } from "../../log.ts";
 import { aroundWrites } from "../../store/around-writes.spec.ts";
@@ -23,7 +23,7 @@ export interface FakeSetup extends FakeOptions {
   readonly wrap?: (driver: Driver) => Driver;
   readonly home?: string;
   readonly driver?: Driver;
-  readonly place?: Place;
+  readonly place?: UserHome;
 }
 
 /** The whole daemon on a real file, with agents inside this process that a test can hold up. */

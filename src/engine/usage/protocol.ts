@@ -1,8 +1,8 @@
 import type { Usage } from "../../contract/index.ts";
-import type { Place } from "../../history/port.ts";
+import type { UserHome } from "../../history/port.ts";
 
 export interface UsageOptions {
-  readonly place: Place;
+  readonly userHome: UserHome;
   /** Further folders by format, from the configuration. */
   readonly roots: Readonly<Record<string, readonly string[]>>;
 }

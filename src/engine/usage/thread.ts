@@ -1,6 +1,6 @@
 import type { Worker } from "node:worker_threads";
 import type { Config, Usage } from "../../contract/index.ts";
-import type { Place } from "../../history/port.ts";
+import type { UserHome } from "../../history/port.ts";
 import type { Log } from "../../log.ts";
 import type { Service, UsageFiles } from "../deps.ts";
 import type { ThreadRpc } from "../../system/thread-rpc.ts";
@@ -23,8 +23,8 @@ export class UsageThread implements Service, UsageFiles {
   #thread: Promise<{ worker: Worker; rpc: ThreadRpc<UsageSide> }> | null = null;
   #isStopped = false;
 
-  constructor(options: { place: Place; config: Pick<Config, "history">; log: Log }) {
-    this.#options = { place: options.place, roots: options.config.history.roots };
+  constructor(options: { userHome: UserHome; config: Pick<Config, "history">; log: Log }) {
+    this.#options = { userHome: options.userHome, roots: options.config.history.roots };
     this.#log = options.log;
   }
 

@@ -49,7 +49,7 @@ const handlers: UsageSide = {
 async function locate(reader: HistoryReader, id: string): Promise<Reading | null> {
   if (performance.now() - (missed.get(id) ?? Number.NEGATIVE_INFINITY) < MISSED_MS) return null;
   let newest: FoundSession | null = null;
-  const roots = new Set([...reader.roots(options.place), ...(options.roots[reader.format] ?? [])]);
+  const roots = new Set([...reader.roots(options.userHome), ...(options.roots[reader.format] ?? [])]);
   for (const root of roots) {
     for await (const found of reader.discover(root, () => undefined)) {
       if (found.id !== id || found.isSubagent) continue;

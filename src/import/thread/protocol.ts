@@ -1,5 +1,5 @@
 import type { HistoryProblem, HistoryScan } from "../../contract/index.ts";
-import type { HistoryFormat, Place } from "../../history/port.ts";
+import type { HistoryFormat, UserHome } from "../../history/port.ts";
 import type {
   HistoryKnown,
   HistoryRecord,
@@ -10,7 +10,7 @@ import type {
 
 /** What the thread that reads is told when it starts. */
 export interface ImportOptions {
-  readonly place: Place;
+  readonly userHome: UserHome;
   readonly roots: Partial<Record<HistoryFormat, readonly string[]>>;
   readonly exclude: readonly string[];
   readonly node: string;

@@ -17,7 +17,7 @@ const options = workerData as ImportOptions;
 const ending = new AbortController();
 const readings = historyReaders.map((reader) => ({
   reader,
-  roots: [...new Set([...reader.roots(options.place), ...(options.roots[reader.format] ?? [])])],
+  roots: [...new Set([...reader.roots(options.userHome), ...(options.roots[reader.format] ?? [])])],
 }));
 
 const handlers: ReaderSide = {

@@ -2,7 +2,7 @@ import { setTimeout as rest } from "node:timers/promises";
 import type { Caller, HistoryProblem, HistoryScan, InputOf, OutputOf } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { unbegun } from "../../domain/history-scan.ts";
-import type { HistoryReader, Place } from "../../history/port.ts";
+import type { HistoryReader, UserHome } from "../../history/port.ts";
 import type { HistoryRecord } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
 
@@ -38,18 +38,21 @@ export async function imported(
 /** From names alone: nothing is opened before somebody asks for it. */
 async function countOnDisk(deps: OperationDeps): Promise<{ agent: string; sessions: number }[]> {
   const readers = await deps.readers();
-  const counts = await Promise.all(readers.map((reader) => countOf(reader, deps.place)));
+  const counts = await Promise.all(readers.map((reader) => countOf(reader, deps.userHome)));
   return counts.filter(({ sessions }) => sessions > 0);
 }
 
 /** A slow disk or a large database gives the number that was counted in this time. */
 const COUNT_MS = 2_000;
 
-async function countOf(reader: HistoryReader, place: Place): Promise<{ agent: string; sessions: number }> {
+async function countOf(
+  reader: HistoryReader,
+  userHome: UserHome,
+): Promise<{ agent: string; sessions: number }> {
   const deadline = performance.now() + COUNT_MS;
   let sessions = 0;
   const counting = (async () => {
-    for (const root of reader.roots(place)) {
+    for (const root of reader.roots(userHome)) {
       for await (const { isSubagent } of reader.discover(root, () => undefined)) {
         sessions += isSubagent ? 0 : 1;
         if (performance.now() > deadline) return;

@@ -26,7 +26,7 @@ async function opened(t: TestContext) {
     rolloutPath: ({ id }) => id,
     projectCeiling: async () => NO_CEILING,
     readers: async () => [],
-    place: { home: "/nowhere", env: {} },
+    userHome: { home: "/nowhere", env: {} },
     version: "0",
     profiles: () => loadProfiles({ home: tmpdir(), project: null }),
     startedAt: 0,

@@ -99,7 +99,7 @@ export async function openWorld(more: Partial<z.input<typeof Config>> = {}): Pro
     profiles: () => ({ profiles, untrusted: [] }),
     projectCeiling: async () => NO_CEILING,
     readers: async () => [],
-    place: { home: "/nowhere", env: {} },
+    userHome: { home: "/nowhere", env: {} },
     version: "0.0.0",
     startedAt: 0,
     drivers: new Map([["fake", driver]]),

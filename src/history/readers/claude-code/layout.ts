@@ -1,11 +1,11 @@
 import type { Dirent } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
-import type { FoundSession, Place, Problem } from "../../port.ts";
+import type { FoundSession, UserHome, Problem } from "../../port.ts";
 
 export const FORMAT = "claude-code";
 
-export function roots({ home, env }: Place): string[] {
+export function roots({ home, env }: UserHome): string[] {
   return [env["CLAUDE_CONFIG_DIR"] || join(home, ".claude")];
 }
 

@@ -3,11 +3,11 @@ import { stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { openBytes, readFully } from "../../lines/byte-file.ts";
 import { foldersIn, listFolder, type Look, newKey, tellForeign } from "../../lines/folder.ts";
-import type { FoundSession, Place, Problem } from "../../port.ts";
+import type { FoundSession, UserHome, Problem } from "../../port.ts";
 
 export const FORMAT = "gemini";
 
-export function roots({ home, env }: Place): string[] {
+export function roots({ home, env }: UserHome): string[] {
   return [join(env["GEMINI_CLI_HOME"] || home, ".gemini")];
 }
 

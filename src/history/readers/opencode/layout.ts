@@ -2,7 +2,7 @@ import { stat } from "node:fs/promises";
 import { basename, isAbsolute, join } from "node:path";
 import { foldersIn, listFolder, type Look, newKey } from "../../lines/folder.ts";
 import type { JsonObject } from "../../lines/json-lines.ts";
-import type { FoundSession, Place, Problem } from "../../port.ts";
+import type { FoundSession, UserHome, Problem } from "../../port.ts";
 import { readSmallObject } from "../../lines/small-file.ts";
 import { asNumber, asObject } from "../../lines/value.ts";
 import { sessionsIn } from "./sessions.ts";
@@ -11,7 +11,7 @@ import { treeSession } from "./tree-source.ts";
 export const FORMAT = "opencode";
 
 /** The data folder, and a database that the environment names. */
-export function roots({ home, env }: Place): string[] {
+export function roots({ home, env }: UserHome): string[] {
   const data = join(env["XDG_DATA_HOME"] || join(home, ".local/share"), "opencode");
   const named = env["OPENCODE_DB"];
   if (!named || named === ":memory:") return [data];

@@ -1,13 +1,13 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { foldersIn, listFolder, type Look, tellForeign } from "../../../lines/folder.ts";
-import type { FoundSession, Place, Problem } from "../../../port.ts";
+import type { FoundSession, UserHome, Problem } from "../../../port.ts";
 import type { Extra } from "../notes.ts";
 import { type Indexed, readIndexes } from "./indexes.ts";
 
 export const FORMAT = "codex";
 
-export function roots({ home, env }: Place): string[] {
+export function roots({ home, env }: UserHome): string[] {
   return [env["CODEX_HOME"] || join(home, ".codex")];
 }
 
