@@ -360,9 +360,51 @@ describe("tests", () => {
   });
   it("accepts a test whose assertion is in an imported helper", () => {
     const helper = 'import assert from "node:assert/strict";\nexport const check = () => assert.ok(a());\n';
-    const use = 'import { check } from "../testing/check.spec.ts";\nit("x", () => check());\n';
-    const files = { "src/server/testing/check.spec.ts": helper, "src/server/http/a.test.ts": use };
+    const use = 'import { check } from "../testing/check.ts";\nit("x", () => check());\n';
+    const files = { "src/server/testing/check.ts": helper, "src/server/http/a.test.ts": use };
     assert.deepEqual(found(files), []);
+  });
+});
+
+describe("folders", () => {
+  const sources = (folder: string, count: number): Record<string, string> =>
+    Object.fromEntries(
+      Array.from({ length: count }, (_, n) => [`${folder}/a${n}.ts`, `export const a = ${n};\n`]),
+    );
+  const suite = 'export function rules() {\n  it("x", () => assert(a));\n}\n';
+
+  it("refuses 26 source files in one folder, and says how many there are", () => {
+    assert.deepEqual(found(sources("src/server", 26)), [
+      "src/server:1: 26 source files in one folder; at most 25",
+    ]);
+  });
+  it("accepts 25 source files beside tests, and any number of commands", () => {
+    const tests = {
+      "src/server/a.test.ts": 'it("x", () => assert(a));\n',
+      "src/server/testing/b.ts": "a();\n",
+    };
+    assert.deepEqual(
+      found({ ...sources("src/server", 25), ...tests, ...sources("src/cli/commands", 30) }),
+      [],
+    );
+  });
+  refuses({
+    "a .spec.ts without a suite": [
+      "src/server/a.spec.ts",
+      "export function a() {}\n",
+      /exports a conformance suite/,
+    ],
+    "a suite that no test runs": ["src/server/a.spec.ts", suite, /a conformance suite that no test runs/],
+    "fixtures beside the code": [
+      "src/history/fixtures/a.jsonl",
+      "{}\n",
+      /fixtures lie in a testing\/ folder/,
+    ],
+  });
+  it("accepts a suite that a test runs, and fixtures in testing/", () => {
+    const run = 'import { rules } from "./a.spec.ts";\nrules();\n';
+    const files = { "src/server/a.spec.ts": suite, "src/server/a.test.ts": run };
+    assert.deepEqual(found({ ...files, "src/history/testing/fixtures/A_1.jsonl": "{}\n" }), []);
   });
 });
 
@@ -402,7 +444,7 @@ describe("names", () => {
 
   it("a marked word, a private type, what an agent wrote and prose are left alone", () => {
     assert.deepEqual(withWords("src/store/queue.ts"), []);
-    assert.deepEqual(withWords("src/history/codex/fixtures/2026/Mailbox_T1.jsonl", "{}\n"), []);
+    assert.deepEqual(withWords("src/history/codex/testing/fixtures/2026/Mailbox_T1.jsonl", "{}\n"), []);
     assert.deepEqual(
       withWords("src/store/a.ts", "type Mailbox = 1;\nexport const mailbox: Mailbox = 1;\n"),
       [],

@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { checkCycles } from "./tidy/cycles.ts";
+import { checkFolders } from "./tidy/folders.ts";
 import { checkImports, layerTable } from "./tidy/layers.ts";
 import { checkNames } from "./tidy/names.ts";
 import { checkSizes } from "./tidy/sizes.ts";
@@ -16,6 +17,7 @@ export function tidy(root: string): Finding[] {
     ...tree.files.flatMap(checkText),
     ...checkCycles(tree),
     ...checkTestBodies(tree),
+    ...checkFolders(tree),
     ...checkNames(tree),
     ...checkPrintedTable(tree),
   ].toSorted((a, b) => (a.path === b.path ? a.line - b.line : a.path < b.path ? -1 : 1));

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { aroundWrites } from "../store/around-writes.spec.ts";
+import { aroundWrites } from "../store/testing/around-writes.ts";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import * as fs from "node:fs/promises";

@@ -7,7 +7,7 @@ import { breakWrites } from "../testing/fake-daemon.ts";
 import type { Family } from "../../kernel/testing/family.ts";
 import type { SessionRecord, TurnRecord } from "../../store/port/store.ts";
 import type { EngineDeps } from "../deps.ts";
-import { beforeNextWrite } from "../../store/around-writes.spec.ts";
+import { beforeNextWrite } from "../../store/testing/around-writes.ts";
 import { adoptLost } from "./recovery.ts";
 
 test("a turn that is cancelled while it is being taken up is settled, not resumed", async (t) => {

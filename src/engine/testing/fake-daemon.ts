@@ -13,7 +13,7 @@ import type { AgentHandle, Driver } from "../../drivers/port.ts";
 import type { UserHome } from "../../history/port.ts";
 import type { Moment } from "../../kernel/deps.ts";
 import { silentLog } from "../../log.ts";
-import { aroundWrites } from "../../store/around-writes.spec.ts";
+import { aroundWrites } from "../../store/testing/around-writes.ts";
 import type { SessionRecord, Store } from "../../store/port/store.ts";
 
 export interface FakeSetup extends FakeOptions {

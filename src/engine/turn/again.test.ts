@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import type { Store } from "../../store/port/store.ts";
-import { aroundWrites } from "../../store/around-writes.spec.ts";
+import { aroundWrites } from "../../store/testing/around-writes.ts";
 import { holdAt, startFake } from "../testing/fake-daemon.ts";
 
 class Undone extends Error {}

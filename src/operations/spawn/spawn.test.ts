@@ -6,7 +6,7 @@ import { type Caller, Config, Refusal } from "../../contract/index.ts";
 import { createFakeDriver } from "../../drivers/fake/driver.ts";
 import { type Family, openFamily } from "../../kernel/testing/family.ts";
 import { silentLog } from "../../log.ts";
-import { beforeNextWrite } from "../../store/around-writes.spec.ts";
+import { beforeNextWrite } from "../../store/testing/around-writes.ts";
 import { NO_CEILING } from "../deps.ts";
 import { createGate, createOperations, type OperationDeps } from "../index.ts";
 

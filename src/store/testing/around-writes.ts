@@ -1,5 +1,5 @@
-import { writeOver } from "./fence.ts";
-import type { Store, Tx } from "./port/store.ts";
+import { writeOver } from "../fence.ts";
+import type { Store, Tx } from "../port/store.ts";
 
 type Work<T> = (tx: Tx) => Promise<T>;
 

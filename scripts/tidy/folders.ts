@@ -1,0 +1,70 @@
+import { posix } from "node:path";
+import type { Node } from "typescript/unstable/ast";
+import { isCallExpression, isFunctionDeclaration, isIdentifier } from "typescript/unstable/ast/is";
+import { importsOf } from "./layers.ts";
+import { type CodeFile, type Finding, isExported, isTest, type Tree } from "./tree.ts";
+
+const SOURCE_FILES_MAX = 25;
+
+/** One file per command: the folder is the list of them. */
+const LISTS = new Set(["src/cli/commands"]);
+
+/** A folder is small enough to be read, and what only tests need has a place of its own. */
+export function checkFolders(tree: Tree): Finding[] {
+  const users = usersOf(tree.code);
+  return [
+    ...tooManyFiles(tree),
+    ...tree.files.flatMap(({ path }) => checkFixture(path)),
+    ...tree.code.flatMap((file) => checkSpec(file, users)),
+  ];
+}
+
+function tooManyFiles({ code }: Tree): Finding[] {
+  const folders = Map.groupBy(
+    code.filter(({ path }) => !isTest(path)),
+    ({ path }) => posix.dirname(path),
+  );
+  return [...folders].flatMap(([folder, { length }]) =>
+    length > SOURCE_FILES_MAX && !LISTS.has(folder)
+      ? [{ path: folder, line: 1, text: `${length} source files in one folder; at most ${SOURCE_FILES_MAX}` }]
+      : [],
+  );
+}
+
+/** Recordings and samples lie in `testing/`, where nobody takes them for a part of the product. */
+function checkFixture(path: string): Finding[] {
+  const parts = path.split("/");
+  const at = parts.findIndex((part) => part === "fixtures" || part === "fixture");
+  if (at < 0 || parts.slice(0, at).includes("testing") || parts[0] === "docs") return [];
+  return [{ path, line: 1, text: "fixtures lie in a testing/ folder" }];
+}
+
+function checkSpec({ path, source, nodes }: CodeFile, users: Users): Finding[] {
+  if (!/\.spec\.[cm]?tsx?$/.test(path)) return [];
+  const isCallable = source.statements.some((node) => isFunctionDeclaration(node) && isExported(node));
+  const isSuite = isCallable && nodes.some(callsTest);
+  if (!isSuite)
+    return [
+      { path, line: 1, text: "a .spec.ts exports a conformance suite; other tools of tests lie in testing/" },
+    ];
+  return users.has(path) ? [] : [{ path, line: 1, text: "a conformance suite that no test runs" }];
+}
+
+const TESTS = new Set(["describe", "it", "suite", "test"]);
+
+function callsTest(node: Node): boolean {
+  return isCallExpression(node) && isIdentifier(node.expression) && TESTS.has(node.expression.text);
+}
+
+/** Which files import a file. */
+type Users = ReadonlyMap<string, readonly string[]>;
+
+function usersOf(code: readonly CodeFile[]): Users {
+  const uses = code.flatMap((file) =>
+    importsOf(file)
+      .filter(({ specifier }) => specifier.startsWith("."))
+      .map(({ specifier }) => ({ by: file.path, path: posix.join(posix.dirname(file.path), specifier) })),
+  );
+  const grouped = Map.groupBy(uses, ({ path }) => path);
+  return new Map([...grouped].map(([path, list]) => [path, list.map(({ by }) => by)]));
+}
