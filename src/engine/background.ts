@@ -4,7 +4,8 @@ import type { EngineDeps } from "./deps.ts";
 
 /** Background work is over: it has stopped, lasted too long, or its process is gone. */
 export async function endBackground(deps: EngineDeps, session: SessionRecord): Promise<void> {
-  await deps.store.write(session.rootId, async (tx) => {
+  const { id, rootId, fence } = session;
+  await deps.store.write(rootId, { session: id, fence }, async (tx) => {
     const fresh = await tx.sessions.byId(session.id);
     // A turn that came meanwhile has its own word on what goes on after it.
     if (fresh === null || fresh.backgroundUntil !== session.backgroundUntil) return;

@@ -10,8 +10,8 @@ import { stopAtLimit } from "./usage/reservation.ts";
 
 /** Parked sessions whose time has come go on. */
 export async function resumeParked(deps: EngineDeps, now: number): Promise<void> {
-  for (const { id, rootId } of await deps.store.read.sessions.parkedUntil(deps.store.node, now)) {
-    await deps.store.write(rootId, async (tx) => {
+  for (const { id, rootId, fence } of await deps.store.read.sessions.parkedUntil(deps.store.node, now)) {
+    await deps.store.write(rootId, { session: id, fence }, async (tx) => {
       const session = await tx.sessions.byId(id);
       const until = session?.parked?.until ?? null;
       if (session !== null && until !== null && until <= now) await unpark(tx, session, now);
@@ -76,7 +76,8 @@ function isTimed(session: SessionRecord): boolean {
 
 /** Nothing runs that could be stopped: it waits for a slot, for children, or for a limit. */
 async function failRound(deps: EngineDeps, over: SessionRecord, reason: string): Promise<void> {
-  await deps.store.write(over.rootId, async (tx) => {
+  const { id, rootId, fence } = over;
+  await deps.store.write(rootId, { session: id, fence }, async (tx) => {
     const now = deps.now();
     const session = await tx.sessions.byId(over.id);
     if (session === null || !session.roundOpen || session.endedAt !== null) return;

@@ -89,7 +89,7 @@ export class SilenceWatch {
     const reason = silenceWords({ silentMs, tool, retrying });
     const isDue = silentMs >= config.silenceMs && !watched.isRaised;
     const { turn } = recorder;
-    await store.write(turn.rootId, async (tx) => {
+    await store.write(turn.rootId, place.fence, async (tx) => {
       const session = await tx.sessions.byId(turn.sessionId);
       const row = await tx.turns.byId(turn.id);
       if (session === null || session.endedAt !== null || row?.status !== "running") return;
@@ -107,7 +107,7 @@ export class SilenceWatch {
 
   async #withdraw(place: Place): Promise<void> {
     const { store, now } = this.#runtime.deps;
-    await store.write(place.session.rootId, async (tx) => {
+    await store.write(place.session.rootId, place.fence, async (tx) => {
       const session = await tx.sessions.byId(place.session.id);
       if (session !== null) await withdrawSilence(tx, session, now());
     });

@@ -45,10 +45,10 @@ async function startIn(
   { session, hold, isWanted }: Order,
   start: () => ProcessIdentity | null,
 ): Promise<boolean> {
-  return deps.store.write(session.rootId, async (tx) => {
+  const fence = { session: session.id, fence: hold.fence };
+  const isStarted = await deps.store.write(session.rootId, fence, async (tx) => {
     const fresh = await tx.sessions.byId(session.id);
-    const isOurs = fresh !== null && fresh.endedAt === null && fresh.fence === hold.fence;
-    if (!isOurs || !isWanted()) return false;
+    if (fresh === null || fresh.endedAt !== null || !isWanted()) return false;
     const process = start();
     if (process === null) return true;
     const { pid, startTime } = process;
@@ -57,6 +57,7 @@ async function startIn(
     tx.append({ sessionId: session.id, type: "agent.started", text: null, data, at: deps.now() });
     return true;
   });
+  return isStarted === true;
 }
 
 /** So that the next daemon finds them; not after the process has ended, when the row says what is left. */
@@ -65,7 +66,8 @@ async function rememberProcesses(
   { session, hold }: Order,
   processes: readonly RememberedProcess[],
 ): Promise<void> {
-  await deps.store.write(session.rootId, async (tx) => {
+  const fence = { session: session.id, fence: hold.fence };
+  await deps.store.write(session.rootId, fence, async (tx) => {
     const lease = await tx.leases.bySession(session.id);
     if (lease === null || lease.id !== hold.leaseId || lease.pid === null) return;
     await tx.leases.patch(session.id, hold.fence, { descendants: processes.map((each) => ({ ...each })) });

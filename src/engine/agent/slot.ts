@@ -1,5 +1,5 @@
 import type { Agent } from "../../contract/index.ts";
-import type { SessionRecord } from "../../store/port/store.ts";
+import type { ProcessFence, SessionRecord } from "../../store/port/store.ts";
 import type { Hold } from "../turn/claim.ts";
 import type { EngineDeps } from "../deps.ts";
 import type { LiveAgent } from "./start.ts";
@@ -17,6 +17,8 @@ import type { ProcessIdentity } from "../../system/process.ts";
 export interface Place {
   readonly session: SessionRecord;
   readonly hold: Hold;
+  /** What its writes are fenced with. */
+  readonly fence: ProcessFence;
   agent: LiveAgent | null;
   recorder: Recorder | null;
   /** The turn under way, for whoever must wait for it. */
@@ -65,6 +67,7 @@ export function newPlace(session: SessionRecord, hold: Hold): Place {
   return {
     session,
     hold,
+    fence: { session: session.id, fence: hold.fence },
     agent: null,
     recorder: null,
     task: null,

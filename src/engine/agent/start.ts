@@ -133,9 +133,10 @@ async function noteAgent(
   hold: Hold,
   handle: AgentHandle,
 ): Promise<boolean> {
-  return deps.store.write(session.rootId, async (tx) => {
+  const fence = { session: session.id, fence: hold.fence };
+  const isNoted = await deps.store.write(session.rootId, fence, async (tx) => {
     const fresh = await tx.sessions.byId(session.id);
-    if (fresh === null || fresh.endedAt !== null || fresh.fence !== hold.fence) return false;
+    if (fresh === null || fresh.endedAt !== null) return false;
     // What it says it runs is the truth; what was asked for stands where it does not say.
     const model = handle.model ?? session.model;
     const { agentSessionId } = handle;
@@ -149,6 +150,7 @@ async function noteAgent(
     await tx.sessions.patch(session.id, { agentSessionId, model, effective });
     return true;
   });
+  return isNoted === true;
 }
 
 /** Ends an agent's whole process tree. Says what is left of it. */
@@ -164,7 +166,8 @@ export async function giveBackLease(
   end: { session: SessionRecord; hold: Hold; left: readonly ProcessIdentity[]; hasRun: boolean },
 ): Promise<void> {
   const { session, hold, left } = end;
-  await deps.store.write(session.rootId, async (tx) => {
+  const fence = { session: session.id, fence: hold.fence };
+  await deps.store.write(session.rootId, fence, async (tx) => {
     const at = deps.now();
     const descendants = left.map((each) => ({ ...each }));
     if (left.length === 0) await tx.leases.remove(session.id, hold.fence);

@@ -14,6 +14,7 @@ import type { NewEntry, Tx, TurnRecord } from "../../store/port/store.ts";
 import type { EngineDeps } from "../deps.ts";
 import { doing } from "../turn/doing.ts";
 import { MessageFile, messageFileName } from "./message-file.ts";
+import { fenceOf } from "../agent/fence.ts";
 import { entryOfUpdate } from "./update-entry.ts";
 
 /** A message that ends sooner needs no draft. */
@@ -318,7 +319,7 @@ export class Recorder {
     if ((batch.entries.length === 0 && batch.draft === null) || this.#isLost) return;
     const { rootId, sessionId, id, fence } = this.turn;
     try {
-      const isOurs = await this.#deps.store.write(rootId, async (tx) => {
+      const written = await this.#deps.store.write(rootId, fenceOf(this.turn), async (tx) => {
         const now = this.#deps.now();
         if (!(await tx.turns.patchRunning(id, fence, { toolUseCount: this.toolUseCount }))) return false;
         await writeBatch(tx, this.turn, batch, now);
@@ -329,7 +330,7 @@ export class Recorder {
       this.#isRefused = false;
       this.#drop(batch);
       this.#deps.reached("entries.appended");
-      if (!isOurs) this.#lose();
+      if (written !== true) this.#lose();
       else if (this.#entries.length > 0) this.#flushSoon(0);
       else this.#draftSoon();
     } catch (error) {

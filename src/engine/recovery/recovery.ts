@@ -4,11 +4,20 @@ import { cutDraft } from "../../kernel/draft.ts";
 import { withdrawSilence } from "../../kernel/park.ts";
 import { withdrawOf } from "../../kernel/trigger.ts";
 import type { Replay } from "../../drivers/port.ts";
-import type { LeaseRecord, MessageRecord, SessionRecord, Tx, TurnRecord } from "../../store/port/store.ts";
+import {
+  type LeaseRecord,
+  type MessageRecord,
+  type SessionRecord,
+  STALE,
+  type Stale,
+  type Tx,
+  type TurnRecord,
+} from "../../store/port/store.ts";
 import { endBackground } from "../background.ts";
 import { appendMessages, type Hold, landInTranscript, newHold, render } from "../turn/claim.ts";
 import { continuation } from "../turn/resume-prompt.ts";
 import { endTurn } from "../turn/end.ts";
+import { fenceOf } from "../agent/fence.ts";
 import type { Hosted } from "../agent/start.ts";
 import { endPlace, follow } from "../agent/stop.ts";
 import { newPlace, type Place, type Runtime } from "../agent/slot.ts";
@@ -128,10 +137,10 @@ interface TakenOver {
  */
 async function takeOver(runtime: Runtime, found: TurnRecord): Promise<TakenOver | null> {
   const { deps } = runtime;
-  return deps.store.write(found.rootId, async (tx) => {
+  const taken = await deps.store.write(found.rootId, fenceOf(found), async (tx) => {
     const session = await tx.sessions.byId(found.sessionId);
     const row = await tx.turns.byId(found.id);
-    if (session === null || row?.status !== "running" || row.fence !== found.fence) return null;
+    if (session === null || row?.status !== "running") return null;
     const recovery = recoveryFor(runtime, session, row);
     await withdrawOf(tx, session.id, row.fence, deps.now());
     // It was the silence of a process that is gone.
@@ -151,6 +160,7 @@ async function takeOver(runtime: Runtime, found: TurnRecord): Promise<TakenOver 
     await tx.turns.patchRunning(row.id, row.fence, patch);
     return { session, turn: { ...row, ...patch }, hold, recovery, hasBegun };
   });
+  return taken === STALE ? null : taken;
 }
 
 function recoveryFor(runtime: Runtime, session: SessionRecord, turn: TurnRecord): Recovery {
@@ -191,7 +201,9 @@ async function resume(runtime: Runtime, place: Place, how: "restart" | "load"): 
     return;
   }
   const text = await readBack(runtime, recorder.turn, replay);
-  await endTurn(runtime, place, recorder, await converse(runtime, place, text));
+  // Of a turn that another process has taken over nothing is sent; its end here writes nothing either.
+  const end = text === STALE ? unknowable(NOT_LOADED) : await converse(runtime, place, text);
+  await endTurn(runtime, place, recorder, end);
 }
 
 /**
@@ -218,10 +230,10 @@ async function toolCallsOf(runtime: Runtime, turn: TurnRecord, replay: Replay | 
 }
 
 /** What the replay holds has landed; the rest is sent again, behind the words that continue the turn. */
-async function readBack(runtime: Runtime, turn: TurnRecord, replay: Replay | null): Promise<string> {
+async function readBack(runtime: Runtime, turn: TurnRecord, replay: Replay | null): Promise<string | Stale> {
   const { deps } = runtime;
   const found = deliveredIn(replay);
-  return deps.store.write(turn.rootId, async (tx) => {
+  return deps.store.write(turn.rootId, fenceOf(turn), async (tx) => {
     const session = (await tx.sessions.byId(turn.sessionId))!;
     const messages = await tx.messages.ofTurn(turn.id);
     const missing: MessageRecord[] = [];

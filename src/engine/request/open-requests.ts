@@ -29,7 +29,7 @@ export class OpenRequests {
   }
 
   /** Counts a request as open from the moment it is asked, so that a flood is refused before it is written. */
-  async raising(raise: () => Promise<TriggerRecord>): Promise<TriggerRecord> {
+  async raising<T>(raise: () => Promise<T>): Promise<T> {
     this.#raising += 1;
     try {
       return await raise();

@@ -40,7 +40,7 @@ export async function answerPlan(
   place.isPlanSentBack = answer.action !== "cancel";
   if (!place.isPlanSentBack) return { kind: "deny" };
   const now = deps.now();
-  await deps.store.write(trigger.rootId, async (tx) => {
+  await deps.store.write(trigger.rootId, place.fence, async (tx) => {
     const session = await tx.sessions.byId(trigger.sessionId);
     if (session === null || session.endedAt !== null) return;
     if (answer.action === "edit") return admitAnswer(tx, session, trigger, { answer, now });

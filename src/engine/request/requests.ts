@@ -5,7 +5,13 @@ import { excerpt } from "../../secrets/excerpt.ts";
 import { oneLine } from "../../text/fence.ts";
 import { noteAsked } from "../../kernel/form-entry.ts";
 import { raise } from "../../kernel/trigger.ts";
-import type { SessionRecord, TriggerRecord, TurnRecord } from "../../store/port/store.ts";
+import {
+  type SessionRecord,
+  STALE,
+  type Stale,
+  type TriggerRecord,
+  type TurnRecord,
+} from "../../store/port/store.ts";
 import { isInside, realPathOf } from "../../system/folder.ts";
 import { answerPlan, planPayload } from "./plan-request.ts";
 import { answersTo } from "./form-answer.ts";
@@ -30,6 +36,8 @@ export async function answerRequest(
   let answer: TriggerRecord["answer"];
   try {
     const trigger = await place.requests.raising(() => raiseRequest(runtime, place, request));
+    // Nobody would hear the answer of a process that was replaced.
+    if (trigger === STALE) return { kind: "deny" };
     const closed = await answered(runtime, place, trigger);
     answer = closed.answer;
     if (request.kind === "plan") return await answerPlan(runtime, place, closed);
@@ -112,12 +120,16 @@ function wordsOf(request: AgentRequest): string {
   }
 }
 
-async function raiseRequest(runtime: Runtime, place: Place, request: AgentRequest): Promise<TriggerRecord> {
+async function raiseRequest(
+  runtime: Runtime,
+  place: Place,
+  request: AgentRequest,
+): Promise<TriggerRecord | Stale> {
   const { store, config, now } = runtime.deps;
   // What the agent said before it asks stands before the question.
   await place.recorder?.written();
-  const write = (): Promise<TriggerRecord> =>
-    store.write(place.session.rootId, async (tx) => {
+  const write = (): Promise<TriggerRecord | Stale> =>
+    store.write(place.session.rootId, place.fence, async (tx) => {
       const session = (await tx.sessions.byId(place.session.id)) ?? place.session;
       const parent = session.parentId === null ? null : await tx.sessions.byId(session.parentId);
       const isPermission = request.kind === "permission";
@@ -177,8 +189,8 @@ async function answered(runtime: Runtime, place: Place, trigger: TriggerRecord):
   await changeBlocked(runtime, place, { turn, by: 1 });
   const closed = await place.requests.closed(runtime.deps, trigger, () => place.isEnding);
   await changeBlocked(runtime, place, { turn, by: -1 });
-  const seen = (): Promise<void> =>
-    store.write(trigger.rootId, (tx) => tx.triggers.seen(trigger.id, runtime.deps.now()));
+  const seen = (): Promise<void | Stale> =>
+    store.write(trigger.rootId, place.fence, (tx) => tx.triggers.seen(trigger.id, runtime.deps.now()));
   await insist(runtime.deps, seen, () => !place.isEnding);
   return closed;
 }
@@ -190,8 +202,8 @@ async function changeBlocked(
   { turn, by }: { turn: TurnRecord | null; by: 1 | -1 },
 ): Promise<void> {
   if (turn === null) return;
-  const write = (): Promise<void> =>
-    runtime.deps.store.write(turn.rootId, async (tx) => {
+  const write = (): Promise<void | Stale> =>
+    runtime.deps.store.write(turn.rootId, place.fence, async (tx) => {
       const row = await tx.turns.byId(turn.id);
       if (row === null) return;
       await tx.turns.patchRunning(turn.id, turn.fence, { blocked: Math.max(0, row.blocked + by) });

@@ -1,7 +1,7 @@
 import type { AgentUpdate } from "../../drivers/port.ts";
 import { newId } from "../../kernel/id.ts";
 import { openRound } from "../../kernel/open-round.ts";
-import type { TurnRecord } from "../../store/port/store.ts";
+import { STALE, type Stale, type TurnRecord } from "../../store/port/store.ts";
 import { endTurn } from "./end.ts";
 import { insist } from "../retry-write.ts";
 import { endPlace, follow, goIdle, leaveIdle } from "../agent/stop.ts";
@@ -91,10 +91,10 @@ async function endOf(place: Place, since: number): Promise<TurnEnd> {
 
 async function addTurn(runtime: Runtime, place: Place): Promise<{ turn: TurnRecord; since: number } | null> {
   const { deps } = runtime;
-  const add = (): Promise<{ turn: TurnRecord; since: number } | null> =>
-    deps.store.write(place.session.rootId, async (tx) => {
+  const add = (): Promise<{ turn: TurnRecord; since: number } | null | Stale> =>
+    deps.store.write(place.session.rootId, place.fence, async (tx) => {
       const session = await tx.sessions.byId(place.session.id);
-      if (session === null || session.endedAt !== null || session.fence !== place.hold.fence) return null;
+      if (session === null || session.endedAt !== null) return null;
       if ((await tx.turns.running(session.id)) !== null) return null;
       const now = deps.now();
       // What an agent does after it failed or was stopped is kept, but releases no held inbox.
@@ -132,5 +132,6 @@ async function addTurn(runtime: Runtime, place: Place): Promise<{ turn: TurnReco
       tx.append({ sessionId: session.id, type: "turn.started", text: null, data, at: now });
       return { turn, since: session.roundOpenedAt ?? now };
     });
-  return insist(deps, add, () => !place.isEnding);
+  const added = await insist(deps, add, () => !place.isEnding);
+  return added === STALE ? null : added;
 }

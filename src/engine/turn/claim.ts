@@ -16,13 +16,14 @@ import { hashOf, newId, newSecret } from "../../kernel/id.ts";
 import { startClock } from "../../kernel/trigger.ts";
 import { openRound } from "../../kernel/open-round.ts";
 import { callbacksKnown } from "../../kernel/stop-report.ts";
-import type {
-  LeaseRecord,
-  MessageRecord,
-  NewEntry,
-  SessionRecord,
-  Tx,
-  TurnRecord,
+import {
+  type LeaseRecord,
+  type MessageRecord,
+  type NewEntry,
+  type SessionRecord,
+  STALE,
+  type Tx,
+  type TurnRecord,
 } from "../../store/port/store.ts";
 import type { EngineDeps } from "../deps.ts";
 import { reserveTurn } from "../usage/reservation.ts";
@@ -51,12 +52,12 @@ export async function claim(
   candidate: SessionRecord,
   held: Hold | null,
 ): Promise<Claim | null> {
-  return deps.store.write(candidate.rootId, async (tx) => {
+  // A process that was replaced takes nothing more, and a session that was claimed since is another's.
+  const fence = { session: candidate.id, fence: (held ?? candidate).fence };
+  const claimed = await deps.store.write(candidate.rootId, fence, async (tx) => {
     const session = await tx.sessions.byId(candidate.id);
     if (session === null || session.endedAt !== null || session.held !== null || session.parked !== null)
       return null;
-    // A process whose lease was taken over may take nothing more.
-    if (held !== null && held.fence !== session.fence) return null;
     if ((await tx.turns.running(session.id)) !== null) return null;
     const { batch } = session.callback;
     const queued = await tx.messages.queued(session.id, batch ? BATCH_MAX : 1);
@@ -74,6 +75,7 @@ export async function claim(
     await takeAll(deps, tx, turn, rendered);
     return { session, turn, hold, text };
   });
+  return claimed === STALE ? null : claimed;
 }
 
 /** A new lease with the next fence and a token of its own; everything older loses. */

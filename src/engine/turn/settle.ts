@@ -18,10 +18,11 @@ import {
 } from "../../kernel/park.ts";
 import { withdrawOf } from "../../kernel/trigger.ts";
 import { closeIfOver, closeRound, type RoundEnd } from "../../kernel/round.ts";
-import type { MessageRecord, SessionRecord, Tx, TurnRecord } from "../../store/port/store.ts";
+import type { MessageRecord, SessionRecord, Stale, Tx, TurnRecord } from "../../store/port/store.ts";
 import { checkpointTurn } from "./checkpoints.ts";
 import { landInTranscript } from "./claim.ts";
 import type { EngineDeps } from "../deps.ts";
+import { fenceOf } from "../agent/fence.ts";
 import { insist } from "../retry-write.ts";
 import { type Batch, type Recorder, writeBatch } from "../record/recorder.ts";
 import { parkedFor, type Retry, retryAfter } from "./provider-retry.ts";
@@ -64,11 +65,13 @@ export async function settle(
   isWanted: () => boolean,
 ): Promise<boolean> {
   const { turn } = recorder;
-  const isSettled = await recorder.last((batch) => {
+  const isSettled = await recorder.last(async (batch) => {
     deps.reached("outcome.received");
-    const write = (): Promise<boolean> =>
-      deps.store.write(turn.rootId, (tx) => settleIn(deps, tx, { turn, end, batch, recorder }));
-    return insist(deps, write, isWanted);
+    const write = (): Promise<boolean | Stale> =>
+      deps.store.write(turn.rootId, fenceOf(turn), (tx) =>
+        settleIn(deps, tx, { turn, end, batch, recorder }),
+      );
+    return (await insist(deps, write, isWanted)) === true;
   });
   deps.reached("settle.committed");
   return isSettled;
@@ -92,7 +95,7 @@ async function settleIn(deps: EngineDeps, tx: Tx, settling: Settling): Promise<b
   const row = await tx.turns.byId(turn.id);
   const session = await tx.sessions.byId(turn.sessionId);
   if (row === null || session === null) return false;
-  if (row.status !== "running" || row.fence !== turn.fence) return false;
+  if (row.status !== "running") return false;
   await writeBatch(tx, turn, settling.batch, now);
   const outcome = outcomeOfTurn(session, row, end);
   const usage = bookedFor(deps, session, settling, row);

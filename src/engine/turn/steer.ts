@@ -1,6 +1,6 @@
 import { giveBack } from "../../kernel/admit.ts";
 import { startClock } from "../../kernel/trigger.ts";
-import type { MessageRecord, TurnRecord } from "../../store/port/store.ts";
+import { type MessageRecord, STALE, type TurnRecord } from "../../store/port/store.ts";
 import { appendMessages, render } from "./claim.ts";
 import type { Place, Runtime } from "../agent/slot.ts";
 import type { Recorder } from "../record/recorder.ts";
@@ -53,14 +53,14 @@ async function steerOne(runtime: Runtime, place: Place, message: MessageRecord):
   const how = runtime.agents.get(place.session.agent)?.steer ?? "none";
   const mayRestart = message.metadata["restart"] === true;
   if (how === "none" || (how === "restart" && !mayRestart)) {
-    await note(runtime, message, "queued");
+    await note(runtime, place, { message, delivered: "queued" });
     return true;
   }
   const { agent, recorder } = place;
   if (agent === null || recorder === null) return false;
   // Until the agent has acknowledged it, its turn may settle and must not take it for landed.
   recorder.unacknowledged.add(message.id);
-  const text = await take(runtime, recorder.turn, message);
+  const text = await take(runtime, place, { turn: recorder.turn, message });
   if (text === null) return false;
   runtime.deps.reached("steer.taken");
   const isTooLate = recorder.isOver || place.recorder !== recorder;
@@ -69,18 +69,25 @@ async function steerOne(runtime: Runtime, place: Place, message: MessageRecord):
   // The agent died with it, and its own record decides.
   if (result === "lost") return false;
   if (result === "refused") {
-    await returnToQueue(runtime, recorder.turn, message);
-    await note(runtime, message, "queued");
+    await returnToQueue(runtime, place, { turn: recorder.turn, message });
+    await note(runtime, place, { message, delivered: "queued" });
     return true;
   }
   recorder.unacknowledged.delete(message.id);
-  await note(runtime, message, result, { turn: recorder.turn, text });
+  await note(runtime, place, { message, delivered: result, into: { turn: recorder.turn, text } });
   return true;
 }
 
+interface Steer {
+  readonly turn: TurnRecord;
+  readonly message: MessageRecord;
+}
+
+type Delivered = "injected" | "queued" | "restarted";
+
 /** Durable before the first byte; the turn must still be ours and running. */
-async function take(runtime: Runtime, turn: TurnRecord, message: MessageRecord): Promise<string | null> {
-  return runtime.deps.store.write(message.rootId, async (tx) => {
+async function take(runtime: Runtime, place: Place, { turn, message }: Steer): Promise<string | null> {
+  const taken = await runtime.deps.store.write(message.rootId, place.fence, async (tx) => {
     if (!(await tx.turns.patchRunning(turn.id, turn.fence, { fence: turn.fence }))) return null;
     const at = runtime.deps.now();
     const patch = { status: "taken", carrier: "steer", turnId: turn.id, takenAt: at } as const;
@@ -93,16 +100,17 @@ async function take(runtime: Runtime, turn: TurnRecord, message: MessageRecord):
     tx.append({ sessionId: message.sessionId, type: "message.taken", text: null, data, at });
     return text;
   });
+  return taken === STALE ? null : taken;
 }
 
 /** With `into`, the agent took it into that turn: it is in the transcript from here on. */
 async function note(
   runtime: Runtime,
-  message: MessageRecord,
-  delivered: "injected" | "queued" | "restarted",
-  into: { turn: TurnRecord; text: string } | null = null,
+  place: Place,
+  of: { message: MessageRecord; delivered: Delivered; into?: { turn: TurnRecord; text: string } },
 ): Promise<void> {
-  await runtime.deps.store.write(message.rootId, async (tx) => {
+  const { message, delivered, into = null } = of;
+  await runtime.deps.store.write(message.rootId, place.fence, async (tx) => {
     const metadata = { ...message.metadata, delivered };
     await tx.messages.move(message.id, ["queued", "taken", "landed"], { metadata });
     const fresh = into === null ? null : await tx.messages.byId(message.id);
@@ -112,8 +120,8 @@ async function note(
 }
 
 /** A refusal may come after the turn has settled, which gave it back: by now another turn may have it. */
-async function returnToQueue(runtime: Runtime, turn: TurnRecord, message: MessageRecord): Promise<void> {
-  await runtime.deps.store.write(message.rootId, async (tx) => {
+async function returnToQueue(runtime: Runtime, place: Place, { turn, message }: Steer): Promise<void> {
+  await runtime.deps.store.write(message.rootId, place.fence, async (tx) => {
     const fresh = await tx.messages.byId(message.id);
     if (fresh?.turnId === turn.id) await giveBack(tx, fresh, false, runtime.deps.now());
   });

@@ -10,8 +10,9 @@ import {
 } from "../../domain/budget.ts";
 import { accountsOf } from "../../kernel/budget.ts";
 import { park } from "../../kernel/park.ts";
-import type { SessionRecord, Tx, TurnRecord } from "../../store/port/store.ts";
+import { type SessionRecord, STALE, type Tx, type TurnRecord } from "../../store/port/store.ts";
 import type { EngineDeps } from "../deps.ts";
+import { fenceOf } from "../agent/fence.ts";
 import { stopTurn } from "../agent/stop.ts";
 import type { Place, Runtime } from "../agent/slot.ts";
 import type { Recorder } from "../record/recorder.ts";
@@ -112,13 +113,14 @@ async function raiseReservation(
   recorder: Recorder,
 ): Promise<Reservation | null> {
   const { turn } = recorder;
-  return deps.store.write(turn.rootId, async (tx) => {
+  const written = await deps.store.write(turn.rootId, fenceOf(turn), async (tx) => {
     const used = usedBy(deps, session, recorder.usage);
     const answer = extend(await accountsOf(tx, session, turn.id), { used, floor: floorOf(deps) });
     if (!answer.ok) return answer;
     const isOurs = await tx.turns.patchRunning(turn.id, turn.fence, asColumns(answer.reserved));
     return isOurs ? answer : null;
   });
+  return written === STALE ? null : written;
 }
 
 function hasUsedAll(deps: EngineDeps, session: SessionRecord, recorder: Recorder): boolean {
