@@ -1,15 +1,5 @@
-import type { Store, Tx } from "./port/store.ts";
+import type { ProcessFence, Stale, Store, Tx } from "./port/store.ts";
 import { type Query, sql, type Sql } from "./sql.ts";
-
-/** The agent process that a write comes from: the session that it runs, and the fence that it started with. */
-export interface ProcessFence {
-  readonly session: string;
-  readonly fence: number;
-}
-
-/** The answer to a late writer: another process has replaced this one, and nothing was written. */
-export const STALE: unique symbol = Symbol("stale fence");
-export type Stale = typeof STALE;
 
 /** Both forms of `Store.write` over one that may be given a fence. */
 export function writeOver(

@@ -6,7 +6,7 @@ import { createFakeDriver } from "../../drivers/fake/driver.ts";
 import { budgetRules } from "./budget.spec.ts";
 import { draftRules } from "./draft.spec.ts";
 import { feedRules } from "./feed.spec.ts";
-import { fenceRules } from "../fence.spec.ts";
+import { fenceRules } from "./fence.spec.ts";
 import { historyRules } from "./history.spec.ts";
 import type { Commit, Store } from "../port/store.ts";
 import { checkpointRules } from "./checkpoint.spec.ts";

@@ -1,6 +1,6 @@
 import type { Agent, Fragment, MessageStatus } from "../../contract/index.ts";
 import type { Visible } from "../../domain/scope.ts";
-import type { ProcessFence, Stale } from "../fence.ts";
+import type { ProcessFence, Stale } from "./fence.ts";
 import type { EntryFound, EntrySearch } from "./found.ts";
 import type { DraftReads, DraftWrites } from "./draft.ts";
 import type { HistoryReads, HistoryWrites, Imports } from "./history.ts";
@@ -23,7 +23,7 @@ import type {
   TurnRecord,
 } from "./record.ts";
 
-export { type ProcessFence, STALE, type Stale } from "../fence.ts";
+export { type ProcessFence, STALE, type Stale } from "./fence.ts";
 export type * from "./draft.ts";
 export type * from "./history.ts";
 export type * from "./retention.ts";

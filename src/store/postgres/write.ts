@@ -1,8 +1,7 @@
 import type pg from "pg";
 import { Refusal } from "../../contract/refusal.ts";
 import { writeEvents } from "../tables/event.ts";
-import { type ProcessFence, STALE, type Stale } from "../fence.ts";
-import type { Tx } from "../port/store.ts";
+import { type ProcessFence, STALE, type Stale, type Tx } from "../port/store.ts";
 import { sql } from "../sql.ts";
 import { GuardedQuery, OpenTx } from "../tx.ts";
 import type { Availability } from "./availability.ts";

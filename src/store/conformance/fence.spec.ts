@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { type Commit, STALE, type Store } from "./port/store.ts";
-import { aChild, aMessage, anEvent, aSession } from "./testing/sample.ts";
-import type { Fresh } from "./conformance/store.spec.ts";
+import { type Commit, STALE, type Store } from "../port/store.ts";
+import { aChild, aMessage, anEvent, aSession } from "../testing/sample.ts";
+import type { Fresh } from "./store.spec.ts";
 
 /** A store refuses the writes of a process that another one has replaced. */
 export function fenceRules(fresh: Fresh): void {
