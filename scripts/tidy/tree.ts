@@ -107,7 +107,7 @@ function theCompiler(): API {
  * Syntax only: the compiler sees a project without libraries and resolves nothing, so that this
  * takes milliseconds and works on any tree, whole or not.
  */
-function parsed(files: readonly TreeFile[]): CodeFile[] {
+export function parsed(files: readonly TreeFile[]): CodeFile[] {
   const place = `/tidy-${projects++}/`;
   const config = `${place}tsconfig.json`;
   const compilerOptions = {

@@ -1,0 +1,117 @@
+// Follows one `spawn_session` through a whole daemon, from the call until the parent's next prompt, and prints
+// how far it goes. `--postgres` takes that store, `--list` prints the files and each change, `--json` is for tests.
+import { AsyncLocalStorage } from "node:async_hooks";
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { reportCalls } from "./walk/instrument.ts";
+import { reportStatements } from "./walk/statements.ts";
+
+/** Changes between these are counted; a sub-folder belongs to its room. */
+const ROOMS: readonly string[] = ["server", "operations", "kernel", "engine", "drivers"];
+const LIMITS: Readonly<Record<string, number>> = { files: 138, changes: 100 };
+/** The first spawn also loads modules, and is not counted. Of the others the median is printed. */
+const WALKS = 8;
+
+const { values: options } = parseArgs({
+  options: {
+    postgres: { type: "boolean", default: false },
+    list: { type: "boolean", default: false },
+    json: { type: "boolean", default: false },
+  },
+});
+
+/** Code that a timer runs is no part of a call, even where it runs while the call does. */
+const byTimer = new AsyncLocalStorage<boolean>();
+let files: string[] = [];
+let statements: string[] = [];
+let isOpen = false;
+
+markTimers();
+const isCounted = (): boolean => isOpen && byTimer.getStore() !== true;
+reportCalls(dirname(dirname(fileURLToPath(import.meta.url))), (file) => {
+  if (isCounted()) files.push(file);
+});
+reportStatements((text) => {
+  if (isCounted()) statements.push(text);
+});
+const walks = await walked();
+if (options.json) console.log(JSON.stringify({ counts: median(walks).counts, limits: LIMITS }));
+else print(median(walks));
+process.exit(0);
+
+interface Walk {
+  readonly files: readonly string[];
+  /** Each file by which the walk comes into another room. */
+  readonly changes: readonly string[];
+  readonly counts: Readonly<Record<string, number>>;
+}
+
+async function walked(): Promise<Walk[]> {
+  // Nothing of `src` may be loaded before its functions report their calls.
+  const { spawnAgainAndAgain } = await import("./walk/scenario.ts");
+  const done: Walk[] = [];
+  await spawnAgainAndAgain({
+    count: WALKS,
+    isPostgres: options.postgres,
+    called() {
+      [files, statements, isOpen] = [[], [], true];
+    },
+    prompted() {
+      isOpen = false;
+      done.push(walkOf());
+    },
+  });
+  return done.slice(1);
+}
+
+function walkOf(): Walk {
+  const rooms = files.filter((file) => ROOMS.includes(roomOf(file)));
+  const changes = rooms.filter((file, index) => index > 0 && roomOf(file) !== roomOf(rooms[index - 1]!));
+  const entered = [...new Set(files)].toSorted();
+  const commits = statements.filter((text) => text.startsWith("COMMIT"));
+  const counts = {
+    files: entered.length,
+    changes: changes.length,
+    statements: statements.length,
+    commits: commits.length,
+  };
+  return { files: entered, changes, counts };
+}
+
+function roomOf(file: string): string {
+  return file.split("/")[1] ?? "";
+}
+
+/** By changes of folder: what else the daemon does at the same time may add some. */
+function median(all: readonly Walk[]): Walk {
+  const sorted = all.toSorted((a, b) => a.counts["changes"]! - b.counts["changes"]!);
+  return sorted[Math.floor(sorted.length / 2)]!;
+}
+
+function print({ files, changes, counts }: Walk): void {
+  const words: Readonly<Record<string, string>> = {
+    files: "files of src with a function that ran",
+    changes: `changes of folder among ${ROOMS.join(", ")}`,
+    statements: "SQL statements",
+    commits: "commits",
+  };
+  console.log(
+    `one spawn_session until the parent's next prompt, on ${options.postgres ? "PostgreSQL" : "SQLite"}`,
+  );
+  for (const [name, count] of Object.entries(counts)) {
+    const limit = LIMITS[name];
+    const at = limit === undefined ? "" : `  at most ${limit}`;
+    console.log(`${String(count).padStart(6)}  ${words[name]}${at}`);
+  }
+  if (options.list) console.log(["", ...files, "", ...changes].join("\n"));
+}
+
+function markTimers(): void {
+  for (const name of ["setTimeout", "setInterval"] as const) {
+    const known = globalThis[name] as (...args: unknown[]) => unknown;
+    const marked = (run: (...args: unknown[]) => void, ...rest: unknown[]): unknown =>
+      known((...args: unknown[]) => byTimer.run(true, run, ...args), ...rest);
+    Reflect.set(globalThis, name, marked);
+  }
+}
