@@ -244,6 +244,21 @@ describe("size", () => {
 describe("syntax", () => {
   const silence = ["try {\n  a();\n} catch ", "\n"].join("{}");
   refuses({
+    "an error that becomes a constant without a reason": [
+      "src/server/a.ts",
+      "/** Reads it. */\nexport async function f() {\n  return await g().catch(() => null);\n}\n",
+      /:3: `\.catch` turns every error into a constant/,
+    ],
+    "an error that becomes a constant in a block": [
+      "src/server/a.ts",
+      'export const f = () =>\n  g("http://a").catch((): string[] => {\n    return [];\n  });\n',
+      /turns every error into a constant/,
+    ],
+    "an error that becomes a constant of a file": [
+      "src/server/a.ts",
+      "export const f = () => g().catch(() => ({ a: NOTHING }));\n",
+      /turns every error into a constant/,
+    ],
     "a default export": ["src/server/a.ts", "const a = 1;\nexport default a;\n", /:2: a default export/],
     "a default function": ["src/server/a.ts", "export default function a() {}\n", /a default export/],
     any: ["src/server/a.ts", "export const a = 1 as any;\n", /`any`/],
@@ -289,6 +304,18 @@ describe("syntax", () => {
     "a catch that answers": [
       "src/server/a.ts",
       "export function f() {\n  try {\n    return a();\n  } catch {\n    return null;\n  }\n}\n",
+    ],
+    "an error that becomes a constant for a reason": [
+      "src/server/a.ts",
+      "export async function f() {\n  // It may be gone.\n  return await g().catch(() => null);\n}\n",
+    ],
+    "an error that becomes a constant for a reason behind it": [
+      "src/server/a.ts",
+      "export const f = () => g().catch(() => false); // It may be gone.\n",
+    ],
+    "an error that is looked at": [
+      "src/server/a.ts",
+      "export const f = () => g().catch((error) => h(error));\n",
     ],
     "console in the CLI, scripts and bench": ["scripts/a.ts", 'console.log("x");\n'],
     "a skipped test with its reason": [

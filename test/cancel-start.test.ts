@@ -122,6 +122,7 @@ test("a daemon killed right after a cancel leaves no process, and the next one s
     const client = await home.start({ crashAt: { moment: "cancel.committed" } });
     const { session } = await client.create({ cwd: home.work, prompt: script("run sleep 600") });
     await running(client, session.id);
+    // The daemon dies during the call.
     await client.cancel({ id: session.id }).catch(() => null);
     await home.ended();
     const after = await home.start();
@@ -140,6 +141,7 @@ test("a daemon killed between claim and start leaves a turn that a cancel ends",
   try {
     const client = await home.start({ crashAt: { moment: "process.starting" } });
     const created = client.create({ cwd: home.work, name: "late", prompt: script("run sleep 600") });
+    // The daemon dies during the call.
     await created.catch(() => null);
     await home.ended();
     assert.deepEqual(home.agents(), []);

@@ -40,7 +40,10 @@ async function story(setup: DaemonSetup): Promise<void> {
           });
         const spawned = await Promise.allSettled(Array.from({ length: CHILDREN }, kid));
         accepted = spawned.filter(({ status }) => status === "fulfilled").length;
-      } else await starting.catch(() => undefined);
+      } else {
+        // It may die before it is up.
+        await starting.catch(() => undefined);
+      }
       // Where the moment does not come, because all have come further, the daemon is killed all the same.
       const killing = setTimeout(() => home.signal("SIGKILL"), LIFE_MS);
       await home.ended();

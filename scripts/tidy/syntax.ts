@@ -1,17 +1,23 @@
 import { type CallExpression, type Node, SyntaxKind } from "typescript/unstable/ast";
 import {
+  isArrayLiteralExpression,
   isArrowFunction,
   isBlock,
   isCallExpression,
   isCatchClause,
+  isClassDeclaration,
   isEnumDeclaration,
   isExportAssignment,
   isIdentifier,
   isModuleDeclaration,
   isNewExpression,
   isObjectLiteralExpression,
+  isParenthesizedExpression,
+  isPrefixUnaryExpression,
   isPropertyAccessExpression,
   isPropertyAssignment,
+  isReturnStatement,
+  isSourceFile,
 } from "typescript/unstable/ast/is";
 import { type CodeFile, type Finding, finding, isTest } from "./tree.ts";
 
@@ -19,7 +25,16 @@ type Rule = (node: Node, file: CodeFile) => string | null;
 
 /** What may not stand in any file, and what may not stand in a pure one. */
 export function checkSyntax(file: CodeFile): Finding[] {
-  const rules = [defaultExport, looseType, runtimeType, emptyCatch, consoleUse, focusedTest, impureDomain];
+  const rules = [
+    defaultExport,
+    looseType,
+    runtimeType,
+    emptyCatch,
+    swallowedError,
+    consoleUse,
+    focusedTest,
+    impureDomain,
+  ];
   return file.nodes.flatMap((node) =>
     rules.flatMap((rule) => {
       const text = rule(node, file);
@@ -53,6 +68,57 @@ const emptyCatch: Rule = (node) => {
   if (handler === undefined || !isArrowFunction(handler) || !isBlock(handler.body)) return null;
   return handler.body.statements.length === 0 ? text : null;
 };
+
+/** An error that becomes a constant is lost unless somebody has thought about it, so the reason stands there. */
+const swallowedError: Rule = (node, file) => {
+  if (!isCallExpression(node) || !isPropertyAccessExpression(node.expression)) return null;
+  const [handler] = node.arguments;
+  if (node.expression.name.text !== "catch" || handler === undefined) return null;
+  if (!isArrowFunction(handler) || !isConstant(returned(handler.body)) || hasComment(node, file)) return null;
+  return "`.catch` turns every error into a constant; a comment says why that is right";
+};
+
+/** What a function gives back, where that is all it does. */
+function returned(body: Node): Node | undefined {
+  if (!isBlock(body)) return isParenthesizedExpression(body) ? body.expression : body;
+  const [only, ...more] = body.statements;
+  return only !== undefined && more.length === 0 && isReturnStatement(only) ? only.expression : undefined;
+}
+
+const CONSTANTS = new Set([
+  SyntaxKind.NullKeyword,
+  SyntaxKind.TrueKeyword,
+  SyntaxKind.FalseKeyword,
+  SyntaxKind.StringLiteral,
+  SyntaxKind.NumericLiteral,
+  SyntaxKind.NoSubstitutionTemplateLiteral,
+]);
+
+function isConstant(node: Node | undefined): boolean {
+  if (node === undefined) return false;
+  if (CONSTANTS.has(node.kind)) return true;
+  if (isIdentifier(node)) return node.text === "undefined" || /^[A-Z][A-Z_\d]*$/.test(node.text);
+  if (isArrayLiteralExpression(node)) return node.elements.every(isConstant);
+  if (isObjectLiteralExpression(node))
+    return node.properties.every((each) => isPropertyAssignment(each) && isConstant(each.initializer));
+  return isPrefixUnaryExpression(node) && isConstant(node.operand);
+}
+
+/** A comment above, in or behind the statement, or the property of an object, that a node stands in. */
+function hasComment(node: Node, { text }: CodeFile): boolean {
+  let at = node;
+  while (!holdsStatements(at.parent)) at = at.parent;
+  const behind = text.slice(at.getEnd()).split("\n", 1)[0] ?? "";
+  const code = text.slice(at.getFullStart(), at.getEnd()).replaceAll(STRING, "");
+  return /\/\/|\/\*/.test(code + behind);
+}
+
+/** An address in a string is not a comment. */
+const STRING = /(["'`])(?:\\.|(?!\1)[^\\\n])*\1/g;
+
+function holdsStatements(node: Node): boolean {
+  return isBlock(node) || isSourceFile(node) || isClassDeclaration(node) || isObjectLiteralExpression(node);
+}
 
 const consoleUse: Rule = (node, { path }) => {
   if (path === "src/log.ts" || /^(?:src\/cli|scripts|bench)\//.test(path)) return null;

@@ -31,6 +31,7 @@ export class Scout implements Service {
   /** A look that has begun may have passed by what has just changed: all who ask meanwhile share the one after it. */
   #askedFor(): Promise<void> {
     if (this.#looking === null) return this.#lookNow();
+    // The caller of the running look gets its error; the next look starts all the same.
     this.#next ??= this.#looking
       .catch(() => undefined)
       .then(() => {

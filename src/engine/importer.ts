@@ -44,11 +44,13 @@ export class Importer implements Service {
     this.#isStopped = true;
     this.#off();
     if (this.#timer !== null) clearTimeout(this.#timer);
+    // A failed start was logged; there is nothing of it to stop.
     await this.#starting?.catch(() => undefined);
     const thread = this.#thread;
     this.#thread = null;
     if (thread === null) return;
     const late = new Promise((resolve) => setTimeout(resolve, STOP_MS).unref());
+    // A thread that has already ended cannot answer; it is terminated below in any case.
     await Promise.race([thread.rpc.ask("stop", null).catch(() => undefined), late]);
     thread.rpc.close("the daemon goes down");
     await thread.worker.terminate();

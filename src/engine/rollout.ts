@@ -124,6 +124,7 @@ export class Rollout implements Service {
   }
 
   async #readPoint(): Promise<number> {
+    // Without the point, everything is compared again, which writes nothing twice.
     const text = await readFile(this.#pointFile(), "utf8").catch(() => "");
     const [epoch, xmin] = text.trim().split(".");
     return epoch === this.#deps.store.epoch ? Number(xmin) || 0 : 0;

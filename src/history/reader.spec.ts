@@ -201,6 +201,7 @@ export function provesReader(name: string, { reader, lay, isLines }: ReaderUnder
           }
         }
         assert.ok(isChanged);
+        // The change may have removed the file.
         if ((await fs.stat(found.path).catch(() => null)) === null) {
           await assert.rejects(readAll(reader, found, { state: reading.state }), /ENOENT/);
           assert.match((await reader.glance(found)).problem ?? "", /ENOENT/);

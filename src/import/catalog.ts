@@ -144,6 +144,7 @@ export class Catalog {
   alone<T>(familyKey: string, work: () => Promise<T>): Promise<T> {
     const before = this.#busy.get(familyKey) ?? Promise.resolve();
     const own = before.then(work, work);
+    // The caller gets the error through `own`; the next one only waits for the end.
     const done = own
       .catch(() => undefined)
       .finally(() => {

@@ -95,6 +95,7 @@ describe("what agents left on disk, through the API", () => {
     for (const { id } of projects) {
       const inProject = (await importing.sessions()).filter(({ parentId }) => parentId === null);
       for (const session of inProject) {
+        // The session belongs to another project.
         const answer = await importing.client
           .projectSession({ projectId: id, sessionId: session.id, limit: 1000 })
           .catch(() => null);

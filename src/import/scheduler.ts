@@ -264,6 +264,7 @@ export class Scheduler {
 
   async #lookNearAll(): Promise<void> {
     this.#gatheringUnknown = null;
+    // The scan reports its own error; here only its end matters.
     while (this.#scanning !== null) await this.#scanning.catch(() => undefined);
     const files = [...this.#unknown];
     this.#unknown.clear();

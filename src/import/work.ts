@@ -66,6 +66,7 @@ export class Work {
           this.#sent.delete(key);
           this.#rewritten.forget(key);
         }
+        // The first error is the cause and is thrown below.
         await outbox.settle().catch(() => undefined);
         throw error;
       }
@@ -132,6 +133,7 @@ export class Work {
   /** What has room for the longest lines is read alone: two such lines at once are too much to hold. */
   #oneAtATime<T>(work: () => Promise<T>): Promise<T> {
     const own = this.#long.then(work);
+    // The caller gets the error through `own`; the next one only waits for the end.
     this.#long = own.catch(() => undefined);
     return own;
   }

@@ -221,6 +221,7 @@ function hexOf(port: number): string {
 async function socketsOf(pid: number): Promise<string[]> {
   try {
     const fds = await readdir(`/proc/${pid}/fd`);
+    // A file that was closed in the meantime is not the socket.
     const targets = await Promise.all(fds.map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => null)));
     return targets.filter((target) => target?.startsWith("socket:") === true) as string[];
   } catch {

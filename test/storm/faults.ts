@@ -81,6 +81,7 @@ const APPLY: Readonly<Record<Fault, (world: World, chance: Chance, poking: Pokin
     world.expectDeath();
     if (!isUp) return;
     const late = new AbortController();
+    // The pause is aborted below.
     await Promise.race([
       world.home.ended(),
       pause(MOMENT_MS, null, { signal: late.signal }).catch(() => undefined),

@@ -33,6 +33,7 @@ export async function crashCase(setup: DaemonSetup, row: CrashRow): Promise<void
     await home.ended();
     await calling;
     if (row.again !== undefined) {
+      // It may die before it is up.
       await home.start({ crashAt: row.again }).catch(() => undefined);
       await home.ended();
     }

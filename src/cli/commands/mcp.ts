@@ -204,6 +204,7 @@ class StdioServer {
 /** Reading the configuration takes longer than a client should wait, so that is done only where it matters. */
 async function listsAliases(call: Call): Promise<boolean> {
   const paths = homeOf(call);
+  // A configuration that cannot be read is reported when the daemon starts.
   const text = await readFile(paths.configFile, "utf8").catch(() => "");
   if (!text.includes("aliases") && !call.env["KINFOLD_MCP_ALIASES"]) return false;
   const { loadConfig } = await import("../../config/load.ts");

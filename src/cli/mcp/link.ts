@@ -35,6 +35,7 @@ export async function forward(link: Link, message: McpMessage, sending: Sending)
     }
     return;
   }
+  // A body that is not JSON is refused below, with the status of the response.
   const body = recordOf(await response.json().catch(() => null));
   if (body["jsonrpc"] === "2.0") sending.write(body);
   else if (message.id !== null) sending.write(refused(message, body, response.status));

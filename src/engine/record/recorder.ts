@@ -234,6 +234,7 @@ export class Recorder {
     const draft = this.#drafted === null ? null : ({ what: "remove", message: null } as const);
     const batch = { ...this.#pending(Number.POSITIVE_INFINITY), draft };
     const writing = write(batch);
+    // The error reaches the caller through `writing`; the next write only waits for this one.
     this.#writing = writing.catch(() => false);
     const isWritten = await writing;
     if (isWritten) this.#drop(batch);

@@ -32,6 +32,7 @@ export class UsageThread implements Service, UsageFiles {
 
   async stop(): Promise<void> {
     this.#isStopped = true;
+    // A thread that failed to start was logged, and there is nothing to end.
     const thread = await this.#thread?.catch(() => null);
     thread?.rpc.close("the daemon goes down");
     await thread?.worker.terminate();
@@ -59,6 +60,7 @@ export class UsageThread implements Service, UsageFiles {
   }
 
   forget(agentSessionId: string): void {
+    // A thread that has ended remembers nothing.
     this.#thread?.then(({ rpc }) => rpc.ask("forget", agentSessionId)).catch(() => undefined);
   }
 

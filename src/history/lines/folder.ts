@@ -40,6 +40,7 @@ export async function foldersIn(look: Look, folder: string): Promise<string[]> {
   const are = await Promise.all(
     entries.map(async (entry) => {
       if (!entry.isSymbolicLink()) return entry.isDirectory();
+      // A link that leads nowhere is not a folder.
       const target = await stat(join(folder, entry.name)).catch(() => null);
       return target?.isDirectory() ?? false;
     }),

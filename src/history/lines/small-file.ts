@@ -3,6 +3,7 @@ import { asObject } from "./value.ts";
 
 /** A small text beside a session, or null when it is not there, not readable or larger than anyone writes it. */
 export async function readSmall(path: string, bytesMax: number): Promise<string | null> {
+  // Most sessions have no such file.
   const file = await openBytes(path).catch(() => null);
   if (file === null) return null;
   try {

@@ -85,6 +85,7 @@ const FIRST_SPACE = "pid:[4026531836]";
 async function shows(word: string): Promise<boolean> {
   if (space() !== FIRST_SPACE) return false;
   for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/u.test(name))) {
+    // The process has ended.
     const name = await readFile(`/proc/${pid}/comm`, "utf8").catch(() => "");
     if (!name.toLowerCase().includes(word)) continue;
     // A process of someone else, or one that keeps others from looking into it.
@@ -100,8 +101,10 @@ async function shows(word: string): Promise<boolean> {
 /** A process of someone else, or one that has just gone, shows nothing. */
 async function openFiles(pid: number): Promise<[path: string, number: string][]> {
   const folder = `/proc/${pid}/fd`;
+  // The process has ended, or belongs to another user.
   const numbers = await readdir(folder).catch((): string[] => []);
   const links = numbers.map(async (number): Promise<[string, string]> => {
+    // The file was closed in the meantime.
     return [await readlink(`${folder}/${number}`).catch(() => ""), number];
   });
   return (await Promise.all(links)).filter(([path]) => path.startsWith("/"));
@@ -109,6 +112,7 @@ async function openFiles(pid: number): Promise<[path: string, number: string][]>
 
 /** The last two bits of the flags say how a file was opened: 1 to write, 2 to do both. */
 async function isWritten(pid: number, number: string): Promise<boolean> {
+  // The file was closed in the meantime.
   const info = await readFile(`/proc/${pid}/fdinfo/${number}`, "latin1").catch(() => "");
   const flags = /^flags:\s*([0-7]+)$/mu.exec(info)?.[1];
   return flags !== undefined && (Number.parseInt(flags, 8) & 3) !== 0;

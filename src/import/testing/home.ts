@@ -97,6 +97,7 @@ export function following(t: TestContext, { client }: Importing): { events: Even
       if (item.type === "event") events.push(item.event);
     }
   };
+  // The end of the test closes the feed.
   const done = follow().catch(() => undefined);
   t.after(async () => {
     ending.abort();

@@ -21,6 +21,7 @@ export async function decideFolder(
   const { parent } = under;
   const base = parent?.cwd ?? process.cwd();
   const folder = path.resolve(base, asked ?? base);
+  // A folder that cannot be reached is refused as one that does not exist.
   const [found, real] = await Promise.all([
     stat(folder).catch(() => null),
     realpath(folder).catch(() => null),

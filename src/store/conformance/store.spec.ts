@@ -118,6 +118,7 @@ function writeRules(fresh: Fresh): void {
     const root = await aTree(store);
     const write = store.write(root.id, async (tx) => {
       await tx.sessions.patch(root.id, { title: "changed" });
+      // The swallowed error is what this test is about.
       await tx.sessions.add(root).catch(() => undefined);
     });
     await assert.rejects(write);

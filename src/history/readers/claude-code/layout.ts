@@ -161,6 +161,7 @@ async function found(
 /** A sidecar is written again when its sub-agent is done, a run's journal as it goes on. */
 async function stampsBeside({ sidecar, folder, runId }: Extra): Promise<string[]> {
   const paths = [sidecar, ...(runId === null || folder === null ? [] : runFiles(folder, runId))];
+  // Most sessions have no such file, and it may go away at any time.
   const stats = paths.map((path) => (path === null ? null : stat(path).catch(() => null)));
   return (await Promise.all(stats)).map((file) => (file === null ? "" : `${file.size}/${file.mtimeMs}`));
 }
@@ -186,6 +187,7 @@ async function foldersIn(look: Look, folder: string): Promise<string[]> {
 /** Also through a link: people keep their projects elsewhere. */
 async function isFolder(folder: string, entry: Dirent): Promise<boolean> {
   if (!entry.isSymbolicLink()) return entry.isDirectory();
+  // A link that leads nowhere is not a folder.
   const target = await stat(join(folder, entry.name)).catch(() => null);
   return target?.isDirectory() ?? false;
 }

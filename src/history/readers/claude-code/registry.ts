@@ -12,6 +12,7 @@ import { asNumber, asText } from "../../lines/value.ts";
  */
 export async function readRegistry(root: string, probe: ProcessProbe): Promise<LiveSession[]> {
   const folder = join(root, "sessions");
+  // Versions without a registry have no such folder.
   const names = await readdir(folder).catch((): string[] => []);
   const files = names.filter((name) => /^\d+\.json$/u.test(name)).toSorted();
   const read = await Promise.all(files.map((name) => readSmallObject(join(folder, name))));

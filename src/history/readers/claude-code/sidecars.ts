@@ -129,6 +129,7 @@ async function takeOutputs(entries: HistoryEntry[], folder: string, textMax: num
 }
 
 async function readStart(path: string, textMax: number): Promise<string | null> {
+  // Claude Code removes old outputs; the entry then keeps its short text.
   const file = await openBytes(path).catch(() => null);
   if (file === null) return null;
   try {

@@ -13,6 +13,7 @@ import { openRollout } from "./files/rollout-bytes.ts";
  */
 export async function readLive(root: string, probe: ProcessProbe): Promise<LiveSession[]> {
   seesAll = (await probe.shows?.("codex")) ?? false;
+  // A root that does not exist holds no session.
   const real = await realpath(root).catch(() => null);
   if (real === null) return [];
   const files = await rolloutFiles(root);

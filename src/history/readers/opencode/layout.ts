@@ -52,6 +52,7 @@ export async function* discover(
 
 /** The root itself may be a database. */
 export async function databasesIn(root: string): Promise<string[]> {
+  // A root that does not exist holds no database.
   const file = await stat(root).catch(() => null);
   if (file?.isFile()) return [root];
   const look: Look = { format: FORMAT, root, onProblem: () => undefined, keys: new Set() };
@@ -145,6 +146,7 @@ async function datesOf(
   { path, record }: TreeSession,
   messages: string,
 ): Promise<Pick<FoundSession, "sizeBytes" | "changedAt" | "stamp">> {
+  // A session without messages has no such folder.
   const [file, folder] = await Promise.all([path, messages].map((one) => stat(one).catch(() => null)));
   const updatedAt = asNumber(asObject(record["time"])?.["updated"]) ?? 0;
   const times = [file?.mtimeMs ?? 0, folder?.mtimeMs ?? 0];

@@ -75,6 +75,7 @@ interface Reading {
 async function partsOf(folder: string, { read, bad, held }: Reading): Promise<Part[]> {
   const parts: Part[] = [];
   for (const id of await namesIn(folder)) {
+    // A file that is gone takes no room, and `read` reports it.
     const file = await stat(join(folder, `${id}.json`)).catch(() => null);
     if (!held.hasRoom(file?.size ?? 0)) {
       bad.push(badFile(basename(folder), held.why(id)));
@@ -94,6 +95,7 @@ function startOf(data: JsonObject): number | null {
 
 /** The names of the records in a folder, in their order. A folder that is not there has none. */
 async function namesIn(folder: string): Promise<string[]> {
+  // A message without parts has no folder.
   const names = await readdir(folder).catch((): string[] => []);
   return names
     .filter((name) => name.endsWith(".json"))

@@ -55,6 +55,7 @@ export async function basePath(path: string, { rolloutId }: HistoryBase): Promis
   if (root === null) return null;
   const isIt = (file: RolloutFile | null): file is RolloutFile => file?.rolloutId === rolloutId;
   for (const folder of likelyFolders(root, rolloutId)) {
+    // A likely folder need not exist; all folders are searched below.
     const names = await readdir(folder).catch((): string[] => []);
     const found = names.map((name) => fileOf(folder, name, false)).find(isIt);
     if (found !== undefined) return join(found.folder, found.name);

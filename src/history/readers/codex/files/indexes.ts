@@ -80,6 +80,7 @@ const NOTHING: States = { threads: new Map(), edges: new Map() };
 const TRIES_MAX = 3;
 
 async function readStates(root: string): Promise<States> {
+  // A root that cannot be listed has no index; its files are read without one.
   const names = await readdir(root).catch((): string[] => []);
   const versions = names.flatMap((name) => /^state_(\d{1,6})\.sqlite$/u.exec(name)?.[1] ?? []).map(Number);
   if (versions.length === 0) return NOTHING;

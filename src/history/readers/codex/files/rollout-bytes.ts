@@ -37,6 +37,7 @@ async function stretchesOf(path: string, file: ByteFile, seen: Set<string>): Pro
   const base = await basePath(path, head.base);
   if (base === null || seen.has(basename(base))) return whole;
   seen.add(basename(base));
+  // Without its base, a rollout is read as it is.
   const other = await openEither(base).catch(() => null);
   if (other === null) return whole;
   const before = cutAt(await stretchesOf(base, other, seen), head.base.endOffset);
@@ -68,6 +69,7 @@ async function openEither(path: string): Promise<ByteFile> {
     return await openOne(path);
   } catch (error) {
     const isGone = (error as NodeJS.ErrnoException).code === "ENOENT";
+    // The first error names the path that was asked for, so that one is thrown.
     const file = isGone ? await openOne(other).catch(() => null) : null;
     if (file === null) throw error;
     return file;
