@@ -51,4 +51,17 @@ describe("a very long line", () => {
     const { problems } = await home.client.imported({ problems: 10 });
     assert.match(problems[0]?.reason ?? "", /line 2 longer than 32 MB/);
   });
+
+  it("of more values than fit into memory is not parsed, and is named", async (t) => {
+    const home = await startImporting(t);
+    const written = new Transcript(S).user("Do X").says("ok").endsTurn().text();
+    const dense = `{"type":"user","message":[${"[],".repeat(10 * MB)}[]]}\n`;
+    await lay(home.claude, { [fileOf(S)]: `${dense}${written}${dense}${written}` });
+    await home.import();
+    const { problems } = await home.client.imported({ problems: 10 });
+    assert.match(problems[0]?.reason ?? "", /line 1 longer than 500000 values/);
+    const { id, evidence } = await home.byAgentId(S);
+    assert.equal(evidence.confidence, "likely");
+    assert.equal((await home.entries(id)).length, 2);
+  });
 });

@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { type ByteFile, type OpenBytes, openBytes, readFully } from "./byte-file.ts";
 import { HeldLine } from "./held-line.ts";
+import { parseJson, TooManyValues } from "./parse-json.ts";
 import type { BadLine } from "../port.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -267,9 +268,9 @@ class LineScan {
 function parsed(line: Buffer): JsonObject | string {
   if (line[0] !== BRACE) return line.includes(0) ? "holds NUL bytes" : "is not a JSON object";
   try {
-    const value: unknown = JSON.parse(line.toString("utf8"));
-    return value as JsonObject;
-  } catch {
+    return parseJson(line.toString("utf8")) as JsonObject;
+  } catch (error) {
+    if (error instanceof TooManyValues) return error.message;
     return line.includes(0) ? "holds NUL bytes" : "is not JSON";
   }
 }

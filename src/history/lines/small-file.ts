@@ -1,5 +1,6 @@
 import { openBytes, readFully } from "./byte-file.ts";
 import { asObject } from "./value.ts";
+import { parseJson } from "./parse-json.ts";
 
 /** A small text beside a session, or null when it is not there, not readable or larger than anyone writes it. */
 export async function readSmall(path: string, bytesMax: number): Promise<string | null> {
@@ -25,7 +26,7 @@ export async function readSmallObject(
   const text = await readSmall(path, bytesMax);
   if (text === null) return null;
   try {
-    return asObject(JSON.parse(text));
+    return asObject(parseJson(text));
   } catch {
     return null;
   }

@@ -7,6 +7,7 @@ import { cut, oneLine, timeOf } from "../../lines/text.ts";
 import { asObject, asText } from "../../lines/value.ts";
 import { type Extra, runFiles } from "./layout.ts";
 import type { ClaudeFold } from "./notes.ts";
+import { parseJson } from "../../lines/parse-json.ts";
 
 /** What stands beside a transcript: the sidecar, a workflow's journal, outputs too large for a row. */
 export async function takeBeside(fold: ClaudeFold, { isLast }: { isLast: boolean }): Promise<void> {
@@ -107,7 +108,7 @@ function takeJournalLine(facts: SessionFacts, line: string): void {
 
 function parsed(line: string): Readonly<Record<string, unknown>> | null {
   try {
-    return asObject(JSON.parse(line));
+    return asObject(parseJson(line));
   } catch {
     return null;
   }

@@ -5,6 +5,7 @@ import { bounded, cut } from "../../lines/text.ts";
 import { asList, asNumber, asObject, asText } from "../../lines/value.ts";
 import { markOf } from "./mark.ts";
 import type { CodexFold, OpenCall } from "./notes.ts";
+import { parseJson } from "../../lines/parse-json.ts";
 
 /** A row while it is taken. */
 export interface Taken {
@@ -159,7 +160,7 @@ export function parsedObject(text: string): JsonObject | null {
   // Most outputs are no JSON, and failing to parse one costs more than everything else about it.
   if (!/^\s*\{/u.test(text)) return null;
   try {
-    return asObject(JSON.parse(text));
+    return asObject(parseJson(text));
   } catch {
     return null;
   }

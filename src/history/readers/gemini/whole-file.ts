@@ -43,6 +43,8 @@ interface Shape {
 const [QUOTE, BACKSLASH, COMMA, NEWLINE, SPACE] = [0x22, 0x5c, 0x2c, 0x0a, 0x20];
 const [OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, RETURN] = [0x7b, 0x7d, 0x5b, 0x5d, 0x0d];
 const NAME = "messages";
+/** Where each one stands is held. */
+const MESSAGES_MAX = 250_000;
 const CHUNK_BYTES = 256 * 1024;
 
 async function shapeOf(file: ByteFile): Promise<Shape | null> {
@@ -83,7 +85,7 @@ class Scan {
         this.#word = "";
         return;
       case OPEN:
-        if (this.#list === "in" && this.#depth === 2) this.shape.starts.push(at);
+        if (this.#list === "in" && this.#depth === 2) this.#begin(at);
         this.#depth += 1;
         return;
       case OPEN_LIST:
@@ -108,6 +110,12 @@ class Scan {
         return;
       default:
     }
+  }
+
+  #begin(at: number): void {
+    if (this.shape.starts.length === MESSAGES_MAX)
+      throw new Error(`it holds more than ${MESSAGES_MAX} messages`);
+    this.shape.starts.push(at);
   }
 
   #takeText(byte: number): void {

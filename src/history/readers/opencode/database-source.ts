@@ -122,16 +122,21 @@ function sessionIn({ session }: Tables, id: string, rowid: number | null): Sessi
   return null;
 }
 
+/** Every session's row is read to list them: a longer text in one is left out. */
+const SESSION_TEXT_BYTES_MAX = 64 * 1024;
+
 export function sessionOf(row: NamedRow): SessionRecord {
-  const revert = row.text("revert");
+  const text = (column: string): string | null =>
+    row.bytes(column) > SESSION_TEXT_BYTES_MAX ? null : row.text(column);
+  const revert = text("revert");
   const reverted = revert === null ? null : parsedRecord(revert, 0, { recordBytesMax: 1 });
   return {
-    id: row.text("id") ?? "",
-    parentId: row.text("parent_id"),
-    title: row.text("title"),
-    directory: row.text("directory"),
-    version: row.text("version"),
-    agent: row.text("agent"),
+    id: text("id") ?? "",
+    parentId: text("parent_id"),
+    title: text("title"),
+    directory: text("directory"),
+    version: text("version"),
+    agent: text("agent"),
     createdAt: row.number("time_created"),
     revertId: typeof reverted === "string" ? null : asText(reverted?.["messageID"]),
   };

@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../lines/json-lines.ts";
+import { parseJson, TooManyValues } from "../../lines/parse-json.ts";
 import type { BadLine } from "../../port.ts";
 
 /** What a session's own record says about it, wherever it stands. */
@@ -61,11 +62,11 @@ export function parsedRecord(
   if (bytes > recordBytesMax) return `longer than ${Math.round(recordBytesMax / 1024 / 1024)} MB`;
   if (text === null) return "holds nothing";
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseJson(text);
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
     return isObject ? (value as JsonObject) : "is not a JSON object";
-  } catch {
-    return "is not JSON";
+  } catch (error) {
+    return error instanceof TooManyValues ? error.message : "is not JSON";
   }
 }
 
