@@ -1,18 +1,23 @@
-import type { Worker } from "node:worker_threads";
+import type { ResourceLimits, Worker } from "node:worker_threads";
 import type { HistoryScan } from "../contract/index.ts";
 import type { UserHome } from "../history/port.ts";
 import type { EngineDeps, Service } from "./deps.ts";
 import type { ThreadRpc } from "../system/thread-rpc.ts";
+import type { ImportTask } from "../import/thread/current-tasks.ts";
 import type { ImportOptions, ReaderSide } from "../import/thread/protocol.ts";
+import { Restarts } from "../import/thread/restarts.ts";
 
 /** How long after the start it begins, so that a start is not slower for it. */
 const BEGIN_MS = 500;
 const SCAN_MS = 15_000;
 const PROBE_MS = 3_000;
 const STOP_MS = 2_000;
-const RESTART_MS = 10_000;
-/** Enough for the longest line that is read, as text and as what stands in it; without it, garbage would be let lie. */
+/** Of the import thread. Enough for the longest line that is read, as text and as what stands in it; without it, garbage would be let lie. */
 const MEMORY = { maxYoungGenerationSizeMb: 48, maxOldGenerationSizeMb: 224 } as const;
+
+export interface ImporterOptions {
+  readonly memory?: ResourceLimits;
+}
 
 /**
  * Keeps what agents left on disk in the store, from the day somebody asks for it. All reading is done in a
@@ -22,6 +27,8 @@ export class Importer implements Service {
   readonly name = "importer";
   readonly #deps: EngineDeps;
   readonly #userHome: UserHome;
+  readonly #memory: ResourceLimits;
+  readonly #restarts = new Restarts();
   #thread: { worker: Worker; rpc: ThreadRpc<ReaderSide> } | null = null;
   #starting: Promise<void> | null = null;
   #off: () => void = () => undefined;
@@ -29,9 +36,10 @@ export class Importer implements Service {
   #count = 0;
   #isStopped = false;
 
-  constructor(deps: EngineDeps, userHome: UserHome) {
+  constructor(deps: EngineDeps, userHome: UserHome, { memory = MEMORY }: ImporterOptions = {}) {
     this.#deps = deps;
     this.#userHome = userHome;
+    this.#memory = memory;
   }
 
   async run(): Promise<void> {
@@ -63,7 +71,7 @@ export class Importer implements Service {
       await this.#start(asked?.exclude ?? []);
       this.#count = Math.max(this.#count, asked?.count ?? 0);
     } catch (error) {
-      this.#failed(error);
+      this.#failed(error, { tasks: [], livedMs: 0 });
     }
   }
 
@@ -73,8 +81,9 @@ export class Importer implements Service {
       const asked = await this.#deps.store.imports.asked();
       if (asked === null || this.#isStopped) return;
       const isRunning = this.#thread !== null || this.#starting !== null;
-      await this.#start(asked.exclude);
       const isNew = asked.count !== this.#count;
+      if (isNew) this.#restarts.forgive();
+      await this.#start(asked.exclude);
       this.#count = asked.count;
       if (isRunning && isNew) await this.#thread?.rpc.ask("look", this.#excluded(asked.exclude));
     } catch (error) {
@@ -90,11 +99,13 @@ export class Importer implements Service {
   }
 
   async #open(exclude: readonly string[]): Promise<void> {
-    const [threads, { ThreadRpc: OpenThreadRpc }, { storeSide }] = await Promise.all([
-      import("node:worker_threads"),
-      import("../system/thread-rpc.ts"),
-      import("../import/commit.ts"),
-    ]);
+    const [threads, { ThreadRpc: OpenThreadRpc }, { storeSide }, { newTaskMemory, tasksIn }] =
+      await Promise.all([
+        import("node:worker_threads"),
+        import("../system/thread-rpc.ts"),
+        import("../import/commit.ts"),
+        import("../import/thread/current-tasks.ts"),
+      ]);
     if (this.#isStopped) return;
     const { store, config, log, now } = this.#deps;
     const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
@@ -106,33 +117,46 @@ export class Importer implements Service {
       scope: config.history.scope,
       scanMs: SCAN_MS,
       probeMs: PROBE_MS,
+      taskMemory: newTaskMemory(),
+      isCareful: this.#restarts.isCareful,
+      setAside: this.#restarts.setAside,
     };
     const worker = new threads.Worker(new URL(`../import/thread/worker.${extension}`, import.meta.url), {
       workerData: options,
       execArgv: [],
-      resourceLimits: MEMORY,
+      resourceLimits: this.#memory,
     });
     const rpc = new OpenThreadRpc<ReaderSide>((packet) => worker.postMessage(packet), storeSide(store, now));
     worker.on("message", rpc.receive);
-    worker.once("error", (error) => this.#failed(error));
-    worker.once("exit", () => {
-      rpc.close("the reading thread has ended");
-      if (this.#thread?.worker === worker) this.#thread = null;
+    const startedAt = performance.now();
+    let failure: unknown = null;
+    worker.once("error", (error) => (failure = error));
+    worker.once("exit", (code) => {
+      rpc.close("the import thread has ended");
+      const livedMs = performance.now() - startedAt;
+      const error = failure ?? new Error(`it ended with code ${code}`);
+      this.#failed(error, { tasks: tasksIn(options.taskMemory), livedMs });
     });
     worker.unref();
     this.#thread = { worker, rpc };
     log.info({ node: store.node }, "what agents left on disk is being read");
   }
 
-  /** A bug in a reader ends its thread, not the daemon; it begins again after a while. */
-  #failed(error: unknown): void {
-    this.#deps.log.error({ err: error }, "the thread that reads agents' files has failed");
+  /**
+   * What ends the import thread does not end the daemon. It starts again after a pause, and leaves out the
+   * file that it died on.
+   */
+  #failed(error: unknown, { tasks, livedMs }: { tasks: readonly ImportTask[]; livedMs: number }): void {
+    if (this.#isStopped) return;
+    const files = tasks.map((task) => task.path);
+    this.#deps.log.error({ err: error, files }, "the thread that reads agents' files has failed");
     this.#starting = null;
     this.#thread = null;
-    if (this.#isStopped) return;
     const reason = error instanceof Error ? error.message : String(error);
+    const pauseMs = this.#restarts.died({ tasks, error: reason, livedMs });
     void this.#publishFailure(reason);
-    this.#timer = setTimeout(() => void this.#begin(), RESTART_MS);
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#begin(), pauseMs);
     this.#timer.unref();
   }
 

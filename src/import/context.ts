@@ -4,9 +4,11 @@ import type { HistoryReader } from "../history/port.ts";
 import type { judgeTree, replaysOf } from "../history/state/trees.ts";
 import type { Catalog } from "./catalog.ts";
 import type { ThreadRpc } from "../system/thread-rpc.ts";
+import type { CurrentTasks } from "./thread/current-tasks.ts";
 import type { LiveList } from "./live-list.ts";
 import type { SharedPrefixes } from "./shared-prefix.ts";
 import type { ImportOptions, StoreSide } from "./thread/protocol.ts";
+import type { SetAside } from "./thread/restarts.ts";
 
 /** A reader with the folders it looks into. */
 export interface Reading {
@@ -30,6 +32,8 @@ export interface Context {
   readonly doubted: Map<string, Doubt>;
   readonly progress: ProgressKeeper;
   readonly signal: AbortSignal;
+  readonly tasks: CurrentTasks;
+  setAside: readonly SetAside[];
   exclude: readonly string[];
   /** What was left out is looked at again. */
   asksAgain: boolean;

@@ -3,6 +3,7 @@ import { setTimeout as rest } from "node:timers/promises";
 import type { LiveSession, ProcessProbe } from "../history/port.ts";
 import type { Knowledge, Member } from "./catalog.ts";
 import { type Context, GROWN_MS, type Reading, seenWorking } from "./context.ts";
+import type { CurrentTasks, ImportTask } from "./thread/current-tasks.ts";
 import type { JudgeInput, Verdict } from "./judge.ts";
 
 /** Between two readings of a list that has to be newer than what was written. */
@@ -20,16 +21,21 @@ interface Listed {
   readonly sessions: Promise<readonly LiveSession[]>;
 }
 
+interface LiveSetup {
+  readonly probe: ProcessProbe;
+  readonly freshMs: number;
+  readonly tasks: CurrentTasks;
+  readonly isSetAside: (task: ImportTask) => boolean;
+}
+
 /** What the agents' own lists say is alive, asked for at most so often. */
 export class LiveList {
-  readonly #probe: ProcessProbe;
-  readonly #freshMs: number;
+  readonly #setup: LiveSetup;
   readonly #kept = new Map<string, Listed>();
   readonly #next = new Map<string, Promise<readonly LiveSession[]>>();
 
-  constructor(probe: ProcessProbe, freshMs: number) {
-    this.#probe = probe;
-    this.#freshMs = freshMs;
+  constructor(setup: LiveSetup) {
+    this.#setup = setup;
   }
 
   /** Whoever is not in a list from before the file was written may be in one from after it. */
@@ -38,7 +44,7 @@ export class LiveList {
     about: { rootId: string; writtenAt: number } | null = null,
   ): Promise<readonly LiveSession[]> {
     const kept = this.#kept.get(reading.reader.format);
-    if (kept === undefined || Date.now() - kept.at >= this.#freshMs) return this.#ask(reading);
+    if (kept === undefined || Date.now() - kept.at >= this.#setup.freshMs) return this.#ask(reading);
     const listed = await kept.sessions;
     if (about === null || kept.at > about.writtenAt + TICK_MS || isAmong(listed, about.rootId)) return listed;
     return this.#ask(reading);
@@ -60,9 +66,13 @@ export class LiveList {
   }
 
   #begin({ reader, roots }: Reading): Promise<readonly LiveSession[]> {
+    const { probe, tasks, isSetAside } = this.#setup;
     this.#next.delete(reader.format);
-    const asking = Promise.all(roots.map((root) => reader.live(root, this.#probe)));
-    const sessions = asking.then((lists) => lists.flat());
+    const asking = roots.map((root) => {
+      const task = { format: reader.format, path: root, key: null, stamp: null };
+      return isSetAside(task) ? [] : tasks.run(task, () => reader.live(root, probe));
+    });
+    const sessions = Promise.all(asking).then((lists) => lists.flat());
     this.#kept.set(reader.format, { at: Date.now(), sessions });
     return sessions;
   }

@@ -1,4 +1,5 @@
 import { stat } from "node:fs/promises";
+import { noFacts } from "../history/facts.ts";
 import type { FoundSession, HistoryReader, SessionFacts } from "../history/port.ts";
 import { isInside } from "../system/folder.ts";
 import { isFollowed, type Member } from "./catalog.ts";
@@ -6,6 +7,7 @@ import type { Context, Reading } from "./context.ts";
 import { isExcluded } from "./excluded.ts";
 import { addFound, type Discovery } from "./add-found.ts";
 import type { MemberChange, OwnSession } from "./thread/protocol.ts";
+import { whySetAside } from "./thread/restarts.ts";
 import { redactFacts } from "./row.ts";
 import { slices } from "./slice.ts";
 
@@ -41,14 +43,14 @@ async function scanReading(
   const changes: MemberChange[] = [];
   const unread: Member[] = [];
   const fresh: { found: FoundSession; reading: Reading }[] = [];
-  for await (const found of findAll(context, reading)) {
-    if (seen.has(found.key)) continue;
+  const isComplete = await findAll(context, reading, (found) => {
+    if (seen.has(found.key)) return;
     seen.add(found.key);
     const member = context.catalog.members.get(found.key);
     if (member === undefined || isToBeAsked(context, member, found)) fresh.push({ found, reading });
     else if (notice(context, member, found, changes)) unread.push(member);
-  }
-  await noticeGone(context, { format: reading.reader.format, seen }, changes);
+  });
+  if (isComplete) await noticeGone(context, { format: reading.reader.format, seen }, changes);
   const foundMs = performance.now() - from;
   for (const slice of slices(changes, 50)) await context.rpc.ask("change", slice);
   return { unread: [...unread, ...(await takeNew(context, fresh))], foundMs };
@@ -64,7 +66,12 @@ export async function scanNear(
   const unread: Member[] = [];
   const fresh: { found: FoundSession; reading: Reading }[] = [];
   for (const { reading, root, folder } of folders) {
-    for await (const found of reading.reader.discover(root, () => undefined, folder)) {
+    const task = { format: reading.reader.format, path: root, key: null, stamp: null };
+    if (whySetAside(context.setAside, task) !== null) continue;
+    const inFolder = await context.tasks.run(task, () =>
+      Array.fromAsync(reading.reader.discover(root, () => undefined, folder)),
+    );
+    for (const found of inFolder) {
       const member = context.catalog.members.get(found.key);
       // Whether it was moved or copied is seen only where both places are.
       if (member !== undefined && member.path !== found.path) continue;
@@ -91,16 +98,30 @@ function foldersNear({ readings }: Context, files: Iterable<string>) {
   return { folders: [...folders.values()], isEnough };
 }
 
-async function* findAll(
-  { progress, signal }: Context,
+/** False where a root is set aside, so that what is not found may still be there. */
+async function findAll(
+  { progress, signal, tasks, setAside }: Context,
   { reader, roots }: Reading,
-): AsyncGenerator<FoundSession> {
+  take: (found: FoundSession) => void,
+): Promise<boolean> {
+  const { format } = reader;
+  let isComplete = true;
   for (const root of roots) {
-    if (signal.aborted) return;
-    yield* reader.discover(root, ({ format, path: file, reason }) => {
+    if (signal.aborted) return false;
+    const task = { format, path: root, key: null, stamp: null };
+    const problem = (file: string, reason: string): void =>
       progress.problem({ format, path: file, reason, badLines: 0 });
+    const reason = whySetAside(setAside, task);
+    if (reason !== null) {
+      isComplete = false;
+      problem(root, reason);
+      continue;
+    }
+    await tasks.run(task, async () => {
+      for await (const found of reader.discover(root, (each) => problem(each.path, each.reason))) take(found);
     });
   }
+  return isComplete;
 }
 
 /** What was left out is looked at again when something else is to be left out; what was empty, when it has grown. */
@@ -175,18 +196,23 @@ async function takeNew(
 
 /** Null where the reader itself gave up: it is tried again with the next scan. */
 async function lookInto(
-  { progress }: Context,
+  { progress, tasks, setAside }: Context,
   { found, reading }: { found: FoundSession; reading: Reading },
 ): Promise<Discovery | null> {
   const { reader } = reading;
+  const own = { found, reading, familyKey: found.key };
+  const reason = whySetAside(setAside, found);
+  if (reason !== null) return { ...own, facts: noFacts(found.id), problem: reason, isEmpty: true };
   try {
-    const { facts, problem } = await reader.glance(found);
-    const isEmpty = facts.createdAt === null && facts.messageCount === 0 && facts.ending.kind === "empty";
-    const why = isEmpty && problem === null ? await whyEmpty(reader, found) : problem;
-    return { found, reading, facts: redactFacts(facts), problem: why, isEmpty, familyKey: found.key };
+    return await tasks.run(found, async () => {
+      const { facts, problem } = await reader.glance(found);
+      const isEmpty = facts.createdAt === null && facts.messageCount === 0 && facts.ending.kind === "empty";
+      const why = isEmpty && problem === null ? await whyEmpty(reader, found) : problem;
+      return { ...own, facts: redactFacts(facts), problem: why, isEmpty };
+    });
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    progress.problem({ format: found.format, path: found.path, reason, badLines: 0 });
+    const { message } = error instanceof Error ? error : new Error(String(error));
+    progress.problem({ format: found.format, path: found.path, reason: message, badLines: 0 });
     return null;
   }
 }

@@ -9,8 +9,9 @@ import type { MemberChange } from "./thread/protocol.ts";
 import { PrefixFilter } from "./shared-prefix.ts";
 import { scopeOf } from "./add-found.ts";
 import { Outbox } from "./thread/outbox.ts";
-import { readMember, recordOf } from "./read.ts";
+import { type ReadRequest, readMember, recordOf } from "./read.ts";
 import { RewrittenFiles, refsOf } from "./rewritten-file.ts";
+import { whySetAside } from "./thread/restarts.ts";
 import { newRow, redactFacts, rowPatch } from "./row.ts";
 import { slices } from "./slice.ts";
 
@@ -92,10 +93,7 @@ export class Work {
       onBytes: () => progress.tell(),
     };
     const isLong = member.sizeBytes - readBytes > LONG_BYTES;
-    const reading = isLong
-      ? this.#oneAtATime(() => readMember(outbox, request))
-      : readMember(outbox, request);
-    const read = await reading.catch((error: unknown) => {
+    const read = await this.#readFile(outbox, request, isLong).catch((error: unknown) => {
       if (error instanceof ThreadRpcError || signal.aborted) throw error;
       return error instanceof Error ? error : new Error(String(error));
     });
@@ -128,6 +126,14 @@ export class Work {
     const filter = new PrefixFilter(await refsOf(rpc, owner.no), owner.sessionId);
     this.#prefixFilters.set(member.key, filter);
     return filter;
+  }
+
+  async #readFile(outbox: Outbox, request: ReadRequest, isLong: boolean): Promise<Knowledge | null> {
+    const { tasks, setAside } = this.#context;
+    const reason = whySetAside(setAside, request.member);
+    if (reason !== null) throw new Error(reason);
+    const read = () => tasks.run(request.member, () => readMember(outbox, request));
+    return isLong ? this.#oneAtATime(read) : read();
   }
 
   /** What has room for the longest lines is read alone: two such lines at once are too much to hold. */

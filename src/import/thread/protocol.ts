@@ -7,6 +7,7 @@ import type {
   ImportedEntry,
   SessionRecord,
 } from "../../store/port/store.ts";
+import type { SetAside } from "./restarts.ts";
 
 /** What the thread that reads is told when it starts. */
 export interface ImportOptions {
@@ -19,6 +20,11 @@ export interface ImportOptions {
   /** How often everything is looked at where nothing was heard, and living processes are. */
   readonly scanMs: number;
   readonly probeMs: number;
+  /** Where the thread records what it works on. */
+  readonly taskMemory: SharedArrayBuffer;
+  /** One task at a time. */
+  readonly isCareful: boolean;
+  readonly setAside: readonly SetAside[];
 }
 
 /** A session of ours that an agent's file belongs to. */

@@ -9,7 +9,9 @@ import { Scheduler } from "../scheduler.ts";
 import { ThreadRpc } from "../../system/thread-rpc.ts";
 import { LiveList } from "../live-list.ts";
 import { SharedPrefixes } from "../shared-prefix.ts";
+import { CurrentTasks } from "./current-tasks.ts";
 import type { ImportOptions, ReaderSide, StoreSide } from "./protocol.ts";
+import { whySetAside } from "./restarts.ts";
 
 const port = parentPort;
 if (port === null) throw new Error("this runs as a thread of the daemon");
@@ -24,6 +26,7 @@ const handlers: ReaderSide = {
   async look(exclude) {
     context.asksAgain = JSON.stringify(exclude) !== JSON.stringify(context.exclude);
     context.exclude = exclude;
+    context.setAside = [];
     await started;
     await scheduler.lookAsked();
     context.asksAgain = false;
@@ -36,6 +39,7 @@ const handlers: ReaderSide = {
 const rpc = new ThreadRpc<StoreSide>((packet) => port.postMessage(packet), handlers);
 port.on("message", rpc.receive);
 const catalog = new Catalog(rpc);
+const tasks = new CurrentTasks(options.taskMemory, options.isCareful);
 const context: Context = {
   rpc,
   catalog,
@@ -44,11 +48,18 @@ const context: Context = {
   judge: judgeTree,
   replays: replaysOf,
   sharedPrefixes: new SharedPrefixes(),
-  live: new LiveList(systemProbe, options.probeMs / 2),
+  live: new LiveList({
+    probe: systemProbe,
+    freshMs: options.probeMs / 2,
+    tasks,
+    isSetAside: (task) => whySetAside(context.setAside, task) !== null,
+  }),
   grown: new Map(),
   doubted: new Map(),
   progress: new ProgressKeeper(rpc, () => countAll(catalog, readings)),
   signal: ending.signal,
+  tasks,
+  setAside: options.setAside,
   exclude: options.exclude,
   asksAgain: false,
 };

@@ -1,0 +1,87 @@
+/** One thing that the import thread does with an agent's files. */
+export interface ImportTask {
+  readonly format: string;
+  /** The file, or the folder that is listed. */
+  readonly path: string;
+  /** The session's key and the stamp of its file; null where a folder is listed. */
+  readonly key: string | null;
+  readonly stamp: string | null;
+}
+
+const SLOT_COUNT = 128;
+const SLOT_BYTES = 16 * 1024;
+const LENGTH_BYTES = 4;
+
+export function newTaskMemory(): SharedArrayBuffer {
+  return new SharedArrayBuffer(SLOT_COUNT * SLOT_BYTES);
+}
+
+/**
+ * What the import thread works on, in memory that it shares with the daemon's own thread. When it dies, also
+ * without a word (out of memory), what it worked on can still be read there.
+ */
+export class CurrentTasks {
+  readonly #slots: readonly Uint8Array[];
+  readonly #free: number[];
+  readonly #isCareful: boolean;
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** Careful: one task at a time, so that it is certain which one the thread dies on. */
+  constructor(memory: SharedArrayBuffer, isCareful: boolean) {
+    this.#slots = slotsOf(memory);
+    this.#free = [...this.#slots.keys()];
+    this.#isCareful = isCareful;
+  }
+
+  /** A task must not wait for another one: in a careful thread neither would end. */
+  run<T>(task: ImportTask, work: () => Promise<T>): Promise<T> {
+    if (!this.#isCareful) return this.#recorded(task, work);
+    const own = this.#last.then(() => this.#recorded(task, work));
+    // The next one only waits for this one; that it failed is its caller's to see.
+    this.#last = own.catch(() => undefined);
+    return own;
+  }
+
+  async #recorded<T>(task: ImportTask, work: () => Promise<T>): Promise<T> {
+    // With more tasks than slots one is not recorded. A careful thread has one task.
+    const index = this.#free.pop();
+    if (index === undefined) return work();
+    const slot = this.#slots[index] as Uint8Array;
+    try {
+      write(slot, task);
+      return await work();
+    } finally {
+      lengthOf(slot).setUint32(0, 0);
+      this.#free.push(index);
+    }
+  }
+}
+
+/** What a thread worked on when it died. */
+export function tasksIn(memory: SharedArrayBuffer): ImportTask[] {
+  return slotsOf(memory).flatMap((slot) => {
+    const length = lengthOf(slot).getUint32(0);
+    if (length === 0) return [];
+    const text = Buffer.from(slot.subarray(LENGTH_BYTES, LENGTH_BYTES + length)).toString("utf8");
+    return [JSON.parse(text) as ImportTask];
+  });
+}
+
+/** The length is written last: until then the slot counts as empty. */
+function write(slot: Uint8Array, { format, path, key, stamp }: ImportTask): void {
+  const text = Buffer.from(JSON.stringify({ format, path, key, stamp }));
+  if (text.length > slot.length - LENGTH_BYTES) return;
+  slot.set(text, LENGTH_BYTES);
+  lengthOf(slot).setUint32(0, text.length);
+}
+
+function lengthOf(slot: Uint8Array): DataView {
+  return new DataView(slot.buffer, slot.byteOffset, LENGTH_BYTES);
+}
+
+function slotsOf(memory: SharedArrayBuffer): Uint8Array[] {
+  return Array.from(
+    { length: SLOT_COUNT },
+    (_, index) => new Uint8Array(memory, index * SLOT_BYTES, SLOT_BYTES),
+  );
+}

@@ -1,0 +1,60 @@
+import type { ImportTask } from "./current-tasks.ts";
+
+/** A file, or a folder, that is not read again because the import thread died on it. */
+export interface SetAside extends ImportTask {
+  readonly reason: string;
+  /** Else it is tried again when its file changes. */
+  readonly isUntilAsked: boolean;
+}
+
+const PAUSE_MIN_MS = 1_000;
+const PAUSE_MAX_MS = 5 * 60_000;
+/** A thread that lived this long was well: what happened before it does not count. */
+const WELL_MS = 10 * 60_000;
+
+/** What the deaths of the import thread mean for the next one. */
+export class Restarts {
+  readonly #setAside = new Map<string, SetAside>();
+  #deathCount = 0;
+  #isCareful = false;
+
+  get setAside(): SetAside[] {
+    return [...this.#setAside.values()];
+  }
+
+  /** The thread does one task at a time, because it is not known which of several it died on. */
+  get isCareful(): boolean {
+    return this.#isCareful;
+  }
+
+  /** Returns how long to wait before the next start. */
+  died(death: { tasks: readonly ImportTask[]; error: string; livedMs: number }): number {
+    const { tasks, error, livedMs } = death;
+    if (livedMs >= WELL_MS) [this.#deathCount, this.#isCareful] = [0, false];
+    this.#deathCount += 1;
+    const [task, ...others] = tasks;
+    if (others.length > 0) this.#isCareful = true;
+    else if (task !== undefined) {
+      const reason = `not imported: the import thread died on ${task.key ?? "listing it"} (${error})`;
+      const isUntilAsked = task.key === null || this.#setAside.has(nameOf(task));
+      this.#setAside.set(nameOf(task), { ...task, reason, isUntilAsked });
+    }
+    return Math.min(PAUSE_MAX_MS, PAUSE_MIN_MS * 2 ** (this.#deathCount - 1));
+  }
+
+  /** Somebody asks for an import: everything is tried again. */
+  forgive(): void {
+    this.#setAside.clear();
+  }
+}
+
+/** Null: it may be done. */
+export function whySetAside(setAside: readonly SetAside[], task: ImportTask): string | null {
+  const found = setAside.find((each) => nameOf(each) === nameOf(task));
+  return found !== undefined && (found.isUntilAsked || found.stamp === task.stamp) ? found.reason : null;
+}
+
+/** Names a session by its key, a folder by its path. */
+function nameOf({ format, path, key }: ImportTask): string {
+  return key ?? `${format} ${path}`;
+}
