@@ -16,13 +16,23 @@ export interface HomeSetup {
   readonly home?: string;
 }
 
-/** A daemon in this process with a home of agents of its own, so that nobody's real files are read. */
-export async function startImporting(t: TestContext, setup: HomeSetup = {}) {
+const endsByTest = new WeakMap<TestContext, (() => Promise<void>)[]>();
+
+/** Hooks run in the order they were made: every daemon of a test ends before the first folder goes. */
+function endsOf(t: TestContext): (() => Promise<void>)[] {
+  const known = endsByTest.get(t);
+  if (known !== undefined) return known;
   const ends: (() => Promise<void>)[] = [];
-  // Hooks run in the order they were made: the daemon ends before its folder goes.
+  endsByTest.set(t, ends);
   t.after(async () => {
     for (const end of ends) await end();
   });
+  return ends;
+}
+
+/** A daemon in this process with a home of agents of its own, so that nobody's real files are read. */
+export async function startImporting(t: TestContext, setup: HomeSetup = {}) {
+  const ends = endsOf(t);
   const agents = setup.agents ?? folder(t, "kinfold-agents-");
   const home = setup.home ?? folder(t, "kinfold-import-");
   const daemon = await startDaemon({
