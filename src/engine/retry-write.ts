@@ -7,7 +7,7 @@ const RETRY_MS = 1_000;
  * A full disk or a busy store costs time, never an outcome. It goes on until it is written or
  * nobody wants it any more; then it rejects with what stood against it.
  */
-export async function insist<T>(
+export async function retryWrite<T>(
   deps: EngineDeps,
   write: () => Promise<T>,
   isWanted: () => boolean = () => true,

@@ -1,7 +1,7 @@
 import type { SessionRecord } from "../../store/port/store.ts";
 import type { Hold } from "../turn/claim.ts";
 import type { EngineDeps } from "../deps.ts";
-import { insist } from "../retry-write.ts";
+import { retryWrite } from "../retry-write.ts";
 import type { ProcessIdentity, RememberedProcess } from "../../system/process.ts";
 
 interface Order {
@@ -22,7 +22,7 @@ export function leaseRow(deps: EngineDeps, order: Order): LeaseRow {
   return {
     async admitProcess(start) {
       deps.reached("process.starting");
-      return insist(deps, () => startIn(deps, order, start), order.isWanted);
+      return retryWrite(deps, () => startIn(deps, order, start), order.isWanted);
     },
     onUnmarked(processes) {
       // One after another, or an older list could replace a newer one.

@@ -4,7 +4,7 @@ import type { SessionRecord } from "../../store/port/store.ts";
 import type { Hold } from "../turn/claim.ts";
 import type { EngineDeps } from "../deps.ts";
 import { folderRefusal } from "./granted-folder.ts";
-import { insist } from "../retry-write.ts";
+import { retryWrite } from "../retry-write.ts";
 import { asError, leaseRow } from "./lease-row.ts";
 import type { ProcessIdentity } from "../../system/process.ts";
 
@@ -84,7 +84,7 @@ export async function host(
     await result.handle.stop(0);
     return failed(swapped);
   }
-  const noted = insist(deps, () => noteAgent(deps, session, hold, result.handle), listener.isWanted);
+  const noted = retryWrite(deps, () => noteAgent(deps, session, hold, result.handle), listener.isWanted);
   const identified = await noted.catch(asError);
   if (identified instanceof Error) {
     await result.handle.stop(0);

@@ -1,5 +1,5 @@
 import { giveBackLease, unhost } from "./start.ts";
-import { insist } from "../retry-write.ts";
+import { retryWrite } from "../retry-write.ts";
 import type { Place, Runtime } from "./slot.ts";
 
 const CUT_MS = 250;
@@ -85,7 +85,11 @@ async function endProcess(runtime: Runtime, place: Place): Promise<void> {
   const { left } = place;
   const isWanted = (): boolean => !runtime.isStopping && !runtime.isHalted;
   // While its lease stands, its token is alive and whoever cancelled it is not told.
-  await insist(deps, () => giveBackLease(deps, { session, hold, left, hasRun: agent !== null }), isWanted);
+  await retryWrite(
+    deps,
+    () => giveBackLease(deps, { session, hold, left, hasRun: agent !== null }),
+    isWanted,
+  );
 }
 
 /** An agent that is still starting cannot be asked: its process is ended by its marker. */

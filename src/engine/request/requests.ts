@@ -15,7 +15,7 @@ import {
 import { isInside, realPathOf } from "../../system/folder.ts";
 import { answerPlan, planPayload } from "./plan-request.ts";
 import { answersTo } from "./form-answer.ts";
-import { insist } from "../retry-write.ts";
+import { retryWrite } from "../retry-write.ts";
 import type { Place, Runtime } from "../agent/slot.ts";
 
 /**
@@ -151,7 +151,7 @@ async function raiseRequest(
       await noteAsked(tx, trigger);
       return trigger;
     });
-  return insist(runtime.deps, write, () => !place.isEnding);
+  return retryWrite(runtime.deps, write, () => !place.isEnding);
 }
 
 const TYPES = { permission: "permission", question: "ask_user_question", plan: "plan_review" } as const;
@@ -191,7 +191,7 @@ async function answered(runtime: Runtime, place: Place, trigger: TriggerRecord):
   await changeBlocked(runtime, place, { turn, by: -1 });
   const seen = (): Promise<void | Stale> =>
     store.write(trigger.rootId, place.fence, (tx) => tx.triggers.seen(trigger.id, runtime.deps.now()));
-  await insist(runtime.deps, seen, () => !place.isEnding);
+  await retryWrite(runtime.deps, seen, () => !place.isEnding);
   return closed;
 }
 
@@ -209,5 +209,5 @@ async function changeBlocked(
       await tx.turns.patchRunning(turn.id, turn.fence, { blocked: Math.max(0, row.blocked + by) });
       tx.wake(turn.sessionId);
     });
-  await insist(runtime.deps, write, () => !place.isEnding);
+  await retryWrite(runtime.deps, write, () => !place.isEnding);
 }

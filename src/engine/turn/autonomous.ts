@@ -3,7 +3,7 @@ import { newId } from "../../kernel/id.ts";
 import { openRound } from "../../kernel/open-round.ts";
 import { STALE, type Stale, type TurnRecord } from "../../store/port/store.ts";
 import { endTurn } from "./end.ts";
-import { insist } from "../retry-write.ts";
+import { retryWrite } from "../retry-write.ts";
 import { endPlace, follow, goIdle, leaveIdle } from "../agent/stop.ts";
 import type { Place, Runtime } from "../agent/slot.ts";
 import { Recorder } from "../record/recorder.ts";
@@ -132,6 +132,6 @@ async function addTurn(runtime: Runtime, place: Place): Promise<{ turn: TurnReco
       tx.append({ sessionId: session.id, type: "turn.started", text: null, data, at: now });
       return { turn, since: session.roundOpenedAt ?? now };
     });
-  const added = await insist(deps, add, () => !place.isEnding);
+  const added = await retryWrite(deps, add, () => !place.isEnding);
   return added === STALE ? null : added;
 }

@@ -23,7 +23,7 @@ import { checkpointTurn } from "./checkpoints.ts";
 import { landInTranscript } from "./claim.ts";
 import type { EngineDeps } from "../deps.ts";
 import { fenceOf } from "../agent/fence.ts";
-import { insist } from "../retry-write.ts";
+import { retryWrite } from "../retry-write.ts";
 import { type Batch, type Recorder, writeBatch } from "../record/recorder.ts";
 import { parkedFor, type Retry, retryAfter } from "./provider-retry.ts";
 import { priceOf } from "../usage/reservation.ts";
@@ -71,7 +71,7 @@ export async function settle(
       deps.store.write(turn.rootId, fenceOf(turn), (tx) =>
         settleIn(deps, tx, { turn, end, batch, recorder }),
       );
-    return (await insist(deps, write, isWanted)) === true;
+    return (await retryWrite(deps, write, isWanted)) === true;
   });
   deps.reached("settle.committed");
   return isSettled;
