@@ -21,7 +21,7 @@ import type { Driver } from "./drivers/port.ts";
 import { createDrivers } from "./drivers/registry.ts";
 import type { EngineDeps, Service } from "./engine/deps.ts";
 import { Importer } from "./engine/importer.ts";
-import { Keeper } from "./engine/heartbeat.ts";
+import { Heartbeat } from "./engine/heartbeat.ts";
 import { Retention } from "./engine/retention.ts";
 import { Rollout } from "./engine/rollout.ts";
 import { Runner } from "./engine/runner.ts";
@@ -183,7 +183,7 @@ async function compose(parts: Parts): Promise<Daemon> {
     usageFiles,
     new Rollout(engineDeps),
     runner,
-    new Keeper(engineDeps, runner),
+    new Heartbeat(engineDeps, runner),
     new Scout(engineDeps, runner),
     new Importer(engineDeps, userHome),
     new Retention(engineDeps),

@@ -6,7 +6,7 @@ import type { TriggerRecord } from "../store/port/store.ts";
 import { aSession } from "../store/testing/sample.ts";
 import { openEngine } from "./testing/engine.ts";
 import { breakWrites } from "./testing/fake-daemon.ts";
-import { Keeper } from "./heartbeat.ts";
+import { Heartbeat } from "./heartbeat.ts";
 import { forgetDowntime } from "./round-clock.ts";
 
 const ASKED_MS = 600_000;
@@ -39,9 +39,9 @@ test("a sleep moves every deadline by as much, and by no more when the store ref
   const before = await family.store.read.sessions.byId(other.id);
   assert.equal(before?.pausedMs, 0);
   await runner.run();
-  const keeper = new Keeper(deps, runner);
-  await keeper.run();
-  t.after(() => keeper.stop());
+  const heartbeat = new Heartbeat(deps, runner);
+  await heartbeat.run();
+  t.after(() => heartbeat.stop());
   let writes = 0;
   const refused = Promise.withResolvers<void>();
   breakWrites(family.store, () => {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { cutTurn, openEngine, settledTurn } from "./testing/engine.ts";
 import { holdAt, startFake, ticks } from "./testing/fake-daemon.ts";
 import { endBackground } from "./background.ts";
-import { Keeper } from "./heartbeat.ts";
+import { Heartbeat } from "./heartbeat.ts";
 
 test("a node whose lease cannot be renewed in time ends its agents though the store does not answer", async (t) => {
   const real = performance.now.bind(performance);
@@ -24,9 +24,9 @@ test("a node whose lease cannot be renewed in time ends its agents though the st
   const { id, turn } = await cutTurn(family);
   await runner.run();
   await held.reached;
-  const keeper = new Keeper(deps, runner);
-  await keeper.run();
-  t.after(() => keeper.stop());
+  const heartbeat = new Heartbeat(deps, runner);
+  await heartbeat.run();
+  t.after(() => heartbeat.stop());
   const [place] = runner.runtime.places.values();
   aheadMs = 6_000;
   await asked.promise;

@@ -19,8 +19,8 @@ const SLEPT_MS = 10_000;
  * Time as this node lives it: notices sleep and moves open deadlines by it, renews the node's
  * lease, and ends background work that has stopped or lasted too long.
  */
-export class Keeper implements Service {
-  readonly name = "keeper";
+export class Heartbeat implements Service {
+  readonly name = "heartbeat";
   readonly #deps: EngineDeps;
   readonly #runner: Runner;
   readonly #silence: SilenceWatch;
