@@ -26,7 +26,7 @@ import { Retention } from "./engine/retention.ts";
 import { Rollout } from "./engine/rollout.ts";
 import { Runner } from "./engine/runner.ts";
 import { ScopeMover } from "./engine/scope-mover.ts";
-import { Scout } from "./engine/agent-probe.ts";
+import { AgentProbe } from "./engine/agent-probe.ts";
 import { UsageThread } from "./engine/usage/thread.ts";
 import type { UserHome } from "./history/port.ts";
 import type { Deps, Moment } from "./kernel/deps.ts";
@@ -184,7 +184,7 @@ async function compose(parts: Parts): Promise<Daemon> {
     new Rollout(engineDeps),
     runner,
     new Heartbeat(engineDeps, runner),
-    new Scout(engineDeps, runner),
+    new AgentProbe(engineDeps, runner),
     new Importer(engineDeps, userHome),
     new Retention(engineDeps),
     new ScopeMover(engineDeps),

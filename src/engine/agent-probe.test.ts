@@ -11,7 +11,7 @@ import type { Driver } from "../drivers/port.ts";
 import { silentLog } from "../log.ts";
 
 test("whoever asks while the agents are being looked at shares one look that begins after", async (t) => {
-  const home = mkdtempSync(join(tmpdir(), "kinfold-scout-"));
+  const home = mkdtempSync(join(tmpdir(), "kinfold-agent-probe-"));
   t.after(() => rmSync(home, { recursive: true, force: true }));
   const fake = createFakeDriver();
   const looks: PromiseWithResolvers<void>[] = [];

@@ -6,8 +6,8 @@ import type { Runner } from "./runner.ts";
  * was installed, an adapter that was added, an account that was signed in to are there for the next
  * spawn, without a restart.
  */
-export class Scout implements Service {
-  readonly name = "scout";
+export class AgentProbe implements Service {
+  readonly name = "agent-probe";
   readonly #deps: EngineDeps;
   readonly #runner: Runner;
   #looking: Promise<void> | null = null;
