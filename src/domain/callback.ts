@@ -136,10 +136,10 @@ export function withMessageLine(prompt: string, deliveryId: string): string {
 }
 
 /** A prompt with what its reader must know besides; the delivery id stays the last line. */
-export function withOpening(prompt: string, opening: string): string {
+export function withPromptContext(prompt: string, context: string): string {
   const line = /\n<!-- message:[\w-]{1,64} -->$/.exec(prompt);
-  if (line === null) return `${prompt}\n\n${opening}`;
-  return `${prompt.slice(0, line.index).trimEnd()}\n\n${opening}\n${line[0]}`;
+  if (line === null) return `${prompt}\n\n${context}`;
+  return `${prompt.slice(0, line.index).trimEnd()}\n\n${context}\n${line[0]}`;
 }
 
 export const defaultTemplate = `\

@@ -8,7 +8,7 @@ import { paintFor } from "../../src/cli/terminal/paint.ts";
 import { entryLines } from "../../src/cli/show/transcript.ts";
 import { LineReader } from "../../src/cli/mcp/message.ts";
 import { SseReader } from "../../src/client/sse.ts";
-import { deliveryIdsIn, withMessageLine, withOpening } from "../../src/domain/callback.ts";
+import { deliveryIdsIn, withMessageLine, withPromptContext } from "../../src/domain/callback.ts";
 import { excerpt } from "../../src/secrets/excerpt.ts";
 import { asData as inheritedData, field, headOf, inline, tailOf } from "../../src/domain/inherited-text.ts";
 import { redact } from "../../src/secrets/redact.ts";
@@ -64,7 +64,7 @@ export const SCANNERS: Readonly<Record<string, (text: string) => unknown>> = {
   headOf: (text) => headOf(text, 3_000, (head) => inheritedData(head)),
   deliveryIdsIn,
   withMessageLine: (text) => withMessageLine(text, "n1"),
-  withOpening: (text) => withOpening(text, "opening"),
+  withPromptContext: (text) => withPromptContext(text, "opening"),
   redact,
   redactDeep: (text) => redactDeep({ key: text, value: [text, { [text.slice(0, 2_000)]: text }] }),
   "redact of live text": (text) => {

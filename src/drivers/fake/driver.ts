@@ -14,7 +14,7 @@ import type {
 } from "../port.ts";
 import { Steered, play } from "../sim/play.ts";
 import type { PlayEnd, Stage, Used } from "../sim/play.ts";
-import { openingIn } from "../sim/script.ts";
+import { promptContextIn } from "../sim/script.ts";
 
 export interface FakeOptions {
   readonly name?: string;
@@ -222,7 +222,7 @@ class FakeStage implements Stage {
 
   recalls(text: string): boolean {
     const { userTexts, toolResults } = this.#opened.conversation;
-    const before = [...userTexts.slice(0, -1), openingIn(userTexts.at(-1) ?? ""), ...toolResults];
+    const before = [...userTexts.slice(0, -1), promptContextIn(userTexts.at(-1) ?? ""), ...toolResults];
     return before.some((each) => each.includes(text));
   }
 

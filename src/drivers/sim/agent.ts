@@ -5,7 +5,7 @@ import { McpClient } from "./mcp-client.ts";
 import type { McpServer } from "./mcp-client.ts";
 import { type Mode, readMode } from "./mode.ts";
 import { Steered, play } from "./play.ts";
-import { openingIn, readPrompt } from "./script.ts";
+import { promptContextIn, readPrompt } from "./script.ts";
 import { AcpStage } from "./stage.ts";
 import { Wire, WireError } from "./wire.ts";
 import type { Params } from "./wire.ts";
@@ -132,7 +132,7 @@ async function prompt(session: Session, text: string): Promise<object> {
       ...session,
       sessionId: session.id,
       costBefore: session.cost,
-      memory: () => [...before(), openingIn(text)].join("\n"),
+      memory: () => [...before(), promptContextIn(text)].join("\n"),
       wire,
       onDeaf,
     });

@@ -21,7 +21,7 @@ export type Step =
  * lines that do; one that begins with a trigger's mark is noted; every other is echoed.
  */
 export function readPrompt(text: string): readonly Step[] {
-  const lines = withoutOpening(text).split("\n");
+  const lines = withoutPromptContext(text).split("\n");
   if (lines[0]?.startsWith("<!-- trigger:")) {
     const first = withoutMarks(lines).find((line) => line.trim() !== "") ?? "";
     return [{ word: "say", text: `sim: noted ${shorten(first.trim(), NOTE_LENGTH)}` }];
@@ -35,7 +35,7 @@ export function readPrompt(text: string): readonly Step[] {
 }
 
 /** What a prompt carries along about earlier conversations; empty where it is nothing but itself. */
-export function openingIn(text: string): string {
+export function promptContextIn(text: string): string {
   const at = OPENING.exec(text)?.index;
   return at === undefined ? "" : text.slice(at);
 }
@@ -79,9 +79,9 @@ const REFERENCE = /\$\{(\w+)((?:\.\w+)*)\}/g;
 const WHOLE_REFERENCE = /^\$\{(\w+)((?:\.\w+)*)\}$/;
 
 /** What it has inherited is no part of what it is asked. */
-function withoutOpening(text: string): string {
-  const opening = openingIn(text);
-  return opening === "" ? text : text.slice(0, -opening.length);
+function withoutPromptContext(text: string): string {
+  const context = promptContextIn(text);
+  return context === "" ? text : text.slice(0, -context.length);
 }
 
 function withoutMarks(lines: readonly string[]): string[] {

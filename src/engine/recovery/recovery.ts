@@ -15,7 +15,7 @@ import {
 } from "../../store/port/store.ts";
 import { endBackground } from "../background.ts";
 import { appendMessages, type Hold, landInTranscript, newHold, render } from "../turn/claim.ts";
-import { continuation } from "../turn/resume-prompt.ts";
+import { resumePrompt } from "../turn/resume-prompt.ts";
 import { endTurn } from "../turn/end.ts";
 import { fenceOf } from "../agent/fence.ts";
 import type { Hosted } from "../agent/start.ts";
@@ -249,7 +249,7 @@ async function readBack(runtime: Runtime, turn: TurnRecord, replay: Replay | nul
     const hasBegun = messages.length > missing.length;
     if (!hasBegun) return text;
     const children = await tx.sessions.children(session.id);
-    return continuation({ cutAt: turn.startedAt, now: deps.now(), children, missing: text });
+    return resumePrompt({ cutAt: turn.startedAt, now: deps.now(), children, missing: text });
   });
 }
 

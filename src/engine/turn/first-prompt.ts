@@ -9,7 +9,7 @@ import type { LiveAgent } from "../agent/start.ts";
  * own brief where its earlier conversation is gone. A loaded conversation has it already, unless
  * its very first prompt had not arrived.
  */
-export async function openingOf(
+export async function firstPromptContext(
   deps: EngineDeps,
   { session, handle }: Pick<LiveAgent, "session" | "handle">,
   turn: TurnRecord,

@@ -2,7 +2,7 @@ import { oneLine } from "../../text/fence.ts";
 import type { SessionRecord } from "../../store/port/store.ts";
 
 /** The words with which the daemon continues a turn that its own death has cut. No agent goes on by itself. */
-export function continuation(cut: {
+export function resumePrompt(cut: {
   cutAt: number;
   now: number;
   children: readonly SessionRecord[];

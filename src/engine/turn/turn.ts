@@ -1,5 +1,5 @@
 import type { PromptEnd, Replay } from "../../drivers/port.ts";
-import { deliveryIdsIn, withOpening } from "../../domain/callback.ts";
+import { deliveryIdsIn, withPromptContext } from "../../domain/callback.ts";
 import { isWork } from "../../domain/landing.ts";
 import { providerError, providerReason } from "../../domain/provider-error.ts";
 import { excerpt } from "../../secrets/excerpt.ts";
@@ -9,7 +9,7 @@ import { autonomous, takeEarly } from "./autonomous.ts";
 import { endTurn } from "./end.ts";
 import { type AgentListener, host, type Hosted, type LiveAgent } from "../agent/start.ts";
 import { endPlace } from "../agent/stop.ts";
-import { forkOf, openingOf } from "./first-prompt.ts";
+import { forkOf, firstPromptContext } from "./first-prompt.ts";
 import type { Place, Runtime } from "../agent/slot.ts";
 import { Recorder } from "../record/recorder.ts";
 import { answerRequest } from "../request/requests.ts";
@@ -166,7 +166,7 @@ async function promptEnd(
   order: { agent: LiveAgent; recorder: Recorder; usageMeter: UsageMeter | null; text: string },
 ): Promise<PromptEnd> {
   const { agent, recorder, usageMeter, text } = order;
-  const opening = agent.isOpened ? null : await openingOf(runtime.deps, agent, recorder.turn);
+  const context = agent.isOpened ? null : await firstPromptContext(runtime.deps, agent, recorder.turn);
   agent.isOpened = true;
   place.isPlanSentBack = false;
   recorder.isOver = false;
@@ -174,7 +174,7 @@ async function promptEnd(
   recorder.hasBegun = false;
   place.usageMeter = usageMeter;
   usageMeter?.watch();
-  const prompting = agent.handle.prompt(opening === null ? text : withOpening(text, opening));
+  const prompting = agent.handle.prompt(context === null ? text : withPromptContext(text, context));
   runtime.deps.reached("prompt.sent");
   void steerQueued(runtime, place);
   const end = withoutRejection(place, await prompting);
