@@ -2,7 +2,7 @@ import type { AgentStatus, Evidence, HistoryState, Usage } from "../contract/ind
 import { shortId } from "../contract/short-id.ts";
 import { importedOutcome, importedStatus } from "../domain/imported.ts";
 import { redact } from "../secrets/redact.ts";
-import { unstarted } from "../kernel/new-session.ts";
+import { newSessionLife } from "../kernel/new-session.ts";
 import type { SessionFacts } from "../history/port.ts";
 import type { SessionRecord } from "../store/port/store.ts";
 
@@ -45,7 +45,7 @@ export function newRow(told: Told, identity: RowIdentity): SessionRecord {
   const createdAt = Math.round(told.facts.createdAt ?? told.changedAt);
   const changing = rowPatch(told, { agent, node, now });
   return {
-    ...unstarted(),
+    ...newSessionLife(),
     id,
     rootId,
     shortId: shortId(id),

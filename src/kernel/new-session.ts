@@ -1,7 +1,7 @@
 import type { SessionRecord } from "../store/port/store.ts";
 
 /** What a session's life has brought: everything that nobody decides when it is made. */
-export type Life = Pick<
+export type SessionLife = Pick<
   SessionRecord,
   | "detachedAt"
   | "spawnTurnId"
@@ -33,7 +33,7 @@ export type Life = Pick<
 >;
 
 /** The life of a session that has not begun. */
-export function unstarted(): Life {
+export function newSessionLife(): SessionLife {
   return {
     detachedAt: null,
     spawnTurnId: null,

@@ -17,7 +17,7 @@ import { excerpt } from "../../secrets/excerpt.ts";
 import { lowered } from "../../domain/limit.ts";
 import { byNearness } from "../../text/nearness.ts";
 import { hashOf } from "../../kernel/id.ts";
-import { unstarted } from "../../kernel/new-session.ts";
+import { newSessionLife } from "../../kernel/new-session.ts";
 import type { SessionRecord } from "../../store/port/store.ts";
 import { folderIdentity } from "../../system/folder.ts";
 import { decideInherit } from "./inherit.ts";
@@ -128,7 +128,7 @@ export function newSession(
 ): SessionRecord {
   const { start, parent, now } = more;
   return {
-    ...unstarted(),
+    ...newSessionLife(),
     id,
     rootId: parent?.rootId ?? id,
     parentId: parent?.id ?? null,

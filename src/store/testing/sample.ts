@@ -1,6 +1,6 @@
 import { uuidv7 } from "uuidv7";
 import { shortId, type CallbackConfig, type Effective } from "../../contract/index.ts";
-import { unstarted } from "../../kernel/new-session.ts";
+import { newSessionLife } from "../../kernel/new-session.ts";
 import type {
   LeaseRecord,
   MessageRecord,
@@ -38,7 +38,7 @@ const CALLBACK: CallbackConfig = {
 export function aSession(fields: Partial<SessionRecord> = {}): SessionRecord {
   const id = fields.id ?? uuidv7();
   return {
-    ...unstarted(),
+    ...newSessionLife(),
     id,
     rootId: fields.rootId ?? id,
     parentId: null,
