@@ -5,7 +5,7 @@ import type { MessageRecord, Reads, SessionRecord } from "../store/port/store.ts
 /** How long the news of a cancel waits to know what became of the processes. */
 const KNOWN_MS = 10_000;
 
-export interface Stopping {
+export interface StopReport {
   /** Sessions whose processes had not ended. */
   readonly stopping: string[];
   /** What could not be stopped. */
@@ -13,11 +13,11 @@ export interface Stopping {
 }
 
 /** What is known of processes that must end. A lease without a process names what could not be stopped. */
-export async function stoppingOf(
+export async function stopReport(
   reads: Pick<Reads, "leases" | "turns">,
   sessions: readonly SessionRecord[],
-): Promise<Stopping> {
-  const known: Stopping = { stopping: [], left: [] };
+): Promise<StopReport> {
+  const known: StopReport = { stopping: [], left: [] };
   for (const { id } of sessions) {
     const lease = await reads.leases.bySession(id);
     const isHeld = lease !== null && (lease.pid !== null || lease.descendants.length === 0);
@@ -34,7 +34,7 @@ type Look = Pick<Reads, "sessions" | "leases" | "turns">;
 /** Whether a cancelled session, or one cancelled with it, has processes of which nothing is known yet. */
 export async function isStopping(reads: Look, session: SessionRecord, now: number): Promise<boolean> {
   if (session.endedAt === null || now - session.endedAt >= KNOWN_MS) return false;
-  return (await stoppingOf(reads, await endedWith(reads, session))).stopping.length > 0;
+  return (await stopReport(reads, await endedWith(reads, session))).stopping.length > 0;
 }
 
 /** The facts of a cancelled session's callback, as they stand when it is told. */
@@ -44,7 +44,7 @@ export async function withLeft(
   data: CallbackData,
 ): Promise<CallbackData> {
   if (session.endedAt === null || data.outcome !== "cancelled") return data;
-  const { stopping, left } = await stoppingOf(reads, await endedWith(reads, session));
+  const { stopping, left } = await stopReport(reads, await endedWith(reads, session));
   const late = stopping.map((id) => ({ pid: null, what: `session ${shortId(id)}, which is still stopping` }));
   return { ...data, left: [...left.map(({ pid, what }) => ({ pid, what })), ...late] };
 }

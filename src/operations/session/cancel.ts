@@ -4,7 +4,7 @@ import { isAtWork } from "../../domain/imported.ts";
 import { cancelSubtree, detach as detachSession } from "../../kernel/cancel.ts";
 import { callbackKey, endKey } from "../../kernel/callback.ts";
 import { closeIfOver } from "../../kernel/round.ts";
-import { type Stopping, stoppingOf } from "../../kernel/stop-report.ts";
+import { type StopReport, stopReport } from "../../kernel/stop-report.ts";
 import type { SessionRecord, Tx, TurnRecord } from "../../store/port/store.ts";
 import { carrierOf } from "../wait/reply-carrier.ts";
 import type { OperationDeps } from "../deps.ts";
@@ -182,8 +182,8 @@ async function stopped(
   deps: OperationDeps,
   rootId: string,
   sessions: readonly SessionRecord[],
-): Promise<Stopping> {
-  const look = (): Promise<Stopping> => stoppingOf(deps.store.read, sessions);
+): Promise<StopReport> {
+  const look = (): Promise<StopReport> => stopReport(deps.store.read, sessions);
   const done = await until(deps, { rootId, timeoutMs: STOP_MS }, async () => {
     const known = await look();
     return known.stopping.length === 0 ? known : null;

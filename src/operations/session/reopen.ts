@@ -1,7 +1,7 @@
 import type { Caller, InputOf, OutputOf } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { unbury } from "../../kernel/cancel.ts";
-import { stoppingOf } from "../../kernel/stop-report.ts";
+import { stopReport } from "../../kernel/stop-report.ts";
 import type { SessionRecord, Tx } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
 import { refuseImported } from "../read/history.ts";
@@ -38,7 +38,7 @@ function refuseOtherEnds(session: SessionRecord): void {
 
 /** A turn of its earlier life would settle as one of the new. */
 async function refuseStopping(tx: Tx, session: SessionRecord): Promise<void> {
-  const { stopping, left } = await stoppingOf(tx, [session]);
+  const { stopping, left } = await stopReport(tx, [session]);
   if (stopping.length === 0 && left.length === 0) return;
   const names = left.map(({ pid, what }) => `pid ${pid} (${what})`).join(", ");
   const why =
