@@ -3,8 +3,9 @@ import type { Client } from "./daemon/connection.ts";
 import type { Paint } from "./terminal/paint.ts";
 import { placed } from "./show/family.ts";
 import { labelOf } from "./sessions.ts";
-import { clip, columnsOf, duration, padTo } from "./terminal/text.ts";
+import { clip, columnsOf, padTo } from "./terminal/text.ts";
 import { isOpen, stateWords, surroundings } from "./show/words.ts";
+import { duration } from "../text/duration.ts";
 
 /** The demo's root: four sessions in three generations, played by sim. */
 export const DEMO_ROOT = {

@@ -1,9 +1,9 @@
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { type CommandModule, Flags } from "./call.ts";
 import { EXITS, type ExitName, Failure } from "./failure.ts";
-import { nearest } from "./nearest.ts";
 import { COMMANDS, type CommandRow, GLOBAL_OPTIONS, GROUPS, type OptionRow, STATUS } from "./table/table.ts";
 import { parseDuration, parseInteger, parseNumber } from "./value.ts";
+import { nearest } from "../text/nearest.ts";
 
 /** What was asked: a row of the table with its words, or text that answers by itself (help, version). */
 export type Asked =

@@ -1,8 +1,8 @@
 import { Refusal, type Session, type SessionStatus } from "../contract/index.ts";
 import type { Client } from "./daemon/connection.ts";
 import { Failure } from "./failure.ts";
-import { nearest } from "./nearest.ts";
 import { clip, oneLine } from "./terminal/text.ts";
+import { nearest } from "../text/nearest.ts";
 
 /** The session a person means by an id, a short id or a name; else what they may have meant. */
 export async function findSession(client: Client, ref: string): Promise<Session> {

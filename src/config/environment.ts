@@ -1,8 +1,8 @@
 import type { Given, ReadFile } from "./file.ts";
-import { nearest } from "./nearest.ts";
 import type { ConfigProblem } from "./problem.ts";
 import { SETTINGS, type Setting } from "./setting.ts";
 import { yaml } from "./yaml.ts";
+import { nearest } from "../text/nearest.ts";
 
 /** Variables that carry something else than a setting. */
 const RESERVED = new Set([
@@ -61,11 +61,11 @@ function misspelt(env: Readonly<Record<string, string | undefined>>): ConfigProb
   const known = new Set(names);
   return Object.keys(env).flatMap((name) => {
     if (!name.startsWith("KINFOLD_") || known.has(name) || RESERVED.has(name)) return [];
-    const close = nearest(
+    const [close] = nearest(
       name.slice(8),
       names.map((known) => known.slice(8)),
     );
-    if (close === null) return [];
+    if (close === undefined) return [];
     return [{ where: name, line: null, key: null, text: `is not a setting; did you mean KINFOLD_${close}?` }];
   });
 }

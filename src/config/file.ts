@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import type { Document, LineCounter } from "yaml";
-import { nearest } from "./nearest.ts";
 import type { ConfigProblem } from "./problem.ts";
 import { SETTINGS, isSection, settingOf } from "./setting.ts";
 import { yaml } from "./yaml.ts";
+import { nearest } from "../text/nearest.ts";
 
 /** A value for one setting, and where it was found. */
 export interface Given {
@@ -104,14 +104,10 @@ function at(reading: Reading, path: readonly string[]): { where: string; line: n
 export function unknownSetting(key: string): string {
   const keys = SETTINGS.map((setting) => setting.key);
   const last = key.slice(key.lastIndexOf(".") + 1);
-  const close =
-    nearest(key, [
-      ...keys,
-      ...new Set(keys.filter((k) => k.includes(".")).map((k) => k.slice(0, k.indexOf(".")))),
-    ]) ??
-    keys.find((candidate) => candidate.endsWith(`.${last}`)) ??
-    null;
-  return close === null
+  const sections = keys.filter((k) => k.includes(".")).map((k) => k.slice(0, k.indexOf(".")));
+  const [near] = nearest(key, [...keys, ...sections], 1);
+  const close = near ?? keys.find((candidate) => candidate.endsWith(`.${last}`));
+  return close === undefined
     ? "is not a setting; `kinfold config` lists them all"
     : `is not a setting; did you mean ${close}?`;
 }

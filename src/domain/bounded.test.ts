@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { boundedText, boundedValue } from "./bounded.ts";
+import { boundedValue } from "./bounded.ts";
+import { boundedText } from "../text/cut.ts";
 
 const LIMITS = { charsMax: 100, partsMax: 10, depthMax: 4 };
 

@@ -1,3 +1,5 @@
+import { boundedText } from "../text/cut.ts";
+
 /** What may be kept of a value that an agent gave. */
 export interface ValueLimits {
   readonly charsMax: number;
@@ -12,14 +14,6 @@ export function boundedValue(value: unknown, limits = LIMITS): { value: unknown;
   const left = { chars: limits.charsMax, parts: limits.partsMax };
   const shown = bounded(value, left, limits.depthMax);
   return { value: shown, chars: limits.charsMax - left.chars };
-}
-
-/** The beginning of a text, which says how much is missing. */
-export function boundedText(text: string, charsMax: number): string {
-  if (text.length <= charsMax) return text;
-  const isHalf = (text.charCodeAt(charsMax - 1) & 0xfc00) === 0xd800;
-  const head = text.slice(0, isHalf ? charsMax - 1 : charsMax);
-  return `${head}… (${text.length - head.length} characters more)`;
 }
 
 const CUT = "… (cut)";

@@ -6,7 +6,7 @@ import type { TemplateContext } from "./template.ts";
 import { duration } from "../text/duration.ts";
 import { escapeAt, fence, oneLine, withoutTriggerLines } from "../text/fence.ts";
 import { visible } from "../text/visible.ts";
-import { byteLength, count } from "../text/quantity.ts";
+import { byteLength, count, shownPart } from "../text/quantity.ts";
 
 /** What a callback is rendered from; stored with its message until it is taken. */
 export interface CallbackData {
@@ -218,7 +218,7 @@ function report(data: CallbackData, rendering: Rendering): string {
   const fenced = fence(data.lastMessage ?? "", deliveryId, bytesMax);
   const lines = [reportHeading, fenced.text];
   if (fenced.cut) {
-    const shown = `first ${Math.round(bytesMax / 1024)} of ${Math.ceil(fenced.bytes / 1024)} KB`;
+    const shown = shownPart(bytesMax, fenced.bytes);
     const rest = bytesMax < blockReportBytesMax ? `; the rest: wait_session("${data.childShortId}")` : "";
     lines.push(`[${shown}${rest}]`);
   }

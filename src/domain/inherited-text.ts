@@ -1,3 +1,4 @@
+import { cutBefore, firstChars, folded } from "../text/cut.ts";
 import { asData as dataOf, oneLine } from "../text/fence.ts";
 import { visible } from "../text/visible.ts";
 
@@ -21,7 +22,7 @@ export function asData(text: string, charsMax: number = Number.POSITIVE_INFINITY
       .trimEnd(),
   );
   if (clean.length <= charsMax && read.length === text.length) return clean;
-  return `…${clean.slice(cutBefore(clean, Math.max(0, clean.length - charsMax + 1)))}`;
+  return `…${clean.slice(beginAt(clean, Math.max(0, clean.length - charsMax + 1)))}`;
 }
 
 /** A short text of somebody in a line of ours. */
@@ -31,7 +32,7 @@ export function field(text: string, max: number): string {
 
 /** The same in one line. */
 export function inline(text: string): string {
-  return asData(visible(text).replace(/\s+/g, " ").trim());
+  return asData(folded(visible(text)));
 }
 
 /** An entry whole: its first line behind the label, the rest and all data below and deeper than any label. */
@@ -46,7 +47,7 @@ export function labelled({ label, body, form }: Label, fenceId: string): string 
 export function tailOf(entry: Label, charsMax: number, fenceId: string): string | null {
   let keep = charsMax;
   while (keep >= LEAST && entry.form !== undefined) {
-    const from = cutBefore(entry.body, Math.max(0, entry.body.length - keep));
+    const from = beginAt(entry.body, Math.max(0, entry.body.length - keep));
     const text = labelled({ ...entry, body: `…${entry.body.slice(from)}` }, fenceId);
     if (text.length <= charsMax) return text;
     keep -= Math.max(1, text.length - charsMax);
@@ -58,7 +59,7 @@ export function tailOf(entry: Label, charsMax: number, fenceId: string): string 
 export function headOf(text: string, charsMax: number, dress: (text: string) => string): string | null {
   let keep = charsMax;
   while (keep >= LEAST) {
-    const dressed = dress(`${text.slice(0, cutAfter(text, keep))}…`);
+    const dressed = dress(`${firstChars(text, keep)}…`);
     if (dressed.length <= charsMax) return dressed;
     keep -= Math.max(1, dressed.length - charsMax);
   }
@@ -75,20 +76,11 @@ const READ_AHEAD = 4;
 const LEAST = 40;
 
 /** Where a text may begin, from here on: at a code point, and not behind a backslash that escapes it. */
-function cutBefore(text: string, at: number): number {
+function beginAt(text: string, at: number): number {
   let from = at;
-  while (from < text.length && (isLow(text, from) || (from > 0 && text[from - 1] === "\\"))) from += 1;
+  while (from < text.length && (cutBefore(text, from) < from || (from > 0 && text[from - 1] === "\\")))
+    from += 1;
   return from;
-}
-
-/** Where a text may end, from here back. */
-function cutAfter(text: string, at: number): number {
-  return isLow(text, at) ? at - 1 : at;
-}
-
-function isLow(text: string, at: number): boolean {
-  const unit = text.charCodeAt(at);
-  return unit >= 0xdc00 && unit <= 0xdfff;
 }
 
 const BARE_AT = /(?<!\\)@/g;

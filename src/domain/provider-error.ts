@@ -1,3 +1,5 @@
+import { folded } from "../text/cut.ts";
+
 /** What went wrong between an agent and its model's provider, from the words of the vendors. */
 export interface ProviderError {
   readonly kind: ProviderErrorKind;
@@ -13,7 +15,7 @@ export type ProviderErrorKind = "overloaded" | "failing" | "cut" | "signed_out" 
 
 /** `status`: of HTTP, where the agent gives it beside its words. */
 export function providerError(said: string, status: number | null = null): ProviderError {
-  const text = said.slice(0, READ_MAX).replaceAll(/\s+/g, " ").trim();
+  const text = folded(said.slice(0, READ_MAX));
   return { kind: kindOf(text, status ?? statusIn(text)), sentence: sentenceOf(text) };
 }
 

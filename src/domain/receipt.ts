@@ -1,3 +1,4 @@
+import { shortLine } from "../text/cut.ts";
 import type { Receipt, Usage } from "../contract/index.ts";
 import { redact } from "../secrets/redact.ts";
 import { duration } from "../text/duration.ts";
@@ -262,11 +263,7 @@ function bounded<T>(commands: T[]): T[] {
 }
 
 function clipped(text: string, max: number): string {
-  const line = visible(redact(text.slice(0, max * 8)))
-    .replace(/\s+/g, " ")
-    .trim();
-  const points = Array.from(line);
-  return points.length <= max ? line : `${points.slice(0, max - 1).join("")}…`;
+  return shortLine(visible(redact(text.slice(0, max * 8))), max);
 }
 
 const noUsage: Usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null };

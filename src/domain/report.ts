@@ -1,4 +1,4 @@
-import { boundedText } from "./bounded.ts";
+import { boundedText } from "../text/cut.ts";
 
 /** A turn's last message stands in its row, its callback and its trigger: beyond this only the entry has all of it. */
 export const REPORT_CHARS_MAX = 64 * 1024;

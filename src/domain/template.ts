@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import type Handlebars from "handlebars";
 import { oneLine } from "../text/fence.ts";
-import { byteLength, count } from "../text/quantity.ts";
+import { byteLength, bytes, count } from "../text/quantity.ts";
 
 /** What a template may name. `check` and `changes` are empty as long as nothing fills them. */
 export interface TemplateContext {
@@ -40,7 +40,7 @@ export function renderTemplate(template: string, context: TemplateContext): Rend
   try {
     const text = compiled.run(context);
     if (byteLength(text) <= outputBytesMax) return { ok: true, text };
-    return { ok: false, problem: `it renders more than ${outputBytesMax / 1024} KB` };
+    return { ok: false, problem: `it renders more than ${bytes(outputBytesMax)}` };
   } catch (error) {
     return { ok: false, problem: explained(error) };
   }

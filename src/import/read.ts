@@ -1,3 +1,4 @@
+import { firstChars, folded } from "../text/cut.ts";
 import { redact } from "../secrets/redact.ts";
 import type { HistoryEntry, HistoryReader, LeftBehind, ReadBatch } from "../history/port.ts";
 import type { ImportedEntry } from "../store/port/store.ts";
@@ -206,9 +207,7 @@ class Recent {
   after({ afterRef, inlineId }: LeftBehind): string | null {
     const at = this.#entries.findLastIndex((entry) => entry.ref === afterRef && entry.inlineId === inlineId);
     const next = at < 0 ? -1 : this.#entries.findIndex((entry, i) => i > at && entry.inlineId === inlineId);
-    const words = redact(this.#words[next]?.toString() ?? "")
-      .replaceAll(/\s+/g, " ")
-      .trim();
-    return words.slice(0, WORDS_MAX).trim() || null;
+    const words = folded(redact(this.#words[next]?.toString() ?? ""));
+    return firstChars(words, WORDS_MAX).trim() || null;
   }
 }

@@ -1,3 +1,4 @@
+import { shortLine } from "../text/cut.ts";
 import type { AgentStatus, Evidence, HistoryState, Usage } from "../contract/index.ts";
 import { shortId } from "../contract/short-id.ts";
 import { importedOutcome, importedStatus } from "../domain/imported.ts";
@@ -132,7 +133,7 @@ export function rowPatch(told: Told, at: { agent: string; node: string; now: num
     },
     evidence,
     outcome: importedOutcome(judgement.state),
-    outcomeReason: judgement.error === null ? null : oneLine(redact(judgement.error), 400),
+    outcomeReason: judgement.error === null ? null : shortLine(plain(redact(judgement.error)), 400),
     messageCount: facts.messageCount,
     toolUseCount: facts.toolUseCount,
     usage: facts.usage ?? NO_USAGE,
@@ -181,15 +182,10 @@ function asked({ facts, callId, link }: Told): Record<string, unknown> {
 
 function titleOf({ title, description, firstPrompt, name }: SessionFacts): string | null {
   const text = title ?? description ?? name ?? firstPrompt;
-  return text === null ? null : oneLine(redact(text), TITLE_MAX);
+  return text === null ? null : shortLine(plain(redact(text)), TITLE_MAX);
 }
 
 /** PostgreSQL keeps no NUL in its texts. */
 function plain(text: string): string {
   return text.replaceAll("\0", "");
-}
-
-function oneLine(text: string, max: number): string {
-  const line = plain(text).replaceAll(/\s+/g, " ").trim();
-  return line.length <= max ? line : `${Array.from(line.slice(0, max)).slice(0, -1).join("")}…`;
 }

@@ -1,3 +1,4 @@
+import { cut } from "../history/lines/text.ts";
 import type { EntryBody } from "../contract/index.ts";
 import { redact } from "../secrets/redact.ts";
 import { redactDeep } from "../secrets/redact-deep.ts";
@@ -87,11 +88,4 @@ function withShortStrings(value: unknown): unknown {
   if (Array.isArray(value)) return value.slice(0, LIST_MAX).map(withShortStrings);
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, withShortStrings(each)]));
-}
-
-function cut(text: string, max: number): string {
-  if (text.length <= max) return text;
-  const last = text.charCodeAt(max - 1);
-  const end = last >= 0xd800 && last <= 0xdbff ? max - 1 : max;
-  return `${text.slice(0, end)}\n[… the rest stands in the agent's own file]`;
 }

@@ -1,4 +1,4 @@
-import { editDistance } from "../text/edit-distance.ts";
+import { editDistance } from "../text/nearest.ts";
 
 /** For each word that is not known, a known one that it may have been meant for. */
 export function nearestWords(

@@ -1,3 +1,4 @@
+import { shortLine } from "../text/cut.ts";
 import { EntryAuthor } from "../contract/entry.ts";
 import { dateOf, DATE_FORMS } from "./date.ts";
 import { wordsOf } from "./words.ts";
@@ -231,7 +232,7 @@ function isTooShort({ words, isPrefix }: Term): boolean {
 }
 
 function shown(value: string): string {
-  return value.length > 40 ? `${value.slice(0, 39)}…` : value;
+  return shortLine(value, 40);
 }
 
 const AUTHORS: Readonly<Record<string, string>> = {

@@ -1,3 +1,4 @@
+import { cutBefore } from "../text/cut.ts";
 import { type Found, findTerms } from "./find.ts";
 import type { Term } from "./query.ts";
 
@@ -52,7 +53,7 @@ function beginning(text: string, start: number): number {
   const wanted = start - LEAD;
   if (wanted <= 0 || text.length <= LENGTH) return 0;
   const space = text.slice(wanted, start).search(/\s\S/);
-  return space < 0 || space > SPACE_MAX ? whole(text, wanted) : wanted + space + 1;
+  return space < 0 || space > SPACE_MAX ? cutBefore(text, wanted) : wanted + space + 1;
 }
 
 /** Before a space where there is one near, so that no word is cut. */
@@ -60,13 +61,7 @@ function ending(text: string, from: number): number {
   const wanted = from + LENGTH;
   if (wanted >= text.length) return text.length;
   const space = text.slice(wanted - SPACE_MAX, wanted + 1).search(/\s\S*$/);
-  return space < 0 ? whole(text, wanted) : wanted - SPACE_MAX + space;
-}
-
-/** Never between two surrogates. */
-function whole(text: string, at: number): number {
-  const code = text.charCodeAt(at);
-  return code >= 0xdc00 && code <= 0xdfff ? at - 1 : at;
+  return space < 0 ? cutBefore(text, wanted) : wanted - SPACE_MAX + space;
 }
 
 type Mark = readonly [from: number, to: number];

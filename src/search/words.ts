@@ -1,3 +1,4 @@
+import { firstChars } from "../text/cut.ts";
 import type { EntryBody } from "../contract/entry.ts";
 
 /** A word of a text as it is searched for, and where it stands. */
@@ -16,7 +17,8 @@ export const WORD_MAX = 64;
  * database divides text itself, because they do it differently.
  */
 export function wordsOf(text: string, wordsMax = Infinity): string[] {
-  if (isPlain(text)) return (lower(text).match(PLAIN_RUN) ?? []).slice(0, wordsMax).map(cut);
+  if (isPlain(text))
+    return (lower(text).match(PLAIN_RUN) ?? []).slice(0, wordsMax).map((word) => firstChars(word, WORD_MAX));
   const words: string[] = [];
   for (const { word } of spansOf(text)) {
     if (words.length >= wordsMax) break;
@@ -30,7 +32,7 @@ export function* spansOf(text: string): Generator<Span> {
   for (const found of text.matchAll(RUN)) {
     const [run] = found;
     if (isAscii(run)) {
-      yield { word: cut(lower(run)), start: found.index, end: found.index + run.length };
+      yield { word: firstChars(lower(run), WORD_MAX), start: found.index, end: found.index + run.length };
     } else yield* spansIn(run, found.index);
   }
 }
@@ -76,7 +78,7 @@ function* spansIn(run: string, offset: number): Generator<Span> {
     }
     // One sign may stand for several letters, each of which is a word of its own.
     for (const [word] of folded(piece).matchAll(PIECE))
-      yield { word: cut(word), start, end: start + piece.length };
+      yield { word: firstChars(word, WORD_MAX), start, end: start + piece.length };
   }
 }
 
@@ -104,11 +106,4 @@ function isAscii(text: string): boolean {
 
 function lower(word: string): string {
   return word.toLowerCase();
-}
-
-/** Never in the middle of a pair of surrogates. */
-function cut(word: string): string {
-  if (word.length <= WORD_MAX) return word;
-  const last = word.charCodeAt(WORD_MAX - 1);
-  return word.slice(0, last >= 0xd800 && last <= 0xdbff ? WORD_MAX - 1 : WORD_MAX);
 }

@@ -1,3 +1,5 @@
+import { shortLine } from "../text/cut.ts";
+import { bytes } from "../text/quantity.ts";
 import type { IncomingMessage } from "node:http";
 import { Refusal } from "../contract/refusal.ts";
 import { JsonShape } from "./json-shape.ts";
@@ -21,7 +23,7 @@ export async function readJson(incoming: IncomingMessage): Promise<unknown> {
   try {
     return JSON.parse(text);
   } catch (error) {
-    const why = error instanceof Error ? error.message.replaceAll(/\s+/g, " ").slice(0, 160) : "";
+    const why = error instanceof Error ? shortLine(error.message, 160) : "";
     throw new Refusal("malformed_json", `The body is not JSON: ${why}. Send one JSON object.`);
   }
 }
@@ -68,8 +70,7 @@ async function readText(incoming: IncomingMessage): Promise<string> {
 }
 
 function tooLarge(): Refusal {
-  const megabytes = BODY_BYTES_MAX / 1024 / 1024;
-  return new Refusal("body_too_large", `The body is larger than ${megabytes} MB; send less.`, {
+  return new Refusal("body_too_large", `The body is larger than ${bytes(BODY_BYTES_MAX)}; send less.`, {
     bytesMax: BODY_BYTES_MAX,
   });
 }

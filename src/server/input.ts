@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { Refusal } from "../contract/refusal.ts";
-import { nearest } from "./nearest.ts";
+import { nearest } from "../text/nearest.ts";
 
 export interface Naming {
   /** What the caller calls a field, where a surface has another word for it. */
@@ -24,7 +24,7 @@ export function parseInput<S extends z.ZodObject>(schema: S, raw: unknown, namin
 /** The refusal of a field that nobody knows, with the nearest one that somebody does. */
 export function unknownField(field: string, allowed: readonly string[], inside = ""): Refusal {
   const shown = oneWord(`${inside}${field}`);
-  const near = nearest(`${inside}${field}`, allowed);
+  const [near = null] = nearest(`${inside}${field}`, allowed, 1);
   const hint = near === null ? "" : `; did you mean "${near}"?`;
   const list = allowed.length === 0 ? "It takes no fields." : `Allowed: ${allowed.join(", ")}.`;
   return new Refusal("invalid_input", `"${shown}" is not a field here${hint || "."} ${list}`, {

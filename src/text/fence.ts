@@ -1,5 +1,6 @@
-import { byteLength, firstBytes } from "./quantity.ts";
+import { byteLength } from "./quantity.ts";
 import { visible } from "./visible.ts";
+import { firstBytes, firstChars, folded } from "./cut.ts";
 
 /**
  * The one fence: text of another session is data, and passes through here wherever it enters a prompt or
@@ -9,13 +10,12 @@ import { visible } from "./visible.ts";
 /** A field that somebody else may influence: one line, capped, unable to be a command, a path or a fence. */
 export function oneLine(text: string, max = 120): string {
   const read = text.slice(0, max * readAhead);
-  const line = harmless(visible(read).replace(/\s+/g, " ").trim())
+  const line = harmless(folded(visible(read)))
     .replaceAll("<!--", String.raw`<\!--`)
     .replaceAll("`", "'")
     .replace(bareAtOrLast, String.raw`\@`);
-  const points = Array.from(line);
-  if (points.length <= max && read.length === text.length) return line;
-  return `${withoutDanglingAt(points.slice(0, max - 1).join(""))}…`;
+  if (line.length <= max && read.length === text.length) return line;
+  return `${withoutDanglingAt(firstChars(line, max - 1))}…`;
 }
 
 /** Claude Code and Gemini expand `@path` in a prompt, also inside fences; neither expands `\@path`. */

@@ -11,14 +11,20 @@ export function tokens(n: number): string {
   return `${short(n / 1_000_000)}M`;
 }
 
-export function byteLength(text: string): number {
-  return encoder.encode(text).length;
+/** "812 B", "9.4 KB", "41 KB", "1.9 MB". */
+export function bytes(n: number): string {
+  if (n < 1024) return `${n} B`;
+  if (n < 1024 ** 2) return `${short(n / 1024)} KB`;
+  return n < 1024 ** 3 ? `${short(n / 1024 ** 2)} MB` : `${short(n / 1024 ** 3)} GB`;
 }
 
-/** The longest beginning of at most this many bytes that ends at a code point. */
-export function firstBytes(text: string, bytesMax: number): string {
-  const room = new Uint8Array(bytesMax);
-  return text.slice(0, encoder.encodeInto(text, room).read);
+/** How much of a text that was cut is shown: "first 4 of 11 KB". */
+export function shownPart(shownBytes: number, allBytes: number): string {
+  return `first ${Math.max(1, Math.round(shownBytes / 1024))} of ${Math.ceil(allBytes / 1024)} KB`;
+}
+
+export function byteLength(text: string): number {
+  return encoder.encode(text).length;
 }
 
 function short(n: number): string {

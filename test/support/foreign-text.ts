@@ -27,7 +27,7 @@ import { answersTo } from "../../src/engine/request/form-answer.ts";
 import { readTaskNotices } from "../../src/history/readers/claude-code/task-notice.ts";
 import { commandText, outputText, readUserRow } from "../../src/history/readers/claude-code/user-row.ts";
 import { columnsOf, indexedColumns, isWithoutRowid, rowidColumn } from "../../src/history/sqlite/schema.ts";
-import { bounded, cut, oneLine as historyLine, promptKey } from "../../src/history/lines/text.ts";
+import { bounded, cut, promptKey } from "../../src/history/lines/text.ts";
 import { parseInput } from "../../src/server/input.ts";
 import { OPERATIONS } from "../../src/contract/index.ts";
 import { readArguments } from "../../src/server/mcp/arguments.ts";
@@ -42,6 +42,7 @@ import {
 } from "../../src/text/fence.ts";
 import { visible, withoutTerminalSequences } from "../../src/text/visible.ts";
 import type { Entry } from "../../src/contract/index.ts";
+import { shortLine as historyLine } from "../../src/text/cut.ts";
 
 /** Every expression and scanner that text of an agent, a project, a page or a file can reach. */
 export const SCANNERS: Readonly<Record<string, (text: string) => unknown>> = {

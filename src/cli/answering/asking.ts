@@ -1,7 +1,8 @@
 import type { OutputOf, Session, Trigger } from "../../contract/index.ts";
 import type { Client } from "../daemon/connection.ts";
 import { labelOf, listSessions } from "../sessions.ts";
-import { duration, harmless, oneLine } from "../terminal/text.ts";
+import { harmless, oneLine } from "../terminal/text.ts";
+import { duration } from "../../text/duration.ts";
 
 export type OpenTrigger = OutputOf<"listTriggers">["triggers"][number];
 

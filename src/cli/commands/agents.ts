@@ -8,7 +8,8 @@ import { gridLines } from "../terminal/grid.ts";
 import { homeOf } from "../daemon/home.ts";
 import type { AdapterPackage, Vendor } from "../doctor/own-agents.ts";
 import { inlineBlock } from "../terminal/screen.ts";
-import { bytes, oneLine } from "../terminal/text.ts";
+import { oneLine } from "../terminal/text.ts";
+import { bytes } from "../../text/quantity.ts";
 
 export async function run(call: Call): Promise<void> {
   const [action, name] = call.args;

@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path";
 import type { Call } from "../call.ts";
 import { openConnection } from "../daemon/connection.ts";
 import { Failure } from "../failure.ts";
-import { bytes } from "../terminal/text.ts";
+import { bytes } from "../../text/quantity.ts";
 
 export async function run(call: Call): Promise<void> {
   const path = resolve(call.args[0] ?? "");

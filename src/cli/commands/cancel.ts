@@ -4,8 +4,9 @@ import { type Client, openConnection } from "../daemon/connection.ts";
 import { Failure } from "../failure.ts";
 import { confirm } from "../terminal/prompt.ts";
 import { findSession, labelOf } from "../sessions.ts";
-import { count, oneLine } from "../terminal/text.ts";
+import { oneLine } from "../terminal/text.ts";
 import { isOpen } from "../show/words.ts";
+import { count } from "../../text/quantity.ts";
 
 export async function run(call: Call): Promise<number> {
   const { client } = await openConnection(call);

@@ -15,7 +15,7 @@ import { followSessions } from "../terminal/live.ts";
 import { waitUntilGone } from "../daemon/process-identity.ts";
 import { inlineBlock } from "../terminal/screen.ts";
 import { startDaemon } from "../daemon/start-daemon.ts";
-import { count } from "../terminal/text.ts";
+import { count } from "../../text/quantity.ts";
 
 export async function run(call: Call): Promise<number> {
   const stage = await setUp(call);

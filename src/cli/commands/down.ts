@@ -5,7 +5,7 @@ import { tryConnection } from "../daemon/connection.ts";
 import { Failure } from "../failure.ts";
 import { homeOf } from "../daemon/home.ts";
 import { isProvenDaemon, mayRun, waitUntilGone } from "../daemon/process-identity.ts";
-import { count } from "../terminal/text.ts";
+import { count } from "../../text/quantity.ts";
 
 export async function run(call: Call): Promise<void> {
   const daemon = readDaemonFile(homeOf(call).daemonFile);

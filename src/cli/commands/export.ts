@@ -5,8 +5,8 @@ import type { Call } from "../call.ts";
 import { type Client, openConnection } from "../daemon/connection.ts";
 import { placed } from "../show/family.ts";
 import { findSession, labelOf } from "../sessions.ts";
-import { bytes, count } from "../terminal/text.ts";
 import { allEntries } from "./show.ts";
+import { bytes, count } from "../../text/quantity.ts";
 
 export async function run(call: Call): Promise<void> {
   const format = call.flags.text("format") ?? (call.io.json ? "json" : "markdown");

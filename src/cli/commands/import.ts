@@ -4,7 +4,9 @@ import type { Call } from "../call.ts";
 import { type Client, openConnection } from "../daemon/connection.ts";
 import { Failure } from "../failure.ts";
 import { inlineBlock } from "../terminal/screen.ts";
-import { bytes, clip, count, duration, oneLine } from "../terminal/text.ts";
+import { clip, oneLine } from "../terminal/text.ts";
+import { duration } from "../../text/duration.ts";
+import { bytes, count } from "../../text/quantity.ts";
 
 const ASK_MS = 150;
 const PROBLEMS_SHOWN = 5;

@@ -2,7 +2,8 @@ import { answerCommands, type Need, needsOf, parentsNeeds, timeLeft } from "../a
 import type { Call } from "../call.ts";
 import { openConnection } from "../daemon/connection.ts";
 import { labelOf } from "../sessions.ts";
-import { ago, count, oneLine } from "../terminal/text.ts";
+import { ago, oneLine } from "../terminal/text.ts";
+import { count } from "../../text/quantity.ts";
 
 export async function run(call: Call): Promise<void> {
   const { client, health } = await openConnection(call);

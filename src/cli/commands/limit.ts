@@ -4,7 +4,8 @@ import { openConnection } from "../daemon/connection.ts";
 import { Failure } from "../failure.ts";
 import { findSession, labelOf } from "../sessions.ts";
 import { limitWords } from "../spawning.ts";
-import { tokens, usd } from "../terminal/text.ts";
+import { usd } from "../terminal/text.ts";
+import { tokens } from "../../text/quantity.ts";
 
 export async function run(call: Call): Promise<void> {
   const { client } = await openConnection(call);

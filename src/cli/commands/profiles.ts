@@ -12,10 +12,11 @@ import type { Call } from "../call.ts";
 import { Failure } from "../failure.ts";
 import { gridLines } from "../terminal/grid.ts";
 import { homeOf } from "../daemon/home.ts";
-import { nearest } from "../nearest.ts";
 import { confirm } from "../terminal/prompt.ts";
 import { limitWords } from "../spawning.ts";
-import { count, harmless, oneLine } from "../terminal/text.ts";
+import { harmless, oneLine } from "../terminal/text.ts";
+import { nearest } from "../../text/nearest.ts";
+import { count } from "../../text/quantity.ts";
 
 export async function run(call: Call): Promise<void> {
   const [action, subject] = call.args;

@@ -7,7 +7,7 @@ import { restore, type Restored, type RestoreSource } from "../../store/restore/
 import type { Call } from "../call.ts";
 import { Failure } from "../failure.ts";
 import { homeOf } from "../daemon/home.ts";
-import { count } from "../terminal/text.ts";
+import { count } from "../../text/quantity.ts";
 
 export async function run(call: Call): Promise<void> {
   const paths = homeOf(call);

@@ -2,7 +2,8 @@ import type { SearchHit, SearchOutput } from "../../contract/index.ts";
 import type { Call, Io } from "../call.ts";
 import { openConnection } from "../daemon/connection.ts";
 import { findSession } from "../sessions.ts";
-import { ago, clip, columnsOf, count, harmless, oneLine, padTo } from "../terminal/text.ts";
+import { ago, clip, columnsOf, harmless, oneLine, padTo } from "../terminal/text.ts";
+import { count } from "../../text/quantity.ts";
 
 export async function run(call: Call): Promise<void> {
   if (call.args.length === 0 && !call.io.json) {

@@ -7,9 +7,10 @@ import { receiptLines } from "../show/receipt.ts";
 import { markSeen } from "../show/round-end.ts";
 import { findSession, labelOf, nameOf } from "../sessions.ts";
 import { loweredWords, permissionWords } from "../spawning.ts";
-import { ago, clip, clock, count, harmless, oneLine, tokens } from "../terminal/text.ts";
+import { ago, clip, clock, harmless, oneLine } from "../terminal/text.ts";
 import { entryLines } from "../show/transcript.ts";
 import { isOpen, stateWords, surroundings } from "../show/words.ts";
+import { count, tokens } from "../../text/quantity.ts";
 
 export async function run(call: Call): Promise<void> {
   const { client } = await openConnection(call);

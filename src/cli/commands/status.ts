@@ -7,7 +7,9 @@ import { type Connection, tryConnection } from "../daemon/connection.ts";
 import { homeOf } from "../daemon/home.ts";
 import type { Paint } from "../terminal/paint.ts";
 import { labelOf } from "../sessions.ts";
-import { clip, columnsOf, count, duration, oneLine, padTo, tokens, usd } from "../terminal/text.ts";
+import { clip, columnsOf, oneLine, padTo, usd } from "../terminal/text.ts";
+import { duration } from "../../text/duration.ts";
+import { count, tokens } from "../../text/quantity.ts";
 
 /** Bare `kinfold`: the screen that teaches the rest. */
 export async function run(call: Call): Promise<void> {

@@ -4,8 +4,8 @@ import type { Call } from "../call.ts";
 import { type Client, openConnection } from "../daemon/connection.ts";
 import { Failure } from "../failure.ts";
 import { gridLines } from "../terminal/grid.ts";
-import { nearest } from "../nearest.ts";
 import { ago, oneLine } from "../terminal/text.ts";
+import { nearest } from "../../text/nearest.ts";
 
 export async function run(call: Call): Promise<void> {
   const [action = "ls", name] = call.args;

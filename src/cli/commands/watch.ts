@@ -6,8 +6,9 @@ import { eventLine } from "../show/event-line.ts";
 import { followSessions, type LiveView } from "../terminal/live.ts";
 import { fullScreen } from "../terminal/screen.ts";
 import { findSession } from "../sessions.ts";
-import { clip, clock, count } from "../terminal/text.ts";
+import { clip, clock } from "../terminal/text.ts";
 import { isOpen } from "../show/words.ts";
+import { count } from "../../text/quantity.ts";
 
 export async function run(call: Call): Promise<void> {
   const { client } = await openConnection(call);

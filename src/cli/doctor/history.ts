@@ -1,7 +1,8 @@
 import type { Call } from "../call.ts";
 import type { Check } from "./check.ts";
 import type { Connection } from "../daemon/connection.ts";
-import { count, oneLine } from "../terminal/text.ts";
+import { oneLine } from "../terminal/text.ts";
+import { count } from "../../text/quantity.ts";
 
 const PROBLEMS_MAX = 200;
 

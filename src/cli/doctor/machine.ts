@@ -7,7 +7,7 @@ import { ConfigError, loadConfig, type Paths, problemLine } from "../../config/i
 import type { Call } from "../call.ts";
 import type { Check } from "./check.ts";
 import { homeOf } from "../daemon/home.ts";
-import { bytes } from "../terminal/text.ts";
+import { bytes } from "../../text/quantity.ts";
 
 /** What can be known without the daemon. */
 export async function checkMachine(call: Call): Promise<Check[]> {

@@ -1,8 +1,9 @@
 import type { Session } from "../../contract/index.ts";
 import type { Paint } from "../terminal/paint.ts";
 import { nameOf } from "../sessions.ts";
-import { clip, columnsOf, oneLine, padTo, tokens, usd } from "../terminal/text.ts";
+import { clip, columnsOf, oneLine, padTo, usd } from "../terminal/text.ts";
 import { ageOf, markedWords, type StateWords, stateWords, surroundings } from "./words.ts";
+import { tokens } from "../../text/quantity.ts";
 
 export interface Drawing {
   readonly columns: number;

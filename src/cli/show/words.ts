@@ -1,6 +1,7 @@
 import type { Session } from "../../contract/index.ts";
 import type { Colour } from "../terminal/paint.ts";
-import { age, ago, count, oneLine } from "../terminal/text.ts";
+import { age, ago, oneLine } from "../terminal/text.ts";
+import { count } from "../../text/quantity.ts";
 
 /** How a session's state is told to a person. One vocabulary for every surface. */
 export interface StateWords {

@@ -7,9 +7,9 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { OPERATIONS, type OperationSpec } from "../../contract/index.ts";
 import { completionScript } from "../completion.ts";
-import { nearest } from "../nearest.ts";
 import { loadCommand } from "../program.ts";
 import { COMMANDS, STATUS } from "./table.ts";
+import { nearest } from "../../text/nearest.ts";
 
 const run = promisify(execFile);
 /** Words of sentences that begin with the product's name. */

@@ -1,3 +1,4 @@
+import { folded } from "../../text/cut.ts";
 import { visible, withoutTerminalSequences } from "../../text/visible.ts";
 
 /** What another program wrote, made harmless for a terminal: no escape sequences, no control characters. */
@@ -7,17 +8,7 @@ export function harmless(text: string): string {
 
 /** The same on one line, with white space folded. */
 export function oneLine(text: string): string {
-  return harmless(text).replace(/\s+/g, " ").trim();
-}
-
-/** How long something took: `0.8 s`, `40 s`, `6 min 12 s`, `3 h 5 min`, `2 d 4 h`. */
-export function duration(ms: number): string {
-  const seconds = Math.max(0, ms) / 1000;
-  if (seconds < 10) return `${seconds.toFixed(1)} s`;
-  if (seconds < 60) return `${Math.floor(seconds)} s`;
-  if (seconds < 3600) return two(Math.floor(seconds), [60, "min"], [1, "s"]);
-  if (seconds < 86_400) return two(Math.floor(seconds), [3600, "h"], [60, "min"]);
-  return two(Math.floor(seconds), [86_400, "d"], [3600, "h"]);
+  return folded(harmless(text));
 }
 
 /** How long ago something was, in one unit: `now`, `4 s`, `12 min`, `2 h`, `3 d`. */
@@ -35,29 +26,10 @@ export function ago(ms: number): string {
   return since === "now" ? "just now" : `${since} ago`;
 }
 
-/** `41`, `9k`, `620k`, `1.9M`. */
-export function tokens(count: number): string {
-  if (count < 1000) return String(count);
-  if (count < 999_500) return `${Math.round(count / 1000)}k`;
-  return `${(count / 1_000_000).toFixed(1)}M`;
-}
-
 /** `$2.10`; a dash where nothing is known or nothing was spent. */
 export function usd(amount: number | null): string {
   if (!amount) return "-";
   return amount < 0.005 ? "<$0.01" : `$${amount.toFixed(2)}`;
-}
-
-export function bytes(count: number): string {
-  if (count < 1024) return `${count} B`;
-  if (count < 1024 ** 2) return `${(count / 1024).toFixed(0)} KB`;
-  if (count < 1024 ** 3) return `${(count / 1024 ** 2).toFixed(1)} MB`;
-  return `${(count / 1024 ** 3).toFixed(1)} GB`;
-}
-
-/** `1 session`, `2 sessions`; an irregular plural is given. */
-export function count(number: number, noun: string, plural = `${noun}s`): string {
-  return `${number} ${number === 1 ? noun : plural}`;
 }
 
 /** The time of day, as a person reads it. */
@@ -91,14 +63,6 @@ export function clip(text: string, columns: number): string {
     used += step;
   }
   return `${cut.trimEnd()}…`;
-}
-
-type Unit = readonly [seconds: number, name: string];
-
-function two(seconds: number, large: Unit, small: Unit): string {
-  const first = Math.floor(seconds / large[0]);
-  const second = Math.floor((seconds - first * large[0]) / small[0]);
-  return second === 0 ? `${first} ${large[1]}` : `${first} ${large[1]} ${second} ${small[1]}`;
 }
 
 const WIDE =

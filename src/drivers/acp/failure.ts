@@ -1,3 +1,4 @@
+import { shortLine } from "../../text/cut.ts";
 import type { AgentExit, OpenFailure } from "../port.ts";
 import { isFields } from "./update/tool-call.ts";
 
@@ -7,7 +8,7 @@ export function describeError(error: unknown): string {
   const data = isFields(error) ? error["data"] : null;
   const details = isFields(data) ? (data["details"] ?? data["message"]) : data;
   const text = typeof details === "string" && !message.includes(details) ? `${message}: ${details}` : message;
-  return oneLine(text, ERROR_LENGTH);
+  return shortLine(text, ERROR_LENGTH);
 }
 
 /** Gemini gives its provider's status as the code of its own error. */
@@ -19,7 +20,7 @@ export function httpStatus(error: unknown): number | null {
 export function describeExit(exit: AgentExit): string {
   const how = exit.signal === null ? `with code ${exit.code}` : `by ${exit.signal}`;
   const last = exit.stderrTail.split("\n").at(-1) ?? "";
-  return oneLine(last === "" ? `the agent exited ${how}` : `the agent exited ${how}: ${last}`);
+  return shortLine(last === "" ? `the agent exited ${how}` : `the agent exited ${how}: ${last}`, LINE_LENGTH);
 }
 
 export function openFailure(error: unknown, otherwise: OpenFailure): OpenFailure {
@@ -52,11 +53,3 @@ const AUTH_REQUIRED = -32000;
 const LINE_LENGTH = 500;
 /** Whole, so that whoever reads it finds the message inside a provider's JSON. */
 const ERROR_LENGTH = 4_000;
-
-function oneLine(text: string, length = LINE_LENGTH): string {
-  const line = text
-    .slice(0, 4 * length)
-    .replace(/\s+/g, " ")
-    .trim();
-  return line.length <= length ? line : `${line.slice(0, length - 1)}…`;
-}

@@ -1,3 +1,4 @@
+import { cutBefore } from "../../text/cut.ts";
 import type { AnyMessage, AnyNotification, Stream } from "@agentclientprotocol/sdk/unstable";
 import type { Readable, Writable } from "node:stream";
 import { Line, type LineLimits, pacer } from "../process/line.ts";
@@ -95,9 +96,7 @@ function* inPieces(message: AnyNotification): Generator<AnyNotification> {
     return;
   }
   for (let from = 0; from < text.length;) {
-    const end = from + PIECE_CHARS;
-    const isHalf = (text.charCodeAt(end - 1) & 0xfc00) === 0xd800;
-    const piece = text.slice(from, isHalf ? end + 1 : end);
+    const piece = text.slice(from, cutBefore(text, from + PIECE_CHARS));
     from += piece.length;
     yield { ...message, params: { ...params, update: { ...update, content: { type, text: piece } } } };
   }

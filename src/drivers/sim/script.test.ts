@@ -26,8 +26,8 @@ describe("a prompt to sim", () => {
     assert.equal(said("<!-- trigger:01 -->\n\nsim> crash\nmore"), "sim: noted sim> crash");
   });
 
-  it("that is long is echoed by its beginning and its length", () => {
-    assert.match(said("x".repeat(10_000)) ?? "", /^sim: x{2000}… \(10000 characters\)$/);
+  it("that is long is echoed by its beginning and the length of the rest", () => {
+    assert.match(said("x".repeat(10_000)) ?? "", /^sim: x{2000}… \(8000 characters more\)$/);
   });
 
   it("with a line that makes no sense says which", () => {

@@ -1,3 +1,4 @@
+import { boundedText } from "../../text/cut.ts";
 /** The sim agent's script language, shared by the sim process and the fake driver. */
 export type Step =
   | {
@@ -24,10 +25,10 @@ export function readPrompt(text: string): readonly Step[] {
   const lines = withoutPromptContext(text).split("\n");
   if (lines[0]?.startsWith("<!-- trigger:")) {
     const first = withoutMarks(lines).find((line) => line.trim() !== "") ?? "";
-    return [{ word: "say", text: `sim: noted ${shorten(first.trim(), NOTE_LENGTH)}` }];
+    return [{ word: "say", text: `sim: noted ${boundedText(first.trim(), NOTE_LENGTH)}` }];
   }
   const body = withoutMarks(lines).join("\n").trim();
-  if (!body.startsWith(PREFIX)) return [{ word: "say", text: `sim: ${shorten(body, ECHO_LENGTH)}` }];
+  if (!body.startsWith(PREFIX)) return [{ word: "say", text: `sim: ${boundedText(body, ECHO_LENGTH)}` }];
   return body
     .split("\n")
     .filter((line) => line.startsWith(PREFIX))
@@ -88,13 +89,11 @@ function withoutMarks(lines: readonly string[]): string[] {
   return lines.filter((line) => !MARK.test(line.trim()));
 }
 
-function shorten(text: string, length: number): string {
-  return text.length <= length ? text : `${text.slice(0, length)}… (${text.length} characters)`;
-}
-
 function readStep(line: string): Step {
   const [, word = "", rest = ""] = /^(\S+)\s*(.*)$/.exec(line) ?? [];
-  return READERS[word]?.(rest) ?? { word: "unknown", problem: `sim does not know "${shorten(line, 80)}"` };
+  return (
+    READERS[word]?.(rest) ?? { word: "unknown", problem: `sim does not know "${boundedText(line, 80)}"` }
+  );
 }
 
 const READERS: Readonly<Record<string, (rest: string) => Step | null>> = {

@@ -1,3 +1,4 @@
+import { firstChars } from "../../text/cut.ts";
 import type { EntryBody } from "../../contract/index.ts";
 import { LiveRedactor } from "../../secrets/redact-live.ts";
 import type { NewEntry, Tx, TurnRecord } from "../../store/port/store.ts";
@@ -79,13 +80,6 @@ export class OpenMessage {
     this.file.add(shown.slice(head.length));
     return head;
   }
-}
-
-/** Not the first half of a character. */
-function firstChars(text: string, max: number): string {
-  if (text.length <= max) return text;
-  const isHalf = max > 0 && (text.charCodeAt(max - 1) & 0xfc00) === 0xd800;
-  return text.slice(0, Math.max(0, isHalf ? max - 1 : max));
 }
 
 /** What a write does to the session's draft; `message` is what the row holds afterwards. */

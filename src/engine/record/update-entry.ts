@@ -1,6 +1,7 @@
-import { boundedText, boundedValue } from "../../domain/bounded.ts";
+import { boundedValue } from "../../domain/bounded.ts";
 import type { AgentUpdate } from "../../drivers/port.ts";
 import type { NewEntry } from "../../store/port/store.ts";
+import { boundedText } from "../../text/cut.ts";
 
 /** What an agent says beside its messages is kept up to here. */
 const TEXT_CHARS_MAX = 256 * 1024;

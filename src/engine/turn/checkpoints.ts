@@ -1,3 +1,4 @@
+import { firstChars } from "../../text/cut.ts";
 import { automaticSummary, filesTouched } from "../../domain/inheritance.ts";
 import type { Seen } from "../../domain/receipt.ts";
 import { newId } from "../../kernel/id.ts";
@@ -20,7 +21,7 @@ export async function keepCompactions(
       sessionId: turn.sessionId,
       turnId: turn.id,
       kind: "compaction",
-      summary: summary.slice(0, SUMMARY_CHARS_MAX).toWellFormed(),
+      summary: firstChars(summary, SUMMARY_CHARS_MAX).toWellFormed(),
       entities: [],
       constraints: {},
       entryIndex: entry.index,

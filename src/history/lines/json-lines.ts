@@ -1,3 +1,4 @@
+import { bytes } from "../../text/quantity.ts";
 import { hash } from "node:crypto";
 import { type ByteFile, type OpenBytes, openBytes, readFully } from "./byte-file.ts";
 import { HeldLine } from "./held-line.ts";
@@ -254,7 +255,7 @@ class LineScan {
   }
 
   #tooLong(): string {
-    return `longer than ${Math.round(this.#lineBytesMax / 1024 / 1024)} MB`;
+    return `longer than ${bytes(this.#lineBytesMax)}`;
   }
 
   #refuse(reason: string): void {

@@ -1,27 +1,16 @@
 import { hash } from "node:crypto";
+import { firstChars, folded } from "../../text/cut.ts";
 
 /** At most so many characters, and a word about what is missing. */
 export function cut(text: string, max: number): string {
-  if (text.length <= max) return text;
-  const end = isHighSurrogate(text.charCodeAt(max - 1)) ? max - 1 : max;
-  return `${text.slice(0, end)}\n[… ${text.length - end} more characters stand in the agent's own file]`;
-}
-
-/** One line of at most so many characters, for titles and reasons. */
-export function oneLine(text: string, max: number): string {
-  // What lies far behind the cut is not worth the work on a text of many megabytes.
-  const line = text
-    .slice(0, max * 4)
-    .replace(/\s+/gu, " ")
-    .trim();
-  if (line.length <= max) return line;
-  const end = isHighSurrogate(line.charCodeAt(max - 2)) ? max - 2 : max - 1;
-  return `${line.slice(0, end)}…`;
+  const head = firstChars(text, max);
+  if (head.length === text.length) return text;
+  return `${head}\n[… ${text.length - head.length} more characters stand in the agent's own file]`;
 }
 
 /** Two prompts with the same key are the same but for white space and case. */
 export function promptKey(prompt: string): string {
-  return hash("sha1", prompt.replace(/\s+/gu, " ").trim().toLowerCase(), "base64url").slice(0, 16);
+  return hash("sha1", folded(prompt).toLowerCase(), "base64url").slice(0, 16);
 }
 
 /** Milliseconds since 1970 from an ISO time, seconds or milliseconds; null from anything else. */
@@ -51,7 +40,3 @@ export function bounded(value: unknown, textMax: number, depthMax = 24): unknown
 }
 
 const LIST_MAX = 1000;
-
-function isHighSurrogate(code: number): boolean {
-  return code >= 0xd800 && code <= 0xdbff;
-}

@@ -1,7 +1,6 @@
 import type { Caller, InputOf, InspectOutput } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { mergeReceipts, receiptLine } from "../../domain/receipt.ts";
-import { firstBytes } from "../../text/quantity.ts";
 import { REPORT_CHARS_MAX } from "../../domain/report.ts";
 import { reportOfTurns } from "../../kernel/callback.ts";
 import type { InheritedData } from "../../kernel/inherit.ts";
@@ -10,6 +9,7 @@ import type { OperationDeps } from "../deps.ts";
 import { resolve } from "../access/resolve.ts";
 import { transcriptOf } from "./transcript.ts";
 import { viewOne } from "./view.ts";
+import { firstBytes } from "../../text/cut.ts";
 
 /** What one reply may hold; the rest comes by cursor. */
 const PART_BYTES = 20_000;

@@ -15,7 +15,6 @@ import { meterProblem } from "../../domain/budget.ts";
 import { checkTemplate } from "../../domain/callback.ts";
 import { excerpt } from "../../secrets/excerpt.ts";
 import { lowered } from "../../domain/limit.ts";
-import { byNearness } from "../../text/nearness.ts";
 import { hashOf } from "../../kernel/id.ts";
 import { newSessionLife } from "../../kernel/new-session.ts";
 import type { SessionRecord } from "../../store/port/store.ts";
@@ -25,6 +24,7 @@ import type { OperationDeps } from "../deps.ts";
 import { decideEnforcement, decideTools } from "./tools.ts";
 import { decideCounts, decidePermission, projectCeiling } from "./ceiling.ts";
 import { decideFolder, rootsOf, type Under } from "./folder.ts";
+import { byNearness } from "../../text/nearest.ts";
 
 /** What a root and a child are started with, as the contract parsed it. */
 export interface StartInput {

@@ -1,10 +1,9 @@
 import { Refusal } from "../../contract/refusal.ts";
 import { unknownField } from "../input.ts";
-import { fields, isRecord, listOf, parsed, renamed } from "./values.ts";
+import { fields, fold, isRecord, listOf, parsed, renamed } from "./values.ts";
 import type { Fields } from "./values.ts";
 import { parametersOf } from "./tools.ts";
 import type { ToolOperation } from "./tools.ts";
-import { fold } from "../nearest.ts";
 
 /**
  * A tool's arguments as its operation's input. Keys are matched ignoring case and underscores, the

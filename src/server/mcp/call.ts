@@ -16,7 +16,7 @@ import { subagentReply } from "./subagent.ts";
 import { TOOL_NAMES, isAlias, operationOf, parametersOf } from "./tools.ts";
 import type { ToolOperation } from "./tools.ts";
 import { waitReply } from "./wait.ts";
-import { nearest } from "../nearest.ts";
+import { nearest } from "../../text/nearest.ts";
 
 /** One call of a tool, with everything it may touch. */
 export interface ToolCall {
@@ -261,7 +261,7 @@ function refusalFor(call: ToolCall, error: unknown): Refusal {
 function toolOperation(tool: string): ToolOperation {
   const operation = operationOf(tool);
   if (operation !== null) return operation;
-  const near = nearest(tool, TOOL_NAMES);
-  const hint = near === null ? "" : ` Did you mean ${near}?`;
+  const [near] = nearest(tool, TOOL_NAMES, 1);
+  const hint = near === undefined ? "" : ` Did you mean ${near}?`;
   throw new Refusal("not_found", `There is no such tool.${hint} Allowed: ${TOOL_NAMES.join(", ")}.`);
 }

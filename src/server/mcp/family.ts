@@ -1,9 +1,10 @@
+import { tokens as tokenWords } from "../../text/quantity.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { shortId } from "../../contract/short-id.ts";
 import type { OutputOf, Session, Trigger } from "../../contract/index.ts";
 import { oneLine } from "../../text/fence.ts";
 import { reply } from "./reply.ts";
-import { duration, tokensOf } from "./words.ts";
+import { duration } from "../../text/duration.ts";
 
 type Family = OutputOf<"family">;
 
@@ -90,7 +91,7 @@ function asks(trigger: Trigger, now: number): string {
 function cost({ usage }: Session): string {
   const tokens = usage.inputTokens + usage.outputTokens;
   const words = [
-    tokens === 0 ? null : `${tokensOf(tokens)} tokens`,
+    tokens === 0 ? null : `${tokenWords(tokens)} tokens`,
     !usage.usd ? null : `$${usage.usd.toFixed(2)}`,
   ].filter((word) => word !== null);
   return words.length === 0 ? "" : `, ${words.join(", ")}`;

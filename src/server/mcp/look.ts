@@ -9,7 +9,8 @@ import type {
 } from "../../contract/index.ts";
 import { oneLine } from "../../text/fence.ts";
 import { reply } from "./reply.ts";
-import { duration, fenced, newNonce } from "./words.ts";
+import { fenced, newNonce } from "./words.ts";
+import { duration } from "../../text/duration.ts";
 
 const TEXT_BYTES_MAX = 22 * 1024;
 

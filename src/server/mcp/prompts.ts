@@ -1,6 +1,6 @@
 import type { GetPromptResult, Prompt } from "@modelcontextprotocol/server";
 import { ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/server";
-import { nearest } from "../nearest.ts";
+import { nearest } from "../../text/nearest.ts";
 
 interface Ready {
   readonly title: string;
@@ -101,9 +101,9 @@ function trimmed(given: Readonly<Record<string, string>>): Record<string, string
 
 function unknown(name: string): ProtocolError {
   const names = Object.keys(PROMPTS);
-  const near = nearest(name, names);
+  const [near] = nearest(name, names, 1);
   return invalid(
-    `There is no such prompt.${near === null ? "" : ` Did you mean ${near}?`} Allowed: ${names.join(", ")}.`,
+    `There is no such prompt.${near === undefined ? "" : ` Did you mean ${near}?`} Allowed: ${names.join(", ")}.`,
   );
 }
 

@@ -1,8 +1,11 @@
+import { folded } from "../../text/cut.ts";
+import { bytes as byteWords, tokens as tokenWords } from "../../text/quantity.ts";
 import { shortId } from "../../contract/short-id.ts";
 import type { CancelOutput, Refusal, SpawnOutput, TellOutput } from "../../contract/index.ts";
 import { oneLine } from "../../text/fence.ts";
 import { visible } from "../../text/visible.ts";
-import { duration, quoted, shorten, tokensOf } from "./words.ts";
+import { quoted, shorten } from "./words.ts";
+import { duration } from "../../text/duration.ts";
 
 /** The whole of a reply: every client shows at least this much uncut. */
 export const REPLY_BYTES_MAX = 24 * 1024;
@@ -14,7 +17,7 @@ export function reply(head: object, ...lines: readonly string[]): string {
 }
 
 export function refusalLine(refusal: Refusal): string {
-  const line = shorten(`${refusal.code}: ${visible(refusal.message).replaceAll(/\s+/g, " ")}`, 4_096, " […]");
+  const line = shorten(`${refusal.code}: ${folded(visible(refusal.message))}`, 4_096, " […]");
   // A refusal that tells a child's end carries its delivery id, on a line of its own, as a result does.
   const { deliveryId } = refusal.details;
   return typeof deliveryId === "string" ? `${line}\n<!-- trigger:${deliveryId} -->` : line;
@@ -76,7 +79,7 @@ function limitWords(limits: Readonly<Record<string, number>>, metering: SpawnOut
   const words = [
     minutes === undefined ? null : `${minutes} min`,
     usd === undefined ? null : `$${usd}`,
-    tokens === undefined ? null : `${tokensOf(tokens)} tokens`,
+    tokens === undefined ? null : `${tokenWords(tokens)} tokens`,
     turns === undefined ? null : `${turns} ${turns === 1 ? "turn" : "turns"}`,
   ].filter((word) => word !== null);
   const isBudget = usd !== undefined || tokens !== undefined;
@@ -141,7 +144,7 @@ function queuedLine(output: SpawnOutput): string {
 /** "a 2.1 KB brief"; where it is nothing and that was not asked for, why. */
 function inheritWords(inherit: string, { bytes, why }: SpawnOutput["inherited"]): string {
   if (inherit === "none") return why === null ? "nothing" : `nothing: ${why}`;
-  const size = `${Math.max(0.1, bytes / 1024).toFixed(1)} KB`;
+  const size = byteWords(bytes);
   if (inherit !== "fork") return `a ${size} ${inherit}`;
   return bytes === 0
     ? "a fork of your conversation"

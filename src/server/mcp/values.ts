@@ -1,5 +1,4 @@
 import { isWithinShape } from "../json-shape.ts";
-import { fold } from "../nearest.ts";
 
 export type Fields = Record<string, unknown>;
 
@@ -9,6 +8,11 @@ export type Names = ReadonlyMap<string, string>;
 export function fields(own: readonly string[], aliases: Readonly<Record<string, string>> = {}): Names {
   const rows = [...own.map((name) => [name, name] as const), ...Object.entries(aliases)];
   return new Map(rows.map(([name, field]) => [fold(name), field]));
+}
+
+/** Keys are the same when they differ only in case and underscores. */
+export function fold(key: string): string {
+  return key.toLowerCase().replaceAll("_", "");
 }
 
 /** The same object under its own keys; what is unknown stays, for the contract to refuse. */

@@ -1,3 +1,4 @@
+import { boundedText } from "../../../text/cut.ts";
 import type { ToolCallContent, ToolCallUpdate } from "@agentclientprotocol/sdk/unstable";
 import type { AgentUpdate, FileChange } from "../../port.ts";
 import { countLines } from "./line-count.ts";
@@ -161,7 +162,7 @@ function resultOf(state: State, call: Call): AgentUpdate {
     kind: "toolResult",
     callId: call.id,
     tool: call.tool,
-    text: shorten(textOf(state)),
+    text: boundedText(textOf(state), TEXT_LENGTH),
     ok,
     ours: call.ours,
     ...(isCommand ? { command: call.command as string, exitCode: exitCodeOf(state) } : {}),
@@ -212,7 +213,7 @@ function filesOf(state: State): FileChange[] {
 function readTerminal(state: State, meta: Fields | null | undefined): void {
   const delta = meta?.["terminal_output_delta"] ?? meta?.["terminal_output"];
   if (isFields(delta) && typeof delta["data"] === "string")
-    state.terminal = shorten(state.terminal + delta["data"]);
+    state.terminal = boundedText(state.terminal + delta["data"], TEXT_LENGTH);
   const exit = meta?.["terminal_exit"];
   if (isFields(exit) && typeof exit["exit_code"] === "number") state.exitCode = exit["exit_code"];
 }
@@ -229,11 +230,6 @@ function commandOf(value: unknown): string | null {
 
 function hasInput(value: unknown): boolean {
   return isFields(value) ? Object.keys(value).length > 0 : value !== undefined && value !== null;
-}
-
-function shorten(text: string): string {
-  if (text.length <= TEXT_LENGTH) return text;
-  return `${text.slice(0, TEXT_LENGTH)}… (${text.length - TEXT_LENGTH} characters more)`;
 }
 
 export type Fields = Readonly<Record<string, unknown>>;

@@ -1,10 +1,11 @@
 import type { CallResult, SpawnCall, ToldState } from "../../facts.ts";
 import type { JsonObject } from "../../lines/json-lines.ts";
-import { oneLine, promptKey } from "../../lines/text.ts";
+import { promptKey } from "../../lines/text.ts";
 import { asNumber, asObject, asText } from "../../lines/value.ts";
 import { type Line, pushBounded } from "./notes.ts";
 import type { TaskNotice } from "./task-notice.ts";
 import { INTERRUPTS, textOf } from "./user-row.ts";
+import { shortLine } from "../../../text/cut.ts";
 
 /** Tools that start sub-agents; a workflow starts several. */
 const SPAWNING: ReadonlySet<string> = new Set(["Agent", "Task", "Workflow"]);
@@ -117,11 +118,11 @@ function outcome(
   if (plain === "User rejected tool use") return { state: "cancelled", error: null };
   if (block["is_error"] === true || plain?.startsWith("Error: ")) {
     if (isInterrupted) return { state: "interrupted", error: null };
-    return { state: "failed", error: oneLine(text || (plain ?? ""), ERROR_MAX) };
+    return { state: "failed", error: shortLine(text || (plain ?? ""), ERROR_MAX) };
   }
   const status = asText(asObject(structured)?.["status"]);
   if (status === "failed" || status === "timeout")
-    return { state: "failed", error: oneLine(text, ERROR_MAX) || status };
+    return { state: "failed", error: shortLine(text, ERROR_MAX) || status };
   if (asObject(structured)?.["isAsync"] === true || LAUNCHED.has(status ?? ""))
     return { state: "running", error: null };
   if (
@@ -186,7 +187,7 @@ export function notified(line: Line, notice: TaskNotice, at: number | null): boo
   if (isNew) pushBounded(line.notes.notices, ref, 64);
   if (state === null) return isNew;
   const how = "a task notification";
-  const error = notice.error === null ? null : oneLine(notice.error, ERROR_MAX);
+  const error = notice.error === null ? null : shortLine(notice.error, ERROR_MAX);
   overAll(line, notice, { state, how, at });
   told(line, { agentId: taskId, callId, state, how, error, at });
   // What the agent counts are sub-agents and workflows; shells are told of in the same way.
@@ -228,5 +229,5 @@ function told(line: Line, news: Omit<ToldState, "firstAt">): void {
 
 function shortText(value: unknown): string | null {
   const text = asText(value);
-  return text === null ? null : oneLine(text, 200);
+  return text === null ? null : shortLine(text, 200);
 }

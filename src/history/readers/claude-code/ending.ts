@@ -1,9 +1,9 @@
 import type { Ending } from "../../facts.ts";
 import type { JsonObject } from "../../lines/json-lines.ts";
-import { oneLine } from "../../lines/text.ts";
 import { asText } from "../../lines/value.ts";
 import { abandoned } from "./calls.ts";
 import type { Line } from "./notes.ts";
+import { shortLine } from "../../../text/cut.ts";
 
 const ERROR_MAX = 500;
 
@@ -28,12 +28,12 @@ export function answered(
     const how = isNamed
       ? "its last answer is an API error"
       : "its last answer is no model's, but the program's";
-    set(line, { kind: "failed", how, at, error: oneLine(text, ERROR_MAX) || "an API error" });
+    set(line, { kind: "failed", how, at, error: shortLine(text, ERROR_MAX) || "an API error" });
     return;
   }
   const stop = asText(message["stop_reason"]);
   if (open !== undefined) {
-    set(line, { kind: "working", how: `its call of ${oneLine(open.tool, 60)} has no result`, at });
+    set(line, { kind: "working", how: `its call of ${shortLine(open.tool, 60)} has no result`, at });
   } else if (stop === "max_tokens" || stop === "refusal" || stop === "model_context_window_exceeded") {
     set(line, {
       kind: "failed",
@@ -46,7 +46,7 @@ export function answered(
   } else if (stop === null || stop === "tool_use") {
     set(line, { kind: "working", how: UNFINISHED, at });
   } else {
-    set(line, { kind: "ended", how: `its last answer ended with ${oneLine(stop, 40)}`, at });
+    set(line, { kind: "ended", how: `its last answer ended with ${shortLine(stop, 40)}`, at });
   }
 }
 
@@ -69,13 +69,13 @@ function omitsStopReason(version: string | null): boolean {
 export function resulted(line: Line, { error, at }: { error: string | null; at: number | null }): void {
   const open = line.notes.open.at(-1);
   if (open !== undefined) {
-    set(line, { kind: "working", how: `its call of ${oneLine(open.tool, 60)} has no result`, at });
+    set(line, { kind: "working", how: `its call of ${shortLine(open.tool, 60)} has no result`, at });
   } else if (error !== null) {
     set(line, {
       kind: "toolError",
       how: "its last row is a failed call",
       at,
-      error: oneLine(error, ERROR_MAX),
+      error: shortLine(error, ERROR_MAX),
       // The agent's own channel broke, which no answer follows.
       confirmed: CHANNEL_BROKE.test(error),
     });

@@ -1,6 +1,6 @@
 import { noFacts } from "../../facts.ts";
 import type { JsonObject, Row } from "../../lines/json-lines.ts";
-import { oneLine, promptKey, timeOf } from "../../lines/text.ts";
+import { promptKey, timeOf } from "../../lines/text.ts";
 import { asCount, asList, asNumber, asObject, asText } from "../../lines/value.ts";
 import { called, movedOn, progressed, returned } from "./calls.ts";
 import { answered, asBefore, interrupted, prompted, resulted, stopHooksRan, turnEnded } from "./ending.ts";
@@ -26,6 +26,7 @@ import {
 import { takeAttachment, takeNotice, takeQueued } from "./notice-rows.ts";
 import { addStep, addTurn, rewindBy } from "./rewind.ts";
 import { commandText, INTERRUPTS, outputText, readUserRow, textOf, type UserRow } from "./user-row.ts";
+import { shortLine } from "../../../text/cut.ts";
 
 /** Takes one row of a transcript into what is known of its session. */
 export function takeRow(fold: ClaudeFold, row: Row): void {
@@ -187,7 +188,7 @@ function takePrompt(fold: ClaudeFold, taken: TakenRow, text: string): void {
   }
   const isFromTeam = text.startsWith("<teammate-message");
   addEntry(fold, taken, said(isFromTeam ? "session" : asker(line), text));
-  facts.firstPrompt ??= oneLine(text, 200);
+  facts.firstPrompt ??= shortLine(text, 200);
   facts.promptKey ??= promptKey(text);
   facts.promptedAt = at ?? facts.promptedAt;
   facts.messageCount += 1;
@@ -276,7 +277,7 @@ function takeBlock(fold: ClaudeFold, taken: TakenRow, block: JsonObject): void {
       if (id !== null) {
         pushBounded(
           line.notes.open,
-          { id, tool, command: command === null ? null : oneLine(command, 2000) },
+          { id, tool, command: command === null ? null : shortLine(command, 2000) },
           OPEN_MAX,
         );
       }
@@ -368,5 +369,5 @@ function takeProgress(_fold: ClaudeFold, { row, line, at }: TakenRow): Kind {
 
 function short(value: unknown): string | null {
   const text = asText(value);
-  return text === null ? null : oneLine(text, 200);
+  return text === null ? null : shortLine(text, 200);
 }

@@ -3,11 +3,12 @@ import { openBytes, readFully } from "../../lines/byte-file.ts";
 import type { SessionFacts, ToldState } from "../../facts.ts";
 import type { HistoryEntry } from "../../port.ts";
 import { readSmall, readSmallObject } from "../../lines/small-file.ts";
-import { cut, oneLine, timeOf } from "../../lines/text.ts";
+import { cut, timeOf } from "../../lines/text.ts";
 import { asObject, asText } from "../../lines/value.ts";
 import { type Extra, runFiles } from "./layout.ts";
 import type { ClaudeFold } from "./notes.ts";
 import { parseJson } from "../../lines/parse-json.ts";
+import { shortLine } from "../../../text/cut.ts";
 
 /** What stands beside a transcript: the sidecar, a workflow's journal, outputs too large for a row. */
 export async function takeBeside(fold: ClaudeFold, { isLast }: { isLast: boolean }): Promise<void> {
@@ -100,7 +101,7 @@ function takeJournalLine(facts: SessionFacts, line: string): void {
     callId: null,
     state: error !== null || type === "failed" ? "failed" : "completed",
     how: "the workflow's journal",
-    error: error === null ? null : oneLine(error, 2000),
+    error: error === null ? null : shortLine(error, 2000),
     at,
     firstAt: at,
   });
@@ -147,5 +148,5 @@ async function readStart(path: string, textMax: number): Promise<string | null> 
 
 function short(value: unknown): string | null {
   const text = asText(value);
-  return text === null ? null : cut(oneLine(text, 200), 200);
+  return text === null ? null : cut(shortLine(text, 200), 200);
 }

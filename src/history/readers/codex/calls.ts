@@ -1,10 +1,11 @@
 import type { SpawnCall, ToldState } from "../../facts.ts";
 import type { HistoryState } from "../../../contract/index.ts";
 import type { JsonObject } from "../../lines/json-lines.ts";
-import { oneLine, promptKey } from "../../lines/text.ts";
+import { promptKey } from "../../lines/text.ts";
 import { asList, asObject, asText } from "../../lines/value.ts";
 import { errorText, parsedObject, textOf } from "./entries.ts";
 import type { CodexFold, OpenCall } from "./notes.ts";
+import { shortLine } from "../../../text/cut.ts";
 
 const ERROR_MAX = 2000;
 /** More sub-agents than anyone starts; a hostile file shall not fill the memory. */
@@ -19,9 +20,9 @@ export function called(fold: CodexFold, callId: string, input: JsonObject, at: n
   const description = name ?? prompt;
   const call = newCall(callId, at, {
     tool: "spawn_agent",
-    description: description === null ? null : oneLine(description, 200),
+    description: description === null ? null : shortLine(description, 200),
     agentType: asText(input["agent_type"]),
-    name: name === null ? null : oneLine(name, 200),
+    name: name === null ? null : shortLine(name, 200),
     promptKey: key,
   });
   if (name !== null) call.taskIds.push(`${fold.notes.path}/${name}`);
@@ -90,7 +91,7 @@ function takeLaunch(
   const isLaunched = agentId !== null || path !== null || call.agentId !== null;
   call.result = {
     state: isLaunched ? "running" : "failed",
-    error: isLaunched ? null : oneLine(text, ERROR_MAX) || "it was not started",
+    error: isLaunched ? null : shortLine(text, ERROR_MAX) || "it was not started",
     at,
     durationMs: null,
     tokens: null,
@@ -193,7 +194,10 @@ function stateOf(value: unknown): Told | null {
   if (fields === null) return null;
   if ("completed" in fields) return { state: "completed", error: null };
   if (!("errored" in fields)) return null;
-  return { state: "failed", error: oneLine(errorText(asText(fields["errored"]) ?? "it failed"), ERROR_MAX) };
+  return {
+    state: "failed",
+    error: shortLine(errorText(asText(fields["errored"]) ?? "it failed"), ERROR_MAX),
+  };
 }
 
 /** Shut down says that it is over, but not how it went. */
@@ -210,7 +214,7 @@ const STATES: ReadonlyMap<string, HistoryState> = new Map([
 function stateOfReport(payload: string): Told | null {
   if (payload.startsWith("Agent errored: ")) {
     const error = payload.slice("Agent errored: ".length).split("\n\nThis agent's turn failed.")[0] ?? "";
-    return { state: "failed", error: oneLine(errorText(error), ERROR_MAX) };
+    return { state: "failed", error: shortLine(errorText(error), ERROR_MAX) };
   }
   if (payload === "Agent was not found.") return null;
   return { state: payload === "Agent shut down." ? "unknown" : "completed", error: null };

@@ -1,6 +1,6 @@
 import type { Ending } from "../../facts.ts";
-import { oneLine } from "../../lines/text.ts";
 import type { CodexFold } from "./notes.ts";
+import { shortLine } from "../../../text/cut.ts";
 
 const ERROR_MAX = 2000;
 
@@ -25,7 +25,7 @@ export function turnEnded(fold: CodexFold, error: string | null, at: number | nu
     return;
   }
   const how = "its last turn ended with an error";
-  set(fold, { kind: "failed", how, at, confirmed: true, error: oneLine(error, ERROR_MAX) });
+  set(fold, { kind: "failed", how, at, confirmed: true, error: shortLine(error, ERROR_MAX) });
 }
 
 export function turnAborted(fold: CodexFold, reason: string, at: number | null): void {
@@ -33,7 +33,7 @@ export function turnAborted(fold: CodexFold, reason: string, at: number | null):
   const how =
     reason === "replaced"
       ? "its last turn was replaced by another that has not begun"
-      : `its last turn was aborted (${oneLine(reason, 40)})`;
+      : `its last turn was aborted (${shortLine(reason, 40)})`;
   set(fold, { kind: "interrupted", how, at, confirmed: true });
 }
 
@@ -58,7 +58,7 @@ export function after(
   const open = notes.open.at(-1);
   if (shape === "prompt") set(fold, { kind: "prompted", how: "a prompt stands last, without an answer", at });
   else if (open !== undefined) {
-    set(fold, { kind: "working", how: `its call of ${oneLine(open.tool, 60)} has no result`, at });
+    set(fold, { kind: "working", how: `its call of ${shortLine(open.tool, 60)} has no result`, at });
   } else if (shape === "answer") set(fold, { kind: "ended", how: "an answer stands last", at });
   else if (shape === "commentary")
     set(fold, { kind: "working", how: "its last answer is not the final one", at });
@@ -67,8 +67,8 @@ export function after(
 
 /** Old versions write an error as a record of its own. */
 export function failed(fold: CodexFold, error: string, at: number | null): void {
-  if (fold.notes.hasTurns) fold.notes.turnError = oneLine(error, ERROR_MAX);
-  else set(fold, { kind: "failed", how: "an error stands last", at, error: oneLine(error, ERROR_MAX) });
+  if (fold.notes.hasTurns) fold.notes.turnError = shortLine(error, ERROR_MAX);
+  else set(fold, { kind: "failed", how: "an error stands last", at, error: shortLine(error, ERROR_MAX) });
 }
 
 function set({ facts }: CodexFold, ending: Pick<Ending, "kind" | "how" | "at"> & Partial<Ending>): void {

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../lines/json-lines.ts";
-import { oneLine, timeOf } from "../../lines/text.ts";
+import { timeOf } from "../../lines/text.ts";
 import { asCount, asList, asNumber, asObject, asText } from "../../lines/value.ts";
 import { linked, movedOn, takeStates, told } from "./calls.ts";
 import { failed, isOfTurn, turnAborted, turnBegan, turnEnded } from "./ending.ts";
@@ -7,6 +7,7 @@ import { addEntry, errorText, noticed, type Taken, textOf } from "./entries.ts";
 import type { CodexFold } from "./notes.ts";
 import { settle, takePromptEvent } from "./prompts.ts";
 import { takeTokenCount } from "./usage.ts";
+import { shortLine } from "../../../text/cut.ts";
 
 type Take = (fold: CodexFold, taken: Taken) => void;
 
@@ -42,7 +43,7 @@ const EVENTS: ReadonlyMap<string, Take> = new Map(
     error: takeError,
     thread_name_updated: ({ facts }: CodexFold, { payload }: Taken) => {
       const name = asText(payload["thread_name"]);
-      if (name !== null) facts.title = oneLine(name, 200);
+      if (name !== null) facts.title = shortLine(name, 200);
     },
   }),
 );
@@ -80,7 +81,7 @@ function takeAbort(fold: CodexFold, taken: Taken): void {
   if (!isOfTurn(fold, asText(payload["turn_id"]))) return;
   movedOn(fold);
   const reason = asText(payload["reason"]) ?? "interrupted";
-  addEntry(fold, taken, noticed(`The turn was aborted: ${oneLine(reason, 100)}`));
+  addEntry(fold, taken, noticed(`The turn was aborted: ${shortLine(reason, 100)}`));
   turnAborted(fold, reason, at);
 }
 
@@ -140,7 +141,7 @@ function takeCollab(fold: CodexFold, item: JsonObject, at: number | null): void 
     return;
   }
   const tool = item["tool"] === "wait" ? "wait_agent" : (asText(item["tool"]) ?? "a tool");
-  takeStates(fold, asObject(item["agents_states"]), { how: `${oneLine(tool, 40)}'s answer`, at });
+  takeStates(fold, asObject(item["agents_states"]), { how: `${shortLine(tool, 40)}'s answer`, at });
 }
 
 /** What happened to a sub-agent, from the session that did it. */

@@ -1,11 +1,11 @@
 import type { JsonObject } from "../../lines/json-lines.ts";
-import { oneLine } from "../../lines/text.ts";
 import { asList, asObject, asText } from "../../lines/value.ts";
 import { called, returned, targetsOf } from "./calls.ts";
 import { after } from "./ending.ts";
 import { addEntry, callEntry, parsedObject, resultEntry, said, type Taken, textOf } from "./entries.ts";
 import { type CodexFold, pushBounded } from "./notes.ts";
 import { takeMail, takeUserItem } from "./prompts.ts";
+import { shortLine } from "../../../text/cut.ts";
 
 type Take = (fold: CodexFold, taken: Taken) => void;
 
@@ -109,7 +109,7 @@ function addCall(fold: CodexFold, taken: Taken, { tool, input, fields, command }
   facts.toolUseCount += 1;
   addEntry(fold, taken, callEntry({ callId: callId ?? "", tool, input, command }, fold.textMax));
   if (callId !== null) {
-    const shown = command === null ? null : oneLine(command, 2000);
+    const shown = command === null ? null : shortLine(command, 2000);
     const call = { id: callId, tool, command: shown, targets: targetsOf(fields), exitCode: null, ok: null };
     pushBounded(notes.open, call, OPEN_MAX);
     if (tool === "spawn_agent") called(fold, callId, fields, at);

@@ -1,8 +1,9 @@
 import type { JsonObject } from "../../lines/json-lines.ts";
-import { oneLine, timeOf } from "../../lines/text.ts";
+import { timeOf } from "../../lines/text.ts";
 import { asNumber, asObject, asText } from "../../lines/value.ts";
 import type { Taken } from "./entries.ts";
 import { type CodexFold, ROOT_PATH } from "./notes.ts";
+import { shortLine } from "../../../text/cut.ts";
 
 /** The first record says whose file it is; further ones were copied with the rows of another session. */
 export function takeMeta(fold: CodexFold, { payload, at }: Taken): void {
@@ -62,5 +63,5 @@ function takeFork({ facts, notes }: CodexFold, payload: JsonObject): void {
 }
 
 function short(value: string | null | undefined): string | null {
-  return value ? oneLine(value, 200) : null;
+  return value ? shortLine(value, 200) : null;
 }

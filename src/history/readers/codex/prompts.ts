@@ -1,11 +1,12 @@
 import type { JsonObject } from "../../lines/json-lines.ts";
 import type { HistoryEntry } from "../../port.ts";
-import { cut, oneLine, promptKey } from "../../lines/text.ts";
+import { cut, promptKey } from "../../lines/text.ts";
 import { asList, asObject, asText } from "../../lines/value.ts";
 import { movedOn, notified } from "./calls.ts";
 import { after } from "./ending.ts";
 import { addEntry, noticed, pushEntry, said, type Taken, textOf } from "./entries.ts";
 import { type CodexFold, type HeldPrompt, pushBounded } from "./notes.ts";
+import { shortLine } from "../../../text/cut.ts";
 
 /**
  * Rows in the user's name carry prompts and what the agent's own program adds. Newer versions say on
@@ -82,7 +83,7 @@ function takePrompt(
   if (!notes.hasTurns) notes.open = [];
   // A sub-agent is asked by the session that started it.
   pushEntry(fold, { ref, at, entry: said(facts.isSubagent ? "session" : "person", text) });
-  facts.firstPrompt ??= oneLine(text, 200);
+  facts.firstPrompt ??= shortLine(text, 200);
   facts.promptKey ??= key;
   facts.promptedAt = at ?? facts.promptedAt;
   facts.messageCount += 1;
@@ -134,6 +135,6 @@ export function takeMail(fold: CodexFold, taken: Taken, mail: { author: string |
   facts.messageCount += 1;
   const payload = text.slice(text.indexOf("\nPayload:\n") + 1).replace(/^Payload:\n/u, "");
   if (facts.isSubagent && payload !== "" && !payload.includes("[encrypted]")) {
-    facts.firstPrompt ??= oneLine(payload, 200);
+    facts.firstPrompt ??= shortLine(payload, 200);
   }
 }

@@ -1,10 +1,11 @@
 import type { CallResult, SpawnCall } from "../../facts.ts";
 import type { JsonObject } from "../../lines/json-lines.ts";
-import { oneLine, promptKey, timeOf } from "../../lines/text.ts";
+import { promptKey, timeOf } from "../../lines/text.ts";
 import { asObject, asText } from "../../lines/value.ts";
 import { responseText } from "./content.ts";
 import { addEntry, callBody, callRef, replaceEntry, resultRef } from "./entries.ts";
 import { type GeminiFold, givenCall } from "./notes.ts";
+import { shortLine } from "../../../text/cut.ts";
 
 /** More sub-agents than anyone starts; a hostile file shall not fill the memory. */
 const CALLS_MAX = 10_000;
@@ -33,7 +34,7 @@ export function takeToolCall(fold: GeminiFold, call: JsonObject, messageAt: numb
   let isNews = giveCall(fold, call, at);
   const text = resultText(call);
   if (state !== null) isNews = giveResult(fold, { call, text, ok: state === "success", at }) || isNews;
-  const error = state === "success" || state === null ? null : oneLine(text, ERROR_MAX) || status;
+  const error = state === "success" || state === null ? null : shortLine(text, ERROR_MAX) || status;
   takeSpawn(fold, { call, id, state, error, at });
   return { tool: asText(call["name"]) ?? "a tool", state, error, isNews };
 }
@@ -122,5 +123,5 @@ function resultOf(state: CallState, error: string | null, at: number | null): Ca
 
 function short(value: unknown): string | null {
   const text = asText(value);
-  return text === null ? null : oneLine(text, 200);
+  return text === null ? null : shortLine(text, 200);
 }

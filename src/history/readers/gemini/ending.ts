@@ -1,8 +1,8 @@
 import type { Ending } from "../../facts.ts";
 import { NOTHING_SAID } from "../../facts.ts";
-import { oneLine } from "../../lines/text.ts";
 import type { TakenCall } from "./calls.ts";
 import type { GeminiFold, Step } from "./notes.ts";
+import { shortLine } from "../../../text/cut.ts";
 
 const ERROR_MAX = 500;
 /** The tool with which a sub-agent hands its work in. */
@@ -30,13 +30,13 @@ export function resulted(fold: GeminiFold, calls: readonly TakenCall[] | null, a
   const open = calls?.find(({ state }) => state === null);
   const last = calls?.at(-1);
   if (open !== undefined) {
-    set(fold, { kind: "working", how: `its call of ${oneLine(open.tool, 60)} has no result`, at });
+    set(fold, { kind: "working", how: `its call of ${shortLine(open.tool, 60)} has no result`, at });
   } else if (calls !== null && isHandedIn(fold, calls)) {
     set(fold, { kind: "ended", how: `it handed its work in with ${HAND_IN}`, at, confirmed: true });
   } else if (calls !== null && calls.length > 0 && calls.every(({ state }) => state === "cancelled")) {
     set(fold, { kind: "interrupted", how: "its last call was cancelled", at });
   } else if (last?.state === "error") {
-    const error = oneLine(last.error ?? "the call failed", ERROR_MAX);
+    const error = shortLine(last.error ?? "the call failed", ERROR_MAX);
     set(fold, { kind: "toolError", how: "its last row is a failed call", at, error });
   } else if (calls !== null || fold.facts.ending.kind !== "toolError") {
     // A result that comes a second time, for the model, says nothing new about a call that failed.
@@ -60,7 +60,7 @@ export function cancelled(fold: GeminiFold, at: number | null): void {
 /** An error that comes when nothing was asked is about something else. */
 export function errored(fold: GeminiFold, text: string, at: number | null): void {
   if (fold.facts.ending.kind === "ended" || fold.facts.ending.kind === "empty") return;
-  set(fold, { kind: "failed", how: "its last row is an error", at, error: oneLine(text, ERROR_MAX) });
+  set(fold, { kind: "failed", how: "its last row is an error", at, error: shortLine(text, ERROR_MAX) });
 }
 
 /** The last messages are no longer in the agent's own list. An answer that was awaited will not come. */

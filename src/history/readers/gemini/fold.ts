@@ -1,11 +1,12 @@
 import type { JsonObject, Row } from "../../lines/json-lines.ts";
-import { oneLine, promptKey, timeOf } from "../../lines/text.ts";
+import { promptKey, timeOf } from "../../lines/text.ts";
 import { asCount, asList, asObject, asText } from "../../lines/value.ts";
 import { giveCall, giveResult, takeToolCall } from "./calls.ts";
 import { readContent, responseText } from "./content.ts";
 import { answered, cancelled, errored, prompted, resulted, returnedTo, takenBack } from "./ending.ts";
 import { addEntry, replaceEntry } from "./entries.ts";
 import { addStep, type GeminiFold, markOf, type Step, type Tokens } from "./notes.ts";
+import { shortLine } from "../../../text/cut.ts";
 
 /** Takes one row: a message, a patch of what is known of the session, a rewind, or the head. */
 export function takeRow(fold: GeminiFold, { value, offset }: Row): void {
@@ -30,7 +31,7 @@ function takePatch(fold: GeminiFold, patch: JsonObject, offset: number): void {
   if (patch["kind"] === "subagent") facts.isSubagent = true;
   notes.projectHash ??= asText(patch["projectHash"]);
   const summary = asText(patch["summary"]);
-  if (summary !== null) facts.title = oneLine(summary, 200);
+  if (summary !== null) facts.title = shortLine(summary, 200);
   // A session's own list has only what was added to it, a sub-agent's begins with where it works.
   if (facts.isSubagent) facts.cwd ??= asText(asList(patch["directories"])[0]);
   if (Array.isArray(patch["messages"])) snapshot(fold, patch["messages"], offset);
@@ -151,7 +152,7 @@ function takeUser(
   }
   const author = facts.isSubagent ? "session" : "person";
   give(fold, { ref: step.id, author, kind: "text", body: { text: shown }, at: step.at });
-  facts.firstPrompt ??= oneLine(shown, 200);
+  facts.firstPrompt ??= shortLine(shown, 200);
   facts.promptKey ??= promptKey(text);
   facts.promptedAt = step.at ?? facts.promptedAt;
   if (step.kind === "prompt") return;

@@ -1,8 +1,9 @@
 import type { CallResult, SessionFacts, SpawnCall } from "../../facts.ts";
 import type { JsonObject } from "../../lines/json-lines.ts";
-import { oneLine, promptKey, timeOf } from "../../lines/text.ts";
+import { promptKey, timeOf } from "../../lines/text.ts";
 import { asObject, asText } from "../../lines/value.ts";
 import { agentIdIn, readTaskTag, type TaskTag } from "./task-tag.ts";
+import { shortLine } from "../../../text/cut.ts";
 
 const ERROR_MAX = 2000;
 /** More sub-agents than anyone starts; a hostile database shall not fill the memory. */
@@ -46,7 +47,7 @@ export function movedOn(facts: SessionFacts): void {
 /** What the session was told, in a message of its own, about a sub-agent in the background. */
 export function toldOf(facts: SessionFacts, tag: TaskTag, at: number | null): void {
   const state = STATES[tag.state];
-  const error = tag.error === null ? null : oneLine(tag.error, ERROR_MAX);
+  const error = tag.error === null ? null : shortLine(tag.error, ERROR_MAX);
   told(facts, { agentId: tag.agentId, callId: null, state, how: "the message about its end", error, at });
 }
 
@@ -89,10 +90,10 @@ function outcomeOf(state: JsonObject, metadata: JsonObject): Pick<CallResult, "s
     const tag = readTaskTag(asText(state["output"]) ?? "");
     if (tag === null)
       return { state: metadata["background"] === true ? "running" : "completed", error: null };
-    return { state: STATES[tag.state], error: tag.error === null ? null : oneLine(tag.error, ERROR_MAX) };
+    return { state: STATES[tag.state], error: tag.error === null ? null : shortLine(tag.error, ERROR_MAX) };
   }
   if (state["status"] !== "error") return null;
-  const error = oneLine(asText(state["error"]) ?? "the call failed", ERROR_MAX);
+  const error = shortLine(asText(state["error"]) ?? "the call failed", ERROR_MAX);
   if (metadata["interrupted"] === true || /^(Tool execution aborted|Aborted)/u.test(error)) {
     return { state: "interrupted", error: null };
   }
@@ -102,5 +103,5 @@ function outcomeOf(state: JsonObject, metadata: JsonObject): Pick<CallResult, "s
 
 function short(value: unknown): string | null {
   const text = asText(value);
-  return text === null ? null : oneLine(text, 200);
+  return text === null ? null : shortLine(text, 200);
 }

@@ -1,8 +1,8 @@
 import type { Ending, SessionFacts } from "../../facts.ts";
-import { oneLine } from "../../lines/text.ts";
 import { asObject, asText } from "../../lines/value.ts";
 import { completedAt, createdAt, errorOf } from "./entries.ts";
 import type { Message } from "./source.ts";
+import { shortLine } from "../../../text/cut.ts";
 
 const ERROR_MAX = 500;
 
@@ -21,16 +21,16 @@ export function answered(facts: SessionFacts, message: Message): void {
   if (error?.name === "MessageAbortedError") {
     set(facts, { kind: "interrupted", how: "its last answer was aborted", at, confirmed: true });
   } else if (error !== null) {
-    const text = oneLine(error.text, ERROR_MAX);
+    const text = shortLine(error.text, ERROR_MAX);
     set(facts, {
       kind: "failed",
-      how: `its last answer ended with ${oneLine(error.name, 60)}`,
+      how: `its last answer ended with ${shortLine(error.name, 60)}`,
       at,
       error: text,
       confirmed: true,
     });
   } else if (open !== null) {
-    set(facts, { kind: "working", how: `its call of ${oneLine(open, 60)} has no result`, at });
+    set(facts, { kind: "working", how: `its call of ${shortLine(open, 60)} has no result`, at });
   } else if (!isDone) {
     set(facts, { kind: "working", how: "its last answer is not finished", at });
   } else if (reason === "tool-calls" || (reason === null && endsWithCall(message))) {
@@ -39,7 +39,7 @@ export function answered(facts: SessionFacts, message: Message): void {
     set(facts, { kind: "failed", how: "its last answer ended with an error", at, error: "the model failed" });
   } else {
     const how =
-      reason === null ? "its last answer is finished" : `its last answer ended with ${oneLine(reason, 40)}`;
+      reason === null ? "its last answer is finished" : `its last answer ended with ${shortLine(reason, 40)}`;
     set(facts, { kind: "ended", how, at, confirmed: reason !== null });
   }
 }
@@ -48,7 +48,7 @@ function resulted(facts: SessionFacts, message: Message, at: number | null): voi
   const last = message.parts.findLast(({ data }) => data["type"] === "tool");
   const state = asObject(last?.data["state"]);
   if (state?.["status"] === "error") {
-    const error = oneLine(asText(state["error"]) ?? "the call failed", ERROR_MAX);
+    const error = shortLine(asText(state["error"]) ?? "the call failed", ERROR_MAX);
     set(facts, { kind: "toolError", how: "its last row is a failed call", at, error });
   } else {
     set(facts, { kind: "working", how: "a tool's result stands last, without an answer", at });

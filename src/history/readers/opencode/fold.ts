@@ -1,19 +1,20 @@
 import type { SessionFacts } from "../../facts.ts";
 import type { JsonObject } from "../../lines/json-lines.ts";
-import { oneLine, promptKey, timeOf } from "../../lines/text.ts";
+import { promptKey, timeOf } from "../../lines/text.ts";
 import { asCount, asNumber, asObject, asText } from "../../lines/value.ts";
 import { movedOn, takeCall, toldOf } from "./calls.ts";
 import { answered, prompted } from "./ending.ts";
 import { completedAt, createdAt } from "./entries.ts";
 import type { Message, Part, SessionRecord } from "./source.ts";
 import { readTaskTag } from "./task-tag.ts";
+import { shortLine } from "../../../text/cut.ts";
 
 /** What the session's own record says. It can change at any time, so it is taken at the end of each reading. */
 export function takeSession(facts: SessionFacts, session: SessionRecord): void {
   facts.cwd = session.directory ?? facts.cwd;
   facts.agentVersion = session.version ?? facts.agentVersion;
   facts.createdAt = session.createdAt ?? facts.createdAt;
-  const title = session.title === null ? null : oneLine(session.title, 200);
+  const title = session.title === null ? null : shortLine(session.title, 200);
   facts.title = title === null || UNNAMED.test(title) ? null : title;
   if (session.parentId === null) return;
   facts.isSubagent = true;
@@ -58,7 +59,7 @@ function takeUser(facts: SessionFacts, message: Message, at: number | null): voi
   }
   if (asked.length > 0) {
     const text = asked.join("\n");
-    facts.firstPrompt ??= oneLine(text, 200);
+    facts.firstPrompt ??= shortLine(text, 200);
     facts.promptKey ??= promptKey(text);
   }
   facts.messageCount += 1;

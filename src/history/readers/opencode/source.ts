@@ -1,3 +1,4 @@
+import { bytes as byteWords } from "../../../text/quantity.ts";
 import type { JsonObject } from "../../lines/json-lines.ts";
 import { parseJson, TooManyValues } from "../../lines/parse-json.ts";
 import type { BadLine } from "../../port.ts";
@@ -59,7 +60,7 @@ export function parsedRecord(
   bytes: number,
   { recordBytesMax }: SourceLimits,
 ): JsonObject | string {
-  if (bytes > recordBytesMax) return `longer than ${Math.round(recordBytesMax / 1024 / 1024)} MB`;
+  if (bytes > recordBytesMax) return `longer than ${byteWords(recordBytesMax)}`;
   if (text === null) return "holds nothing";
   try {
     const value = parseJson(text);

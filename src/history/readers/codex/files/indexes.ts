@@ -2,9 +2,9 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { readSmall } from "../../../lines/small-file.ts";
 import { openDatabase, type Table } from "../../../sqlite/database.ts";
-import { oneLine } from "../../../lines/text.ts";
 import { asText } from "../../../lines/value.ts";
 import { parsedObject } from "../entries.ts";
+import { shortLine } from "../../../../text/cut.ts";
 
 /** What Codex keeps beside its sessions' files about one of them. */
 export interface IndexedSession {
@@ -70,7 +70,7 @@ async function readNames(root: string): Promise<ReadonlyMap<string, string>> {
     const record = parsedObject(line);
     const id = asText(record?.["id"]);
     const name = asText(record?.["thread_name"]);
-    if (id !== null && name !== null) names.set(id.toLowerCase(), oneLine(name, 200));
+    if (id !== null && name !== null) names.set(id.toLowerCase(), shortLine(name, 200));
   }
   return names;
 }
@@ -114,7 +114,7 @@ function threadsIn(table: Table | null): Map<string, Thread> {
     const id = row.text("id")?.toLowerCase();
     const name = row.text("name");
     const source = row.text("thread_source");
-    if (id) threads.set(id, { name: name ? oneLine(name, 200) : null, source });
+    if (id) threads.set(id, { name: name ? shortLine(name, 200) : null, source });
   }
   return threads;
 }
