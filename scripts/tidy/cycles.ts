@@ -8,10 +8,26 @@ interface Edge extends Import {
 }
 
 /** In a cycle of imports, the order in which the modules run depends on which of them is imported first. */
-export function checkCycles(tree: Tree): Finding[] {
-  const files = tree.code.filter(({ path }) => !isTest(path));
-  const values = trimmed(files.flatMap(edgesOf).filter(({ typeOnly }) => !typeOnly));
-  return cyclesThrough(values, values).map((cycle) => told(cycle, "a cycle of imports"));
+export function checkCycles({ code }: Pick<Tree, "code">): Finding[] {
+  return valueCycles(code).map((cycle) => told(cycle, "a cycle of imports"));
+}
+
+/** How many groups of files import each other's values. */
+export function countCycleGroups(code: readonly CodeFile[]): number {
+  const groups: Set<string>[] = [];
+  for (const cycle of valueCycles(code)) {
+    const files = new Set(cycle.map(({ to }) => to));
+    const known = groups.find((group) => !group.isDisjointFrom(files));
+    if (known === undefined) groups.push(files);
+    else for (const file of files) known.add(file);
+  }
+  return groups.length;
+}
+
+function valueCycles(code: readonly CodeFile[]): Edge[][] {
+  const edges = code.filter(({ path }) => !isTest(path)).flatMap(edgesOf);
+  const values = trimmed(edges.filter(({ typeOnly }) => !typeOnly));
+  return cyclesThrough(values, values);
 }
 
 function edgesOf(file: CodeFile): Edge[] {
