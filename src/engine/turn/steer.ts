@@ -48,13 +48,12 @@ async function nextSteer(runtime: Runtime, place: Place): Promise<MessageRecord 
   return queued.find(isWanted) ?? null;
 }
 
-/** False where the turn takes no more: its end decides what becomes of the message. */
+/** False where the turn takes no more, or is another's: its end decides what becomes of the message. */
 async function steerOne(runtime: Runtime, place: Place, message: MessageRecord): Promise<boolean> {
   const how = runtime.agents.get(place.session.agent)?.steer ?? "none";
   const mayRestart = message.metadata["restart"] === true;
   if (how === "none" || (how === "restart" && !mayRestart)) {
-    await note(runtime, place, { message, delivered: "queued" });
-    return true;
+    return note(runtime, place, { message, delivered: "queued" });
   }
   const { agent, recorder } = place;
   if (agent === null || recorder === null) return false;
@@ -70,12 +69,10 @@ async function steerOne(runtime: Runtime, place: Place, message: MessageRecord):
   if (result === "lost") return false;
   if (result === "refused") {
     await returnToQueue(runtime, place, { turn: recorder.turn, message });
-    await note(runtime, place, { message, delivered: "queued" });
-    return true;
+    return note(runtime, place, { message, delivered: "queued" });
   }
   recorder.unacknowledged.delete(message.id);
-  await note(runtime, place, { message, delivered: result, into: { turn: recorder.turn, text } });
-  return true;
+  return note(runtime, place, { message, delivered: result, into: { turn: recorder.turn, text } });
 }
 
 interface Steer {
@@ -103,20 +100,21 @@ async function take(runtime: Runtime, place: Place, { turn, message }: Steer): P
   return taken === STALE ? null : taken;
 }
 
-/** With `into`, the agent took it into that turn: it is in the transcript from here on. */
+/** With `into`, the agent took it into that turn: it is in the transcript from here on. False to a late writer. */
 async function note(
   runtime: Runtime,
   place: Place,
   of: { message: MessageRecord; delivered: Delivered; into?: { turn: TurnRecord; text: string } },
-): Promise<void> {
+): Promise<boolean> {
   const { message, delivered, into = null } = of;
-  await runtime.deps.store.write(message.rootId, place.fence, async (tx) => {
+  const noted = await runtime.deps.store.write(message.rootId, place.fence, async (tx) => {
     const metadata = { ...message.metadata, delivered };
     await tx.messages.move(message.id, ["queued", "taken", "landed"], { metadata });
     const fresh = into === null ? null : await tx.messages.byId(message.id);
     if (into === null || fresh?.status !== "taken" || fresh.turnId !== into.turn.id) return;
     await appendMessages(tx, into.turn, [{ message: fresh, body: into.text }], runtime.deps.now());
   });
+  return noted !== STALE;
 }
 
 /** A refusal may come after the turn has settled, which gave it back: by now another turn may have it. */

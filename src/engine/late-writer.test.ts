@@ -1,0 +1,295 @@
+import assert from "node:assert/strict";
+import { test, type TestContext } from "node:test";
+import type { AgentHandle, AgentRequest } from "../drivers/port.ts";
+import { closeTrigger } from "../kernel/trigger.ts";
+import { writeOver } from "../store/fence.ts";
+import type { ProcessFence, SessionRecord, Store, Tx, TurnRecord } from "../store/port/store.ts";
+import { aLease, aMessage, aTrigger, aTurn } from "../store/testing/sample.ts";
+import { leaseRow } from "./agent/lease-row.ts";
+import { newPlace, type Place } from "./agent/slot.ts";
+import { giveBackLease, host } from "./agent/start.ts";
+import { endBackground } from "./background.ts";
+import { Recorder } from "./record/recorder.ts";
+import { recover } from "./recovery/recovery.ts";
+import { answerPlan } from "./request/plan-request.ts";
+import { answerRequest } from "./request/requests.ts";
+import { resumeParked, stopOvertime } from "./round-clock.ts";
+import { SilenceWatch } from "./silence.ts";
+import { openEngine } from "./testing/engine.ts";
+import { autonomous } from "./turn/autonomous.ts";
+import { claim } from "./turn/claim.ts";
+import { settle } from "./turn/settle.ts";
+import { steerQueued } from "./turn/steer.ts";
+import { meter } from "./usage/reservation.ts";
+
+const FENCE = 3;
+const PLAN: AgentRequest = { kind: "plan", title: "a plan", text: "- one\n- two" };
+const TIMED = { limits: { minutes: 1 } };
+const USAGE = { inputTokens: 50, cachedTokens: 0, outputTokens: 50, usd: null };
+
+interface World {
+  readonly engine: Awaited<ReturnType<typeof openEngine>>;
+  readonly session: SessionRecord;
+  /** Writes as somebody else, beside what is watched. */
+  readonly write: <T>(work: (tx: Tx) => Promise<T>) => Promise<T>;
+  /** A turn of the session, and a slot that is in it. */
+  readonly running: (turn?: Partial<TurnRecord>, handle?: Partial<AgentHandle>) => Promise<Running>;
+}
+
+interface Running {
+  readonly place: Place;
+  readonly recorder: Recorder;
+}
+
+/** One kind of write that the engine makes for an agent process. */
+interface Writer {
+  readonly session?: Partial<SessionRecord>;
+  /** Which of the writes it is that `run` makes, from 1. */
+  readonly nth?: number;
+  readonly run: (world: World) => Promise<unknown>;
+}
+
+const WRITERS: Record<string, Writer> = {
+  "claims a turn": {
+    async run({ engine, session, write }) {
+      await write((tx) => tx.messages.add(aMessage(session.id)));
+      await claim(engine.deps, session, null);
+    },
+  },
+  "claims another turn for a process that runs": {
+    async run({ engine, session, write }) {
+      await write((tx) => tx.messages.add(aMessage(session.id)));
+      await claim(engine.deps, session, leaseOf());
+    },
+  },
+  "starts a process": {
+    run: ({ engine: { deps }, session }) => rowOf(deps, session).admitProcess(() => PROCESS),
+  },
+  "remembers processes of an agent": {
+    async run({ engine: { deps }, session, write }) {
+      const row = { id: leaseOf().leaseId, fence: FENCE, pid: 1 };
+      await write((tx) => tx.leases.put(aLease(session.id, row)));
+      rowOf(deps, session).onUnmarked([{ ...PROCESS, boot: null }]);
+    },
+  },
+  "stores the agent's own session id": {
+    run: ({ engine: { deps }, session }) => host(deps, session, leaseOf(), { ...DEAF, load: null }),
+  },
+  "gives a lease back": {
+    async run({ engine: { deps }, session, write }) {
+      await write((tx) => tx.leases.put(aLease(session.id, { fence: FENCE })));
+      await giveBackLease(deps, { session, hold: leaseOf(), left: [], hasRun: true });
+    },
+  },
+  "appends entries": {
+    async run({ running }) {
+      const { recorder } = await running();
+      recorder.record({ kind: "notice", text: "seen" });
+      await recorder.written();
+    },
+  },
+  "settles a turn": {
+    async run({ engine: { deps }, running }) {
+      const { recorder } = await running();
+      const end = { reason: null, usage: null, background: false } as const;
+      await settle(deps, recorder, { ...end, stopReason: "end_turn", reach: "answered" }, () => true);
+    },
+  },
+  "raises a reservation": {
+    async run({ engine: { runner }, running }) {
+      const { place, recorder } = await running({ reservedTokens: 1 });
+      recorder.metered(USAGE);
+      meter(runner.runtime, place);
+    },
+  },
+  "opens a turn for what an agent does by itself": {
+    async run({ engine: { runner }, session }) {
+      const place = newPlace(session, leaseOf());
+      Object.assign(place, { agent: liveAgent(session, {}) });
+      autonomous(runner.runtime, place, { kind: "text", text: "by itself" });
+      await place.task;
+    },
+  },
+  "takes a message to steer": { run: (world) => steer(world, "injected") },
+  "notes a steered message": { nth: 2, run: (world) => steer(world, "injected") },
+  "returns a refused message to the inbox": { nth: 2, run: (world) => steer(world, "refused") },
+  "notes a message that cannot be steered": {
+    run(world) {
+      const { runtime } = world.engine.runner;
+      runtime.agents = new Map(
+        [...runtime.agents].map(([name, agent]) => [name, { ...agent, steer: "none" }]),
+      );
+      return steer(world, "refused");
+    },
+  },
+  "says that an agent is silent": { run: (world) => beSilent(world) },
+  "withdraws what it said of a silence": { nth: 2, run: (world) => beSilent(world) },
+  "raises a request of the agent": { run: (world) => request(world) },
+  "says that a turn waits for an answer": { nth: 2, run: (world) => request(world) },
+  "says that a turn waits no longer": { nth: 3, run: (world) => request(world) },
+  "says that an answer was heard": { nth: 4, run: (world) => request(world) },
+  "admits what is to be changed in a plan": {
+    async run({ engine: { runner }, session, running }) {
+      const { place } = await running();
+      const by = { by: "the user", callerId: null, response: null, answers: null, at: 1 };
+      const answer = { ...by, action: "edit" };
+      const trigger = { ...aTrigger(session.id, { type: "plan_review", answer }), rootId: session.rootId };
+      await answerPlan(runner.runtime, place, trigger);
+    },
+  },
+  "takes over a turn that was cut": {
+    async run({ engine: { runner }, running }) {
+      await running();
+      await recover(runner.runtime);
+    },
+  },
+  "reads back what reached a resumed turn": {
+    session: { agentSessionId: "sim-1" },
+    nth: 4,
+    async run({ engine: { runner, deps }, session, running, write }) {
+      await host(deps, session, leaseOf(), { ...DEAF, load: null });
+      const { recorder } = await running();
+      const taken = { status: "taken", carrier: "prompt", turnId: recorder.turn.id } as const;
+      await write((tx) => tx.messages.add(aMessage(session.id, taken)));
+      await recover(runner.runtime);
+    },
+  },
+  "ends background work": {
+    session: { backgroundUntil: 5 },
+    run: ({ engine: { deps }, session }) => endBackground(deps, session),
+  },
+  "resumes a parked session": {
+    session: { parked: { on: "limit", since: 1, until: 2, reason: "a limit" } },
+    run: ({ engine: { deps } }) => resumeParked(deps, 5),
+  },
+  "fails a round whose minutes are over": {
+    async run({ engine: { runner }, session, write }) {
+      const effective = { ...session.effective, ...TIMED };
+      await write((tx) => tx.sessions.patch(session.id, { effective, roundOpenedAt: 1 }));
+      await stopOvertime(runner.runtime, Date.now());
+    },
+  },
+};
+
+for (const [name, writer] of Object.entries(WRITERS)) {
+  test(`a late writer changes nothing where it ${name}`, async (t) => {
+    const current = await watch(t, writer, { isLate: false });
+    assert.notDeepEqual(current.after, current.before, "with its own fence it writes");
+    const late = await watch(t, writer, { isLate: true });
+    assert.deepEqual(late.after, late.before);
+  });
+}
+
+const PROCESS = { pid: 1, startTime: 1, command: "agent" };
+const DEAF = {
+  isWanted: () => true,
+  onUpdate: () => undefined,
+  onRequest: async () => ({ kind: "deny" }) as const,
+};
+
+function leaseOf() {
+  return { leaseId: "lease", fence: FENCE, token: null };
+}
+
+function rowOf(deps: World["engine"]["deps"], session: SessionRecord) {
+  return leaseRow(deps, { session, hold: leaseOf(), isWanted: () => true });
+}
+
+/** The tree as it is before and after the watched write. With `isLate` another process takes the session over before it. */
+async function watch(t: TestContext, writer: Writer, { isLate }: { isLate: boolean }) {
+  const engine = await openEngine(t);
+  const { family } = engine;
+  const { store } = family;
+  const session = await family.add(family.rootId, { fence: FENCE, roundOpenedAt: 1, ...writer.session });
+  const { write: base } = store;
+  const seen = Promise.withResolvers<{ before: unknown; after: unknown }>();
+  let count = 0;
+  const watched = async <T>(work: () => Promise<T>): Promise<T> => {
+    count += 1;
+    if (count !== (writer.nth ?? 1)) return work();
+    if (isLate) await base(family.rootId, (tx) => tx.sessions.patch(session.id, { fence: FENCE + 10 }));
+    const before = await snapshot(store, family.rootId);
+    const answer = await work();
+    seen.resolve({ before, after: await snapshot(store, family.rootId) });
+    return answer;
+  };
+  const world: World = {
+    engine,
+    session,
+    write: (work) => base(family.rootId, work),
+    async running(turn = {}, handle = {}) {
+      const row = { fence: FENCE, startedAt: Date.now(), ...turn };
+      const record = await base(family.rootId, (tx) => tx.turns.add(aTurn(session.id, row)));
+      const place = newPlace(session, leaseOf());
+      const recorder = new Recorder(engine.deps, record, () => undefined);
+      Object.assign(place, { recorder, agent: liveAgent(session, handle) });
+      return { place, recorder };
+    },
+  };
+  const write = writeOver((rootId, by: ProcessFence | null, work) =>
+    watched(() => (by === null ? base(rootId, work) : base(rootId, by, work))),
+  );
+  Object.assign(store, { write });
+  const run = writer.run(world);
+  const found = await Promise.race([seen.promise, run.then(() => seen.promise)]);
+  await run;
+  return found;
+}
+
+/** Everything that the store holds of a tree. */
+async function snapshot({ read, feed }: Store, rootId: string): Promise<unknown> {
+  const sessions = await read.sessions.tree(rootId);
+  const rows = sessions.map(async ({ id }) => ({
+    turns: await read.turns.ofSession(id, { limit: 100 }),
+    messages: await read.messages.ofSession(id, ["queued", "taken", "landed", "void"]),
+    triggers: await read.triggers.ofSession(id),
+    entries: await read.entries.page(id, { after: -1, limit: 100 }),
+    lease: await read.leases.bySession(id),
+  }));
+  return { sessions, rows: await Promise.all(rows), events: await feed.ofTree(rootId, 0, 100) };
+}
+
+function liveAgent(session: SessionRecord, handle: Partial<AgentHandle>) {
+  const quiet: Partial<AgentHandle> = {
+    exited: new Promise(() => undefined),
+    stop: async () => ({ left: [] }),
+    background: async () => false,
+    cancel: () => undefined,
+  };
+  const live = { ...quiet, ...handle } as AgentHandle;
+  return { session, hold: leaseOf(), handle: live, hasExited: false, isOpened: false };
+}
+
+async function steer({ engine, session, running, write }: World, result: "injected" | "refused") {
+  await write((tx) => tx.messages.add(aMessage(session.id, { delivery: "steer" })));
+  const { place } = await running({}, { steer: async () => result });
+  await steerQueued(engine.runner.runtime, place);
+}
+
+/** An agent that tries again is said to be silent at once; the next thing it does withdraws that. */
+async function beSilent({ engine: { runner, deps }, session, running }: World): Promise<void> {
+  Object.assign(deps.config, { silenceMs: 0 });
+  const { place, recorder } = await running();
+  runner.runtime.places.set(session.id, place);
+  const silence = new SilenceWatch(runner.runtime);
+  await silence.beat();
+  recorder.retrying = { kind: "retrying", status: 529, attempt: 1, attemptsMax: null };
+  await silence.beat();
+  recorder.recorded += 1;
+  await silence.beat();
+  runner.runtime.places.delete(session.id);
+}
+
+/** Asks, and is answered as soon as it has. */
+async function request({ engine: { runner, deps }, session, running, write }: World): Promise<void> {
+  const { place } = await running();
+  const asked = answerRequest(runner.runtime, place, PLAN);
+  const off = deps.store.onCommit(() => {
+    void write(async (tx) => {
+      for (const trigger of await tx.triggers.open({ sessionId: session.id }))
+        await closeTrigger(tx, trigger, { status: "withdrawn", answer: null, now: 1 });
+    });
+  });
+  await asked;
+  off();
+}
