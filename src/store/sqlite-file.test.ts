@@ -353,3 +353,27 @@ describe("the schema", () => {
     db.close();
   });
 });
+
+it("writers whose writes are committed together go on in several turns of the event loop, in their order", async () => {
+  const store = await open();
+  const rootId = await aTree(store);
+  const turns: number[] = [];
+  let turn = 0;
+  const writing = Array.from({ length: 32 }, async (_, n) => {
+    await store.write(rootId, (tx) => tx.sessions.patch(rootId, { title: String(n) }));
+    turns.push(turn);
+  });
+  const count = (): void => {
+    turn += 1;
+    next = setImmediate(count);
+  };
+  let next = setImmediate(count);
+  await Promise.all(writing);
+  clearImmediate(next);
+  assert.deepEqual(
+    turns,
+    turns.toSorted((a, b) => a - b),
+  );
+  const together = Math.max(...turns.map((each) => turns.filter((other) => other === each).length));
+  assert.ok(together <= 8, `${together} writers went on in one turn`);
+});

@@ -18,6 +18,8 @@ interface Waiting {
 /** A group ends when it has taken this long, so that the event loop is never held for long. */
 const GROUP_MS = 4;
 const GROUP_MAX = 256;
+/** So many writers go on in one turn of the event loop: each has work of its own to do with its answer. */
+const ANSWERS_PER_TURN = 8;
 /** How long another program's lock is waited for, and how often it is tried, without blocking. */
 const BUSY_MS = 5_000;
 const BUSY_RETRY_MS = 10;
@@ -38,6 +40,8 @@ export class Lane {
   readonly #path: string;
   readonly #afterCommit: (writes: readonly Write<unknown>[]) => void;
   readonly #queue: Waiting[] = [];
+  /** Answers of writes that are committed, oldest first. */
+  readonly #answers: (() => void)[] = [];
   readonly #statement: Record<"begin" | "commit" | "savepoint" | "release" | "undo", StatementSync>;
   #draining = false;
   #watched = false;
@@ -144,7 +148,8 @@ export class Lane {
     } while (this.#db.isTransaction && done.length < GROUP_MAX && performance.now() < until);
     if (this.#db.isTransaction) this.#commit(done);
     // What a write fails by may have been written just before it: whoever looks then must find it.
-    for (const answer of failed) answer();
+    this.#answers.push(...failed);
+    await this.#answer();
   }
 
   async #one(waiting: Waiting): Promise<{ error: unknown } | null> {
@@ -213,7 +218,16 @@ export class Lane {
       return;
     }
     this.#afterCommit(done.map((waiting) => waiting.write));
-    for (const waiting of done) waiting.resolve(waiting.value);
+    this.#answers.push(...done.map((waiting) => () => waiting.resolve(waiting.value)));
+  }
+
+  /** Answers all that has ended, a few in each turn of the event loop. */
+  async #answer(): Promise<void> {
+    for (;;) {
+      for (const answer of this.#answers.splice(0, ANSWERS_PER_TURN)) answer();
+      if (this.#answers.length === 0) return;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
   }
 
   #refuse(done: readonly Waiting[], error: unknown): void {
