@@ -3,7 +3,7 @@ import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 import { Refusal } from "../contract/refusal.ts";
 import { SAFE_HEADERS, refusalBody, refusalHeaders, refusalOf } from "./answer.ts";
-import type { Exchange } from "./request.ts";
+import type { HttpRequest } from "./request.ts";
 import { serveFeed } from "./feed.ts";
 import type { ServerOptions } from "./http.ts";
 import type { createMcpEndpoint } from "./mcp/mcp.ts";
@@ -14,7 +14,7 @@ import type { Env } from "./routes.ts";
 const STALL_MS = 10_000;
 
 /** Lets a request in as its caller's, or throws the refusal. */
-export type Enter = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<Exchange>;
+export type Enter = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<HttpRequest>;
 
 /** Everything the daemon answers, as a listener of Node's server. */
 export function createListener(
@@ -32,7 +32,7 @@ function createApp(options: ServerOptions, enter: Enter): Hono<Env> {
     for (const [name, value] of Object.entries(SAFE_HEADERS)) c.res.headers.set(name, value);
   });
   app.use(async (c, next) => {
-    c.set("exchange", await enter(c.env.incoming, c.env.outgoing));
+    c.set("request", await enter(c.env.incoming, c.env.outgoing));
     await next();
   });
   addOperationRoutes(app, options);

@@ -3,7 +3,7 @@ import { Refusal } from "../contract/refusal.ts";
 import type { Log } from "../log.ts";
 import type { FeedBatch, FeedRequest, Gate } from "../operations/port.ts";
 import { refusalBody, refusalOf } from "./answer.ts";
-import type { Exchange } from "./request.ts";
+import type { HttpRequest } from "./request.ts";
 import { unknownField } from "./input.ts";
 import type { Env } from "./routes.ts";
 
@@ -27,14 +27,14 @@ const PARAMETERS = ["after", "tree", "session"];
  * and resumes by its cursor.
  */
 export function serveFeed(c: Context<Env>, options: FeedOptions): Response {
-  const exchange = c.var.exchange;
-  exchange.isLong = true;
-  const request = requestOf(c, exchange.signal);
+  const request = c.var.request;
+  request.isLong = true;
+  const wanted = requestOf(c, request.signal);
   const headers = { "content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no" };
   if (c.req.method === "HEAD") return c.body(null, 200, headers);
-  const feed = options.gate.feed(exchange.caller, request);
-  const writer = new SseWriter(exchange, options.stallMs);
-  void pump(feed[Symbol.asyncIterator](), writer, { exchange, log: options.log });
+  const feed = options.gate.feed(request.caller, wanted);
+  const writer = new SseWriter(request, options.stallMs);
+  void pump(feed[Symbol.asyncIterator](), writer, { request, log: options.log });
   return c.body(writer.stream, 200, headers);
 }
 
@@ -52,7 +52,7 @@ function requestOf(c: Context<Env>, signal: AbortSignal): FeedRequest {
 }
 
 interface PumpOptions {
-  readonly exchange: Exchange;
+  readonly request: HttpRequest;
   readonly log: Log;
 }
 
@@ -69,7 +69,7 @@ async function pump(feed: AsyncIterator<FeedBatch>, writer: SseWriter, options: 
       isRead = await writer.write(chunk.text);
     }
   } catch (error) {
-    if (!options.exchange.signal.aborted) writer.last(farewell(error, options.log));
+    if (!options.request.signal.aborted) writer.last(farewell(error, options.log));
   } finally {
     clearInterval(beat);
     writer.end();
@@ -130,15 +130,15 @@ function farewell(error: unknown, log: Log): string {
 
 class SseWriter {
   readonly stream: ReadableStream<Uint8Array>;
-  readonly #exchange: Exchange;
+  readonly #request: HttpRequest;
   readonly #stallMs: number;
   readonly #encoder = new TextEncoder();
   #controller: ReadableStreamDefaultController<Uint8Array> | null = null;
   #onRead: (() => void) | null = null;
   #wroteAt = Number.NEGATIVE_INFINITY;
 
-  constructor(exchange: Exchange, stallMs: number) {
-    this.#exchange = exchange;
+  constructor(request: HttpRequest, stallMs: number) {
+    this.#request = request;
     this.#stallMs = stallMs;
     this.stream = new ReadableStream<Uint8Array>(
       {
@@ -153,7 +153,7 @@ class SseWriter {
       },
       new ByteLengthQueuingStrategy({ highWaterMark: UNREAD_BYTES_MAX }),
     );
-    exchange.signal.addEventListener("abort", () => this.end(), { once: true });
+    request.signal.addEventListener("abort", () => this.end(), { once: true });
   }
 
   dueInMs(): number {
@@ -171,7 +171,7 @@ class SseWriter {
       clearTimeout(timer);
       this.#onRead = null;
       if (isRead) continue;
-      this.#exchange.cut();
+      this.#request.cut();
       return false;
     }
     return this.#controller !== null;

@@ -10,7 +10,7 @@ import { SAFE_HEADERS, refusalBody, refusalHeaders, refusalOf } from "./answer.t
 import type { createListener, Enter } from "./app.ts";
 import { Doorkeeper, bearerOf, refuseForeign } from "./auth.ts";
 import type { HostRule } from "./auth.ts";
-import { Exchange, OpenExchanges } from "./request.ts";
+import { HttpRequest, OpenHttpRequests } from "./request.ts";
 import { Turnstile } from "./turnstile.ts";
 import type { IsAgentPeer } from "../system/agent-peer.ts";
 
@@ -49,7 +49,7 @@ export function createServer(options: ServerOptions): HttpServer {
     host: ownName(options.config.host),
     allowHosts: options.config.allowHosts,
   };
-  const open = new OpenExchanges(options.gate, options.log);
+  const open = new OpenHttpRequests(options.gate, options.log);
   const state = { isDraining: false };
   const doorkeeper = new Doorkeeper(options.gate, options.isAgentPeer);
   const enter = doorOf({ ...options, doorkeeper }, open, state);
@@ -95,13 +95,13 @@ export function createServer(options: ServerOptions): HttpServer {
 /** Nobody comes in without a token, and nobody at all while the daemon stops. */
 function doorOf(
   options: ServerOptions & { readonly doorkeeper: Doorkeeper },
-  open: OpenExchanges,
+  open: OpenHttpRequests,
   state: { isDraining: boolean },
 ): Enter {
   const { doorkeeper } = options;
   const admission = new Admission();
   const identified = new Turnstile();
-  const enter = (caller: Caller, { token, incoming, outgoing }: Coming): Exchange => {
+  const enter = (caller: Caller, { token, incoming, outgoing }: Coming): HttpRequest => {
     if (state.isDraining) throw shuttingDown();
     const admitted = admission.admit({
       caller,
@@ -109,9 +109,9 @@ function doorOf(
       isStop: incoming.method === "POST" && STOP.test(incoming.url ?? ""),
       writesWaiting: options.gate.writesWaiting(),
     });
-    const exchange = new Exchange({ caller, token, outgoing, log: options.log, admitted });
-    open.add(exchange, outgoing);
-    return exchange;
+    const request = new HttpRequest({ caller, token, outgoing, log: options.log, admitted });
+    open.add(request, outgoing);
+    return request;
   };
   return async (incoming, outgoing) => {
     const token = bearerOf(incoming);

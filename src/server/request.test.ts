@@ -7,7 +7,7 @@ import { after, before, describe, test } from "node:test";
 import { Refusal } from "../contract/index.ts";
 import { silentLog } from "../log.ts";
 import { createDouble, person } from "./testing/fake-operations.ts";
-import { Exchange, OpenExchanges } from "./request.ts";
+import { HttpRequest, OpenHttpRequests } from "./request.ts";
 
 let server: Server;
 let arrived = Promise.withResolvers<ServerResponse>();
@@ -24,8 +24,8 @@ after(() => {
 /** A request that has arrived and waits for its answer. */
 const admitted = { becomeLong: (): void => undefined, leave: (): void => undefined };
 
-async function exchange(): Promise<{
-  one: Exchange;
+async function openRequest(): Promise<{
+  one: HttpRequest;
   outgoing: ServerResponse;
   client: ReturnType<typeof request>;
 }> {
@@ -35,7 +35,7 @@ async function exchange(): Promise<{
   client.end();
   const outgoing = await arrived.promise;
   return {
-    one: new Exchange({ caller: person, token: "t", outgoing, log: silentLog, admitted }),
+    one: new HttpRequest({ caller: person, token: "t", outgoing, log: silentLog, admitted }),
     outgoing,
     client,
   };
@@ -43,7 +43,7 @@ async function exchange(): Promise<{
 
 describe("an answer", () => {
   test("that was written in full is not lost", async () => {
-    const { one, outgoing, client } = await exchange();
+    const { one, outgoing, client } = await openRequest();
     let isLost = false;
     one.onLost(async () => void (isLost = true));
     outgoing.end("whole");
@@ -55,7 +55,7 @@ describe("an answer", () => {
   });
 
   test("whose caller goes away before it is written is lost, and aborts the call", async () => {
-    const { one, outgoing, client } = await exchange();
+    const { one, outgoing, client } = await openRequest();
     const lost = Promise.withResolvers<void>();
     one.onLost(async () => lost.resolve());
     outgoing.write("half");
@@ -67,7 +67,7 @@ describe("an answer", () => {
   });
 
   test("that comes after the caller has gone is lost at once", async () => {
-    const { one, outgoing, client } = await exchange();
+    const { one, outgoing, client } = await openRequest();
     client.destroy();
     await once(outgoing, "close");
     const lost = Promise.withResolvers<void>();
@@ -84,17 +84,17 @@ describe("an answer", () => {
     client.end();
     const outgoing = await arrived.promise;
     const log = { ...silentLog, error: (_: object, text: string) => said.resolve(text) };
-    const one = new Exchange({ caller: person, token: "t", outgoing, log, admitted });
+    const one = new HttpRequest({ caller: person, token: "t", outgoing, log, admitted });
     one.onLost(() => Promise.reject(new Error("store away")));
     client.destroy();
     assert.match(await said.promise, /could not be taken back/);
   });
 });
 
-describe("open exchanges", () => {
+describe("open requests", () => {
   test("only long ones are ended when the daemon stops, and all are waited for", async () => {
-    const open = new OpenExchanges(createDouble().gate, silentLog);
-    const [short, long] = [await exchange(), await exchange()];
+    const open = new OpenHttpRequests(createDouble().gate, silentLog);
+    const [short, long] = [await openRequest(), await openRequest()];
     long.one.isLong = true;
     for (const { one, outgoing } of [short, long]) open.add(one, outgoing);
     open.endLong(new Refusal("shutting_down", "Bye."));

@@ -9,7 +9,7 @@ import type { Admitted } from "./admission.ts";
  * One request and its answer. Its signal is aborted when the caller has gone, its token was revoked
  * or the daemon stops; in the latter two the signal's reason is the refusal to answer with.
  */
-export class Exchange {
+export class HttpRequest {
   readonly caller: Caller;
   readonly token: string;
   readonly #controller = new AbortController();
@@ -50,7 +50,7 @@ export class Exchange {
     return this.#controller.signal;
   }
 
-  /** The refusal this exchange was ended with, if it was. */
+  /** The refusal this request was ended with, if it was. */
   get ending(): Refusal | null {
     const reason: unknown = this.signal.aborted ? this.signal.reason : null;
     return reason instanceof Refusal ? reason : null;
@@ -87,11 +87,11 @@ export class Exchange {
   }
 }
 
-/** All exchanges that are open now. */
-export class OpenExchanges {
+/** All requests that are open now. */
+export class OpenHttpRequests {
   readonly #gate: Gate;
   readonly #log: Log;
-  readonly #open = new Set<Exchange>();
+  readonly #open = new Set<HttpRequest>();
   #timer: NodeJS.Timeout | undefined;
   #whenEmpty: (() => void)[] = [];
 
@@ -100,29 +100,29 @@ export class OpenExchanges {
     this.#log = log;
   }
 
-  add(exchange: Exchange, outgoing: ServerResponse): void {
-    this.#open.add(exchange);
+  add(request: HttpRequest, outgoing: ServerResponse): void {
+    this.#open.add(request);
     this.#timer ??= setInterval(() => void this.#endRevoked(), 500).unref();
-    outgoing.once("close", () => this.#remove(exchange));
-    if (outgoing.closed) this.#remove(exchange);
+    outgoing.once("close", () => this.#remove(request));
+    if (outgoing.closed) this.#remove(request);
   }
 
-  [Symbol.iterator](): IterableIterator<Exchange> {
+  [Symbol.iterator](): IterableIterator<HttpRequest> {
     return this.#open.values();
   }
 
   endLong(refusal: Refusal): void {
-    for (const exchange of this.#open) if (exchange.isLong) exchange.end(refusal);
+    for (const request of this.#open) if (request.isLong) request.end(refusal);
   }
 
-  /** Resolves when no exchange is open. */
+  /** Resolves when no request is open. */
   empty(): Promise<void> {
     if (this.#open.size === 0) return Promise.resolve();
     return new Promise((resolve) => this.#whenEmpty.push(resolve));
   }
 
-  #remove(exchange: Exchange): void {
-    this.#open.delete(exchange);
+  #remove(request: HttpRequest): void {
+    this.#open.delete(request);
     if (this.#open.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
@@ -131,12 +131,12 @@ export class OpenExchanges {
 
   /** A revoked token ends what it had opened; the token is asked about once however much that is. */
   async #endRevoked(): Promise<void> {
-    const byToken = Map.groupBy([...this.#open], (exchange) => exchange.token);
-    for (const [token, exchanges] of byToken) {
+    const byToken = Map.groupBy([...this.#open], (request) => request.token);
+    for (const [token, requests] of byToken) {
       try {
         if ((await this.#gate.identify(token)) !== null) continue;
         const refusal = new Refusal("unauthorized", "The token is no longer valid.");
-        for (const exchange of exchanges) exchange.end(refusal);
+        for (const request of requests) request.end(refusal);
       } catch (error) {
         this.#log.warn({ err: error }, "a token could not be looked up again; its streams stay open");
       }

@@ -5,12 +5,12 @@ import type { CancelOutput, Caller, OperationName, OperationSpec, SpawnOutput } 
 import type { Log } from "../log.ts";
 import type { Call, Gate, Operations } from "../operations/port.ts";
 import { readJson } from "./body.ts";
-import type { Exchange } from "./request.ts";
+import type { HttpRequest } from "./request.ts";
 import { parseInput, unknownField } from "./input.ts";
 
 export interface Env {
   Bindings: HttpBindings;
-  Variables: { exchange: Exchange };
+  Variables: { request: HttpRequest };
 }
 
 export interface RouteOptions {
@@ -53,48 +53,47 @@ interface Row extends RouteOptions {
 }
 
 async function answer(c: Ctx, row: Row): Promise<Response> {
-  const exchange = c.var.exchange;
-  refuseSessions(exchange.caller, row);
+  const request = c.var.request;
+  refuseSessions(request.caller, row);
   const text = row.name === "transcript" ? textAsked(c) : null;
   const raw = row.http.method === "GET" ? fromQuery(c, row.spec) : await fromBody(c, row.spec);
   if (text !== null && raw.format === undefined) raw.format = text;
   const input = parseInput(row.spec.input, raw, { nameOf: row.http.method === "GET" ? snake : undefined });
-  exchange.isLong = row.name === "wait";
-  const output = await ask(exchange, row, input);
+  request.isLong = row.name === "wait";
+  const output = await ask(request, row, input);
   if (text === null) return c.json(output as object);
   return c.body((output as { text: string }).text, 200, {
     "content-type": `${mediaTypes[text]}; charset=utf-8`,
   });
 }
 
-/** Runs the operation; an exchange that was ended meanwhile answers with that instead. */
-async function ask(exchange: Exchange, row: Row, input: object): Promise<unknown> {
+/** Runs the operation; an request that was ended meanwhile answers with that instead. */
+async function ask(request: HttpRequest, row: Row, input: object): Promise<unknown> {
   const startedAt = performance.now();
   const run = row.operations[row.name] as Ask;
   let output: unknown;
   try {
-    output = await run(exchange.caller, input, { signal: exchange.signal, callId: null });
+    output = await run(request.caller, input, { signal: request.signal, callId: null });
   } catch (error) {
-    throw exchange.ending ?? error;
+    throw request.ending ?? error;
   }
-  if (exchange.caller.kind === "session") keepLost(exchange, row, output);
+  if (request.caller.kind === "session") keepLost(request, row, output);
   if (row.http.method !== "GET") {
-    const by = { kind: exchange.caller.kind, id: exchange.caller.id };
+    const by = { kind: request.caller.kind, id: request.caller.id };
     row.log.info(
       { operation: row.name, by, ms: Math.round(performance.now() - startedAt) },
       "asked over HTTP",
     );
   }
-  if (exchange.ending !== null && exchange.isLong) throw exchange.ending;
+  if (request.ending !== null && request.isLong) throw request.ending;
   return output;
 }
 
 /** A session that does not get its answer would spawn again, or never hear what the answer stood for. */
-function keepLost(exchange: Exchange, { name, gate }: Row, output: unknown): void {
-  const { caller } = exchange;
-  if (name === "spawn")
-    exchange.onLost(() => gate.spawnReplyLost(caller, (output as SpawnOutput).session.id));
-  if (name === "cancel") exchange.onLost(() => gate.giveBack(caller, (output as CancelOutput).taken));
+function keepLost(request: HttpRequest, { name, gate }: Row, output: unknown): void {
+  const { caller } = request;
+  if (name === "spawn") request.onLost(() => gate.spawnReplyLost(caller, (output as SpawnOutput).session.id));
+  if (name === "cancel") request.onLost(() => gate.giveBack(caller, (output as CancelOutput).taken));
 }
 
 function refuseSessions(caller: Caller, row: Row): void {

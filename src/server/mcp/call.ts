@@ -4,7 +4,7 @@ import type { Caller, InputOf, OutputOf } from "../../contract/index.ts";
 import type { Log } from "../../log.ts";
 import type { Call, Gate, Operations } from "../../operations/port.ts";
 import { refusalBody, refusalOf } from "../answer.ts";
-import type { Exchange } from "../request.ts";
+import type { HttpRequest } from "../request.ts";
 import { parseInput } from "../input.ts";
 import { askReply, escalateReply, fireReply, planReply, respondReply } from "./answer.ts";
 import { readArguments } from "./arguments.ts";
@@ -23,7 +23,7 @@ export interface ToolCall {
   readonly operations: Operations;
   readonly gate: Gate;
   readonly log: Log;
-  readonly exchange: Exchange;
+  readonly request: HttpRequest;
   readonly clientName: string | null;
   /** Whether messages reach the caller by themselves. */
   readonly isWakeable: boolean;
@@ -63,7 +63,7 @@ type Run = (call: ToolCall, fields: Record<string, unknown>) => Promise<Ran>;
 /** One function per tool: from what was asked to what is said. */
 const RUN: Readonly<Record<ToolOperation, Run>> = {
   spawn: (call, fields) =>
-    spawn(call, parse("spawn", { ...fields, ...aliased(call, fields), id: call.exchange.caller.id })),
+    spawn(call, parse("spawn", { ...fields, ...aliased(call, fields), id: call.request.caller.id })),
   subagent: (call, fields) => subagent(call, parse("subagent", fields)),
   waitChildren: (call, fields) => wait(call, parse("waitChildren", fields)),
   cancel: (call, fields) => cancel(call, parse("cancel", fields)),
@@ -138,7 +138,7 @@ async function spawn(call: ToolCall, input: InputOf<"spawn">): Promise<Ran> {
   const output = await call.operations.spawn(caller(call), input, asked(call));
   const lost = (): Promise<void> => call.gate.spawnReplyLost(caller(call), output.session.id);
   if (call.signal.aborted) await lost();
-  else call.exchange.onLost(lost);
+  else call.request.onLost(lost);
   noteDone(call);
   const { isWakeable } = call;
   return { output, text: spawnReply(output, { unread: await unread(call), now: Date.now(), isWakeable }) };
@@ -199,7 +199,7 @@ async function keep(call: ToolCall, taken: readonly string[]): Promise<void> {
   if (taken.length === 0) return;
   const lost = (): Promise<void> => call.gate.giveBack(caller(call), taken);
   if (call.signal.aborted) await lost();
-  else call.exchange.onLost(lost);
+  else call.request.onLost(lost);
 }
 
 /** A failed child is told as a refusal; it takes the callback as a result does. */
@@ -241,7 +241,7 @@ async function unread(call: ToolCall): Promise<number> {
 }
 
 function caller(call: ToolCall): Caller {
-  return call.exchange.caller;
+  return call.request.caller;
 }
 
 function noteDone(call: ToolCall): void {
@@ -251,7 +251,7 @@ function noteDone(call: ToolCall): void {
 
 /** A caller that has gone reads nothing, and its abort is no bug. */
 function refusalFor(call: ToolCall, error: unknown): Refusal {
-  if (call.exchange.ending !== null) return call.exchange.ending;
+  if (call.request.ending !== null) return call.request.ending;
   if (call.signal.aborted && !(error instanceof Refusal)) {
     return new Refusal("shutting_down", "The call was cancelled; nothing was taken.");
   }

@@ -13,7 +13,7 @@ import { Refusal } from "../../contract/refusal.ts";
 import type { Log } from "../../log.ts";
 import type { Gate, Operations, ToolSight } from "../../operations/port.ts";
 import { readJson } from "../body.ts";
-import type { Exchange } from "../request.ts";
+import type { HttpRequest } from "../request.ts";
 import { busyReply } from "./busy.ts";
 import { callTool } from "./call.ts";
 import type { ToolCall } from "./call.ts";
@@ -47,7 +47,7 @@ export function createMcpEndpoint(options: McpOptions): (c: Context<Env>) => Pro
 
 /** One request, with whom it is for. */
 interface Served extends Shared, ToolSight {
-  readonly exchange: Exchange;
+  readonly request: HttpRequest;
 }
 
 const BLOCKING: ReadonlySet<string> = new Set(["waitChildren", "subagent", "ask", "planReview"]);
@@ -58,18 +58,18 @@ interface Shared extends McpOptions {
 }
 
 async function serve(c: Context<Env>, shared: Shared): Promise<Response> {
-  const exchange = c.var.exchange;
-  refuseOthers(exchange);
-  const served: Served = { ...shared, exchange, ...(await shared.gate.sight(exchange.caller)) };
+  const request = c.var.request;
+  refuseOthers(request);
+  const served: Served = { ...shared, request, ...(await shared.gate.sight(request.caller)) };
   if (c.req.method !== "POST") return handlerFor(served, "auto").fetch(c.req.raw);
   const body = await bodyOf(c);
   if (body === undefined) return parseError();
   const messages = (Array.isArray(body) ? body : [body]).map(readMessage);
-  for (const message of messages) learn(message, exchange.token, shared);
+  for (const message of messages) learn(message, request.token, shared);
   const isListening = messages.some(({ method }) => method === "subscriptions/listen");
   const isBlocking = messages.some(({ tool }) => BLOCKING.has((tool && operationOf(tool)) ?? ""));
   try {
-    exchange.isLong = isListening || isBlocking;
+    request.isLong = isListening || isBlocking;
   } catch (error) {
     const reply = error instanceof Refusal ? busyReply(body, error) : null;
     if (reply === null) throw error;
@@ -77,12 +77,12 @@ async function serve(c: Context<Env>, shared: Shared): Promise<Response> {
   }
   // What blocks answers over a stream, so that progress and signs of life can go before the answer.
   const handler = handlerFor(served, isBlocking ? "sse" : "auto");
-  if (isListening) exchange.signal.addEventListener("abort", () => void handler.close(), { once: true });
+  if (isListening) request.signal.addEventListener("abort", () => void handler.close(), { once: true });
   return handler.fetch(c.req.raw, { parsedBody: body });
 }
 
-function refuseOthers(exchange: Exchange): void {
-  if (exchange.caller.kind === "session") return;
+function refuseOthers(request: HttpRequest): void {
+  if (request.caller.kind === "session") return;
   throw new Refusal(
     "forbidden",
     "This address serves the tools of sessions that Kinfold runs, each with its own token. A person asks over /api or with the kinfold command.",
@@ -97,26 +97,26 @@ function handlerFor(served: Served, responseMode: "auto" | "sse"): ReturnType<ty
 }
 
 function serverFor(served: Served): Server {
-  const { exchange, role } = served;
+  const { request, role } = served;
   const server = new Server(
     { name: "kinfold", title: "Kinfold", version: served.version },
     { capabilities: { tools: {}, prompts: {} }, instructions: instructionsFor(role) },
   );
   server.setRequestHandler("tools/list", (): ListToolsResult => toolList(served));
   server.setRequestHandler("prompts/list", (): ListPromptsResult => ({ prompts: listPrompts() }));
-  server.setRequestHandler("prompts/get", (request): GetPromptResult => getPrompt(request.params));
-  server.setRequestHandler("tools/call", async (request, ctx): Promise<CallToolResult> => {
+  server.setRequestHandler("prompts/get", ({ params }): GetPromptResult => getPrompt(params));
+  server.setRequestHandler("tools/call", async ({ params }, ctx): Promise<CallToolResult> => {
     const { id, signal, _meta: meta = {} } = ctx.mcpReq;
-    const flight = served.flight.enter(exchange.token, id);
+    const flight = served.flight.enter(request.token, id);
     const call: ToolCall = {
       ...served,
-      clientName: served.names.get(exchange.token),
+      clientName: served.names.get(request.token),
       isWakeable: role !== "attached",
-      tool: request.params.name,
-      args: request.params.arguments ?? {},
+      tool: params.name,
+      args: params.arguments ?? {},
       meta,
-      signal: AbortSignal.any([exchange.signal, signal, flight.signal]),
-      progress: (params) => ctx.mcpReq.notify({ method: "notifications/progress", params }),
+      signal: AbortSignal.any([request.signal, signal, flight.signal]),
+      progress: (progress) => ctx.mcpReq.notify({ method: "notifications/progress", params: progress }),
     };
     try {
       return await callTool(call);
