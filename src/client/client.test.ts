@@ -3,16 +3,16 @@ import { randomUUID } from "node:crypto";
 import { afterEach, describe, test } from "node:test";
 import { OPERATIONS, Refusal } from "../contract/index.ts";
 import type { OperationSpec } from "../contract/index.ts";
-import { PERSON, createDouble, sampleEvent, start } from "../server/testing/fake-operations.ts";
-import type { Double, Running } from "../server/testing/fake-operations.ts";
+import { PERSON, fakeOperations, sampleEvent, start } from "../server/testing/fake-operations.ts";
+import type { FakeOperations, Running } from "../server/testing/fake-operations.ts";
 import { Unreachable, connect } from "./index.ts";
 import type { Client, FeedItem } from "./index.ts";
 
 const open: Running[] = [];
 
-async function serve(double: Double, port = 0): Promise<Running> {
+async function serve(fake: FakeOperations, port = 0): Promise<Running> {
   const config = { host: "127.0.0.1", port, allowHosts: [], allowRemote: false, tls: null };
-  const running = await start(double, { config });
+  const running = await start(fake, { config });
   open.push(running);
   return running;
 }
@@ -26,7 +26,7 @@ function clientOf(running: Running, token = PERSON): Client {
 
 describe("operations", () => {
   test("every operation with an address has a method", async () => {
-    const client = clientOf(await serve(createDouble()));
+    const client = clientOf(await serve(fakeOperations()));
     for (const [name, spec] of Object.entries(OPERATIONS) as [string, OperationSpec][]) {
       assert.equal(name in client, spec.http !== undefined, name);
     }
@@ -40,7 +40,7 @@ describe("operations", () => {
     };
     const client = clientOf(
       await serve(
-        createDouble({ wait: note, list: note, create: note, update: note, detach: note, health: note }),
+        fakeOperations({ wait: note, list: note, create: note, update: note, detach: note, health: note }),
       ),
     );
     await client.wait({ id: "a b/ü?", timeoutMs: 5, until: "turn" });
@@ -61,7 +61,7 @@ describe("operations", () => {
 
   test("a refusal is thrown as it was, also one of a newer daemon", async () => {
     const refusal = new Refusal("limit_depth", "Too deep.", { depth: 5 });
-    const running = await serve(createDouble({ create: () => Promise.reject(refusal) }));
+    const running = await serve(fakeOperations({ create: () => Promise.reject(refusal) }));
     await assert.rejects(clientOf(running).create({ prompt: "x" }), refusal);
     await assert.rejects(clientOf(running, "wrong").health(), { code: "unauthorized" });
     const newer = connect({
@@ -85,7 +85,7 @@ describe("operations", () => {
   });
 
   test("nobody at the address is said as such, and an abort stays an abort", async () => {
-    const running = await serve(createDouble({ health: () => new Promise(() => undefined) }));
+    const running = await serve(fakeOperations({ health: () => new Promise(() => undefined) }));
     const controller = new AbortController();
     const asked = clientOf(running).health({}, { signal: controller.signal });
     controller.abort();
@@ -99,7 +99,7 @@ describe("waitFor", () => {
   test("waits across a restart of the daemon", async () => {
     const entered = Promise.withResolvers<void>();
     const first = await serve(
-      createDouble({
+      fakeOperations({
         wait: (_caller, _input, call) =>
           new Promise((_, reject) => {
             call.signal.addEventListener("abort", () => reject(new Error("aborted")));
@@ -117,18 +117,18 @@ describe("waitFor", () => {
         timeouts.length < 3 ? { timedOut: true, outcome: null } : { timedOut: false, outcome: "completed" }
       ) as never;
     };
-    await serve(createDouble({ wait }), first.port);
+    await serve(fakeOperations({ wait }), first.port);
     assert.equal((await waiting).outcome, "completed");
     assert.deepEqual(timeouts, [45_000, 45_000, 45_000]);
   });
 
   test("gives back the time-out when the caller's own time is over, and throws what a restart does not explain", async () => {
     const running = await serve(
-      createDouble({ wait: async () => ({ timedOut: true, outcome: null }) as never }),
+      fakeOperations({ wait: async () => ({ timedOut: true, outcome: null }) as never }),
     );
     assert.equal((await clientOf(running).waitFor("x", { timeoutMs: 0 })).timedOut, true);
     const other = await serve(
-      createDouble({ wait: () => Promise.reject(new Refusal("not_found", "No x.")) }),
+      fakeOperations({ wait: () => Promise.reject(new Refusal("not_found", "No x.")) }),
     );
     await assert.rejects(clientOf(other).waitFor("x"), { code: "not_found" });
     await running.server.close();
@@ -146,18 +146,18 @@ describe("events", () => {
   }
 
   test("a feed goes on after the daemon came back, without gap or repetition", async () => {
-    const double = createDouble();
-    const first = await serve(double);
+    const fake = fakeOperations();
+    const first = await serve(fake);
     const [a, b] = [randomUUID(), randomUUID()];
     const controller = new AbortController();
     const feed = clientOf(first).events({ signal: controller.signal });
     await take(feed, "open");
-    double.feed.push([sampleEvent(a, 1), sampleEvent(b, 1)]);
+    fake.feed.push([sampleEvent(a, 1), sampleEvent(b, 1)]);
     const seen = [await take(feed, "event"), await take(feed, "event")];
     await first.server.close();
-    double.feed.push([sampleEvent(a, 1), sampleEvent(a, 2)]);
-    double.feed.push([sampleEvent(b, 1), sampleEvent(b, 2)]);
-    await serve(double, first.port);
+    fake.feed.push([sampleEvent(a, 1), sampleEvent(a, 2)]);
+    fake.feed.push([sampleEvent(b, 1), sampleEvent(b, 2)]);
+    await serve(fake, first.port);
     seen.push(await take(feed, "event"), await take(feed, "event"));
     const numbers = seen.map((item) => (item.type === "event" ? [item.event.rootId, item.event.seq] : []));
     assert.deepEqual(numbers, [
@@ -171,8 +171,8 @@ describe("events", () => {
   });
 
   test("fifty random cuts leave neither gap nor repetition", async () => {
-    const double = createDouble();
-    const running = await serve(double);
+    const fake = fakeOperations();
+    const running = await serve(fake);
     const roots: string[] = [randomUUID(), randomUUID(), randomUUID()];
     const total = 600;
     const seqs = new Map(roots.map((root) => [root, 0]));
@@ -180,7 +180,7 @@ describe("events", () => {
       const root = roots[Math.floor(Math.random() * roots.length)] ?? "";
       const seq = (seqs.get(root) ?? 0) + 1;
       seqs.set(root, seq);
-      double.feed.push([sampleEvent(root, seq)]);
+      fake.feed.push([sampleEvent(root, seq)]);
     };
     let cuts = 0;
     const cutting: typeof fetch = async (input, init) => {
@@ -191,7 +191,7 @@ describe("events", () => {
     };
     const controller = new AbortController();
     const client = connect({ url: running.url, token: PERSON, fetch: cutting });
-    double.feed.push([]);
+    fake.feed.push([]);
     const feed = client.events({ after: "e1.0", signal: controller.signal });
     for (let n = 0; n < total; n++) push();
     const last = new Map<string, number>();
@@ -208,22 +208,22 @@ describe("events", () => {
   });
 
   test("a reset is told, and the feed goes on from now", async () => {
-    const double = createDouble();
-    const running = await serve(double);
+    const fake = fakeOperations();
+    const running = await serve(fake);
     const controller = new AbortController();
     const feed = clientOf(running).events({ after: "e0.9", signal: controller.signal });
     await take(feed, "reset");
     await take(feed, "open");
     const root = randomUUID();
     const next = take(feed, "event");
-    double.feed.push([sampleEvent(root, 5)]);
+    fake.feed.push([sampleEvent(root, 5)]);
     const item = await next;
     assert.ok(item.type === "event" && item.event.seq === 5 && item.cursor?.startsWith("e1."));
     controller.abort();
   });
 
   test("a refusal ends the feed", async () => {
-    const running = await serve(createDouble());
+    const running = await serve(fakeOperations());
     await assert.rejects(clientOf(running, "wrong").events().next(), { code: "unauthorized" });
   });
 });

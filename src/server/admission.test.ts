@@ -7,7 +7,7 @@ import {
   PERSON,
   type Running,
   bearer,
-  createDouble,
+  fakeOperations,
   sessionCaller,
   start,
 } from "./testing/fake-operations.ts";
@@ -26,7 +26,7 @@ describe("over its capacity", () => {
       return {} as never;
     };
     const answer = async (): Promise<never> => ({}) as never;
-    const double = createDouble({
+    const fake = fakeOperations({
       get: wait,
       prompt: wait,
       wait,
@@ -34,13 +34,13 @@ describe("over its capacity", () => {
       health: answer,
       list: answer,
     });
-    const { identify } = double.gate;
+    const { identify } = fake.gate;
     const gate = {
-      ...double.gate,
+      ...fake.gate,
       writesWaiting: () => writesWaiting,
       identify: (token: string) => (isStoreDown ? new Promise<never>(() => undefined) : identify(token)),
     };
-    running = await start({ ...double, gate });
+    running = await start({ ...fake, gate });
   });
   after(() => running.server.close());
 
@@ -171,7 +171,7 @@ describe("over its capacity", () => {
       if (refusals-- > 0) throw new Refusal("busy", "Busy.", { retryAfterMs: 1 });
       return { sessions: [] } as never;
     };
-    const busy = await start(createDouble({ list }));
+    const busy = await start(fakeOperations({ list }));
     const client = connect({ url: busy.url, token: PERSON });
     await client.list({});
     assert.equal(asked, 3);

@@ -3,21 +3,21 @@ import { connect as connectSocket } from "node:net";
 import { after, before, describe, test } from "node:test";
 import { OPERATIONS } from "../contract/index.ts";
 import type { OperationSpec } from "../contract/index.ts";
-import { PERSON, bearer, createDouble, sessionCaller, start } from "./testing/fake-operations.ts";
+import { PERSON, bearer, fakeOperations, sessionCaller, start } from "./testing/fake-operations.ts";
 import type { Running } from "./testing/fake-operations.ts";
 
 let running: Running;
 let asked = 0;
 
 before(async () => {
-  const double = createDouble({
+  const fake = fakeOperations({
     health: async () => {
       asked += 1;
       return { ok: true } as never;
     },
   });
-  double.tokens.set("session-token", sessionCaller());
-  running = await start(double, {
+  fake.tokens.set("session-token", sessionCaller());
+  running = await start(fake, {
     config: { host: "127.0.0.1", port: 0, allowHosts: ["box.example"], allowRemote: false, tls: null },
   });
 });

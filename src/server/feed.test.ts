@@ -7,17 +7,17 @@ import { SseReader } from "../client/sse.ts";
 import type { SseMessage } from "../client/sse.ts";
 import { Refusal } from "../contract/index.ts";
 import type { Event } from "../contract/index.ts";
-import { PERSON, bearer, createDouble, sampleEvent, start } from "./testing/fake-operations.ts";
-import type { Double, Running } from "./testing/fake-operations.ts";
+import { PERSON, bearer, fakeOperations, sampleEvent, start } from "./testing/fake-operations.ts";
+import type { FakeOperations, Running } from "./testing/fake-operations.ts";
 import type { ServerOptions } from "./http.ts";
 
 const open: Running[] = [];
 
 async function serve(
-  double: Double = createDouble(),
+  fake: FakeOperations = fakeOperations(),
   options: Partial<ServerOptions> = {},
 ): Promise<Running> {
-  const running = await start(double, options);
+  const running = await start(fake, options);
   open.push(running);
   return running;
 }
@@ -125,15 +125,15 @@ describe("feed", () => {
 
   test("what is asked of the feed reaches it, and unknown parameters are refused", async () => {
     const asked: unknown[] = [];
-    const double = createDouble();
+    const fake = fakeOperations();
     const gate = {
-      ...double.gate,
-      feed: (...[caller, request]: Parameters<typeof double.gate.feed>) => {
+      ...fake.gate,
+      feed: (...[caller, request]: Parameters<typeof fake.gate.feed>) => {
         asked.push({ tree: request.tree, session: request.session, after: request.after });
-        return double.gate.feed(caller, request);
+        return fake.gate.feed(caller, request);
       },
     };
-    const running = await serve({ ...double, gate });
+    const running = await serve({ ...fake, gate });
     const reader = await read(running, "/api/events?tree=t&session=s");
     await reader.cancel();
     assert.deepEqual(asked, [{ tree: "t", session: "s", after: null }]);
@@ -152,16 +152,16 @@ describe("feed", () => {
   });
 
   test("another refusal of the feed is told before the stream ends", async () => {
-    const double = createDouble();
+    const fake = fakeOperations();
     const gate = {
-      ...double.gate,
+      ...fake.gate,
       // oxlint-disable-next-line require-yield
       feed: async function* () {
         await immediate();
         throw new Refusal("not_found", "No tree t.");
       },
     };
-    const running = await serve({ ...double, gate });
+    const running = await serve({ ...fake, gate });
     const reader = await read(running, "/api/events?tree=t");
     const message = await reader.next();
     assert.equal(message?.event, "refusal");
@@ -213,7 +213,7 @@ describe("feed", () => {
   });
 
   test("a client that does not read is cut off, and little waits for it", async () => {
-    const running = await serve(createDouble(), { stallMs: 50 });
+    const running = await serve(fakeOperations(), { stallMs: 50 });
     const root = randomUUID();
     const socket = connectSocket(running.port, "127.0.0.1");
     socket.write(

@@ -12,7 +12,7 @@ import type { Call } from "../operations/port.ts";
 import {
   PERSON,
   bearer,
-  createDouble,
+  fakeOperations,
   sampleSession,
   sessionCaller,
   start,
@@ -35,7 +35,7 @@ before(async () => {
     inputs.push({ name, input });
     return output as never;
   };
-  const double = createDouble({
+  const fake = fakeOperations({
     health: noted("health", { ok: true }),
     list: noted("list", { sessions: [], cursor: null }),
     create: noted("create", { session: sampleSession() }),
@@ -55,7 +55,7 @@ before(async () => {
     error: (data: object, text: string) =>
       void logged.push(`${text} ${String((data as { err?: unknown }).err)}`),
   };
-  running = await start(double, { log });
+  running = await start(fake, { log });
 });
 after(() => running.server.close());
 
@@ -337,7 +337,7 @@ describe("calls that end early", () => {
     const gone = Promise.withResolvers<void>();
     const session = sampleSession();
     const lost = Promise.withResolvers<string>();
-    const double = createDouble({
+    const fake = fakeOperations({
       spawn: async (_caller, _input, call) => {
         call.signal.addEventListener("abort", () => gone.resolve());
         spawning.resolve();
@@ -345,9 +345,9 @@ describe("calls that end early", () => {
         return { session } as never;
       },
     });
-    double.tokens.set("s", sessionCaller());
-    const gate = { ...double.gate, spawnReplyLost: async (_: unknown, id: string) => lost.resolve(id) };
-    const other = await start({ ...double, gate });
+    fake.tokens.set("s", sessionCaller());
+    const gate = { ...fake.gate, spawnReplyLost: async (_: unknown, id: string) => lost.resolve(id) };
+    const other = await start({ ...fake, gate });
     const controller = new AbortController();
     const response = fetch(`${other.url}/api/sessions/x/spawn`, {
       method: "POST",
@@ -368,7 +368,7 @@ describe("listening", () => {
     const entered = Promise.withResolvers<void>();
     const creating = Promise.withResolvers<void>();
     const created = Promise.withResolvers<void>();
-    const double = createDouble({
+    const fake = fakeOperations({
       wait: (_caller, _input, call) =>
         new Promise((resolve) => {
           call.signal.addEventListener("abort", () => resolve({} as never));
@@ -380,7 +380,7 @@ describe("listening", () => {
         return { session: sampleSession() } as never;
       },
     });
-    const other = await start(double);
+    const other = await start(fake);
     const waiting = fetch(`${other.url}/api/sessions/x/wait`, { headers: bearer(PERSON) });
     const json = { ...bearer(PERSON), "content-type": "application/json" };
     const slow = fetch(`${other.url}/api/sessions`, {
@@ -400,7 +400,7 @@ describe("listening", () => {
   });
 
   test("an address beyond loopback is refused without TLS or an explicit flag", async () => {
-    const { operations, gate } = createDouble();
+    const { operations, gate } = fakeOperations();
     const options = { operations, gate, log: silentLog, version: "0" };
     for (const host of ["0.0.0.0", "::", "192.168.1.4", "example.org"]) {
       const config = { host, port: 0, allowHosts: [], allowRemote: false, tls: null };
@@ -414,7 +414,7 @@ describe("listening", () => {
   });
 
   test("a port that is taken is named", async () => {
-    const { operations, gate } = createDouble();
+    const { operations, gate } = fakeOperations();
     const config = { host: "127.0.0.1", port: running.port, allowHosts: [], allowRemote: false, tls: null };
     const server = createServer({ operations, gate, log: silentLog, version: "0", config });
     await assert.rejects(server.listen(), new RegExp(`port ${running.port} on 127\\.0\\.0\\.1 is taken`));
@@ -447,9 +447,9 @@ describe("listening", () => {
         ],
         { stdio: "ignore" },
       );
-      const double = createDouble({ health: async () => ({ ok: true }) as never });
+      const fake = fakeOperations({ health: async () => ({ ok: true }) as never });
       const config = { host: "127.0.0.1", port: 0, allowHosts: [], allowRemote: false, tls: { cert, key } };
-      const other = await start(double, { config });
+      const other = await start(fake, { config });
       assert.match(other.url, /^https:/);
       assert.equal(await overTls(`${other.url}/api/health`, bearer(PERSON)), 200);
       assert.equal(await overTls(`${other.url}/api/health`, {}), 401);
@@ -460,7 +460,7 @@ describe("listening", () => {
       assert.equal(await overTls(`${other.url}/api/health`, { ...bearer(PERSON), origin: other.url }), 200);
       await other.server.close();
       const missing = createServer({
-        ...double,
+        ...fake,
         log: silentLog,
         version: "0",
         config: { ...config, tls: { cert: "/nowhere", key } },

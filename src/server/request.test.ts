@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { after, before, describe, test } from "node:test";
 import { Refusal } from "../contract/index.ts";
 import { silentLog } from "../log.ts";
-import { createDouble, person } from "./testing/fake-operations.ts";
+import { fakeOperations, person } from "./testing/fake-operations.ts";
 import { HttpRequest, OpenHttpRequests } from "./request.ts";
 
 let server: Server;
@@ -93,7 +93,7 @@ describe("an answer", () => {
 
 describe("open requests", () => {
   test("only long ones are ended when the daemon stops, and all are waited for", async () => {
-    const open = new OpenHttpRequests(createDouble().gate, silentLog);
+    const open = new OpenHttpRequests(fakeOperations().gate, silentLog);
     const [short, long] = [await openRequest(), await openRequest()];
     long.one.isLong = true;
     for (const { one, outgoing } of [short, long]) open.add(one, outgoing);

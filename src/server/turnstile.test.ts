@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { test } from "node:test";
-import { PERSON, bearer, createDouble, start } from "./testing/fake-operations.ts";
+import { PERSON, bearer, fakeOperations, start } from "./testing/fake-operations.ts";
 import { Turnstile } from "./turnstile.ts";
 
 test("requests begin in their order, a few in each turn of the event loop", async () => {
@@ -52,16 +52,16 @@ test("a request that comes alone begins at once", () => {
 });
 
 test("requests that reach the server together begin a few in each turn of the event loop", async () => {
-  const double = createDouble({ list: async () => ({}) as never });
+  const fake = fakeOperations({ list: async () => ({}) as never });
   const turns: number[] = [0];
   const gate = {
-    ...double.gate,
+    ...fake.gate,
     identify: (token: string) => {
       turns[turns.length - 1]! += 1;
-      return double.gate.identify(token);
+      return fake.gate.identify(token);
     },
   };
-  const { server, url, port } = await start({ ...double, gate });
+  const { server, url, port } = await start({ ...fake, gate });
   try {
     // The first request loads what serves it.
     await (await fetch(`${url}/api/sessions`, { headers: bearer(PERSON) })).text();

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { after, before, describe, test } from "node:test";
-import { PERSON, createDouble, sessionCaller, start } from "../server/testing/fake-operations.ts";
+import { PERSON, fakeOperations, sessionCaller, start } from "../server/testing/fake-operations.ts";
 import type { Running } from "../server/testing/fake-operations.ts";
 import { agentPeerCheck } from "./agent-peer.ts";
 
@@ -20,9 +20,9 @@ let agent: ChildProcess;
 let hasAgents = true;
 
 before(async () => {
-  const double = createDouble({ health: async () => ({ ok: true }) as never });
-  double.tokens.set("session-token", sessionCaller());
-  running = await start(double, { isAgentPeer: agentPeerCheck({ hasAgents: () => hasAgents }) });
+  const fake = fakeOperations({ health: async () => ({ ok: true }) as never });
+  fake.tokens.set("session-token", sessionCaller());
+  running = await start(fake, { isAgentPeer: agentPeerCheck({ hasAgents: () => hasAgents }) });
   agent = spawn(process.execPath, ["-e", IDLE], {
     env: { KINFOLD_LEASE: "l1" },
     stdio: ["ignore", "pipe", "ignore"],

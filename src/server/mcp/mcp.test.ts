@@ -7,7 +7,7 @@ import type { Call } from "../../operations/port.ts";
 import {
   PERSON,
   bearer,
-  createDouble,
+  fakeOperations,
   sampleSession,
   sessionCaller,
   start,
@@ -25,7 +25,7 @@ let onWait: (call: Call) => Promise<Partial<WaitChildrenOutput>>;
 const open: Client[] = [];
 
 before(async () => {
-  const double = createDouble({
+  const fake = fakeOperations({
     family: async (caller) => ({
       you: caller.id,
       open: 0,
@@ -67,8 +67,8 @@ before(async () => {
       return { ...nothing, ...(await onWait(call)) };
     },
   });
-  double.tokens.set("mine", me).set("other", other);
-  running = await start(double);
+  fake.tokens.set("mine", me).set("other", other);
+  running = await start(fake);
 });
 beforeEach(() => {
   spawned = [];

@@ -4,7 +4,7 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import { Refusal, instructionsFor, toolsFor } from "../../contract/index.ts";
 import type { Asked, OperationName } from "../../contract/index.ts";
 import type { Call, Operations } from "../../operations/port.ts";
-import { bearer, createDouble, sampleSession, sessionCaller, start } from "../testing/fake-operations.ts";
+import { bearer, fakeOperations, sampleSession, sessionCaller, start } from "../testing/fake-operations.ts";
 import type { Running } from "../testing/fake-operations.ts";
 
 const [root, leaf, attached] = [sessionCaller(), sessionCaller(), sessionCaller()];
@@ -82,10 +82,10 @@ async function begin(options: Parameters<typeof start>[1]): Promise<Running> {
     checkpoint: note("checkpoint", () => ({ checkpointId: child.id, sessionId: root.id, constraints: 0 })),
     models: note("models", () => ({ agents: [], profiles: [] })),
   } as unknown as Partial<Operations>;
-  const double = createDouble(operations);
-  double.tokens.set("root", root).set("leaf", leaf).set("attached", attached);
-  double.roles.set(leaf.id, "leaf").set(attached.id, "attached");
-  return start(double, options);
+  const fake = fakeOperations(operations);
+  fake.tokens.set("root", root).set("leaf", leaf).set("attached", attached);
+  fake.roles.set(leaf.id, "leaf").set(attached.id, "attached");
+  return start(fake, options);
 }
 
 async function connect(

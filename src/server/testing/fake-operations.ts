@@ -7,7 +7,7 @@ import { createServer } from "../http.ts";
 import type { HttpServer, ServerOptions } from "../http.ts";
 
 /** Small in-memory operations and gate, for tests of what stands before them. */
-export interface Double {
+export interface FakeOperations {
   readonly operations: Operations;
   readonly gate: Gate;
   readonly tokens: Map<string, Caller>;
@@ -25,11 +25,11 @@ export function sessionCaller(): Extract<Caller, { kind: "session" }> {
   return { kind: "session", id: randomUUID(), rootId: randomUUID(), fence: 1 };
 }
 
-export function createDouble(own: Partial<Operations> = {}): Double {
+export function fakeOperations(own: Partial<Operations> = {}): FakeOperations {
   const tokens = new Map<string, Caller>([[PERSON, person]]);
   const feed = new MemoryFeed();
-  const givenBack: Double["givenBack"] = [];
-  const spawnsLost: Double["spawnsLost"] = [];
+  const givenBack: FakeOperations["givenBack"] = [];
+  const spawnsLost: FakeOperations["spawnsLost"] = [];
   const roles = new Map<string, ToolRole>();
   const gate: Gate = {
     identify: (token) => Promise.resolve(tokens.get(token) ?? null),
@@ -50,23 +50,23 @@ export function createDouble(own: Partial<Operations> = {}): Double {
   return { operations, gate, tokens, roles, feed, givenBack, spawnsLost };
 }
 
-export interface Running extends Double {
+export interface Running extends FakeOperations {
   readonly url: string;
   readonly port: number;
   readonly server: HttpServer;
 }
 
 /** A real server on a free port of loopback. */
-export async function start(double: Double, options: Partial<ServerOptions> = {}): Promise<Running> {
+export async function start(fake: FakeOperations, options: Partial<ServerOptions> = {}): Promise<Running> {
   const server = createServer({
-    operations: double.operations,
-    gate: double.gate,
+    operations: fake.operations,
+    gate: fake.gate,
     log: silentLog,
     version: "0.0.0-test",
     config: { host: "127.0.0.1", port: 0, allowHosts: [], allowRemote: false, tls: null },
     ...options,
   });
-  return { ...double, ...(await server.listen()), server };
+  return { ...fake, ...(await server.listen()), server };
 }
 
 export function bearer(token: string): Record<string, string> {
