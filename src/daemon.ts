@@ -108,8 +108,8 @@ function whileWaiting({ paths, config, log, boot }: DaemonOptions & { readonly b
     async say({ text, since }) {
       if (reason === text) return;
       reason = text;
-      const { openWaitingServer } = await import("./server/waiting.ts");
-      server ??= await openWaitingServer({ config, log, isPerson, reason: () => `${reason}.` });
+      const { openStartupServer } = await import("./server/startup-server.ts");
+      server ??= await openStartupServer({ config, log, isPerson, reason: () => `${reason}.` });
       const [{ pid }, { url }] = [process, server];
       const own = { pid, url, boot, processStart: processStart(pid) };
       writeDaemonFile(paths.daemonFile, { ...own, startedAt: since, waiting: reason });

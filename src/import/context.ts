@@ -30,7 +30,7 @@ export interface Context {
   readonly grown: Map<string, Growth>;
   /** By family: what rests on nothing but that its agent lists no process for it, and may be too early. */
   readonly doubted: Map<string, Doubt>;
-  readonly progress: ProgressKeeper;
+  readonly progress: ProgressPublisher;
   readonly signal: AbortSignal;
   readonly tasks: CurrentTasks;
   setAside: readonly SetAside[];
@@ -70,7 +70,7 @@ const PROBLEMS_MAX = 200;
 export type Counted = Pick<HistoryScan, "found" | "excluded" | "files" | "filesRead" | "bytes" | "bytesRead">;
 
 /** How far everything has come, told a few times a second at most. */
-export class ProgressKeeper {
+export class ProgressPublisher {
   readonly scan: HistoryScan = unbegun({ enabled: true, phase: "starting", exclude: [] });
   problems: HistoryProblem[] = [];
   readonly #rpc: ThreadRpc<StoreSide>;

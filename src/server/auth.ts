@@ -51,7 +51,7 @@ const HEALTH_MS = 250;
 const PEOPLE_MAX = 16;
 
 /** Finds out who calls. Asks about the process behind a socket once, and only for a person's token. */
-export class Doorkeeper {
+export class Authenticator {
   readonly #gate: Gate;
   readonly #isAgentPeer: IsAgentPeer | undefined;
   readonly #people = new Map<string, Caller>();

@@ -8,10 +8,10 @@ import type { Gate, Operations } from "../operations/port.ts";
 import { Admission } from "./admission.ts";
 import { SAFE_HEADERS, refusalBody, refusalHeaders, refusalOf } from "./answer.ts";
 import type { createListener, Enter } from "./app.ts";
-import { Doorkeeper, bearerOf, refuseForeign } from "./auth.ts";
+import { Authenticator, bearerOf, refuseForeign } from "./auth.ts";
 import type { HostRule } from "./auth.ts";
 import { HttpRequest, OpenHttpRequests } from "./request.ts";
-import { Turnstile } from "./turnstile.ts";
+import { RequestPacer } from "./request-pacer.ts";
 import type { IsAgentPeer } from "../system/agent-peer.ts";
 
 export interface ServerOptions {
@@ -51,10 +51,10 @@ export function createServer(options: ServerOptions): HttpServer {
   };
   const open = new OpenHttpRequests(options.gate, options.log);
   const state = { isDraining: false };
-  const doorkeeper = new Doorkeeper(options.gate, options.isAgentPeer);
-  const enter = doorOf({ ...options, doorkeeper }, open, state);
+  const authenticator = new Authenticator(options.gate, options.isAgentPeer);
+  const enter = doorOf({ ...options, authenticator }, open, state);
   const serve = router(options, enter);
-  const turnstile = new Turnstile();
+  const pacer = new RequestPacer();
   const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     try {
       refuseForeign(incoming, rule);
@@ -64,8 +64,8 @@ export function createServer(options: ServerOptions): HttpServer {
     }
     incoming.url = (incoming.url ?? "/").replace(/^https?:\/\/[^/?#]*/i, "");
     const isHealth = incoming.method === "GET" && incoming.url === "/api/health";
-    if (isHealth) void answerHealth({ ...options, doorkeeper, state }, { incoming, outgoing });
-    else turnstile.enter(() => void serve(incoming, outgoing));
+    if (isHealth) void answerHealth({ ...options, authenticator, state }, { incoming, outgoing });
+    else pacer.enter(() => void serve(incoming, outgoing));
   };
   let server: Server | null = null;
   const drain = async (): Promise<void> => {
@@ -94,13 +94,13 @@ export function createServer(options: ServerOptions): HttpServer {
 
 /** Nobody comes in without a token, and nobody at all while the daemon stops. */
 function doorOf(
-  options: ServerOptions & { readonly doorkeeper: Doorkeeper },
+  options: ServerOptions & { readonly authenticator: Authenticator },
   open: OpenHttpRequests,
   state: { isDraining: boolean },
 ): Enter {
-  const { doorkeeper } = options;
+  const { authenticator } = options;
   const admission = new Admission();
-  const identified = new Turnstile();
+  const identified = new RequestPacer();
   const enter = (caller: Caller, { token, incoming, outgoing }: Coming): HttpRequest => {
     if (state.isDraining) throw shuttingDown();
     const admitted = admission.admit({
@@ -115,7 +115,7 @@ function doorOf(
   };
   return async (incoming, outgoing) => {
     const token = bearerOf(incoming);
-    const caller = await doorkeeper.admit(token, incoming.socket);
+    const caller = await authenticator.admit(token, incoming.socket);
     try {
       return enter(caller, { token, incoming, outgoing });
     } finally {
@@ -151,11 +151,11 @@ function router(options: ServerOptions, enter: Enter): ReturnType<typeof createL
  * going on, and waits neither for the store nor for a write.
  */
 async function answerHealth(
-  options: ServerOptions & { readonly doorkeeper: Doorkeeper; readonly state: { isDraining: boolean } },
+  options: ServerOptions & { readonly authenticator: Authenticator; readonly state: { isDraining: boolean } },
   { incoming, outgoing }: { incoming: IncomingMessage; outgoing: ServerResponse },
 ): Promise<void> {
   try {
-    const caller = await options.doorkeeper.admitToHealth(bearerOf(incoming), incoming.socket);
+    const caller = await options.authenticator.admitToHealth(bearerOf(incoming), incoming.socket);
     if (options.state.isDraining) throw shuttingDown();
     const { signal } = new AbortController();
     const health = await options.operations.health(caller, {}, { signal, callId: null });

@@ -4,7 +4,7 @@ import { historyReaders } from "../../history/index.ts";
 import { systemProbe } from "../../history/state/probe.ts";
 import { judgeTree, replaysOf } from "../../history/state/trees.ts";
 import { Catalog, countAll } from "../catalog.ts";
-import { type Context, ProgressKeeper } from "../context.ts";
+import { type Context, ProgressPublisher } from "../context.ts";
 import { Scheduler } from "../scheduler.ts";
 import { ThreadRpc } from "../../system/thread-rpc.ts";
 import { LiveList } from "../live-list.ts";
@@ -56,7 +56,7 @@ const context: Context = {
   }),
   grown: new Map(),
   doubted: new Map(),
-  progress: new ProgressKeeper(rpc, () => countAll(catalog, readings)),
+  progress: new ProgressPublisher(rpc, () => countAll(catalog, readings)),
   signal: ending.signal,
   tasks,
   setAside: options.setAside,

@@ -3,14 +3,14 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { test } from "node:test";
 import { PERSON, bearer, fakeOperations, start } from "./testing/fake-operations.ts";
-import { Turnstile } from "./turnstile.ts";
+import { RequestPacer } from "./request-pacer.ts";
 
 test("requests begin in their order, a few in each turn of the event loop", async () => {
-  const turnstile = new Turnstile();
+  const pacer = new RequestPacer();
   const turns: number[][] = [[]];
   const done = Promise.withResolvers<void>();
   for (let n = 0; n < 30; n += 1) {
-    turnstile.enter(() => {
+    pacer.enter(() => {
       turns.at(-1)?.push(n);
       if (n === 29) done.resolve();
     });
@@ -29,14 +29,14 @@ test("requests begin in their order, a few in each turn of the event loop", asyn
 });
 
 test("those that wait together are let pass in their order, a few in each turn", async () => {
-  const turnstile = new Turnstile();
+  const pacer = new RequestPacer();
   let turns = 0;
   let next = setImmediate(function count(): void {
     turns += 1;
     next = setImmediate(count);
   });
   const passed: number[] = [];
-  await Promise.all(Array.from({ length: 30 }, (_, n) => turnstile.passed().then(() => passed.push(n))));
+  await Promise.all(Array.from({ length: 30 }, (_, n) => pacer.passed().then(() => passed.push(n))));
   clearImmediate(next);
   assert.deepEqual(
     passed,
@@ -47,7 +47,7 @@ test("those that wait together are let pass in their order, a few in each turn",
 
 test("a request that comes alone begins at once", () => {
   let begun = false;
-  new Turnstile().enter(() => (begun = true));
+  new RequestPacer().enter(() => (begun = true));
   assert.ok(begun);
 });
 

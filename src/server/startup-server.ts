@@ -12,7 +12,7 @@ import {
   urlOf,
 } from "./http.ts";
 
-export interface WaitingOptions extends Pick<ServerOptions, "config" | "log"> {
+export interface StartupOptions extends Pick<ServerOptions, "config" | "log"> {
   /** Whether this is the person's token. There is no store yet that could be asked. */
   readonly isPerson: (token: string) => boolean;
   /** What the daemon waits for, as a sentence. */
@@ -20,8 +20,8 @@ export interface WaitingOptions extends Pick<ServerOptions, "config" | "log"> {
 }
 
 /** Stands at the daemon's address until there is a store, and tells a person what is waited for. */
-export async function openWaitingServer(
-  options: WaitingOptions,
+export async function openStartupServer(
+  options: StartupOptions,
 ): Promise<{ url: string; close(): Promise<void> }> {
   const { config, log } = options;
   refuseOpenBind(config);

@@ -6,7 +6,7 @@ const PER_TURN = 4;
  * would hold it until the last of them has been looked at: between turns others are served. A request that comes
  * alone begins at once.
  */
-export class Turnstile {
+export class RequestPacer {
   readonly #waiting: (() => void)[] = [];
   #begun = 0;
   #isTurning = false;
