@@ -298,8 +298,28 @@ describe("syntax", () => {
       /no await, clock/,
     ],
     "waiting in the domain": ["src/domain/a.ts", "export async function f() {}\n", /no await, clock/],
+    "a list of processes outside src/system": [
+      "src/engine/a.ts",
+      'import { readdirSync } from "node:fs";\nexport const pids = readdirSync("/proc");\n',
+      /a\.ts:2: only src\/system reads \/proc/,
+    ],
+    "a file of a process outside src/system": [
+      "src/history/a.ts",
+      "export const path = (pid: number): string => `/proc/${pid}/stat`;\n",
+      /only src\/system reads \/proc/,
+    ],
+    "a signal outside src/system": [
+      "src/cli/a.ts",
+      'export const end = (pid: number) => process.kill(pid, "SIGTERM");\n',
+      /only src\/system reads \/proc or signals a process/,
+    ],
   });
   accepts({
+    "src/system, which reads processes": [
+      "src/system/a.ts",
+      'export const path = "/proc/self/stat";\nprocess.kill(1, 0);\n',
+    ],
+    "a program's argument": ["src/drivers/a.ts", 'export const words = ["--proc", "/proc"]; // in /proc\n'],
     "a word that only looks like any": ["src/server/a.ts", 'export const any = "any"; // any\n'],
     "a catch that answers": [
       "src/server/a.ts",

@@ -11,11 +11,14 @@ import {
   isIdentifier,
   isModuleDeclaration,
   isNewExpression,
+  isNoSubstitutionTemplateLiteral,
   isObjectLiteralExpression,
   isParenthesizedExpression,
   isPrefixUnaryExpression,
   isPropertyAccessExpression,
   isPropertyAssignment,
+  isStringLiteral,
+  isTemplateHead,
   isReturnStatement,
   isSourceFile,
 } from "typescript/unstable/ast/is";
@@ -34,6 +37,7 @@ export function checkSyntax(file: CodeFile): Finding[] {
     consoleUse,
     focusedTest,
     impureDomain,
+    processAccess,
   ];
   return file.nodes.flatMap((node) =>
     rules.flatMap((rule) => {
@@ -184,4 +188,14 @@ const impureDomain: Rule = (node, { path }) => {
   const [object, name] = [node.expression.text, node.name.text];
   const asked = `${object}.${name}`;
   return AMBIENT.has(object) || asked === "Date.now" || asked === "Math.random" ? text : null;
+};
+
+/** Processes have one door. Shell text and arguments of programs that we start may name /proc. */
+const processAccess: Rule = (node, { path }) => {
+  if (!path.startsWith("src/") || path.startsWith("src/system/") || isTest(path)) return null;
+  const text = "only src/system reads /proc or signals a process; use src/system/proc.ts";
+  if (isPropertyAccessExpression(node) && isIdentifier(node.expression))
+    return node.expression.text === "process" && node.name.text === "kill" ? text : null;
+  if (!isStringLiteral(node) && !isNoSubstitutionTemplateLiteral(node) && !isTemplateHead(node)) return null;
+  return /^\/proc(?:\/|$)/.test(node.text) && !isArrayLiteralExpression(node.parent) ? text : null;
 };

@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import { slowness } from "../../scripts/slowness.ts";
 import { after, before, describe, it } from "node:test";
 import type { AgentAnswer, AgentHandle, AgentRequest, AgentUpdate, Driver, OpenRequest } from "./port.ts";
-import { listPids } from "../system/process-table.ts";
 import { listMarked } from "../system/process-tree.ts";
+import { listPids } from "../system/proc.ts";
 
 /** What a driver brings to be proven: the suite speaks the sim agent's script language to it. */
 export interface DriverUnderTest {

@@ -1,9 +1,9 @@
 import type { EntryAuthor, EntryBody, EntryKind } from "../contract/index.ts";
 import type { SessionFacts } from "./facts.ts";
-import type { ProcessProbe } from "./state/probe.ts";
+import type { ProcessProbe } from "../system/process-probe.ts";
 
 export type * from "./facts.ts";
-export type * from "./state/probe.ts";
+export type * from "../system/process-probe.ts";
 
 export type HistoryFormat = "claude-code" | "codex" | "opencode" | "gemini";
 

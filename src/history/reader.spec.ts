@@ -8,7 +8,7 @@ import { EntryAuthor, EntryBody, EntryKind } from "../contract/index.ts";
 import { type FamilyMember, familyOf } from "./state/family.ts";
 import { hostile, mutated, random } from "./testing/mutation.ts";
 import type { FoundSession, HistoryEntry, HistoryReader, Problem, ReadBatch, ReadState } from "./port.ts";
-import { systemProbe } from "./state/probe.ts";
+import { systemProbe } from "../system/process-probe.ts";
 
 /** What a reader brings to be proven. */
 export interface ReaderUnderTest {

@@ -4,7 +4,7 @@ import * as fs from "node:fs/promises";
 import path from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { lay, Transcript } from "../history/readers/claude-code/testing/transcript.ts";
-import { systemProbe } from "../history/state/probe.ts";
+import { systemProbe } from "../system/process-probe.ts";
 import { following, startImporting, until } from "./testing/home.ts";
 
 const idOf = (n: number): string => `${n}f0e8d3a-1111-4222-8333-944445555666`;

@@ -7,7 +7,7 @@ import path from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import type { AgentStatus } from "../contract/index.ts";
 import { lay, Transcript } from "../history/readers/claude-code/testing/transcript.ts";
-import { systemProbe } from "../history/state/probe.ts";
+import { systemProbe } from "../system/process-probe.ts";
 import { testPostgres } from "../store/testing/test-postgres.ts";
 import { aSession } from "../store/testing/sample.ts";
 import { following, type Importing, startImporting, until } from "./testing/home.ts";

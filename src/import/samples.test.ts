@@ -9,7 +9,7 @@ import type { AgentStatus, HistoryItem } from "../contract/index.ts";
 import { historyReaders } from "../history/index.ts";
 import { layRecorded } from "../history/readers/opencode/testing/session.ts";
 import type { HistoryReader } from "../history/port.ts";
-import { systemProbe } from "../history/state/probe.ts";
+import { systemProbe } from "../system/process-probe.ts";
 import { discoverAll, readAll } from "../history/reader.spec.ts";
 import { judgeTree, treesOf } from "../history/state/trees.ts";
 import { folder, type Importing, startImporting } from "./testing/home.ts";

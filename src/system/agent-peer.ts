@@ -1,8 +1,8 @@
-import { readFileSync } from "node:fs";
 import { readFile, readdir, readlink } from "node:fs/promises";
-import { uptime } from "node:os";
 import { isIP } from "node:net";
-import { MARKER } from "./process.ts";
+import { listPids, readStat } from "./proc.ts";
+import { sharedRun } from "./shared-run.ts";
+import { markerIn, startedAt } from "./process-table.ts";
 
 /** The two ends of a connection, as its socket knows them. */
 export interface Peer {
@@ -29,16 +29,16 @@ export interface PeerOptions {
  */
 export function agentPeerCheck(options: PeerOptions = {}): IsAgentPeer {
   if (process.platform !== "linux") return () => Promise.resolve(false);
-  const looks = new SharedLooks(() => lookAround(options.remembered));
-  const tables = new SharedLooks(readTables);
+  const looks = sharedRun(() => lookAround(options.remembered), REST_FACTOR);
+  const tables = sharedRun(readTables, REST_FACTOR);
   return async ({ remotePort, remoteAddress, localPort }) => {
     if (options.hasAgents?.() === false || !isLoopback(remoteAddress)) return false;
-    const sockets = socketsAt(await tables.begunFromNowOn(), remotePort, localPort);
-    const seen = await looks.begunFromNowOn();
+    const sockets = socketsAt(await tables(), remotePort, localPort);
+    const seen = await looks();
     if (!seen.hasAgents) return false;
     if (sockets.length === 0 || sockets.some((socket) => seen.sockets.has(socket))) return true;
     // A process that ended before it was looked at cannot be told apart any more.
-    const left = socketsAt(await tables.begunFromNowOn(), remotePort, localPort);
+    const left = socketsAt(await tables(), remotePort, localPort);
     return !sockets.some((socket) => left.includes(socket));
   };
 }
@@ -50,54 +50,8 @@ interface Seen {
   readonly sockets: ReadonlySet<string>;
 }
 
-/** Between two looks this many times as long as the last one took: a flood of connections costs a part of the time. */
+/** A flood of connections shares its looks, and costs a quarter of the time at most. */
 const REST_FACTOR = 3;
-
-/**
- * Looks at all processes cost the same for one connection as for a thousand, so connections share them. A connection
- * is answered by a look that began after it was made: whoever holds it was there then.
- */
-class SharedLooks<T> {
-  readonly #look: () => Promise<T>;
-  #running: Promise<unknown> | null = null;
-  #next: Promise<T> | null = null;
-
-  constructor(look: () => Promise<T>) {
-    this.#look = look;
-  }
-
-  begunFromNowOn(): Promise<T> {
-    if (this.#next !== null) return this.#next;
-    if (this.#running === null) return this.#begin();
-    this.#next = this.#running.then(() => {
-      this.#next = null;
-      return this.#begin();
-    });
-    return this.#next;
-  }
-
-  #begin(): Promise<T> {
-    const before = process.threadCpuUsage();
-    const look = this.#look();
-    const running = look
-      .then(
-        () => undefined,
-        () => undefined,
-      )
-      .then(() => {
-        const { user, system } = process.threadCpuUsage(before);
-        const restMs = Math.min(REST_MAX_MS, ((user + system) / 1000) * REST_FACTOR);
-        return new Promise((resolve) => setTimeout(resolve, restMs).unref());
-      })
-      .then(() => {
-        if (this.#running === running) this.#running = null;
-      });
-    this.#running = running;
-    return look;
-  }
-}
-
-const REST_MAX_MS = 250;
 
 async function lookAround(remembered: PeerOptions["remembered"]): Promise<Seen> {
   const marked = await markedProcesses((await remembered?.()) ?? new Set());
@@ -119,9 +73,8 @@ interface Process {
 
 /** Every process that has the marker or is remembered, and every descendant of one, whatever its own environment is. */
 async function markedProcesses(remembered: ReadonlySet<number>): Promise<number[]> {
-  const names = await readdir("/proc");
   const own = process.pid;
-  const pids = names.filter((name) => /^\d+$/.test(name)).map(Number);
+  const pids = listPids();
   const processes: Process[] = [];
   for (const [at, pid] of pids.entries()) {
     // So many at a time that nobody else waits long.
@@ -146,55 +99,38 @@ async function markedProcesses(remembered: ReadonlySet<number>): Promise<number[
 const BATCH = 50;
 
 /** What the environment of a process said, by pid; of another process with the same pid it says nothing. */
-const environments = new Map<number, { readonly start: string; readonly isMarked: boolean }>();
+const environments = new Map<number, { readonly start: number; readonly isMarked: boolean }>();
 /** A process that has just been forked has not got its own environment yet, so its first one is not kept. */
 const SETTLED_MS = 10_000;
-const TICKS_PER_SECOND = 100;
 
 async function readProcess(pid: number): Promise<Process | null> {
-  const stat = readNow(`/proc/${pid}/stat`);
+  const stat = readStat(pid);
   if (stat === null) return null;
-  // The name in brackets may itself hold spaces and brackets, so fields are counted from its end.
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  const [parent, start = ""] = [Number(fields[1]), fields[19]];
-  return { pid, parent, isMarked: await isMarked(pid, start) };
+  return { pid, parent: stat.parentPid, isMarked: await isMarked(pid, stat.startTime) };
 }
 
-async function isMarked(pid: number, start: string): Promise<boolean> {
+async function isMarked(pid: number, start: number): Promise<boolean> {
   const known = environments.get(pid);
   if (known?.start === start) return known.isMarked;
-  const ageMs = uptimeMs() - (Number(start) / TICKS_PER_SECOND) * 1000;
   const environment = await read(`/proc/${pid}/environ`);
-  const found = environment !== null && `\0${environment}`.includes(`\0${MARKER}=`);
-  if (found || ageMs > SETTLED_MS) environments.set(pid, { start, isMarked: found });
+  const found = environment !== null && markerIn(environment) !== null;
+  if (found || Date.now() - startedAt(start) > SETTLED_MS) environments.set(pid, { start, isMarked: found });
   return found;
 }
 
-function uptimeMs(): number {
-  return uptime() * 1000;
-}
-
-/** The kernel answers this without waiting for the process. */
-function readNow(path: string): string | null {
-  try {
-    return readFileSync(path, "latin1");
-  } catch {
-    return null;
-  }
-}
-
 /** Null for a process that ended meanwhile or belongs to another user. */
-async function read(path: string): Promise<string | null> {
+async function read(path: string): Promise<Buffer | null> {
   try {
-    return await readFile(path, "latin1");
+    return await readFile(path);
   } catch {
     return null;
   }
 }
 
 /** All connections of the machine, which the kernel takes milliseconds to list. */
-function readTables(): Promise<(string | null)[]> {
-  return Promise.all([read("/proc/net/tcp"), read("/proc/net/tcp6")]);
+async function readTables(): Promise<(string | null)[]> {
+  const tables = await Promise.all([read("/proc/net/tcp"), read("/proc/net/tcp6")]);
+  return tables.map((table) => table?.toString("latin1") ?? null);
 }
 
 /** The socket at the other end: its local port is our remote one. Two only if both IP versions number alike. */

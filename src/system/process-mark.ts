@@ -1,5 +1,5 @@
-import { readFileSync, readlinkSync } from "node:fs";
 import { hostname, uptime } from "node:os";
+import { bootId, isAlive, pidNamespace, startTicks } from "./proc.ts";
 
 /** Which process holds something, told so that another on the same machine can see whether it lives. */
 export interface ProcessMark {
@@ -34,42 +34,19 @@ export function isGone(mark: ProcessMark): boolean {
   return mark.start !== null && startOf(mark.pid) !== mark.start;
 }
 
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
-}
-
 /** Changes when the machine starts anew. Where the system has no name for it: when it started, to ten minutes. */
 export function machineBoot(): string {
-  try {
-    return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
-  } catch {
-    // Not Linux. A rounding that falls the other way next time costs clients one snapshot.
-    return String(Math.round((Date.now() - uptime() * 1_000) / 600_000));
-  }
+  // Without a boot id, a rounding that falls the other way next time costs clients one snapshot.
+  return bootId() ?? String(Math.round((Date.now() - uptime() * 1_000) / 600_000));
 }
 
+/** Systems without namespaces have one place per machine. */
 function place(): string {
-  try {
-    return `${machineBoot()} ${readlinkSync("/proc/self/ns/pid")}`;
-  } catch {
-    // Systems without namespaces have one place per machine.
-    return machineBoot();
-  }
+  const namespace = pidNamespace();
+  return namespace === null ? machineBoot() : `${machineBoot()} ${namespace}`;
 }
 
-/** In clock ticks since the machine started. A zombie has ended: it counts as another process. */
+/** In clock ticks since the machine started; null for a process that has ended. */
 function startOf(pid: number): string | null {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return fields[0] === "Z" || fields[0] === "X" ? "ended" : (fields[19] ?? null);
-  } catch {
-    // No such file system, or the process has just gone.
-    return null;
-  }
+  return startTicks(pid)?.toString() ?? null;
 }

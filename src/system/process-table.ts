@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process";
-import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { uptime } from "node:os";
 import { basename } from "node:path";
 import { setImmediate as nextTick } from "node:timers/promises";
 import { promisify } from "node:util";
+import { hasProc, listPids, type ProcStat, readProcFile, readStat, TICKS_PER_SECOND } from "./proc.ts";
 import { MARKER, type ProcessIdentity } from "./process.ts";
 import { sharedRun } from "./shared-run.ts";
 
@@ -28,31 +29,19 @@ export const scanParents = sharedRun(() => (hasProc() ? scanProc(false) : scanBy
 
 /** Whether this process carries this lease's marker now: a program keeps its pid when it drops its environment. */
 export function hasMarker(pid: number, leaseId: string): boolean {
-  return hasProc() && readMarker(pid) === leaseId;
-}
-
-/** Names this run of the machine: pids and start times mean nothing in another one. Null where it has no name. */
-export function machineBoot(): string | null {
-  if (!hasProc()) return null;
-  boot ??= readFileSync("/proc/sys/kernel/random/boot_id", "latin1").trim();
-  return boot;
+  return readMarker(pid) === leaseId;
 }
 
 /** The process with this pid, unless it is gone or a zombie. */
 export function readProcess(pid: number): ProcessRow | null {
-  return hasProc() ? (readStat(pid)?.row ?? null) : null;
+  return rowOf(pid, readStat(pid));
 }
 
 /** Whether it is still there and still the same; true where the system does not tell cheaply. */
-export function isAlive(known: ProcessIdentity): boolean {
+export function isSameAlive(known: ProcessIdentity): boolean {
   if (!hasProc()) return true;
   const row = readProcess(known.pid);
   return row !== null && (known.startTime === null || row.startTime === known.startTime);
-}
-
-/** Every pid there is at this instant; empty where the system does not list them cheaply. */
-export function listPids(): number[] {
-  return hasProc() ? procPids() : [];
 }
 
 /** How a process is named to people: its program, never its arguments, which may hold secrets. */
@@ -63,8 +52,7 @@ export function identify(row: ProcessRow): ProcessIdentity {
 /** Milliseconds since 1970, from a start time of this system. */
 export function startedAt(startTime: number): number {
   if (!hasProc()) return startTime * 1000;
-  const uptimeMs = Number.parseFloat(readFileSync("/proc/uptime", "latin1")) * 1000;
-  return Date.now() - uptimeMs + (startTime * 1000) / TICKS_PER_SECOND;
+  return Date.now() - uptime() * 1000 + (startTime * 1000) / TICKS_PER_SECOND;
 }
 
 /** Read by `ps`, for systems without /proc; exported so that it is tested where both exist. */
@@ -99,56 +87,39 @@ export async function scanByPs(): Promise<ProcessTable> {
 
 const PS_MARKER = new RegExp(String.raw`^\s*(\d+)\s.*\s${MARKER}=(\S+)`);
 const PS_ROW = /^\s*(\d+)\s+(\d+)\s+(\S+)\s+(\w{3}\s+\w{3}\s+\d+\s+[\d:]+\s+\d{4})\s+(.+)$/;
-/** The kernel shows times to programs in this unit on every architecture that Node runs on. */
-const TICKS_PER_SECOND = 100;
 const SLICE = 128;
-
-let boot: string | null = null;
 
 /** In slices, so that a machine with thousands of processes does not hold up the event loop. */
 async function scanProc(withMarkers: boolean): Promise<ProcessTable> {
   const table = new Map<number, ProcessRow>();
-  const pids = procPids();
+  const pids = listPids();
   for (const [index, pid] of pids.entries()) {
     if (index % SLICE === SLICE - 1) await nextTick();
     const stat = readStat(pid);
-    if (stat === null) continue;
-    const leaseId = withMarkers && !stat.isKernel ? readMarker(pid) : null;
-    table.set(pid, leaseId === null ? stat.row : { ...stat.row, leaseId });
+    const row = rowOf(pid, stat);
+    if (row === null) continue;
+    const leaseId = withMarkers && !stat?.isKernel ? readMarker(pid) : null;
+    table.set(pid, { ...row, leaseId });
   }
   return table;
 }
 
-function procPids(): number[] {
-  return readdirSync("/proc").map(Number).filter(Number.isInteger);
-}
-
-/** Fields of /proc/<pid>/stat after the name, which stands in brackets and may contain any of them. */
-function readStat(pid: number): { row: ProcessRow; isKernel: boolean } | null {
-  const text = readProcFile(pid, "stat")?.toString("latin1");
-  if (text === undefined) return null;
-  const end = text.lastIndexOf(")");
-  const fields = text.slice(end + 2).split(" ");
-  const state = fields[0];
-  if (state === "Z" || state === "X") return null;
-  return {
-    row: {
-      pid,
-      parentPid: Number(fields[1]),
-      leaderPid: Number(fields[3]),
-      startTime: Number(fields[19]),
-      name: text.slice(text.indexOf("(") + 1, end),
-      leaseId: null,
-    },
-    isKernel: fields[20] === "0",
-  };
+/** Without its marker; null for a process that is gone or a zombie. */
+function rowOf(pid: number, stat: ProcStat | null): ProcessRow | null {
+  if (stat === null || stat.hasEnded) return null;
+  const { parentPid, leaderPid, startTime, name } = stat;
+  return { pid, parentPid, leaderPid, startTime, name, leaseId: null };
 }
 
 const MARKER_BYTES = Buffer.from(`${MARKER}=`);
 
 function readMarker(pid: number): string | null {
   const environment = readProcFile(pid, "environ");
-  if (environment === null) return null;
+  return environment === null ? null : markerIn(environment);
+}
+
+/** The value of our marker in an environment, as the kernel shows it. */
+export function markerIn(environment: Buffer): string | null {
   let at = environment.indexOf(MARKER_BYTES);
   while (at > 0 && environment[at - 1] !== 0) at = environment.indexOf(MARKER_BYTES, at + 1);
   if (at < 0) return null;
@@ -157,25 +128,9 @@ function readMarker(pid: number): string | null {
   return environment.toString("latin1", from, end < 0 ? undefined : end);
 }
 
-/** Null when the process has gone, or belongs to someone else: then it is not ours to stop. */
-function readProcFile(pid: number, name: string): Buffer | null {
-  try {
-    return readFileSync(`/proc/${pid}/${name}`);
-  } catch {
-    return null;
-  }
-}
-
 function commandOf(row: ProcessRow): string {
-  const words = hasProc() ? (readProcFile(row.pid, "cmdline")?.toString("utf8").split("\0") ?? []) : [];
+  const words = readProcFile(row.pid, "cmdline")?.toString("utf8").split("\0") ?? [];
   const program = words[0] ? basename(words[0]) : row.name;
   const script = words[1] && /^[^-].*\.\w+$/.test(words[1]) ? ` ${basename(words[1])}` : "";
   return `${program}${script}`.slice(0, 100);
-}
-
-let procSeen: boolean | null = null;
-
-function hasProc(): boolean {
-  procSeen ??= existsSync("/proc/self/stat");
-  return procSeen;
 }

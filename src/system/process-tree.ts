@@ -1,7 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { ProcessIdentity, ReapReport, Reaper, RememberedProcess } from "./process.ts";
-import { identify, isAlive, machineBoot, scanProcesses, startedAt } from "./process-table.ts";
+import { identify, isSameAlive, scanProcesses, startedAt } from "./process-table.ts";
 import type { ProcessRow, ProcessTable } from "./process-table.ts";
+import { bootId, sendSignal } from "./proc.ts";
 
 /** One agent's processes: the one we started, everything below it, everything that carries its marker. */
 export interface ProcessTree {
@@ -78,7 +79,7 @@ export const reaper: Reaper = {
 };
 
 function isOfThisBoot({ boot, startTime }: RememberedProcess): boolean {
-  return startTime !== null && boot !== undefined && boot !== null && boot === machineBoot();
+  return startTime !== null && boot !== undefined && boot !== null && boot === bootId();
 }
 
 const STOP_MS = 5_000;
@@ -152,16 +153,11 @@ function isSame(row: ProcessRow, known: ProcessIdentity): boolean {
 
 /** Signals a process only while it is still the same one: its pid may belong to a stranger by now. */
 function signal(target: ProcessIdentity, name: "SIGSTOP" | "SIGKILL"): void {
-  if (!isAlive(target)) return;
+  if (!isSameAlive(target)) return;
   try {
-    process.kill(target.pid, name);
+    sendSignal(target.pid, name);
   } catch (error) {
-    // Gone since the scan, or not ours to kill: the next scan tells which, and reports the latter.
-    if (!isGoneOrForbidden(error)) throw error;
+    // Not ours to kill: the next scan finds it again and reports it.
+    if ((error as NodeJS.ErrnoException).code !== "EPERM") throw error;
   }
-}
-
-function isGoneOrForbidden(error: unknown): boolean {
-  const code = (error as NodeJS.ErrnoException).code;
-  return code === "ESRCH" || code === "EPERM";
 }

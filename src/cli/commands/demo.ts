@@ -1,3 +1,4 @@
+import { sendSignal } from "../../system/proc.ts";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -92,7 +93,7 @@ async function perform(stage: Stage, call: Call): Promise<number> {
 
 /** Only the demo's own daemon, by the pid of the process that this very command started. */
 async function killAndRestart(stage: Stage): Promise<void> {
-  process.kill(stage.daemon.pid, "SIGKILL");
+  sendSignal(stage.daemon.pid, "SIGKILL");
   await waitUntilGone(stage.daemon.pid, 5_000);
   stage.daemon = await startDaemon(stage.paths, { port: stage.port, store: "sqlite" }, stage);
 }
@@ -186,13 +187,9 @@ function lessons(call: Call, seen: Seen & { generations: number }): string[] {
 async function strike(stage: Stage, call: Call): Promise<void> {
   if (stage.isStruck || call.flags.on("keep")) return;
   stage.isStruck = true;
-  try {
-    process.kill(stage.daemon.pid, "SIGTERM");
-    if (!(await waitUntilGone(stage.daemon.pid, 8_000))) process.kill(stage.daemon.pid, "SIGKILL");
-    await waitUntilGone(stage.daemon.pid, 2_000);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
-  }
+  sendSignal(stage.daemon.pid, "SIGTERM");
+  if (!(await waitUntilGone(stage.daemon.pid, 8_000))) sendSignal(stage.daemon.pid, "SIGKILL");
+  await waitUntilGone(stage.daemon.pid, 2_000);
   await rm(stage.folder, { recursive: true, force: true, maxRetries: 3 });
 }
 

@@ -1,3 +1,4 @@
+import { sendSignal } from "../../system/proc.ts";
 import { type DaemonFile, readDaemonFile } from "../../config/daemon-file.ts";
 import type { Health } from "../../contract/index.ts";
 import type { Call } from "../call.ts";
@@ -11,10 +12,10 @@ export async function run(call: Call): Promise<void> {
   const daemon = readDaemonFile(homeOf(call).daemonFile);
   if (daemon === null || !mayRun(daemon)) return say(call, { stopped: false }, "The daemon is not running.");
   const open = await identify(call, daemon);
-  process.kill(daemon.pid, "SIGTERM");
+  sendSignal(daemon.pid, "SIGTERM");
   let isGone = await waitUntilGone(daemon.pid, call.flags.on("force") ? FORCE_MS : STOP_MS);
   if (!isGone && call.flags.on("force")) {
-    process.kill(daemon.pid, "SIGKILL");
+    sendSignal(daemon.pid, "SIGKILL");
     isGone = await waitUntilGone(daemon.pid, FORCE_MS);
   }
   if (!isGone) {

@@ -7,8 +7,8 @@ import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
 import { readDaemonFile } from "../../config/daemon-file.ts";
-import { isAlive } from "./process-identity.ts";
 import { CliHome, MAIN } from "../testing/process.ts";
+import { isAlive } from "../../system/proc.ts";
 
 const cli = new CliHome();
 const daemonFile = join(cli.home, "daemon.json");

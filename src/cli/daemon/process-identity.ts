@@ -1,16 +1,6 @@
-import { readFileSync } from "node:fs";
 import type { DaemonFile } from "../../config/daemon-file.ts";
+import { isAlive } from "../../system/proc.ts";
 import { processStart } from "../../system/process-start.ts";
-
-/** Whether a process of this pid works, be it ours or not. One that has ended and was not collected does not. */
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EPERM") return false;
-  }
-  return !isZombie(pid);
-}
 
 /**
  * Whether the recorded pid may still be the recorded daemon: the process is alive and nothing proves
@@ -41,15 +31,4 @@ export async function waitUntilGone(pid: number, timeoutMs: number): Promise<boo
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
   return true;
-}
-
-/** Known on Linux only; elsewhere whoever started the process collects it. One that is gone by now counts too. */
-function isZombie(pid: number): boolean {
-  if (process.platform !== "linux") return false;
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    return stat.slice(stat.lastIndexOf(")") + 2).startsWith("Z");
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "ENOENT";
-  }
 }

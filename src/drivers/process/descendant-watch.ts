@@ -1,8 +1,9 @@
-import { hasMarker, identify, machineBoot, scanParents } from "../../system/process-table.ts";
+import { hasMarker, identify, scanParents } from "../../system/process-table.ts";
 import { membersOf } from "../../system/process-tree.ts";
 import type { ProcessTree } from "../../system/process-tree.ts";
 import { sharedRun } from "../../system/shared-run.ts";
 import type { ProcessIdentity, RememberedProcess } from "../../system/process.ts";
+import { bootId } from "../../system/proc.ts";
 
 /** Called with the live processes of a tree that only memory still ties to it. */
 export type OnUnmarked = (processes: readonly RememberedProcess[]) => void;
@@ -79,7 +80,7 @@ const lookNow = sharedRun(async (): Promise<void> => {
 
 /** Where the machine's run has no name, nothing could be recognised after a crash. */
 function report(watched: Watched, alive: readonly ProcessIdentity[]): void {
-  const boot = machineBoot();
+  const boot = bootId();
   if (boot === null) return;
   const unmarked = alive.filter((one) => !hasMarker(one.pid, watched.tree.leaseId));
   const key = unmarked.map((one) => `${one.pid}:${one.startTime}`).join(" ");

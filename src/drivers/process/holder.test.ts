@@ -19,10 +19,11 @@ import { findCommand } from "./environment.ts";
 import type { AdmitProcess } from "../port.ts";
 import { createProcessHost } from "./process.ts";
 import type { AgentProcess } from "./process.ts";
-import { identify, machineBoot, readProcess } from "../../system/process-table.ts";
+import { identify, readProcess } from "../../system/process-table.ts";
 import { killMarked, reaper } from "../../system/process-tree.ts";
 import { chooseHold, describeHold } from "./sandbox.ts";
 import type { RememberedProcess } from "../../system/process.ts";
+import { bootId } from "../../system/proc.ts";
 
 const OPEN = "the guard closes no folder to commands";
 const leases: string[] = [];
@@ -227,7 +228,7 @@ describe("a remembered process", () => {
     const child = spawn("sleep", [newNap()], { env: {}, detached: true, stdio: "ignore" });
     const row = readProcess(child.pid ?? 0);
     assert.ok(row);
-    const mine = { ...identify(row), boot: machineBoot() };
+    const mine = { ...identify(row), boot: bootId() };
     for (const other of [{ boot: "another" }, { boot: null }, { startTime: row.startTime - 1 }]) {
       assert.deepEqual(await reaper.reap([leaseId], [{ ...mine, ...other }]), { killed: [], left: [] });
     }

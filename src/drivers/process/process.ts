@@ -14,13 +14,14 @@ import { agentEnvironment, findCommand } from "./environment.ts";
 import { createGuard } from "./guard.ts";
 import type { Guard } from "./guard.ts";
 import type { AdmitProcess, AgentExit, OpenFailure, StopReport } from "../port.ts";
-import { identify, listPids, readProcess } from "../../system/process-table.ts";
+import { identify, readProcess } from "../../system/process-table.ts";
 import { descendantsOf, hasBegun, stopTree } from "../../system/process-tree.ts";
 import type { ProcessTree } from "../../system/process-tree.ts";
 import { prepareCover } from "./namespaces.ts";
 import { chooseHold, held } from "./sandbox.ts";
 import type { Hidden, Hold, SandboxMode } from "./sandbox.ts";
 import type { ProcessIdentity } from "../../system/process.ts";
+import { listPids } from "../../system/proc.ts";
 
 export interface ProcessSpec {
   readonly command: readonly string[];

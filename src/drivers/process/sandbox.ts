@@ -1,5 +1,6 @@
+import { pidNamespace } from "../../system/proc.ts";
 import { execFile } from "node:child_process";
-import { mkdtemp, readlink, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findCommand } from "./environment.ts";
@@ -149,7 +150,7 @@ async function tried(hold: Exclude<Hold, { kind: "none" | "guard" }>, name: stri
     // An empty answer (no `readlink`) proves nothing.
     const other = 'own=$(readlink /proc/self/ns/pid) && test -n "$own" && ! test "$own" = "$2"';
     const check = `! test -e "$1/covered" && ${other}`;
-    const ours = await readlink("/proc/self/ns/pid");
+    const ours = pidNamespace() ?? "";
     const command = ["/bin/sh", "-c", check, "sh", folder, ours];
     const problem = await failureOf(held(hold, command, { cwd: "/", hidden }));
     if (problem === null) return { hold };

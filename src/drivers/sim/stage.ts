@@ -1,3 +1,4 @@
+import { sendSignal } from "../../system/proc.ts";
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { constants, existsSync, realpathSync } from "node:fs";
@@ -236,7 +237,7 @@ async function replaceText(target: string, text: string): Promise<string | null>
 /** The exit code, or null after a signal. A cancel ends the child's whole group. */
 async function finish(child: ChildProcess, signal: AbortSignal): Promise<number | null> {
   const cut = (): void => {
-    if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+    if (child.pid !== undefined) sendSignal(-child.pid, "SIGKILL");
   };
   signal.addEventListener("abort", cut, { once: true });
   const code = await new Promise<number | null>((done, fail) => {

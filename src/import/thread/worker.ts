@@ -1,7 +1,7 @@
 // The thread that reads what agents left on disk: it parses, cuts and redacts, so that the daemon's own need not.
 import { parentPort, workerData } from "node:worker_threads";
 import { historyReaders } from "../../history/index.ts";
-import { systemProbe } from "../../history/state/probe.ts";
+import { systemProbe } from "../../system/process-probe.ts";
 import { judgeTree, replaysOf } from "../../history/state/trees.ts";
 import { Catalog, countAll } from "../catalog.ts";
 import { type Context, ProgressPublisher } from "../context.ts";

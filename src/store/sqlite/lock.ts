@@ -1,9 +1,10 @@
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { DatabaseSync } from "node:sqlite";
-import { isAlive, machineBoot } from "../../system/process-mark.ts";
+import { machineBoot } from "../../system/process-mark.ts";
 import { StoreLocked, type Holder } from "../problem.ts";
 import { BUSY, codeOf } from "./failure.ts";
+import { isAlive } from "../../system/proc.ts";
 
 /** What stands beside the lock, for others to read: who holds it, or how the last holder left. */
 export interface Note extends Holder {

@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, it } from "node:test";
-import { systemProbe } from "../../state/probe.ts";
+import { systemProbe } from "../../../system/process-probe.ts";
 import { keepsRegistry, readRegistry } from "./registry.ts";
 
 let root: string;

@@ -3,7 +3,7 @@ import * as fs from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import type { ProcessProbe } from "../../state/probe.ts";
+import type { ProcessProbe } from "../../../system/process-probe.ts";
 import { codex } from "./index.ts";
 import { IDS, layAll } from "./testing/layouts.ts";
 import {

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { noFacts } from "../../facts.ts";
-import { systemProbe } from "../../state/probe.ts";
+import { systemProbe } from "../../../system/process-probe.ts";
 import { codex } from "./index.ts";
 import { session } from "./testing/layouts.ts";
 import { idAt, meta, NO_PROCESSES, spawned, writeRollout } from "./testing/made.ts";

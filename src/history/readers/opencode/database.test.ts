@@ -9,7 +9,7 @@ import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { mutated, random } from "../../testing/mutation.ts";
 import type { Problem } from "../../port.ts";
-import { systemProbe } from "../../state/probe.ts";
+import { systemProbe } from "../../../system/process-probe.ts";
 import { readAll } from "../../reader.spec.ts";
 import { opencode } from "./index.ts";
 import { families, layRecorded, layTree, type ReadOne, readRoot, SCHEMA, Writer } from "./testing/session.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { zstdCompressSync } from "node:zlib";
 import { type Family, type FamilyMember, familyOf } from "../../../state/family.ts";
 import { livenessOf } from "../../../state/liveness.ts";
-import type { ProcessProbe } from "../../../state/probe.ts";
+import type { ProcessProbe } from "../../../../system/process-probe.ts";
 import { discoverAll, readAll, type Reading } from "../../../reader.spec.ts";
 import { codex } from "../index.ts";
 import { ROOT_PATH } from "../notes.ts";

@@ -1,5 +1,6 @@
-import { readFileSync, readlinkSync } from "node:fs";
 import { readdir, readFile, readlink } from "node:fs/promises";
+import { hasProc, isAlive, listPids, pidNamespace, readStat, startTicks } from "./proc.ts";
+import { startedAt } from "./process-table.ts";
 
 /** What the system says about processes. Nothing is ever sent to one of them. */
 export interface ProcessProbe {
@@ -27,50 +28,30 @@ export interface ProcessProbe {
 }
 
 /** The machine's own processes. */
-export const systemProbe: ProcessProbe = { startOf, startedAt, space, exists, holders, shows };
+export const systemProbe: ProcessProbe = {
+  startOf,
+  startedAt: startTimeOf,
+  space: pidNamespace,
+  exists: isAlive,
+  holders,
+  shows,
+};
 
 function startOf(pid: number): string | null | undefined {
-  if (process.platform !== "linux") return exists(pid) ? undefined : null;
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-    // The name stands in parentheses and may hold anything, also spaces and parentheses.
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    const isZombie = fields[0] === "Z" || fields[0] === "X";
-    return isZombie ? null : (fields[19] ?? null);
-  } catch {
-    return null;
-  }
+  if (!hasProc()) return isAlive(pid) ? undefined : null;
+  return startTicks(pid)?.toString() ?? null;
 }
 
-/** The system counts in hundredths of a second since it began; it says to the second when that was. Never too late. */
-function startedAt(pid: number): number | null {
-  const start = Number(startOf(pid) ?? Number.NaN);
-  if (!Number.isFinite(start)) return null;
-  const began = /^btime (\d+)$/mu.exec(readFileSync("/proc/stat", "latin1"))?.[1];
-  return began === undefined ? null : (Number(began) - 1) * 1000 + start * 10;
-}
-
-function space(): string | null {
-  try {
-    return readlinkSync("/proc/self/ns/pid");
-  } catch {
-    return null;
-  }
-}
-
-function exists(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
+/** A second earlier than it is computed, so that a change of the clock does not make it too late. */
+function startTimeOf(pid: number): number | null {
+  const start = startTicks(pid);
+  return start === null ? null : startedAt(start) - 1000;
 }
 
 async function holders(paths: ReadonlySet<string>): Promise<ReadonlyMap<string, number>> {
   const found = new Map<string, number>();
-  if (process.platform !== "linux" || paths.size === 0) return found;
-  const pids = (await readdir("/proc")).filter((name) => /^\d+$/u.test(name)).map(Number);
-  for (const pid of pids) {
+  if (paths.size === 0) return found;
+  for (const pid of listPids()) {
     if (pid === process.pid) continue;
     for (const [path, number] of await openFiles(pid)) {
       if (paths.has(path) && (await isWritten(pid, number))) found.set(path, pid);
@@ -83,11 +64,9 @@ async function holders(paths: ReadonlySet<string>): Promise<ReadonlyMap<string, 
 const FIRST_SPACE = "pid:[4026531836]";
 
 async function shows(word: string): Promise<boolean> {
-  if (space() !== FIRST_SPACE) return false;
-  for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/u.test(name))) {
-    // The process has ended.
-    const name = await readFile(`/proc/${pid}/comm`, "utf8").catch(() => "");
-    if (!name.toLowerCase().includes(word)) continue;
+  if (pidNamespace() !== FIRST_SPACE) return false;
+  for (const pid of listPids()) {
+    if (readStat(pid)?.name.toLowerCase().includes(word) !== true) continue;
     // A process of someone else, or one that keeps others from looking into it.
     const isHidden = await readdir(`/proc/${pid}/fd`).then(
       () => false,

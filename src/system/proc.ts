@@ -1,0 +1,100 @@
+import { existsSync, readFileSync, readdirSync, readlinkSync } from "node:fs";
+
+/** One process as `/proc/<pid>/stat` shows it. */
+export interface ProcStat {
+  readonly parentPid: number;
+  /** The pid of its session's leader. */
+  readonly leaderPid: number;
+  /** Clock ticks since boot. */
+  readonly startTime: number;
+  readonly name: string;
+  readonly isKernel: boolean;
+  /** A zombie: it has ended, and its parent has not collected it yet. */
+  readonly hasEnded: boolean;
+}
+
+/** The kernel shows times to programs in this unit on every architecture that Node runs on. */
+export const TICKS_PER_SECOND = 100;
+
+let procSeen: boolean | null = null;
+
+/** Whether this system shows its processes as files. */
+export function hasProc(): boolean {
+  procSeen ??= existsSync("/proc/self/stat");
+  return procSeen;
+}
+
+/** Every pid at this instant; empty on a system without `/proc`. */
+export function listPids(): number[] {
+  return hasProc() ? readdirSync("/proc").map(Number).filter(Number.isInteger) : [];
+}
+
+/** Null when the process is gone, or the system has no `/proc`. */
+export function readStat(pid: number): ProcStat | null {
+  const text = readProcFile(pid, "stat")?.toString("latin1");
+  if (text === undefined) return null;
+  // The name is in parentheses and may itself contain spaces and parentheses.
+  const end = text.lastIndexOf(")");
+  const fields = text.slice(end + 2).split(" ");
+  return {
+    parentPid: Number(fields[1]),
+    leaderPid: Number(fields[3]),
+    startTime: Number(fields[19]),
+    name: text.slice(text.indexOf("(") + 1, end),
+    isKernel: fields[20] === "0",
+    hasEnded: fields[0] === "Z" || fields[0] === "X",
+  };
+}
+
+/** When this process started, in clock ticks since boot; null when it has ended or the system does not say. */
+export function startTicks(pid: number): number | null {
+  const stat = readStat(pid);
+  return stat === null || stat.hasEnded ? null : stat.startTime;
+}
+
+/** Null when the process is gone, or belongs to another user. */
+export function readProcFile(pid: number, name: string): Buffer | null {
+  try {
+    return readFileSync(`/proc/${pid}/${name}`);
+  } catch {
+    return null;
+  }
+}
+
+let boot: string | null = null;
+
+/** The kernel's id of this boot: pids and start times mean nothing in another one. Null where there is none. */
+export function bootId(): string | null {
+  if (!hasProc()) return null;
+  boot ??= readFileSync("/proc/sys/kernel/random/boot_id", "latin1").trim();
+  return boot;
+}
+
+/** The PID namespace of this process (`pid:[4026531836]`); null where there are none. */
+export function pidNamespace(): string | null {
+  try {
+    return readlinkSync("/proc/self/ns/pid");
+  } catch {
+    return null;
+  }
+}
+
+/** Whether a process with this pid runs, whoever owns it. A zombie does not run. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EPERM") return false;
+  }
+  return readStat(pid)?.hasEnded !== true;
+}
+
+/** Signals a process, or with a negative pid its group. False when it is gone. */
+export function sendSignal(pid: number, name: NodeJS.Signals): boolean {
+  try {
+    return process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ESRCH") return false;
+    throw error;
+  }
+}
