@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import type { AgentHandle, AgentRequest } from "../drivers/port.ts";
 import { closeTrigger } from "../kernel/trigger.ts";
-import { writeOver } from "../store/fence.ts";
-import type { ProcessFence, SessionRecord, Store, Tx, TurnRecord } from "../store/port/store.ts";
+import type { SessionRecord, Tx, TurnRecord } from "../store/port/store.ts";
 import { aLease, aMessage, aTrigger, aTurn } from "../store/testing/sample.ts";
+import { type Watched, watchWrite } from "../store/testing/watch-write.ts";
 import { leaseRow } from "./agent/lease-row.ts";
 import { newPlace, type Place } from "./agent/slot.ts";
 import { giveBackLease, host } from "./agent/start.ts";
@@ -173,9 +173,9 @@ const WRITERS: Record<string, Writer> = {
 
 for (const [name, writer] of Object.entries(WRITERS)) {
   test(`a late writer changes nothing where it ${name}`, async (t) => {
-    const current = await watch(t, writer, { isLate: false });
+    const current = await watch(t, writer, false);
     assert.notDeepEqual(current.after, current.before, "with its own fence it writes");
-    const late = await watch(t, writer, { isLate: true });
+    const late = await watch(t, writer, true);
     assert.deepEqual(late.after, late.before);
   });
 }
@@ -195,58 +195,28 @@ function rowOf(deps: World["engine"]["deps"], session: SessionRecord) {
   return leaseRow(deps, { session, hold: leaseOf(), isWanted: () => true });
 }
 
-/** The tree as it is before and after the watched write. With `isLate` another process takes the session over before it. */
-async function watch(t: TestContext, writer: Writer, { isLate }: { isLate: boolean }) {
+/** The tree before and after the watched write. */
+async function watch(t: TestContext, writer: Writer, isLate: boolean): Promise<Watched> {
   const engine = await openEngine(t);
-  const { family } = engine;
-  const { store } = family;
-  const session = await family.add(family.rootId, { fence: FENCE, roundOpenedAt: 1, ...writer.session });
-  const { write: base } = store;
-  const seen = Promise.withResolvers<{ before: unknown; after: unknown }>();
-  let count = 0;
-  const watched = async <T>(work: () => Promise<T>): Promise<T> => {
-    count += 1;
-    if (count !== (writer.nth ?? 1)) return work();
-    if (isLate) await base(family.rootId, (tx) => tx.sessions.patch(session.id, { fence: FENCE + 10 }));
-    const before = await snapshot(store, family.rootId);
-    const answer = await work();
-    seen.resolve({ before, after: await snapshot(store, family.rootId) });
-    return answer;
-  };
+  const { family, deps } = engine;
+  const { rootId, store } = family;
+  const session = await family.add(rootId, { fence: FENCE, roundOpenedAt: 1, ...writer.session });
+  const { write } = store;
   const world: World = {
     engine,
     session,
-    write: (work) => base(family.rootId, work),
+    write: (work) => write(rootId, work),
     async running(turn = {}, handle = {}) {
-      const row = { fence: FENCE, startedAt: Date.now(), ...turn };
-      const record = await base(family.rootId, (tx) => tx.turns.add(aTurn(session.id, row)));
+      const row = aTurn(session.id, { fence: FENCE, startedAt: Date.now(), ...turn });
+      const recorder = new Recorder(deps, await write(rootId, (tx) => tx.turns.add(row)), () => undefined);
       const place = newPlace(session, leaseOf());
-      const recorder = new Recorder(engine.deps, record, () => undefined);
       Object.assign(place, { recorder, agent: liveAgent(session, handle) });
       return { place, recorder };
     },
   };
-  const write = writeOver((rootId, by: ProcessFence | null, work) =>
-    watched(() => (by === null ? base(rootId, work) : base(rootId, by, work))),
-  );
-  Object.assign(store, { write });
-  const run = writer.run(world);
-  const found = await Promise.race([seen.promise, run.then(() => seen.promise)]);
-  await run;
-  return found;
-}
-
-/** Everything that the store holds of a tree. */
-async function snapshot({ read, feed }: Store, rootId: string): Promise<unknown> {
-  const sessions = await read.sessions.tree(rootId);
-  const rows = sessions.map(async ({ id }) => ({
-    turns: await read.turns.ofSession(id, { limit: 100 }),
-    messages: await read.messages.ofSession(id, ["queued", "taken", "landed", "void"]),
-    triggers: await read.triggers.ofSession(id),
-    entries: await read.entries.page(id, { after: -1, limit: 100 }),
-    lease: await read.leases.bySession(id),
-  }));
-  return { sessions, rows: await Promise.all(rows), events: await feed.ofTree(rootId, 0, 100) };
+  const seen = watchWrite(store, { rootId, sessionId: session.id, nth: writer.nth ?? 1, isLate });
+  await writer.run(world);
+  return seen;
 }
 
 function liveAgent(session: SessionRecord, handle: Partial<AgentHandle>) {

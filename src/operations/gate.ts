@@ -3,6 +3,7 @@ import { lowered } from "../domain/limit.ts";
 import { withheldFrom } from "../domain/tool-list.ts";
 import { giveBack as giveMessageBack } from "../kernel/admit.ts";
 import { hashOf } from "../kernel/id.ts";
+import { processOf } from "./access/resolve.ts";
 import type { OperationDeps } from "./deps.ts";
 import type { Feed, FeedRequest, Gate, ToolSight } from "./port.ts";
 
@@ -62,7 +63,8 @@ async function sight(deps: OperationDeps, caller: Caller): Promise<ToolSight> {
 
 async function giveBack(deps: OperationDeps, caller: Caller, messageIds: readonly string[]): Promise<void> {
   if (caller.kind !== "session" || messageIds.length === 0) return;
-  await deps.store.write(caller.rootId, async (tx) => {
+  // Of a turn that another process has taken over, recovery decides what reached the agent.
+  await deps.store.write(caller.rootId, processOf(caller), async (tx) => {
     for (const id of messageIds) {
       const message = await tx.messages.byId(id);
       if (message !== null && message.sessionId === caller.id && message.carrier === "tool")
@@ -74,7 +76,7 @@ async function giveBack(deps: OperationDeps, caller: Caller, messageIds: readonl
 
 async function spawnReplyLost(deps: OperationDeps, caller: Caller, sessionId: string): Promise<void> {
   if (caller.kind !== "session") return;
-  await deps.store.write(caller.rootId, async (tx) => {
+  await deps.store.write(caller.rootId, processOf(caller), async (tx) => {
     const child = await tx.sessions.byId(sessionId);
     if (child?.parentId === caller.id) await tx.sessions.patch(sessionId, { replyLostAt: deps.now() });
   });

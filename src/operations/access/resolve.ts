@@ -1,7 +1,7 @@
 import type { Caller } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { type Visible, visibleFrom } from "../../domain/scope.ts";
-import type { Reads, SessionRecord, Tx } from "../../store/port/store.ts";
+import { type ProcessFence, type Reads, type SessionRecord, STALE, type Tx } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
 
 /** As many as the store gives for one reference. */
@@ -113,8 +113,28 @@ export async function callerSession(
 export async function refuseGone(tx: Tx, caller: Caller): Promise<void> {
   if (caller.kind !== "session") return;
   const session = await callerSession(tx, caller);
-  if (session?.fence === caller.fence) return;
-  throw new Refusal("unauthorized", "This process has been replaced: its token is no longer valid.");
+  if (session?.fence !== caller.fence) throw replaced();
+}
+
+/** A write that a caller asks for in its own tree. One of a process that was replaced is refused by the store. */
+export async function writeAs<T>(
+  { store }: OperationDeps,
+  { caller, rootId }: { caller: Caller; rootId: string },
+  work: (tx: Tx) => Promise<T>,
+): Promise<T> {
+  if (caller.kind !== "session") return store.write(rootId, work);
+  const written = await store.write(rootId, processOf(caller), work);
+  if (written === STALE) throw replaced();
+  return written;
+}
+
+/** The process that a session's token was made for. */
+export function processOf({ id, fence }: Caller & { kind: "session" }): ProcessFence {
+  return { session: id, fence };
+}
+
+function replaced(): Refusal {
+  return new Refusal("unauthorized", "This process has been replaced: its token is no longer valid.");
 }
 
 /** Whether `session` stands below `ancestorId`. Detached ones have left the family. */

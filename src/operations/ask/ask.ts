@@ -75,7 +75,7 @@ async function raiseAndWait(deps: OperationDeps, caller: Caller, asking: Asking)
     const now = await deps.store.read.triggers.byId(trigger.id);
     return now === null || now.status === "open" ? null : now;
   };
-  const end = await blocking(deps, self, look, { timeMs: asking.timeMs, signal: asking.call.signal });
+  const end = await blocking(deps, caller, look, { timeMs: asking.timeMs, signal: asking.call.signal });
   if (end === null || asking.call.signal.aborted) return pending(deps, trigger);
   return takeAnswer(deps, caller, self, end);
 }

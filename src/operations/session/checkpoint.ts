@@ -5,7 +5,7 @@ import { redactNamed } from "../../secrets/redact-deep.ts";
 import { newId } from "../../kernel/id.ts";
 import type { SessionRecord, Tx } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
-import { callerSession, describe, requireBelow, resolve } from "../access/resolve.ts";
+import { callerSession, describe, requireBelow, resolve, writeAs } from "../access/resolve.ts";
 
 /** Saves what a session wants its children and its later self to know. A constraint holds until withdrawn by name. */
 export async function checkpoint(
@@ -19,7 +19,7 @@ export async function checkpoint(
     throw new Refusal("not_found", "Say which session: a person has no checkpoint of their own.");
   if (session.id !== self?.id) await requireBelow(deps, caller, session);
   refuseSecretNames(input.constraints);
-  return deps.store.write(session.rootId, async (tx) => {
+  return writeAs(deps, { caller, rootId: session.rootId }, async (tx) => {
     const fresh = await tx.sessions.byId(session.id);
     if (fresh === null || fresh.endedAt !== null) {
       throw new Refusal("session_ended", "The session has ended; nothing of it can be saved any more.");

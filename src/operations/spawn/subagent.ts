@@ -43,7 +43,7 @@ export async function subagent(
     // A question, a parked child: the caller is needed, or waits in vain.
     return (await asking(deps, self, { ids: idsOf(now), shown: [] })).length > 0 ? now : null;
   };
-  const found = await blocking(deps, self, look, { timeMs: input.capMs, signal: call.signal });
+  const found = await blocking(deps, caller, look, { timeMs: input.capMs, signal: call.signal });
   const rows = found ?? (await stepsOf(deps, firsts));
   const ends = await takeEnds(
     deps,

@@ -1,36 +1,41 @@
-import type { SessionRecord, TurnRecord } from "../../store/port/store.ts";
+import type { Caller } from "../../contract/index.ts";
+import type { Tx, TurnRecord } from "../../store/port/store.ts";
+import { processOf, writeAs } from "../access/resolve.ts";
 import type { OperationDeps } from "../deps.ts";
 import { until } from "./until.ts";
+
+type Waiter = Caller & { kind: "session" };
 
 /** A turn inside a blocking call holds no slot, so that others can run. */
 export async function blocking<T>(
   deps: OperationDeps,
-  self: SessionRecord,
+  caller: Waiter,
   look: () => Promise<T | null>,
   limit: { timeMs: number; signal: AbortSignal },
 ): Promise<T | null> {
   const at = await look();
   if (at !== null || limit.timeMs <= 0) return at;
-  const turn = await changeBlocked(deps, self, null, 1);
+  const { rootId } = caller;
+  const turn = await writeAs(deps, { caller, rootId }, (tx) => changeBlocked(tx, caller, 1));
   try {
-    return await until(deps, { rootId: self.rootId, timeoutMs: limit.timeMs, signal: limit.signal }, look);
+    return await until(deps, { rootId, timeoutMs: limit.timeMs, signal: limit.signal }, look);
   } finally {
-    if (turn !== null) await changeBlocked(deps, self, turn, -1);
+    if (turn !== null) await unblock(deps, caller, turn);
   }
 }
 
-async function changeBlocked(
-  deps: OperationDeps,
-  self: SessionRecord,
-  of: TurnRecord | null,
-  by: 1 | -1,
-): Promise<TurnRecord | null> {
-  return deps.store.write(self.rootId, async (tx) => {
-    const turn = await tx.turns.running(self.id);
-    if (turn === null || (of !== null && (turn.id !== of.id || turn.attempt !== of.attempt))) return null;
-    await tx.turns.patchRunning(turn.id, turn.fence, { blocked: Math.max(0, turn.blocked + by) });
-    // Any session of the node may be waiting for this slot; its own wake makes the runner look.
-    tx.wake(self.id);
-    return turn;
+/** A turn that another process has taken over began there without a blocking call. */
+async function unblock(deps: OperationDeps, caller: Waiter, turn: TurnRecord): Promise<void> {
+  await deps.store.write(caller.rootId, processOf(caller), async (tx) => {
+    if ((await tx.turns.running(caller.id))?.id === turn.id) await changeBlocked(tx, caller, -1);
   });
+}
+
+async function changeBlocked(tx: Tx, { id }: Waiter, by: 1 | -1): Promise<TurnRecord | null> {
+  const turn = await tx.turns.running(id);
+  if (turn === null) return null;
+  await tx.turns.patchRunning(turn.id, turn.fence, { blocked: Math.max(0, turn.blocked + by) });
+  // Any session of the node may be waiting for this slot; its own wake makes the runner look.
+  tx.wake(id);
+  return turn;
 }

@@ -43,7 +43,7 @@ export async function waitChildren(
     if (enough(input.until, split.over.length, split.ids.length)) return split;
     return (await asking(deps, self, { ids: split.ids, shown: cursor.shown })).length > 0 ? split : null;
   };
-  const found = await blocking(deps, self, look, { timeMs, signal: call.signal });
+  const found = await blocking(deps, caller, look, { timeMs, signal: call.signal });
   const { over, working, ids: waited } = found ?? (await splitByEnd(deps, ids));
   if (call.signal.aborted) throw new Refusal("shutting_down", "The caller has gone.");
   const done = await takeEnds(deps, caller, self, over);
