@@ -6,7 +6,6 @@ import {
 } from "../../src/cli/terminal/text.ts";
 import { paintFor } from "../../src/cli/terminal/paint.ts";
 import { entryLines } from "../../src/cli/show/transcript.ts";
-import { LineReader } from "../../src/cli/mcp/message.ts";
 import { SseReader } from "../../src/client/sse.ts";
 import { deliveryIdsIn, withMessageLine, withPromptContext } from "../../src/domain/callback.ts";
 import { excerpt } from "../../src/secrets/excerpt.ts";
@@ -43,6 +42,7 @@ import {
 import { visible, withoutTerminalSequences } from "../../src/text/visible.ts";
 import type { Entry } from "../../src/contract/index.ts";
 import { shortLine as historyLine } from "../../src/text/cut.ts";
+import { LineReader } from "../../src/text/line-reader.ts";
 
 /** Every expression and scanner that text of an agent, a project, a page or a file can reach. */
 export const SCANNERS: Readonly<Record<string, (text: string) => unknown>> = {

@@ -5,14 +5,8 @@ import type { Call } from "../call.ts";
 import { homeOf } from "../daemon/home.ts";
 import { helloAnswer, negotiated } from "../mcp/hello.ts";
 import { forward, type Link, NotConnected, type Sending, TokenRefused, trouble } from "../mcp/link.ts";
-import {
-  clientNameIn,
-  errorAnswer,
-  LineReader,
-  type McpMessage,
-  messageOf,
-  recordOf,
-} from "../mcp/message.ts";
+import { clientNameIn, errorAnswer, type McpMessage, messageOf, recordOf } from "../mcp/message.ts";
+import { LineReader } from "../../text/line-reader.ts";
 
 /** How long the first questions of a client have before the daemon is looked for. */
 const HELLO_MS = 200;

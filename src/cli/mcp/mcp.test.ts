@@ -7,10 +7,10 @@ import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { connect as connectClient } from "../../client/index.ts";
 import { readDaemonFile } from "../../config/daemon-file.ts";
 import { instructionsFor, toolsFor } from "../../contract/index.ts";
-import { LineReader } from "./message.ts";
 import { CliHome, MAIN } from "../testing/process.ts";
 import { readToken } from "../daemon/home.ts";
 import { pathsIn } from "../../config/paths.ts";
+import { LineReader } from "../../text/line-reader.ts";
 
 const cli = new CliHome();
 const daemonFile = join(cli.home, "daemon.json");

@@ -46,21 +46,6 @@ export function errorAnswer(id: McpId, code: number, message: string): object {
   return { jsonrpc: "2.0", id, error: { code, message } };
 }
 
-/** Whole lines of pieces that may be cut anywhere: only LF ends a message. */
-export class LineReader {
-  readonly #decoder = new TextDecoder();
-  #rest: string[] = [];
-
-  push(piece: Uint8Array): string[] {
-    const [first = "", ...others] = this.#decoder.decode(piece, { stream: true }).split("\n");
-    this.#rest.push(first);
-    if (others.length === 0) return [];
-    const lines = [this.#rest.join(""), ...others];
-    this.#rest = [lines.pop() ?? ""];
-    return lines.filter((line) => line.trim() !== "");
-  }
-}
-
 export function recordOf(value: unknown): Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value)
     ? (value as Record<string, unknown>)

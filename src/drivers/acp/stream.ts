@@ -1,7 +1,7 @@
 import { cutBefore } from "../../text/cut.ts";
 import type { AnyMessage, AnyNotification, Stream } from "@agentclientprotocol/sdk/unstable";
 import type { Readable, Writable } from "node:stream";
-import { Line, type LineLimits, pacer } from "../process/line.ts";
+import { type LineLimits, pacer, readLines } from "../process/line.ts";
 
 export interface StreamOptions {
   readonly input: Readable;
@@ -32,7 +32,8 @@ export interface BoundedStream extends Stream {
 export function boundedStream(options: StreamOptions): BoundedStream {
   const asked = new Map<unknown, string>();
   let noise = 0;
-  const accept = async (line: Buffer, pace: Pace): Promise<AnyMessage | null> => {
+  const pace = pacer();
+  const accept = async (line: Buffer): Promise<AnyMessage | null> => {
     const message = parseMessage(line);
     if (message === null) {
       noise += 1;
@@ -81,8 +82,6 @@ export function boundedStream(options: StreamOptions): BoundedStream {
   };
 }
 
-const NEWLINE = 10;
-type Pace = ReturnType<typeof pacer>;
 /** Of a text that is handled at once. */
 const PIECE_CHARS = 16 * 1024;
 
@@ -103,34 +102,13 @@ function* inPieces(message: AnyNotification): Generator<AnyNotification> {
 }
 
 async function* readMessages(
-  options: StreamOptions,
-  accept: (line: Buffer, pace: Pace) => Promise<AnyMessage | null>,
+  { input, limits, onTooLong }: StreamOptions,
+  accept: (line: Buffer) => Promise<AnyMessage | null>,
 ): AsyncGenerator<AnyMessage, undefined> {
-  const line = new Line(options.limits);
-  const pace = pacer();
-  try {
-    for await (const chunk of options.input as AsyncIterable<Buffer>) {
-      for (let from = 0; from < chunk.length;) {
-        const end = chunk.indexOf(NEWLINE, from);
-        line.add(chunk.subarray(from, end < 0 ? chunk.length : end));
-        if (line.problem !== null) {
-          options.onTooLong(`it wrote a line ${line.problem}`);
-          return undefined;
-        }
-        if (end < 0) break;
-        const message = line.bytes === 0 ? null : await accept(line.take(), pace);
-        if (message !== null) yield message;
-        from = end + 1;
-        await pace();
-      }
-    }
-  } catch (error) {
-    // The pipe broke or was destroyed after the agent's end: that end is what is reported.
-    if (!options.input.destroyed) throw error;
+  for await (const line of readLines(input, limits, (problem) => onTooLong(`it wrote a line ${problem}`))) {
+    const message = await accept(line);
+    if (message !== null) yield message;
   }
-  const last = line.bytes === 0 ? null : await accept(line.take(), pace);
-  if (last !== null) yield last;
-  return undefined;
 }
 
 function parseMessage(line: Buffer): AnyMessage | null {

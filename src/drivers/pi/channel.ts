@@ -1,7 +1,7 @@
 import type { Readable, Writable } from "node:stream";
 import { isFields } from "../acp/update/tool-call.ts";
 import type { Fields } from "../acp/update/tool-call.ts";
-import { Line, type LineLimits, pacer } from "../process/line.ts";
+import { type LineLimits, readLines } from "../process/line.ts";
 
 /** What pi answered to a command. */
 export type Answer =
@@ -41,14 +41,15 @@ export function openChannel(options: ChannelOptions): Channel {
     const data = isFields(message["data"]) ? message["data"] : {};
     answer?.(message["success"] === true ? { ok: true, data } : { ok: false, error: text(message["error"]) });
   };
-  const closed = readLines(options, take).then(() => {
+  const read = async (): Promise<void> => {
+    for await (const line of readLines(options.input, options.limits)) take(line.toString("utf8"));
     isClosed = true;
     for (const answer of waiting.values()) answer(CLOSED);
     waiting.clear();
-  });
+  };
 
   return {
-    closed,
+    closed: read(),
     isClosed: () => isClosed,
     send(command) {
       if (isClosed) return Promise.resolve(CLOSED);
@@ -63,28 +64,6 @@ export function openChannel(options: ChannelOptions): Channel {
 }
 
 const CLOSED: Answer = { ok: false, error: "the agent has closed its output" };
-
-async function readLines(options: ChannelOptions, take: (line: string) => void): Promise<void> {
-  const line = new Line(options.limits);
-  const pace = pacer();
-  try {
-    for await (const chunk of options.input as AsyncIterable<Buffer>) {
-      for (let from = 0; from < chunk.length;) {
-        const end = chunk.indexOf(10, from);
-        line.add(chunk.subarray(from, end < 0 ? chunk.length : end));
-        // Whatever writes such a line is not pi any more.
-        if (line.problem !== null) return;
-        if (end < 0) break;
-        take(line.take().toString("utf8"));
-        from = end + 1;
-        await pace();
-      }
-    }
-  } catch (error) {
-    // The pipe broke or was destroyed after the agent's end: that end is what is reported.
-    if (!options.input.destroyed) throw error;
-  }
-}
 
 function parse(line: string): Fields | null {
   try {

@@ -1,3 +1,6 @@
+import type { Readable } from "node:stream";
+import { bytes } from "../../text/quantity.ts";
+
 /** What one line of an agent may hold. Everything is checked while its bytes arrive, before any of it is parsed. */
 export interface LineLimits {
   /** Of one string in it: the rest of a longer one is left out, and the string says so. */
@@ -27,6 +30,7 @@ const REST_BYTES = 1024 * 1024;
 const FIRST = 5;
 const DIGITS = 4;
 
+const NEWLINE = 0x0a;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const LETTER_U = 0x75;
@@ -66,7 +70,7 @@ export class Line {
     if (this.bytes === 0) this.#isNoise = piece[0] !== OPEN_BRACE;
     this.bytes += piece.length;
     const { rawBytesMax } = this.#limits;
-    if (this.bytes > rawBytesMax) this.problem = `of more than ${rawBytesMax / 1024 / 1024} MB`;
+    if (this.bytes > rawBytesMax) this.problem = `of more than ${bytes(rawBytesMax)}`;
     else if (!this.#isNoise) this.#scan(piece);
   }
 
@@ -161,10 +165,40 @@ export class Line {
     if (part.length === 0) return;
     this.#kept += part.length;
     if (this.#kept > this.#limits.lineBytesMax + REST_BYTES) {
-      this.problem ??= `of more than ${Math.ceil(this.#limits.lineBytesMax / 1024 / 1024)} MB`;
+      this.problem ??= `of more than ${bytes(this.#limits.lineBytesMax)}`;
       this.#parts = [];
     } else this.#parts.push(part);
   }
+}
+
+/**
+ * The lines of an agent's pipe, without the empty ones. Ends early when a line breaks its limits. Between two
+ * lines others have their turn.
+ */
+export async function* readLines(
+  input: Readable,
+  limits: Partial<LineLimits> | undefined,
+  onTooLong?: (problem: string) => void,
+): AsyncGenerator<Buffer, void> {
+  const line = new Line(limits);
+  const pace = pacer();
+  try {
+    for await (const chunk of input as AsyncIterable<Buffer>) {
+      for (let from = 0; from < chunk.length;) {
+        const end = chunk.indexOf(NEWLINE, from);
+        line.add(chunk.subarray(from, end < 0 ? chunk.length : end));
+        if (line.problem !== null) return onTooLong?.(line.problem);
+        if (end < 0) break;
+        if (line.bytes > 0) yield line.take();
+        from = end + 1;
+        await pace();
+      }
+    }
+  } catch (error) {
+    // The pipe broke or was destroyed after the agent's end: that end is what is reported.
+    if (!input.destroyed) throw error;
+  }
+  if (line.bytes > 0) yield line.take();
 }
 
 /** Called after each line: lets everyone else go first once this agent's lines have taken their share of time. */

@@ -1,4 +1,4 @@
-import { StringDecoder } from "node:string_decoder";
+import { LineReader } from "../../text/line-reader.ts";
 
 export class WireError extends Error {
   readonly code: number;
@@ -33,16 +33,9 @@ export class Wire {
   }
 
   listen(input: NodeJS.ReadableStream): void {
-    const decoder = new StringDecoder("utf8");
-    let parts: string[] = [];
+    const lines = new LineReader();
     input.on("data", (chunk: Buffer) => {
-      const lines = decoder.write(chunk).split("\n");
-      for (const line of lines.slice(0, -1)) {
-        parts.push(line);
-        this.#receive(parts.join(""));
-        parts = [];
-      }
-      parts.push(lines.at(-1) ?? "");
+      for (const line of lines.push(chunk)) this.#receive(line);
     });
   }
 
@@ -64,7 +57,6 @@ export class Wire {
   }
 
   #receive(line: string): void {
-    if (line.trim() === "") return;
     const message = JSON.parse(line) as Incoming;
     if (message.method !== undefined) {
       void this.#answer(message.method, message);

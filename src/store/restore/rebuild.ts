@@ -1,3 +1,4 @@
+import { LineReader } from "../../text/line-reader.ts";
 import { createReadStream } from "node:fs";
 import {
   CallbackConfig,
@@ -101,17 +102,14 @@ interface Line {
  * `readline` neither passes its errors on nor closes it when the reader leaves early.
  */
 async function* linesOf({ path }: RolloutFile): AsyncGenerator<Line> {
-  let rest = "";
-  for await (const chunk of createReadStream(path, "utf8") as AsyncIterable<string>) {
-    const texts = chunk.split("\n");
-    texts[0] = rest + texts[0];
-    rest = texts.pop() ?? "";
-    for (const text of texts) {
+  const lines = new LineReader();
+  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+    for (const text of lines.push(chunk)) {
       const line = parsed(text);
       if (line !== null) yield line;
     }
   }
-  const last = parsed(rest);
+  const last = parsed(lines.rest());
   if (last !== null) yield last;
 }
 
