@@ -45,13 +45,13 @@ export interface RowFormat<Notes> {
   readonly open?: OpenBytes;
   begin(found: FoundSession): { facts: SessionFacts; notes: Notes };
   /** What it throws is counted as a bad line, with its message. */
-  take(fold: Fold<Notes>, row: Row): void;
+  foldRow(fold: Fold<Notes>, row: Row): void;
   /** Rows were left out here (the middle of a file): what was open may long be closed. */
   gap?(fold: Fold<Notes>): void;
   /** Rows that are known follow on another page, and none of them belongs to what is held back. */
   rest?(fold: Fold<Notes>): void;
-  /** At the end of each batch: what stands beside the file. It must not throw. */
-  beside?(fold: Fold<Notes>, at: { isLast: boolean }): Promise<void>;
+  /** At the end of each batch: what the files next to it say. It must not throw. */
+  foldSidecars?(fold: Fold<Notes>, at: { isLast: boolean }): Promise<void>;
 }
 
 const TEXT_MAX = 256 * 1024;
@@ -79,12 +79,12 @@ async function* readBatches<Notes>(
   let fold = known === null ? newFold(format, found, textMax) : foldFrom<Notes>(known, found, textMax);
   const from = known === null ? null : (known.position as LinePosition);
   let isAnew = state !== null && known === null;
-  let taken = 0;
+  let batchCount = 0;
   for await (const chunk of readRows(found.path, from, lineOptions(format, options))) {
-    const batch = ++taken;
+    const batch = ++batchCount;
     if (chunk.reset) fold = newFold(format, found, textMax);
-    const refused = takeAll(format, fold, chunk.rows);
-    await format.beside?.(fold, chunk);
+    const refused = foldAll(format, fold, chunk.rows);
+    await format.foldSidecars?.(fold, chunk);
     yield {
       reset: chunk.reset || isAnew,
       entries: takenOnce(fold.entries.splice(0)),
@@ -92,7 +92,7 @@ async function* readBatches<Notes>(
       bad: [...chunk.bad, ...refused],
       badCount: chunk.badCount + refused.length,
       state() {
-        if (batch !== taken) throw new Error("the state of a batch was asked for after the next one");
+        if (batch !== batchCount) throw new Error("the state of a batch was asked for after the next one");
         return stateOf(format, fold, chunk.position);
       },
       bytesRead: chunk.position.offset,
@@ -104,12 +104,12 @@ async function* readBatches<Notes>(
 async function glance<Notes>(format: RowFormat<Notes>, found: FoundSession): Promise<Glance> {
   const fold = newFold(format, found, TEXT_MAX);
   try {
-    const headEnd = await takeHead(format, fold);
+    const headEnd = await foldHead(format, fold);
     const tailRows = await rowsBack(format, found, { downTo: headEnd, bytes: TAIL_BYTES });
     const whole = tailRows.reached;
     if (!whole) format.gap?.(fold);
-    takeAll(format, fold, tailRows.rows);
-    await format.beside?.(fold, { isLast: true });
+    foldAll(format, fold, tailRows.rows);
+    await format.foldSidecars?.(fold, { isLast: true });
     return { facts: fold.facts, whole, problem: null };
   } catch (error) {
     return { facts: fold.facts, whole: false, problem: (error as Error).message };
@@ -117,11 +117,11 @@ async function glance<Notes>(format: RowFormat<Notes>, found: FoundSession): Pro
 }
 
 /** The first rows; answers where they end. */
-async function takeHead<Notes>(format: RowFormat<Notes>, fold: Fold<Notes>): Promise<number> {
+async function foldHead<Notes>(format: RowFormat<Notes>, fold: Fold<Notes>): Promise<number> {
   const options = lineOptions(format, { chunkBytes: HEAD_BYTES, lineBytesMax: FAR_BYTES });
   let end = 0;
   for await (const { rows, position } of readRows(fold.found.path, null, options)) {
-    takeAll(format, fold, rows);
+    foldAll(format, fold, rows);
     end = position.offset;
     if (rows.length > 0 || end >= FAR_BYTES) break;
   }
@@ -150,7 +150,7 @@ async function rowsBack<Notes>(
 }
 
 /**
- * Entries can only be made in the file's order, so rows are gathered from behind, then taken; when they
+ * Entries can only be made in the file's order, so rows are gathered from behind, then folded; when they
  * give too few entries, twice as many rows are gathered.
  */
 async function tail<Notes>(
@@ -199,7 +199,7 @@ async function pageOf<Notes>(
   for (const row of inOrder) {
     const entry = fold.entries.length;
     fold.heldFrom = null;
-    takeAll(format, fold, [row]);
+    foldAll(format, fold, [row]);
     for (let at = entry; at < fold.entries.length; at += 1) {
       fold.entries[at] = { ...(fold.entries[at] as HistoryEntry), offset: row.offset };
     }
@@ -222,7 +222,7 @@ async function pageOf<Notes>(
   const start = starts.find(({ offset }) => offset >= startOffset);
   // What the first row gives may have begun before it.
   if (!isWhole && start?.offset === inOrder[0]?.offset) return null;
-  await format.beside?.(fold, { isLast: true });
+  await format.foldSidecars?.(fold, { isLast: true });
   const isAll = isWhole && (start === undefined || start.entry === 0);
   return {
     entries: fold.entries.slice(start?.entry ?? 0),
@@ -230,11 +230,11 @@ async function pageOf<Notes>(
   };
 }
 
-function takeAll<Notes>(format: RowFormat<Notes>, fold: Fold<Notes>, rows: readonly Row[]): BadLine[] {
+function foldAll<Notes>(format: RowFormat<Notes>, fold: Fold<Notes>, rows: readonly Row[]): BadLine[] {
   const refused: BadLine[] = [];
   for (const row of rows) {
     try {
-      format.take(fold, row);
+      format.foldRow(fold, row);
     } catch (error) {
       const reason = `not understood: ${(error as Error).message}`;
       refused.push({ line: row.line, byteOffset: row.offset, reason });

@@ -8,8 +8,8 @@ import { textOf } from "./user-row.ts";
 
 type NewEntry = Pick<HistoryEntry, "author" | "kind" | "body"> & { readonly ref?: string };
 
-/** A row while it is taken. */
-export interface TakenRow {
+/** A row while it is folded. */
+export interface ParsedRow {
   readonly row: Row;
   readonly line: Line;
   readonly at: number | null;
@@ -18,11 +18,11 @@ export interface TakenRow {
 }
 
 /** Adds an entry of this row. A row's first entry has the row's own id as its ref. */
-export function addEntry(fold: ClaudeFold, taken: TakenRow, entry: NewEntry): void {
-  const { row, line } = taken;
+export function addEntry(fold: ClaudeFold, parsed: ParsedRow, entry: NewEntry): void {
+  const { row, line } = parsed;
   const own = asText(row.value["uuid"]) ?? `@${row.offset}`;
-  const ref = entry.ref ?? (taken.count === 0 ? own : `${own}#${taken.count}`);
-  taken.count += 1;
+  const ref = entry.ref ?? (parsed.count === 0 ? own : `${own}#${parsed.count}`);
+  parsed.count += 1;
   line.notes.lastRef = ref;
   fold.entries.push({
     ref,
@@ -31,7 +31,7 @@ export function addEntry(fold: ClaudeFold, taken: TakenRow, entry: NewEntry): vo
     kind: entry.kind,
     body: { ...entry.body, text: cut(entry.body.text, fold.textMax) },
     isSubagent: line.facts.isSubagent,
-    at: taken.at ?? line.facts.lastAt ?? line.facts.createdAt ?? 0,
+    at: parsed.at ?? line.facts.lastAt ?? line.facts.createdAt ?? 0,
   });
 }
 

@@ -12,7 +12,7 @@ import {
   noticed,
   resultEntry,
   said,
-  type TakenRow,
+  type ParsedRow,
 } from "./entries.ts";
 import {
   type ClaudeFold,
@@ -23,46 +23,46 @@ import {
   pushBounded,
   type Step,
 } from "./notes.ts";
-import { takeAttachment, takeNotice, takeQueued } from "./notice-rows.ts";
+import { foldAttachment, foldNotice, foldQueued } from "./notice-rows.ts";
 import { addStep, addTurn, rewindBy } from "./rewind.ts";
 import { commandText, INTERRUPTS, outputText, readUserRow, textOf, type UserRow } from "./user-row.ts";
 import { shortLine } from "../../../text/cut.ts";
 
 /** Takes one row of a transcript into what is known of its session. */
-export function takeRow(fold: ClaudeFold, row: Row): void {
+export function foldRow(fold: ClaudeFold, row: Row): void {
   const type = asText(row.value["type"]);
   if (type === null) throw new Error("it has no type");
-  const beside = BESIDE.get(type);
-  if (beside !== undefined) {
-    beside(fold, row);
+  const outside = OUTSIDE_GRAPH.get(type);
+  if (outside !== undefined) {
+    outside(fold, row);
     return;
   }
   const id = asText(row.value["uuid"]);
-  const take = GRAPH.get(type);
-  if (take === undefined && id === null) return;
+  const foldKind = GRAPH.get(type);
+  if (foldKind === undefined && id === null) return;
   const line = lineOf(fold, row.value);
-  const taken: TakenRow = { row, line, at: timeOf(row.value["timestamp"]), count: 0 };
-  envelope(taken);
+  const parsed: ParsedRow = { row, line, at: timeOf(row.value["timestamp"]), count: 0 };
+  envelope(parsed);
   // What is not known may still stand between a row and its parent.
-  const kind = take?.(fold, taken) ?? "other";
-  if (id !== null) addStep(line.notes, stepOf(taken, id, kind));
+  const kind = foldKind?.(fold, parsed) ?? "other";
+  if (id !== null) addStep(line.notes, stepOf(parsed, id, kind));
 }
 
 type Kind = Step["kind"];
 
 /** Rows of the graph: each has an id and a parent. */
-const GRAPH = new Map<string, (fold: ClaudeFold, taken: TakenRow) => Kind>(
+const GRAPH = new Map<string, (fold: ClaudeFold, parsed: ParsedRow) => Kind>(
   Object.entries({
-    user: takeUser,
-    assistant: takeAnswer,
-    system: takeSystem,
-    attachment: takeAttachment,
-    progress: takeProgress,
+    user: foldUser,
+    assistant: foldAnswer,
+    system: foldSystem,
+    attachment: foldAttachment,
+    progress: foldProgress,
   }),
 );
 
-/** Rows beside the graph. */
-const BESIDE = new Map<string, (fold: ClaudeFold, row: Row) => void>(
+/** Rows outside the graph. */
+const OUTSIDE_GRAPH = new Map<string, (fold: ClaudeFold, row: Row) => void>(
   Object.entries({
     summary: ({ facts }: ClaudeFold, { value }: Row) => {
       facts.title ??= short(value["summary"]);
@@ -80,7 +80,7 @@ const BESIDE = new Map<string, (fold: ClaudeFold, row: Row) => void>(
     "cost-state": ({ facts }: ClaudeFold, { value }: Row) => {
       facts.usage.usd = asNumber(value["totalCostUSD"]) ?? facts.usage.usd;
     },
-    "queue-operation": takeQueued,
+    "queue-operation": foldQueued,
   }),
 );
 
@@ -123,7 +123,7 @@ function inlineIdOf(fold: ClaudeFold, value: JsonObject): string | null {
   return fold.notes.inlineId;
 }
 
-function envelope({ row: { value }, line: { facts }, at }: TakenRow): void {
+function envelope({ row: { value }, line: { facts }, at }: ParsedRow): void {
   facts.firstRef ??= asText(value["uuid"]);
   facts.cwd ??= asText(value["cwd"]);
   facts.gitBranch = asText(value["gitBranch"]) ?? facts.gitBranch;
@@ -134,51 +134,51 @@ function envelope({ row: { value }, line: { facts }, at }: TakenRow): void {
   facts.lastAt = Math.max(facts.lastAt ?? at, at);
 }
 
-function stepOf({ row: { value, offset }, at }: TakenRow, id: string, kind: Kind): Omit<Step, "ref"> {
+function stepOf({ row: { value, offset }, at }: ParsedRow, id: string, kind: Kind): Omit<Step, "ref"> {
   return { id, kind, at, messageId: asText(asObject(value["message"])?.["id"]), offset };
 }
 
-function takeUser(fold: ClaudeFold, taken: TakenRow): Kind {
-  const user = readUserRow(taken.row.value);
-  const { line } = taken;
+function foldUser(fold: ClaudeFold, parsed: ParsedRow): Kind {
+  const user = readUserRow(parsed.row.value);
+  const { line } = parsed;
   switch (user.kind) {
     case "prompt":
-      takePrompt(fold, taken, user.text);
+      foldPrompt(fold, parsed, user.text);
       return "prompt";
     case "results":
-      takeResults(fold, taken, user);
+      foldResults(fold, parsed, user);
       return "result";
     case "notice":
-      takeNotice(fold, taken, user);
+      foldNotice(fold, parsed, user);
       return "prompt";
     case "interrupt":
-      addEntry(fold, taken, noticed(user.text.trim()));
-      interrupted(line, taken.at);
+      addEntry(fold, parsed, noticed(user.text.trim()));
+      interrupted(line, parsed.at);
       return "other";
     case "command":
       line.notes.before = line.facts.ending;
-      addEntry(fold, taken, said(asker(line), commandText(user.text)));
-      prompted(line, taken.at);
+      addEntry(fold, parsed, said(asker(line), commandText(user.text)));
+      prompted(line, parsed.at);
       return "prompt";
     case "output":
-      addEntry(fold, taken, noticed(outputText(user.text)));
+      addEntry(fold, parsed, noticed(outputText(user.text)));
       asBefore(line);
       return "other";
     default:
-      if (user.text.trim() !== "") addEntry(fold, taken, noticed(user.text));
+      if (user.text.trim() !== "") addEntry(fold, parsed, noticed(user.text));
       return "other";
   }
 }
 
-function takePrompt(fold: ClaudeFold, taken: TakenRow, text: string): void {
-  const { line, at, row } = taken;
+function foldPrompt(fold: ClaudeFold, parsed: ParsedRow, text: string): void {
+  const { line, at, row } = parsed;
   const { facts } = line;
   const id = asText(row.value["uuid"]);
   const parentId = asText(row.value["parentUuid"]);
   if (id !== null) {
     // Nobody takes a sub-agent back; one that has two beginnings was asked twice.
     const isNoRewind = parentId === null && line.facts.isSubagent;
-    const behind = isNoRewind ? null : rewindBy(line.notes, stepOf(taken, id, "prompt"), parentId);
+    const behind = isNoRewind ? null : rewindBy(line.notes, stepOf(parsed, id, "prompt"), parentId);
     if (behind !== null) {
       const { range, ...left } = behind;
       fold.leftBehind.push({ ...left, inlineId: line.inlineId });
@@ -187,7 +187,7 @@ function takePrompt(fold: ClaudeFold, taken: TakenRow, text: string): void {
     addTurn(line.notes, { id, offset: row.offset }, parentId);
   }
   const isFromTeam = text.startsWith("<teammate-message");
-  addEntry(fold, taken, said(isFromTeam ? "session" : asker(line), text));
+  addEntry(fold, parsed, said(isFromTeam ? "session" : asker(line), text));
   facts.firstPrompt ??= shortLine(text, 200);
   facts.promptKey ??= promptKey(text);
   facts.promptedAt = at ?? facts.promptedAt;
@@ -199,8 +199,8 @@ function takePrompt(fold: ClaudeFold, taken: TakenRow, text: string): void {
 /** More rewinds than a person makes in one session; a hostile file must not fill the memory. */
 const LEFT_RANGES_MAX = 200;
 
-function takeResults(fold: ClaudeFold, taken: TakenRow, user: UserRow): void {
-  const { line, at, row } = taken;
+function foldResults(fold: ClaudeFold, parsed: ParsedRow, user: UserRow): void {
+  const { line, at, row } = parsed;
   const structured = user.results.length === 1 ? row.value["toolUseResult"] : undefined;
   const text = user.text.trim();
   const isInterrupted = INTERRUPTS.has(text);
@@ -209,17 +209,17 @@ function takeResults(fold: ClaudeFold, taken: TakenRow, user: UserRow): void {
     const callId = asText(block["tool_use_id"]);
     const call = line.notes.open.find(({ id }) => id === callId) ?? null;
     line.notes.open = line.notes.open.filter(({ id }) => id !== callId);
-    addEntry(fold, taken, resultEntry(block, structured, call));
+    addEntry(fold, parsed, resultEntry(block, structured, call));
     returned(line, { block, structured, isInterrupted, at });
     error = block["is_error"] === true ? textOf(block["content"]) || "the call failed" : null;
   }
-  if (text !== "") addEntry(fold, taken, noticed(text));
+  if (text !== "") addEntry(fold, parsed, noticed(text));
   if (isInterrupted) interrupted(line, at);
   else resulted(line, { error, at });
 }
 
-function takeAnswer(fold: ClaudeFold, taken: TakenRow): Kind {
-  const { row, line, at } = taken;
+function foldAnswer(fold: ClaudeFold, parsed: ParsedRow): Kind {
+  const { row, line, at } = parsed;
   const message = asObject(row.value["message"]);
   if (message === null) throw new Error("an answer without a message");
   const blocks =
@@ -232,7 +232,7 @@ function takeAnswer(fold: ClaudeFold, taken: TakenRow): Kind {
   for (const block of blocks.map(asObject)) {
     if (block === null) continue;
     text ||= asText(block["text"]) ?? "";
-    takeBlock(fold, taken, block);
+    foldBlock(fold, parsed, block);
   }
   answered(line, { ...row.value, message }, { text, at });
   return "answer";
@@ -248,22 +248,22 @@ function isProgramsOwn(value: JsonObject): boolean {
   return value["isApiErrorMessage"] === true || asObject(value["message"])?.["model"] === "<synthetic>";
 }
 
-function takeBlock(fold: ClaudeFold, taken: TakenRow, block: JsonObject): void {
-  const { line, at, row } = taken;
+function foldBlock(fold: ClaudeFold, parsed: ParsedRow, block: JsonObject): void {
+  const { line, at, row } = parsed;
   switch (block["type"]) {
     case "text":
       if (!asText(block["text"])) return;
       if (isProgramsOwn(row.value)) {
-        addEntry(fold, taken, {
+        addEntry(fold, parsed, {
           author: "agent",
           kind: "notice",
           body: { text: block["text"] as string, ok: false },
         });
-      } else addEntry(fold, taken, said("agent", block["text"] as string));
+      } else addEntry(fold, parsed, said("agent", block["text"] as string));
       return;
     case "thinking":
       if (!asText(block["thinking"])) return;
-      addEntry(fold, taken, {
+      addEntry(fold, parsed, {
         author: "agent",
         kind: "thought",
         body: { text: block["thinking"] as string },
@@ -282,7 +282,7 @@ function takeBlock(fold: ClaudeFold, taken: TakenRow, block: JsonObject): void {
         );
       }
       called(line, block, at);
-      addEntry(fold, taken, callEntry(block, fold.textMax));
+      addEntry(fold, parsed, callEntry(block, fold.textMax));
       return;
     }
     default:
@@ -319,8 +319,8 @@ function countAnswer(line: Line, message: JsonObject): void {
   pushBounded(notes.recent, now, 4);
 }
 
-function takeSystem(fold: ClaudeFold, taken: TakenRow): Kind {
-  const { row, line, at } = taken;
+function foldSystem(fold: ClaudeFold, parsed: ParsedRow): Kind {
+  const { row, line, at } = parsed;
   const subtype = asText(row.value["subtype"]) ?? "";
   const text = asText(row.value["content"]) ?? asText(row.value["summary"]);
   switch (subtype) {
@@ -335,17 +335,17 @@ function takeSystem(fold: ClaudeFold, taken: TakenRow): Kind {
     case "api_error": {
       const error = asObject(row.value["error"]);
       const message = text ?? asText(error?.["message"]) ?? asText(row.value["error"]) ?? "the API failed";
-      addEntry(fold, taken, { author: "agent", kind: "notice", body: { text: message, ok: false } });
+      addEntry(fold, parsed, { author: "agent", kind: "notice", body: { text: message, ok: false } });
       return "lateError";
     }
     case "local_command":
-      if (text !== null) takeLocalCommand(fold, taken, text);
+      if (text !== null) foldLocalCommand(fold, parsed, text);
       return "other";
     case "compact_boundary":
     case "away_summary":
     case "informational":
     case "model_refusal_fallback":
-      if (text !== null) addEntry(fold, taken, noticed(text));
+      if (text !== null) addEntry(fold, parsed, noticed(text));
       return "other";
     default:
       return "other";
@@ -353,13 +353,13 @@ function takeSystem(fold: ClaudeFold, taken: TakenRow): Kind {
 }
 
 /** Newer versions write what a command said, or the command too, as a row of their own. */
-function takeLocalCommand(fold: ClaudeFold, taken: TakenRow, text: string): void {
-  addEntry(fold, taken, noticed(outputText(text)));
-  asBefore(taken.line);
+function foldLocalCommand(fold: ClaudeFold, parsed: ParsedRow, text: string): void {
+  addEntry(fold, parsed, noticed(outputText(text)));
+  asBefore(parsed.line);
 }
 
 /** Older versions write what a sub-agent does into the file of the session that waits for it. */
-function takeProgress(_fold: ClaudeFold, { row, line, at }: TakenRow): Kind {
+function foldProgress(_fold: ClaudeFold, { row, line, at }: ParsedRow): Kind {
   const data = asObject(row.value["data"]);
   if (data?.["type"] !== "agent_progress") return "other";
   const callId = asText(row.value["parentToolUseID"]) ?? asText(row.value["toolUseID"]);

@@ -1,11 +1,11 @@
 import { noFacts } from "../../facts.ts";
 import type { HistoryReader } from "../../port.ts";
 import { type RowFormat, rowReader } from "../../lines/row-reader.ts";
-import { takeBeside } from "./sidecars.ts";
+import { foldSidecars } from "./sidecars.ts";
 import { discover, FORMAT, near, roots } from "./layout.ts";
 import { noNotes, type Notes } from "./notes.ts";
 import { keepsRegistry, readRegistry } from "./registry.ts";
-import { takeRow } from "./fold.ts";
+import { foldRow } from "./fold.ts";
 
 const rows: RowFormat<Notes> = {
   version: 6,
@@ -18,11 +18,11 @@ const rows: RowFormat<Notes> = {
     },
     notes: { own: noNotes(), inline: {}, inlineId: null },
   }),
-  take: takeRow,
+  foldRow,
   gap({ notes }) {
     Object.assign(notes.own, { ...noNotes(), customTitle: notes.own.customTitle });
   },
-  beside: takeBeside,
+  foldSidecars,
 };
 
 /** Forks of a session that Claude Code itself makes, to compact it or to suggest a prompt; nobody waits for them. */

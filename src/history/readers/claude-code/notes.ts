@@ -41,7 +41,7 @@ export interface MessageUsage {
 /** One row of the graph, as far as it matters for telling a rewind from everything that looks like one. */
 export interface Step {
   readonly id: string;
-  /** The newest entry when this row had been taken. */
+  /** The newest entry when this row had been folded. */
   readonly ref: string | null;
   readonly kind: "prompt" | "answer" | "result" | "lateError" | "other";
   readonly at: number | null;

@@ -11,17 +11,17 @@ import { parseJson } from "../../lines/parse-json.ts";
 import { shortLine } from "../../../text/cut.ts";
 
 /** What stands beside a transcript: the sidecar, a workflow's journal, outputs too large for a row. */
-export async function takeBeside(fold: ClaudeFold, { isLast }: { isLast: boolean }): Promise<void> {
+export async function foldSidecars(fold: ClaudeFold, { isLast }: { isLast: boolean }): Promise<void> {
   const { sidecar, runId, folder } = fold.found.extra as Extra;
-  if (folder !== null) await takeOutputs(fold.entries, folder, fold.textMax);
+  if (folder !== null) await foldOutputs(fold.entries, folder, fold.textMax);
   // What they say is about the session as it is now, and once is enough.
   if (!isLast) return;
-  if (sidecar !== null) await takeSidecar(fold.facts, sidecar);
-  if (runId !== null && folder !== null) await takeRun(fold.facts, folder, runId);
+  if (sidecar !== null) await foldSidecar(fold.facts, sidecar);
+  if (runId !== null && folder !== null) await foldRun(fold.facts, folder, runId);
 }
 
 /** Written when a sub-agent is started; newer versions add `finished` to it. */
-async function takeSidecar(facts: SessionFacts, path: string): Promise<void> {
+async function foldSidecar(facts: SessionFacts, path: string): Promise<void> {
   const sidecar = await readSmallObject(path);
   if (sidecar === null) return;
   const callId = asText(sidecar["toolUseId"]);
@@ -46,7 +46,7 @@ const SNAPSHOT_BYTES_MAX = 8 * 1024 * 1024;
  * A run's journal has an event for each sub-agent's start and result; its snapshot is written when the
  * run is over, names the task and says how it went.
  */
-async function takeRun(facts: SessionFacts, folder: string, runId: string): Promise<void> {
+async function foldRun(facts: SessionFacts, folder: string, runId: string): Promise<void> {
   const [journalPath, snapshotPath] = runFiles(folder, runId);
   const snapshot = await readSmallObject(snapshotPath, SNAPSHOT_BYTES_MAX);
   if ((facts.parent?.callId ?? null) === null) {
@@ -58,13 +58,13 @@ async function takeRun(facts: SessionFacts, folder: string, runId: string): Prom
       how: "its run is that of the workflow's call",
     };
   }
-  if (snapshot !== null) takeSnapshot(facts, snapshot);
+  if (snapshot !== null) foldSnapshot(facts, snapshot);
   const journal = (await readSmall(journalPath, JOURNAL_BYTES_MAX)) ?? "";
-  for (const line of journal.split("\n")) takeJournalLine(facts, line);
+  for (const line of journal.split("\n")) foldJournalLine(facts, line);
 }
 
 /** A run that is over has ended those of its sub-agents that had not come to their own end. */
-function takeSnapshot(facts: SessionFacts, snapshot: Readonly<Record<string, unknown>>): void {
+function foldSnapshot(facts: SessionFacts, snapshot: Readonly<Record<string, unknown>>): void {
   const status = asText(snapshot["status"]) ?? "";
   if (status === "running" || status === "pending") return;
   const { kind } = facts.ending;
@@ -87,7 +87,7 @@ function tellOfRun(facts: SessionFacts, told: ToldState): void {
   facts.told = [...facts.told.filter(({ agentId }) => agentId !== facts.id), told];
 }
 
-function takeJournalLine(facts: SessionFacts, line: string): void {
+function foldJournalLine(facts: SessionFacts, line: string): void {
   if (!line.includes(facts.id)) return;
   const event = parsed(line);
   if (event?.["agentId"] !== facts.id) return;
@@ -118,7 +118,7 @@ function parsed(line: string): Readonly<Record<string, unknown>> | null {
 const STUB = "<persisted-output>";
 
 /** A row holds only the beginning of a large output, and the name of the file with the rest. */
-async function takeOutputs(entries: HistoryEntry[], folder: string, textMax: number): Promise<void> {
+async function foldOutputs(entries: HistoryEntry[], folder: string, textMax: number): Promise<void> {
   for (const [index, entry] of entries.entries()) {
     if (entry.kind !== "toolResult" || !entry.body.text.startsWith(STUB)) continue;
     const name = /([^\s/\\]{1,200}\.(?:txt|json))\b/u.exec(entry.body.text.replaceAll("\\", "/"))?.[1];

@@ -71,16 +71,16 @@ export function returned(
   const call = fold.facts.calls.findLast((other) => other.callId === callId && !other.many);
   if (call !== undefined) {
     fold.notes.unanswered = fold.notes.unanswered.filter((id) => id !== callId);
-    takeLaunch(call, { answer: parsedObject(text), text, at });
+    foldLaunch(call, { answer: parsedObject(text), text, at });
   } else if (open?.tool === "wait_agent" || open?.tool === "wait") {
-    takeStates(fold, asObject(parsedObject(text)?.["status"]), { how: "wait_agent's answer", at });
+    foldStates(fold, asObject(parsedObject(text)?.["status"]), { how: "wait_agent's answer", at });
   } else if (open?.tool === "close_agent" && open.targets[0] !== undefined) {
     const states = { [open.targets[0]]: parsedObject(text)?.["previous_status"] };
-    takeStates(fold, states, { how: "close_agent's answer", at });
+    foldStates(fold, states, { how: "close_agent's answer", at });
   }
 }
 
-function takeLaunch(
+function foldLaunch(
   call: SpawnCall,
   { answer, text, at }: { answer: JsonObject | null; text: string; at: number | null },
 ): void {
@@ -141,7 +141,7 @@ function addTask(call: SpawnCall, id: string): void {
 }
 
 /** States by the sub-agents' ids, as waiting and closing answer them. */
-export function takeStates(
+export function foldStates(
   fold: CodexFold,
   states: JsonObject | null,
   { how, at }: { how: string; at: number | null },
@@ -177,7 +177,7 @@ export function notified(fold: CodexFold, text: string, at: number | null): stri
   const notice = inside === undefined ? null : parsedObject(inside.trim());
   const agentId = asText(notice?.["agent_path"]) ?? asText(notice?.["agent_id"]);
   if (notice === null || agentId === null) return null;
-  takeStates(fold, { [agentId]: notice["status"] }, { how: "a sub-agent notification", at });
+  foldStates(fold, { [agentId]: notice["status"] }, { how: "a sub-agent notification", at });
   const status = asObject(notice["status"]);
   const error = asText(status?.["errored"]);
   return asText(status?.["completed"]) ?? (error === null ? text : errorText(error));

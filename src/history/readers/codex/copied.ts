@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../lines/json-lines.ts";
 import { asNumber, asObject, asText } from "../../lines/value.ts";
 import type { CodexFold } from "./notes.ts";
-import type { Taken } from "./entries.ts";
+import type { ParsedRow } from "./entries.ts";
 
 /**
  * Whose a row is. A session that was forked from another begins with rows copied from that one, mostly
@@ -9,9 +9,9 @@ import type { Taken } from "./entries.ts";
  * beginning, or with the first record that names it or a turn of its own; turns have ids with the time in
  * them.
  */
-export function ownerOf(fold: CodexFold, type: string, taken: Taken): "own" | "copied" | "left out" {
+export function ownerOf(fold: CodexFold, type: string, parsed: ParsedRow): "own" | "copied" | "left out" {
   const { notes } = fold;
-  const { row, payload, at } = taken;
+  const { row, payload, at } = parsed;
   const ordinal = asNumber(row.value["ordinal"]);
   if (notes.ownFromOffset !== null) {
     if (row.offset < notes.ownFromOffset) return "left out";

@@ -7,8 +7,8 @@ import { markOf } from "./mark.ts";
 import type { CodexFold, OpenCall } from "./notes.ts";
 import { parseJson } from "../../lines/parse-json.ts";
 
-/** A row while it is taken. */
-export interface Taken {
+/** A row while it is folded. */
+export interface ParsedRow {
   readonly row: Row;
   readonly payload: JsonObject;
   readonly at: number | null;
@@ -30,10 +30,10 @@ export function refOf({ value, offset }: Row): string {
 }
 
 /** Adds an entry of this row. */
-export function addEntry(fold: CodexFold, taken: Taken, entry: NewEntry): void {
-  const ref = taken.count === 0 ? taken.ref : `${taken.ref}#${taken.count}`;
-  taken.count += 1;
-  pushEntry(fold, { ref, at: taken.at, entry });
+export function addEntry(fold: CodexFold, parsed: ParsedRow, entry: NewEntry): void {
+  const ref = parsed.count === 0 ? parsed.ref : `${parsed.ref}#${parsed.count}`;
+  parsed.count += 1;
+  pushEntry(fold, { ref, at: parsed.at, entry });
 }
 
 export function pushEntry(

@@ -1,47 +1,47 @@
 import type { JsonObject } from "../../lines/json-lines.ts";
 import { timeOf } from "../../lines/text.ts";
 import { asCount, asList, asNumber, asObject, asText } from "../../lines/value.ts";
-import { linked, movedOn, takeStates, told } from "./calls.ts";
+import { linked, movedOn, foldStates, told } from "./calls.ts";
 import { failed, isOfTurn, turnAborted, turnBegan, turnEnded } from "./ending.ts";
-import { addEntry, errorText, noticed, type Taken, textOf } from "./entries.ts";
+import { addEntry, errorText, noticed, type ParsedRow, textOf } from "./entries.ts";
 import type { CodexFold } from "./notes.ts";
-import { settle, takePromptEvent } from "./prompts.ts";
-import { takeTokenCount } from "./usage.ts";
+import { settle, foldPromptEvent } from "./prompts.ts";
+import { foldTokenCount } from "./usage.ts";
 import { shortLine } from "../../../text/cut.ts";
 
-type Take = (fold: CodexFold, taken: Taken) => void;
+type Take = (fold: CodexFold, parsed: ParsedRow) => void;
 
 /** Takes one event. What an item says as well is not given again. */
-export function takeEvent(fold: CodexFold, taken: Taken): void {
-  EVENTS.get(asText(taken.payload["type"]) ?? "")?.(fold, taken);
+export function foldEvent(fold: CodexFold, parsed: ParsedRow): void {
+  EVENTS.get(asText(parsed.payload["type"]) ?? "")?.(fold, parsed);
 }
 
 const EVENTS: ReadonlyMap<string, Take> = new Map(
   Object.entries({
-    task_started: takeBeginning,
-    turn_started: takeBeginning,
-    task_complete: takeEnd,
-    turn_complete: takeEnd,
-    turn_aborted: takeAbort,
-    thread_rolled_back: takeRollback,
-    token_count: (fold: CodexFold, { payload }: Taken) => takeTokenCount(fold, payload),
-    user_message: (fold: CodexFold, taken: Taken) =>
-      takePromptEvent(fold, taken, asText(taken.payload["message"]) ?? imagesOf(taken.payload)),
-    item_completed: takeCompleted,
-    sub_agent_activity: (fold: CodexFold, { payload, at }: Taken) =>
-      takeActivity(fold, payload, { callId: asText(payload["event_id"]), at }),
-    collab_agent_spawn_end: (fold: CodexFold, { payload, at }: Taken) =>
+    task_started: foldBeginning,
+    turn_started: foldBeginning,
+    task_complete: foldEnd,
+    turn_complete: foldEnd,
+    turn_aborted: foldAbort,
+    thread_rolled_back: foldRollback,
+    token_count: (fold: CodexFold, { payload }: ParsedRow) => foldTokenCount(fold, payload),
+    user_message: (fold: CodexFold, parsed: ParsedRow) =>
+      foldPromptEvent(fold, parsed, asText(parsed.payload["message"]) ?? imagesOf(parsed.payload)),
+    item_completed: foldCompleted,
+    sub_agent_activity: (fold: CodexFold, { payload, at }: ParsedRow) =>
+      foldActivity(fold, payload, { callId: asText(payload["event_id"]), at }),
+    collab_agent_spawn_end: (fold: CodexFold, { payload, at }: ParsedRow) =>
       linked(fold, {
         callId: asText(payload["call_id"]),
         agentId: asText(payload["new_thread_id"]) ?? asText(payload["receiver_thread_id"]),
         at,
       }),
-    exec_command_end: (fold: CodexFold, { payload }: Taken) =>
+    exec_command_end: (fold: CodexFold, { payload }: ParsedRow) =>
       closing(fold, asText(payload["call_id"]), { exitCode: asNumber(payload["exit_code"]) }),
-    patch_apply_end: (fold: CodexFold, { payload }: Taken) =>
+    patch_apply_end: (fold: CodexFold, { payload }: ParsedRow) =>
       closing(fold, asText(payload["call_id"]), { ok: payload["success"] === true }),
-    error: takeError,
-    thread_name_updated: ({ facts }: CodexFold, { payload }: Taken) => {
+    error: foldError,
+    thread_name_updated: ({ facts }: CodexFold, { payload }: ParsedRow) => {
       const name = asText(payload["thread_name"]);
       if (name !== null) facts.title = shortLine(name, 200);
     },
@@ -52,21 +52,21 @@ function imagesOf(payload: JsonObject): string {
   return asList(payload["images"]).length > 0 ? "[image]" : "";
 }
 
-function takeBeginning(fold: CodexFold, { payload, at }: Taken): void {
+function foldBeginning(fold: CodexFold, { payload, at }: ParsedRow): void {
   settle(fold);
   movedOn(fold);
   fold.notes.awaited = null;
   turnBegan(fold, asText(payload["turn_id"]), at);
 }
 
-function takeEnd(fold: CodexFold, taken: Taken): void {
-  const { payload, at } = taken;
+function foldEnd(fold: CodexFold, parsed: ParsedRow): void {
+  const { payload, at } = parsed;
   settle(fold);
   if (!isOfTurn(fold, asText(payload["turn_id"]))) return;
   movedOn(fold);
   const hasAnswer = asText(payload["last_agent_message"]) !== null;
   const own = errorOf(payload["error"]);
-  if (own !== null) addEntry(fold, taken, noticed(own, false));
+  if (own !== null) addEntry(fold, parsed, noticed(own, false));
   turnEnded(fold, own ?? (hasAnswer ? null : fold.notes.turnError), at);
 }
 
@@ -75,21 +75,21 @@ function errorOf(value: unknown): string | null {
   return errorText(asText(value) ?? asText(asObject(value)?.["message"]) ?? "the turn failed");
 }
 
-function takeAbort(fold: CodexFold, taken: Taken): void {
-  const { payload, at } = taken;
+function foldAbort(fold: CodexFold, parsed: ParsedRow): void {
+  const { payload, at } = parsed;
   settle(fold);
   if (!isOfTurn(fold, asText(payload["turn_id"]))) return;
   movedOn(fold);
   const reason = asText(payload["reason"]) ?? "interrupted";
-  addEntry(fold, taken, noticed(`The turn was aborted: ${shortLine(reason, 100)}`));
+  addEntry(fold, parsed, noticed(`The turn was aborted: ${shortLine(reason, 100)}`));
   turnAborted(fold, reason, at);
 }
 
 /** The last turns are no longer part of the conversation; they stay in the file. */
-function takeRollback(fold: CodexFold, taken: Taken): void {
+function foldRollback(fold: CodexFold, parsed: ParsedRow): void {
   const { notes } = fold;
   settle(fold);
-  const count = Math.min(asCount(taken.payload["num_turns"]), 1e6);
+  const count = Math.min(asCount(parsed.payload["num_turns"]), 1e6);
   if (count === 0) return;
   const start = Math.max(0, notes.turns.length - count);
   const isAll = notes.turns.length < count && !notes.turnsCut;
@@ -98,20 +98,20 @@ function takeRollback(fold: CodexFold, taken: Taken): void {
   const isKnown = notes.turns.length > 0;
   notes.turns.length = start;
   const what = count === 1 ? "The last turn was" : `The last ${count} turns were`;
-  addEntry(fold, taken, noticed(`${what} rolled back`));
+  addEntry(fold, parsed, noticed(`${what} rolled back`));
   if (!isKnown) return;
   const reason = "the agent rolled it back";
   fold.leftBehind.push({ inlineId: null, afterRef, beforeRef: notes.lastRef, reason });
 }
 
 /** Items as newer versions write them: only for what the conversation's own items do not say. */
-function takeCompleted(fold: CodexFold, taken: Taken): void {
-  const item = asObject(taken.payload["item"]);
+function foldCompleted(fold: CodexFold, parsed: ParsedRow): void {
+  const item = asObject(parsed.payload["item"]);
   if (item === null) return;
   const id = asText(item["id"]);
   switch (item["type"]) {
     case "UserMessage":
-      takePromptEvent(fold, taken, textOf(item["content"]));
+      foldPromptEvent(fold, parsed, textOf(item["content"]));
       return;
     case "CommandExecution":
       closing(fold, id, { exitCode: asNumber(item["exit_code"]) });
@@ -121,31 +121,31 @@ function takeCompleted(fold: CodexFold, taken: Taken): void {
       return;
     case "Plan":
       if (asText(item["text"]) === null) return;
-      addEntry(fold, taken, { author: "agent", kind: "plan", body: { text: item["text"] as string } });
+      addEntry(fold, parsed, { author: "agent", kind: "plan", body: { text: item["text"] as string } });
       return;
     case "CollabAgentToolCall":
-      takeCollab(fold, item, taken.at);
+      foldCollab(fold, item, parsed.at);
       return;
     case "SubAgentActivity":
-      takeActivity(fold, item, { callId: id, at: taken.at });
+      foldActivity(fold, item, { callId: id, at: parsed.at });
       return;
     default:
       return;
   }
 }
 
-function takeCollab(fold: CodexFold, item: JsonObject, at: number | null): void {
+function foldCollab(fold: CodexFold, item: JsonObject, at: number | null): void {
   if (item["tool"] === "spawn_agent") {
     const ids = asList(item["receiver_thread_ids"]).slice(0, 100);
     for (const id of ids) linked(fold, { callId: asText(item["id"]), agentId: asText(id), at });
     return;
   }
   const tool = item["tool"] === "wait" ? "wait_agent" : (asText(item["tool"]) ?? "a tool");
-  takeStates(fold, asObject(item["agents_states"]), { how: `${shortLine(tool, 40)}'s answer`, at });
+  foldStates(fold, asObject(item["agents_states"]), { how: `${shortLine(tool, 40)}'s answer`, at });
 }
 
 /** What happened to a sub-agent, from the session that did it. */
-function takeActivity(
+function foldActivity(
   fold: CodexFold,
   fields: JsonObject,
   { callId, at }: { callId: string | null; at: number | null },
@@ -170,8 +170,8 @@ function closing(
   if (call !== undefined) Object.assign(call, end);
 }
 
-function takeError(fold: CodexFold, taken: Taken): void {
-  const message = errorText(asText(taken.payload["message"]) ?? "an error");
-  addEntry(fold, taken, noticed(message, false));
-  failed(fold, message, taken.at);
+function foldError(fold: CodexFold, parsed: ParsedRow): void {
+  const message = errorText(asText(parsed.payload["message"]) ?? "an error");
+  addEntry(fold, parsed, noticed(message, false));
+  failed(fold, message, parsed.at);
 }

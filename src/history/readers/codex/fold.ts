@@ -2,59 +2,59 @@ import type { JsonObject, Row } from "../../lines/json-lines.ts";
 import { timeOf } from "../../lines/text.ts";
 import { asObject, asText } from "../../lines/value.ts";
 import { ownerOf } from "./copied.ts";
-import { addEntry, noticed, refOf, type Taken } from "./entries.ts";
-import { takeEvent } from "./events.ts";
-import { takeItem } from "./items.ts";
-import { takeMeta } from "./meta.ts";
+import { addEntry, noticed, refOf, type ParsedRow } from "./entries.ts";
+import { foldEvent } from "./events.ts";
+import { foldItem } from "./items.ts";
+import { foldMeta } from "./meta.ts";
 import type { CodexFold } from "./notes.ts";
-import { settle, takeMail } from "./prompts.ts";
-import { takeCopiedCount, takeTokenRecord } from "./usage.ts";
+import { settle, foldMail } from "./prompts.ts";
+import { foldCopiedCount, foldTokenRecord } from "./usage.ts";
 
 /** Takes one row of a session's file into what is known of it. */
-export function takeRow(fold: CodexFold, row: Row): void {
+export function foldRow(fold: CodexFold, row: Row): void {
   const payload = asObject(row.value["payload"]);
   if (payload === null) {
-    takeFlat(fold, row);
+    foldFlat(fold, row);
     return;
   }
   const type = asText(row.value["type"]);
   if (type === null) throw new Error("it has no type");
-  const taken: Taken = { row, payload, at: timeOf(row.value["timestamp"]), ref: refOf(row), count: 0 };
+  const parsed: ParsedRow = { row, payload, at: timeOf(row.value["timestamp"]), ref: refOf(row), count: 0 };
   if (type === "session_meta") {
-    takeMeta(fold, taken);
+    foldMeta(fold, parsed);
     return;
   }
-  if (ownerOf(fold, type, taken) === "left out") {
-    if (payload["type"] === "token_count") takeCopiedCount(fold, payload);
+  if (ownerOf(fold, type, parsed) === "left out") {
+    if (payload["type"] === "token_count") foldCopiedCount(fold, payload);
     return;
   }
-  takeTime(fold, taken.at);
-  ROWS.get(type)?.(fold, taken);
+  foldTime(fold, parsed.at);
+  ROWS.get(type)?.(fold, parsed);
 }
 
-const ROWS: ReadonlyMap<string, (fold: CodexFold, taken: Taken) => void> = new Map(
+const ROWS: ReadonlyMap<string, (fold: CodexFold, parsed: ParsedRow) => void> = new Map(
   Object.entries({
-    response_item(fold: CodexFold, taken: Taken) {
+    response_item(fold: CodexFold, parsed: ParsedRow) {
       settle(fold);
-      takeItem(fold, taken, { isFlat: false });
+      foldItem(fold, parsed, { isFlat: false });
     },
-    event_msg: takeEvent,
-    turn_context({ facts }: CodexFold, { payload }: Taken) {
+    event_msg: foldEvent,
+    turn_context({ facts }: CodexFold, { payload }: ParsedRow) {
       facts.model = asText(payload["model"]) ?? facts.model;
       facts.cwd ??= asText(payload["cwd"]);
     },
-    compacted(fold: CodexFold, taken: Taken) {
+    compacted(fold: CodexFold, parsed: ParsedRow) {
       settle(fold);
-      const summary = asText(taken.payload["message"]);
+      const summary = asText(parsed.payload["message"]);
       const text = "The conversation so far was compacted";
-      addEntry(fold, taken, noticed(summary === null ? text : `${text}:\n${summary}`));
+      addEntry(fold, parsed, noticed(summary === null ? text : `${text}:\n${summary}`));
     },
-    inter_agent_communication(fold: CodexFold, taken: Taken) {
+    inter_agent_communication(fold: CodexFold, parsed: ParsedRow) {
       settle(fold);
-      const { author, content } = taken.payload;
-      takeMail(fold, taken, { author: asText(author), text: asText(content) ?? "" });
+      const { author, content } = parsed.payload;
+      foldMail(fold, parsed, { author: asText(author), text: asText(content) ?? "" });
     },
-    token_usage_record: (fold: CodexFold, { payload }: Taken) => takeTokenRecord(fold, payload),
+    token_usage_record: (fold: CodexFold, { payload }: ParsedRow) => foldTokenRecord(fold, payload),
   }),
 );
 
@@ -62,21 +62,21 @@ const ROWS: ReadonlyMap<string, (fold: CodexFold, taken: Taken) => void> = new M
  * The oldest files: a first line about the session, then the conversation's items as they are, and in
  * between records of the program's state. There are no times but the first.
  */
-function takeFlat(fold: CodexFold, row: Row): void {
+function foldFlat(fold: CodexFold, row: Row): void {
   const { value } = row;
   const type = asText(value["type"]);
   if (type !== null) {
     const at = timeOf(value["timestamp"]);
-    takeTime(fold, at);
-    takeItem(fold, { row, payload: value, at, ref: refOf(row), count: 0 }, { isFlat: true });
+    foldTime(fold, at);
+    foldItem(fold, { row, payload: value, at, ref: refOf(row), count: 0 }, { isFlat: true });
     return;
   }
   if (asText(value["record_type"]) !== null) return;
   if (asText(value["id"]) === null) throw new Error("it has no type");
-  if (!fold.notes.hasMeta) takeFlatHead(fold, value);
+  if (!fold.notes.hasMeta) foldFlatHead(fold, value);
 }
 
-function takeFlatHead({ facts, notes }: CodexFold, value: JsonObject): void {
+function foldFlatHead({ facts, notes }: CodexFold, value: JsonObject): void {
   notes.hasMeta = true;
   facts.rootId = facts.id;
   facts.createdAt = timeOf(value["timestamp"]);
@@ -84,7 +84,7 @@ function takeFlatHead({ facts, notes }: CodexFold, value: JsonObject): void {
   facts.gitBranch = asText(asObject(value["git"])?.["branch"]);
 }
 
-function takeTime({ facts }: CodexFold, at: number | null): void {
+function foldTime({ facts }: CodexFold, at: number | null): void {
   if (at === null) return;
   facts.createdAt ??= at;
   facts.lastAt = Math.max(facts.lastAt ?? at, at);

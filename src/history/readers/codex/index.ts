@@ -6,7 +6,7 @@ import { listsHolders, readLive } from "./live.ts";
 import { type CodexFold, type Extra, noNotes, type Notes } from "./notes.ts";
 import { settle } from "./prompts.ts";
 import { openRollout } from "./files/rollout-bytes.ts";
-import { takeRow } from "./fold.ts";
+import { foldRow } from "./fold.ts";
 
 const rows: RowFormat<Notes> = {
   version: 3,
@@ -17,14 +17,14 @@ const rows: RowFormat<Notes> = {
     Object.assign(notes, { path: path ?? notes.path, ownFromOrdinal, ownFromOffset });
     return { facts: { ...noFacts(id), isSubagent, rootId: isSubagent ? null : id }, notes };
   },
-  take: takeRow,
+  foldRow,
   gap({ notes }) {
     Object.assign(notes, { turnOpen: null, turnId: null, turnError: null, held: null, copied: null });
     [notes.open, notes.turns, notes.turnsCut] = [[], [], true];
   },
   rest: settle,
-  async beside(fold) {
-    takeIndexed(fold);
+  async foldSidecars(fold) {
+    foldIndexed(fold);
   },
 };
 
@@ -43,7 +43,7 @@ export const codex: HistoryReader = {
 };
 
 /** What the agent's own indexes say, where the file does not. */
-function takeIndexed({ found, facts }: CodexFold): void {
+function foldIndexed({ found, facts }: CodexFold): void {
   const { title, closed, parentId } = found.extra as Extra;
   facts.title = title ?? facts.title;
   if (parentId !== null && facts.parent === null && facts.isSubagent) {

@@ -2,53 +2,53 @@ import type { JsonObject } from "../../lines/json-lines.ts";
 import { asList, asObject, asText } from "../../lines/value.ts";
 import { called, returned, targetsOf } from "./calls.ts";
 import { after } from "./ending.ts";
-import { addEntry, callEntry, parsedObject, resultEntry, said, type Taken, textOf } from "./entries.ts";
+import { addEntry, callEntry, parsedObject, resultEntry, said, type ParsedRow, textOf } from "./entries.ts";
 import { type CodexFold, pushBounded } from "./notes.ts";
-import { takeMail, takeUserItem } from "./prompts.ts";
+import { foldMail, foldUserItem } from "./prompts.ts";
 import { shortLine } from "../../../text/cut.ts";
 
-type Take = (fold: CodexFold, taken: Taken) => void;
+type Take = (fold: CodexFold, parsed: ParsedRow) => void;
 
 /** Takes one item of the conversation with the model, wherever it stands in a row. */
-export function takeItem(fold: CodexFold, taken: Taken, options: { isFlat: boolean }): void {
-  const type = asText(taken.payload["type"]) ?? "";
-  if (type === "message") takeMessage(fold, taken, options);
-  else ITEMS.get(type)?.(fold, taken);
+export function foldItem(fold: CodexFold, parsed: ParsedRow, options: { isFlat: boolean }): void {
+  const type = asText(parsed.payload["type"]) ?? "";
+  if (type === "message") foldMessage(fold, parsed, options);
+  else ITEMS.get(type)?.(fold, parsed);
 }
 
 const ITEMS: ReadonlyMap<string, Take> = new Map(
   Object.entries({
-    reasoning: takeReasoning,
-    function_call: takeFunctionCall,
-    function_call_output: takeOutput,
-    custom_tool_call: takeCustomCall,
-    custom_tool_call_output: takeOutput,
-    local_shell_call: takeShellCall,
-    local_shell_call_output: takeOutput,
-    web_search_call: takeWebSearch,
-    tool_search_call: takeToolSearch,
-    tool_search_output: takeToolSearchOutput,
-    image_generation_call: takeImage,
-    agent_message: (fold: CodexFold, taken: Taken) => {
-      const { author, content } = taken.payload;
-      takeMail(fold, taken, { author: asText(author), text: textOf(content) });
+    reasoning: foldReasoning,
+    function_call: foldFunctionCall,
+    function_call_output: foldOutput,
+    custom_tool_call: foldCustomCall,
+    custom_tool_call_output: foldOutput,
+    local_shell_call: foldShellCall,
+    local_shell_call_output: foldOutput,
+    web_search_call: foldWebSearch,
+    tool_search_call: foldToolSearch,
+    tool_search_output: foldToolSearchOutput,
+    image_generation_call: foldImage,
+    agent_message: (fold: CodexFold, parsed: ParsedRow) => {
+      const { author, content } = parsed.payload;
+      foldMail(fold, parsed, { author: asText(author), text: textOf(content) });
     },
   }),
 );
 
-function takeMessage(fold: CodexFold, taken: Taken, options: { isFlat: boolean }): void {
-  const { payload, at } = taken;
+function foldMessage(fold: CodexFold, parsed: ParsedRow, options: { isFlat: boolean }): void {
+  const { payload, at } = parsed;
   const role = asText(payload["role"]);
-  if (role === "user") takeUserItem(fold, taken, options);
+  if (role === "user") foldUserItem(fold, parsed, options);
   if (role !== "assistant") return;
   const text = textOf(payload["content"]);
   const mail = mailIn(text);
   if (mail !== null) {
-    takeMail(fold, taken, mail);
+    foldMail(fold, parsed, mail);
     return;
   }
   if (text === "") return;
-  addEntry(fold, taken, said("agent", text));
+  addEntry(fold, parsed, said("agent", text));
   fold.facts.messageCount += 1;
   after(fold, payload["phase"] === "commentary" ? "commentary" : "answer", at);
 }
@@ -62,34 +62,34 @@ function mailIn(text: string): { author: string | null; text: string } | null {
   return { author, text: asText(fields?.["content"]) ?? "" };
 }
 
-function takeReasoning(fold: CodexFold, taken: Taken): void {
-  const text = textOf(taken.payload["summary"]) || textOf(taken.payload["content"]);
-  if (text.trim() !== "") addEntry(fold, taken, { author: "agent", kind: "thought", body: { text } });
+function foldReasoning(fold: CodexFold, parsed: ParsedRow): void {
+  const text = textOf(parsed.payload["summary"]) || textOf(parsed.payload["content"]);
+  if (text.trim() !== "") addEntry(fold, parsed, { author: "agent", kind: "thought", body: { text } });
 }
 
-function takeFunctionCall(fold: CodexFold, taken: Taken): void {
-  const { payload } = taken;
+function foldFunctionCall(fold: CodexFold, parsed: ParsedRow): void {
+  const { payload } = parsed;
   const tool = asText(payload["name"]) ?? "a tool";
   const raw = payload["arguments"];
   const input = (typeof raw === "string" ? parsedObject(raw) : asObject(raw)) ?? {};
   const isKnown = Object.keys(input).length > 0 || raw === "{}";
-  addCall(fold, taken, { tool, input: isKnown ? input : raw, fields: input, command: commandOf(input) });
+  addCall(fold, parsed, { tool, input: isKnown ? input : raw, fields: input, command: commandOf(input) });
 }
 
-function takeCustomCall(fold: CodexFold, taken: Taken): void {
-  const { payload } = taken;
+function foldCustomCall(fold: CodexFold, parsed: ParsedRow): void {
+  const { payload } = parsed;
   const tool = asText(payload["name"]) ?? "a tool";
   const input = payload["input"];
   const text = asText(input);
   const callId = asText(payload["call_id"]);
   // Code that calls the agent's tools: what it starts is known from other records only.
   if (tool === "exec" && callId !== null) fold.notes.cellId = callId;
-  addCall(fold, taken, { tool, input, fields: {}, command: tool === "exec" ? text : null });
+  addCall(fold, parsed, { tool, input, fields: {}, command: tool === "exec" ? text : null });
 }
 
-function takeShellCall(fold: CodexFold, taken: Taken): void {
-  const action = asObject(taken.payload["action"]) ?? {};
-  addCall(fold, taken, { tool: "local_shell", input: action, fields: action, command: commandOf(action) });
+function foldShellCall(fold: CodexFold, parsed: ParsedRow): void {
+  const action = asObject(parsed.payload["action"]) ?? {};
+  addCall(fold, parsed, { tool: "local_shell", input: action, fields: action, command: commandOf(action) });
 }
 
 interface Call {
@@ -102,12 +102,12 @@ interface Call {
 
 const OPEN_MAX = 256;
 
-function addCall(fold: CodexFold, taken: Taken, { tool, input, fields, command }: Call): void {
-  const { payload, at } = taken;
+function addCall(fold: CodexFold, parsed: ParsedRow, { tool, input, fields, command }: Call): void {
+  const { payload, at } = parsed;
   const { facts, notes } = fold;
   const callId = asText(payload["call_id"]) ?? asText(payload["id"]);
   facts.toolUseCount += 1;
-  addEntry(fold, taken, callEntry({ callId: callId ?? "", tool, input, command }, fold.textMax));
+  addEntry(fold, parsed, callEntry({ callId: callId ?? "", tool, input, command }, fold.textMax));
   if (callId !== null) {
     const shown = command === null ? null : shortLine(command, 2000);
     const call = { id: callId, tool, command: shown, targets: targetsOf(fields), exitCode: null, ok: null };
@@ -126,20 +126,20 @@ export function commandOf(input: JsonObject): string | null {
   return asText(isShell ? words[2] : words.join(" "));
 }
 
-function takeOutput(fold: CodexFold, taken: Taken): void {
-  const { payload, at } = taken;
+function foldOutput(fold: CodexFold, parsed: ParsedRow): void {
+  const { payload, at } = parsed;
   const { notes } = fold;
   const callId = asText(payload["call_id"]) ?? asText(payload["id"]) ?? "";
   const open = notes.open.findLast(({ id }) => id === callId) ?? null;
   notes.open = notes.open.filter((call) => call !== open);
   const entry = resultEntry(callId, payload["output"], open);
-  addEntry(fold, taken, entry);
+  addEntry(fold, parsed, entry);
   returned(fold, { callId, text: entry.body.text, open, at });
   after(fold, "result", at);
 }
 
-function takeWebSearch(fold: CodexFold, taken: Taken): void {
-  const { payload } = taken;
+function foldWebSearch(fold: CodexFold, parsed: ParsedRow): void {
+  const { payload } = parsed;
   const action = asObject(payload["action"]) ?? {};
   const callId = asText(payload["id"]) ?? asText(payload["call_id"]) ?? "";
   fold.facts.toolUseCount += 1;
@@ -147,34 +147,34 @@ function takeWebSearch(fold: CodexFold, taken: Taken): void {
   const query = asText(action["query"]) ?? asText(action["url"]) ?? tool;
   addEntry(
     fold,
-    taken,
+    parsed,
     callEntry({ callId, tool, input: { ...action, query }, command: null }, fold.textMax),
   );
 }
 
-function takeToolSearch(fold: CodexFold, taken: Taken): void {
-  const input = asObject(taken.payload["arguments"]) ?? {};
-  addCall(fold, taken, { tool: "tool_search", input, fields: {}, command: null });
+function foldToolSearch(fold: CodexFold, parsed: ParsedRow): void {
+  const input = asObject(parsed.payload["arguments"]) ?? {};
+  addCall(fold, parsed, { tool: "tool_search", input, fields: {}, command: null });
 }
 
 /** Which tools there are; their descriptions are of no use to anyone later. */
-function takeToolSearchOutput(fold: CodexFold, taken: Taken): void {
-  const names = asList(taken.payload["tools"]).flatMap((item) => {
+function foldToolSearchOutput(fold: CodexFold, parsed: ParsedRow): void {
+  const names = asList(parsed.payload["tools"]).flatMap((item) => {
     const tool = asObject(item);
     const inside = asList(tool?.["tools"]).flatMap((other) => asText(asObject(other)?.["name"]) ?? []);
     return inside.length > 0 ? inside : (asText(tool?.["name"]) ?? []);
   });
-  takeOutput(fold, { ...taken, payload: { ...taken.payload, output: names.join("\n") } });
+  foldOutput(fold, { ...parsed, payload: { ...parsed.payload, output: names.join("\n") } });
 }
 
-function takeImage(fold: CodexFold, taken: Taken): void {
-  const { payload } = taken;
+function foldImage(fold: CodexFold, parsed: ParsedRow): void {
+  const { payload } = parsed;
   const callId = asText(payload["id"]) ?? "";
   const prompt = asText(payload["revised_prompt"]) ?? "image_generation";
   fold.facts.toolUseCount += 1;
   addEntry(
     fold,
-    taken,
+    parsed,
     callEntry({ callId, tool: "image_generation", input: { query: prompt }, command: null }, fold.textMax),
   );
 }

@@ -1,12 +1,12 @@
 import type { JsonObject } from "../../lines/json-lines.ts";
 import { timeOf } from "../../lines/text.ts";
 import { asNumber, asObject, asText } from "../../lines/value.ts";
-import type { Taken } from "./entries.ts";
+import type { ParsedRow } from "./entries.ts";
 import { type CodexFold, ROOT_PATH } from "./notes.ts";
 import { shortLine } from "../../../text/cut.ts";
 
 /** The first record says whose file it is; further ones were copied with the rows of another session. */
-export function takeMeta(fold: CodexFold, { payload, at }: Taken): void {
+export function foldMeta(fold: CodexFold, { payload, at }: ParsedRow): void {
   const { facts, notes } = fold;
   if (notes.hasMeta) {
     const id = asText(payload["id"])?.toLowerCase();
@@ -21,12 +21,12 @@ export function takeMeta(fold: CodexFold, { payload, at }: Taken): void {
   facts.cwd = asText(payload["cwd"]);
   facts.gitBranch = asText(asObject(payload["git"])?.["branch"]);
   facts.agentVersion = asText(payload["cli_version"]);
-  takeOrigin(fold, payload);
-  takeFork(fold, payload);
+  foldOrigin(fold, payload);
+  foldFork(fold, payload);
 }
 
 /** Who started it: a person, another session, or the agent's own bookkeeping. */
-function takeOrigin({ facts, notes }: CodexFold, payload: JsonObject): void {
+function foldOrigin({ facts, notes }: CodexFold, payload: JsonObject): void {
   const source = asObject(payload["source"]);
   const subagent = source?.["subagent"];
   const spawn = asObject(asObject(subagent)?.["thread_spawn"]);
@@ -54,7 +54,7 @@ function takeOrigin({ facts, notes }: CodexFold, payload: JsonObject): void {
   facts.parent = { id: parentId, callId: null, taskIds, how: "its first record names its parent" };
 }
 
-function takeFork({ facts, notes }: CodexFold, payload: JsonObject): void {
+function foldFork({ facts, notes }: CodexFold, payload: JsonObject): void {
   notes.ownFromOrdinal = asNumber(payload["subagent_history_start_ordinal"]);
   notes.baseEndOrdinal = asNumber(asObject(payload["history_base"])?.["end_ordinal_exclusive"]);
   const isCopied = asText(payload["forked_from_id"]) !== null && payload["history_base"] === undefined;

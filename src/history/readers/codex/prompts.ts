@@ -4,7 +4,7 @@ import { cut, promptKey } from "../../lines/text.ts";
 import { asList, asObject, asText } from "../../lines/value.ts";
 import { movedOn, notified } from "./calls.ts";
 import { after } from "./ending.ts";
-import { addEntry, noticed, pushEntry, said, type Taken, textOf } from "./entries.ts";
+import { addEntry, noticed, pushEntry, said, type ParsedRow, textOf } from "./entries.ts";
 import { type CodexFold, type HeldPrompt, pushBounded } from "./notes.ts";
 import { shortLine } from "../../../text/cut.ts";
 
@@ -13,31 +13,31 @@ import { shortLine } from "../../../text/cut.ts";
  * the row which it is. In others a prompt is followed by an event that repeats it, so a row is held
  * until the next one tells. The oldest have no events: there only the wording is left.
  */
-export function takeUserItem(fold: CodexFold, taken: Taken, { isFlat }: { isFlat: boolean }): void {
+export function foldUserItem(fold: CodexFold, parsed: ParsedRow, { isFlat }: { isFlat: boolean }): void {
   const { notes } = fold;
-  const { payload } = taken;
+  const { payload } = parsed;
   const text = textOf(payload["content"]);
   const kinds = kindsOf(payload);
   const known = kinds.length > 0 ? (kinds.every(isUsers) ? "prompt" : "injected") : null;
   const looksInjected = INJECTED.test(text);
   if (known === "injected" || (known === null && isFlat && looksInjected)) {
-    addInjected(fold, taken, text);
+    addInjected(fold, parsed, text);
     return;
   }
   const key = promptKey(text);
   if (known === "prompt" || isFlat) {
-    takePrompt(fold, text, { ref: taken.ref, at: taken.at, key });
+    foldPrompt(fold, text, { ref: parsed.ref, at: parsed.at, key });
     notes.awaited = { what: "event", key };
   } else if (isAwaited(fold, "item", key)) {
     notes.awaited = null;
   } else {
-    const { ref, at, row } = taken;
+    const { ref, at, row } = parsed;
     notes.held = { ref, offset: row.offset, text: cut(text, fold.textMax), key, at, looksInjected };
   }
 }
 
 /** The event of a prompt: it proves the row before it, or stands alone. */
-export function takePromptEvent(fold: CodexFold, taken: Taken, text: string): void {
+export function foldPromptEvent(fold: CodexFold, parsed: ParsedRow, text: string): void {
   const { notes } = fold;
   const { held } = notes;
   const key = promptKey(text);
@@ -48,11 +48,11 @@ export function takePromptEvent(fold: CodexFold, taken: Taken, text: string): vo
   if (held !== null && (held.key === key || !held.looksInjected)) {
     notes.held = null;
     fold.heldFrom = held.offset;
-    takePrompt(fold, held.text, held);
+    foldPrompt(fold, held.text, held);
     return;
   }
   settle(fold);
-  takePrompt(fold, text, { ref: taken.ref, at: taken.at, key });
+  foldPrompt(fold, text, { ref: parsed.ref, at: parsed.at, key });
   notes.awaited = { what: "item", key };
 }
 
@@ -70,7 +70,7 @@ function isAwaited({ notes: { awaited } }: CodexFold, what: "item" | "event", ke
   return awaited?.what === what && awaited.key === key;
 }
 
-function takePrompt(
+function foldPrompt(
   fold: CodexFold,
   text: string,
   { ref, at, key }: Pick<HeldPrompt, "ref" | "at" | "key">,
@@ -118,20 +118,24 @@ const INJECTED =
   /^\s*(?:# AGENTS\.md instructions|<(?:environment_context|user_instructions|INSTRUCTIONS|skill|user_shell_command|turn_aborted|subagent_notification|hook_prompt|permissions|collaboration_mode|user_action|ide_context|recommended_plugins|additional_context|internal_context)[\s>_-])/u;
 
 /** What one session wrote to another, in the versions where sub-agents have mail. */
-export function takeMail(fold: CodexFold, taken: Taken, mail: { author: string | null; text: string }): void {
+export function foldMail(
+  fold: CodexFold,
+  parsed: ParsedRow,
+  mail: { author: string | null; text: string },
+): void {
   const { facts, notes } = fold;
   const isReport = mail.text.startsWith("Message Type: FINAL_ANSWER\n");
   const text = mail.text === "" ? "[encrypted]" : mail.text;
   if (isReport) {
-    notified(fold, text, taken.at);
-    addEntry(fold, taken, { author: "session", kind: "callback", body: { text } });
+    notified(fold, text, parsed.at);
+    addEntry(fold, parsed, { author: "session", kind: "callback", body: { text } });
     return;
   }
   if (!notes.turnHasPrompt) {
     notes.turnsCut = pushBounded(notes.turns, notes.lastRef, TURNS_MAX) || notes.turnsCut;
     notes.turnHasPrompt = notes.hasTurns;
   }
-  addEntry(fold, taken, said("session", text));
+  addEntry(fold, parsed, said("session", text));
   facts.messageCount += 1;
   const payload = text.slice(text.indexOf("\nPayload:\n") + 1).replace(/^Payload:\n/u, "");
   if (facts.isSubagent && payload !== "" && !payload.includes("[encrypted]")) {

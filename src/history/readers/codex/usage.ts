@@ -3,7 +3,7 @@ import type { JsonObject } from "../../lines/json-lines.ts";
 import type { CodexFold, Tokens } from "./notes.ts";
 
 /** The running total of a session. One that was forked goes on counting from what it was forked from. */
-export function takeTokenCount({ facts, notes }: CodexFold, payload: JsonObject): void {
+export function foldTokenCount({ facts, notes }: CodexFold, payload: JsonObject): void {
   const info = asObject(payload["info"]);
   const total = tokensOf(info?.["total_token_usage"]);
   if (total === null || notes.hasRecords) return;
@@ -17,13 +17,13 @@ export function takeTokenCount({ facts, notes }: CodexFold, payload: JsonObject)
 }
 
 /** Copied totals are another session's. */
-export function takeCopiedCount({ notes }: CodexFold, payload: JsonObject): void {
+export function foldCopiedCount({ notes }: CodexFold, payload: JsonObject): void {
   const total = tokensOf(asObject(payload["info"])?.["total_token_usage"]);
   if (total !== null) notes.base = total;
 }
 
 /** What one answer used, in newer versions. */
-export function takeTokenRecord({ facts, notes }: CodexFold, payload: JsonObject): void {
+export function foldTokenRecord({ facts, notes }: CodexFold, payload: JsonObject): void {
   const used = tokensOf(payload["usage"]);
   if (used === null || asText(payload["thread_id"])?.toLowerCase() !== facts.id) return;
   if (!notes.hasRecords) Object.assign(facts.usage, { inputTokens: 0, cachedTokens: 0, outputTokens: 0 });

@@ -17,7 +17,7 @@ const OVER: ReadonlySet<string> = new Set(["success", "error", "cancelled"]);
 /** How a recorded call stands: `null` while it is not over. */
 export type CallState = "success" | "error" | "cancelled" | null;
 
-export interface TakenCall {
+export interface FoldedCall {
   readonly tool: string;
   readonly state: CallState;
   readonly error: string | null;
@@ -25,7 +25,11 @@ export interface TakenCall {
 }
 
 /** A call as the agent records it when it is over, with its result. The same record comes again and again. */
-export function takeToolCall(fold: GeminiFold, call: JsonObject, messageAt: number | null): TakenCall | null {
+export function foldToolCall(
+  fold: GeminiFold,
+  call: JsonObject,
+  messageAt: number | null,
+): FoldedCall | null {
   const id = asText(call["id"]);
   if (id === null) return null;
   const at = timeOf(call["timestamp"]) ?? messageAt;
@@ -35,7 +39,7 @@ export function takeToolCall(fold: GeminiFold, call: JsonObject, messageAt: numb
   const text = resultText(call);
   if (state !== null) isNews = giveResult(fold, { call, text, ok: state === "success", at }) || isNews;
   const error = state === "success" || state === null ? null : shortLine(text, ERROR_MAX) || status;
-  takeSpawn(fold, { call, id, state, error, at });
+  foldSpawn(fold, { call, id, state, error, at });
   return { tool: asText(call["name"]) ?? "a tool", state, error, isNews };
 }
 
@@ -84,7 +88,7 @@ interface Recorded {
 }
 
 /** A call that names the sub-agent it started. */
-function takeSpawn({ facts }: GeminiFold, { call, id, state, error, at }: Recorded): void {
+function foldSpawn({ facts }: GeminiFold, { call, id, state, error, at }: Recorded): void {
   const agentId = asText(call["agentId"]);
   const known = facts.calls.find(({ callId }) => callId === id);
   if (known !== undefined) {

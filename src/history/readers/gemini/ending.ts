@@ -1,6 +1,6 @@
 import type { Ending } from "../../facts.ts";
 import { NOTHING_SAID } from "../../facts.ts";
-import type { TakenCall } from "./calls.ts";
+import type { FoldedCall } from "./calls.ts";
 import type { GeminiFold, Step } from "./notes.ts";
 import { shortLine } from "../../../text/cut.ts";
 
@@ -26,7 +26,7 @@ export function answered(
 }
 
 /** Calls are recorded together with their results; null where only the results are known. */
-export function resulted(fold: GeminiFold, calls: readonly TakenCall[] | null, at: number | null): void {
+export function resulted(fold: GeminiFold, calls: readonly FoldedCall[] | null, at: number | null): void {
   const open = calls?.find(({ state }) => state === null);
   const last = calls?.at(-1);
   if (open !== undefined) {
@@ -44,7 +44,7 @@ export function resulted(fold: GeminiFold, calls: readonly TakenCall[] | null, a
   }
 }
 
-function isHandedIn({ facts }: GeminiFold, calls: readonly TakenCall[]): boolean {
+function isHandedIn({ facts }: GeminiFold, calls: readonly FoldedCall[]): boolean {
   return facts.isSubagent && calls.some(({ tool, state }) => tool === HAND_IN && state === "success");
 }
 

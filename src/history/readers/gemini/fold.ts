@@ -1,7 +1,7 @@
 import type { JsonObject, Row } from "../../lines/json-lines.ts";
 import { promptKey, timeOf } from "../../lines/text.ts";
 import { asCount, asList, asObject, asText } from "../../lines/value.ts";
-import { giveCall, giveResult, takeToolCall } from "./calls.ts";
+import { giveCall, giveResult, foldToolCall } from "./calls.ts";
 import { readContent, responseText } from "./content.ts";
 import { answered, cancelled, errored, prompted, resulted, returnedTo, takenBack } from "./ending.ts";
 import { addEntry, replaceEntry } from "./entries.ts";
@@ -9,22 +9,22 @@ import { addStep, type GeminiFold, markOf, type Step, type Tokens } from "./note
 import { shortLine } from "../../../text/cut.ts";
 
 /** Takes one row: a message, a patch of what is known of the session, a rewind, or the head. */
-export function takeRow(fold: GeminiFold, { value, offset }: Row): void {
+export function foldRow(fold: GeminiFold, { value, offset }: Row): void {
   const rewindTo = value["$rewindTo"];
   if (typeof rewindTo === "string") {
     rewind(fold, rewindTo);
   } else if (typeof value["id"] === "string") {
-    takeMessage(fold, value, { isSynthetic: false, offset });
+    foldMessage(fold, value, { isSynthetic: false, offset });
   } else {
     const patch = asObject(value["$set"]) ?? (HEAD_FIELDS.some((name) => name in value) ? value : null);
     if (patch === null) throw new Error("it is neither a message nor anything about the session");
-    takePatch(fold, patch, offset);
+    foldPatch(fold, patch, offset);
   }
 }
 
 const HEAD_FIELDS = ["sessionId", "projectHash", "lastUpdated", "startTime", "summary", "kind"];
 
-function takePatch(fold: GeminiFold, patch: JsonObject, offset: number): void {
+function foldPatch(fold: GeminiFold, patch: JsonObject, offset: number): void {
   const { facts, notes } = fold;
   facts.createdAt ??= timeOf(patch["startTime"]);
   seenAt(fold, timeOf(patch["lastUpdated"]));
@@ -56,17 +56,17 @@ function snapshot(fold: GeminiFold, list: readonly unknown[], offset: number): v
     const id = asText(message["id"]);
     const isOld = notes.isCut && index < firstKnown;
     if (id === null || isOld) continue;
-    if (known.has(id)) takeParts(fold, message);
-    else takeMessage(fold, message, { isSynthetic: !isFirst, offset });
+    if (known.has(id)) foldParts(fold, message);
+    else foldMessage(fold, message, { isSynthetic: !isFirst, offset });
   }
 }
 
 /** In a snapshot an answer also holds its calls, which may stand nowhere else. */
-function takeParts(fold: GeminiFold, message: JsonObject): void {
+function foldParts(fold: GeminiFold, message: JsonObject): void {
   const at = timeOf(message["timestamp"]);
   const { calls, responses } = readContent(message["content"]);
   for (const call of calls) giveCall(fold, call, at);
-  for (const response of responses) takeResponse(fold, response, at);
+  for (const response of responses) foldResponse(fold, response, at);
 }
 
 function rewind(fold: GeminiFold, id: string): void {
@@ -96,7 +96,7 @@ interface Carrier {
   readonly offset: number;
 }
 
-function takeMessage(fold: GeminiFold, message: JsonObject, carrier: Carrier): void {
+function foldMessage(fold: GeminiFold, message: JsonObject, carrier: Carrier): void {
   const id = message["id"] as string;
   if (id === "") throw new Error("a message without an id");
   const at = timeOf(message["timestamp"]);
@@ -110,13 +110,13 @@ function takeMessage(fold: GeminiFold, message: JsonObject, carrier: Carrier): v
   const from = fold.entries.length;
   switch (message["type"]) {
     case "user":
-      takeUser(fold, message, { step, carrier });
+      foldUser(fold, message, { step, carrier });
       break;
     case "gemini":
-      takeAnswer(fold, message, step);
+      foldAnswer(fold, message, step);
       break;
     default:
-      takeNotice(fold, message, step);
+      foldNotice(fold, message, step);
   }
   const isLast = known === undefined || known === fold.notes.steps.at(-1);
   const isChanged = fold.entries.slice(from).some(({ replaces }) => replaces !== undefined);
@@ -132,14 +132,14 @@ function newStep(id: string, at: number | null, offset: number): Step {
   return { id, ref: null, kind: "other", ending: "empty", at, offset, text: null, thoughts: [], tokens };
 }
 
-function takeUser(
+function foldUser(
   fold: GeminiFold,
   message: JsonObject,
   { step, carrier }: { step: Step; carrier: Carrier },
 ): void {
   const { facts } = fold;
   const { text, responses } = readContent(message["content"]);
-  for (const response of responses) takeResponse(fold, response, step.at);
+  for (const response of responses) foldResponse(fold, response, step.at);
   if (responses.length > 0) resulted(fold, null, step.at);
   const shown = asText(readContent(message["displayContent"]).text) ?? text;
   const give = giverOf(step, shown);
@@ -171,7 +171,7 @@ function giverOf(step: Step, text: string): typeof addEntry | null {
   return before === null || before === "" ? addEntry : replaceEntry;
 }
 
-function takeResponse(fold: GeminiFold, response: JsonObject, at: number | null): void {
+function foldResponse(fold: GeminiFold, response: JsonObject, at: number | null): void {
   const isError = asText(asObject(response["response"])?.["error"]) !== null;
   const text = responseText({ functionResponse: response });
   giveResult(fold, { call: response, text, ok: !isError, at });
@@ -182,12 +182,12 @@ function folderIn(context: string): string | null {
   return /\*\*Workspace Directories:\*\*\s*\n\s*- (\S[^\n]{0,4000})/u.exec(context)?.[1]?.trim() ?? null;
 }
 
-function takeAnswer(fold: GeminiFold, message: JsonObject, step: Step): void {
+function foldAnswer(fold: GeminiFold, message: JsonObject, step: Step): void {
   const { facts } = fold;
   const isNew = step.text === null;
   facts.model = asText(message["model"]) ?? facts.model;
   countTokens(fold, step, tokensOf(message["tokens"]));
-  takeThoughts(fold, asList(message["thoughts"]), step);
+  foldThoughts(fold, asList(message["thoughts"]), step);
   const { text, calls } = readContent(message["content"]);
   const give = giverOf(step, text);
   if (give !== null) {
@@ -198,7 +198,7 @@ function takeAnswer(fold: GeminiFold, message: JsonObject, step: Step): void {
   for (const call of calls) giveCall(fold, call, step.at);
   const recorded = asList(message["toolCalls"])
     .map(asObject)
-    .flatMap((call) => (call === null ? [] : (takeToolCall(fold, call, step.at) ?? [])));
+    .flatMap((call) => (call === null ? [] : (foldToolCall(fold, call, step.at) ?? [])));
   const hasNews = recorded.some(({ isNews }) => isNews);
   if (recorded.length > 0 && (isNew || hasNews)) resulted(fold, recorded, step.at);
   else if (isNew || (give !== null && isLastSaid(fold, step)))
@@ -211,7 +211,7 @@ function isLastSaid({ notes }: GeminiFold, step: Step): boolean {
   return last === undefined || last === step || !notes.steps.includes(step);
 }
 
-function takeThoughts(fold: GeminiFold, thoughts: readonly unknown[], step: Step): void {
+function foldThoughts(fold: GeminiFold, thoughts: readonly unknown[], step: Step): void {
   for (const [index, item] of thoughts.entries()) {
     const thought = asObject(item);
     const text = [asText(thought?.["subject"]), asText(thought?.["description"])]
@@ -249,7 +249,7 @@ function countTokens({ facts }: GeminiFold, step: Step, tokens: Tokens): void {
 }
 
 /** What the agent's program said: `info`, `warning`, `error`. */
-function takeNotice(fold: GeminiFold, message: JsonObject, step: Step): void {
+function foldNotice(fold: GeminiFold, message: JsonObject, step: Step): void {
   const { text } = readContent(message["content"]);
   const give = giverOf(step, text);
   if (give === null) return;

@@ -1,10 +1,10 @@
 import { noFacts } from "../../facts.ts";
 import type { FoundSession, HistoryReader } from "../../port.ts";
 import { type RowFormat, rowReader } from "../../lines/row-reader.ts";
-import { takeBeside } from "./sidecars.ts";
+import { foldSidecars } from "./sidecars.ts";
 import { discover, FORMAT, roots } from "./layout.ts";
 import { noNotes, type Notes } from "./notes.ts";
-import { takeRow } from "./fold.ts";
+import { foldRow } from "./fold.ts";
 import { openWhole } from "./whole-file.ts";
 
 const rows: RowFormat<Notes> = {
@@ -13,12 +13,12 @@ const rows: RowFormat<Notes> = {
     facts: { ...noFacts(id), isSubagent, rootId: isSubagent ? null : id },
     notes: noNotes(),
   }),
-  take: takeRow,
+  foldRow,
   gap({ notes }) {
     const { projectHash, saidFolder } = notes;
     Object.assign(notes, { ...noNotes(), isCut: true, projectHash, saidFolder });
   },
-  beside: takeBeside,
+  foldSidecars,
 };
 
 const lines = rowReader(rows);

@@ -19,14 +19,14 @@ export interface Notes {
 /** One message, as far as it matters when it is written again, snapshotted or rewound. */
 export interface Step {
   readonly id: string;
-  /** The newest entry when it had been taken. */
+  /** The newest entry when it had been folded. */
   ref: string | null;
   kind: "prompt" | "answer" | "other";
   ending: Ending["kind"];
   at: number | null;
   /** Where it was written first. */
   readonly offset: number;
-  /** `markOf` its text; null before it was taken. */
+  /** `markOf` its text; null before it was folded. */
   text: string | null;
   /** `markOf` each of its thoughts. */
   thoughts: string[];

@@ -9,7 +9,7 @@ import type { GeminiFold } from "./notes.ts";
  * Which folder a project's name stands for: its own marker says it, then a folder whose hash is the
  * project's (from the registry, or as the agent told its model), then what the agent told its model.
  */
-export async function takeBeside({ facts, notes, found }: GeminiFold): Promise<void> {
+export async function foldSidecars({ facts, notes, found }: GeminiFold): Promise<void> {
   const { project, parentId } = found.extra as Extra;
   if (facts.isSubagent && parentId !== null) {
     facts.parent = { id: parentId, callId: null, how: "it lies in its parent's folder" };

@@ -10,7 +10,7 @@ const ERROR_MAX = 2000;
 const CALLS_MAX = 10_000;
 
 /** A call of the tool that starts a sub-agent, as its part stands now. */
-export function takeCall(facts: SessionFacts, data: JsonObject, at: number | null): void {
+export function foldCall(facts: SessionFacts, data: JsonObject, at: number | null): void {
   const callId = asText(data["callID"]);
   if (callId === null || facts.calls.length >= CALLS_MAX) return;
   const state = asObject(data["state"]) ?? {};

@@ -2,7 +2,7 @@ import type { SessionFacts } from "../../facts.ts";
 import type { JsonObject } from "../../lines/json-lines.ts";
 import { promptKey, timeOf } from "../../lines/text.ts";
 import { asCount, asNumber, asObject, asText } from "../../lines/value.ts";
-import { movedOn, takeCall, toldOf } from "./calls.ts";
+import { movedOn, foldCall, toldOf } from "./calls.ts";
 import { answered, prompted } from "./ending.ts";
 import { completedAt, createdAt } from "./entries.ts";
 import type { Message, Part, SessionRecord } from "./source.ts";
@@ -10,7 +10,7 @@ import { readTaskTag } from "./task-tag.ts";
 import { shortLine } from "../../../text/cut.ts";
 
 /** What the session's own record says. It can change at any time, so it is taken at the end of each reading. */
-export function takeSession(facts: SessionFacts, session: SessionRecord): void {
+export function foldSession(facts: SessionFacts, session: SessionRecord): void {
   facts.cwd = session.directory ?? facts.cwd;
   facts.agentVersion = session.version ?? facts.agentVersion;
   facts.createdAt = session.createdAt ?? facts.createdAt;
@@ -30,15 +30,15 @@ const UNNAMED = /^(New|Child) session - \d{4}-/u;
 const SUBAGENT = /^(.*) \(@(.+) subagent\)$/u;
 
 /** Takes one message into what is known of its session. */
-export function takeMessage(facts: SessionFacts, message: Message): void {
+export function foldMessage(facts: SessionFacts, message: Message): void {
   facts.firstRef ??= message.id;
   const at = createdAt(message) || null;
   facts.createdAt ??= at;
   seenAt(facts, at);
   seenAt(facts, completedAt(message));
   for (const { data } of message.parts) seenAt(facts, timeOf(timesOf(data)?.["end"]));
-  if (message.data["role"] === "user") takeUser(facts, message, at);
-  else if (message.data["role"] === "assistant") takeAnswer(facts, message, at);
+  if (message.data["role"] === "user") foldUser(facts, message, at);
+  else if (message.data["role"] === "assistant") foldAnswer(facts, message, at);
 }
 
 function timesOf(data: JsonObject): JsonObject | null {
@@ -49,7 +49,7 @@ function seenAt(facts: SessionFacts, at: number | null): void {
   if (at !== null) facts.lastAt = Math.max(facts.lastAt ?? at, at);
 }
 
-function takeUser(facts: SessionFacts, message: Message, at: number | null): void {
+function foldUser(facts: SessionFacts, message: Message, at: number | null): void {
   const asked = message.parts
     .filter(({ data }) => data["synthetic"] !== true)
     .flatMap(({ data }) => askedIn(data));
@@ -77,7 +77,7 @@ function askedIn(data: JsonObject): string[] {
   return text === null ? [] : [text];
 }
 
-function takeAnswer(facts: SessionFacts, message: Message, at: number | null): void {
+function foldAnswer(facts: SessionFacts, message: Message, at: number | null): void {
   const { data, parts } = message;
   movedOn(facts);
   facts.messageCount += 1;
@@ -85,13 +85,13 @@ function takeAnswer(facts: SessionFacts, message: Message, at: number | null): v
   if (model !== null) facts.model = provider === null ? model : `${provider}/${model}`;
   facts.cwd ??= asText(asObject(data["path"])?.["cwd"]);
   countUsage(facts, data);
-  for (const part of parts) if (part.data["type"] === "tool") takeTool(facts, part, at);
+  for (const part of parts) if (part.data["type"] === "tool") foldTool(facts, part, at);
   answered(facts, message);
 }
 
-function takeTool(facts: SessionFacts, part: Part, at: number | null): void {
+function foldTool(facts: SessionFacts, part: Part, at: number | null): void {
   facts.toolUseCount += 1;
-  if (part.data["tool"] === "task") takeCall(facts, part.data, part.createdAt ?? at);
+  if (part.data["tool"] === "task") foldCall(facts, part.data, part.createdAt ?? at);
 }
 
 /** OpenCode counts what was cached, and what was thought, apart from the rest. */

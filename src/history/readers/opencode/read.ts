@@ -16,7 +16,7 @@ import { databaseSource } from "./database-source.ts";
 import { type Drawn, entriesOf } from "./entries.ts";
 import type { Extra } from "./layout.ts";
 import { countUpTo, type Message, type SessionRecord, type Source } from "./source.ts";
-import { takeMessage, takeSession } from "./fold.ts";
+import { foldMessage, foldSession } from "./fold.ts";
 import { treeSource } from "./tree-source.ts";
 
 const VERSION = 1;
@@ -102,9 +102,9 @@ async function glanceAt(found: FoundSession): Promise<Glance> {
       const looked = whole ? ids : [...ids.slice(0, HEAD_COUNT), ...ids.slice(-TAIL_COUNT)];
       for (const id of looked) {
         const message = await source.message(id);
-        if (message !== null) takeMessage(facts, message);
+        if (message !== null) foldMessage(facts, message);
       }
-      takeSession(facts, session);
+      foldSession(facts, session);
       return { facts, whole, problem: null };
     } finally {
       source.close();
@@ -185,12 +185,12 @@ async function stepOf(source: Source, { found, known, options, isFirst }: Given)
   const fold = new Reading(found, known, options);
   const openFrom = source.isFrozen ? ids.length : await firstOpen(source, ids);
   let index = passed;
-  for (; index < openFrom && !fold.isFull; index += 1) await fold.takeClosed(source, ids[index] as string);
+  for (; index < openFrom && !fold.isFull; index += 1) await fold.foldClosed(source, ids[index] as string);
   const isLast = index >= openFrom;
   const position = { closedId: ids[index - 1] ?? null, closedCount: index };
   const facts = structuredClone(fold.closed);
-  if (isLast) for (const id of ids.slice(index)) await fold.takeOpen(source, id, facts);
-  takeSession(facts, session);
+  if (isLast) for (const id of ids.slice(index)) await fold.foldOpen(source, id, facts);
+  foldSession(facts, session);
   const leftBehind = isLast ? await leftBehindBy(source, session, { found, ids, known }) : [];
   const revertId = isLast ? session.revertId : known.notes.revertId;
   const notes: Notes = { closed: fold.closed, given: fold.given, revertId };
@@ -238,20 +238,20 @@ class Reading {
     return this.#bytes >= this.#bytesMax;
   }
 
-  async takeClosed(source: Source, id: string): Promise<void> {
+  async foldClosed(source: Source, id: string): Promise<void> {
     const message = await source.message(id);
     if (message === null) return;
     this.#bytes += Math.max(1, message.bytes);
     this.bad.push(...message.bad.filter((bad) => !this.#before.has(nameOf(bad))));
-    takeMessage(this.closed, message);
+    foldMessage(this.closed, message);
     const drawn = draw(this.#found, message, { isClosed: true, textMax: this.#textMax });
     this.entries.push(...drawn.map(({ entry }) => entry).filter(({ ref }) => !this.#before.has(ref)));
   }
 
-  async takeOpen(source: Source, id: string, facts: SessionFacts): Promise<void> {
+  async foldOpen(source: Source, id: string, facts: SessionFacts): Promise<void> {
     const message = await source.message(id);
     if (message === null) return;
-    takeMessage(facts, message);
+    foldMessage(facts, message);
     this.bad.push(...message.bad.filter((bad) => !this.#before.has(nameOf(bad))));
     this.given.push(...message.bad.map(nameOf));
     for (const { entry, isFinal } of draw(this.#found, message, {

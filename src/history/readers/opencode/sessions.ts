@@ -80,13 +80,13 @@ async function lookAt(
   for (const row of message.rows(rowidMax)) {
     rowidMax = Math.max(rowidMax, row.rowid);
     const one = seen.get(row.text("session_id") ?? "");
-    if (one !== undefined) takeMessage(one, row);
+    if (one !== undefined) foldMessage(one, row);
     count += 1;
     if (count % ROWS_AT_ONCE === 0) await setImmediate();
   }
   for (const one of seen.values()) {
     if (one.isFinished || one.lastRowid === 0) continue;
-    takeLast(one, message, part);
+    foldLast(one, message, part);
     await setImmediate();
   }
   return { seen, rowidMax };
@@ -101,14 +101,14 @@ function newSeen(row: NamedRow, known: Remembered | null): Seen | null {
   return { ...none, ...before, id, parentId, rowid: row.rowid, updatedAt };
 }
 
-function takeMessage(one: Seen, row: NamedRow): void {
+function foldMessage(one: Seen, row: NamedRow): void {
   const id = row.text("id") ?? "";
   one.count += 1;
   one.updatedAt = Math.max(one.updatedAt, updatedIn(row));
   if (id > one.lastId) [one.lastId, one.lastRowid, one.isFinished] = [id, row.rowid, false];
 }
 
-function takeLast(one: Seen, message: Table, part: Table): void {
+function foldLast(one: Seen, message: Table, part: Table): void {
   const last = message.at(one.lastRowid);
   if (last === null || last.text("id") !== one.lastId) return;
   one.updatedAt = Math.max(one.updatedAt, updatedIn(last));
