@@ -90,7 +90,16 @@ export const Config = z.strictObject({
     )
     .default({})
     .describe("scopes by name; one that is not named is isolated"),
-  keep: Keep.prefault({}),
+  keep: Keep.extend({
+    eventDays: z
+      .number()
+      .min(0)
+      .nullable()
+      .default(30)
+      .describe(
+        "the feed's events of a tree are removed so many days after its last activity, and never while a round is open; null keeps all",
+      ),
+  }).prefault({}),
   callback: CallbackPatch.default({}),
   triggers: z
     .strictObject({

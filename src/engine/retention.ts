@@ -4,6 +4,7 @@ import { count } from "../text/quantity.ts";
 import type { Prunable } from "../store/port/store.ts";
 import type { EngineDeps, Service } from "./deps.ts";
 import { removeMessageFiles } from "./record/message-file.ts";
+import { rolloutPoint } from "./rollout.ts";
 
 const FIRST_MS = 60_000;
 const PASS_MS = 10 * 60_000;
@@ -14,8 +15,8 @@ const PAGE = 100;
 const SLICE = 100;
 
 /**
- * Removes entries beyond what a scope keeps, a little at a time. Sessions at work keep everything, and
- * of every session its place, turns, results and receipts stay.
+ * Removes entries beyond what a scope keeps, and the events of trees that have been idle for long, a little at
+ * a time. Sessions at work keep everything, and of every session its place, turns, results and receipts stay.
  */
 export class Retention implements Service {
   readonly name = "retention";
@@ -33,7 +34,7 @@ export class Retention implements Service {
     const isLimited = [keep, ...Object.values(scopes).map((scope) => scope.keep)].some(
       (each) => each !== undefined && (each.days !== null || each.megabytes !== null),
     );
-    if (isLimited) this.#passIn(FIRST_MS);
+    if (isLimited || keep.eventDays !== null) this.#passIn(FIRST_MS);
   }
 
   async stop(): Promise<void> {
@@ -42,13 +43,36 @@ export class Retention implements Service {
     await this.#pass;
   }
 
-  /** Once through every scope. */
+  /** Once through every scope, then through every tree. */
   async pass(): Promise<void> {
     const { keep, scopes } = this.#deps.config;
     for (const scope of await this.#deps.store.read.retention.scopes()) {
       const { days, megabytes } = scopes[scope]?.keep ?? keep;
       if (days !== null) await this.#byAge(scope, days);
       if (megabytes !== null) await this.#bySize(scope, megabytes * MEGABYTE);
+    }
+    if (keep.eventDays !== null) await this.#events(this.#deps.now() - keep.eventDays * DAY_MS);
+  }
+
+  /** What the rollouts do not hold yet stays: a restore is made from them. */
+  async #events(idleSince: number): Promise<void> {
+    const xidBelow = await rolloutPoint(this.#deps);
+    for (let after: string | undefined = ""; after !== undefined && !this.#isStopped;) {
+      const page = await this.#deps.store.read.retention.trees({ idleSince, after, limit: PAGE });
+      for (const { rootId, isIdle } of page) {
+        if (isIdle) await this.#pruneTree(rootId, { idleSince, xidBelow });
+      }
+      after = page.at(-1)?.rootId;
+      await others();
+    }
+  }
+
+  async #pruneTree(rootId: string, of: { idleSince: number; xidBelow: number }): Promise<void> {
+    for (let isDone = false; !isDone && !this.#isStopped;) {
+      ({ isDone } = await this.#deps.store.write(rootId, (tx) =>
+        tx.retention.pruneEvents({ ...of, limit: SLICE }),
+      ));
+      await others();
     }
   }
 
@@ -130,7 +154,10 @@ export class Retention implements Service {
     this.#timer = setTimeout(() => {
       this.#pass = this.pass()
         .catch((error: unknown) =>
-          this.#deps.log.error({ err: error }, "entries were not removed; the next pass tries again"),
+          this.#deps.log.error(
+            { err: error },
+            "what is no longer kept was not removed; the next pass tries again",
+          ),
         )
         .finally(() => {
           if (!this.#isStopped) this.#passIn(PASS_MS);

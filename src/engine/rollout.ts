@@ -34,7 +34,7 @@ export class Rollout implements Service {
   }
 
   async run(): Promise<void> {
-    this.#xmin = await this.#readPoint();
+    this.#xmin = await rolloutPoint(this.#deps);
     this.#off = this.#deps.store.onCommit(() => this.#soon());
     this.#soon();
   }
@@ -123,21 +123,22 @@ export class Rollout implements Service {
     }
   }
 
-  async #readPoint(): Promise<number> {
-    // Without the point, everything is compared again, which writes nothing twice.
-    const text = await readFile(this.#pointFile(), "utf8").catch(() => "");
-    const [epoch, xmin] = text.trim().split(".");
-    return epoch === this.#deps.store.epoch ? Number(xmin) || 0 : 0;
-  }
-
   async #keepPoint(xmin: number): Promise<void> {
     await mkdir(this.#deps.rolloutFolder, { recursive: true, mode: 0o700 });
-    await writeFile(this.#pointFile(), `${this.#deps.store.epoch}.${xmin}\n`, { mode: 0o600 });
+    await writeFile(pointFile(this.#deps), `${this.#deps.store.epoch}.${xmin}\n`, { mode: 0o600 });
   }
+}
 
-  #pointFile(): string {
-    return path.join(this.#deps.rolloutFolder, ".point");
-  }
+/** Events with a lower transaction number are in the rollouts. 0 where that is not known. */
+export async function rolloutPoint(deps: Pick<EngineDeps, "rolloutFolder" | "store">): Promise<number> {
+  // Without the point, everything is compared again, which writes nothing twice.
+  const text = await readFile(pointFile(deps), "utf8").catch(() => "");
+  const [epoch, xmin] = text.trim().split(".");
+  return epoch === deps.store.epoch ? Number(xmin) || 0 : 0;
+}
+
+function pointFile({ rolloutFolder }: Pick<EngineDeps, "rolloutFolder">): string {
+  return path.join(rolloutFolder, ".point");
 }
 
 async function openFile(file: string): Promise<FileHandle> {

@@ -1,6 +1,6 @@
 import type { Caller, Event, Fragment } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
-import type { EventRecord } from "../../store/port/store.ts";
+import type { EventRecord, TreeRecord } from "../../store/port/store.ts";
 import { requireRight } from "../access/authority.ts";
 import { sees, type Visible } from "../../domain/scope.ts";
 import type { OperationDeps } from "../deps.ts";
@@ -90,8 +90,8 @@ class Follow {
     const before = this.#xmin;
     const { xmin } = await this.#deps.store.feed.point();
     const events: Event[] = [];
-    for (const rootId of await this.#trees(before)) {
-      for (const event of await this.#eventsOf(rootId)) events.push(viewEvent(event));
+    for (const tree of await this.#trees(before)) {
+      for (const event of await this.#eventsOf(tree)) events.push(viewEvent(event));
     }
     this.#xmin = xmin;
     const live = fragments.filter((each) => this.#wants(each));
@@ -105,14 +105,18 @@ class Follow {
     return live.length === 0 ? single : [...single, { cursor: this.cursor(), events: [], fragments: live }];
   }
 
-  async #trees(since: number): Promise<string[]> {
-    if (this.#rootId !== null) return [this.#rootId];
-    const trees = await this.#deps.store.feed.treesSince(since);
+  async #trees(since: number): Promise<Numbered[]> {
+    const { feed: reads, read } = this.#deps.store;
+    if (this.#rootId !== null) {
+      const tree = await read.trees.byId(this.#rootId);
+      return tree === null || this.#sent.get(tree.rootId) === tree.seq ? [] : [tree];
+    }
+    const trees = await reads.treesSince(since);
     if (this.#sent.size > TREES_MAX) this.#forget(trees, since);
-    const seen: string[] = [];
+    const seen: Numbered[] = [];
     for (const tree of trees) {
       if (this.#sent.get(tree.rootId) === tree.seq) continue;
-      if (await this.#maySee(tree.rootId)) seen.push(tree.rootId);
+      if (await this.#maySee(tree.rootId)) seen.push(tree);
     }
     return seen;
   }
@@ -125,18 +129,22 @@ class Follow {
     this.#from = since;
   }
 
-  async #eventsOf(rootId: string): Promise<EventRecord[]> {
-    const { feed: reads } = this.#deps.store;
+  async #eventsOf({ rootId, seq }: Numbered): Promise<EventRecord[]> {
+    const { feed: reads, read } = this.#deps.store;
     let after = this.#sent.get(rootId);
     if (after === undefined) {
       const first = await reads.firstSince(rootId, this.#from);
+      // Asked after the events: those that were gone by then are counted.
+      const prunedXid = (await read.trees.byId(rootId))?.prunedXid ?? 0;
+      if (prunedXid > 0 && prunedXid >= this.#from) throw reset(PRUNED);
       if (first === null) return [];
       after = first - 1;
     }
     const all: EventRecord[] = [];
     for (;;) {
       const page = await reads.ofTree(rootId, after, PAGE);
-      if (page.length > 0 && page[0]!.seq !== after + 1) throw reset("older than what is kept");
+      const next = page[0]?.seq ?? Math.max(seq, after) + 1;
+      if (next !== after + 1) throw reset(PRUNED);
       all.push(...page);
       after = page.at(-1)?.seq ?? after;
       if (page.length < PAGE) break;
@@ -167,6 +175,11 @@ class Follow {
     return `${epoch}.${this.#rootId}.${seq ?? this.#sent.get(this.#rootId) ?? 0}`;
   }
 }
+
+const PRUNED = "older than what is kept";
+
+/** A tree with the number of its last event. */
+type Numbered = Pick<TreeRecord, "rootId" | "seq">;
 
 /** Commits and fragments as they come. */
 class Live {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import type { NewEntry, Store } from "../port/store.ts";
-import { aSession } from "../testing/sample.ts";
+import type { NewEntry, SessionRecord, Store } from "../port/store.ts";
+import { aChild, anEvent, aSession } from "../testing/sample.ts";
 
 const entry = (at: number, text = "text"): NewEntry => ({
   turnId: null,
@@ -117,5 +117,93 @@ export function retentionRules(fresh: () => Promise<Store>): void {
       idle.map(({ id }) => id),
       [young.id, old.id],
     );
+  });
+
+  eventRules(fresh);
+}
+
+/** Which events a store lets go. */
+function eventRules(fresh: () => Promise<Store>): void {
+  const withEvents = async (store: Store, ats: readonly number[], fields: Partial<SessionRecord> = {}) => {
+    const session = aSession({ roundOpen: false, lastActivityAt: 50, ...fields });
+    await store.write(session.rootId, (tx) => tx.sessions.add(session));
+    for (const at of ats) {
+      await store.write(session.rootId, async (tx) => tx.append(anEvent(session.id, { at })));
+    }
+    return session;
+  };
+  const seqs = async (store: Store, rootId: string) =>
+    (await store.feed.ofTree(rootId, 0, 100)).map(({ seq }) => seq);
+  const prune = (store: Store, rootId: string, of: { xidBelow?: number; limit?: number } = {}) =>
+    store.write(rootId, (tx) =>
+      tx.retention.pruneEvents({ idleSince: 100, xidBelow: Number.MAX_SAFE_INTEGER, limit: 10, ...of }),
+    );
+  const nothing = { removed: 0, isDone: true };
+
+  it("removes the events of an idle tree, oldest first, a few at once, and goes on counting", async () => {
+    const store = await fresh();
+    const { id } = await withEvents(store, [10, 20, 30, 40, 50]);
+    const other = await withEvents(store, [10]);
+    assert.deepEqual(await prune(store, id, { limit: 3 }), { removed: 3, isDone: false });
+    assert.deepEqual(await seqs(store, id), [4, 5]);
+    assert.deepEqual(await prune(store, id, { limit: 3 }), { removed: 2, isDone: true });
+    assert.deepEqual(await seqs(store, id), []);
+    assert.deepEqual(await seqs(store, other.id), [1]);
+    await store.write(id, async (tx) => tx.append(anEvent(id, { at: 200 })));
+    assert.deepEqual(await seqs(store, id), [6]);
+  });
+
+  it("keeps the events of a tree that was at work since then, or of which a round is open", async () => {
+    const store = await fresh();
+    const active = await withEvents(store, [10], { lastActivityAt: 100 });
+    const root = await withEvents(store, [10]);
+    const child = aChild(root, { roundOpen: true, lastActivityAt: 50 });
+    await store.write(root.id, (tx) => tx.sessions.add(child));
+    assert.deepEqual(await prune(store, active.id), nothing);
+    assert.deepEqual(await prune(store, root.id), nothing);
+    await store.write(root.id, (tx) => tx.sessions.patch(child.id, { roundOpen: false }));
+    assert.deepEqual(await prune(store, root.id), { removed: 1, isDone: true });
+  });
+
+  it("keeps events that are younger, and those from a transaction number on", async () => {
+    const store = await fresh();
+    const young = await withEvents(store, [10, 100, 20]);
+    assert.deepEqual(await prune(store, young.id), { removed: 1, isDone: true });
+    assert.deepEqual(await seqs(store, young.id), [2, 3]);
+    const unwritten = await withEvents(store, [10, 20, 30]);
+    const [, second] = await store.feed.ofTree(unwritten.id, 0, 10);
+    assert.deepEqual(await prune(store, unwritten.id, { xidBelow: second!.xid }), {
+      removed: 1,
+      isDone: true,
+    });
+    assert.deepEqual(await seqs(store, unwritten.id), [2, 3]);
+  });
+
+  it("knows up to which transaction number events are gone", async () => {
+    const store = await fresh();
+    const { id } = await withEvents(store, [10, 20, 30]);
+    const events = await store.feed.ofTree(id, 0, 10);
+    const pruned = async () => (await store.read.trees.byId(id))?.prunedXid;
+    assert.equal(await pruned(), 0);
+    await prune(store, id, { limit: 2 });
+    assert.equal(await pruned(), events[1]!.xid);
+    await prune(store, id, { limit: 2 });
+    assert.equal(await pruned(), events[2]!.xid);
+  });
+
+  it("says of every tree, in pages, whether it has been idle and still has events", async () => {
+    const store = await fresh();
+    const idle = await withEvents(store, [10]);
+    const active = await withEvents(store, [10], { lastActivityAt: 100 });
+    const pruned = await withEvents(store, [10]);
+    await prune(store, pruned.id);
+    const page = (after: string, limit: number) =>
+      store.read.retention.trees({ idleSince: 100, after, limit });
+    const first = await page("", 2);
+    assert.deepEqual(first, [
+      { rootId: idle.id, isIdle: true },
+      { rootId: active.id, isIdle: false },
+    ]);
+    assert.deepEqual(await page(active.id, 2), [{ rootId: pruned.id, isIdle: false }]);
   });
 }

@@ -285,6 +285,8 @@ export interface TreeRecord {
   seq: number;
   xid: number;
   spawnCount: number;
+  /** The highest transaction number among events that were removed; 0 where none was. */
+  prunedXid: number;
 }
 
 /** What the turns of a session and of those below it have taken of its budget. */

@@ -23,6 +23,12 @@ export interface RetentionReads {
   ): Promise<Prunable[]>;
   /** The first entry that is still there, beside what was inherited. */
   keptFrom(sessionId: string): Promise<number>;
+  /** Every tree, by id. `isIdle`: it has events, no round is open, and nothing was at work since then. */
+  trees(page: {
+    idleSince: number;
+    after: string;
+    limit: number;
+  }): Promise<{ rootId: string; isIdle: boolean }[]>;
 }
 
 export interface RetentionWrites {
@@ -36,4 +42,13 @@ export interface RetentionWrites {
     sessionId: string,
     what: { olderThan: number | null; bytesMin: number | null; limit: number },
   ): Promise<{ removed: number; bytes: number; isDone: boolean }>;
+  /**
+   * Removes at most so many of the tree's oldest events, where the tree has been idle since then: those that
+   * happened before, and whose transaction number is below `xidBelow`.
+   */
+  pruneEvents(what: {
+    idleSince: number;
+    xidBelow: number;
+    limit: number;
+  }): Promise<{ removed: number; isDone: boolean }>;
 }

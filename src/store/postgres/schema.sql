@@ -269,6 +269,7 @@ CREATE TABLE trees (
   seq bigint NOT NULL DEFAULT 0,
   xid bigint NOT NULL DEFAULT 0,
   spawn_count bigint NOT NULL DEFAULT 0,
+  pruned_xid bigint NOT NULL DEFAULT 0,
   CONSTRAINT trees_pkey PRIMARY KEY (root_id)
 );
 

@@ -1,5 +1,5 @@
 import type { Prunable, RetentionReads, RetentionWrites } from "../port/store.ts";
-import { sql, type Query, type Row } from "../sql.ts";
+import { raw, sql, type Query, type Row, type Sql } from "../sql.ts";
 
 export function retentionReads(q: Query): RetentionReads {
   return {
@@ -22,7 +22,22 @@ export function retentionReads(q: Query): RetentionReads {
       const row = await q.get(sql`SELECT entries_from FROM retention WHERE session_id = ${sessionId}`);
       return (row?.[0] as number | undefined) ?? 0;
     },
+    async trees({ idleSince, after, limit }) {
+      // As many are looked at as are answered: a page is short work also where few are idle.
+      const rows =
+        await q.all(sql`SELECT t.root_id, CASE WHEN ${isIdle(raw("t.root_id"), idleSince)} THEN 1 ELSE 0 END
+        FROM (SELECT root_id FROM trees WHERE root_id > ${after} ORDER BY root_id LIMIT ${limit}) t
+        ORDER BY t.root_id`);
+      return rows.map(([rootId, idle]) => ({ rootId: rootId as string, isIdle: idle === 1 }));
+    },
   };
+}
+
+/** The tree has events, no round of it is open, and none of its sessions was at work since then. */
+function isIdle(rootId: Sql, since: number): Sql {
+  return sql`(EXISTS (SELECT 1 FROM events e WHERE e.root_id = ${rootId}) AND NOT EXISTS
+    (SELECT 1 FROM sessions s WHERE s.root_id = ${rootId}
+      AND (s.last_activity_at >= ${since} OR (s.round_open = 1 AND s.ended_at IS NULL))))`;
 }
 
 function prunable(row: Row): Prunable {
@@ -94,5 +109,26 @@ export function retentionWrites(q: Query, rootId: string): RetentionWrites {
         AND kind <> 'inherited'`);
       return { removed: gone.length, bytes, isDone: gone.length < limit };
     },
+    pruneEvents: (what) => pruneEvents(q, rootId, what),
   };
+}
+
+/** Under the tree's lock, so no round opens meanwhile. */
+async function pruneEvents(
+  q: Query,
+  rootId: string,
+  { idleSince, xidBelow, limit }: Parameters<RetentionWrites["pruneEvents"]>[0],
+): ReturnType<RetentionWrites["pruneEvents"]> {
+  const rows = await q.all(sql`SELECT seq, xid, at FROM events
+    WHERE root_id = ${rootId} AND ${isIdle(sql`${rootId}`, idleSince)} ORDER BY seq LIMIT ${limit}`);
+  const oldest = rows.map(([seq, xid, at]) => ({ seq: Number(seq), xid: Number(xid), at: Number(at) }));
+  const kept = oldest.findIndex(({ xid, at }) => at >= idleSince || xid >= xidBelow);
+  const gone = kept === -1 ? oldest : oldest.slice(0, kept);
+  const last = gone.at(-1);
+  if (last === undefined) return { removed: 0, isDone: true };
+  // On PostgreSQL a later event may have a lower number.
+  const xid = Math.max(...gone.map((event) => event.xid));
+  await q.run(sql`UPDATE trees SET pruned_xid = ${xid} WHERE root_id = ${rootId} AND pruned_xid < ${xid}`);
+  await q.run(sql`DELETE FROM events WHERE root_id = ${rootId} AND seq <= ${last.seq}`);
+  return { removed: gone.length, isDone: gone.length < limit };
 }

@@ -8,6 +8,7 @@ export const trees = table<TreeRecord>("trees", {
   seq: "plain",
   xid: "plain",
   spawnCount: "plain",
+  prunedXid: "plain",
 });
 
 export function treeReads(q: Query): { byId(rootId: string): Promise<TreeRecord | null> } {
