@@ -1,3 +1,5 @@
+import { styleText } from "node:util";
+
 export type Colour = "amber" | "blue" | "green" | "red" | "soft" | "bold";
 
 export interface Paint {
@@ -9,7 +11,7 @@ export interface Paint {
 export function paintFor(stream: { isTTY?: boolean }, env: NodeJS.ProcessEnv): Paint {
   const on = wanted(stream, env);
   const paint = (colour: Colour | null, text: string) =>
-    on && colour !== null && text !== "" ? `\u001b[${CODES[colour]}m${text}\u001b[0m` : text;
+    on && colour !== null && text !== "" ? styleText(STYLES[colour], text, { validateStream: false }) : text;
   return Object.assign(paint, { on });
 }
 
@@ -19,11 +21,11 @@ function wanted(stream: { isTTY?: boolean }, env: NodeJS.ProcessEnv): boolean {
   return stream.isTTY === true && env["TERM"] !== "dumb";
 }
 
-const CODES: Record<Colour, string> = {
-  amber: "33",
-  blue: "34",
-  green: "32",
-  red: "31",
-  soft: "2",
-  bold: "1",
-};
+const STYLES = {
+  amber: "yellow",
+  blue: "blue",
+  green: "green",
+  red: "red",
+  soft: "dim",
+  bold: "bold",
+} as const satisfies Record<Colour, string>;
