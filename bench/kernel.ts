@@ -1,15 +1,27 @@
 import { randomUUID } from "node:crypto";
 import { loadProfiles, type Paths } from "../src/config/index.ts";
-import type { Caller } from "../src/contract/index.ts";
 import { createFakeDriver } from "../src/drivers/fake/driver.ts";
 import { silentLog } from "../src/log.ts";
 import { NO_CEILING } from "../src/operations/deps.ts";
-import { createOperations, type OperationDeps, type Operations } from "../src/operations/index.ts";
+import {
+  type CallerContext,
+  createOperations,
+  type OperationDeps,
+  type Operations,
+} from "../src/operations/index.ts";
 import { openStore } from "../src/store/open.ts";
 import type { Store } from "../src/store/port/store.ts";
 import { benchConfig } from "./home.ts";
 
-export const PERSON: Caller = { kind: "person", id: "bench", name: "bench" };
+export const PERSON: CallerContext = {
+  kind: "person",
+  id: "bench",
+  name: "bench",
+  self: null,
+  visible: "all",
+  role: "full",
+  withheld: [],
+};
 export const NO_CALL = { signal: new AbortController().signal, callId: null };
 
 export interface Kernel {

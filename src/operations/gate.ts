@@ -1,11 +1,10 @@
 import type { Caller } from "../contract/index.ts";
-import { lowered } from "../domain/limit.ts";
-import { withheldFrom } from "../domain/tool-list.ts";
 import { giveBack as giveMessageBack } from "../kernel/admit.ts";
 import { hashOf } from "../kernel/id.ts";
-import { processOf } from "./access/resolve.ts";
+import { contextOf, processOf } from "./access/authority.ts";
+import type { SessionRecord } from "../store/port/store.ts";
 import type { OperationDeps } from "./deps.ts";
-import type { Feed, FeedRequest, Gate, ToolSight } from "./port.ts";
+import type { CallerContext, Feed, FeedRequest, Gate } from "./port.ts";
 
 export function createGate(deps: OperationDeps): Gate {
   return {
@@ -15,50 +14,42 @@ export function createGate(deps: OperationDeps): Gate {
     unread: async (caller) =>
       caller.kind === "session" ? deps.store.read.messages.queuedCount(caller.id) : 0,
     writesWaiting: () => deps.store.writesWaiting(),
-    sight: (caller) => sight(deps, caller),
     feed: (caller, request) => feed(deps, caller, request),
   };
 }
 
 /** Loaded by the first who follows. */
-async function* feed(deps: OperationDeps, caller: Caller, request: FeedRequest): Feed {
+async function* feed(deps: OperationDeps, caller: CallerContext, request: FeedRequest): Feed {
   const events = await import("./read/feed.ts");
   yield* events.feed(deps, caller, request);
 }
 
 /** Only what is stored counts: a token says nothing about itself. */
-async function identify(deps: OperationDeps, token: string): Promise<Caller | null> {
+async function identify(deps: OperationDeps, token: string): Promise<CallerContext | null> {
   const row = await deps.store.read.tokens.byHash(hashOf(token));
   if (row === null || row.revokedAt !== null) return null;
   if (row.expiresAt !== null && row.expiresAt <= deps.now()) return null;
   const id = row.hash.slice(0, 16);
-  if (row.kind === "person") return { kind: "person", id, name: row.name };
+  if (row.kind === "person") return contextOf(deps, { kind: "person", id, name: row.name }, null);
   if (row.kind === "outside") {
-    const { name, can, scope, ceiling, roots } = row;
-    return { kind: "outside", id, name, can: can ?? [], scope, ceiling: ceiling ?? "read-only", roots };
+    const { name, can, scope, roots } = row;
+    const key = { name, can: can ?? [], scope, ceiling: row.ceiling ?? "read-only", roots };
+    return contextOf(deps, { kind: "outside", id, ...key }, null);
   }
   if (row.sessionId === null || row.rootId === null || row.fence === null) return null;
-  if (!(await isHeld(deps, row.sessionId, row.fence))) return null;
-  return { kind: "session", id: row.sessionId, rootId: row.rootId, fence: row.fence };
+  const session = await heldBy(deps, row.sessionId, row.fence);
+  if (session === null) return null;
+  return contextOf(deps, { kind: "session", id: session.id, rootId: row.rootId, fence: row.fence }, session);
 }
 
-/** A session that we run is held by a lease; an attached one by its own row, because somebody else runs it. */
-async function isHeld(deps: OperationDeps, sessionId: string, fence: number): Promise<boolean> {
+/** A session that we run is held by a lease; an attached one by its own row, because its user runs it. */
+async function heldBy(deps: OperationDeps, sessionId: string, fence: number): Promise<SessionRecord | null> {
   const lease = await deps.store.read.leases.bySession(sessionId);
-  if (lease !== null) return lease.fence === fence;
+  if (lease !== null && lease.fence !== fence) return null;
   const session = await deps.store.read.sessions.byId(sessionId);
-  return session?.origin === "attached" && session.endedAt === null && session.fence === fence;
-}
-
-async function sight(deps: OperationDeps, caller: Caller): Promise<ToolSight> {
-  const session = caller.kind === "session" ? await deps.store.read.sessions.byId(caller.id) : null;
-  if (session === null) return { role: "full", withheld: [] };
-  const withheld = withheldFrom(session.effective);
-  const mayNotSpawn =
-    session.depth >= lowered(deps.config.limits, session.effective.counts).depthMax ||
-    withheld.includes("spawn_session");
-  if (mayNotSpawn) return { role: "leaf", withheld };
-  return { role: session.origin === "attached" && session.parentId === null ? "attached" : "full", withheld };
+  if (session === null || lease !== null) return session;
+  const isHeld = session.origin === "attached" && session.endedAt === null && session.fence === fence;
+  return isHeld ? session : null;
 }
 
 async function giveBack(deps: OperationDeps, caller: Caller, messageIds: readonly string[]): Promise<void> {

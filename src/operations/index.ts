@@ -1,7 +1,7 @@
-import type { Caller, OperationName } from "../contract/index.ts";
+import type { OperationName } from "../contract/index.ts";
 import type { OperationDeps } from "./deps.ts";
 import { health } from "./read/health.ts";
-import type { Operations } from "./port.ts";
+import type { CallerContext, Operations } from "./port.ts";
 
 export { createGate } from "./gate.ts";
 export type { OperationDeps } from "./deps.ts";
@@ -15,7 +15,7 @@ export function createOperations(deps: OperationDeps): Operations {
   let loaded: Promise<Operations> | null = null;
   const load = (): Promise<Operations> =>
     (loaded ??= import("./table.ts").then((module) => module.createTable(deps)));
-  const later = (name: OperationName) => async (caller: Caller, input: never, call: never) => {
+  const later = (name: OperationName) => async (caller: CallerContext, input: never, call: never) => {
     if (name === "health" && caller.kind === "person") return health(deps, "all");
     const table = await load();
     return table[name](caller, input, call);

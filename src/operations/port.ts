@@ -1,3 +1,5 @@
+import type { Visible } from "../domain/scope.ts";
+import type { SessionRecord } from "../store/port/store.ts";
 import type {
   Caller,
   Event,
@@ -16,21 +18,34 @@ export interface Call {
   readonly callId: string | null;
 }
 
+/**
+ * A caller with everything an operation needs to know about it, read once when its token was looked up. A read is
+ * decided by it. A write reads again, under the tree's lock, what may have changed since: see `refuseGone`.
+ */
+export type CallerContext = Caller & {
+  /** The caller's own session; null for a person and an API key. */
+  readonly self: SessionRecord | null;
+  /** The scopes whose sessions it sees. */
+  readonly visible: Visible;
+  /** Which of Kinfold's tools it is shown; the same for the life of a session. */
+  readonly role: ToolRole;
+  /** Those of Kinfold's tools that its profile or parent keeps from it. */
+  readonly withheld: readonly string[];
+};
+
 /** One function per row of the operation table. Each rejects only with a `Refusal` or a bug. */
 export type Operations = {
-  readonly [N in OperationName]: (caller: Caller, input: InputOf<N>, call: Call) => Promise<OutputOf<N>>;
+  readonly [N in OperationName]: (
+    caller: CallerContext,
+    input: InputOf<N>,
+    call: Call,
+  ) => Promise<OutputOf<N>>;
 };
 
 /** What the server needs beside the operations. */
-/** Which of our tools a caller is shown, and those of them that its profile or parent keeps from it. */
-export interface ToolSight {
-  readonly role: ToolRole;
-  readonly withheld: readonly string[];
-}
-
 export interface Gate {
   /** The caller a token stands for, or null. A session's token dies with its lease. */
-  identify(token: string): Promise<Caller | null>;
+  identify(token: string): Promise<CallerContext | null>;
   /** A reply that carried these messages did not arrive: they go back to their place. */
   giveBack(caller: Caller, messageIds: readonly string[]): Promise<void>;
   /** A reply to a spawn could not be delivered: an equal spawn within ten minutes returns that child. */
@@ -38,10 +53,8 @@ export interface Gate {
   unread(caller: Caller): Promise<number>;
   /** How many writes wait for the store. Answered from memory. */
   writesWaiting(): number;
-  /** Which tools the caller is shown; the same for the life of a session. */
-  sight(caller: Caller): Promise<ToolSight>;
   /** Numbered events from a point onward, then live. */
-  feed(caller: Caller, request: FeedRequest): Feed;
+  feed(caller: CallerContext, request: FeedRequest): Feed;
 }
 
 export interface FeedRequest {

@@ -1,12 +1,12 @@
-import type { Caller, OperationName } from "../contract/index.ts";
-import { requireRight, requireTool } from "./access/authority.ts";
+import type { OperationName } from "../contract/index.ts";
+import { callerSession, requireRight, requireTool } from "./access/authority.ts";
 import { agents, health } from "./read/health.ts";
 import { ask, planReview } from "./ask/ask.ts";
 import { attach } from "./session/attach.ts";
 import { cancel, detach } from "./session/cancel.ts";
 import { reopen } from "./session/reopen.ts";
 import type { OperationDeps } from "./deps.ts";
-import type { Operations } from "./port.ts";
+import type { CallerContext, Operations } from "./port.ts";
 import { prompt, tell } from "./session/prompt.ts";
 import { checkpoint } from "./session/checkpoint.ts";
 import { imported, startImport } from "./read/history.ts";
@@ -22,14 +22,15 @@ import * as read from "./read/read.ts";
 import { create, spawn } from "./spawn/spawn.ts";
 import { update } from "./session/update.ts";
 import { wait } from "./wait/wait.ts";
-import { callerSession, visibleTo } from "./access/resolve.ts";
 import { waitChildren } from "./wait/children.ts";
 
 /** One function per row of the operation table; each can only commit and wake. */
 export function createTable(deps: OperationDeps): Operations {
-  return guarded(deps, {
-    health: async (caller) =>
-      health(deps, visibleTo(deps, caller, await callerSession(deps.store.read, caller))),
+  return guarded({
+    health: async (caller) => {
+      callerSession(caller);
+      return health(deps, caller.visible);
+    },
     agents: () => agents(deps),
     create: (caller, input) => create(deps, caller, input),
     attach: (caller, input) => attach(deps, caller, input),
@@ -78,13 +79,13 @@ export function createTable(deps: OperationDeps): Operations {
   });
 }
 
-function guarded(deps: OperationDeps, operations: Operations): Operations {
+function guarded(operations: Operations): Operations {
   const names = Object.keys(operations) as OperationName[];
   const wrap = <N extends OperationName>(name: N): Operations[N] => {
     const run = operations[name] as (...args: unknown[]) => Promise<unknown>;
-    return (async (caller: Caller, ...rest: unknown[]) => {
+    return (async (caller: CallerContext, ...rest: unknown[]) => {
       requireRight(caller, name);
-      await requireTool(deps, caller, name);
+      requireTool(caller, name);
       return run(caller, ...rest);
     }) as unknown as Operations[N];
   };

@@ -2,8 +2,7 @@ import type { IsAgentPeer } from "../system/agent-peer.ts";
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { Refusal } from "../contract/refusal.ts";
-import type { Caller } from "../contract/index.ts";
-import type { Gate } from "../operations/port.ts";
+import type { CallerContext, Gate } from "../operations/port.ts";
 
 /** Who may be written in a Host header, and with which port. */
 export interface HostRule {
@@ -54,7 +53,7 @@ const PEOPLE_MAX = 16;
 export class Authenticator {
   readonly #gate: Gate;
   readonly #isAgentPeer: IsAgentPeer | undefined;
-  readonly #people = new Map<string, Caller>();
+  readonly #people = new Map<string, CallerContext>();
   readonly #peers = new WeakMap<Socket, Promise<boolean>>();
 
   constructor(gate: Gate, isAgentPeer: IsAgentPeer | undefined) {
@@ -62,7 +61,7 @@ export class Authenticator {
     this.#isAgentPeer = isAgentPeer;
   }
 
-  async admit(token: string, socket: Socket): Promise<Caller> {
+  async admit(token: string, socket: Socket): Promise<CallerContext> {
     return this.#admit(await this.#gate.identify(token), token, socket);
   }
 
@@ -70,18 +69,18 @@ export class Authenticator {
    * For the sign of life, which must not depend on the store: where that does not answer in time, a person's
    * token that was valid the last time counts.
    */
-  async admitToHealth(token: string, socket: Socket): Promise<Caller> {
+  async admitToHealth(token: string, socket: Socket): Promise<CallerContext> {
     const asked = this.#gate.identify(token);
     const known = this.#people.get(token);
     if (known === undefined) return this.#admit(await asked, token, socket);
-    const late = Promise.withResolvers<Caller>();
+    const late = Promise.withResolvers<CallerContext>();
     const timer = setTimeout(() => late.resolve(known), HEALTH_MS);
     const found = await Promise.race([asked.catch(() => known), late.promise]);
     clearTimeout(timer);
     return this.#admit(found, token, socket);
   }
 
-  async #admit(caller: Caller | null, token: string, socket: Socket): Promise<Caller> {
+  async #admit(caller: CallerContext | null, token: string, socket: Socket): Promise<CallerContext> {
     if (caller === null) {
       this.#people.delete(token);
       throw unauthorized("The token is not valid, or no longer");
@@ -96,7 +95,7 @@ export class Authenticator {
     return caller;
   }
 
-  #remember(token: string, caller: Caller): void {
+  #remember(token: string, caller: CallerContext): void {
     this.#people.delete(token);
     this.#people.set(token, caller);
     const [oldest] = this.#people.keys();

@@ -2,9 +2,9 @@ import { readFile } from "node:fs/promises";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Refusal } from "../contract/refusal.ts";
-import type { Caller, Config } from "../contract/index.ts";
+import type { Config } from "../contract/index.ts";
 import type { Log } from "../log.ts";
-import type { Gate, Operations } from "../operations/port.ts";
+import type { CallerContext, Gate, Operations } from "../operations/port.ts";
 import { Admission } from "./admission.ts";
 import { SAFE_HEADERS, refusalBody, refusalHeaders, refusalOf } from "./answer.ts";
 import type { createListener, Enter } from "./app.ts";
@@ -101,7 +101,7 @@ function doorOf(
   const { authenticator } = options;
   const admission = new Admission();
   const identified = new RequestPacer();
-  const enter = (caller: Caller, { token, incoming, outgoing }: Coming): HttpRequest => {
+  const enter = (caller: CallerContext, { token, incoming, outgoing }: Coming): HttpRequest => {
     if (state.isDraining) throw shuttingDown();
     const admitted = admission.admit({
       caller,

@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { after, before, describe, test } from "node:test";
 import { Refusal } from "../contract/index.ts";
 import { silentLog } from "../log.ts";
-import { fakeOperations, person } from "./testing/fake-operations.ts";
+import { fakeOperations, known, person } from "./testing/fake-operations.ts";
 import { HttpRequest, OpenHttpRequests } from "./request.ts";
 
 let server: Server;
@@ -35,7 +35,7 @@ async function openRequest(): Promise<{
   client.end();
   const outgoing = await arrived.promise;
   return {
-    one: new HttpRequest({ caller: person, token: "t", outgoing, log: silentLog, admitted }),
+    one: new HttpRequest({ caller: known(person), token: "t", outgoing, log: silentLog, admitted }),
     outgoing,
     client,
   };
@@ -84,7 +84,7 @@ describe("an answer", () => {
     client.end();
     const outgoing = await arrived.promise;
     const log = { ...silentLog, error: (_: object, text: string) => said.resolve(text) };
-    const one = new HttpRequest({ caller: person, token: "t", outgoing, log, admitted });
+    const one = new HttpRequest({ caller: known(person), token: "t", outgoing, log, admitted });
     one.onLost(() => Promise.reject(new Error("store away")));
     client.destroy();
     assert.match(await said.promise, /could not be taken back/);

@@ -1,7 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { Refusal } from "../contract/refusal.ts";
-import type { Caller } from "../contract/index.ts";
-import type { Gate } from "../operations/port.ts";
+import type { CallerContext, Gate } from "../operations/port.ts";
 import type { Log } from "../log.ts";
 import type { Admitted } from "./admission.ts";
 
@@ -10,7 +9,7 @@ import type { Admitted } from "./admission.ts";
  * or the daemon stops; in the latter two the signal's reason is the refusal to answer with.
  */
 export class HttpRequest {
-  readonly caller: Caller;
+  readonly caller: CallerContext;
   readonly token: string;
   readonly #controller = new AbortController();
   readonly #outgoing: ServerResponse;
@@ -21,7 +20,7 @@ export class HttpRequest {
   #isClosed = false;
 
   constructor(options: {
-    caller: Caller;
+    caller: CallerContext;
     token: string;
     outgoing: ServerResponse;
     log: Log;

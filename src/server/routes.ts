@@ -1,9 +1,9 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Context, Hono } from "hono";
 import { OPERATIONS, Refusal } from "../contract/index.ts";
-import type { CancelOutput, Caller, OperationName, OperationSpec, SpawnOutput } from "../contract/index.ts";
+import type { CancelOutput, OperationName, OperationSpec, SpawnOutput } from "../contract/index.ts";
 import type { Log } from "../log.ts";
-import type { Call, Gate, Operations } from "../operations/port.ts";
+import type { Call, CallerContext, Gate, Operations } from "../operations/port.ts";
 import { readJson } from "./body.ts";
 import type { HttpRequest } from "./request.ts";
 import { parseInput, unknownField } from "./input.ts";
@@ -21,7 +21,7 @@ export interface RouteOptions {
 
 type Ctx = Context<Env>;
 type Http = NonNullable<OperationSpec["http"]>;
-type Ask = (caller: Caller, input: object, call: Call) => Promise<unknown>;
+type Ask = (caller: CallerContext, input: object, call: Call) => Promise<unknown>;
 
 /** One route per operation that has an address. */
 export function addOperationRoutes(app: Hono<Env>, options: RouteOptions): void {
@@ -96,7 +96,7 @@ function keepLost(request: HttpRequest, { name, gate }: Row, output: unknown): v
   if (name === "cancel") request.onLost(() => gate.giveBack(caller, (output as CancelOutput).taken));
 }
 
-function refuseSessions(caller: Caller, row: Row): void {
+function refuseSessions(caller: CallerContext, row: Row): void {
   if (caller.kind !== "session" || row.spec.sessions) return;
   throw new Refusal(
     "forbidden",

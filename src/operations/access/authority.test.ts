@@ -407,7 +407,12 @@ describe("the feed", () => {
       ))!;
     for (const caller of [mine!.caller, await key(["read"])]) {
       const end = new AbortController();
-      const feed = world.gate.feed(caller, { after: null, tree: null, session: null, signal: end.signal });
+      const feed = world.gate.feed(await world.known(caller), {
+        after: null,
+        tree: null,
+        session: null,
+        signal: end.signal,
+      });
       const seen: string[] = [];
       const reading = (async () => {
         for await (const batch of feed) {

@@ -7,7 +7,82 @@ import {
   type TokenRight,
 } from "../../contract/index.ts";
 import { withheldFrom } from "../../domain/tool-list.ts";
+import type { Permission } from "../../contract/index.ts";
+import { lowered } from "../../domain/limit.ts";
+import { isLooser } from "../../domain/permission.ts";
+import { visibleFrom } from "../../domain/scope.ts";
+import { type ProcessFence, type SessionRecord, STALE, type Tx } from "../../store/port/store.ts";
+import { folderVerdict } from "../../system/folder.ts";
 import type { OperationDeps } from "../deps.ts";
+import type { CallerContext } from "../port.ts";
+import { describe } from "../read/view.ts";
+
+/** A caller with all that is known about it; `session` is its own, as it was read just now. */
+export function contextOf(
+  deps: Pick<OperationDeps, "config">,
+  caller: Caller,
+  session: SessionRecord | null,
+): CallerContext {
+  if (session === null) {
+    const visible = caller.kind === "outside" && caller.scope !== null ? [caller.scope] : "all";
+    return { ...caller, self: null, visible, role: "full", withheld: [] };
+  }
+  const visible = visibleFrom(session.scope, deps.config.scopes);
+  const withheld = withheldFrom(session.effective);
+  const { depthMax } = lowered(deps.config.limits, session.effective.counts);
+  const isLeaf = session.depth >= depthMax || withheld.includes("spawn_session");
+  const isAttached = session.origin === "attached" && session.parentId === null;
+  const role = isLeaf ? "leaf" : isAttached ? "attached" : "full";
+  return { ...caller, self: session, visible, role, withheld };
+}
+
+/** The caller's own session; null for a person and an API key. A session that has ended may ask nothing. */
+export function callerSession({ self }: CallerContext): SessionRecord | null {
+  if (self !== null && self.endedAt !== null) throw callerEnded();
+  return self;
+}
+
+/**
+ * Inside a write, under the lock: a session that has been cancelled since its token was looked up, or whose process
+ * has been replaced, changes nothing. Answers the caller's session as it is now, whose scope may have changed as well.
+ * `known` is a row that the write has read already.
+ */
+export async function refuseGone(
+  tx: Tx,
+  caller: Caller,
+  known: SessionRecord | null = null,
+): Promise<SessionRecord | null> {
+  if (caller.kind !== "session") return null;
+  const session = known?.id === caller.id ? known : await tx.sessions.byId(caller.id);
+  if (session === null || session.endedAt !== null) throw callerEnded();
+  if (session.fence !== caller.fence) throw replaced();
+  return session;
+}
+
+/** A write that a caller asks for in its own tree. One of a process that was replaced is refused by the store. */
+export async function writeAs<T>(
+  { store }: OperationDeps,
+  { caller, rootId }: { caller: Caller; rootId: string },
+  work: (tx: Tx) => Promise<T>,
+): Promise<T> {
+  if (caller.kind !== "session") return store.write(rootId, work);
+  const written = await store.write(rootId, processOf(caller), work);
+  if (written === STALE) throw replaced();
+  return written;
+}
+
+/** The process that a session's token was made for. */
+export function processOf({ id, fence }: Caller & { kind: "session" }): ProcessFence {
+  return { session: id, fence };
+}
+
+function replaced(): Refusal {
+  return new Refusal("unauthorized", "This process has been replaced: its token is no longer valid.");
+}
+
+function callerEnded(): Refusal {
+  return new Refusal("session_ended", "This session has ended: nothing more can be done from it.");
+}
 
 /** What an API key must be allowed, by operation. What stands not here is a person's or a session's alone. */
 const NEEDS: Partial<Record<OperationName, TokenRight>> = {
@@ -64,18 +139,12 @@ export function requireRight(caller: Caller, operation: OperationName): void {
 }
 
 /** A tool that was kept from a session is refused on every surface, not only left out of a list. */
-export async function requireTool(
-  deps: OperationDeps,
-  caller: Caller,
-  operation: OperationName,
-): Promise<void> {
+export function requireTool({ self, withheld }: CallerContext, operation: OperationName): void {
   const tool = TOOL_OF.get(operation);
-  if (caller.kind !== "session" || tool === undefined) return;
-  const session = await deps.store.read.sessions.byId(caller.id);
-  if (session === null || !withheldFrom(session.effective).includes(tool)) return;
+  if (self === null || tool === undefined || !withheld.includes(tool)) return;
   throw new Refusal(
     "tool_not_given",
-    `Your profile "${session.profile}" or your parent keeps ${tool} from you. Do this part yourself, or report to your parent what should be done.`,
+    `Your profile "${self.profile}" or your parent keeps ${tool} from you. Do this part yourself, or report to your parent what should be done.`,
     { tool },
   );
 }
@@ -83,3 +152,38 @@ export async function requireTool(
 const TOOL_OF: ReadonlyMap<string, string> = new Map(
   TOOL_WORDS.map(({ operation, name }) => [operation, name]),
 );
+
+/** What an API key's sessions may be at most; null for everyone else. */
+export interface KeyReach {
+  readonly name: string;
+  readonly ceiling: Permission;
+  readonly roots: readonly string[] | null;
+}
+
+export function keyReach(caller: Caller): KeyReach | null {
+  return caller.kind === "outside" ? caller : null;
+}
+
+/** Whether a folder's real path is within these folders; null is any. */
+export function isWithin(folder: string, roots: readonly string[] | null | undefined): boolean {
+  return roots == null || folderVerdict(folder, { roots, closed: [] }) === "allowed";
+}
+
+/**
+ * Whoever writes to a session makes it work: a key reaches no session that is allowed more than the
+ * key's ceiling, or that works outside its folders. Cancelling needs no such right.
+ */
+export function requireKeyReach(caller: Caller, session: SessionRecord): void {
+  const key = keyReach(caller);
+  if (key === null) return;
+  const { permission } = session.effective;
+  const isTooFree = isLooser(permission, key.ceiling);
+  if (!isTooFree && isWithin(session.cwd, key.roots)) return;
+  const what = isTooFree ? `is allowed "${permission}"` : `works in ${session.cwd}`;
+  const where = key.roots === null ? "" : ` in ${key.roots.join(", ")}`;
+  throw new Refusal(
+    "forbidden",
+    `${describe(session)} ${what}, and the API key "${key.name}" reaches sessions up to "${key.ceiling}"${where}.`,
+    { ceiling: key.ceiling, roots: key.roots },
+  );
+}

@@ -1,8 +1,10 @@
-import type { Caller } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
-import { type Visible, visibleFrom } from "../../domain/scope.ts";
-import { type ProcessFence, type Reads, type SessionRecord, STALE, type Tx } from "../../store/port/store.ts";
+import type { Visible } from "../../domain/scope.ts";
+import type { Reads, SessionRecord } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
+import { callerSession } from "./authority.ts";
+import { describe } from "../read/view.ts";
+import type { CallerContext } from "../port.ts";
 
 /** As many as the store gives for one reference. */
 const CANDIDATES_MAX = 10;
@@ -11,8 +13,13 @@ const CANDIDATES_MAX = 10;
  * The session that a caller means by an id, a short id or a name, and may open. A session opens those of
  * its own family, which is its tree; of others in its scope it sees what a listing and a search show.
  */
-export async function resolve(deps: OperationDeps, caller: Caller, ref: string): Promise<SessionRecord> {
-  const self = await callerSession(deps.store.read, caller);
+export async function resolve(
+  deps: OperationDeps,
+  caller: CallerContext,
+  ref: string,
+): Promise<SessionRecord> {
+  const self = callerSession(caller);
+  if (self?.id === ref) return self;
   const found = await lookUp(deps, caller, { self, ref });
   const own = found.filter((session) => isFamily(self, session));
   if (own.length === 0 && found.length > 0) throw notFamily(found[0]!);
@@ -22,10 +29,10 @@ export async function resolve(deps: OperationDeps, caller: Caller, ref: string):
 /** As `resolve`, among all sessions that a listing shows the caller: to search one, list below one, or fire at one. */
 export async function resolveInScope(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   ref: string,
 ): Promise<SessionRecord> {
-  const self = await callerSession(deps.store.read, caller);
+  const self = callerSession(caller);
   return one(deps, caller, { self, ref, visible: await lookUp(deps, caller, { self, ref }) });
 }
 
@@ -36,15 +43,15 @@ export function isFamily(self: SessionRecord | null, session: { rootId: string }
 
 function lookUp(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   { self, ref }: { self: SessionRecord | null; ref: string },
 ): Promise<SessionRecord[]> {
-  return candidates(deps, { self, sight: visibleTo(deps, caller, self), ref });
+  return candidates(deps, { self, sight: caller.visible, ref });
 }
 
 async function one(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   of: { self: SessionRecord | null; ref: string; visible: readonly SessionRecord[] },
 ): Promise<SessionRecord> {
   const { self, ref, visible } = of;
@@ -56,7 +63,7 @@ async function one(
     meant(byName.filter((session) => session.rootId === self?.rootId)) ??
     meant(byName);
   const fitting = named ?? (visible.length === 0 ? null : visible);
-  if (fitting === null) throw await unknown(deps, { self, sight: visibleTo(deps, caller, self), ref });
+  if (fitting === null) throw await unknown(deps, { self, sight: caller.visible, ref });
   if (fitting.length === 1) return fitting[0]!;
   const ids = fitting.map((session) => session.id);
   throw new Refusal(
@@ -96,47 +103,6 @@ async function candidates(deps: OperationDeps, { self, sight, ref }: Wanted): Pr
   return [...named.toReversed(), ...found];
 }
 
-/** The caller's own session; null for a person. A session that has ended may ask nothing. */
-export async function callerSession(
-  reads: Pick<Reads, "sessions">,
-  caller: Caller,
-): Promise<SessionRecord | null> {
-  if (caller.kind !== "session") return null;
-  const session = await reads.sessions.byId(caller.id);
-  if (session === null || session.endedAt !== null) {
-    throw new Refusal("session_ended", "This session has ended: nothing more can be done from it.");
-  }
-  return session;
-}
-
-/** Under the lock: from its end on, and from a new process on, nothing comes from a session's old one. */
-export async function refuseGone(tx: Tx, caller: Caller): Promise<void> {
-  if (caller.kind !== "session") return;
-  const session = await callerSession(tx, caller);
-  if (session?.fence !== caller.fence) throw replaced();
-}
-
-/** A write that a caller asks for in its own tree. One of a process that was replaced is refused by the store. */
-export async function writeAs<T>(
-  { store }: OperationDeps,
-  { caller, rootId }: { caller: Caller; rootId: string },
-  work: (tx: Tx) => Promise<T>,
-): Promise<T> {
-  if (caller.kind !== "session") return store.write(rootId, work);
-  const written = await store.write(rootId, processOf(caller), work);
-  if (written === STALE) throw replaced();
-  return written;
-}
-
-/** The process that a session's token was made for. */
-export function processOf({ id, fence }: Caller & { kind: "session" }): ProcessFence {
-  return { session: id, fence };
-}
-
-function replaced(): Refusal {
-  return new Refusal("unauthorized", "This process has been replaced: its token is no longer valid.");
-}
-
 /** Whether `session` stands below `ancestorId`. Detached ones have left the family. */
 export async function isBelow(reads: Reads, session: SessionRecord, ancestorId: string): Promise<boolean> {
   let at: SessionRecord | null = session;
@@ -150,7 +116,7 @@ export async function isBelow(reads: Reads, session: SessionRecord, ancestorId: 
 /** A session acts only among its descendants; a person anywhere. */
 export async function requireBelow(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   session: SessionRecord,
 ): Promise<void> {
   if (caller.kind !== "session") return;
@@ -160,16 +126,6 @@ export async function requireBelow(
     `${describe(session)} is not below you. You may act on your own children and those below them; list_sessions shows them.`,
     { sessionId: session.id },
   );
-}
-
-export function describe(session: SessionRecord): string {
-  return session.name === null ? `session ${session.shortId}` : `"${session.name}" (${session.shortId})`;
-}
-
-/** The scopes a caller sees: an API key its own, a session what its scope does, a person all. */
-export function visibleTo(deps: OperationDeps, caller: Caller, self: SessionRecord | null): Visible {
-  if (caller.kind === "outside") return caller.scope === null ? "all" : [caller.scope];
-  return self === null ? "all" : visibleFrom(self.scope, deps.config.scopes);
 }
 
 async function unknown(deps: OperationDeps, { self, sight, ref }: Wanted): Promise<Refusal> {

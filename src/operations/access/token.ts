@@ -1,13 +1,14 @@
 import path from "node:path";
-import type { Caller, InputOf, OutputOf, Token } from "../../contract/index.ts";
+import type { InputOf, OutputOf, Token } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { hashOf, newSecret } from "../../kernel/id.ts";
 import type { TokenRecord } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
+import type { CallerContext } from "../port.ts";
 
 export async function createToken(
   deps: OperationDeps,
-  _caller: Caller,
+  _caller: CallerContext,
   input: InputOf<"createToken">,
 ): Promise<OutputOf<"createToken">> {
   const secret = newSecret("kfk");
@@ -38,7 +39,7 @@ export async function listTokens(deps: OperationDeps): Promise<OutputOf<"listTok
 
 export async function revokeToken(
   deps: OperationDeps,
-  _caller: Caller,
+  _caller: CallerContext,
   input: InputOf<"revokeToken">,
 ): Promise<OutputOf<"revokeToken">> {
   const rows = await deps.store.read.tokens.outside();

@@ -1,4 +1,4 @@
-import type { Answer, Asked, Caller, InputOf } from "../../contract/index.ts";
+import type { Answer, Asked, InputOf } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { shortId } from "../../contract/short-id.ts";
 import { redactBriefly } from "../../secrets/redact-long.ts";
@@ -8,15 +8,15 @@ import type { SessionRecord, TriggerRecord, Tx } from "../../store/port/store.ts
 import { blocking } from "../wait/blocking.ts";
 import { carrierOf } from "../wait/reply-carrier.ts";
 import type { OperationDeps } from "../deps.ts";
-import type { Call } from "../port.ts";
-import { callerSession, refuseGone } from "../access/resolve.ts";
+import type { CallerContext, Call } from "../port.ts";
+import { callerSession, refuseGone } from "../access/authority.ts";
 
-type Asker = Caller & { kind: "session" };
+type Asker = CallerContext & { kind: "session" };
 
 /** Asks the parent, or through it the person, and waits as long as the caller's client can. */
 export async function ask(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   input: InputOf<"ask">,
   call: Call,
 ): Promise<Asked> {
@@ -35,11 +35,11 @@ export async function ask(
 /** Submits a plan; a plan that was sent back for changes counts on from its last revision. */
 export async function planReview(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   input: InputOf<"planReview">,
   call: Call,
 ): Promise<Asked> {
-  const self = await callerSession(deps.store.read, caller);
+  const self = callerSession(caller);
   const earlier = self === null ? [] : await deps.store.read.triggers.ofSession(self.id);
   const revision =
     earlier.filter((each) => each.type === "plan_review" && each.round === self?.round).length + 1;
@@ -62,8 +62,8 @@ interface Asking {
   readonly call: Call;
 }
 
-async function raiseAndWait(deps: OperationDeps, caller: Caller, asking: Asking): Promise<Asked> {
-  const self = await callerSession(deps.store.read, caller);
+async function raiseAndWait(deps: OperationDeps, caller: CallerContext, asking: Asking): Promise<Asked> {
+  const self = callerSession(caller);
   if (self === null || caller.kind !== "session") {
     throw new Refusal("forbidden", "Only a session asks upward; a person answers.");
   }

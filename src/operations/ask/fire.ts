@@ -1,4 +1,4 @@
-import type { Caller, FireOutput, InputOf } from "../../contract/index.ts";
+import type { FireOutput, InputOf } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { isBlocking } from "../../domain/trigger.ts";
 import { hashOf } from "../../kernel/id.ts";
@@ -6,28 +6,34 @@ import { newTrigger } from "../../kernel/new-trigger.ts";
 import { tellOf } from "../../kernel/trigger.ts";
 import type { SessionRecord } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
+import type { CallerContext } from "../port.ts";
 import { refuseImported } from "../read/history.ts";
-import { requireKeyReach } from "../access/key-reach.ts";
 import { refuseReopening } from "../session/reopen-limit.ts";
 import { delivered } from "../session/prompt.ts";
-import { callerSession, describe, isBelow, refuseGone, resolveInScope } from "../access/resolve.ts";
+import { isBelow, resolveInScope } from "../access/resolve.ts";
 import { keyOwner, refuseReusedKey } from "../spawn/effective.ts";
+import { callerSession, refuseGone, requireKeyReach } from "../access/authority.ts";
+import { describe } from "../read/view.ts";
 
 const PAYLOAD_BYTES_MAX = 262_144;
 const OWN_TYPES = new Set(["session_complete", "session_error", "escalate"]);
 
 /** Notifies a session of something, without waiting: within the caller's reach, and as data. */
-export async function fire(deps: OperationDeps, caller: Caller, input: InputOf<"fire">): Promise<FireOutput> {
+export async function fire(
+  deps: OperationDeps,
+  caller: CallerContext,
+  input: InputOf<"fire">,
+): Promise<FireOutput> {
   refusePayload(input);
-  const self = await callerSession(deps.store.read, caller);
+  const self = callerSession(caller);
   const target = await targetOf(deps, caller, self, input.id);
   requireKeyReach(caller, target);
   refuseImported(target);
-  await requireReach(deps, self, target, input.type);
+  const isByScope = await requireReach(deps, self, target, input.type);
   const owner = keyOwner(caller);
   const keyHash = hashOf(JSON.stringify([target.id, input.type, input.payload]));
   const { message, existing } = await deps.store.write(target.rootId, async (tx) => {
-    await refuseGone(tx, caller);
+    const sender = await refuseGone(tx, caller);
     const found = input.key === undefined ? null : await tx.messages.byKey(owner, input.key);
     if (found !== null) {
       if (found.keyHash !== keyHash) refuseReusedKey(input.key ?? "");
@@ -37,6 +43,7 @@ export async function fire(deps: OperationDeps, caller: Caller, input: InputOf<"
     if (fresh === null || fresh.endedAt !== null) {
       throw new Refusal("session_ended", `${describe(target)} has ended and takes no more messages.`);
     }
+    if (isByScope && fresh.scope !== sender?.scope) throw outOfReach(target, input.type, []);
     // A child may always write to its parent.
     if (self?.parentId !== fresh.id) await refuseReopening(deps, tx, { session: fresh, caller });
     const now = deps.now();
@@ -84,7 +91,7 @@ function refusePayload(input: InputOf<"fire">): void {
 
 async function targetOf(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   self: SessionRecord | null,
   ref: string,
 ): Promise<SessionRecord> {
@@ -99,27 +106,34 @@ async function targetOf(
   return parent;
 }
 
-/** Its parent, those below it, and sessions of its scope that accept the type. */
+/**
+ * Its parent, those below it, and sessions of its scope that accept the type. True where only the scope lets it:
+ * that can change until the write.
+ */
 async function requireReach(
   deps: OperationDeps,
   self: SessionRecord | null,
   target: SessionRecord,
   type: string,
-): Promise<void> {
-  if (self === null) return;
+): Promise<boolean> {
+  if (self === null) return false;
   // A session that was detached has left its parent's family.
-  if (target.id === self.parentId && self.detachedAt === null) return;
-  if (await isBelow(deps.store.read, target, self.id)) return;
+  if (target.id === self.parentId && self.detachedAt === null) return false;
+  if (await isBelow(deps.store.read, target, self.id)) return false;
   const { profiles } = await deps.profiles(target.cwd);
   const accepts = profiles.find((each) => each.name === target.profile)?.accepts ?? [];
-  if (target.scope === self.scope && accepts.includes(type)) return;
-  throw new Refusal(
+  if (target.scope === self.scope && accepts.includes(type)) return true;
+  throw outOfReach(target, type, accepts);
+}
+
+function outOfReach(target: SessionRecord, type: string, accepts: readonly string[]): Refusal {
+  return new Refusal(
     "not_a_child",
     `${describe(target)} is neither your parent nor below you, and its profile does not accept "${type}". You may fire at "parent" and at those below you.`,
     { accepts },
   );
 }
 
-function nameOf(caller: Caller): string | null {
+function nameOf(caller: CallerContext): string | null {
   return caller.kind === "session" ? null : caller.name;
 }

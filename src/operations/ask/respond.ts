@@ -1,4 +1,4 @@
-import type { Answer, Caller, InputOf, OutputOf, RespondOutput, Trigger } from "../../contract/index.ts";
+import type { Answer, InputOf, OutputOf, RespondOutput, Trigger } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { shortId } from "../../contract/short-id.ts";
 import { redactSlowly } from "../../secrets/redact-long.ts";
@@ -12,15 +12,17 @@ import type { SessionRecord, TriggerRecord, Tx } from "../../store/port/store.ts
 import { sees } from "../../domain/scope.ts";
 import { takeSteps } from "../../system/steps.ts";
 import type { OperationDeps } from "../deps.ts";
+import type { CallerContext } from "../port.ts";
 import { isRepeated, tooLate } from "./late-answer.ts";
-import { requireKeyReach } from "../access/key-reach.ts";
 import { refuseReopening } from "../session/reopen-limit.ts";
-import { callerSession, describe, isBelow, refuseGone, resolve, visibleTo } from "../access/resolve.ts";
+import { isBelow, resolve } from "../access/resolve.ts";
+import { callerSession, refuseGone, requireKeyReach } from "../access/authority.ts";
+import { describe } from "../read/view.ts";
 
 /** Answers a trigger, once, by someone who may. The loser is told who answered what. */
 export async function respond(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   input: InputOf<"respond">,
 ): Promise<RespondOutput> {
   const trigger = await findTrigger(deps, caller, input.id);
@@ -35,7 +37,7 @@ export async function respond(
   refuseUnheard(type, trigger, { asker, isOwn: asker.id === caller.id });
   const problem = answerProblem(type, given);
   if (problem !== null) throw new Refusal("bad_answer", problem, { type, actions: actionsOf(type) });
-  await requireAuthority(deps, caller, type, given.action);
+  requireAuthority(caller, type, given.action);
   const now = deps.now();
   const answer: Answer = { by: await nameOf(deps, caller), callerId: caller.id, ...given, at: now };
   const what = await deps.store.write(trigger.rootId, async (tx) => {
@@ -74,7 +76,7 @@ async function whatBecame(
 /** Passes a question on to the person, with what the parent knows about it. Answering either answers both. */
 export async function escalate(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   input: InputOf<"escalate">,
 ): Promise<OutputOf<"escalate">> {
   const trigger = await findTrigger(deps, caller, input.id);
@@ -115,18 +117,17 @@ export async function escalate(
 
 export async function listTriggers(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   input: InputOf<"listTriggers">,
 ): Promise<OutputOf<"listTriggers">> {
   const open = await deps.store.read.triggers.open(input.for === "person" ? { toPerson: true } : {});
   const escalated = new Set(open.map((each) => each.originalId));
-  const sight = visibleTo(deps, caller, null);
   const latest = open.filter((each) => !escalated.has(each.id));
   const askers = await Promise.all(latest.map((each) => deps.store.read.sessions.byId(each.sessionId)));
   const dueAt = (each: TriggerRecord): number => each.defaultAt ?? Number.MAX_SAFE_INTEGER;
   const shown = latest
     .map((trigger, index) => ({ trigger, asker: askers[index] ?? null }))
-    .filter(({ asker }) => asker !== null && sees(sight, asker.scope))
+    .filter(({ asker }) => asker !== null && sees(caller.visible, asker.scope))
     .toSorted((a, b) => dueAt(a.trigger) - dueAt(b.trigger));
   const triggers = await viewTriggers(shown.map(({ trigger }) => trigger));
   return {
@@ -159,9 +160,9 @@ function viewTrigger(row: TriggerRecord, answer: Trigger["answer"]): Trigger {
 }
 
 /** By the id that stands in the caller's own message, by the trigger's id, or by the name of its session. */
-async function findTrigger(deps: OperationDeps, caller: Caller, ref: string): Promise<TriggerRecord> {
+async function findTrigger(deps: OperationDeps, caller: CallerContext, ref: string): Promise<TriggerRecord> {
   const { read } = deps.store;
-  const self = await callerSession(read, caller);
+  const self = callerSession(caller);
   if (self !== null) {
     const message = await read.messages.byDeliveryId(self.id, ref);
     const id = message?.metadata["triggerId"];
@@ -184,11 +185,11 @@ async function findTrigger(deps: OperationDeps, caller: Caller, ref: string): Pr
 
 async function requireAsker(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   trigger: TriggerRecord,
 ): Promise<SessionRecord> {
   const asker = await deps.store.read.sessions.byId(trigger.sessionId);
-  if (asker === null || !sees(visibleTo(deps, caller, null), asker.scope)) {
+  if (asker === null || (caller.kind !== "session" && !sees(caller.visible, asker.scope))) {
     throw new Refusal("unknown_trigger", "No session that you can see asks this.");
   }
   if (caller.kind !== "session" || (await isBelow(deps.store.read, asker, caller.id))) return asker;
@@ -232,14 +233,9 @@ function endedBefore(asker: SessionRecord): Refusal {
 }
 
 /** A parent may allow only what it may itself do unasked; everything else goes to the person. */
-async function requireAuthority(
-  deps: OperationDeps,
-  caller: Caller,
-  type: string,
-  action: string | null,
-): Promise<void> {
+function requireAuthority(caller: CallerContext, type: string, action: string | null): void {
   if (type !== "permission" || action !== "allow" || caller.kind !== "session") return;
-  const self = await callerSession(deps.store.read, caller);
+  const self = callerSession(caller);
   if (self?.effective.permission === "full") return;
   throw new Refusal(
     "may_not_allow",
@@ -256,7 +252,7 @@ async function typeOf(deps: OperationDeps, trigger: TriggerRecord): Promise<stri
 async function finishChild(
   tx: Tx,
   trigger: TriggerRecord,
-  end: { deps: OperationDeps; asker: SessionRecord; answer: Answer; caller: Caller; now: number },
+  end: { deps: OperationDeps; asker: SessionRecord; answer: Answer; caller: CallerContext; now: number },
 ): Promise<string> {
   const child = (await tx.sessions.byId(end.asker.id)) ?? end.asker;
   const { now, answer, caller } = end;
@@ -292,7 +288,7 @@ async function stopTurnOf(tx: Tx, asker: SessionRecord, answer: Answer, now: num
   tx.wake(asker.id);
 }
 
-async function nameOf(deps: OperationDeps, caller: Caller): Promise<string> {
+async function nameOf(deps: OperationDeps, caller: CallerContext): Promise<string> {
   if (caller.kind === "person") return THE_USER;
   if (caller.kind === "outside") return `${caller.name} (an API key)`;
   const self = await deps.store.read.sessions.byId(caller.id);

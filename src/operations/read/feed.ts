@@ -1,11 +1,11 @@
-import type { Caller, Event, Fragment } from "../../contract/index.ts";
+import type { Event, Fragment } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import type { EventRecord, TreeRecord } from "../../store/port/store.ts";
-import { requireRight } from "../access/authority.ts";
+import { callerSession, requireRight } from "../access/authority.ts";
 import { sees, type Visible } from "../../domain/scope.ts";
 import type { OperationDeps } from "../deps.ts";
-import type { Feed, FeedBatch, FeedRequest } from "../port.ts";
-import { callerSession, resolve, visibleTo } from "../access/resolve.ts";
+import type { CallerContext, Feed, FeedBatch, FeedRequest } from "../port.ts";
+import { resolve } from "../access/resolve.ts";
 
 const BATCH_MS = 20;
 const FLOOR_MS = 2_000;
@@ -21,7 +21,7 @@ const TREES_MAX = 10_000;
  * everything below that transaction number has been sent, some above it may be sent again after
  * a resume, and the client drops what it has by tree and seq.
  */
-export async function* feed(deps: OperationDeps, caller: Caller, request: FeedRequest): Feed {
+export async function* feed(deps: OperationDeps, caller: CallerContext, request: FeedRequest): Feed {
   // Who may list sessions may follow them.
   requireRight(caller, "list");
   const inbox = new Live(deps, request.signal);
@@ -56,11 +56,11 @@ class Follow {
     this.#sessionId = sessionId;
   }
 
-  static async open(deps: OperationDeps, caller: Caller, request: FeedRequest): Promise<Follow> {
-    const self = await callerSession(deps.store.read, caller);
+  static async open(deps: OperationDeps, caller: CallerContext, request: FeedRequest): Promise<Follow> {
+    const self = callerSession(caller);
     const session = request.session === null ? null : await resolve(deps, caller, request.session);
     const tree = request.tree === null ? session : await resolve(deps, caller, request.tree);
-    const follow = new Follow(deps, visibleTo(deps, caller, self), session?.id ?? null);
+    const follow = new Follow(deps, caller.visible, session?.id ?? null);
     // A session follows its own family and no other.
     follow.#rootId = tree?.rootId ?? self?.rootId ?? null;
     await follow.#start(request.after);

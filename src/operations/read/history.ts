@@ -1,15 +1,16 @@
 import { setTimeout as rest } from "node:timers/promises";
-import type { Caller, HistoryProblem, HistoryScan, InputOf, OutputOf } from "../../contract/index.ts";
+import type { HistoryProblem, HistoryScan, InputOf, OutputOf } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { unbegun } from "../../domain/history-scan.ts";
 import type { HistoryReader, UserHome } from "../../history/port.ts";
 import type { HistoryRecord } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
+import type { CallerContext } from "../port.ts";
 
 /** Asks for what agents left on disk: durable, then the engine is told. */
 export async function startImport(
   deps: OperationDeps,
-  _caller: Caller,
+  _caller: CallerContext,
   input: InputOf<"import">,
 ): Promise<OutputOf<"import">> {
   const { imports } = deps.store;
@@ -24,7 +25,7 @@ export async function startImport(
 
 export async function imported(
   deps: OperationDeps,
-  _caller: Caller,
+  _caller: CallerContext,
   input: InputOf<"imported">,
 ): Promise<OutputOf<"imported">> {
   const progress = await deps.store.imports.scan();

@@ -1,4 +1,4 @@
-import type { Caller, InputOf, InspectOutput } from "../../contract/index.ts";
+import type { InputOf, InspectOutput } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { mergeReceipts, receiptLine } from "../../domain/receipt.ts";
 import { REPORT_CHARS_MAX } from "../../domain/report.ts";
@@ -6,6 +6,7 @@ import { reportOfTurns } from "../../kernel/callback.ts";
 import type { InheritedData } from "../../kernel/inherit.ts";
 import type { SessionRecord, TurnRecord } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
+import type { CallerContext } from "../port.ts";
 import { resolve } from "../access/resolve.ts";
 import { transcriptOf } from "./transcript.ts";
 import { viewOne } from "./view.ts";
@@ -17,7 +18,7 @@ const PART_BYTES = 20_000;
 /** Evidence about one session: what it said, what it did, what Kinfold saw. */
 export async function inspect(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   input: InputOf<"inspect">,
 ): Promise<InspectOutput> {
   const session = await resolve(deps, caller, input.id);

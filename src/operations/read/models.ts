@@ -1,11 +1,12 @@
-import type { Caller, InputOf, Models } from "../../contract/index.ts";
+import type { InputOf, Models } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import type { OperationDeps } from "../deps.ts";
+import type { CallerContext } from "../port.ts";
 
 /** What can be asked for: agents as the engine found them, and the profiles there are. */
 export async function models(
   deps: OperationDeps,
-  _caller: Caller,
+  _caller: CallerContext,
   input: InputOf<"models">,
 ): Promise<Models> {
   await deps.store.probe();

@@ -1,22 +1,24 @@
 import { createHash } from "node:crypto";
 import path from "node:path";
-import type { AgentStatus, Caller, InputOf, OutputOf, Project } from "../../contract/index.ts";
+import type { AgentStatus, InputOf, OutputOf, Project } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { sees, type Visible } from "../../domain/scope.ts";
 import type { FolderCount, HistoryRecord, HistoryStatus, SessionRecord } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
+import type { CallerContext } from "../port.ts";
 import { pageOfFile, pageOfStore } from "./history-page.ts";
-import { callerSession, isFamily, resolve, visibleTo } from "../access/resolve.ts";
+import { isFamily, resolve } from "../access/resolve.ts";
 import { viewOne } from "./view.ts";
+import { callerSession } from "../access/authority.ts";
 
-export async function projects(deps: OperationDeps, caller: Caller): Promise<OutputOf<"projects">> {
-  const visible = visibleTo(deps, caller, await callerSession(deps.store.read, caller));
-  return { projects: await projectsIn(deps, visible) };
+export async function projects(deps: OperationDeps, caller: CallerContext): Promise<OutputOf<"projects">> {
+  callerSession(caller);
+  return { projects: await projectsIn(deps, caller.visible) };
 }
 
 export async function projectSession(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   input: InputOf<"projectSession">,
 ): Promise<OutputOf<"projectSession">> {
   const { project, session } = await find(deps, caller, input);
@@ -37,7 +39,7 @@ export async function projectSession(
 
 export async function projectAgent(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   input: InputOf<"projectAgent">,
 ): Promise<OutputOf<"projectAgent">> {
   const { project, session } = await find(deps, caller, input);
@@ -135,11 +137,11 @@ function callsOf(agents: readonly NamedAgent[]): Record<string, string[]> {
 
 async function find(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   input: { projectId: string; sessionId: string },
 ): Promise<{ project: Project; session: SessionRecord }> {
-  const self = await callerSession(deps.store.read, caller);
-  const visible = visibleTo(deps, caller, self);
+  const self = callerSession(caller);
+  const visible = caller.visible;
   const known = await projectsIn(deps, visible);
   const project = known.find(({ id, cwd }) => id === input.projectId || cwd === input.projectId);
   if (project === undefined) {

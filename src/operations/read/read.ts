@@ -1,19 +1,21 @@
 import { stat } from "node:fs/promises";
 import path from "node:path";
-import type { Caller, InputOf, OperationName, OutputOf, Session } from "../../contract/index.ts";
+import type { InputOf, OperationName, OutputOf, Session } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { mergeReceipts } from "../../domain/receipt.ts";
 import type { SessionRecord } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
+import type { CallerContext } from "../port.ts";
 import { entryPage } from "./entry-page.ts";
-import { callerSession, isFamily, resolve, resolveInScope, visibleTo } from "../access/resolve.ts";
+import { isFamily, resolve, resolveInScope } from "../access/resolve.ts";
 import { viewTriggers } from "../ask/respond.ts";
 import { transcriptOf } from "./transcript.ts";
 import { viewEntry, viewMessages, viewOne, viewSessions, viewTurn } from "./view.ts";
+import { callerSession } from "../access/authority.ts";
 
 type Read<N extends OperationName> = (
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   input: InputOf<N>,
 ) => Promise<OutputOf<N>>;
 
@@ -112,11 +114,11 @@ export const rollout: Read<"rollout"> = async (deps, caller, input) => {
 
 export async function list(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   input: InputOf<"list">,
 ): Promise<OutputOf<"list">> {
-  const self = await callerSession(deps.store.read, caller);
-  const visible = visibleTo(deps, caller, self);
+  const self = callerSession(caller);
+  const visible = caller.visible;
   const before = input.cursor === undefined ? null : listCursor(input.cursor);
   const rows = await deps.store.read.sessions.list({
     visible,
@@ -155,10 +157,10 @@ function outline(view: Session): Session {
 /** The caller's family: its parent, itself and everyone below, in tree order. */
 export async function family(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   input: InputOf<"family">,
 ): Promise<OutputOf<"family">> {
-  const self = await callerSession(deps.store.read, caller);
+  const self = callerSession(caller);
   if (self === null) {
     throw new Refusal("not_found", "Only a session has a family of its own; a person uses GET …/tree.");
   }
@@ -178,7 +180,7 @@ export async function family(
 
 export async function backup(
   deps: OperationDeps,
-  _caller: Caller,
+  _caller: CallerContext,
   input: InputOf<"backup">,
 ): Promise<OutputOf<"backup">> {
   if (!path.isAbsolute(input.path)) {

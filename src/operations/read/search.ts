@@ -1,23 +1,25 @@
-import type { Caller, InputOf, SearchHit, SearchOutput } from "../../contract/index.ts";
+import type { InputOf, SearchHit, SearchOutput } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { parseQuery, type SearchQuery } from "../../search/query.ts";
 import type { EntryHit, EntrySearch, SearchPlace, SessionRecord } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
-import { callerSession, isFamily, resolveInScope, visibleTo } from "../access/resolve.ts";
+import type { CallerContext } from "../port.ts";
+import { isFamily, resolveInScope } from "../access/resolve.ts";
+import { callerSession } from "../access/authority.ts";
 
 /** Entries of one session, or of all that the caller may see, ranked by what they hold and by their age. */
 export async function search(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   input: InputOf<"search">,
 ): Promise<SearchOutput> {
   const { from, now } = input.cursor === undefined ? { from: null, now: deps.now() } : placeIn(input.cursor);
   const query = queryOf(input.query, now);
-  const self = await callerSession(deps.store.read, caller);
+  const self = callerSession(caller);
   const place = await placeOf(deps, caller, { ref: input.id, self, tree: query.tree });
   const asked: EntrySearch = {
     query,
-    visible: visibleTo(deps, caller, self),
+    visible: caller.visible,
     ...place,
     sort: input.sort ?? query.sort ?? "relevance",
     limit: input.limit,
@@ -44,7 +46,7 @@ function queryOf(text: string, now: number): SearchQuery {
 /** A tree that is named in the query is where to look, instead of the session a caller would begin with. */
 async function placeOf(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   at: { ref: string | undefined; self: SessionRecord | null; tree: string | null },
 ): Promise<{ sessionId: string | null; rootId: string | null }> {
   const rootId = at.tree === null ? null : (await resolveInScope(deps, caller, at.tree)).rootId;

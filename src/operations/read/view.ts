@@ -172,3 +172,8 @@ export function viewEntry(entry: EntryRecord): Entry {
     at: entry.at,
   };
 }
+
+/** How a session is named in a sentence. */
+export function describe(session: SessionRecord): string {
+  return session.name === null ? `session ${session.shortId}` : `"${session.name}" (${session.shortId})`;
+}

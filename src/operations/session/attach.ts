@@ -1,8 +1,9 @@
-import type { AttachOutput, Caller, Effective, InputOf } from "../../contract/index.ts";
+import type { AttachOutput, Effective, InputOf } from "../../contract/index.ts";
 import { CallbackConfig } from "../../contract/session.ts";
 import { hashOf, newId, newSecret } from "../../kernel/id.ts";
 import { folderScope } from "../../system/folder.ts";
 import type { OperationDeps } from "../deps.ts";
+import type { CallerContext } from "../port.ts";
 import { decideFolder } from "../spawn/folder.ts";
 import { newSession } from "../spawn/effective.ts";
 import { viewOne } from "../read/view.ts";
@@ -23,7 +24,7 @@ const FENCE = 1;
  */
 export async function attach(
   deps: OperationDeps,
-  _caller: Caller,
+  _caller: CallerContext,
   input: InputOf<"attach">,
 ): Promise<AttachOutput> {
   const cwd = await decideFolder(deps, input.cwd, { parent: null, key: null });

@@ -1,4 +1,4 @@
-import type { Caller, CancelOutput, InputOf } from "../../contract/index.ts";
+import type { CancelOutput, InputOf } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { isAtWork } from "../../domain/imported.ts";
 import { cancelSubtree, detach as detachSession } from "../../kernel/cancel.ts";
@@ -8,16 +8,17 @@ import { type StopReport, stopReport } from "../../kernel/stop-report.ts";
 import type { SessionRecord, Tx, TurnRecord } from "../../store/port/store.ts";
 import { carrierOf } from "../wait/reply-carrier.ts";
 import type { OperationDeps } from "../deps.ts";
-import { describe, requireBelow, resolve } from "../access/resolve.ts";
+import type { CallerContext } from "../port.ts";
+import { requireBelow, resolve } from "../access/resolve.ts";
 import { until } from "../wait/until.ts";
-import { viewOne } from "../read/view.ts";
+import { describe, viewOne } from "../read/view.ts";
 
 /** How long the reply waits for processes to end. */
 const STOP_MS = 5_000;
 
 export async function cancel(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   input: InputOf<"cancel">,
 ): Promise<CancelOutput> {
   const session = await resolve(deps, caller, input.id);
@@ -31,7 +32,7 @@ export async function cancel(
 /** Lineage is kept; the child neither calls back nor is cancelled with its parent any more. */
 export async function detach(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   input: InputOf<"detach">,
 ): Promise<{ session: Awaited<ReturnType<typeof viewOne>> }> {
   const session = await resolve(deps, caller, input.id);
@@ -64,7 +65,7 @@ function refuseOthers(session: SessionRecord): void {
 
 async function cancelAll(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   session: SessionRecord,
   reason: string | null,
 ): Promise<CancelOutput> {
@@ -105,7 +106,7 @@ function mayRun({ origin, evidence, endedAt }: SessionRecord): boolean {
 /** The parent that asked knows by this reply that it was cancelled; what had come first is still told. */
 async function takeOwnCallback(
   tx: Tx,
-  caller: Caller,
+  caller: CallerContext,
   session: SessionRecord,
   { key, now }: { key: string; now: number },
 ): Promise<{ id: string; deliveryId: string } | null> {
@@ -123,7 +124,7 @@ async function takeOwnCallback(
 
 async function cancelTurn(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   session: SessionRecord,
   reason: string | null,
 ): Promise<CancelOutput> {
@@ -166,7 +167,7 @@ async function cancelTurn(
 
 function takeStopped(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   session: SessionRecord,
   turn: TurnRecord,
 ): Promise<{ id: string; deliveryId: string } | null> {
@@ -191,7 +192,7 @@ async function stopped(
   return done ?? look();
 }
 
-function byWhom(caller: Caller, session: SessionRecord): string {
+function byWhom(caller: CallerContext, session: SessionRecord): string {
   if (caller.kind === "person") return "the user";
   if (caller.kind === "outside") return `${caller.name} (an API key)`;
   return caller.id === session.parentId ? "its parent" : "a session above it";

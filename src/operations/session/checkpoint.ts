@@ -1,19 +1,22 @@
-import type { Caller, CheckpointOutput, InputOf } from "../../contract/index.ts";
+import type { CheckpointOutput, InputOf } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { redact } from "../../secrets/redact.ts";
 import { redactNamed } from "../../secrets/redact-deep.ts";
 import { newId } from "../../kernel/id.ts";
 import type { SessionRecord, Tx } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
-import { callerSession, describe, requireBelow, resolve, writeAs } from "../access/resolve.ts";
+import type { CallerContext } from "../port.ts";
+import { requireBelow, resolve } from "../access/resolve.ts";
+import { callerSession, writeAs } from "../access/authority.ts";
+import { describe } from "../read/view.ts";
 
 /** Saves what a session wants its children and its later self to know. A constraint holds until withdrawn by name. */
 export async function checkpoint(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   input: InputOf<"checkpoint">,
 ): Promise<CheckpointOutput> {
-  const self = await callerSession(deps.store.read, caller);
+  const self = callerSession(caller);
   const session = input.id === undefined ? self : await resolve(deps, caller, input.id);
   if (session === null)
     throw new Refusal("not_found", "Say which session: a person has no checkpoint of their own.");

@@ -1,23 +1,25 @@
-import type { Caller, InputOf, PromptOutput, TellOutput } from "../../contract/index.ts";
+import type { InputOf, PromptOutput, TellOutput } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { shortId } from "../../contract/short-id.ts";
 import { admit } from "../../kernel/admit.ts";
 import { hashOf } from "../../kernel/id.ts";
 import type { MessageRecord, SessionRecord, TriggerRecord } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
+import type { CallerContext } from "../port.ts";
 import { refuseImported } from "../read/history.ts";
-import { requireKeyReach } from "../access/key-reach.ts";
 import { refuseReopening } from "./reopen-limit.ts";
-import { describe, refuseGone, requireBelow, resolve } from "../access/resolve.ts";
+import { requireBelow, resolve } from "../access/resolve.ts";
 import { keyOwner, refusePrompt, refuseReusedKey } from "../spawn/effective.ts";
 import { until } from "../wait/until.ts";
+import { refuseGone, requireKeyReach } from "../access/authority.ts";
+import { describe } from "../read/view.ts";
 
 /** How long a tell waits for the engine to say what really happened to it. */
 const STEER_MS = 5_000;
 
 export async function prompt(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   input: InputOf<"prompt">,
 ): Promise<PromptOutput> {
   const session = await resolve(deps, caller, input.id);
@@ -35,7 +37,11 @@ export async function prompt(
 }
 
 /** A message to a child. The reply says what became of it: injected, queued or restarted. */
-export async function tell(deps: OperationDeps, caller: Caller, input: InputOf<"tell">): Promise<TellOutput> {
+export async function tell(
+  deps: OperationDeps,
+  caller: CallerContext,
+  input: InputOf<"tell">,
+): Promise<TellOutput> {
   const session = await resolve(deps, caller, input.id);
   await requireBelow(deps, caller, session);
   requireKeyReach(caller, session);
@@ -68,7 +74,7 @@ interface Sending {
 
 async function send(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   session: SessionRecord,
   sending: Sending,
 ): Promise<{ message: MessageRecord; existing: boolean }> {

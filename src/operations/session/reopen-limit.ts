@@ -1,9 +1,9 @@
-import type { Caller } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { lowered, placeLimit } from "../../domain/limit.ts";
 import { releases } from "../../domain/session.ts";
 import type { SessionRecord, Tx } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
+import type { CallerContext } from "../port.ts";
 
 /**
  * A caller's message to a session that has finished opens its round again and needs a place, as a spawn does;
@@ -12,7 +12,7 @@ import type { OperationDeps } from "../deps.ts";
 export async function refuseReopening(
   deps: OperationDeps,
   tx: Tx,
-  { session, caller }: { session: SessionRecord; caller: Caller },
+  { session, caller }: { session: SessionRecord; caller: CallerContext },
 ): Promise<void> {
   const opens =
     session.origin === "managed" && !session.roundOpen && releases(session.held, caller, session.parentId);

@@ -1,17 +1,18 @@
-import type { Caller, InputOf, OutputOf } from "../../contract/index.ts";
+import type { InputOf, OutputOf } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { unbury } from "../../kernel/cancel.ts";
 import { stopReport } from "../../kernel/stop-report.ts";
 import type { SessionRecord, Tx } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
+import type { CallerContext } from "../port.ts";
 import { refuseImported } from "../read/history.ts";
-import { describe, resolve } from "../access/resolve.ts";
-import { viewOne } from "../read/view.ts";
+import { resolve } from "../access/resolve.ts";
+import { describe, viewOne } from "../read/view.ts";
 
 /** A person opens a session again that was cancelled or acknowledged. One that is open stays as it is. */
 export async function reopen(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   input: InputOf<"reopen">,
 ): Promise<OutputOf<"reopen">> {
   const session = await resolve(deps, caller, input.id);

@@ -1,8 +1,9 @@
-import type { BudgetPatch, Caller, Effective, InputOf, OutputOf } from "../../contract/index.ts";
+import type { BudgetPatch, Effective, InputOf, OutputOf } from "../../contract/index.ts";
 import { retryBudgets } from "../../kernel/park.ts";
 import { closeIfOver } from "../../kernel/round.ts";
 import type { SessionRecord } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
+import type { CallerContext } from "../port.ts";
 import { refuseImported } from "../read/history.ts";
 import { resolve } from "../access/resolve.ts";
 import { refuseTemplate } from "../spawn/effective.ts";
@@ -10,7 +11,7 @@ import { viewOne } from "../read/view.ts";
 
 export async function update(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   input: InputOf<"update">,
 ): Promise<OutputOf<"update">> {
   const session = await resolve(deps, caller, input.id);

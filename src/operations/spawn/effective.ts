@@ -3,7 +3,6 @@ import type {
   Budget,
   CallbackConfig,
   CallbackPatch,
-  Caller,
   Effective,
   Limits,
   Permission,
@@ -21,6 +20,7 @@ import type { SessionRecord } from "../../store/port/store.ts";
 import { folderIdentity } from "../../system/folder.ts";
 import { decideInherit } from "./inherit.ts";
 import type { OperationDeps } from "../deps.ts";
+import type { CallerContext } from "../port.ts";
 import { decideEnforcement, decideTools } from "./tools.ts";
 import { decideCounts, decidePermission, projectCeiling } from "./ceiling.ts";
 import { decideFolder, rootsOf, type Under } from "./folder.ts";
@@ -156,7 +156,7 @@ export function newSession(
   };
 }
 
-export function keyOwner(caller: Caller): string {
+export function keyOwner(caller: CallerContext): string {
   return `${caller.kind}:${caller.id}`;
 }
 

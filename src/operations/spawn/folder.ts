@@ -5,7 +5,7 @@ import { Refusal } from "../../contract/refusal.ts";
 import type { SessionRecord } from "../../store/port/store.ts";
 import { folderVerdict } from "../../system/folder.ts";
 import type { OperationDeps } from "../deps.ts";
-import { isWithin, type KeyReach } from "../access/key-reach.ts";
+import { isWithin, type KeyReach } from "../access/authority.ts";
 
 /** Above whom nothing may be decided: the parent, and the API key that asks. */
 export interface Under {

@@ -1,9 +1,10 @@
-import type { Agent, Caller, Effective, Profile } from "../../contract/index.ts";
+import type { Agent, Effective, Profile } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { redactSlowly } from "../../secrets/redact-long.ts";
 import type { SessionRecord } from "../../store/port/store.ts";
 import { takeSteps } from "../../system/steps.ts";
 import type { OperationDeps } from "../deps.ts";
+import type { CallerContext } from "../port.ts";
 import { until } from "../wait/until.ts";
 
 type Inherit = Effective["inherit"];
@@ -38,7 +39,7 @@ export async function decideInherit(
  */
 export async function callSeen(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   parent: SessionRecord,
   prompt: string,
 ): Promise<void> {

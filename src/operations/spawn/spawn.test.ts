@@ -2,12 +2,13 @@ import assert from "node:assert/strict";
 import { tmpdir } from "node:os";
 import { test, type TestContext } from "node:test";
 import { loadProfiles } from "../../config/profile.ts";
-import { type Caller, Config, Refusal } from "../../contract/index.ts";
+import { Config, Refusal } from "../../contract/index.ts";
 import { createFakeDriver } from "../../drivers/fake/driver.ts";
 import { type Family, openFamily } from "../../kernel/testing/family.ts";
 import { silentLog } from "../../log.ts";
 import { beforeNextWrite } from "../../store/testing/around-writes.ts";
 import { NO_CEILING } from "../deps.ts";
+import { contextOf } from "../access/authority.ts";
 import { createGate, createOperations, type OperationDeps } from "../index.ts";
 
 const CALL = { signal: new AbortController().signal, callId: null };
@@ -31,7 +32,9 @@ async function opened(t: TestContext) {
     profiles: () => loadProfiles({ home: tmpdir(), project: null }),
     startedAt: 0,
   };
-  const caller: Caller = { kind: "session", id: family.rootId, rootId: family.rootId, fence: 0 };
+  const { rootId } = family;
+  const self = await family.store.read.sessions.byId(rootId);
+  const caller = contextOf(deps, { kind: "session", id: rootId, rootId, fence: 0 }, self);
   return { family, caller, operations: createOperations(deps), gate: createGate(deps) };
 }
 

@@ -1,4 +1,4 @@
-import type { Caller, Effective, InputOf, SpawnOutput } from "../../contract/index.ts";
+import type { Effective, InputOf, SpawnOutput } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { withInstructions } from "../../domain/instruction.ts";
 import { lowered, spawnLimit } from "../../domain/limit.ts";
@@ -13,18 +13,18 @@ import { decideWithin } from "./budget.ts";
 import type { OperationDeps } from "../deps.ts";
 import { callSeen } from "./inherit.ts";
 import { refuseImported } from "../read/history.ts";
-import { keyReach, requireKeyReach } from "../access/key-reach.ts";
-import type { Call } from "../port.ts";
-import { describe, isBelow, refuseGone, resolve } from "../access/resolve.ts";
+import type { CallerContext, Call } from "../port.ts";
+import { isBelow, resolve } from "../access/resolve.ts";
 import { decideStart, keyOwner, newSession, refuseReusedKey, type Start } from "./effective.ts";
-import { viewOne } from "../read/view.ts";
+import { describe, viewOne } from "../read/view.ts";
+import { keyReach, refuseGone, requireKeyReach } from "../access/authority.ts";
 
 const REPLY_LOST_MS = 10 * 60_000;
 
 /** One transaction under the tree's lock: limits checked, child, first message, event; then a wake. */
 export async function spawn(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   input: InputOf<"spawn">,
   call: Call & { chain?: Chain },
 ): Promise<SpawnOutput> {
@@ -46,7 +46,7 @@ export async function spawn(
 
 export async function create(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   input: InputOf<"create">,
 ): Promise<SpawnOutput> {
   const start = await decideStart(deps, input, { parent: null, key: keyReach(caller) });
@@ -79,7 +79,7 @@ export async function create(
 }
 
 /** A key with a scope starts roots there and nowhere else; null where nobody named one. */
-function scopeFor(caller: Caller, asked: string | undefined): string | null {
+function scopeFor(caller: CallerContext, asked: string | undefined): string | null {
   if (caller.kind !== "outside" || caller.scope === null) return asked ?? null;
   if (asked === undefined || asked === caller.scope) return caller.scope;
   throw new Refusal(
@@ -90,7 +90,7 @@ function scopeFor(caller: Caller, asked: string | undefined): string | null {
 }
 
 interface ChildOrder {
-  readonly caller: Caller;
+  readonly caller: CallerContext;
   readonly input: InputOf<"spawn">;
   readonly start: Start;
   readonly parentId: string;
@@ -108,7 +108,7 @@ async function addChild(
   const now = deps.now();
   const parent = await tx.sessions.byId(order.parentId);
   if (parent === null || parent.endedAt !== null) throw parentEnded();
-  await refuseGone(tx, caller);
+  await refuseGone(tx, caller, parent);
   const owner = keyOwner(caller);
   const earlier = await findExisting(tx, { ...order, owner, now });
   if (earlier !== null) return { child: earlier, existing: true, bytes: 0 };
@@ -145,7 +145,7 @@ async function addChild(
 async function addRow(
   tx: Tx,
   session: SessionRecord,
-  first: { caller: Caller; prompt: string; now: number; inherited: NewEntry | null },
+  first: { caller: CallerContext; prompt: string; now: number; inherited: NewEntry | null },
 ): Promise<void> {
   const { caller, now } = first;
   await tx.sessions.add(session);
@@ -237,7 +237,11 @@ async function refuseLimit(
   if (refusal !== null) throw new Refusal(refusal.code, refusal.message, refusal.details);
 }
 
-async function requireSpawner(deps: OperationDeps, caller: Caller, parent: SessionRecord): Promise<void> {
+async function requireSpawner(
+  deps: OperationDeps,
+  caller: CallerContext,
+  parent: SessionRecord,
+): Promise<void> {
   if (parent.endedAt !== null) throw parentEnded();
   if (caller.kind !== "session" || caller.id === parent.id) return;
   if (await isBelow(deps.store.read, parent, caller.id)) return;

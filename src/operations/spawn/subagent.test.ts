@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Caller } from "../../contract/index.ts";
+import type { CallerContext } from "../port.ts";
 import { OPERATIONS } from "../../contract/index.ts";
 import { closeRound } from "../../kernel/round.ts";
 import { subagentReply } from "../../server/mcp/subagent.ts";
@@ -24,9 +24,9 @@ async function withParent(use: (world: World, parent: string) => Promise<void>):
   }
 }
 
-async function as(world: World, id: string): Promise<Caller> {
+async function as(world: World, id: string): Promise<CallerContext> {
   const { rootId, fence } = await world.session(id);
-  return { kind: "session", id, rootId, fence };
+  return world.known({ kind: "session", id, rootId, fence });
 }
 
 /** The newest child, as soon as there are so many. */

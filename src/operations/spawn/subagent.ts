@@ -1,4 +1,4 @@
-import type { Caller, InputOf, SpawnOutput, SubagentOutput } from "../../contract/index.ts";
+import type { InputOf, SpawnOutput, SubagentOutput } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { shortId } from "../../contract/short-id.ts";
 import { lowered } from "../../domain/limit.ts";
@@ -9,12 +9,12 @@ import { asking, takeAttention } from "../wait/attention.ts";
 import { blocking } from "../wait/blocking.ts";
 import { stepsOf } from "./chain-step.ts";
 import type { OperationDeps } from "../deps.ts";
-import type { Call } from "../port.ts";
-import { callerSession } from "../access/resolve.ts";
+import type { CallerContext, Call } from "../port.ts";
 import { spawn } from "./spawn.ts";
 import { decideStart } from "./effective.ts";
 import { takeEnds } from "../wait/children.ts";
 import { encodeCursor } from "../wait/cursor.ts";
+import { callerSession } from "../access/authority.ts";
 
 type Result = SubagentOutput["results"][number];
 type Task = InputOf<"subagent">["tasks"][number];
@@ -22,11 +22,11 @@ type Task = InputOf<"subagent">["tasks"][number];
 /** Short tasks in children, in parallel or as a chain, waited for as long as the client can. */
 export async function subagent(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   input: InputOf<"subagent">,
   call: Call,
 ): Promise<SubagentOutput> {
-  const self = await callerSession(deps.store.read, caller);
+  const self = callerSession(caller);
   if (self === null || caller.kind !== "session") {
     throw new Refusal("forbidden", "Only a session runs subagents; a person uses kinfold run.");
   }
@@ -102,7 +102,7 @@ function inOrder(
 
 async function beginOne(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   self: SessionRecord,
   order: { task: Task; call: Call },
 ): Promise<SpawnOutput | string> {
@@ -119,7 +119,7 @@ async function beginOne(
 /** Everything about the later steps is decided now, so that nothing can be refused half-way. */
 async function beginChain(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   self: SessionRecord,
   order: { tasks: readonly Task[]; chainId: string; call: Call },
 ): Promise<SpawnOutput> {

@@ -110,7 +110,7 @@ describe("lists of tools and of MCP servers", () => {
     const reader = await create("fake", { profile: "reader" });
     const { token } = (await world.take(reader.session.id))!;
     const caller = (await world.gate.identify(token!))!;
-    const { withheld } = await world.gate.sight(caller);
+    const { withheld } = caller;
     for (const { operation, name } of TOOL_WORDS) {
       assert.ok(withheld.includes(name), name);
       const run = world.operations[operation] as (...given: unknown[]) => Promise<unknown>;
@@ -135,7 +135,7 @@ describe("lists of tools and of MCP servers", () => {
     const worker = await create("fake", { profile: "worker" });
     const { token } = (await world.take(worker.session.id))!;
     const caller = (await world.gate.identify(token!))!;
-    const sight = await world.gate.sight(caller);
+    const sight = caller;
     assert.equal(sight.role, "leaf");
     assert.ok(sight.withheld.includes("spawn_session"));
     const refusal = await world.refused("spawn", caller, { id: worker.session.id, prompt: "x" });

@@ -22,7 +22,15 @@ import type { EngineDeps } from "../../engine/deps.ts";
 import { silentLog } from "../../log.ts";
 import { openStore } from "../../store/open.ts";
 import type { SessionRecord, Store } from "../../store/port/store.ts";
-import { createGate, createOperations, type Gate, type OperationDeps, type Operations } from "../index.ts";
+import { contextOf } from "../access/authority.ts";
+import {
+  type CallerContext,
+  createGate,
+  createOperations,
+  type Gate,
+  type OperationDeps,
+  type Operations,
+} from "../index.ts";
 import { NO_CEILING } from "../deps.ts";
 
 /** The real store and the real operations in this process; agents are claimed but never run. */
@@ -35,6 +43,8 @@ export interface World {
   readonly inside: string;
   readonly outside: string;
   setProfiles(profiles: readonly Profile[]): void;
+  /** The caller as the gate would know it now. */
+  known(caller: Caller): Promise<CallerContext>;
   ask<N extends OperationName>(name: N, caller: Caller, input: AskOf<N>): Promise<OutputOf<N>>;
   /** What was refused, or null where it was done. A bug is thrown. */
   refused<N extends OperationName>(name: N, caller: Caller, input: AskOf<N>): Promise<Refusal | null>;
@@ -106,10 +116,10 @@ export async function openWorld(more: Partial<z.input<typeof Config>> = {}): Pro
     ...NO_AGENTS,
   };
   const operations = createOperations(deps);
-  const ask: World["ask"] = (name, caller, input) => {
+  const ask: World["ask"] = async (name, caller, input) => {
     const run = operations[name] as (...given: unknown[]) => Promise<never>;
     const call = { signal: new AbortController().signal, callId: null };
-    return run(caller, OPERATIONS[name].input.parse(input), call);
+    return run(await knownIn(deps, caller), OPERATIONS[name].input.parse(input), call);
   };
   const session = async (id: string): Promise<SessionRecord> => (await store.read.sessions.byId(id))!;
   const refused: World["refused"] = async (name, caller, input) => {
@@ -129,6 +139,7 @@ export async function openWorld(more: Partial<z.input<typeof Config>> = {}): Pro
     setProfiles: (more) => {
       profiles = [aProfile({}), ...more];
     },
+    known: (caller) => knownIn(deps, caller),
     ask,
     refused,
     take: async (id) => {
@@ -142,11 +153,12 @@ export async function openWorld(more: Partial<z.input<typeof Config>> = {}): Pro
     },
     close: async () => {
       await store.close();
-      for (const each of [home, folders.folder, folders.outside])
-        rmSync(each, { recursive: true, force: true });
+      for (const each of [home, folders.folder, folders.outside]) rmSync(each, GONE);
     },
   };
 }
+
+const GONE = { recursive: true, force: true } as const;
 
 function makeFolders(): Pick<World, "folder" | "inside" | "outside"> & { home: string } {
   const home = mkdtempSync(path.join(tmpdir(), "kinfold-authority-"));
@@ -225,6 +237,11 @@ export interface Node {
   readonly caller: Caller & { kind: "session" };
   isDetached: boolean;
   isEnded: boolean;
+}
+
+async function knownIn(deps: OperationDeps, caller: Caller): Promise<CallerContext> {
+  const self = caller.kind === "session" ? await deps.store.read.sessions.byId(caller.id) : null;
+  return contextOf(deps, caller, self);
 }
 
 /** Builds what was planned through the operations themselves. */

@@ -1,4 +1,4 @@
-import type { Attention as Asked, Caller } from "../../contract/index.ts";
+import type { Attention as Asked } from "../../contract/index.ts";
 import { shortId } from "../../contract/short-id.ts";
 import { parkedError } from "../../kernel/park.ts";
 import { startClock } from "../../kernel/trigger.ts";
@@ -6,6 +6,7 @@ import { triggerBody } from "../../kernel/trigger-body.ts";
 import type { SessionRecord, TriggerRecord, Tx } from "../../store/port/store.ts";
 import { carrierOf } from "./reply-carrier.ts";
 import type { OperationDeps } from "../deps.ts";
+import type { CallerContext } from "../port.ts";
 import { isBelow } from "../access/resolve.ts";
 
 export type Attention = Asked & { takenId: string | null };
@@ -47,7 +48,7 @@ async function parkedBelow(
 /** Carried by this reply where it still waits in the inbox; else it is told again, as it stands. */
 export async function takeAttention(
   deps: OperationDeps,
-  caller: Caller & { kind: "session" },
+  caller: CallerContext & { kind: "session" },
   self: SessionRecord,
   triggers: readonly TriggerRecord[],
 ): Promise<Attention[]> {

@@ -1,8 +1,8 @@
 import type { Caller } from "../../contract/index.ts";
 import type { Tx, TurnRecord } from "../../store/port/store.ts";
-import { processOf, writeAs } from "../access/resolve.ts";
 import type { OperationDeps } from "../deps.ts";
 import { until } from "./until.ts";
+import { processOf, writeAs } from "../access/authority.ts";
 
 type Waiter = Caller & { kind: "session" };
 

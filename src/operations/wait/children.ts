@@ -1,4 +1,4 @@
-import type { Caller, ChildEnd, InputOf, WaitChildrenOutput } from "../../contract/index.ts";
+import type { ChildEnd, InputOf, WaitChildrenOutput } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { shortId } from "../../contract/short-id.ts";
 import { type CallbackData, renderBlock } from "../../domain/callback.ts";
@@ -12,9 +12,11 @@ import { carrierOf } from "./reply-carrier.ts";
 import { stepsOf } from "../spawn/chain-step.ts";
 import { asking, takeAttention } from "./attention.ts";
 import type { OperationDeps } from "../deps.ts";
-import type { Call } from "../port.ts";
-import { callerSession, describe, isBelow, resolve } from "../access/resolve.ts";
+import type { CallerContext, Call } from "../port.ts";
+import { isBelow, resolve } from "../access/resolve.ts";
 import { decodeCursor, encodeCursor, waitTimeMs } from "./cursor.ts";
+import { callerSession } from "../access/authority.ts";
+import { describe } from "../read/view.ts";
 
 /** What the reports of one reply may take together. */
 const REPLY_BYTES = 20_480;
@@ -26,11 +28,11 @@ const ERROR_CHARACTERS = 400;
  */
 export async function waitChildren(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   input: InputOf<"waitChildren">,
   call: Call,
 ): Promise<WaitChildrenOutput> {
-  const self = await callerSession(deps.store.read, caller);
+  const self = callerSession(caller);
   if (self === null || caller.kind !== "session") {
     throw new Refusal("forbidden", "Only a session waits for its children; a person uses GET …/wait.");
   }
@@ -69,7 +71,7 @@ export async function waitChildren(
 
 async function targets(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   self: SessionRecord,
   input: { ids?: string[] | undefined; cursor: { ids: string[] } },
 ): Promise<string[]> {
@@ -111,7 +113,7 @@ type TakenEnd = ChildEnd & { takenId: string | null };
 
 export async function takeEnds(
   deps: OperationDeps,
-  caller: Caller & { kind: "session" },
+  caller: CallerContext & { kind: "session" },
   self: SessionRecord,
   ended: readonly SessionRecord[],
 ): Promise<TakenEnd[]> {

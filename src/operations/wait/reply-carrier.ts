@@ -1,4 +1,4 @@
-import type { Caller } from "../../contract/index.ts";
+import type { CallerContext } from "../port.ts";
 import type { Tx } from "../../store/port/store.ts";
 
 /**
@@ -7,7 +7,7 @@ import type { Tx } from "../../store/port/store.ts";
  */
 export async function carrierOf(
   tx: Tx,
-  caller: Caller & { kind: "session" },
+  caller: CallerContext & { kind: "session" },
 ): Promise<{ turnId: string | null } | null> {
   const turn = await tx.turns.running(caller.id);
   if (turn !== null) return turn.fence === caller.fence ? { turnId: turn.id } : null;

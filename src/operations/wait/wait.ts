@@ -1,17 +1,17 @@
-import type { Caller, InputOf, WaitOutput } from "../../contract/index.ts";
+import type { InputOf, WaitOutput } from "../../contract/index.ts";
 import { isAtWork } from "../../domain/imported.ts";
 import { mergeReceipts } from "../../domain/receipt.ts";
 import { reportOfTurns } from "../../kernel/callback.ts";
 import type { SessionRecord } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
-import type { Call } from "../port.ts";
+import type { CallerContext, Call } from "../port.ts";
 import { requireBelow, resolve } from "../access/resolve.ts";
 import { until } from "./until.ts";
 
 /** Reads until the session's round is closed, and takes nothing: a callback stays the parent's. */
 export async function wait(
   deps: OperationDeps,
-  caller: Caller,
+  caller: CallerContext,
   input: InputOf<"wait">,
   call: Call,
 ): Promise<WaitOutput> {

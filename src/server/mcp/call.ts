@@ -1,8 +1,8 @@
 import type { CallToolResult, Progress, ProgressToken } from "@modelcontextprotocol/server";
 import { OPERATIONS, Refusal } from "../../contract/index.ts";
-import type { Caller, InputOf, OutputOf } from "../../contract/index.ts";
+import type { InputOf, OutputOf } from "../../contract/index.ts";
 import type { Log } from "../../log.ts";
-import type { Call, Gate, Operations } from "../../operations/port.ts";
+import type { Call, CallerContext, Gate, Operations } from "../../operations/port.ts";
 import { refusalBody, refusalOf } from "../answer.ts";
 import type { HttpRequest } from "../request.ts";
 import { parseInput } from "../input.ts";
@@ -111,7 +111,11 @@ async function act<N extends ToolOperation>(call: ToolCall, operation: N, plain:
   return ran;
 }
 
-type Ask<N extends ToolOperation> = (caller: Caller, input: InputOf<N>, call: Call) => Promise<OutputOf<N>>;
+type Ask<N extends ToolOperation> = (
+  caller: CallerContext,
+  input: InputOf<N>,
+  call: Call,
+) => Promise<OutputOf<N>>;
 
 function parse<N extends ToolOperation>(operation: N, fields: object): InputOf<N> {
   const names = new Map([...parametersOf(operation)].map(([name, field]) => [field, name]));
@@ -240,7 +244,7 @@ async function unread(call: ToolCall): Promise<number> {
   }
 }
 
-function caller(call: ToolCall): Caller {
+function caller(call: ToolCall): CallerContext {
   return call.request.caller;
 }
 

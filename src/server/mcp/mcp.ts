@@ -11,7 +11,7 @@ import { instructionsFor, toolsFor } from "../../contract/index.ts";
 import type { Config } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import type { Log } from "../../log.ts";
-import type { Gate, Operations, ToolSight } from "../../operations/port.ts";
+import type { Gate, Operations } from "../../operations/port.ts";
 import { readJson } from "../body.ts";
 import type { HttpRequest } from "../request.ts";
 import { busyReply } from "./busy.ts";
@@ -46,7 +46,7 @@ export function createMcpEndpoint(options: McpOptions): (c: Context<Env>) => Pro
 }
 
 /** One request, with whom it is for. */
-interface Served extends Shared, ToolSight {
+interface Served extends Shared {
   readonly request: HttpRequest;
 }
 
@@ -60,7 +60,7 @@ interface Shared extends McpOptions {
 async function serve(c: Context<Env>, shared: Shared): Promise<Response> {
   const request = c.var.request;
   refuseOthers(request);
-  const served: Served = { ...shared, request, ...(await shared.gate.sight(request.caller)) };
+  const served: Served = { ...shared, request };
   if (c.req.method !== "POST") return handlerFor(served, "auto").fetch(c.req.raw);
   const body = await bodyOf(c);
   if (body === undefined) return parseError();
@@ -97,7 +97,8 @@ function handlerFor(served: Served, responseMode: "auto" | "sse"): ReturnType<ty
 }
 
 function serverFor(served: Served): Server {
-  const { request, role } = served;
+  const { request } = served;
+  const { role } = request.caller;
   const server = new Server(
     { name: "kinfold", title: "Kinfold", version: served.version },
     { capabilities: { tools: {}, prompts: {} }, instructions: instructionsFor(role) },
@@ -127,7 +128,8 @@ function serverFor(served: Served): Server {
   return server;
 }
 
-function toolList({ role, withheld, config }: Served): ListToolsResult {
+function toolList({ request, config }: Served): ListToolsResult {
+  const { role, withheld } = request.caller;
   const all = toolsFor(role, config.mcp ?? { aliases: false });
   const tools: readonly unknown[] = all.filter(({ name }) => !withheld.includes(name));
   return { tools: tools as Tool[] };

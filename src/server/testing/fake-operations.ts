@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { OPERATIONS, Refusal, shortId } from "../../contract/index.ts";
 import type { Caller, Event, Fragment, OperationName, Session, ToolRole } from "../../contract/index.ts";
 import { silentLog } from "../../log.ts";
-import type { Feed, FeedBatch, FeedRequest, Gate, Operations } from "../../operations/port.ts";
+import type { CallerContext, Feed, FeedBatch, FeedRequest, Gate, Operations } from "../../operations/port.ts";
 import { createServer } from "../http.ts";
 import type { HttpServer, ServerOptions } from "../http.ts";
 
@@ -32,12 +32,14 @@ export function fakeOperations(own: Partial<Operations> = {}): FakeOperations {
   const spawnsLost: FakeOperations["spawnsLost"] = [];
   const roles = new Map<string, ToolRole>();
   const gate: Gate = {
-    identify: (token) => Promise.resolve(tokens.get(token) ?? null),
-    giveBack: async (caller, messageIds) => void givenBack.push({ caller, messageIds }),
-    spawnReplyLost: async (caller, sessionId) => void spawnsLost.push({ caller, sessionId }),
+    identify: async (token) => {
+      const caller = tokens.get(token);
+      return caller === undefined ? null : known(caller, roles.get(caller.id));
+    },
+    giveBack: async (caller, messageIds) => void givenBack.push({ caller: plain(caller), messageIds }),
+    spawnReplyLost: async (caller, sessionId) => void spawnsLost.push({ caller: plain(caller), sessionId }),
     unread: () => Promise.resolve(0),
     writesWaiting: () => 0,
-    sight: async (caller) => ({ role: roles.get(caller.id) ?? "full", withheld: [] }),
     feed: (_caller, request) => feed.open(request),
   };
   const missing = (name: string) => () =>
@@ -48,6 +50,23 @@ export function fakeOperations(own: Partial<Operations> = {}): FakeOperations {
     ...own,
   } as Operations;
   return { operations, gate, tokens, roles, feed, givenBack, spawnsLost };
+}
+
+/** A caller of whom nothing is known but the tools it is shown. */
+export function known(caller: Caller, role: ToolRole = "full"): CallerContext {
+  return { ...caller, self: null, visible: "all", role, withheld: [] };
+}
+
+/** As a test gave it. */
+function plain(caller: Caller): Caller {
+  const {
+    self: _self,
+    visible: _visible,
+    role: _role,
+    withheld: _withheld,
+    ...rest
+  } = caller as CallerContext;
+  return rest;
 }
 
 export interface Running extends FakeOperations {
