@@ -12,7 +12,7 @@ export function requireOwnHome(paths: Paths): void {
   const uid = process.getuid?.();
   const home = statSync(paths.home, { throwIfNoEntry: false });
   if (uid === undefined || home === undefined) return;
-  const foreign = ownerProblem(paths.home, home, uid, "set KINFOLD_HOME to a folder of your own");
+  const foreign = ownerProblem(paths.home, home, { uid, next: "set KINFOLD_HOME to a folder of your own" });
   if (foreign !== null) throw new ConfigError([foreign], "home");
   const isOpen = (home.mode & 0o077) !== 0;
   const names = readdirSync(paths.home);
@@ -36,7 +36,8 @@ function fileProblem(file: string, { paths, uid, isOpen }: Looking): ConfigProbl
   const found = statSync(file, { throwIfNoEntry: false });
   // A file may go while we look: the database's own come and go.
   if (link === undefined || found === undefined) return null;
-  const foreign = ownerProblem(file, link, uid, REMOVE) ?? ownerProblem(file, found, uid, REMOVE);
+  const foreign =
+    ownerProblem(file, link, { uid, next: REMOVE }) ?? ownerProblem(file, found, { uid, next: REMOVE });
   if (foreign !== null) return foreign;
   if (file === paths.token && (!link.isFile() || link.nlink > 1)) {
     return problem(file, `is a link or no plain file; ${REMOVE}: a new token is made at the next start`);
@@ -50,7 +51,11 @@ function fileProblem(file: string, { paths, uid, isOpen }: Looking): ConfigProbl
 }
 
 /** What root owns counts as ours: root could do everything anyway. */
-function ownerProblem(file: string, { uid: owner }: Stats, uid: number, next: string): ConfigProblem | null {
+function ownerProblem(
+  file: string,
+  { uid: owner }: Stats,
+  { uid, next }: { uid: number; next: string },
+): ConfigProblem | null {
   if (owner === uid || owner === 0) return null;
   return problem(file, `belongs to another user (uid ${owner}); ${next}`);
 }

@@ -35,7 +35,9 @@ export function lowered<L extends Partial<Limits>>(limits: L, counts: Partial<Li
 /** The limit that stands against one more child, with its holders and the next step; null when none does. */
 export function spawnLimit(facts: SpawnFacts, limits: Limits): LimitRefusal | null {
   if (facts.parentDepth + 1 > limits.depthMax) {
-    return refusal("limit_depth", limits.depthMax, facts.parentDepth, {
+    return refusal("limit_depth", {
+      limit: limits.depthMax,
+      used: facts.parentDepth,
       what: `this session is ${count(facts.parentDepth, "generation")} below its root and ${limits.depthMax} is the most.`,
       next: "Do this part yourself, or report to your parent what should be delegated.",
     });
@@ -47,13 +49,17 @@ export function spawnLimit(facts: SpawnFacts, limits: Limits): LimitRefusal | nu
 export function placeLimit(facts: PlaceFacts, limits: Limits): LimitRefusal | null {
   const { length } = facts.openChildren;
   if (length >= limits.childrenMax) {
-    return refusal("limit_children", limits.childrenMax, length, {
+    return refusal("limit_children", {
+      limit: limits.childrenMax,
+      used: length,
       what: `${length} of ${limits.childrenMax} children are at work (${holders(facts.openChildren)}). Finished children do not count.`,
       next: "Wait for one with wait_session, cancel one, or do this part yourself.",
     });
   }
   if (facts.openSessions >= limits.sessionsMax) {
-    return refusal("limit_sessions", limits.sessionsMax, facts.openSessions, {
+    return refusal("limit_sessions", {
+      limit: limits.sessionsMax,
+      used: facts.openSessions,
       what: `${facts.openSessions} of ${limits.sessionsMax} sessions of this family are at work. Finished ones do not count.`,
       next: "Wait for one to finish, cancel one, or do this part yourself.",
     });
@@ -69,13 +75,17 @@ export function paceLimit(
   const { spawnsLastMinute, spawnsEver, steps = 1 } = facts;
   const more = steps === 1 ? "" : `, this chain would be ${steps} more,`;
   if (spawnsLastMinute + steps > limits.spawnsPerMinuteMax) {
-    return refusal("limit_rate", limits.spawnsPerMinuteMax, spawnsLastMinute, {
+    return refusal("limit_rate", {
+      limit: limits.spawnsPerMinuteMax,
+      used: spawnsLastMinute,
       what: `this family has spawned ${spawnsLastMinute} sessions in the last minute${more} and ${limits.spawnsPerMinuteMax} is the most.`,
       next: "Go on with other work and spawn again in a minute; one larger task is better than many small ones.",
     });
   }
   if (spawnsEver + steps > limits.spawnsMax) {
-    return refusal("limit_spawns", limits.spawnsMax, spawnsEver, {
+    return refusal("limit_spawns", {
+      limit: limits.spawnsMax,
+      used: spawnsEver,
       what: `this family has spawned ${spawnsEver} sessions in its life${more} and ${limits.spawnsMax} is the most.`,
       next: "Use tell_child to give more work to a child that has finished, or tell the user.",
     });
@@ -85,11 +95,9 @@ export function paceLimit(
 
 function refusal(
   code: RefusalCode,
-  limit: number,
-  used: number,
-  words: { what: string; next: string },
+  { limit, used, what, next }: { limit: number; used: number; what: string; next: string },
 ): LimitRefusal {
-  return { code, message: `${words.what} ${words.next}`, details: { limit, used } };
+  return { code, message: `${what} ${next}`, details: { limit, used } };
 }
 
 function holders(children: readonly { name: string }[]): string {

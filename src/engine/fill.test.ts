@@ -15,7 +15,7 @@ test("a session that cannot be started does not keep those behind it from starti
     ids.push(id);
     const sender = { senderKind: "person", senderId: "p" } as const;
     await family.change(id, (tx, row) =>
-      admit(tx, row, { kind: "prompt", delivery: "followUp", body: "sim> say hi", ...sender }, at),
+      admit(tx, row, { now: at, kind: "prompt", delivery: "followUp", body: "sim> say hi", ...sender }),
     );
   }
   // The first one's row is such that it cannot be claimed: its head has no text and no data to make one from.

@@ -82,7 +82,7 @@ async function failRound(deps: EngineDeps, over: SessionRecord, reason: string):
     const session = await tx.sessions.byId(over.id);
     if (session === null || !session.roundOpen || session.endedAt !== null) return;
     if ((await tx.turns.running(session.id)) !== null) return;
-    await raiseError(tx, session, { error: reason, kind: "budget" }, now);
+    await raiseError(tx, session, { error: { error: reason, kind: "budget" }, now });
     await closeRound(tx, session, { outcome: "failed", reason, by: null, now });
     tx.wake(session.id);
   });

@@ -97,7 +97,7 @@ export class SilenceWatch {
       await tx.sessions.patch(session.id, { evidence });
       const data = { evidence };
       tx.append({ sessionId: session.id, type: "session.updated", text: null, data, at: now() });
-      if (isDue) await raiseSilence(tx, session, reason, now());
+      if (isDue) await raiseSilence(tx, session, { error: reason, now: now() });
     });
     if (isDue) watched.isRaised = true;
     const { silenceMaxMs } = config;

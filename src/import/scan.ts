@@ -48,7 +48,7 @@ async function scanReading(
     seen.add(found.key);
     const member = context.catalog.members.get(found.key);
     if (member === undefined || isToBeAsked(context, member, found)) fresh.push({ found, reading });
-    else if (notice(context, member, found, changes)) unread.push(member);
+    else if (notice(context, member, { found, changes })) unread.push(member);
   });
   if (isComplete) await noticeGone(context, { format: reading.reader.format, seen }, changes);
   const foundMs = performance.now() - from;
@@ -76,7 +76,7 @@ export async function scanNear(
       // Whether it was moved or copied is seen only where both places are.
       if (member !== undefined && member.path !== found.path) continue;
       if (member === undefined || isToBeAsked(context, member, found)) fresh.push({ found, reading });
-      else if (notice(context, member, found, changes)) unread.push(member);
+      else if (notice(context, member, { found, changes })) unread.push(member);
     }
   }
   for (const slice of slices(changes, 50)) await context.rpc.ask("change", slice);
@@ -130,7 +130,11 @@ function isToBeAsked({ asksAgain }: Context, { kind, stamp }: Member, found: Fou
 }
 
 /** Whether there may be something to read in a file that is known. */
-function notice(context: Context, member: Member, found: FoundSession, changes: MemberChange[]): boolean {
+function notice(
+  context: Context,
+  member: Member,
+  { found, changes }: { found: FoundSession; changes: MemberChange[] },
+): boolean {
   const isChanged = member.stamp !== found.stamp || member.path !== found.path || member.goneAt !== null;
   if (member.path !== found.path) context.catalog.move(member, found.path);
   Object.assign(member, { found, stamp: found.stamp, sizeBytes: found.sizeBytes, goneAt: null });

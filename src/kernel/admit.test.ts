@@ -9,7 +9,7 @@ const PERSON = { senderKind: "person", senderId: "p" } as const;
 
 function send(family: Family, id: string, fields: Partial<Admission> = {}): Promise<MessageRecord> {
   const admission: Admission = { kind: "prompt", delivery: "followUp", body: "hi", ...PERSON, ...fields };
-  return family.change(id, (tx, session) => admit(tx, session, admission, NOW));
+  return family.change(id, (tx, session) => admit(tx, session, { now: NOW, ...admission }));
 }
 
 async function take(family: Family, message: MessageRecord): Promise<MessageRecord> {
@@ -58,7 +58,7 @@ test("a message that is given back stands at its old place in the order", async 
   const family = await openFamily(t);
   const sent = [await send(family, family.rootId), await send(family, family.rootId)];
   const taken = await take(family, sent[0]!);
-  assert.equal(await family.write((tx) => giveBack(tx, taken, true, NOW)), true);
+  assert.equal(await family.write((tx) => giveBack(tx, taken, { repeated: true, now: NOW })), true);
   const queued = await family.store.read.messages.queued(family.rootId, 10);
   assert.deepEqual(
     queued.map(({ id, repeated, turnId, carrier }) => [id, repeated, turnId, carrier]),
@@ -74,7 +74,7 @@ test("what may have been seen once stays marked, however it is given back later"
   const message = await send(family, family.rootId);
   for (const repeated of [true, false]) {
     const taken = await take(family, message);
-    await family.write((tx) => giveBack(tx, taken, repeated, NOW));
+    await family.write((tx) => giveBack(tx, taken, { repeated, now: NOW }));
   }
   assert.equal((await family.inbox())[0]?.repeated, true);
 });
@@ -83,7 +83,7 @@ test("a message that is given back to a session that has ended is void", async (
   const family = await openFamily(t);
   const taken = await take(family, await send(family, family.rootId));
   await family.write((tx) => tx.sessions.patch(family.rootId, { endedAt: NOW, endReason: "cancelled" }));
-  assert.equal(await family.write((tx) => giveBack(tx, taken, false, NOW)), false);
+  assert.equal(await family.write((tx) => giveBack(tx, taken, { repeated: false, now: NOW })), false);
   assert.equal((await family.inbox())[0]?.status, "void");
 });
 
@@ -95,8 +95,8 @@ test("only what was taken lands, once; what has landed is neither given back nor
   const did = await family.write(async (tx) => [
     await land(tx, taken, NOW),
     await land(tx, taken, NOW),
-    await giveBack(tx, taken, false, NOW),
-    await makeVoid(tx, taken, "late", NOW),
+    await giveBack(tx, taken, { repeated: false, now: NOW }),
+    await makeVoid(tx, taken, { reason: "late", now: NOW }),
   ]);
   assert.deepEqual(did, [true, false, false, false]);
   assert.deepEqual(

@@ -16,8 +16,7 @@ export type Admission = Pick<NewMessage, "kind" | "senderKind" | "senderId" | "d
 export async function admit(
   tx: Tx,
   session: SessionRecord,
-  admission: Admission,
-  now: number,
+  { now, ...admission }: Admission & { now: number },
 ): Promise<MessageRecord> {
   const message = await tx.messages.add({
     id: newId(),
@@ -68,8 +67,7 @@ export async function admit(
 export async function makeVoid(
   tx: Tx,
   message: MessageRecord,
-  reason: string,
-  now: number,
+  { reason, now }: { reason: string; now: number },
 ): Promise<boolean> {
   const moved = await tx.messages.move(message.id, ["queued", "taken"], {
     status: "void",
@@ -91,16 +89,15 @@ export async function makeVoid(
 export async function giveBack(
   tx: Tx,
   message: MessageRecord,
-  repeated: boolean,
-  now: number,
+  { repeated, now }: { repeated: boolean; now: number },
 ): Promise<boolean> {
   const session = await tx.sessions.byId(message.sessionId);
   if (session === null || session.endedAt !== null) {
-    await makeVoid(tx, message, "the session has ended", now);
+    await makeVoid(tx, message, { reason: "the session has ended", now });
     return false;
   }
   if (await isClosedQuestion(tx, message)) {
-    await makeVoid(tx, message, "it was answered or withdrawn", now);
+    await makeVoid(tx, message, { reason: "it was answered or withdrawn", now });
     return false;
   }
   const moved = await tx.messages.move(message.id, ["taken"], {

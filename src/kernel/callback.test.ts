@@ -16,7 +16,7 @@ async function childWith(family: Family, callback: Partial<CallbackConfig>): Pro
 test("a round is told once, however often it is said to have ended", async (t) => {
   const family = await openFamily(t);
   const child = await childWith(family, {});
-  for (let at = 0; at < 3; at++) await family.change(child.id, (tx, row) => callBack(tx, row, END));
+  for (let at = 0; at < 3; at++) await family.change(child.id, (tx, row) => callBack(tx, row, { end: END }));
   assert.equal((await family.callbacks()).length, 1);
 });
 
@@ -59,7 +59,7 @@ test("with one callback per turn each turn tells, and the round's end does not",
   for (let at = 0; at < 2; at++) {
     const turn = await family.startTurn(child.id);
     await family.settleTurn(turn);
-    await family.change(child.id, (tx, row) => callBack(tx, row, END, turn));
+    await family.change(child.id, (tx, row) => callBack(tx, row, { end: END, turn }));
   }
   await family.change(child.id, (tx, row) => closeRound(tx, row, END));
   assert.deepEqual(

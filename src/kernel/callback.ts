@@ -14,15 +14,14 @@ import type { RoundEnd } from "./round.ts";
 export async function callBack(
   tx: Tx,
   child: SessionRecord,
-  end: RoundEnd,
-  turn: TurnRecord | null = null,
+  { end, turn = null }: { end: RoundEnd; turn?: TurnRecord | null },
 ): Promise<void> {
   if (child.parentId === null || child.detachedAt !== null || !child.callback.enabled) return;
   const parent = await tx.sessions.byId(child.parentId);
   if (parent === null) return;
   const key = callbackKey(child, turn);
   if ((await tx.messages.byCallbackKey(parent.id, key)) !== null) return;
-  const data = await callbackData(tx, child, end, turn);
+  const data = await callbackData(tx, child, { end, turn });
   const trigger = newTrigger({
     sessionId: child.id,
     toId: parent.id,
@@ -51,8 +50,8 @@ export async function callBack(
     metadata,
   } as const;
   const voidReason = end.silent ?? (parent.endedAt === null ? null : "its parent has ended");
-  if (voidReason === null) await admit(tx, parent, admission, end.now);
-  else await undeliverable(tx, parent, { ...admission, voidReason }, end.now);
+  if (voidReason === null) await admit(tx, parent, { now: end.now, ...admission });
+  else await undeliverable(tx, parent, { now: end.now, ...admission, voidReason });
 }
 
 export function callbackKey(child: SessionRecord, turn: TurnRecord | null): string {
@@ -68,8 +67,7 @@ export async function endKey(tx: Pick<Tx, "turns">, child: SessionRecord): Promi
 export async function callbackData(
   tx: Pick<Tx, "turns" | "messages">,
   child: SessionRecord,
-  end: RoundEnd,
-  turn: TurnRecord | null = null,
+  { end, turn = null }: { end: RoundEnd; turn?: TurnRecord | null },
 ): Promise<CallbackData> {
   const turns = turn === null ? await tx.turns.ofRound(child.id, child.round) : [turn];
   const last = turns.at(-1) ?? null;
@@ -136,8 +134,7 @@ function exitReason(outcome: RoundEnd["outcome"]): string {
 async function undeliverable(
   tx: Tx,
   parent: SessionRecord,
-  admission: Admission & { voidReason: string },
-  now: number,
+  { now, ...admission }: Admission & { voidReason: string } & { now: number },
 ): Promise<void> {
   const message = await tx.messages.add({
     id: newId(),

@@ -60,7 +60,7 @@ test("queued messages are void, open questions withdrawn, and tokens dead", asyn
   const hash = hashOf("token");
   await family.change(below.id, async (tx, session) => {
     const sender = { senderKind: "person", senderId: "p" } as const;
-    await admit(tx, session, { kind: "prompt", delivery: "followUp", body: "hi", ...sender }, NOW);
+    await admit(tx, session, { now: NOW, kind: "prompt", delivery: "followUp", body: "hi", ...sender });
     await tx.triggers.add({
       ...newTrigger({
         sessionId: below.id,

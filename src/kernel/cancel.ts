@@ -53,7 +53,11 @@ export async function cancelSubtree(tx: Tx, session: SessionRecord, order: Cance
  * Takes the tombstone away. Void messages stay void and sessions below stay ended. The new fence makes whatever
  * is left of an earlier process lose; the next message opens a new round.
  */
-export async function unbury(tx: Tx, session: SessionRecord, by: string, now: number): Promise<void> {
+export async function unbury(
+  tx: Tx,
+  session: SessionRecord,
+  { by, now }: { by: string; now: number },
+): Promise<void> {
   const patch = {
     endedAt: null,
     endReason: null,
@@ -118,7 +122,7 @@ async function bury(tx: Tx, session: SessionRecord, order: CancelOrder): Promise
   await tx.sessions.patch(session.id, patch);
   await tx.tokens.revokeOfSession(session.id, order.now);
   for (const message of await tx.messages.ofSession(session.id, ["queued"])) {
-    await makeVoid(tx, message, "the session was cancelled", order.now);
+    await makeVoid(tx, message, { reason: "the session was cancelled", now: order.now });
   }
   for (const trigger of await tx.triggers.ofSession(session.id)) {
     if (trigger.status !== "open" || trigger.type === "session_complete") continue;

@@ -106,12 +106,14 @@ export async function beginNextStep(tx: Tx, done: SessionRecord, now: number): P
   };
   tx.append({ sessionId: id, type: "session.created", text: null, data, at: now });
   if (given !== null) await appendEntries(tx, id, [given.entry]);
-  await admit(
-    tx,
-    step,
-    { kind: "prompt", senderKind: "session", senderId: done.parentId, delivery: "followUp", body: prompt },
+  await admit(tx, step, {
     now,
-  );
+    kind: "prompt",
+    senderKind: "session",
+    senderId: done.parentId,
+    delivery: "followUp",
+    body: prompt,
+  });
   return step;
 }
 

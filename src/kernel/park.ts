@@ -17,8 +17,7 @@ export interface ErrorPayload {
 export async function raiseError(
   tx: Tx,
   session: SessionRecord,
-  error: ErrorPayload,
-  now: number,
+  { error, now }: { error: ErrorPayload; now: number },
 ): Promise<TriggerRecord> {
   const payload = { ...error, model: session.model };
   const { id: sessionId, parentId: toId, round } = session;
@@ -36,8 +35,7 @@ export async function raiseError(
 export async function park(
   tx: Tx,
   session: SessionRecord,
-  parked: Parked,
-  error: ErrorPayload,
+  { parked, error }: { parked: Parked; error: ErrorPayload },
 ): Promise<void> {
   const now = parked.since;
   const evidence = { state: "parked", reason: parked.reason, confidence: "certain", at: now } as const;
@@ -46,17 +44,16 @@ export async function park(
   changed(tx, session, now);
   tx.wake(session.id);
   if (await wasTold(tx, session, parked.on)) return;
-  await raiseAndTell(tx, session, error, now);
+  await raiseAndTell(tx, session, { error, now });
 }
 
 /** Nothing is heard from a working session: its parent and the person are told, until it is heard again. */
 export async function raiseSilence(
   tx: Tx,
   session: SessionRecord,
-  error: string,
-  now: number,
+  { error, now }: { error: string; now: number },
 ): Promise<void> {
-  const trigger = await raiseAndTell(tx, session, { error, kind: "silence" }, now);
+  const trigger = await raiseAndTell(tx, session, { error: { error, kind: "silence" }, now });
   await tx.triggers.patch(trigger.id, { toPerson: true });
 }
 
@@ -69,14 +66,13 @@ export async function withdrawSilence(tx: Tx, session: SessionRecord, now: numbe
 async function raiseAndTell(
   tx: Tx,
   session: SessionRecord,
-  error: ErrorPayload,
-  now: number,
+  { error, now }: { error: ErrorPayload; now: number },
 ): Promise<TriggerRecord> {
-  const trigger = await raiseError(tx, session, error, now);
+  const trigger = await raiseError(tx, session, { error, now });
   const parent = session.parentId === null ? null : await tx.sessions.byId(session.parentId);
   const isHeard =
     parent !== null && parent.endedAt === null && session.detachedAt === null && session.callback.enabled;
-  if (isHeard) await tellOf(tx, parent, trigger, { now, delivery: "followUp" });
+  if (isHeard) await tellOf(tx, parent, { trigger, now, delivery: "followUp" });
   return trigger;
 }
 
@@ -110,7 +106,7 @@ export async function unpark(tx: Tx, session: SessionRecord, now: number): Promi
   const body = retry === null ? GO_ON : await retryWords(tx, session);
   const data = retry === null ? null : { retry };
   const sender = { senderKind: "daemon", senderId: null } as const;
-  await admit(tx, session, { kind: "notice", ...sender, delivery: "followUp", body, data }, now);
+  await admit(tx, session, { now, kind: "notice", ...sender, delivery: "followUp", body, data });
 }
 
 /** A turn that had called tools is continued. Before that it may be forgotten by its agent, so it is repeated. */

@@ -18,12 +18,14 @@ function end(family: Family, id: string, outcome: Outcome): Promise<void> {
 
 function ask(family: Family, id: string): Promise<MessageRecord> {
   return family.change(id, (tx, session) =>
-    admit(
-      tx,
-      session,
-      { kind: "prompt", senderKind: "person", senderId: "p", delivery: "followUp", body: "hi" },
-      NOW,
-    ),
+    admit(tx, session, {
+      now: NOW,
+      kind: "prompt",
+      senderKind: "person",
+      senderId: "p",
+      delivery: "followUp",
+      body: "hi",
+    }),
   );
 }
 

@@ -74,8 +74,9 @@ async function openForQueued(tx: Tx, session: SessionRecord, now: number): Promi
 
 /** With `callback.when: "turn"` the turns tell; a turn that is cancelled with its session tells here. */
 async function callBackAtEnd(tx: Tx, session: SessionRecord, end: RoundEnd): Promise<void> {
-  if (session.callback.when === "completion") await callBack(tx, session, end);
-  else if (session.endedAt !== null) await callBack(tx, session, end, await tx.turns.running(session.id));
+  if (session.callback.when === "completion") await callBack(tx, session, { end });
+  else if (session.endedAt !== null)
+    await callBack(tx, session, { end, turn: await tx.turns.running(session.id) });
 }
 
 /** Evaluates the one rule for this session, and upward when its round closes. */

@@ -65,7 +65,7 @@ export async function raise(tx: Tx, session: SessionRecord, order: Raise): Promi
   };
   await tx.triggers.add(trigger);
   opened(tx, trigger, order.now);
-  if (parent !== null) await tellOf(tx, parent, trigger, { now: order.now, delivery: "steer" });
+  if (parent !== null) await tellOf(tx, parent, { trigger, now: order.now, delivery: "steer" });
   return trigger;
 }
 
@@ -116,9 +116,9 @@ export async function closeTrigger(
   const origin = trigger.originalId === null ? trigger : await tx.triggers.byId(trigger.originalId);
   if (origin === null) return true;
   const asker = await tx.sessions.byId(origin.sessionId);
-  if (asker !== null) await tellReader(tx, asker, origin, end);
+  if (asker !== null) await tellReader(tx, asker, { trigger: origin, ...end });
   if (asker === null || asker.endedAt !== null) return true;
-  if (answer !== null && hasHearer(origin)) await admitAnswer(tx, asker, origin, { answer, now });
+  if (answer !== null && hasHearer(origin)) await admitAnswer(tx, asker, { trigger: origin, answer, now });
   else if (answer !== null) {
     const by = await senderKindOf(tx, answer);
     await noteAnswered(tx, origin, { answer, author: by === "outside" ? "person" : by, at: now });
@@ -136,8 +136,7 @@ export async function closeTrigger(
 async function tellReader(
   tx: Tx,
   asker: SessionRecord,
-  trigger: TriggerRecord,
-  end: { answer: Answer | null; now: number },
+  { trigger, ...end }: { trigger: TriggerRecord; answer: Answer | null; now: number },
 ): Promise<void> {
   const { answer, now } = end;
   if (trigger.toId === null || trigger.toId === trigger.sessionId) return;
@@ -157,7 +156,7 @@ async function tellReader(
     what: redactBriefly(String(answer.action ?? answer.response ?? JSON.stringify(answer.answers))),
   });
   const metadata = { triggerId: trigger.id };
-  await admit(tx, reader, { kind: "notice", ...sender, delivery: "followUp", body, metadata }, now);
+  await admit(tx, reader, { now, kind: "notice", ...sender, delivery: "followUp", body, metadata });
 }
 
 /** Of what its reader has not seen yet, a question that is closed; true where it was unread. What was fired stays: it tells. */
@@ -166,7 +165,7 @@ export async function voidUnread(tx: Tx, trigger: TriggerRecord, now: number): P
   const queued = await tx.messages.ofSession(trigger.toId, ["queued"]);
   const unread = queued.find((each) => each.kind === "trigger" && each.metadata["triggerId"] === trigger.id);
   if (unread === undefined) return false;
-  if (isBlocking(trigger.type)) await makeVoid(tx, unread, "it was answered or withdrawn", now);
+  if (isBlocking(trigger.type)) await makeVoid(tx, unread, { reason: "it was answered or withdrawn", now });
   return true;
 }
 
@@ -179,7 +178,11 @@ function hasHearer({ type, fence, sessionId, toId }: TriggerRecord): boolean {
 }
 
 /** Requests of a process that is gone: nobody could hear the answer. */
-export async function withdrawOf(tx: Tx, sessionId: string, fence: number, now: number): Promise<void> {
+export async function withdrawOf(
+  tx: Tx,
+  sessionId: string,
+  { fence, now }: { fence: number; now: number },
+): Promise<void> {
   for (const trigger of await tx.triggers.open({ sessionId, fence })) {
     await closeTrigger(tx, trigger, { status: "withdrawn", answer: null, now });
   }
@@ -189,25 +192,20 @@ export async function withdrawOf(tx: Tx, sessionId: string, fence: number, now: 
 export async function admitAnswer(
   tx: Tx,
   asker: SessionRecord,
-  trigger: TriggerRecord,
-  end: { answer: Answer; now: number },
+  { trigger, ...end }: { trigger: TriggerRecord; answer: Answer; now: number },
 ): Promise<void> {
   const { answer, now } = end;
   const senderKind = await senderKindOf(tx, answer);
-  await admit(
-    tx,
-    asker,
-    {
-      kind: "answer",
-      senderKind,
-      senderId: answer.callerId,
-      delivery: "followUp",
-      body: null,
-      data: { ...answer, type: trigger.type, asked: askedText(trigger), isData: senderKind !== "person" },
-      metadata: { triggerId: trigger.id, action: answer.action },
-    },
+  await admit(tx, asker, {
     now,
-  );
+    kind: "answer",
+    senderKind,
+    senderId: answer.callerId,
+    delivery: "followUp",
+    body: null,
+    data: { ...answer, type: trigger.type, asked: askedText(trigger), isData: senderKind !== "person" },
+    metadata: { triggerId: trigger.id, action: answer.action },
+  });
 }
 
 async function senderKindOf(tx: Tx, { callerId, by }: Answer): Promise<MessageRecord["senderKind"]> {
@@ -227,29 +225,24 @@ export function askedText(trigger: Pick<TriggerRecord, "type" | "payload">): str
 export async function tellOf(
   tx: Tx,
   reader: SessionRecord,
-  trigger: TriggerRecord,
-  how: { now: number; delivery: "steer" | "followUp" },
+  { trigger, ...how }: { trigger: TriggerRecord; now: number; delivery: "steer" | "followUp" },
 ): Promise<MessageRecord> {
   const { now, delivery } = how;
-  return admit(
-    tx,
-    reader,
-    {
-      kind: "trigger",
-      senderKind: trigger.sessionId === reader.id ? "outside" : "session",
-      senderId: trigger.sessionId === reader.id ? null : trigger.sessionId,
-      delivery,
-      body: null,
-      data: {
-        type: trigger.type,
-        payload: trigger.payload,
-        defaultAt: trigger.defaultAt,
-        default: trigger.default,
-      },
-      metadata: { triggerId: trigger.id, type: trigger.type },
-    },
+  return admit(tx, reader, {
     now,
-  );
+    kind: "trigger",
+    senderKind: trigger.sessionId === reader.id ? "outside" : "session",
+    senderId: trigger.sessionId === reader.id ? null : trigger.sessionId,
+    delivery,
+    body: null,
+    data: {
+      type: trigger.type,
+      payload: trigger.payload,
+      defaultAt: trigger.defaultAt,
+      default: trigger.default,
+    },
+    metadata: { triggerId: trigger.id, type: trigger.type },
+  });
 }
 
 async function askableParent(tx: Tx, session: SessionRecord): Promise<SessionRecord | null> {

@@ -59,7 +59,7 @@ async function giveBack(deps: OperationDeps, caller: Caller, messageIds: readonl
     for (const id of messageIds) {
       const message = await tx.messages.byId(id);
       if (message !== null && message.sessionId === caller.id && message.carrier === "tool")
-        await giveMessageBack(tx, message, false, deps.now());
+        await giveMessageBack(tx, message, { repeated: false, now: deps.now() });
     }
   });
   deps.reached("message.returned");

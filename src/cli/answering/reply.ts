@@ -34,13 +34,13 @@ export function decisionOf(call: Call): Decision | null {
 export async function replyTo(
   call: Call,
   asked: Asked,
-  words: readonly string[],
-  decision: Decision | null,
+  { words, decision }: { words: readonly string[]; decision: Decision | null },
 ): Promise<Reply> {
   const { actions } = asked.trigger;
-  if (decision !== null) return decided(call, asked, words, decision);
+  if (decision !== null) return decided(call, asked, { words, ...decision });
   const [word = ""] = words;
-  if (words.length === 1 && actions.includes(word)) return decided(call, asked, [], decisionFor(word));
+  if (words.length === 1 && actions.includes(word))
+    return decided(call, asked, { words: [], ...decisionFor(word) });
   if (actions.length > 0) {
     if (!isInteractive(call) || words.length > 0) throw sayWhich(asked, "Say what you decide:");
     return askForAction(call, asked);
@@ -51,8 +51,7 @@ export async function replyTo(
 async function decided(
   call: Call,
   asked: Asked,
-  words: readonly string[],
-  { action, text }: Decision,
+  { words, action, text }: Decision & { words: readonly string[] },
 ): Promise<Reply> {
   const { actions } = asked.trigger;
   if (!actions.includes(action)) {

@@ -12,7 +12,7 @@ export async function run(call: Call): Promise<void> {
   const decision = decisionOf(call);
   const { client } = await openConnection(call);
   const asked = await findAsked(client, ref, decision?.action ?? null);
-  const reply = await replyTo(call, asked, words, decision);
+  const reply = await replyTo(call, asked, { words, decision });
   const done = await client.respond({ id: asked.trigger.id, ...reply });
   const { session } = asked;
   if (call.io.json) {

@@ -63,14 +63,12 @@ function screen(connection: Connection, { agents, needs }: Facts, call: Call): s
     ),
     "",
     ...needRows(needs, call),
-    row(
-      "Working",
-      atWork,
-      atWork === 0 ? "" : `in ${count(health.counts.families, "family", "families")}`,
+    row("Working", atWork, {
+      words: atWork === 0 ? "" : `in ${count(health.counts.families, "family", "families")}`,
       paint,
-    ),
+    }),
     withHint(
-      row("Finished", health.counts.unseen, finishedWords(health), paint),
+      row("Finished", health.counts.unseen, { words: finishedWords(health), paint }),
       health.counts.unseen > 0 ? "kinfold ls --unseen" : isFirst ? "" : "kinfold ls --all",
       call,
     ),
@@ -97,7 +95,7 @@ function finishedWords({ counts }: Health): string {
 /** What only a person can move on, with the command that does it. */
 function needRows(needs: readonly Need[], call: Call): string[] {
   const { paint } = call.io;
-  if (needs.length === 0) return [row("Needs you", 0, "", paint)];
+  if (needs.length === 0) return [row("Needs you", 0, { words: "", paint })];
   const shown = needs.slice(0, NEEDS_SHOWN).map((need, index) => {
     const head =
       index === 0
@@ -130,7 +128,7 @@ function usableFirst(agents: readonly Agent[]): Agent[] {
   return agents.toSorted((a, b) => Number(b.installed) - Number(a.installed));
 }
 
-function row(title: string, number: number, words: string, paint: Paint): string {
+function row(title: string, number: number, { words, paint }: { words: string; paint: Paint }): string {
   return `  ${padTo(title, 14)}${paint(number > 0 ? "bold" : null, String(number))}${words ? `   ${words}` : ""}`;
 }
 

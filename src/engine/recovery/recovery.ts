@@ -142,7 +142,7 @@ async function takeOver(runtime: Runtime, found: TurnRecord): Promise<TakenOver 
     const row = await tx.turns.byId(found.id);
     if (session === null || row?.status !== "running") return null;
     const recovery = recoveryFor(runtime, session, row);
-    await withdrawOf(tx, session.id, row.fence, deps.now());
+    await withdrawOf(tx, session.id, { fence: row.fence, now: deps.now() });
     // It was the silence of a process that is gone.
     await withdrawSilence(tx, session, deps.now());
     const hold = await newHold(deps, tx, session);

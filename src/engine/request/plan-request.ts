@@ -43,9 +43,9 @@ export async function answerPlan(
   await deps.store.write(trigger.rootId, place.fence, async (tx) => {
     const session = await tx.sessions.byId(trigger.sessionId);
     if (session === null || session.endedAt !== null) return;
-    if (answer.action === "edit") return admitAnswer(tx, session, trigger, { answer, now });
+    if (answer.action === "edit") return admitAnswer(tx, session, { trigger, answer, now });
     const sender = { senderKind: "daemon", senderId: null } as const;
-    await admit(tx, session, { kind: "notice", ...sender, delivery: "followUp", body: ONLY_READS }, now);
+    await admit(tx, session, { now, kind: "notice", ...sender, delivery: "followUp", body: ONLY_READS });
   });
   return { kind: "deny" };
 }

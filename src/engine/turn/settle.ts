@@ -133,7 +133,7 @@ async function settleIn(deps: EngineDeps, tx: Tx, settling: Settling): Promise<b
   const ending = { sessionId: session.id, turn: after, outcome, end, retry, unlanded, lastTool, now };
   await settleRound(deps, tx, ending);
   // Its outcome first: a round that only waited for such an answer closes with this, one that failed has.
-  await withdrawOf(tx, session.id, turn.fence, now);
+  await withdrawOf(tx, session.id, { fence: turn.fence, now });
   await retryBudgets(tx, session.rootId, now);
   tx.wake(session.id);
   return true;
@@ -201,7 +201,7 @@ async function settleMessages(
       inRecord: end.record?.has(deliveryId) ?? null,
       isStopped: turn.status === "cancelled",
     });
-    if (at.ended) await makeVoid(tx, message, "the session was cancelled", now);
+    if (at.ended) await makeVoid(tx, message, { reason: "the session was cancelled", now });
     else await move(tx, message, fate, now);
     if (!at.ended && fate === "unknown") unlanded ??= message.body;
   }
@@ -214,13 +214,16 @@ async function move(tx: Tx, message: MessageRecord, fate: Fate, now: number): Pr
       await landInTranscript(tx, message, now);
       return;
     case "unwanted":
-      await makeVoid(tx, message, "its turn was stopped before it began", now);
+      await makeVoid(tx, message, { reason: "its turn was stopped before it began", now });
       return;
     case "unknown":
-      await makeVoid(tx, message, "it is not known whether the agent has it, and work is not repeated", now);
+      await makeVoid(tx, message, {
+        reason: "it is not known whether the agent has it, and work is not repeated",
+        now,
+      });
       return;
     default:
-      await giveBack(tx, message, fate === "repeated", now);
+      await giveBack(tx, message, { repeated: fate === "repeated", now });
   }
 }
 
@@ -258,13 +261,14 @@ async function settleRound(
     lastTool: at.lastTool,
     left: leftOf(at.end),
   };
-  if (session.callback.when === "turn") await callBack(tx, session, end, at.turn);
+  if (session.callback.when === "turn") await callBack(tx, session, { end, turn: at.turn });
   if (at.outcome === "completed") {
     await closeIfOver(tx, session.id, at.now);
     return;
   }
   // The error is a trigger row and an event; the one message about it is the callback.
-  if (at.outcome === "failed") await raiseError(tx, session, errorOf(at.turn, at.end), at.now);
+  if (at.outcome === "failed")
+    await raiseError(tx, session, { error: errorOf(at.turn, at.end), now: at.now });
   await closeRound(tx, session, end);
 }
 
@@ -282,7 +286,7 @@ async function parkAtLimit(
   const until = parkedUntil({ resetAt, now, longestMs, jitterMs, chance: Math.random() });
   const reason = at.turn.error ?? "it reached its vendor's usage limit";
   const error = { ...errorOf(at.turn, end), waitMs: until - now };
-  await park(tx, session, { on: "limit", since: now, until, reason }, error);
+  await park(tx, session, { parked: { on: "limit", since: now, until, reason }, error });
   return true;
 }
 
@@ -310,7 +314,7 @@ async function completeCancelled(
   const before = message.data as unknown as CallbackData;
   const { reason, by, completedAt: now, stoppedBelow } = before;
   const end: RoundEnd = { outcome: "cancelled", reason, by, now, stoppedBelow };
-  const fresh = await callbackData(tx, session, end, turn);
+  const fresh = await callbackData(tx, session, { end, turn });
   const left = leftOf(at.end);
   await tx.messages.move(message.id, ["queued"], { data: { ...fresh, left } });
 }

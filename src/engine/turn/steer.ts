@@ -121,6 +121,6 @@ async function note(
 async function returnToQueue(runtime: Runtime, place: Place, { turn, message }: Steer): Promise<void> {
   await runtime.deps.store.write(message.rootId, place.fence, async (tx) => {
     const fresh = await tx.messages.byId(message.id);
-    if (fresh?.turnId === turn.id) await giveBack(tx, fresh, false, runtime.deps.now());
+    if (fresh?.turnId === turn.id) await giveBack(tx, fresh, { repeated: false, now: runtime.deps.now() });
   });
 }

@@ -30,7 +30,10 @@ export async function reserveTurn(
   if (reservation.ok) return asColumns(reservation.reserved);
   const { reason } = reservation.exhausted;
   const since = deps.now();
-  await park(tx, session, { on: "budget", since, until: null, reason }, { error: reason, kind: "budget" });
+  await park(tx, session, {
+    parked: { on: "budget", since, until: null, reason },
+    error: { error: reason, kind: "budget" },
+  });
   return null;
 }
 

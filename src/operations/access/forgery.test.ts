@@ -209,7 +209,7 @@ describe("what another session wrote cannot be more than data", () => {
       await world.store.write(child.rootId, async (tx) => {
         const row = (await tx.sessions.byId(child.id))!;
         const parked = { on: "limit", since: Date.now(), until: null, reason: text } as const;
-        await park(tx, row, parked, { error: text, kind: "limit" });
+        await park(tx, row, { parked, error: { error: text, kind: "limit" } });
       });
       for (const sent of await rest(parent.id)) assertHonest(sent);
     });

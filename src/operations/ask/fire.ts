@@ -56,7 +56,11 @@ export async function fire(
       now,
     });
     await tx.triggers.add(row);
-    const sent = await tellOf(tx, fresh, { ...row, rootId: tx.rootId }, { now, delivery: input.deliverAs });
+    const sent = await tellOf(tx, fresh, {
+      trigger: { ...row, rootId: tx.rootId },
+      now,
+      delivery: input.deliverAs,
+    });
     const keys = input.key === undefined ? {} : { key: input.key, keyCaller: owner, keyHash };
     const from =
       self?.rootId === target.rootId ? {} : { outside: self === null ? nameOf(caller) : describe(self) };

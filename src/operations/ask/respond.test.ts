@@ -104,7 +104,10 @@ describe("what asks nothing or nobody can hear", () => {
     const { parent, child } = await family();
     const { rootId } = await world.session(child);
     const error = await world.store.write(rootId, async (tx) =>
-      raiseError(tx, (await tx.sessions.byId(child))!, { error: "down", kind: "provider" }, Date.now()),
+      raiseError(tx, (await tx.sessions.byId(child))!, {
+        error: { error: "down", kind: "provider" },
+        now: Date.now(),
+      }),
     );
     const refusal = await world.refused("respond", await me(parent), { id: error.id, response: "try again" });
     assert.equal(refusal?.code, "bad_answer");
@@ -175,7 +178,7 @@ describe("a parent whose child's question somebody else answered", () => {
       (each) => each.kind === "trigger",
     );
     await world.store.write((await world.session(parent)).rootId, (tx) =>
-      giveBack(tx, taken!, true, Date.now()),
+      giveBack(tx, taken!, { repeated: true, now: Date.now() }),
     );
     assert.deepEqual(
       (await queued(parent)).map((each) => each.kind),
@@ -206,7 +209,7 @@ describe("an answer that comes too late", () => {
     const { child } = await family();
     const { rootId, fence } = await world.session(child);
     const first = await permission(child, fence);
-    await world.store.write(rootId, (tx) => withdrawOf(tx, child, fence, Date.now()));
+    await world.store.write(rootId, (tx) => withdrawOf(tx, child, { fence, now: Date.now() }));
     const none = await world.refused("respond", PERSON, { id: first.id, action: "allow" });
     assert.match(none?.message ?? "", /withdrawn.*If it asks again/);
     const second = await permission(child, fence + 1);

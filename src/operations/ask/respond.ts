@@ -269,7 +269,7 @@ async function finishChild(
     throw new Refusal("session_ended", `${describe(child)} has ended and takes no more work.`);
   await refuseReopening(end.deps, tx, { session: child, caller });
   const sender = { senderKind: caller.kind, senderId: caller.id };
-  await admit(tx, child, { kind: "prompt", delivery: "followUp", body: answer.response, ...sender }, now);
+  await admit(tx, child, { now, kind: "prompt", delivery: "followUp", body: answer.response, ...sender });
   return whatBecame(tx, "session_complete", end);
 }
 

@@ -93,20 +93,16 @@ async function send(
       throw asks(fresh, await tx.triggers.open({ sessionId: fresh.id }));
     await refuseReopening(deps, tx, { session: fresh, caller });
     const keys = sending.key === null ? {} : { key: sending.key, keyCaller: owner, keyHash };
-    const message = await admit(
-      tx,
-      fresh,
-      {
-        kind: sending.kind,
-        senderKind: caller.kind,
-        senderId: caller.id,
-        delivery: sending.delivery,
-        body: sending.body,
-        metadata: sending.metadata,
-        ...keys,
-      },
-      deps.now(),
-    );
+    const message = await admit(tx, fresh, {
+      now: deps.now(),
+      kind: sending.kind,
+      senderKind: caller.kind,
+      senderId: caller.id,
+      delivery: sending.delivery,
+      body: sending.body,
+      metadata: sending.metadata,
+      ...keys,
+    });
     return { message, existing: false };
   });
 }

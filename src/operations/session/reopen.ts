@@ -22,7 +22,7 @@ export async function reopen(
     if (fresh.endedAt === null) return fresh;
     refuseOtherEnds(fresh);
     await refuseStopping(tx, fresh);
-    await unbury(tx, fresh, "the user", deps.now());
+    await unbury(tx, fresh, { by: "the user", now: deps.now() });
     return fresh;
   });
   return { session: await viewOne(deps, row) };

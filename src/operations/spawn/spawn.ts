@@ -170,7 +170,7 @@ async function addRow(
   }
   if (first.inherited !== null) await appendEntries(tx, session.id, [first.inherited]);
   const sender = { senderKind: caller.kind, senderId: caller.id };
-  await admit(tx, session, { kind: "prompt", delivery: "followUp", body: first.prompt, ...sender }, now);
+  await admit(tx, session, { now, kind: "prompt", delivery: "followUp", body: first.prompt, ...sender });
 }
 
 function firstPrompt(prompt: string, { effective, instructions }: Start): string {

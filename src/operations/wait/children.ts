@@ -157,10 +157,12 @@ async function takeOne(
     child,
     (message?.data as unknown as CallbackData | null | undefined) ??
       (await callbackData(tx, child, {
-        outcome: child.outcome ?? "cancelled",
-        reason: child.outcomeReason,
-        by: child.endBy,
-        now: child.roundClosedAt ?? at.now,
+        end: {
+          outcome: child.outcome ?? "cancelled",
+          reason: child.outcomeReason,
+          by: child.endBy,
+          now: child.roundClosedAt ?? at.now,
+        },
       })),
   );
   const deliveryId = message?.deliveryId ?? newDeliveryId();

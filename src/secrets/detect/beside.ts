@@ -18,7 +18,7 @@ export function valueBeside(text: string, name: Name): number | null {
   const from = Math.max(0, start - BEFORE_MAX);
   const pair = stick(PAIR_VALUE, text, end);
   if (pair > end) return PAIR_NAME.test(text.slice(from, start)) ? pair : null;
-  const at = run(text, end, isBlank, BLANKS_MAX);
+  const at = run(text, end, { is: isBlank, max: BLANKS_MAX });
   if (at === end) return null;
   const before = from === 0 ? `\n${text.slice(from, start)}` : text.slice(from, start);
   if (ENVIRONMENT.test(before)) return at;

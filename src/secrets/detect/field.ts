@@ -40,7 +40,7 @@ function nameAt(text: string, hint: number, known: Spans): Name {
   while (start > 0 && hint - start < NAME_MAX && isName(text[start - 1] as string)) start -= 1;
   // Behind a backslash it is a line's end in JSON, and no part of the name.
   if (start < hint && text[start - 1] === "\\" && /[nrtbf]/.test(text[start] as string)) start += 1;
-  let end = run(text, hint, isName, NAME_MAX);
+  let end = run(text, hint, { is: isName, max: NAME_MAX });
   // Nor is what is hidden.
   for (const each of known.within(start, end)) {
     if (each.end <= hint) start = each.end;
@@ -99,7 +99,7 @@ function fieldBehind(text: string, name: Name, at: Looking & { named: Named }): 
   const isFlag = name.text.startsWith("-");
   if (separator === null) {
     if (before === "<" && text[end] === ">") return element(text, end + 1);
-    const blanks = run(text, end, isBlank, BLANKS_MAX);
+    const blanks = run(text, end, { is: isBlank, max: BLANKS_MAX });
     if (isFlag && blanks > end) return valueAt(text, blanks, { known });
     return named.sure === "secret" ? said(text, end, at) : null;
   }
@@ -220,7 +220,7 @@ function closing(text: string, start: number, quote: string): number {
 }
 
 function follows(text: string, end: number, known: Spans): "end" | "word" | "code" {
-  const at = run(text, end, isBlank, NAME_MAX);
+  const at = run(text, end, { is: isBlank, max: NAME_MAX });
   // A secret is a word before it is hidden and behind it.
   if (at > end && known.covering(at) !== null) return "word";
   const char = text[at];

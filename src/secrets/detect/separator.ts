@@ -25,13 +25,13 @@ export interface Separator {
 const SIGN = /[?!]?:(?![:/])|:=|=>|={1,3}(?!>)|!={1,2}|%3[AD]|,/iy;
 
 export function separatorBehind(text: string, nameEnd: number): Separator | null {
-  const closed = run(text, nameEnd, isClosing, BLANKS_MAX);
-  const at = run(text, closed, isBlank, BLANKS_MAX);
+  const closed = run(text, nameEnd, { is: isClosing, max: BLANKS_MAX });
+  const at = run(text, closed, { is: isBlank, max: BLANKS_MAX });
   SIGN.lastIndex = at;
   const sign = SIGN.exec(text)?.[0];
   if (sign === undefined) return null;
   const after = bold(text, at + sign.length);
-  const value = run(text, after, isBlank, BLANKS_MAX);
+  const value = run(text, after, { is: isBlank, max: BLANKS_MAX });
   const isTight = at === nameEnd && value === after;
   return { sign: sign.replace(/^[?!]:/, ":"), value, isTight, quotedName: closed > nameEnd };
 }
@@ -46,7 +46,11 @@ export function stick(pattern: RegExp, text: string, at: number): number {
   return pattern.test(text) ? pattern.lastIndex : at;
 }
 
-export function run(text: string, start: number, is: (char: string) => boolean, max: number): number {
+export function run(
+  text: string,
+  start: number,
+  { is, max }: { is: (char: string) => boolean; max: number },
+): number {
   let at = start;
   while (at < text.length && at - start < max && is(text[at] as string)) at += 1;
   return at;

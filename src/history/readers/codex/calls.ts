@@ -12,7 +12,11 @@ const ERROR_MAX = 2000;
 const CALLS_MAX = 10_000;
 
 /** A call that starts a sub-agent. It returns at once: the work goes on in the background. */
-export function called(fold: CodexFold, callId: string, input: JsonObject, at: number | null): void {
+export function called(
+  fold: CodexFold,
+  callId: string,
+  { input, at }: { input: JsonObject; at: number | null },
+): void {
   const prompt = asText(input["message"]) ?? (textOf(input["items"]) || null);
   const name = asText(input["task_name"]);
   // In the versions with names the prompt is encrypted, and its key would match nothing.

@@ -112,7 +112,7 @@ function addCall(fold: CodexFold, parsed: ParsedRow, { tool, input, fields, comm
     const shown = command === null ? null : shortLine(command, 2000);
     const call = { id: callId, tool, command: shown, targets: targetsOf(fields), exitCode: null, ok: null };
     pushBounded(notes.open, call, OPEN_MAX);
-    if (tool === "spawn_agent") called(fold, callId, fields, at);
+    if (tool === "spawn_agent") called(fold, callId, { input: fields, at });
   }
   after(fold, "call", at);
 }

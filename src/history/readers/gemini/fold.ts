@@ -48,7 +48,7 @@ function snapshot(fold: GeminiFold, list: readonly unknown[], offset: number): v
   const ids = new Set(messages.map((message) => asText(message["id"])));
   const known = new Set(notes.steps.map(({ id }) => id));
   const kept = notes.steps.findLastIndex(({ id }) => ids.has(id));
-  if (kept >= 0) leaveBehind(fold, kept + 1, "the agent took them back");
+  if (kept >= 0) leaveBehind(fold, kept + 1, { reason: "the agent took them back" });
   const isFirst = known.size === 0;
   const first = messages.findIndex((message) => known.has(asText(message["id"]) ?? ""));
   const firstKnown = first < 0 && isFirst ? messages.length : first;
@@ -73,12 +73,16 @@ function rewind(fold: GeminiFold, id: string): void {
   const { notes } = fold;
   const at = notes.steps.findIndex((step) => step.id === id);
   // The agent itself begins anew where it does not know the message.
-  leaveBehind(fold, Math.max(0, at), "the agent was taken back to before them", at < 0);
+  leaveBehind(fold, Math.max(0, at), { reason: "the agent was taken back to before them", isAll: at < 0 });
   returnedTo(fold, notes.steps.at(-1) ?? null);
 }
 
 /** Everything from this step on is no longer on the agent's path. */
-function leaveBehind(fold: GeminiFold, from: number, reason: string, isAll = false): void {
+function leaveBehind(
+  fold: GeminiFold,
+  from: number,
+  { reason, isAll = false }: { reason: string; isAll?: boolean },
+): void {
   const { notes } = fold;
   const gone = notes.steps.slice(from);
   if (!gone.some(({ kind }) => kind !== "other")) return;

@@ -10,9 +10,9 @@ import { MANY } from "./entry-index.ts";
 export function matchOf(expression: Expression): { mayFit: Sql; isSure: Sql | null } {
   const { all, none } = expression;
   if (all.length + none.length === 0) return { mayFit: sql`e.words IS NOT NULL`, isSure: null };
-  const mayFit = matching(query(all, perhaps, none, surely));
+  const mayFit = matching(query(expression, perhaps, surely));
   const hasPhrase = [...all.flat(), ...none].some(({ words }) => words.length > 1);
-  return { mayFit, isSure: hasPhrase ? matching(query(all, surely, none, perhaps)) : null };
+  return { mayFit, isSure: hasPhrase ? matching(query(expression, surely, perhaps)) : null };
 }
 
 function matching(query: string): Sql {
@@ -21,7 +21,7 @@ function matching(query: string): Sql {
 
 type Write = (term: Term) => string;
 
-function query(all: Expression["all"], holds: Write, none: Expression["none"], lacks: Write): string {
+function query({ all, none }: Expression, holds: Write, lacks: Write): string {
   return [
     ...all.map((terms) => `(${terms.length === 0 ? NOTHING : terms.map(holds).join(" | ")})`),
     ...none.map((term) => `!(${lacks(term)})`),
