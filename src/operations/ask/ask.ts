@@ -17,8 +17,7 @@ type Asker = CallerContext & { kind: "session" };
 export async function ask(
   deps: OperationDeps,
   caller: CallerContext,
-  input: InputOf<"ask">,
-  call: Call,
+  { input, call }: { input: InputOf<"ask">; call: Call },
 ): Promise<Asked> {
   const questions = input.questions.map((each, index) => ({ ...each, id: each.id ?? `q${index + 1}` }));
   const payload = { questions, ...(input.default === undefined ? {} : { default: input.default }) };
@@ -36,8 +35,7 @@ export async function ask(
 export async function planReview(
   deps: OperationDeps,
   caller: CallerContext,
-  input: InputOf<"planReview">,
-  call: Call,
+  { input, call }: { input: InputOf<"planReview">; call: Call },
 ): Promise<Asked> {
   const self = callerSession(caller);
   const earlier = self === null ? [] : await deps.store.read.triggers.ofSession(self.id);
@@ -69,23 +67,22 @@ async function raiseAndWait(deps: OperationDeps, caller: CallerContext, asking: 
   }
   const trigger = await deps.store.write(self.rootId, async (tx) => {
     await refuseGone(tx, caller);
-    return raiseOnce(deps, tx, self, asking);
+    return raiseOnce(deps, tx, { self, ...asking });
   });
   const look = async (): Promise<TriggerRecord | null> => {
     const now = await deps.store.read.triggers.byId(trigger.id);
     return now === null || now.status === "open" ? null : now;
   };
-  const end = await blocking(deps, caller, look, { timeMs: asking.timeMs, signal: asking.call.signal });
+  const end = await blocking(deps, caller, { look, timeMs: asking.timeMs, signal: asking.call.signal });
   if (end === null || asking.call.signal.aborted) return pending(deps, trigger);
-  return takeAnswer(deps, caller, self, end);
+  return takeAnswer(deps, caller, { self, trigger: end });
 }
 
 /** A question that is asked again before its answer was heard, after a cut call or a restart, is the same one. */
 async function raiseOnce(
   deps: OperationDeps,
   tx: Tx,
-  self: SessionRecord,
-  asking: Asking,
+  { self, ...asking }: Asking & { self: SessionRecord },
 ): Promise<TriggerRecord> {
   const session = (await tx.sessions.byId(self.id)) ?? self;
   const { revision: _, ...asked } = asking.payload;
@@ -121,8 +118,7 @@ async function unheard(tx: Tx, sessionId: string): Promise<TriggerRecord[]> {
 async function takeAnswer(
   deps: OperationDeps,
   caller: Asker,
-  self: SessionRecord,
-  trigger: TriggerRecord,
+  { self, trigger }: { self: SessionRecord; trigger: TriggerRecord },
 ): Promise<Asked> {
   const message = await deps.store.write(self.rootId, async (tx) => {
     const queued = await tx.messages.ofSession(self.id, ["queued"]);

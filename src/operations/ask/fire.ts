@@ -26,10 +26,10 @@ export async function fire(
 ): Promise<FireOutput> {
   refusePayload(input);
   const self = callerSession(caller);
-  const target = await targetOf(deps, caller, self, input.id);
+  const target = await targetOf(deps, caller, { self, ref: input.id });
   requireKeyReach(caller, target);
   refuseImported(target);
-  const isByScope = await requireReach(deps, self, target, input.type);
+  const isByScope = await requireReach(deps, self, { target, type: input.type });
   const owner = keyOwner(caller);
   const keyHash = hashOf(JSON.stringify([target.id, input.type, input.payload]));
   const { message, existing } = await deps.store.write(target.rootId, async (tx) => {
@@ -96,8 +96,7 @@ function refusePayload(input: InputOf<"fire">): void {
 async function targetOf(
   deps: OperationDeps,
   caller: CallerContext,
-  self: SessionRecord | null,
-  ref: string,
+  { self, ref }: { self: SessionRecord | null; ref: string },
 ): Promise<SessionRecord> {
   if (ref !== "parent" || self === null) return resolveInScope(deps, caller, ref);
   const parent = self.parentId === null ? null : await deps.store.read.sessions.byId(self.parentId);
@@ -117,8 +116,7 @@ async function targetOf(
 async function requireReach(
   deps: OperationDeps,
   self: SessionRecord | null,
-  target: SessionRecord,
-  type: string,
+  { target, type }: { target: SessionRecord; type: string },
 ): Promise<boolean> {
   if (self === null) return false;
   // A session that was detached has left its parent's family.

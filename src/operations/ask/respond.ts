@@ -49,7 +49,7 @@ export async function respond(
     if (current?.endedAt != null && type !== "session_complete") throw endedBefore(asker);
     if (type === "session_complete") return finishChild(tx, fresh, { deps, asker, answer, caller, now });
     await closeTrigger(tx, fresh, { status: "answered", answer, now });
-    if (type === "plan_review" && given.action === "cancel") await stopTurnOf(tx, asker, answer, now);
+    if (type === "plan_review" && given.action === "cancel") await stopTurnOf(tx, asker, { answer, now });
     return whatBecame(tx, type, { asker, answer });
   });
   const after = (await deps.store.read.triggers.byId(trigger.id)) ?? trigger;
@@ -273,7 +273,11 @@ async function finishChild(
   return whatBecame(tx, "session_complete", end);
 }
 
-async function stopTurnOf(tx: Tx, asker: SessionRecord, answer: Answer, now: number): Promise<void> {
+async function stopTurnOf(
+  tx: Tx,
+  asker: SessionRecord,
+  { answer, now }: { answer: Answer; now: number },
+): Promise<void> {
   const turn = await tx.turns.running(asker.id);
   if (turn === null) return;
   await tx.turns.patchRunning(turn.id, turn.fence, { stopBy: answer.by, stopNote: "the plan was cancelled" });

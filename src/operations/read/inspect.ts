@@ -76,7 +76,7 @@ async function resultText(
 ): Promise<string> {
   const { report, lastWords } = await reportOfTurns(deps.store.read, turns);
   if (report === null) return "It has said nothing yet.";
-  const whole = await wholeMessage(deps, session, turns, report);
+  const whole = await wholeMessage(deps, session, { turns, text: report });
   return lastWords === null ? whole : `${whole}\n\nIts last words after this report:\n${lastWords}`;
 }
 
@@ -84,8 +84,7 @@ async function resultText(
 async function wholeMessage(
   deps: OperationDeps,
   session: SessionRecord,
-  turns: readonly TurnRecord[],
-  text: string,
+  { turns, text }: { turns: readonly TurnRecord[]; text: string },
 ): Promise<string> {
   if (text.length < REPORT_CHARS_MAX) return text;
   const turn = turns.findLast((each) => each.lastAssistantMessage === text);

@@ -22,7 +22,7 @@ export async function viewSessions(
     records.map(async (record, i) => {
       if (!trees.has(record.rootId)) trees.set(record.rootId, reads.sessions.treeUsage(record.rootId));
       const shown = { ...record, spawnConfig: configs[i]! };
-      return viewSession(deps, shown, reads, (await trees.get(record.rootId))!);
+      return viewSession(deps, shown, { reads, tree: (await trees.get(record.rootId))! });
     }),
   );
 }
@@ -35,8 +35,7 @@ export async function viewOne(deps: OperationDeps, record: SessionRecord): Promi
 async function viewSession(
   deps: OperationDeps,
   record: SessionRecord,
-  reads: Reads,
-  tree: TreeUsage,
+  { reads, tree }: { reads: Reads; tree: TreeUsage },
 ): Promise<Session> {
   // An imported session has no inbox and no turns of ours: its evidence says what it does.
   const isImported = record.origin === "imported";

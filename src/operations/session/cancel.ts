@@ -25,8 +25,8 @@ export async function cancel(
   await requireBelow(deps, caller, session);
   refuseOthers(session);
   return input.turnOnly
-    ? cancelTurn(deps, caller, session, input.reason ?? null)
-    : cancelAll(deps, caller, session, input.reason ?? null);
+    ? cancelTurn(deps, caller, { session, reason: input.reason ?? null })
+    : cancelAll(deps, caller, { session, reason: input.reason ?? null });
 }
 
 /** Lineage is kept; the child neither calls back nor is cancelled with its parent any more. */
@@ -66,14 +66,17 @@ function refuseOthers(session: SessionRecord): void {
 async function cancelAll(
   deps: OperationDeps,
   caller: CallerContext,
-  session: SessionRecord,
-  reason: string | null,
+  { session, reason }: { session: SessionRecord; reason: string | null },
 ): Promise<CancelOutput> {
   const result = await deps.store.write(session.rootId, async (tx) => {
     const fresh = (await tx.sessions.byId(session.id)) ?? session;
     const order = { by: byWhom(caller, fresh), reason, now: deps.now() };
     const cancelled = await cancelSubtree(tx, fresh, order);
-    const taken = await takeOwnCallback(tx, caller, fresh, { key: await endKey(tx, fresh), now: order.now });
+    const taken = await takeOwnCallback(tx, caller, {
+      session: fresh,
+      key: await endKey(tx, fresh),
+      now: order.now,
+    });
     return { cancelled, taken };
   });
   deps.reached("cancel.committed");
@@ -107,8 +110,7 @@ function mayRun({ origin, evidence, endedAt }: SessionRecord): boolean {
 async function takeOwnCallback(
   tx: Tx,
   caller: CallerContext,
-  session: SessionRecord,
-  { key, now }: { key: string; now: number },
+  { session, key, now }: { session: SessionRecord; key: string; now: number },
 ): Promise<{ id: string; deliveryId: string } | null> {
   if (caller.kind !== "session" || session.parentId !== caller.id) return null;
   const message = await tx.messages.byCallbackKey(caller.id, key);
@@ -125,8 +127,7 @@ async function takeOwnCallback(
 async function cancelTurn(
   deps: OperationDeps,
   caller: CallerContext,
-  session: SessionRecord,
-  reason: string | null,
+  { session, reason }: { session: SessionRecord; reason: string | null },
 ): Promise<CancelOutput> {
   const turn = await deps.store.write(session.rootId, async (tx) => {
     const running = await tx.turns.running(session.id);
@@ -151,7 +152,7 @@ async function cancelTurn(
           const now = await deps.store.read.turns.byId(turn.id);
           return now?.status === "running" ? null : now;
         });
-  const taken = settled === null ? null : await takeStopped(deps, caller, session, settled);
+  const taken = settled === null ? null : await takeStopped(deps, caller, { session, turn: settled });
   return {
     sessionId: session.id,
     name: session.name,
@@ -168,13 +169,12 @@ async function cancelTurn(
 function takeStopped(
   deps: OperationDeps,
   caller: CallerContext,
-  session: SessionRecord,
-  turn: TurnRecord,
+  { session, turn }: { session: SessionRecord; turn: TurnRecord },
 ): Promise<{ id: string; deliveryId: string } | null> {
   const ofRound = { ...session, round: turn.round };
   const key = callbackKey(ofRound, session.callback.when === "turn" ? turn : null);
   return deps.store.write(session.rootId, (tx) =>
-    takeOwnCallback(tx, caller, session, { key, now: deps.now() }),
+    takeOwnCallback(tx, caller, { session, key, now: deps.now() }),
   );
 }
 

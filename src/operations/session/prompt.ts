@@ -26,7 +26,8 @@ export async function prompt(
   requireKeyReach(caller, session);
   refuseImported(session);
   refusePrompt(deps, input.prompt, session.effective.counts);
-  const { message, existing } = await send(deps, caller, session, {
+  const { message, existing } = await send(deps, caller, {
+    session,
     kind: "prompt",
     body: input.prompt,
     delivery: input.delivery,
@@ -47,7 +48,8 @@ export async function tell(
   requireKeyReach(caller, session);
   refuseImported(session);
   refusePrompt(deps, input.message, session.effective.counts);
-  const { message, existing } = await send(deps, caller, session, {
+  const { message, existing } = await send(deps, caller, {
+    session,
     kind: "tell",
     body: input.message,
     delivery: input.deliverAs,
@@ -75,8 +77,7 @@ interface Sending {
 async function send(
   deps: OperationDeps,
   caller: CallerContext,
-  session: SessionRecord,
-  sending: Sending,
+  { session, ...sending }: Sending & { session: SessionRecord },
 ): Promise<{ message: MessageRecord; existing: boolean }> {
   const owner = keyOwner(caller);
   const keyHash = hashOf(JSON.stringify([session.id, sending.body, sending.delivery]));

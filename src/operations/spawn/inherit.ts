@@ -40,8 +40,7 @@ export async function decideInherit(
 export async function callSeen(
   deps: OperationDeps,
   caller: CallerContext,
-  parent: SessionRecord,
-  prompt: string,
+  { parent, prompt }: { parent: SessionRecord; prompt: string },
 ): Promise<void> {
   if (caller.kind !== "session" || caller.id !== parent.id || parent.origin !== "managed") return;
   const { read } = deps.store;

@@ -25,8 +25,7 @@ const REPLY_LOST_MS = 10 * 60_000;
 export async function spawn(
   deps: OperationDeps,
   caller: CallerContext,
-  input: InputOf<"spawn">,
-  call: Call & { chain?: Chain },
+  { input, call }: { input: InputOf<"spawn">; call: Call & { chain?: Chain } },
 ): Promise<SpawnOutput> {
   deps.reached("spawn.parsed");
   const parent = await resolve(deps, caller, input.id);
@@ -36,7 +35,7 @@ export async function spawn(
   const start = await decideStart(deps, input, { parent, key: keyReach(caller) });
   deps.reached("spawn.decided");
   const key = input.key ?? (input.name === undefined ? call.callId : null);
-  if (start.effective.inherit !== "none") await callSeen(deps, caller, parent, input.prompt);
+  if (start.effective.inherit !== "none") await callSeen(deps, caller, { parent, prompt: input.prompt });
   const { child, existing, bytes } = await deps.store.write(parent.rootId, (tx) =>
     addChild(deps, tx, { caller, input, start, parentId: parent.id, key, chain: call.chain ?? null }),
   );
@@ -52,7 +51,8 @@ export async function create(
   const start = await decideStart(deps, input, { parent: null, key: keyReach(caller) });
   const scope = scopeFor(caller, input.scope) ?? folderScope(start.effective.cwd);
   const owner = keyOwner(caller);
-  const found = input.key === undefined ? null : await byKey(deps.store.read, owner, input.key, start);
+  const found =
+    input.key === undefined ? null : await byKey(deps.store.read, owner, { key: input.key, start });
   if (found !== null) return spawnReply(deps, found, EXISTING);
   const id = newId();
   const now = deps.now();
@@ -71,7 +71,8 @@ export async function create(
     await deps.store.write(id, (tx) => addRow(tx, { ...row }, { caller, prompt, now, inherited: null }));
   } catch (error) {
     // Two equal requests at once: the unique key let only one of them in.
-    const winner = input.key === undefined ? null : await byKey(deps.store.read, owner, input.key, start);
+    const winner =
+      input.key === undefined ? null : await byKey(deps.store.read, owner, { key: input.key, start });
     if (winner === null) throw error;
     return spawnReply(deps, winner, EXISTING);
   }
@@ -113,7 +114,7 @@ async function addChild(
   const earlier = await findExisting(tx, { ...order, owner, now });
   if (earlier !== null) return { child: earlier, existing: true, bytes: 0 };
   const { counts } = start.effective;
-  await refuseLimit(deps, tx, parent, { now, counts, steps: 1 + (order.chain?.chain.length ?? 0) });
+  await refuseLimit(deps, tx, { parent, now, counts, steps: 1 + (order.chain?.chain.length ?? 0) });
   const limits = await decideWithin(tx, parent, {
     asked: input.limits ?? {},
     limits: start.effective.limits,
@@ -183,7 +184,7 @@ async function findExisting(
 ): Promise<SessionRecord | null> {
   const { input, start, key, owner } = order;
   if (key !== null) {
-    const found = await byKey(tx, owner, key, start);
+    const found = await byKey(tx, owner, { key, start });
     if (found !== null) return found;
   }
   const named = input.name === undefined ? null : await tx.sessions.openByName(order.parentId, input.name);
@@ -197,8 +198,7 @@ async function findExisting(
 async function byKey(
   reads: Pick<Reads, "sessions">,
   owner: string,
-  key: string,
-  start: Start,
+  { key, start }: { key: string; start: Start },
 ): Promise<SessionRecord | null> {
   const found = await reads.sessions.byKey(owner, key);
   if (found !== null && found.keyHash !== start.inputHash) refuseReusedKey(key);
@@ -216,8 +216,12 @@ function keysOf(
 async function refuseLimit(
   deps: OperationDeps,
   tx: Tx,
-  parent: SessionRecord,
-  { now, steps, counts }: { now: number; steps: number; counts: Effective["counts"] },
+  {
+    parent,
+    now,
+    steps,
+    counts,
+  }: { parent: SessionRecord; now: number; steps: number; counts: Effective["counts"] },
 ): Promise<void> {
   // How many children it may have is said where the parent works, all else where the child does.
   const { childrenMax } = lowered(deps.config.limits, parent.effective.counts);

@@ -23,8 +23,7 @@ type Task = InputOf<"subagent">["tasks"][number];
 export async function subagent(
   deps: OperationDeps,
   caller: CallerContext,
-  input: InputOf<"subagent">,
-  call: Call,
+  { input, call }: { input: InputOf<"subagent">; call: Call },
 ): Promise<SubagentOutput> {
   const self = callerSession(caller);
   if (self === null || caller.kind !== "session") {
@@ -33,8 +32,8 @@ export async function subagent(
   const chainId = newId();
   const begun =
     input.mode === "chain"
-      ? [await beginChain(deps, caller, self, { tasks: input.tasks, chainId, call })]
-      : await Promise.all(input.tasks.map((task) => beginOne(deps, caller, self, { task, call })));
+      ? [await beginChain(deps, caller, { self, tasks: input.tasks, chainId, call })]
+      : await Promise.all(input.tasks.map((task) => beginOne(deps, caller, { self, task, call })));
   const firsts = begun.flatMap((each) => (typeof each === "string" ? [] : [each.session.id]));
   if (firsts.length === 0) throw new Refusal("invalid_input", `No task could be started: ${begun.join(" ")}`);
   const look = async (): Promise<SessionRecord[] | null> => {
@@ -43,21 +42,16 @@ export async function subagent(
     // A question, a parked child: the caller is needed, or waits in vain.
     return (await asking(deps, self, { ids: idsOf(now), shown: [] })).length > 0 ? now : null;
   };
-  const found = await blocking(deps, caller, look, { timeMs: input.capMs, signal: call.signal });
+  const found = await blocking(deps, caller, { look, timeMs: input.capMs, signal: call.signal });
   const rows = found ?? (await stepsOf(deps, firsts));
-  const ends = await takeEnds(
-    deps,
-    caller,
-    self,
-    rows.filter((each) => !each.roundOpen),
-  );
+  const ends = await takeEnds(deps, caller, { self, ended: rows.filter((each) => !each.roundOpen) });
   const asked = await asking(deps, self, { ids: idsOf(rows), shown: [] });
-  const needsYou = await takeAttention(deps, caller, self, asked);
+  const needsYou = await takeAttention(deps, caller, { self, triggers: asked });
   const toResult = resultsBy(ends);
   const results =
     input.mode === "chain"
       ? rows.map((row) => toResult(row, input.tasks.map((task) => task.task).join(" → ")))
-      : inOrder(input.tasks, begun, rows, toResult);
+      : inOrder(input.tasks, begun, { rows, toResult });
   const open = idsOf(rows.filter((each) => each.roundOpen));
   const shown = needsYou.map((each) => shortId(each.triggerId));
   return {
@@ -88,8 +82,10 @@ function resultsBy(ends: Awaited<ReturnType<typeof takeEnds>>): (row: SessionRec
 function inOrder(
   tasks: readonly Task[],
   begun: readonly (SpawnOutput | string)[],
-  rows: readonly SessionRecord[],
-  toResult: (row: SessionRecord, task: string) => Result,
+  {
+    rows,
+    toResult,
+  }: { rows: readonly SessionRecord[]; toResult: (row: SessionRecord, task: string) => Result },
 ): Result[] {
   return tasks.map(({ task }, index): Result => {
     const start = begun[index];
@@ -103,13 +99,15 @@ function inOrder(
 async function beginOne(
   deps: OperationDeps,
   caller: CallerContext,
-  self: SessionRecord,
-  order: { task: Task; call: Call },
+  { self, ...order }: { self: SessionRecord; task: Task; call: Call },
 ): Promise<SpawnOutput | string> {
   const { task, profile, agent } = order.task;
   const input = { id: self.id, prompt: task, profile, agent };
   try {
-    return await spawn(deps, caller, input as InputOf<"spawn">, { ...order.call, callId: null });
+    return await spawn(deps, caller, {
+      input: input as InputOf<"spawn">,
+      call: { ...order.call, callId: null },
+    });
   } catch (error) {
     if (error instanceof Refusal) return `${error.code}: ${error.message}`;
     throw error;
@@ -120,8 +118,7 @@ async function beginOne(
 async function beginChain(
   deps: OperationDeps,
   caller: CallerContext,
-  self: SessionRecord,
-  order: { tasks: readonly Task[]; chainId: string; call: Call },
+  { self, ...order }: { self: SessionRecord; tasks: readonly Task[]; chainId: string; call: Call },
 ): Promise<SpawnOutput> {
   const [first, ...rest] = order.tasks;
   const steps: ChainStep[] = [];
@@ -137,5 +134,8 @@ async function beginChain(
   const input = { id: self.id, prompt: task, profile, agent };
   const { spawnsPerMinuteMax, spawnsMax } = lowered(deps.config.limits, self.effective.counts);
   const chain = { chain: steps, chainId: order.chainId, chainPace: { spawnsPerMinuteMax, spawnsMax } };
-  return spawn(deps, caller, input as InputOf<"spawn">, { ...order.call, callId: null, chain });
+  return spawn(deps, caller, {
+    input: input as InputOf<"spawn">,
+    call: { ...order.call, callId: null, chain },
+  });
 }

@@ -49,8 +49,7 @@ async function parkedBelow(
 export async function takeAttention(
   deps: OperationDeps,
   caller: CallerContext & { kind: "session" },
-  self: SessionRecord,
-  triggers: readonly TriggerRecord[],
+  { self, triggers }: { self: SessionRecord; triggers: readonly TriggerRecord[] },
 ): Promise<Attention[]> {
   if (triggers.length === 0) return [];
   return deps.store.write(self.rootId, async (tx) => {
@@ -62,7 +61,7 @@ export async function takeAttention(
       const message = messages.find((each) => each.metadata["triggerId"] === trigger.id);
       if (session === null) continue;
       if (message === undefined) {
-        if (trigger.type === "session_error") found.push(await toldOf(tx, self, session, trigger));
+        if (trigger.type === "session_error") found.push(await toldOf(tx, self, { session, trigger }));
         continue;
       }
       const at = deps.now();
@@ -99,8 +98,7 @@ export async function takeAttention(
 async function toldOf(
   tx: Tx,
   self: SessionRecord,
-  session: SessionRecord,
-  trigger: TriggerRecord,
+  { session, trigger }: { session: SessionRecord; trigger: TriggerRecord },
 ): Promise<Attention> {
   const deliveryId = shortId(trigger.id);
   const what = await triggerBody(tx, self, {

@@ -10,8 +10,7 @@ type Waiter = Caller & { kind: "session" };
 export async function blocking<T>(
   deps: OperationDeps,
   caller: Waiter,
-  look: () => Promise<T | null>,
-  limit: { timeMs: number; signal: AbortSignal },
+  { look, ...limit }: { look: () => Promise<T | null>; timeMs: number; signal: AbortSignal },
 ): Promise<T | null> {
   const at = await look();
   if (at !== null || limit.timeMs <= 0) return at;

@@ -29,15 +29,14 @@ const ERROR_CHARACTERS = 400;
 export async function waitChildren(
   deps: OperationDeps,
   caller: CallerContext,
-  input: InputOf<"waitChildren">,
-  call: Call,
+  { input, call }: { input: InputOf<"waitChildren">; call: Call },
 ): Promise<WaitChildrenOutput> {
   const self = callerSession(caller);
   if (self === null || caller.kind !== "session") {
     throw new Refusal("forbidden", "Only a session waits for its children; a person uses GET …/wait.");
   }
   const cursor = decodeCursor(input.cursor);
-  const ids = await targets(deps, caller, self, { ...input, cursor });
+  const ids = await targets(deps, caller, { self, ...input, cursor });
   const timeMs = waitTimeMs(input, cursor.misses);
   const started = performance.now();
   const look = async (): Promise<Split | null> => {
@@ -45,15 +44,15 @@ export async function waitChildren(
     if (enough(input.until, split.over.length, split.ids.length)) return split;
     return (await asking(deps, self, { ids: split.ids, shown: cursor.shown })).length > 0 ? split : null;
   };
-  const found = await blocking(deps, caller, look, { timeMs, signal: call.signal });
+  const found = await blocking(deps, caller, { look, timeMs, signal: call.signal });
   const { over, working, ids: waited } = found ?? (await splitByEnd(deps, ids));
   if (call.signal.aborted) throw new Refusal("shutting_down", "The caller has gone.");
-  const done = await takeEnds(deps, caller, self, over);
+  const done = await takeEnds(deps, caller, { self, ended: over });
   const fresh = await asking(deps, self, { ids: waited, shown: cursor.shown });
-  const needsYou = await takeAttention(deps, caller, self, fresh);
+  const needsYou = await takeAttention(deps, caller, { self, triggers: fresh });
   deps.reached("wait.taken");
   const timedOut = found === null;
-  if (input.sourceForm) refuseSourceForm(done, [...over, ...working], input, timedOut);
+  if (input.sourceForm) refuseSourceForm(done, [...over, ...working], { input, timedOut });
   const isNews = done.length > 0 || needsYou.length > 0;
   const misses = isNews ? 0 : cursor.misses + 1;
   const shown = [...cursor.shown, ...needsYou.map((each) => shortId(each.triggerId))];
@@ -72,8 +71,7 @@ export async function waitChildren(
 async function targets(
   deps: OperationDeps,
   caller: CallerContext,
-  self: SessionRecord,
-  input: { ids?: string[] | undefined; cursor: { ids: string[] } },
+  { self, ...input }: { self: SessionRecord; ids?: string[] | undefined; cursor: { ids: string[] } },
 ): Promise<string[]> {
   const refs = input.ids ?? (input.cursor.ids.length > 0 ? input.cursor.ids : null);
   if (refs !== null) {
@@ -114,8 +112,7 @@ type TakenEnd = ChildEnd & { takenId: string | null };
 export async function takeEnds(
   deps: OperationDeps,
   caller: CallerContext & { kind: "session" },
-  self: SessionRecord,
-  ended: readonly SessionRecord[],
+  { self, ended }: { self: SessionRecord; ended: readonly SessionRecord[] },
 ): Promise<TakenEnd[]> {
   if (ended.length === 0) return [];
   return deps.store.write(self.rootId, async (tx) => {
@@ -123,7 +120,7 @@ export async function takeEnds(
     const ends: TakenEnd[] = [];
     for (const child of ended) {
       const share = Math.min(4_096, Math.floor(REPLY_BYTES / ended.length));
-      ends.push(await takeOne(tx, self, child, { carrier, now: deps.now(), share }));
+      ends.push(await takeOne(tx, self, { child, carrier, now: deps.now(), share }));
     }
     return ends;
   });
@@ -132,8 +129,10 @@ export async function takeEnds(
 async function takeOne(
   tx: Tx,
   self: SessionRecord,
-  child: SessionRecord,
-  at: { carrier: { turnId: string | null } | null; now: number; share: number },
+  {
+    child,
+    ...at
+  }: { child: SessionRecord; carrier: { turnId: string | null } | null; now: number; share: number },
 ): Promise<TakenEnd> {
   const lastTurn = child.callback.when === "turn" ? await tx.turns.last(child.id) : null;
   const message =
@@ -185,8 +184,7 @@ async function takeOne(
 function refuseSourceForm(
   done: readonly TakenEnd[],
   sessions: readonly SessionRecord[],
-  input: InputOf<"waitChildren">,
-  timedOut: boolean,
+  { input, timedOut }: { input: InputOf<"waitChildren">; timedOut: boolean },
 ): void {
   const [end] = done;
   const [session] = sessions;

@@ -12,8 +12,7 @@ import { until } from "./until.ts";
 export async function wait(
   deps: OperationDeps,
   caller: CallerContext,
-  input: InputOf<"wait">,
-  call: Call,
+  { input, call }: { input: InputOf<"wait">; call: Call },
 ): Promise<WaitOutput> {
   const session = await resolve(deps, caller, input.id);
   await requireBelow(deps, caller, session);
