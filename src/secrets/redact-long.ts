@@ -72,8 +72,8 @@ export class LongTexts extends Error {
  * What writes may still search, and the long texts that were searched for them before they began. Writes cannot pause,
  * and what they redact is known only within them.
  */
-class Desk {
-  readonly #known = new Map<string, { shown: string; holders: number }>();
+class WriteRedactions {
+  readonly #known = new Map<string, { shown: string; users: number }>();
   #chars = AT_ONCE_CHARS;
   #open = 0;
   #unlimited = 0;
@@ -98,17 +98,17 @@ class Desk {
     return this.#known.get(text)?.shown;
   }
 
-  hold(text: string, shown: string): void {
-    const known = this.#known.get(text) ?? { shown, holders: 0 };
-    known.holders += 1;
+  keep(text: string, shown: string): void {
+    const known = this.#known.get(text) ?? { shown, users: 0 };
+    known.users += 1;
     this.#known.set(text, known);
   }
 
   release(text: string): void {
     const known = this.#known.get(text);
     if (known === undefined) return;
-    known.holders -= 1;
-    if (known.holders === 0) this.#known.delete(text);
+    known.users -= 1;
+    if (known.users === 0) this.#known.delete(text);
   }
 
   redact<T>(value: T): T {
@@ -121,9 +121,9 @@ class Desk {
   }
 }
 
-export const desk = new Desk();
+export const writeRedactions = new WriteRedactions();
 
 /** `redactDeep` for use within a write: throws `LongTexts` once the write has more text than can be searched in one go. */
 export function redactBriefly<T>(value: T): T {
-  return desk.redact(value);
+  return writeRedactions.redact(value);
 }

@@ -1,4 +1,4 @@
-import { desk, LongTexts, searched } from "../secrets/redact-long.ts";
+import { writeRedactions, LongTexts, searched } from "../secrets/redact-long.ts";
 import { takeSteps } from "../system/steps.ts";
 
 /** A write that has other long texts every time it is tried must end too: then they are searched in one go. */
@@ -9,29 +9,29 @@ const TRIES_MAX = 8;
  * and it is tried again from its beginning. The write calls `begin` when its turn has come.
  */
 export async function redactingLong<T>(write: (begin: () => void) => Promise<T>): Promise<T> {
-  const held = new Set<string>();
+  const kept = new Set<string>();
   try {
     for (let tries = 1; ; tries += 1) {
       const isLimited = tries < TRIES_MAX;
-      desk.open(isLimited);
+      writeRedactions.open(isLimited);
       try {
-        return await write(() => desk.begin());
+        return await write(() => writeRedactions.begin());
       } catch (error) {
         if (!(error instanceof LongTexts)) throw error;
-        await hold(error.texts, held);
+        await keep(error.texts, kept);
       } finally {
-        desk.close(isLimited);
+        writeRedactions.close(isLimited);
       }
     }
   } finally {
-    for (const text of held) desk.release(text);
+    for (const text of kept) writeRedactions.release(text);
   }
 }
 
-async function hold(texts: readonly string[], held: Set<string>): Promise<void> {
+async function keep(texts: readonly string[], kept: Set<string>): Promise<void> {
   for (const [text, shown] of await takeSteps(searched(texts))) {
-    if (held.has(text)) continue;
-    held.add(text);
-    desk.hold(text, shown);
+    if (kept.has(text)) continue;
+    kept.add(text);
+    writeRedactions.keep(text, shown);
   }
 }
