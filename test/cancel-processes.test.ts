@@ -13,7 +13,7 @@ import type { AgentHandle, Driver, OpenResult } from "../src/drivers/port.ts";
 import { openLog } from "../src/log.ts";
 import { type Client, eventually, gone, TestHome } from "./support/daemon.ts";
 import { callbacksTo, quiet, running } from "./support/family.ts";
-import { HOLDERS, leasesRunning, type Marked, simsOf, stillThere, whyNot } from "./support/processes.ts";
+import { SANDBOXES, leasesRunning, type Marked, simsOf, stillThere, whyNot } from "./support/processes.ts";
 import { script } from "./support/script.ts";
 import type { ProcessIdentity } from "../src/system/process.ts";
 
@@ -25,7 +25,7 @@ const RAISED = {
 };
 const WORK = script("run sleep 600");
 
-for (const sandbox of HOLDERS) {
+for (const sandbox of SANDBOXES) {
   const skip = await whyNot(sandbox);
   const setup = { env: { ...RAISED, KINFOLD_SANDBOX: sandbox } };
 

@@ -9,14 +9,14 @@ import { createFakeDriver } from "./fake/driver.ts";
 import type { Driver } from "./port.ts";
 import { createProcessHost } from "./process/process.ts";
 import { createSimDriver } from "./registry.ts";
-import { chooseHold } from "./process/sandbox.ts";
+import { chooseSandbox } from "./process/sandbox.ts";
 import type { SandboxMode } from "./process/sandbox.ts";
 
 driverSuite("fake", () => inFolder("the fake agent has no process", () => createFakeDriver()));
 
 for (const sandbox of ["bubblewrap", "namespaces", "guard"] as const) {
-  const hold = await chooseHold(sandbox);
-  const skip = hold.kind === "none" ? hold.problem : false;
+  const found = await chooseSandbox(sandbox);
+  const skip = found.kind === "none" ? found.problem : false;
   if (skip) it(`driver acp (sim, ${sandbox})`, { skip });
   else driverSuite(`acp (sim, ${sandbox})`, () => inFolder(false, (folder) => simDriver(folder, sandbox)));
 }

@@ -6,7 +6,7 @@ import { createAcpDriver } from "./acp/driver.ts";
 import { createPiDriver } from "./pi/driver.ts";
 import type { Driver } from "./port.ts";
 import type { createProcessHost, ProcessHost } from "./process/process.ts";
-import type { HoldReport, SandboxMode } from "./process/sandbox.ts";
+import type { SandboxReport, SandboxMode } from "./process/sandbox.ts";
 import { createVendorDriver } from "./vendors/driver.ts";
 import { agentsDirOf, VENDORS } from "./vendors/index.ts";
 import { Versions } from "./vendors/version.ts";
@@ -60,8 +60,8 @@ export function createDrivers(options: DriversOptions): Map<string, Driver> {
 }
 
 /** What holds an agent's processes on this machine, for `kinfold doctor`. */
-export async function reportHold(sandbox: SandboxMode): Promise<HoldReport> {
-  return (await import("./process/sandbox.ts")).describeHold(sandbox);
+export async function reportSandbox(sandbox: SandboxMode): Promise<SandboxReport> {
+  return (await import("./process/sandbox.ts")).describeSandbox(sandbox);
 }
 
 /** Made with the first process: a start needs nothing of what holds processes and ends them. */

@@ -11,7 +11,7 @@ import { createProcessHost } from "../drivers/process/process.ts";
 import { identify, readProcess, scanByPs, scanProcesses } from "./process-table.ts";
 import type { ProcessRow } from "./process-table.ts";
 import { killMarked, reaper, stopTree } from "./process-tree.ts";
-import { chooseHold } from "../drivers/process/sandbox.ts";
+import { chooseSandbox } from "../drivers/process/sandbox.ts";
 
 const started: ChildProcess[] = [];
 const leases: string[] = [];
@@ -124,8 +124,8 @@ describe("the process table", () => {
 for (const kind of ["bubblewrap", "namespaces", "guard"] as const) {
   describe(`held by ${kind}`, () => {
     it("an agent and its commands die with a daemon that is killed", async (t) => {
-      const hold = await chooseHold(kind);
-      if (hold.kind === "none") return t.skip(hold.problem);
+      const found = await chooseSandbox(kind);
+      if (found.kind === "none") return t.skip(found.problem);
       const leaseId = newLease();
       const parent = startDaemon(kind, leaseId);
       await once(parent.stdout as NodeJS.ReadableStream, "data");

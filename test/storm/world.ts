@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { chooseHold } from "../../src/drivers/process/sandbox.ts";
+import { chooseSandbox } from "../../src/drivers/process/sandbox.ts";
 import type { Moment } from "../../src/kernel/deps.ts";
 import { type CuttingProxy, cuttingProxy } from "../../src/store/testing/cutting-proxy.ts";
 import { type TestPostgres, testPostgres } from "../../src/store/testing/test-postgres.ts";
@@ -179,7 +179,7 @@ interface Parts {
 async function workingNamespaces(): Promise<string[]> {
   const found: string[] = [];
   for (const mode of ["bubblewrap", "namespaces"] as const) {
-    if ((await chooseHold(mode)).kind !== "none") found.push(mode);
+    if ((await chooseSandbox(mode)).kind !== "none") found.push(mode);
   }
   return found;
 }

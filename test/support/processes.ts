@@ -1,16 +1,16 @@
 import { readlinkSync } from "node:fs";
-import { chooseHold } from "../../src/drivers/process/sandbox.ts";
+import { chooseSandbox } from "../../src/drivers/process/sandbox.ts";
 import type { TestHome } from "./daemon.ts";
 
 export type Marked = ReturnType<TestHome["agents"]>[number];
 
-/** What can hold an agent's processes. */
-export const HOLDERS = ["bubblewrap", "namespaces", "guard"] as const;
+/** The kinds of sandbox for an agent's processes. */
+export const SANDBOXES = ["bubblewrap", "namespaces", "guard"] as const;
 
-/** Why this holder cannot be tested here; false where it works. */
-export async function whyNot(holder: (typeof HOLDERS)[number]): Promise<string | false> {
-  const hold = await chooseHold(holder);
-  return hold.kind === "none" ? hold.problem : false;
+/** Why this sandbox cannot be tested here; false where it works. */
+export async function whyNot(sandbox: (typeof SANDBOXES)[number]): Promise<string | false> {
+  const found = await chooseSandbox(sandbox);
+  return found.kind === "none" ? found.problem : false;
 }
 
 /** The marked processes that work in this folder. */

@@ -105,8 +105,8 @@ async function checkDisk(paths: Paths): Promise<Check> {
 }
 
 async function checkSandbox(call: Call): Promise<Check> {
-  const { holdFromHere } = await import("./own-agents.ts");
-  const { kind, text, problems } = await holdFromHere(call);
+  const { sandboxFromHere } = await import("./own-agents.ts");
+  const { kind, text, problems } = await sandboxFromHere(call);
   const name = "sandbox";
   if (kind === "none") return { name, ok: false, text, advice: "set sandbox: auto, or mend it" };
   const why = problems.length === 0 ? "" : ` (${problems.join("; ")})`;

@@ -1,6 +1,6 @@
 import { ConfigError, loadConfig } from "../../config/index.ts";
 import { type Agent, Config } from "../../contract/index.ts";
-import { createDrivers, reportHold } from "../../drivers/registry.ts";
+import { createDrivers, reportSandbox } from "../../drivers/registry.ts";
 import { silentLog } from "../../log.ts";
 import type { Call } from "../call.ts";
 import { homeOf } from "../daemon/home.ts";
@@ -17,8 +17,8 @@ export async function lookFromHere(call: Call): Promise<Agent[]> {
 }
 
 /** What would hold an agent's processes if a daemon started from here. */
-export async function holdFromHere(call: Call): ReturnType<typeof reportHold> {
-  return reportHold(configOf(call, homeOf(call).home).sandbox);
+export async function sandboxFromHere(call: Call): ReturnType<typeof reportSandbox> {
+  return reportSandbox(configOf(call, homeOf(call).home).sandbox);
 }
 
 /** Where the file cannot be used, doctor says so in a line of its own; the built-in agents are known without it. */

@@ -5,30 +5,30 @@ import type { RememberedProcess } from "../../system/process.ts";
 /**
  * A process of its own that outlives the daemon by a moment. It is started with the leases it holds, and
  * reads the lines `hold <lease>`, `remember <lease> <processes>` and `release <lease>`. When its input ends,
- * for whatever reason, it kills what is still held.
+ * for whatever reason, it kills what is still guarded.
  */
-const held = new Map<string, readonly RememberedProcess[]>(process.argv.slice(2).map((id) => [id, []]));
+const guarded = new Map<string, readonly RememberedProcess[]>(process.argv.slice(2).map((id) => [id, []]));
 
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-  process.on(name, () => held.size > 0 || process.exit(0));
+  process.on(name, () => guarded.size > 0 || process.exit(0));
 }
 
 createInterface({ input: process.stdin })
   .on("line", (line) => {
     const [verb, leaseId] = line.split(" ", 2);
     if (!leaseId) return;
-    if (verb === "hold") held.set(leaseId, []);
-    if (verb === "release") held.delete(leaseId);
-    if (verb === "remember" && held.has(leaseId)) {
-      held.set(leaseId, JSON.parse(line.slice(`${verb} ${leaseId} `.length)) as RememberedProcess[]);
+    if (verb === "add") guarded.set(leaseId, []);
+    if (verb === "release") guarded.delete(leaseId);
+    if (verb === "remember" && guarded.has(leaseId)) {
+      guarded.set(leaseId, JSON.parse(line.slice(`${verb} ${leaseId} `.length)) as RememberedProcess[]);
     }
   })
   .on("close", () => void end());
 
 /** Twice: the daemon may have died between making a process and that process taking its marker. */
 async function end(): Promise<void> {
-  const leaseIds = new Set(held.keys());
-  const remembered = [...held.values()].flat();
+  const leaseIds = new Set(guarded.keys());
+  const remembered = [...guarded.values()].flat();
   await killMarked(leaseIds, remembered);
   if (leaseIds.size > 0) {
     await new Promise((resolve) => setTimeout(resolve, 200));

@@ -9,30 +9,30 @@ import type { RememberedProcess } from "../../system/process.ts";
 
 export interface Guard {
   /** From now on everything with this marker dies when we do. Called before the process is made. */
-  hold(leaseId: string): void;
-  /** These processes of a held lease have no marker: it kills them all the same. Replaces what it knew. */
+  add(leaseId: string): void;
+  /** These processes of a guarded lease have no marker: it kills them all the same. Replaces what it knew. */
   remember(leaseId: string, processes: readonly RememberedProcess[]): void;
   release(leaseId: string): void;
 }
 
 /**
- * One guard process serves all agents of a daemon. It is started when the first agent is held,
+ * One guard process serves all agents of a daemon. It is started when the first agent is guarded,
  * started again should someone end it, and let go a while after the last agent has been released.
  */
 export function createGuard(log: Log): Guard {
-  const held = new Map<string, readonly RememberedProcess[]>();
+  const guarded = new Map<string, readonly RememberedProcess[]>();
   let child: ChildProcess | null = null;
   let idle: NodeJS.Timeout | null = null;
 
   const start = (): ChildProcess => {
-    const started = spawnGuard([...held.keys()]);
-    for (const [leaseId, processes] of held) write(started, rememberLine(leaseId, processes));
+    const started = spawnGuard([...guarded.keys()]);
+    for (const [leaseId, processes] of guarded) write(started, rememberLine(leaseId, processes));
     started.once("error", (error) => log.error({ error: error.message }, "the guard could not be started"));
     started.once("exit", () => {
       if (child !== started) return;
       child = null;
-      if (held.size === 0) return;
-      log.warn({ held: held.size }, "the guard was ended from outside and is started again");
+      if (guarded.size === 0) return;
+      log.warn({ guarded: guarded.size }, "the guard was ended from outside and is started again");
       child = start();
     });
     return started;
@@ -47,21 +47,21 @@ export function createGuard(log: Log): Guard {
   };
 
   return {
-    hold(leaseId) {
+    add(leaseId) {
       if (idle) clearTimeout(idle);
-      held.set(leaseId, []);
+      guarded.set(leaseId, []);
       if (child === null) child = start();
-      else tell(`hold ${leaseId}`);
+      else tell(`add ${leaseId}`);
     },
     remember(leaseId, processes) {
-      if (!held.has(leaseId)) return;
-      held.set(leaseId, processes);
+      if (!guarded.has(leaseId)) return;
+      guarded.set(leaseId, processes);
       tell(rememberLine(leaseId, processes));
     },
     release(leaseId) {
-      if (!held.delete(leaseId)) return;
+      if (!guarded.delete(leaseId)) return;
       tell(`release ${leaseId}`);
-      if (held.size === 0) idle = setTimeout(letGo, IDLE_MS).unref();
+      if (guarded.size === 0) idle = setTimeout(letGo, IDLE_MS).unref();
     },
   };
 }
@@ -77,9 +77,9 @@ function rememberLine(leaseId: string, processes: readonly RememberedProcess[]):
 }
 
 /** What it guards stands in its arguments: were we to die before the first line is written, it would know nothing. */
-function spawnGuard(held: readonly string[]): ChildProcess {
+function spawnGuard(guarded: readonly string[]): ChildProcess {
   const path = fileURLToPath(new URL(`./guard-process${extname(import.meta.url)}`, import.meta.url));
-  const child = spawn(process.execPath, [path, ...held], {
+  const child = spawn(process.execPath, [path, ...guarded], {
     cwd: "/",
     detached: true,
     env: { PATH: process.env["PATH"] ?? "", NODE_COMPILE_CACHE: getCompileCacheDir() ?? "" },

@@ -18,8 +18,8 @@ import { identify, readProcess } from "../../system/process-table.ts";
 import { descendantsOf, hasBegun, stopTree } from "../../system/process-tree.ts";
 import type { ProcessTree } from "../../system/process-tree.ts";
 import { prepareCover } from "./namespaces.ts";
-import { chooseHold, held } from "./sandbox.ts";
-import type { Hidden, Hold, SandboxMode } from "./sandbox.ts";
+import { chooseSandbox, sandboxed } from "./sandbox.ts";
+import type { Hidden, Sandbox, SandboxMode } from "./sandbox.ts";
 import type { ProcessIdentity } from "../../system/process.ts";
 import { listPids } from "../../system/proc.ts";
 
@@ -58,7 +58,7 @@ export interface AgentProcess {
   look(): Promise<void>;
   /** Closes its input, which most agents take as the end. What runs below it is looked at before. */
   endInput(): Promise<void>;
-  /** Asks for an orderly end where the hold lets the signal through to the agent itself. */
+  /** Asks for an orderly end where the sandbox lets the signal through to the agent itself. */
   terminate(): Promise<void>;
   /** Ends the whole tree, at once. */
   stop(): Promise<StopReport>;
@@ -75,11 +75,11 @@ export function createProcessHost(options: HostOptions): ProcessHost {
   const guard = createGuard(options.log);
   return {
     async start(spec) {
-      const hold = await chooseHold(options.sandbox);
-      if (hold.kind === "none") return { ok: false, reason: "not_installed", message: hold.problem };
+      const sandbox = await chooseSandbox(options.sandbox);
+      if (sandbox.kind === "none") return { ok: false, reason: "not_installed", message: sandbox.problem };
       const hidden = hiddenFrom(spec.cwd, options.home);
-      if (hold.kind === "namespaces" && hidden !== null) prepareCover(hidden.folder);
-      return startProcess(spec, { hold, guard, hidden });
+      if (sandbox.kind === "namespaces" && hidden !== null) prepareCover(hidden.folder);
+      return startProcess(spec, { sandbox, guard, hidden });
     },
   };
 }
@@ -89,13 +89,13 @@ type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 const STDERR_BYTES = 4_096;
 const DRAIN_MS = 200;
 
-interface Holding {
-  readonly hold: Hold;
+interface StartIn {
+  readonly sandbox: Sandbox;
   readonly guard: Guard;
   readonly hidden: Hidden | null;
 }
 
-async function startProcess(spec: ProcessSpec, { hold, guard, hidden }: Holding): Promise<StartResult> {
+async function startProcess(spec: ProcessSpec, { sandbox, guard, hidden }: StartIn): Promise<StartResult> {
   const problem = folderProblem(spec.cwd);
   if (problem !== null) return { ok: false, reason: "exited", message: problem };
   const env = agentEnvironment(process.env, { leaseId: spec.leaseId, names: spec.env, extra: spec.extraEnv });
@@ -103,17 +103,17 @@ async function startProcess(spec: ProcessSpec, { hold, guard, hidden }: Holding)
   const program = findCommand(name, env["PATH"]);
   if (program === null)
     return { ok: false, reason: "not_installed", message: `${name} was not found on the PATH` };
-  const command = held(hold, [program, ...spec.command.slice(1)], { cwd: spec.cwd, hidden });
+  const command = sandboxed(sandbox, [program, ...spec.command.slice(1)], { cwd: spec.cwd, hidden });
 
-  if (hold.kind === "guard") guard.hold(spec.leaseId);
+  if (sandbox.kind === "guard") guard.add(spec.leaseId);
   let begun: Begun | null = null;
-  const begin = (): Begun => (begun ??= beginProcess(command, env, { spec, hold, guard }));
+  const begin = (): Begun => (begun ??= beginProcess(command, env, { spec, sandbox, guard }));
   const isAdmitted = await admitted(spec, () => begin().process?.identity ?? null).catch(async (error) => {
-    await endUnadmitted(begun, { spec, hold, guard });
+    await endUnadmitted(begun, { spec, sandbox, guard });
     throw error;
   });
   if (!isAdmitted) {
-    await endUnadmitted(begun, { spec, hold, guard });
+    await endUnadmitted(begun, { spec, sandbox, guard });
     return { ok: false, reason: "unwanted", message: "it was stopped before it began" };
   }
   const { process: started, failure } = begin();
@@ -129,7 +129,7 @@ interface Begun {
 }
 
 /** Without a pause: what ends the process must be in place before anything else can happen. */
-function beginProcess(command: readonly string[], env: Record<string, string>, at: Held): Begun {
+function beginProcess(command: readonly string[], env: Record<string, string>, at: StartedIn): Begun {
   const child = spawn(command[0] as string, command.slice(1), {
     cwd: at.spec.cwd,
     env,
@@ -140,7 +140,7 @@ function beginProcess(command: readonly string[], env: Record<string, string>, a
   const failure = new Promise<string>((resolve) => {
     child.once("error", (error) => resolve(error.message));
   });
-  return { process: child.pid === undefined ? null : holdChild(child, at), failure };
+  return { process: child.pid === undefined ? null : agentProcess(child, at), failure };
 }
 
 async function admitted(spec: ProcessSpec, start: () => ProcessIdentity | null): Promise<boolean> {
@@ -149,7 +149,7 @@ async function admitted(spec: ProcessSpec, start: () => ProcessIdentity | null):
   return true;
 }
 
-async function endUnadmitted(begun: Begun | null, { spec, guard }: Held): Promise<void> {
+async function endUnadmitted(begun: Begun | null, { spec, guard }: StartedIn): Promise<void> {
   await begun?.process?.stop();
   guard.release(spec.leaseId);
 }
@@ -172,13 +172,13 @@ function folderProblem(cwd: string): string | null {
   }
 }
 
-interface Held {
+interface StartedIn {
   readonly spec: ProcessSpec;
-  readonly hold: Hold;
+  readonly sandbox: Sandbox;
   readonly guard: Guard;
 }
 
-function holdChild(child: Child, { spec, hold, guard }: Held): AgentProcess {
+function agentProcess(child: Child, { spec, sandbox, guard }: StartedIn): AgentProcess {
   const pid = child.pid as number;
   const row = readProcess(pid);
   const identity = row ? identify(row) : { pid, startTime: null, command: spec.command[0] ?? "" };
@@ -189,8 +189,8 @@ function holdChild(child: Child, { spec, hold, guard }: Held): AgentProcess {
   // A write to an agent that has just ended fails; its exit is what we act on.
   child.stdin.on("error", () => child.stdin.destroy());
   child.on("error", () => child.stdin.destroy());
-  const exited = watchExit(child, hold);
-  const watch = hold.kind === "guard" ? guardDescendants(tree, spec, guard) : null;
+  const exited = watchExit(child, sandbox);
+  const watch = sandbox.kind === "guard" ? guardDescendants(tree, spec, guard) : null;
 
   const stop = (): Promise<StopReport> => {
     watch?.end();
@@ -238,7 +238,7 @@ function guardDescendants(tree: ProcessTree, spec: ProcessSpec, guard: Guard): D
 }
 
 /** Ends with the process and not with its pipes: something it started may hold those open for ever. */
-async function watchExit(child: Child, hold: Hold): Promise<AgentExit> {
+async function watchExit(child: Child, sandbox: Sandbox): Promise<AgentExit> {
   const tail = keepTail(child.stderr);
   const closed = new Promise((resolve) => child.once("close", () => resolve(true)));
   const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve) => {
@@ -253,7 +253,7 @@ async function watchExit(child: Child, hold: Hold): Promise<AgentExit> {
   }
   child.stdout.destroy();
   child.stderr.destroy();
-  return { ...throughInit(hold, code, signal), stderrTail: tail() };
+  return { ...throughInit(sandbox, code, signal), stderrTail: tail() };
 }
 
 function bytesRead(stream: Readable): number {
@@ -261,8 +261,12 @@ function bytesRead(stream: Readable): number {
 }
 
 /** The init of a namespace reports an agent killed by a signal as a shell does: 128 and the signal's number. */
-function throughInit(hold: Hold, code: number | null, signal: string | null): Omit<AgentExit, "stderrTail"> {
-  if (hold.kind === "guard" || code === null || code <= 128) return { code, signal };
+function throughInit(
+  sandbox: Sandbox,
+  code: number | null,
+  signal: string | null,
+): Omit<AgentExit, "stderrTail"> {
+  if (sandbox.kind === "guard" || code === null || code <= 128) return { code, signal };
   const name = Object.entries(osConstants.signals).find(([, number]) => number === code - 128)?.[0];
   return name === undefined ? { code, signal } : { code: null, signal: name };
 }

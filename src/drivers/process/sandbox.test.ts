@@ -3,10 +3,10 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { chooseHold } from "./sandbox.ts";
+import { chooseSandbox } from "./sandbox.ts";
 
-test("a holder that could not be tried, or not in time, is tried again at the next start", async (t) => {
-  if (process.platform !== "linux") return t.skip("holders but the guard exist on Linux only");
+test("a sandbox that could not be tried, or not in time, is tried again at the next start", async (t) => {
+  if (process.platform !== "linux") return t.skip("sandboxes exist on Linux only");
   const folder = mkdtempSync(join(tmpdir(), "kinfold-sandbox-"));
   const { PATH, TMPDIR } = process.env;
   t.after(() => {
@@ -25,11 +25,11 @@ test("a holder that could not be tried, or not in time, is tried again at the ne
   chmodSync(bwrap, 0o700);
   process.env["PATH"] = `${folder}:${PATH}`;
   process.env["TMPDIR"] = join(folder, "full");
-  await assert.rejects(chooseHold("bubblewrap"), /ENOENT/);
+  await assert.rejects(chooseSandbox("bubblewrap"), /ENOENT/);
   mkdirSync(join(folder, "full"));
   const problem = async (): Promise<string> => {
-    const hold = await chooseHold("bubblewrap");
-    return hold.kind === "none" ? hold.problem : hold.kind;
+    const sandbox = await chooseSandbox("bubblewrap");
+    return sandbox.kind === "none" ? sandbox.problem : sandbox.kind;
   };
   assert.match(await problem(), /bwrap does not work here: it did not answer within 5 s/);
   assert.match(await problem(), /bwrap does not work here: no$/);

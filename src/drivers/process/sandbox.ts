@@ -9,50 +9,54 @@ import type { NamespaceTools } from "./namespaces.ts";
 
 export type SandboxMode = "auto" | "bubblewrap" | "namespaces" | "guard";
 
-/** How one agent's processes are held together, so that none outlives the daemon. */
-export type Hold =
+/** How one agent's processes are kept together, so that none outlives the daemon. */
+export type Sandbox =
   | { readonly kind: "bubblewrap"; readonly path: string }
   | { readonly kind: "namespaces"; readonly tools: NamespaceTools }
   | { readonly kind: "guard" }
   | { readonly kind: "none"; readonly problem: string };
 
 /**
- * `auto` takes the first holder that works here: bubblewrap, the namespaces of `unshare`, the guard.
+ * `auto` takes the first sandbox that works here: bubblewrap, the namespaces of `unshare`, the guard.
  * Each is tried with a real command, because the kernel may forbid namespaces to installed tools.
- * A holder that was asked for by name is never replaced by a weaker one.
+ * A sandbox that was asked for by name is never replaced by a weaker one.
  */
-export async function chooseHold(mode: SandboxMode): Promise<Hold> {
+export async function chooseSandbox(mode: SandboxMode): Promise<Sandbox> {
   if (mode === "guard") return { kind: "guard" };
   const problems: string[] = [];
   for (const kind of ["bubblewrap", "namespaces"] as const) {
     if (mode !== "auto" && mode !== kind) continue;
     const found = await probed(kind);
-    if (found.hold !== null) return found.hold;
+    if (found.sandbox !== null) return found.sandbox;
     problems.push(found.problem);
   }
   if (mode === "auto") return { kind: "guard" };
   return { kind: "none", problem: `sandbox is set to ${mode}, but ${problems.join("; ")}` };
 }
 
-/** Which holder agents get here and what it cannot do, in words for a person. */
-export interface HoldReport {
-  readonly kind: Hold["kind"];
+/** Which sandbox agents get here and what it cannot do, in words for a person. */
+export interface SandboxReport {
+  readonly kind: Sandbox["kind"];
   /** What it does and what it cannot see. */
   readonly text: string;
   /** Why the firmer ones are not used. */
   readonly problems: readonly string[];
 }
 
-export async function describeHold(mode: SandboxMode): Promise<HoldReport> {
-  const hold = await chooseHold(mode);
+export async function describeSandbox(mode: SandboxMode): Promise<SandboxReport> {
+  const sandbox = await chooseSandbox(mode);
   const problems: string[] = [];
-  if (mode === "auto" && hold.kind !== "bubblewrap") {
+  if (mode === "auto" && sandbox.kind !== "bubblewrap") {
     for (const kind of ["bubblewrap", "namespaces"] as const) {
       const found = await probed(kind);
-      if (found.hold === null) problems.push(found.problem);
+      if (found.sandbox === null) problems.push(found.problem);
     }
   }
-  return { kind: hold.kind, text: hold.kind === "none" ? hold.problem : WORDS[hold.kind], problems };
+  return {
+    kind: sandbox.kind,
+    text: sandbox.kind === "none" ? sandbox.problem : WORDS[sandbox.kind],
+    problems,
+  };
 }
 
 /** What an agent must not see, and what it needs of it all the same. */
@@ -62,18 +66,18 @@ export interface Hidden {
   readonly writable: readonly string[];
 }
 
-/** The command line that runs this command inside its holder. */
-export function held(
-  hold: Hold,
+/** The command line that runs this command inside its sandbox. */
+export function sandboxed(
+  sandbox: Sandbox,
   command: readonly string[],
   at: { readonly cwd: string; readonly hidden: Hidden | null },
 ): string[] {
-  if (hold.kind === "bubblewrap") return insideBubblewrap(hold.path, command, at.hidden);
-  if (hold.kind === "namespaces") return insideNamespaces(hold.tools, command, at);
+  if (sandbox.kind === "bubblewrap") return insideBubblewrap(sandbox.path, command, at.hidden);
+  if (sandbox.kind === "namespaces") return insideNamespaces(sandbox.tools, command, at);
   return [...command];
 }
 
-const WORDS: Readonly<Record<Exclude<Hold["kind"], "none">, string>> = {
+const WORDS: Readonly<Record<Exclude<Sandbox["kind"], "none">, string>> = {
   bubblewrap:
     "bubblewrap: each agent has its own PID namespace, one kill ends all of its processes, also when the daemon dies, and it cannot see Kinfold's home",
   namespaces:
@@ -106,9 +110,9 @@ const ARGUMENTS = ["--dev-bind", "/", "/", "--proc", "/proc", "--unshare-pid", "
 const PROBE_MS = 5_000;
 
 type Found =
-  | { readonly hold: Exclude<Hold, { kind: "none" | "guard" }> }
+  | { readonly sandbox: Exclude<Sandbox, { kind: "none" | "guard" }> }
   /** `isLate`: it did not answer in time, which a busy machine may be the reason of. */
-  | { readonly hold: null; readonly problem: string; readonly isLate?: boolean };
+  | { readonly sandbox: null; readonly problem: string; readonly isLate?: boolean };
 
 const probes = new Map<"bubblewrap" | "namespaces", Promise<Found>>();
 
@@ -117,31 +121,32 @@ function probed(kind: "bubblewrap" | "namespaces"): Promise<Found> {
   if (known !== undefined) return known;
   const asked = kind === "bubblewrap" ? probeBubblewrap() : probeNamespaces();
   probes.set(kind, asked);
-  // What could not be tried to its end says nothing about the holder: the next start tries it again.
+  // What could not be tried to its end says nothing about the sandbox: the next start tries it again.
   const forget = (): boolean => probes.delete(kind);
-  asked.then((found) => found.hold === null && found.isLate === true && forget(), forget);
+  asked.then((found) => found.sandbox === null && found.isLate === true && forget(), forget);
   return asked;
 }
 
 async function probeBubblewrap(): Promise<Found> {
-  if (process.platform !== "linux") return { hold: null, problem: "bubblewrap exists on Linux only" };
+  if (process.platform !== "linux") return { sandbox: null, problem: "bubblewrap exists on Linux only" };
   const path = findCommand("bwrap", process.env["PATH"]);
-  if (path === null) return { hold: null, problem: "bwrap is not installed" };
+  if (path === null) return { sandbox: null, problem: "bwrap is not installed" };
   return tried({ kind: "bubblewrap", path }, "bwrap");
 }
 
 async function probeNamespaces(): Promise<Found> {
-  if (process.platform !== "linux") return { hold: null, problem: "namespaces exist on Linux only" };
+  if (process.platform !== "linux") return { sandbox: null, problem: "namespaces exist on Linux only" };
   const names = ["unshare", "setpriv", "mount"] as const;
   const paths = names.map((name) => findCommand(name, process.env["PATH"]));
   const missing = names.filter((_, index) => paths[index] === null);
-  if (missing.length > 0) return { hold: null, problem: `${missing.join(" and ")} of util-linux is missing` };
+  if (missing.length > 0)
+    return { sandbox: null, problem: `${missing.join(" and ")} of util-linux is missing` };
   const [unshare, setpriv, mount] = paths as [string, string, string];
   return tried({ kind: "namespaces", tools: { unshare, setpriv, mount } }, "unshare");
 }
 
-/** Runs a command inside the holder that must neither see a file of a covered folder nor our processes. */
-async function tried(hold: Exclude<Hold, { kind: "none" | "guard" }>, name: string): Promise<Found> {
+/** Runs a command inside the sandbox that must neither see a file of a covered folder nor our processes. */
+async function tried(sandbox: Exclude<Sandbox, { kind: "none" | "guard" }>, name: string): Promise<Found> {
   const folder = await mkdtemp(join(tmpdir(), "kinfold-probe-"));
   try {
     await writeFile(join(folder, "covered"), "");
@@ -152,9 +157,9 @@ async function tried(hold: Exclude<Hold, { kind: "none" | "guard" }>, name: stri
     const check = `! test -e "$1/covered" && ${other}`;
     const ours = pidNamespace() ?? "";
     const command = ["/bin/sh", "-c", check, "sh", folder, ours];
-    const problem = await failureOf(held(hold, command, { cwd: "/", hidden }));
-    if (problem === null) return { hold };
-    return { hold: null, problem: `${name} does not work here: ${problem.text}`, isLate: problem.isLate };
+    const problem = await failureOf(sandboxed(sandbox, command, { cwd: "/", hidden }));
+    if (problem === null) return { sandbox };
+    return { sandbox: null, problem: `${name} does not work here: ${problem.text}`, isLate: problem.isLate };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -21,7 +21,7 @@ import { createProcessHost } from "./process.ts";
 import type { AgentProcess } from "./process.ts";
 import { identify, readProcess } from "../../system/process-table.ts";
 import { killMarked, reaper } from "../../system/process-tree.ts";
-import { chooseHold, describeHold } from "./sandbox.ts";
+import { chooseSandbox, describeSandbox } from "./sandbox.ts";
 import type { RememberedProcess } from "../../system/process.ts";
 import { bootId } from "../../system/proc.ts";
 
@@ -37,11 +37,11 @@ after(async () => {
 });
 
 for (const kind of ["bubblewrap", "namespaces", "guard"] as const) {
-  const hold = await chooseHold(kind);
-  const skip = hold.kind === "none" ? hold.problem : false;
+  const found = await chooseSandbox(kind);
+  const skip = found.kind === "none" ? found.problem : false;
   const isGuard = kind === "guard";
 
-  describe(`held by ${kind}`, { skip }, () => {
+  describe(`in the sandbox of ${kind}`, { skip }, () => {
     it("children without the marker end with an agent that is asked to end", async () => {
       const nap = newNap();
       const agent = await start(`env -i sleep ${nap} & env -i setsid sleep ${nap} & read line; exit 0`);
@@ -106,7 +106,7 @@ for (const kind of ["bubblewrap", "namespaces", "guard"] as const) {
       await eventually("none is left", () => sleepers(nap).length === 0);
     });
 
-    it("an agent's exit and last words are its own, not those of its holder", async () => {
+    it("an agent's exit and last words are its own, not those of its sandbox", async () => {
       const agent = await start("echo last words >&2; kill -9 $$");
       const { code, signal, stderrTail } = await agent.exited;
       assert.deepEqual([code, signal, stderrTail], [null, "SIGKILL", "last words"]);
@@ -160,13 +160,13 @@ for (const kind of ["bubblewrap", "namespaces", "guard"] as const) {
   }
 }
 
-describe("the holder that is described", () => {
+describe("the sandbox that is described", () => {
   it("is the one that is chosen, with what it cannot see", async () => {
-    const { kind } = await chooseHold("auto");
-    const report = await describeHold("auto");
+    const { kind } = await chooseSandbox("auto");
+    const report = await describeSandbox("auto");
     assert.equal(report.kind, kind);
     assert.equal(report.problems.length, ["bubblewrap", "namespaces", "guard"].indexOf(kind));
-    assert.match((await describeHold("guard")).text, /leaves its parent between two looks is not seen/);
+    assert.match((await describeSandbox("guard")).text, /leaves its parent between two looks is not seen/);
   });
 
   it("is namespaces where bwrap is missing and unshare works", async (t) => {
@@ -175,19 +175,19 @@ describe("the holder that is described", () => {
     t.after(() => rmSync(bin, { recursive: true }));
     for (const name of ["unshare", "setpriv", "mount", "readlink"])
       symlinkSync(findCommand(name, process.env["PATH"])!, join(bin, name));
-    const said = await inOtherPath(`JSON.stringify(await m.describeHold("auto"))`, bin);
+    const said = await inOtherPath(`JSON.stringify(await m.describeSandbox("auto"))`, bin);
     const { kind, problems } = JSON.parse(said) as { kind: string; problems: string[] };
     assert.deepEqual([kind, ...problems], ["namespaces", "bwrap is not installed"]);
   });
 
   it("is guard where neither bwrap nor unshare is on the PATH, and says why", async () => {
-    const said = await inOtherPath(`JSON.stringify(await m.describeHold("auto"))`);
+    const said = await inOtherPath(`JSON.stringify(await m.describeSandbox("auto"))`);
     const { kind, problems } = JSON.parse(said) as { kind: string; problems: string[] };
     assert.deepEqual(
       [kind, ...problems],
       ["guard", "bwrap is not installed", "unshare and setpriv and mount of util-linux is missing"],
     );
-    const named = await inOtherPath(`JSON.stringify(await m.chooseHold("namespaces"))`);
+    const named = await inOtherPath(`JSON.stringify(await m.chooseSandbox("namespaces"))`);
     assert.match(named, /"kind":"none","problem":"sandbox is set to namespaces, but /);
   });
 });
@@ -267,7 +267,7 @@ function startDaemon(sandbox: string, command: string) {
   });
 }
 
-/** Asked of the program itself, not of what chooses the holder. */
+/** Asked of the program itself, not of what chooses the sandbox. */
 function canUnshare(): boolean {
   const user = process.getuid?.() === 0 ? [] : ["--user", "--map-current-user"];
   return spawnSync("unshare", [...user, "--pid", "--mount", "--fork", "true"]).status === 0;
@@ -287,7 +287,7 @@ async function inOtherPath(expression: string, path = "/nowhere"): Promise<strin
 }
 
 function newLease(): string {
-  const leaseId = `holder-${process.pid}-${leases.length}`;
+  const leaseId = `sandbox-${process.pid}-${leases.length}`;
   leases.push(leaseId);
   return leaseId;
 }
@@ -316,7 +316,7 @@ function commandLine(pid: number): string {
 }
 
 function newHome(): string {
-  const home = mkdtempSync(join(tmpdir(), "kinfold-holder-"));
+  const home = mkdtempSync(join(tmpdir(), "kinfold-sandbox-"));
   folders.push(home);
   for (const name of ["agents", "sim", "work"]) mkdirSync(join(home, name));
   writeFileSync(join(home, "token"), "secret\n");

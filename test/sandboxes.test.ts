@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
 import { eventually, gone, TestHome } from "./support/daemon.ts";
 import { allQuiet } from "./support/family.ts";
-import { HOLDERS, whyNot } from "./support/processes.ts";
+import { SANDBOXES, whyNot } from "./support/processes.ts";
 import { script, spawnStep } from "./support/script.ts";
 
 /** Presents the person's token and writes down what it was told. Run without any environment. */
@@ -16,11 +16,11 @@ fetch(url + "/api/sessions", { headers: { authorization: "Bearer " + token } })
 
 let count = 0;
 
-for (const holder of HOLDERS) {
-  const skip = await whyNot(holder);
-  const setup = { env: { KINFOLD_SANDBOX: holder } };
+for (const sandbox of SANDBOXES) {
+  const skip = await whyNot(sandbox);
+  const setup = { env: { KINFOLD_SANDBOX: sandbox } };
 
-  describe(`agents held by ${holder}`, { skip, concurrency: 2 }, () => {
+  describe(`agents in the sandbox of ${sandbox}`, { skip, concurrency: 2 }, () => {
     test("a cancel ends forty children with the marker and forty without, and leaves none", async () => {
       const home = new TestHome(setup);
       const nap = newNap();
@@ -51,7 +51,7 @@ for (const holder of HOLDERS) {
         const command = `env -i PATH=/usr/bin:/bin setsid sh -c 'sh ${ask} & wait' & sleep ${nap}`;
         await client.create({ cwd: home.work, prompt: script(`run ${command}`) });
         const pid = await eventually("it waits", async () => pidOf(`sh\0${ask}\0`), 60_000);
-        if (holder === "guard") await remembered(home, pid);
+        if (sandbox === "guard") await remembered(home, pid);
         process.kill(parentOf(pid), "SIGKILL");
         writeFileSync(go, "");
         await eventually("it was answered", async () => existsSync(answer) || null, 60_000);
@@ -75,7 +75,7 @@ for (const holder of HOLDERS) {
         await allQuiet(client, session.id);
         const { text } = await client.transcript({ id: "kid" });
         assert.match(text, /done/);
-        if (holder === "guard") return t.skip("the guard closes no folder to commands");
+        if (sandbox === "guard") return t.skip("the guard closes no folder to commands");
         assert.equal(text.includes("kfp_"), false);
         assert.equal(/daemon\.json|rollouts|kinfold\.lock/.test(text), false, text);
       } finally {
