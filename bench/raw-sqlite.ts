@@ -43,8 +43,8 @@ export class RawSqlite {
     commit.run();
   }
 
-  /** The log starts anew, as the daemon's own checkpoints let it. */
-  checkpoint(): void {
+  /** The log starts anew, as the daemon's own WAL checkpoints let it. */
+  walCheckpoint(): void {
     this.#db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
   }
 

@@ -57,7 +57,7 @@ async function aTree(store: Store): Promise<string> {
   return root.id;
 }
 
-it("what a message held is gone from the file after a checkpoint, once it has landed", async () => {
+it("what a message held is gone from the file after a WAL checkpoint, once it has landed", async () => {
   const store = await open();
   const rootId = await aTree(store);
   // Lengths from a word to many pages, so that rows move, shrink and leave pages behind.

@@ -112,7 +112,7 @@ describe("searches of the embedded store", () => {
     await plant(await open());
     const searches = new Searches(database, { log: silentLog, searchMs: 10_000 });
     const emptied = Promise.withResolvers<void>();
-    searches.hold(emptied.promise);
+    searches.pauseUntil(emptied.promise);
     let isAnswered = false;
     const running = searches.run(asked("token")).then(({ total }) => {
       isAnswered = true;
@@ -130,7 +130,7 @@ describe("searches of the embedded store", () => {
     await plant(await open());
     const searches = new Searches(database, { log: silentLog, searchMs: 10_000 });
     const emptied = Promise.withResolvers<void>();
-    searches.hold(emptied.promise);
+    searches.pauseUntil(emptied.promise);
     const waiting = Array.from({ length: 200 }, () => searches.run(asked("token")));
     await assert.rejects(searches.run(asked("token")), { code: "store_busy" });
     emptied.resolve();

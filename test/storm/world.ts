@@ -41,7 +41,7 @@ export class World {
   #isKilled = false;
   #isUp = false;
   readonly #chance: Chance;
-  readonly #holders: readonly string[];
+  readonly #sandboxes: readonly string[];
 
   private constructor(options: WorldOptions, parts: Parts) {
     this.seed = options.seed;
@@ -53,7 +53,7 @@ export class World {
     this.#chance = chance;
     const { namespaces } = parts;
     this.hasNamespaces = namespaces.length > 0 && chance.is(0.5);
-    this.#holders = this.hasNamespaces ? namespaces : [...namespaces, "guard", "guard"];
+    this.#sandboxes = this.hasNamespaces ? namespaces : [...namespaces, "guard", "guard"];
     this.mark = String(chance.int(100_000_000, 999_999_999));
     this.output = path.join(tmpdir(), `kinfold-storm-${process.pid}-${this.mark}.log`);
     const url = parts.proxy === null ? parts.store : withPort(parts.store, parts.proxy.port);
@@ -104,7 +104,7 @@ export class World {
 
   /** Each daemon holds its agents in another way than the one before may have. */
   #startEnv(): Record<string, string> {
-    return { KINFOLD_SANDBOX: this.#chance.pick(this.#holders) };
+    return { KINFOLD_SANDBOX: this.#chance.pick(this.#sandboxes) };
   }
 
   async killDaemon(): Promise<void> {
@@ -175,7 +175,7 @@ interface Parts {
   readonly namespaces: readonly string[];
 }
 
-/** The holders that work on this machine and see everything. */
+/** The sandboxes that work on this machine and see everything. */
 async function workingNamespaces(): Promise<string[]> {
   const found: string[] = [];
   for (const mode of ["bubblewrap", "namespaces"] as const) {

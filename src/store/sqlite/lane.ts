@@ -47,7 +47,7 @@ export class Lane {
   #watched = false;
   #stuck: (() => void) | null = null;
   #closed = false;
-  #held: Promise<void> | null = null;
+  #paused: Promise<void> | null = null;
   #idle: (() => void) | null = null;
 
   constructor(
@@ -81,11 +81,11 @@ export class Lane {
   }
 
   /** Begins no further group until then. Nothing is refused, and the event loop is free. */
-  hold(until: Promise<void>): void {
-    const held = until.finally(() => {
-      if (this.#held === held) this.#held = null;
+  pauseUntil(until: Promise<void>): void {
+    const paused = until.finally(() => {
+      if (this.#paused === paused) this.#paused = null;
     });
-    this.#held = held;
+    this.#paused = paused;
   }
 
   /** Takes nothing new, and resolves when all that was taken is answered. */
@@ -106,7 +106,7 @@ export class Lane {
 
   async #drain(): Promise<void> {
     // Writes must start in a microtask: a tick asked for there comes when the microtasks have run dry.
-    await this.#held;
+    await this.#paused;
     if (await this.#begin()) await this.#group();
     if (this.#queue.length > 0) {
       setImmediate(() => void this.#drain());

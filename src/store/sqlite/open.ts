@@ -16,7 +16,7 @@ import { tokenWrites } from "../tables/token.ts";
 import { GuardedQuery, OpenTx, readsOver } from "../tx.ts";
 import { backUp } from "./backup.ts";
 import { nodesOver } from "./claim.ts";
-import { Checkpointer } from "./wal/checkpointer.ts";
+import { WalCheckpointer } from "./wal/checkpointer.ts";
 import { Connection } from "./connection.ts";
 import { lastXid, markClean, openEpoch, type Opening } from "./epoch.ts";
 import { codeOf, CORRUPT, FULL, NOTADB } from "./failure.ts";
@@ -121,18 +121,18 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
     path,
     afterCommit(writes) {
       xids.committed = xids.issued;
-      checkpointer.grown();
+      walCheckpointer.grown();
       tended.committed(writes.length);
       announce(listeners, writes);
     },
   });
   const searches = new Searches(path, options);
-  const hold = (until: Promise<void>): void => {
-    lane.hold(until);
-    searches.hold(until);
+  const pauseUntil = (until: Promise<void>): void => {
+    lane.pauseUntil(until);
+    searches.pauseUntil(until);
   };
-  const checkpointer = new Checkpointer(path, { log, hold });
-  checkpointer.grown();
+  const walCheckpointer = new WalCheckpointer(path, { log, pauseUntil });
+  walCheckpointer.grown();
   const plain = <T>(work: (q: GuardedQuery) => Promise<T>) => lane.run(plainWrite(writer, work));
   const tended = tendedIndex(plain, log);
   let closing: Promise<void> | null = null;
@@ -170,7 +170,7 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
     await lane.close();
     await untended;
     await searches.close();
-    await checkpointer.close();
+    await walCheckpointer.close();
     reader.db.close();
     noteClosed(writer.db, lock, log);
     writer.db.close();

@@ -36,7 +36,7 @@ export class Searches {
   readonly #searchMs: number;
   readonly #threads = new Set<Thread>();
   readonly #waiting: Waiting[] = [];
-  #held: Promise<void> | null = null;
+  #paused: Promise<void> | null = null;
   #isClosed = false;
 
   constructor(path: string, { log, searchMs = SEARCH_MS }: { log: Log; searchMs?: number }) {
@@ -59,13 +59,13 @@ export class Searches {
   }
 
   /** Begins no further search until then. */
-  hold(until: Promise<void>): void {
-    const held = until.finally(() => {
-      if (this.#held !== held) return;
-      this.#held = null;
+  pauseUntil(until: Promise<void>): void {
+    const paused = until.finally(() => {
+      if (this.#paused !== paused) return;
+      this.#paused = null;
       this.#next();
     });
-    this.#held = held;
+    this.#paused = paused;
   }
 
   /** Refuses what waits, lets what runs come to its end, and ends the threads. */
@@ -76,7 +76,7 @@ export class Searches {
   }
 
   #next(): void {
-    if (this.#held !== null) return;
+    if (this.#paused !== null) return;
     while (this.#waiting.length > 0) {
       const idle = [...this.#threads].find((thread) => thread.isReady && thread.doing === null);
       if (idle === undefined) {

@@ -20,10 +20,10 @@ parentPort?.on("message", (mode: Mode) => {
     parentPort?.close();
     return;
   }
-  parentPort?.postMessage({ mode, error: checkpoint(mode) } satisfies Answer);
+  parentPort?.postMessage({ mode, error: walCheckpoint(mode) } satisfies Answer);
 });
 
-function checkpoint(mode: "passive" | "truncate"): string | null {
+function walCheckpoint(mode: "passive" | "truncate"): string | null {
   try {
     db.exec(`PRAGMA wal_checkpoint(${mode.toUpperCase()})`);
     return null;

@@ -15,14 +15,14 @@ const GROWING_MS = 30_000;
 /**
  * Keeps the write-ahead log short without the event loop noticing. The thread starts when there is
  * something to do, and never keeps the process alive. While writes go on, the log can be copied back
- * but not begun anew. Writers are held for the moment it takes to copy the rest and empty it: once it
+ * but not begun anew. Writers are paused for the moment it takes to copy the rest and empty it: once it
  * is long, and once it is idle. An empty log holds neither the only copy of a commit nor words that
  * have been redacted since.
  */
-export class Checkpointer {
+export class WalCheckpointer {
   readonly #path: string;
   readonly #log: Log;
-  readonly #hold: (until: Promise<void>) => void;
+  readonly #pauseUntil: (until: Promise<void>) => void;
   #timer: NodeJS.Timeout | null = null;
   #worker: Worker | null = null;
   #working = false;
@@ -35,10 +35,10 @@ export class Checkpointer {
   #isEmptying = false;
   #emptyNotBefore = 0;
 
-  constructor(path: string, options: { log: Log; hold: (until: Promise<void>) => void }) {
+  constructor(path: string, options: { log: Log; pauseUntil: (until: Promise<void>) => void }) {
     this.#path = path;
     this.#log = options.log;
-    this.#hold = options.hold;
+    this.#pauseUntil = options.pauseUntil;
   }
 
   /** Something was committed. */
@@ -95,7 +95,7 @@ export class Checkpointer {
     if (answer.mode === "passive" && !this.#closed && isLong) {
       const emptied = Promise.withResolvers<void>();
       this.#emptied = emptied.resolve;
-      this.#hold(emptied.promise);
+      this.#pauseUntil(emptied.promise);
       // Writers wait for its answer, so for this moment it does keep the process alive.
       this.#worker?.ref();
       this.#worker?.postMessage("truncate");
@@ -131,7 +131,7 @@ export class Checkpointer {
     worker.on("error", (error) => {
       this.#log.warn(
         { error: String(error) },
-        "the checkpoint thread failed; it is started again when needed",
+        "the WAL checkpoint thread failed; it is started again when needed",
       );
     });
     worker.on("exit", () => {
