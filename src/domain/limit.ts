@@ -14,7 +14,7 @@ export interface SpawnFacts {
 }
 
 /** Places count open rounds, whoever opens them. */
-export type PlaceFacts = Pick<SpawnFacts, "openChildren" | "openSessions">;
+export type CountFacts = Pick<SpawnFacts, "openChildren" | "openSessions">;
 export type PaceFacts = Pick<SpawnFacts, "spawnsLastMinute" | "spawnsEver" | "steps">;
 
 export interface LimitRefusal {
@@ -42,11 +42,11 @@ export function spawnLimit(facts: SpawnFacts, limits: Limits): LimitRefusal | nu
       next: "Do this part yourself, or report to your parent what should be delegated.",
     });
   }
-  return placeLimit(facts, limits) ?? paceLimit(facts, limits);
+  return countLimit(facts, limits) ?? paceLimit(facts, limits);
 }
 
 /** The place that is missing for one more open round; null where there is one. */
-export function placeLimit(facts: PlaceFacts, limits: Limits): LimitRefusal | null {
+export function countLimit(facts: CountFacts, limits: Limits): LimitRefusal | null {
   const { length } = facts.openChildren;
   if (length >= limits.childrenMax) {
     return refusal("limit_children", {

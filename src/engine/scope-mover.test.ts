@@ -34,14 +34,14 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-interface Place {
+interface TestDatabase {
   readonly config: { store: string; node: string };
   readonly paths: { database: string };
   /** Runs SQL while no store is open. */
   run(text: string): Promise<void>;
 }
 
-const places: Record<"sqlite" | "postgres", () => Promise<Place>> = {
+const databases: Record<"sqlite" | "postgres", () => Promise<TestDatabase>> = {
   async sqlite() {
     const database = path.join(folder, "kinfold.db");
     return {
@@ -69,7 +69,7 @@ const places: Record<"sqlite" | "postgres", () => Promise<Place>> = {
   },
 };
 
-const open = ({ config, paths }: Place): Promise<Store> =>
+const open = ({ config, paths }: TestDatabase): Promise<Store> =>
   openStore({ config, paths, boot: uuidv7(), log: silentLog, searchMs: 10_000 });
 
 /** The statement of the migration that says which sessions are to be moved. */
@@ -113,8 +113,8 @@ const mover = (store: Store): ScopeMover =>
 for (const dialect of ["sqlite", "postgres"] as const) {
   describe(`sessions of before scopes were folders, on ${dialect}`, () => {
     it("are moved once to their folder's scope with what is found of them, also when cut half-way", async () => {
-      const place = await places[dialect]();
-      const first = await open(place);
+      const database = await databases[dialect]();
+      const first = await open(database);
       const root = aSession({ scope: "default", cwd: below });
       const child = aChild(root, { scope: "default", cwd: away });
       const other = aSession({ scope: "default", cwd: away });
@@ -124,11 +124,11 @@ for (const dialect of ["sqlite", "postgres"] as const) {
       await add(first, other, 2);
       await add(first, named, 3);
       await first.close();
-      await place.run(listing(dialect));
-      const second = await open(place);
+      await database.run(listing(dialect));
+      const second = await open(database);
       assert.equal(await second.write(root.id, (tx) => tx.scopeMoves.step(root.id, top, 5)), false);
       await second.close();
-      const third = await open(place);
+      const third = await open(database);
       assert.equal((await third.read.scopeMoves.next("local", 10)).length, 3, "it was cut and is known");
       const late = aSession({ scope: "default", cwd: away });
       await add(third, late, 1);

@@ -10,7 +10,7 @@ after(() => server.stop());
 
 storeSuite({
   name: "PostgreSQL",
-  async place() {
+  async database() {
     const url = await server.url();
     return {
       open: () =>

@@ -20,18 +20,18 @@ import { openStore } from "./open.ts";
 import type { Store } from "./port/store.ts";
 import { StoreLost } from "./problem.ts";
 import { StoreProcess } from "./testing/process.ts";
-import { restore, type RestorePlace } from "./restore/restore.ts";
+import { restore, type RestoreTarget } from "./restore/restore.ts";
 import { aMessage, aSession } from "./testing/sample.ts";
 
 let folder = "";
 let database = "";
-let place: RestorePlace;
+let target: RestoreTarget;
 const opened: Store[] = [];
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "kinfold-loss-"));
   database = join(folder, "kinfold.db");
-  place = {
+  target = {
     database,
     lock: join(folder, "kinfold.lock"),
     rollouts: join(folder, "rollouts"),
@@ -48,7 +48,7 @@ afterEach(async () => {
 async function open(): Promise<Store> {
   const store = await openStore({
     config: { store: "sqlite", node: "local" },
-    paths: { database, lock: place.lock, rollouts: place.rollouts, token: join(folder, "token") },
+    paths: { database, lock: target.lock, rollouts: target.rollouts, token: join(folder, "token") },
     boot: uuidv7(),
     log: silentLog,
   });
@@ -137,7 +137,7 @@ describe("a store of which a part is gone is refused and left as it was", () => 
     await open();
     await close();
     rmSync(database);
-    rmSync(`${place.lock}.json`);
+    rmSync(`${target.lock}.json`);
     writeFileSync(join(folder, "token"), "kfp_x\n");
     await refused(/database .* is missing.*token was made for it/);
   });
@@ -187,7 +187,7 @@ describe("a restore", () => {
     await close();
     writeFileSync(database, "nothing that could be read".repeat(1_000));
     const damaged = readFileSync(database);
-    const { aside } = await restore(place, { from: "backup", file });
+    const { aside } = await restore(target, { from: "backup", file });
     assert.deepEqual(readFileSync(join(aside ?? "", "kinfold.db")), damaged);
     const again = await open();
     assert.equal((await again.read.sessions.byId(root.id))?.id, root.id);
@@ -204,10 +204,13 @@ describe("a restore", () => {
     ] as const) {
       const file = join(folder, name);
       writeFileSync(file, text);
-      await assert.rejects(restore(place, { from: "backup", file }), /cannot be used: .*Nothing was changed/);
+      await assert.rejects(
+        restore(target, { from: "backup", file }),
+        /cannot be used: .*Nothing was changed/,
+      );
     }
-    await assert.rejects(restore(place, { from: "backup", file: folder }), /is not a file/);
-    await assert.rejects(restore(place, { from: "backup", file: join(folder, "none") }), /There is no file/);
+    await assert.rejects(restore(target, { from: "backup", file: folder }), /is not a file/);
+    await assert.rejects(restore(target, { from: "backup", file: join(folder, "none") }), /There is no file/);
     assert.deepEqual(hashes(), before);
     assert.deepEqual(
       readdirSync(folder).filter((name) => /restor/.test(name)),
@@ -218,7 +221,7 @@ describe("a restore", () => {
   it("as it is keeps what can be read of a damaged log", async () => {
     const { rootId, answered } = await killed();
     flip(`${database}-wal`, 0.999);
-    await restore(place, { from: "as-is" });
+    await restore(target, { from: "as-is" });
     const store = await open();
     const kept = await store.read.messages.queuedCount(rootId);
     assert.ok(kept > 0 && kept >= answered - 20, `${kept} of ${answered}`);
@@ -255,7 +258,7 @@ describe("a restore", () => {
       { type: "entry", seq: 6, payload: said(0, "from below") },
     ]);
     rolloutOf(uuidv7(), [{ type: "event", seq: 1, payload: {} }]);
-    const restored = await restore(place, { from: "rollouts" });
+    const restored = await restore(target, { from: "rollouts" });
     assert.deepEqual([restored.sessions, restored.entries, restored.unreadable.length], [2, 3, 1]);
     const store = await open();
     const made = await store.read.sessions.byId(child.id);
@@ -285,7 +288,7 @@ describe("a restore", () => {
         { type: "event", seq: 1_000, payload: {} },
       ]);
       await new Promise((resolve) => setTimeout(resolve, 2));
-      await restore(place, from === "backup" ? { from, file } : { from });
+      await restore(target, from === "backup" ? { from, file } : { from });
       const { rootId, answered } = await killed();
       const again = await open();
       assert.ok((await again.read.messages.queuedCount(rootId)) >= answered);
@@ -302,7 +305,7 @@ describe("a restore", () => {
       { type: "entry", seq: 2, payload: entry },
     ]);
     const unreadable = join(
-      place.rollouts,
+      target.rollouts,
       "2026",
       "07",
       "01",
@@ -314,24 +317,24 @@ describe("a restore", () => {
 
   it("from rollouts names those that cannot be read", async () => {
     const unreadable = oneUnreadable();
-    const restored = await restore(place, { from: "rollouts" });
+    const restored = await restore(target, { from: "rollouts" });
     assert.deepEqual([restored.sessions, restored.entries, restored.unreadable], [1, 1, [unreadable]]);
   });
 
   const noProc = process.platform === "linux" ? false : "it looks for open files in /proc";
   it("from rollouts keeps no file open", { skip: noProc }, async () => {
     oneUnreadable();
-    await restore(place, { from: "rollouts" });
+    await restore(target, { from: "rollouts" });
     const held = readdirSync("/proc/self/fd").map((fd) => linkOf(`/proc/self/fd/${fd}`));
     assert.deepEqual(
-      held.filter((target) => target.startsWith(place.rollouts)),
+      held.filter((file) => file.startsWith(target.rollouts)),
       [],
     );
   });
 
   it("of a store that is in use is refused", async () => {
     await open();
-    await assert.rejects(restore(place, { from: "empty" }), /is in use/);
+    await assert.rejects(restore(target, { from: "empty" }), /is in use/);
   });
 });
 
@@ -366,7 +369,7 @@ function rolloutOf(
   lines: readonly { type: string; seq: number; payload: object }[],
 ): void {
   const file = join(
-    place.rollouts,
+    target.rollouts,
     "2026",
     "07",
     "01",

@@ -8,7 +8,7 @@ import { storeSuite } from "./conformance/store.spec.ts";
 
 storeSuite({
   name: "embedded",
-  async place() {
+  async database() {
     const folder = mkdtempSync(join(tmpdir(), "kinfold-store-"));
     return {
       open: () =>

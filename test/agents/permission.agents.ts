@@ -3,8 +3,8 @@ import { after, describe, it } from "node:test";
 import type { Permission } from "../../src/contract/index.ts";
 import { missing, PARENT_NAMES } from "./support/cache.ts";
 import type { ProgramName } from "./support/cache.ts";
-import { DEEDS, Place, SECRET } from "./support/place.ts";
-import type { Deed } from "./support/place.ts";
+import { DEEDS, PermissionTrial, SECRET } from "./support/permission-trial.ts";
+import type { Deed } from "./support/permission-trial.ts";
 import { AGENT_MS } from "./support/stage.ts";
 
 const LIMIT = { timeout: 4 * AGENT_MS };
@@ -41,14 +41,14 @@ function deeds(...ends: readonly [End, End, End, End]): Record<Deed, End> {
 
 for (const agent of PARENT_NAMES) {
   describe(`${agent} keeps to its mode`, { skip: missing(agent), concurrency: false }, () => {
-    const place = new Place(agent);
-    after(() => place.close());
+    const trial = new PermissionTrial(agent);
+    after(() => trial.close());
 
     for (const mode of ["read-only", "ask", "workspace", "full"] as const) {
       const expected = { ...USUAL[mode], ...OWN[agent]?.[mode] };
       it(`${mode}: ${DEEDS.map((deed) => `${deed} ${expected[deed]}`).join(", ")}`, LIMIT, async () => {
-        const denied = await place.run(mode, "deny");
-        const allowed = await place.run(mode, "allow");
+        const denied = await trial.run(mode, "deny");
+        const allowed = await trial.run(mode, "allow");
         for (const deed of DEEDS) {
           const isDone = expected[deed] === "done";
           assert.equal(denied.done.has(deed), isDone, `${deed}, denied`);

@@ -52,18 +52,18 @@ async function add(call: Call, name: string | undefined): Promise<void> {
   const { agentsDirOf, installAdapter, locateAdapter } = await import("../doctor/own-agents.ts");
   const { adapter, vendor } = await wantedAdapter(name);
   const paths = homeOf(call);
-  const place = { agentsDir: agentsDirOf(paths.home) };
-  if ("path" in locateAdapter(adapter, place)) {
+  const location = { agentsDir: agentsDirOf(paths.home) };
+  if ("path" in locateAdapter(adapter, location)) {
     return tell(call, vendor, { version: adapter.version, already: true, bytes: null, tookMs: null });
   }
   prepareHome(paths);
   if (!call.io.json)
     call.io.note(
-      `Installing ${adapter.package} ${adapter.version} into ${join(place.agentsDir, vendor.name)}.`,
+      `Installing ${adapter.package} ${adapter.version} into ${join(location.agentsDir, vendor.name)}.`,
     );
   const draw = progressOf(call, vendor.title);
   const from = performance.now();
-  const result = await installAdapter(adapter, place, draw.to);
+  const result = await installAdapter(adapter, location, draw.to);
   draw.end();
   if (!result.ok) {
     throw new Failure("failed", `The adapter could not be installed: ${oneLine(result.message)}`, {

@@ -20,8 +20,8 @@ export async function run(call: Call): Promise<void> {
       next: ["From a dump of pg_dump: pg_restore", "The store that is set: kinfold config"],
     });
   }
-  const place = { ...paths, node: config.node, log: silentLog };
-  const restored = await restore(place, source).catch((error: unknown) => {
+  const target = { ...paths, node: config.node, log: silentLog };
+  const restored = await restore(target, source).catch((error: unknown) => {
     if (error instanceof StoreProblem) throw new Failure("refused", error.message, { code: "store_problem" });
     throw error;
   });

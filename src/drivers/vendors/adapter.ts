@@ -15,7 +15,7 @@ export interface AdapterPackage {
   readonly installedBytes: number;
 }
 
-export interface AdapterPlace {
+export interface AdapterLocation {
   /** Where Kinfold keeps its adapters: `<home>/agents`. */
   readonly agentsDir: string;
   /** Another npm than that of the PATH. */
@@ -34,9 +34,9 @@ export type InstallResult =
 /** The adapter's script where it is installed in the pinned version; else why it cannot be used. */
 export function locateAdapter(
   adapter: AdapterPackage,
-  place: AdapterPlace,
+  location: AdapterLocation,
 ): { readonly path: string } | { readonly problem: string } {
-  const folder = packageFolder(adapter, place);
+  const folder = packageFolder(adapter, location);
   const path = join(folder, adapter.entry);
   if (!existsSync(path)) return { problem: "Kinfold's adapter for it is not installed" };
   const found = installedVersion(folder);
@@ -50,17 +50,17 @@ export function locateAdapter(
  */
 export async function installAdapter(
   adapter: AdapterPackage,
-  place: AdapterPlace,
+  location: AdapterLocation,
   onProgress: (progress: InstallProgress) => void = () => undefined,
 ): Promise<InstallResult> {
-  const target = join(place.agentsDir, adapter.name);
-  const making = join(place.agentsDir, `.${adapter.name}-${process.pid}`);
+  const target = join(location.agentsDir, adapter.name);
+  const making = join(location.agentsDir, `.${adapter.name}-${process.pid}`);
   try {
     await mkdir(making, { recursive: true, mode: 0o700 });
-    await removeAbandoned(adapter, place);
+    await removeAbandoned(adapter, location);
     await writeFile(join(making, "package.json"), '{ "private": true }\n');
     const watch = watchSize(making, adapter.installedBytes, onProgress);
-    const message = await runNpm(making, `${adapter.package}@${adapter.version}`, place.npm);
+    const message = await runNpm(making, `${adapter.package}@${adapter.version}`, location.npm);
     await watch.end();
     if (message !== null) return { ok: false, message };
     await rm(target, { recursive: true, force: true });
@@ -70,22 +70,22 @@ export async function installAdapter(
   } finally {
     await rm(making, { recursive: true, force: true });
   }
-  const located = locateAdapter(adapter, place);
+  const located = locateAdapter(adapter, location);
   if ("problem" in located) return { ok: false, message: located.problem };
   onProgress({ doneBytes: adapter.installedBytes, totalBytes: adapter.installedBytes });
   return { ok: true, path: located.path, version: adapter.version, bytes: await bytesIn(target) };
 }
 
 /** An installation that was cut leaves its folder behind, named after a process that is gone. */
-async function removeAbandoned({ name }: AdapterPackage, { agentsDir }: AdapterPlace): Promise<void> {
+async function removeAbandoned({ name }: AdapterPackage, { agentsDir }: AdapterLocation): Promise<void> {
   for (const folder of await readdir(agentsDir)) {
     if (!folder.startsWith(`.${name}-`) || isAlive(Number(folder.slice(name.length + 2)))) continue;
     await rm(join(agentsDir, folder), { recursive: true, force: true });
   }
 }
 
-function packageFolder(adapter: AdapterPackage, place: AdapterPlace): string {
-  return join(place.agentsDir, adapter.name, "node_modules", adapter.package);
+function packageFolder(adapter: AdapterPackage, location: AdapterLocation): string {
+  return join(location.agentsDir, adapter.name, "node_modules", adapter.package);
 }
 
 function installedVersion(folder: string): string | null {
@@ -139,7 +139,7 @@ function runNpm(cwd: string, wanted: string, own?: string): Promise<string | nul
   });
 }
 
-/** What npm says in words, without its codes and the place of its log. */
+/** What npm says in words, without its codes and the path of its log. */
 function complaintIn(said: string): string {
   return said
     .split("\n")

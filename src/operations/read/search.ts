@@ -1,7 +1,7 @@
 import type { InputOf, SearchHit, SearchOutput } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { parseQuery, type SearchQuery } from "../../search/query.ts";
-import type { EntryHit, EntrySearch, SearchPlace, SessionRecord } from "../../store/port/store.ts";
+import type { EntryHit, EntrySearch, SearchPosition, SessionRecord } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";
 import { isFamily, resolveInScope } from "../access/resolve.ts";
@@ -13,14 +13,15 @@ export async function search(
   caller: CallerContext,
   input: InputOf<"search">,
 ): Promise<SearchOutput> {
-  const { from, now } = input.cursor === undefined ? { from: null, now: deps.now() } : placeIn(input.cursor);
+  const { from, now } =
+    input.cursor === undefined ? { from: null, now: deps.now() } : positionIn(input.cursor);
   const query = queryOf(input.query, now);
   const self = callerSession(caller);
-  const place = await placeOf(deps, caller, { ref: input.id, self, tree: query.tree });
+  const within = await searchedSessions(deps, caller, { ref: input.id, self, tree: query.tree });
   const asked: EntrySearch = {
     query,
     visible: caller.visible,
-    ...place,
+    ...within,
     sort: input.sort ?? query.sort ?? "relevance",
     limit: input.limit,
     now,
@@ -44,7 +45,7 @@ function queryOf(text: string, now: number): SearchQuery {
 }
 
 /** A tree that is named in the query is where to look, instead of the session a caller would begin with. */
-async function placeOf(
+async function searchedSessions(
   deps: OperationDeps,
   caller: CallerContext,
   at: { ref: string | undefined; self: SessionRecord | null; tree: string | null },
@@ -81,15 +82,15 @@ function viewHit(found: EntryHit, opens: boolean): SearchHit {
   return { ...hit, opens, lineage: [...lineage], turn: turnIndex, snippet: snippet.text, marks };
 }
 
-/** A place's time may be a fraction of a millisecond, of which 32 times is whole. */
+/** A position's time may be a fraction of a millisecond, of which 32 times is whole. */
 const PARTS = 32;
 
-function cursorOf({ offset, below, past }: SearchPlace, now: number): string {
-  const place = `c${offset}.${now.toString(36)}.${Math.round(below * PARTS).toString(36)}`;
-  return past === null ? place : `${place}.${past}`;
+function cursorOf({ offset, below, past }: SearchPosition, now: number): string {
+  const position = `c${offset}.${now.toString(36)}.${Math.round(below * PARTS).toString(36)}`;
+  return past === null ? position : `${position}.${past}`;
 }
 
-function placeIn(cursor: string): { from: SearchPlace; now: number } {
+function positionIn(cursor: string): { from: SearchPosition; now: number } {
   const found = /^c(\d{1,6})\.([0-9a-z]{1,9})\.([0-9a-z]{1,10})(?:\.([\da-f/-]{1,80}))?$/.exec(cursor);
   if (found !== null) {
     const [, offset, now = "", below = "", past = null] = found;

@@ -1,5 +1,5 @@
 import { Refusal } from "../../contract/refusal.ts";
-import { lowered, placeLimit } from "../../domain/limit.ts";
+import { lowered, countLimit } from "../../domain/limit.ts";
 import { releases } from "../../domain/session.ts";
 import type { SessionRecord, Tx } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
@@ -21,7 +21,7 @@ export async function refuseReopening(
   const siblings = isCounted ? await tx.sessions.openChildren(session.parentId!) : [];
   const parent = isCounted ? await tx.sessions.byId(session.parentId!) : null;
   const { childrenMax } = lowered(deps.config.limits, parent?.effective.counts);
-  const refusal = placeLimit(
+  const refusal = countLimit(
     {
       openChildren: siblings.map((each) => ({ name: each.name ?? each.shortId })),
       openSessions: await tx.sessions.openCount(session.rootId),

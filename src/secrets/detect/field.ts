@@ -63,13 +63,13 @@ function behind(text: string, name: Name, at: Looking): Secret | null {
   // So may one that has a key without its end in it.
   if (tail !== null && tail.from > start && tail.from <= end) tail.hold(start);
   if (known.has(field)) return null;
-  const place = { quoted, spelled, next: follows(text, end, known) };
+  const context = { quoted, spelled, next: follows(text, end, known) };
   const rest = without(text, field, known);
   const isPart = rest.length < end - start;
   const isRest = isPart && isPartKnown(field, known) && /^[^\s(]*[A-Za-z0-9][^\s(]*$/.test(rest);
   // Where a name within the value had a secret of its own, the rest is no value.
   if (isPart && !isRest && !quoted) return null;
-  return isRest || isSecretValue(named, rest, place) ? { start, end, kind: named.kind } : null;
+  return isRest || isSecretValue(named, rest, context) ? { start, end, kind: named.kind } : null;
 }
 
 /** A part has the shape of a secret, or the value begins with a mark that may be forged. */

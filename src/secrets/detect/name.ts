@@ -126,7 +126,7 @@ export function isPlaceholder(value: string): boolean {
   return text === "" || (text.length <= CODE_MAX && PLACEHOLDER.test(text) && !DOLLAR_WORD.test(text));
 }
 
-export interface Place {
+export interface ValueContext {
   readonly quoted: boolean;
   /** Spellings that are never code: an environment, an address's query, a flag, a header. */
   readonly spelled: boolean;
@@ -138,32 +138,32 @@ export interface Place {
 const MARKS = /\[redacted: [a-z0-9 .]{1,32}\]/g;
 
 /** Whether the value that stands behind such a name is to be hidden. */
-export function isSecretValue(named: Named, value: string, place: Place): boolean {
+export function isSecretValue(named: Named, value: string, context: ValueContext): boolean {
   const text = (value.includes("[redacted: ") ? value.replaceAll(MARKS, "") : value).trim();
   if (text.length < 3 || isPlaceholder(text)) return false;
   if (text.length > CODE_MAX) return named.sure === "secret" || !/\s/.test(text);
   if (TYPE.test(text) || ADDRESS.test(text) || isWordyPath(text)) return false;
-  if (place.quoted ? /\$\{|\{\{/.test(text) : isCode(text, place)) return false;
-  if (/\s/.test(text)) return named.sure === "secret" && place.quoted && !PROSE.test(text);
+  if (context.quoted ? /\$\{|\{\{/.test(text) : isCode(text, context)) return false;
+  if (/\s/.test(text)) return named.sure === "secret" && context.quoted && !PROSE.test(text);
   if (named.sure === "maybe") return isUnlikeAnyWord(text, named.kind === "password" ? 7 : 8);
-  if (place.spelled) return named.sure === "secret" || text.length >= (named.kind === "signature" ? 16 : 6);
+  if (context.spelled) return named.sure === "secret" || text.length >= (named.kind === "signature" ? 16 : 6);
   if (named.sure === "key") return looksLikeKey(text, named.kind === "credential" ? 16 : 8);
-  if (place.quoted) return true;
+  if (context.quoted) return true;
   if (/^[A-Za-z]+$/.test(text)) {
-    const isWord = place.next === "end" && named.kind === "password" && !/^[A-Z][a-z]/.test(text);
+    const isWord = context.next === "end" && named.kind === "password" && !/^[A-Z][a-z]/.test(text);
     return isWord || looksLikeKey(text, 20);
   }
-  return text.length >= (place.next === "word" ? 6 : 4);
+  return text.length >= (context.next === "word" ? 6 : 4);
 }
 
-function isCode(text: string, place: Place): boolean {
+function isCode(text: string, context: ValueContext): boolean {
   if (PATTERN.test(text) || (CALL.test(text) && !/\)[A-Za-z0-9]/.test(text))) return true;
   const isReference = REFERENCE.test(text);
   // Where nothing but a value can stand, `env.Xk9vQ2mZ7` is one.
-  if (place.spelled) return isReference && !isDrawn(text.split(/[.?[]/).at(-1) as string, 8);
+  if (context.spelled) return isReference && !isDrawn(text.split(/[.?[]/).at(-1) as string, 8);
   if (isReference) return true;
   if (MEMBER.test(text) || /^[({[`]|=>|\|\||&&|^!|[|&]$/.test(text)) return true;
-  return IDENTIFIER.test(text) && !/\d/.test(text) && (place.next === "code" || isIdentifier(text));
+  return IDENTIFIER.test(text) && !/\d/.test(text) && (context.next === "code" || isIdentifier(text));
 }
 
 /** `authToken`, `new_password`: two words or more, which nobody chooses as a value. */

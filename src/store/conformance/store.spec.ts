@@ -16,31 +16,31 @@ import { secretRules } from "./secret.spec.ts";
 import { searchRules } from "./search.spec.ts";
 import { aChild, aMessage, anEvent, aSession } from "../testing/sample.ts";
 
-/** A place that holds a store; opening it twice at once is for the place to refuse. */
-export interface Place {
+/** A database for one store. Opening it twice at once is for the database to refuse. */
+export interface TestDatabase {
   open(): Promise<Store>;
   remove(): Promise<void>;
 }
 
 export interface Suite {
   readonly name: string;
-  place(): Promise<Place>;
+  database(): Promise<TestDatabase>;
 }
 
 /** What every store promises, whatever is behind it. */
 export function storeSuite(suite: Suite): void {
   describe(`the ${suite.name} store`, () => {
-    const opened: { store: Store; place: Place }[] = [];
+    const opened: { store: Store; database: TestDatabase }[] = [];
     const fresh = async (): Promise<Store> => {
-      const place = await suite.place();
-      const store = await place.open();
-      opened.push({ store, place });
+      const database = await suite.database();
+      const store = await database.open();
+      opened.push({ store, database });
       return store;
     };
     afterEach(async () => {
-      for (const { store, place } of opened.splice(0)) {
+      for (const { store, database } of opened.splice(0)) {
         await store.close();
-        await place.remove();
+        await database.remove();
       }
     });
     writeRules(fresh);
@@ -284,24 +284,24 @@ function wakeRules(fresh: Fresh): void {
 
 function lifeRules(suite: Suite): void {
   it("a store closed and opened again has the same epoch and everything that was in it", async () => {
-    const place = await suite.place();
-    const first = await place.open();
+    const database = await suite.database();
+    const first = await database.open();
     const root = await aTree(first);
     await first.write(root.id, async (tx) => tx.append(anEvent(root.id)));
     const { xmin } = await first.feed.point();
     await first.close();
-    const second = await place.open();
+    const second = await database.open();
     assert.equal(second.epoch, first.epoch);
     assert.deepEqual(await second.read.sessions.byId(root.id), root);
     await second.write(root.id, async (tx) => tx.append(anEvent(root.id)));
     assert.equal(await second.feed.firstSince(root.id, xmin), 2);
     await second.close();
-    await place.remove();
+    await database.remove();
   });
 
   it("a store that is closing finishes what it took and refuses what comes", async () => {
-    const place = await suite.place();
-    const store = await place.open();
+    const database = await suite.database();
+    const store = await database.open();
     const root = await aTree(store);
     const taken = store.write(root.id, (tx) => tx.sessions.patch(root.id, { title: "taken" }));
     const closing = store.close();
@@ -309,29 +309,29 @@ function lifeRules(suite: Suite): void {
     await assert.rejects(late, { code: "shutting_down" });
     await taken;
     await closing;
-    const again = await place.open();
+    const again = await database.open();
     assert.equal((await again.read.sessions.byId(root.id))?.title, "taken");
     await again.close();
-    await place.remove();
+    await database.remove();
   });
 
   it("a node's boots follow each other, and what its agents can do is published", async () => {
-    const place = await suite.place();
-    const store = await place.open();
+    const database = await suite.database();
+    const store = await database.open();
     assert.deepEqual(await store.nodes.register([]), { previousBoot: null });
     assert.equal(await store.nodes.renew(), true);
     await store.close();
-    const next = await place.open();
+    const next = await database.open();
     assert.deepEqual(await next.nodes.register([]), { previousBoot: store.boot });
     assert.equal((await next.nodes.byName(next.node))?.boot, next.boot);
     assert.equal(await next.nodes.byName("elsewhere"), null);
     await next.close();
-    await place.remove();
+    await database.remove();
   });
 
   it("who asks for a look at the agents reads what it found, and is never failed by it", async () => {
-    const place = await suite.place();
-    const store = await place.open();
+    const database = await suite.database();
+    const store = await database.open();
     await store.nodes.register([]);
     await store.probe();
     const agent: Agent = await createFakeDriver().probe();
@@ -342,6 +342,6 @@ function lifeRules(suite: Suite): void {
     store.onProbe(() => Promise.reject(new Error("a driver has a bug")));
     await store.probe();
     await store.close();
-    await place.remove();
+    await database.remove();
   });
 }

@@ -16,11 +16,11 @@ export interface EntrySearch {
   /** From when the age of an entry counts: the same for every page of one search. */
   readonly now: number;
   /** Where an earlier page ended; null to begin. */
-  readonly from: SearchPlace | null;
+  readonly from: SearchPosition | null;
 }
 
 /** How many to leave out of what is older than a time. What came after the first page is on none. */
-export interface SearchPlace {
+export interface SearchPosition {
   readonly offset: number;
   readonly below: number;
   /** The entry after which it goes on, as its store names it. */
@@ -30,7 +30,7 @@ export interface SearchPlace {
 export interface EntryFound {
   readonly hits: readonly EntryHit[];
   /** Where the next page begins; null where there is none. */
-  readonly next: SearchPlace | null;
+  readonly next: SearchPosition | null;
   /** Null where there are more than were counted. */
   readonly total: number | null;
   /** False while entries of an older version are still being indexed. */

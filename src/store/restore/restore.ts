@@ -22,7 +22,7 @@ import { takeLock } from "../sqlite/lock.ts";
 import { openSqlite } from "../sqlite/open.ts";
 import { readWalIndex, wholeFrames } from "../sqlite/wal/wal-file.ts";
 
-export interface RestorePlace {
+export interface RestoreTarget {
   readonly database: string;
   readonly lock: string;
   readonly rollouts: string;
@@ -46,14 +46,14 @@ export interface Restored extends Rebuilt {
  * Makes the embedded store again while no daemon runs. The new file is complete before the old ones are
  * touched, and those are moved into a folder of their own, never deleted.
  */
-export async function restore(place: RestorePlace, source: RestoreSource): Promise<Restored> {
-  const lock = await takeLock(place.lock, uuidv7());
-  const part = `${place.database}.restoring`;
+export async function restore(target: RestoreTarget, source: RestoreSource): Promise<Restored> {
+  const lock = await takeLock(target.lock, uuidv7());
+  const part = `${target.database}.restoring`;
   try {
     for (const suffix of SUFFIXES) rmSync(`${part}${suffix}`, { force: true });
-    const rebuilt = await make(place, part, source);
-    const aside = moveAside(place.database);
-    if (existsSync(part)) renameSync(part, place.database);
+    const rebuilt = await make(target, part, source);
+    const aside = moveAside(target.database);
+    if (existsSync(part)) renameSync(part, target.database);
     lock.closed(0);
     return { ...rebuilt, aside };
   } finally {
@@ -65,20 +65,26 @@ export async function restore(place: RestorePlace, source: RestoreSource): Promi
 const SUFFIXES = ["", "-wal", "-shm"] as const;
 const NOTHING: Rebuilt = { sessions: 0, entries: 0, unreadable: [] };
 
-async function make(place: RestorePlace, part: string, source: RestoreSource): Promise<Rebuilt> {
+async function make(target: RestoreTarget, part: string, source: RestoreSource): Promise<Rebuilt> {
   switch (source.from) {
     case "backup":
       takeBackup(source.file, part);
       return NOTHING;
     case "as-is":
-      takeAsItIs(place.database, part);
+      takeAsItIs(target.database, part);
       return NOTHING;
     case "rollouts":
     case "empty": {
-      const options = { path: part, lock: `${part}.lock`, node: place.node, boot: uuidv7(), log: place.log };
+      const options = {
+        path: part,
+        lock: `${part}.lock`,
+        node: target.node,
+        boot: uuidv7(),
+        log: target.log,
+      };
       const store = await openSqlite(options);
       try {
-        return source.from === "empty" ? NOTHING : await rebuildFrom(store, place.rollouts);
+        return source.from === "empty" ? NOTHING : await rebuildFrom(store, target.rollouts);
       } finally {
         await store.close();
       }

@@ -17,7 +17,7 @@ export const DEEDS = ["edit inside", "command inside", "edit outside", "command 
 export type Deed = (typeof DEEDS)[number];
 
 /** One agent with folders of its own: a project, another folder, and Kinfold's home with a secret in it. */
-export class Place {
+export class PermissionTrial {
   readonly #agent: ProgramName;
   readonly #folders: Record<"home" | "work" | "other", string>;
   #model: Model | null = null;
