@@ -42,10 +42,9 @@ const SAME: Record<string, ContractSource> = {
   "a removed description": { ...small, Thing: z.object({ size: z.number() }) },
   "a reworded refusal": { ...small, REFUSALS: { not_found: [404, "There is none."] } },
   "a fact that only the daemon uses": withRow({
-    blocking: true,
-    leaf: false,
-    rights: "own",
-    aliases: ["get"],
+    blocks: true,
+    right: "read",
+    aliases: { sessionId: "id" },
   }),
 };
 

@@ -56,6 +56,7 @@ export const ACT = {
     http: { method: "POST", path: "/api/sessions" },
     cli: "spawn",
     sessions: false,
+    right: "spawn",
   },
   attach: {
     summary: "Make a session for a client in somebody's own terminal, with a token of its own.",
@@ -87,6 +88,7 @@ export const ACT = {
     refusals: SENDING,
     http: { method: "POST", path: "/api/sessions/:id/prompt" },
     sessions: false,
+    right: "spawn",
   },
   spawn: {
     summary: "Spawn a child session under a parent; its result comes back as a callback.",
@@ -111,6 +113,23 @@ export const ACT = {
     mcp: "spawn_session",
     cli: "spawn",
     sessions: true,
+    right: "spawn",
+    aliases: {
+      title: "title",
+      key: "key",
+      instructions: "instructions",
+      tools: "tools",
+      node: "node",
+      runnerId: "node",
+      onParentEnd: "onParentEnd",
+      onLimit: "onLimit",
+      agenticTool: "agent",
+      sessionType: "profile",
+      enableCallback: "callback.enabled",
+      includeLastMessage: "callback.includeLastMessage",
+      includeOriginalPrompt: "callback.includeOriginalPrompt",
+      callbackTemplate: "callback.template",
+    },
   },
   tell: {
     summary: "Send a message to a child: into its running turn where its agent can, else after it.",
@@ -121,6 +140,8 @@ export const ACT = {
     mcp: "tell_child",
     cli: "tell",
     sessions: true,
+    right: "spawn",
+    aliases: { id: "id", sessionKey: "id", restart: "restart", key: "key" },
   },
   cancel: {
     summary: "Stop a session and all below it and close them, or stop only its running turn.",
@@ -131,6 +152,8 @@ export const ACT = {
     mcp: "cancel_session",
     cli: "cancel",
     sessions: true,
+    right: "cancel",
+    aliases: { id: "id", sessionKey: "id", turnOnly: "turnOnly" },
   },
   reopen: {
     summary: "Let a cancelled or acknowledged session take messages again; those below it stay ended.",
@@ -157,6 +180,7 @@ export const ACT = {
     http: { method: "GET", path: "/api/sessions/:id/wait" },
     cli: "wait",
     sessions: true,
+    right: "read",
   },
   waitChildren: {
     summary: "Wait for children; the reply that carries an end takes its callback.",
@@ -165,6 +189,8 @@ export const ACT = {
     refusals: [...FOUND, "wait_on_ancestor", "not_a_child", "did_not_complete", "child_failed"],
     mcp: "wait_session",
     sessions: true,
+    blocks: true,
+    aliases: { sessionId: "one", sessionKey: "one" },
   },
   subagent: {
     summary: "Run short tasks in children, in parallel or as a chain, and wait for their answers.",
@@ -180,6 +206,17 @@ export const ACT = {
     ],
     mcp: "subagent",
     sessions: true,
+    blocks: true,
+    aliases: {
+      task: "one.task",
+      prompt: "one.task",
+      profile: "one.profile",
+      sessionType: "one.profile",
+      agent: "one.agent",
+      agenticTool: "one.agent",
+      chain: "chain",
+      parallel: "parallel",
+    },
   },
   checkpoint: {
     summary: "Save a summary, focal entities and constraints of a session.",

@@ -45,6 +45,7 @@ export const DAEMON = {
     http: { method: "GET", path: "/api/health" },
     cli: "kinfold",
     sessions: true,
+    right: "read",
   },
   agents: {
     summary: "The agents on this node: installed, version, what each can do.",
@@ -54,6 +55,7 @@ export const DAEMON = {
     http: { method: "GET", path: "/api/agents" },
     cli: "doctor",
     sessions: true,
+    right: "read",
   },
   models: {
     summary: "Installed agents, their models, and the profiles there are.",
@@ -64,6 +66,7 @@ export const DAEMON = {
     mcp: "list_models",
     cli: "agents",
     sessions: true,
+    right: "read",
   },
   createToken: {
     summary: "Make an API key with a reach and an expiry; the secret is in this answer only.",

@@ -54,6 +54,7 @@ export const HISTORY = {
     refusals: [],
     http: { method: "GET", path: "/api/projects" },
     sessions: true,
+    right: "read",
   },
   projectSession: {
     summary: "One session of a project: its last page, and the true state of every sub-agent it started.",
@@ -62,6 +63,7 @@ export const HISTORY = {
     refusals: [...FOUND, "invalid_input"],
     http: { method: "GET", path: "/api/projects/:projectId/sessions/:sessionId" },
     sessions: true,
+    right: "read",
   },
   projectAgent: {
     summary: "One sub-agent's conversation, paged from its end.",
@@ -70,5 +72,6 @@ export const HISTORY = {
     refusals: [...FOUND, "invalid_input"],
     http: { method: "GET", path: "/api/projects/:projectId/sessions/:sessionId/agents/:agentId" },
     sessions: true,
+    right: "read",
   },
 } as const satisfies Record<string, OperationSpec>;

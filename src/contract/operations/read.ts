@@ -30,6 +30,7 @@ export const READ = {
     http: { method: "GET", path: "/api/sessions" },
     cli: "ls",
     sessions: true,
+    right: "read",
   },
   get: {
     summary: "One session.",
@@ -39,6 +40,7 @@ export const READ = {
     http: { method: "GET", path: "/api/sessions/:id" },
     cli: "show",
     sessions: true,
+    right: "read",
   },
   family: {
     summary: "The caller's family: parent, itself, children and below.",
@@ -53,6 +55,7 @@ export const READ = {
     refusals: ["not_found"],
     mcp: "list_sessions",
     sessions: true,
+    aliases: { tree: "tree", cursor: "cursor" },
   },
   tree: {
     summary: "A session's whole tree, from its root, in tree order.",
@@ -62,6 +65,7 @@ export const READ = {
     http: { method: "GET", path: "/api/sessions/:id/tree" },
     cli: "tree",
     sessions: true,
+    right: "read",
   },
   children: {
     summary: "A session's children, oldest first.",
@@ -70,6 +74,7 @@ export const READ = {
     refusals: FOUND,
     http: { method: "GET", path: "/api/sessions/:id/children" },
     sessions: true,
+    right: "read",
   },
   turns: {
     summary: "A session's turns, newest first.",
@@ -78,6 +83,7 @@ export const READ = {
     refusals: FOUND,
     http: { method: "GET", path: "/api/sessions/:id/turns" },
     sessions: true,
+    right: "read",
   },
   turn: {
     summary: "One turn with its receipt.",
@@ -86,6 +92,7 @@ export const READ = {
     refusals: ["not_found", "forbidden"],
     http: { method: "GET", path: "/api/turns/:id" },
     sessions: true,
+    right: "read",
   },
   entries: {
     summary: "A session's transcript, entry by entry: from the tail, or from any point.",
@@ -111,6 +118,7 @@ export const READ = {
     refusals: FOUND,
     http: { method: "GET", path: "/api/sessions/:id/entries" },
     sessions: true,
+    right: "read",
   },
   transcript: {
     summary: "A session's transcript as text or Markdown.",
@@ -120,6 +128,7 @@ export const READ = {
     http: { method: "GET", path: "/api/sessions/:id/transcript" },
     cli: "export",
     sessions: true,
+    right: "read",
   },
   inbox: {
     summary: "A session's messages: those not yet taken, or all of them.",
@@ -128,6 +137,7 @@ export const READ = {
     refusals: FOUND,
     http: { method: "GET", path: "/api/sessions/:id/inbox" },
     sessions: true,
+    right: "read",
   },
   receipt: {
     summary: "What the daemon saw a session do in its last round.",
@@ -137,6 +147,7 @@ export const READ = {
     http: { method: "GET", path: "/api/sessions/:id/receipt" },
     cli: "show",
     sessions: true,
+    right: "read",
   },
   inspect: {
     summary: "One session's result, transcript, receipt or inherited context, in parts.",
@@ -146,6 +157,8 @@ export const READ = {
     http: { method: "GET", path: "/api/sessions/:id/inspect" },
     mcp: "get_session",
     sessions: true,
+    right: "read",
+    aliases: { id: "id", sessionKey: "id", turn: "turn", taskId: "turn", turnId: "turn" },
   },
   search: {
     summary: "Find words in the transcripts of the caller's scope.",
@@ -156,6 +169,8 @@ export const READ = {
     mcp: "session_search",
     cli: "search",
     sessions: true,
+    right: "read",
+    aliases: { id: "id", sessionKey: "id", limit: "limit", sort: "sort" },
   },
   rollout: {
     summary: "Where a session's rollout file is.",

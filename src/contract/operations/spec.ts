@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { SessionRef } from "../id.ts";
 import type { RefusalCode } from "../refusal.ts";
+import type { TokenRight } from "../token.ts";
 
 /** One thing a caller may ask, defined once, offered on every surface that it names. */
 export interface OperationSpec {
@@ -16,6 +17,15 @@ export interface OperationSpec {
   readonly cli?: string;
   /** A session's own token may ask this over HTTP as well. */
   readonly sessions: boolean;
+  /** What an API key must be allowed to ask this; without it no key may. */
+  readonly right?: TokenRight;
+  /** The tool may take as long as its client lets it. */
+  readonly blocks?: true;
+  /**
+   * Further names of the tool's parameters, each with its field: those of the source designs, and fields that are
+   * accepted without being advertised. `one.` is a field of the single task or question that a source design asks with.
+   */
+  readonly aliases?: Readonly<Record<string, string>>;
 }
 
 /** What many rows share. */

@@ -21,6 +21,14 @@ export const TRIGGER = {
     refusals: ["forbidden", "limit_requests"],
     mcp: "ask_user_question",
     sessions: true,
+    blocks: true,
+    aliases: {
+      question: "one.question",
+      header: "one.header",
+      options: "one.options",
+      type: "one.type",
+      timeoutMs: "timeoutMs",
+    },
   },
   planReview: {
     summary: "Submit a plan to the parent or the person and wait for approval.",
@@ -29,6 +37,7 @@ export const TRIGGER = {
     refusals: ["forbidden", "limit_requests"],
     mcp: "plan_review",
     sessions: true,
+    blocks: true,
   },
   respond: {
     summary: "Answer a trigger: a question, a plan, a permission, or a child's end.",
@@ -48,6 +57,8 @@ export const TRIGGER = {
     mcp: "respond_to_trigger",
     cli: "answer",
     sessions: true,
+    right: "answer",
+    aliases: { id: "id", answers: "answers", key: "key" },
   },
   escalate: {
     summary: "Pass a trigger on to the person; answering either answers both.",
@@ -57,6 +68,8 @@ export const TRIGGER = {
     http: { method: "POST", path: "/api/triggers/:id/escalate" },
     mcp: "escalate_trigger",
     sessions: true,
+    right: "answer",
+    aliases: { id: "id" },
   },
   fire: {
     summary: "Notify a session of something without waiting.",
@@ -76,6 +89,8 @@ export const TRIGGER = {
     http: { method: "POST", path: "/api/sessions/:id/triggers" },
     mcp: "fire_trigger",
     sessions: true,
+    right: "fire",
+    aliases: { id: "id", sessionKey: "id", source: "source", key: "key" },
   },
   listTriggers: {
     summary: "Open triggers, nearest deadline first: those for the person, or all.",
@@ -85,6 +100,7 @@ export const TRIGGER = {
     http: { method: "GET", path: "/api/triggers" },
     cli: "inbox",
     sessions: false,
+    right: "read",
   },
   triggers: {
     summary: "The triggers a session has fired.",
@@ -93,5 +109,6 @@ export const TRIGGER = {
     refusals: FOUND,
     http: { method: "GET", path: "/api/sessions/:id/triggers" },
     sessions: true,
+    right: "read",
   },
 } as const satisfies Record<string, OperationSpec>;

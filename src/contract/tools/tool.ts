@@ -19,6 +19,10 @@ export interface ToolWords {
   readonly reads: boolean;
   /** Claude Code finds the others by its tool search. */
   readonly alwaysLoaded: boolean;
+  /** A session that may not spawn has it. */
+  readonly leaf?: true;
+  /** False where an attached session has it not: it asks its user in its own terminal, and a second way would confuse. */
+  readonly attached?: false;
 }
 
 export interface JsonSchema {
@@ -36,21 +40,11 @@ export type ToolOperation = (typeof TOOL_WORDS)[number]["operation"];
 /** Who reads the list: one that may not spawn, one in somebody's own terminal, or any other session. */
 export type ToolRole = "leaf" | "attached" | "full";
 
-const LEAF: ReadonlySet<string> = new Set([
-  "get_session",
-  "fire_trigger",
-  "ask_user_question",
-  "plan_review",
-  "session_search",
-  "checkpoint",
-]);
-/** An attached session asks its user in its own terminal; a second way to ask would only confuse. */
-const NOT_ATTACHED: ReadonlySet<string> = new Set(["ask_user_question", "plan_review"]);
-
 export function toolWordsFor(role: ToolRole, options: { aliases: boolean }): readonly ToolWords[] {
-  if (role === "leaf") return TOOL_WORDS.filter(({ name }) => LEAF.has(name));
-  const all = options.aliases ? [...TOOL_WORDS, ALIAS_WORDS] : TOOL_WORDS;
-  return role === "full" ? all : all.filter(({ name }) => !NOT_ATTACHED.has(name));
+  const words: readonly ToolWords[] = TOOL_WORDS;
+  if (role === "leaf") return words.filter(({ leaf }) => leaf === true);
+  const all: readonly ToolWords[] = options.aliases ? [...words, ALIAS_WORDS] : words;
+  return role === "full" ? all : all.filter(({ attached }) => attached !== false);
 }
 
 /** A tool as the protocol lists it. */

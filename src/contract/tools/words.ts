@@ -135,6 +135,7 @@ export const TOOL_WORDS = [
     fields: { sessionId: "id" },
     reads: true,
     alwaysLoaded: false,
+    leaf: true,
   },
   {
     operation: "respond",
@@ -180,6 +181,7 @@ export const TOOL_WORDS = [
     fields: { sessionId: "id" },
     reads: false,
     alwaysLoaded: false,
+    leaf: true,
   },
   {
     operation: "ask",
@@ -200,6 +202,8 @@ export const TOOL_WORDS = [
     required: ["questions"],
     reads: false,
     alwaysLoaded: true,
+    leaf: true,
+    attached: false,
   },
   {
     operation: "planReview",
@@ -210,6 +214,8 @@ export const TOOL_WORDS = [
     required: ["title", "steps"],
     reads: false,
     alwaysLoaded: true,
+    leaf: true,
+    attached: false,
   },
   {
     operation: "search",
@@ -221,6 +227,7 @@ export const TOOL_WORDS = [
     fields: { sessionId: "id" },
     reads: true,
     alwaysLoaded: false,
+    leaf: true,
   },
   {
     operation: "checkpoint",
@@ -235,6 +242,7 @@ export const TOOL_WORDS = [
     required: ["summary"],
     reads: false,
     alwaysLoaded: false,
+    leaf: true,
   },
   {
     operation: "models",

@@ -2,12 +2,11 @@ import {
   type Caller,
   OPERATIONS,
   type OperationName,
+  type OperationSpec,
+  type Permission,
   Refusal,
-  TOOL_WORDS,
-  type TokenRight,
 } from "../../contract/index.ts";
 import { withheldFrom } from "../../domain/tool-list.ts";
-import type { Permission } from "../../contract/index.ts";
 import { lowered } from "../../domain/limit.ts";
 import { isLooser } from "../../domain/permission.ts";
 import { visibleFrom } from "../../domain/scope.ts";
@@ -84,39 +83,6 @@ function callerEnded(): Refusal {
   return new Refusal("session_ended", "This session has ended: nothing more can be done from it.");
 }
 
-/** What an API key must be allowed, by operation. What stands not here is a person's or a session's alone. */
-const NEEDS: Partial<Record<OperationName, TokenRight>> = {
-  health: "read",
-  agents: "read",
-  models: "read",
-  list: "read",
-  get: "read",
-  tree: "read",
-  children: "read",
-  turns: "read",
-  turn: "read",
-  entries: "read",
-  transcript: "read",
-  inbox: "read",
-  triggers: "read",
-  receipt: "read",
-  inspect: "read",
-  search: "read",
-  wait: "read",
-  listTriggers: "read",
-  projects: "read",
-  projectSession: "read",
-  projectAgent: "read",
-  create: "spawn",
-  spawn: "spawn",
-  prompt: "spawn",
-  tell: "spawn",
-  respond: "answer",
-  escalate: "answer",
-  fire: "fire",
-  cancel: "cancel",
-};
-
 /** Only server-stored grants count; what a request says about itself does not. */
 export function requireRight(caller: Caller, operation: OperationName): void {
   if (caller.kind === "person") return;
@@ -128,7 +94,7 @@ export function requireRight(caller: Caller, operation: OperationName): void {
       { operation },
     );
   }
-  const right = NEEDS[operation];
+  const { right }: OperationSpec = OPERATIONS[operation];
   if (right !== undefined && caller.can.includes(right)) return;
   const what = right === undefined ? "only a person may ask this" : `it needs the right "${right}"`;
   throw new Refusal(
@@ -140,7 +106,7 @@ export function requireRight(caller: Caller, operation: OperationName): void {
 
 /** A tool that was kept from a session is refused on every surface, not only left out of a list. */
 export function requireTool({ self, withheld }: CallerContext, operation: OperationName): void {
-  const tool = TOOL_OF.get(operation);
+  const { mcp: tool }: OperationSpec = OPERATIONS[operation];
   if (self === null || tool === undefined || !withheld.includes(tool)) return;
   throw new Refusal(
     "tool_not_given",
@@ -148,10 +114,6 @@ export function requireTool({ self, withheld }: CallerContext, operation: Operat
     { tool },
   );
 }
-
-const TOOL_OF: ReadonlyMap<string, string> = new Map(
-  TOOL_WORDS.map(({ operation, name }) => [operation, name]),
-);
 
 /** What an API key's sessions may be at most; null for everyone else. */
 export interface KeyReach {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Refusal, TOOL_WORDS } from "../../contract/index.ts";
 import { readArguments } from "./arguments.ts";
-import { TOOL_NAMES, operationOf, parametersOf } from "./tools.ts";
+import { TOOL_NAMES, operationOf, parametersOf } from "./arguments.ts";
 
 function refused(run: () => unknown, message: RegExp): void {
   assert.throws(

@@ -1,9 +1,8 @@
 import { Refusal } from "../../contract/refusal.ts";
+import { isWithinShape } from "../json-shape.ts";
 import { unknownField } from "../input.ts";
-import { fields, fold, isRecord, listOf, parsed, renamed } from "./values.ts";
-import type { Fields } from "./values.ts";
-import { parametersOf } from "./tools.ts";
-import type { ToolOperation } from "./tools.ts";
+import { ALIAS_WORDS, OPERATIONS, TOOL_WORDS } from "../../contract/index.ts";
+import type { OperationName, OperationSpec, ToolWords } from "../../contract/index.ts";
 
 /**
  * A tool's arguments as its operation's input. Keys are matched ignoring case and underscores, the
@@ -30,71 +29,27 @@ export function readArguments(operation: ToolOperation, args: Fields): Fields {
   }
   if (nested.callback !== undefined) input.callback = { ...callbackOf(input.callback), ...nested.callback };
   if (nested.one !== undefined) input.one = nested.one;
-  return (FINISH[operation] ?? same)(input);
+  return finished(operation, input);
 }
 
-/** `one.` stands for the single task or question that a source design asks with. */
-const ALIASES: Readonly<Record<ToolOperation, Readonly<Record<string, string>>>> = {
-  spawn: {
-    title: "title",
-    key: "key",
-    instructions: "instructions",
-    tools: "tools",
-    node: "node",
-    runnerId: "node",
-    onParentEnd: "onParentEnd",
-    onLimit: "onLimit",
-    agenticTool: "agent",
-    sessionType: "profile",
-    enableCallback: "callback.enabled",
-    includeLastMessage: "callback.includeLastMessage",
-    includeOriginalPrompt: "callback.includeOriginalPrompt",
-    callbackTemplate: "callback.template",
-  },
-  subagent: {
-    task: "one.task",
-    prompt: "one.task",
-    profile: "one.profile",
-    sessionType: "one.profile",
-    agent: "one.agent",
-    agenticTool: "one.agent",
-    chain: "chain",
-    parallel: "parallel",
-  },
-  waitChildren: { sessionId: "one", sessionKey: "one" },
-  cancel: { id: "id", sessionKey: "id", turnOnly: "turnOnly" },
-  tell: { id: "id", sessionKey: "id", restart: "restart", key: "key" },
-  family: { tree: "tree", cursor: "cursor" },
-  inspect: { id: "id", sessionKey: "id", turn: "turn", taskId: "turn", turnId: "turn" },
-  respond: { id: "id", answers: "answers", key: "key" },
-  escalate: { id: "id" },
-  fire: { id: "id", sessionKey: "id", source: "source", key: "key" },
-  ask: {
-    question: "one.question",
-    header: "one.header",
-    options: "one.options",
-    type: "one.type",
-    timeoutMs: "timeoutMs",
-  },
-  planReview: {},
-  search: { id: "id", sessionKey: "id", limit: "limit", sort: "sort" },
-  checkpoint: {},
-  models: {},
-};
-
-const FINISH: Partial<Record<ToolOperation, (input: Fields) => Fields>> = {
-  waitChildren: withSourceForm,
-  subagent: withTasks,
-  ask: withQuestions,
-};
-
-function same(input: Fields): Fields {
-  return input;
+/** The forms in which the source designs ask with one task, one question or one session. */
+function finished(operation: ToolOperation, input: Fields): Fields {
+  switch (operation) {
+    case "waitChildren":
+      return withSourceForm(input);
+    case "subagent":
+      return withTasks(input);
+    case "ask":
+      return withQuestions(input);
+    default:
+      return input;
+  }
 }
 
 function acceptedBy(operation: ToolOperation): Map<string, string> {
   const own = [...parametersOf(operation)];
-  return new Map([...own, ...Object.entries(ALIASES[operation])].map(([name, field]) => [fold(name), field]));
+  const { aliases = {} }: OperationSpec = OPERATIONS[operation];
+  return new Map([...own, ...Object.entries(aliases)].map(([name, field]) => [fold(name), field]));
 }
 
 const CALLBACK = fields([
@@ -175,4 +130,102 @@ function withQuestions({ one, ...input }: Fields): Fields {
   if (input.questions !== undefined)
     throw new Refusal("invalid_input", "Give question or questions, not both.");
   return { ...input, questions: [one] };
+}
+
+export type ToolOperation = {
+  [N in OperationName]: (typeof OPERATIONS)[N] extends { readonly mcp: string } ? N : never;
+}[OperationName];
+
+const WORDS: readonly (ToolWords & { readonly operation: ToolOperation })[] = TOOL_WORDS;
+const OPERATION_OF: ReadonlyMap<string, ToolOperation> = new Map(
+  [...WORDS, ALIAS_WORDS].map(({ name, operation }) => [name, operation]),
+);
+const PARAMETERS_OF: ReadonlyMap<ToolOperation, ReadonlyMap<string, string>> = new Map(
+  WORDS.map((words) => [words.operation, parameters(words)]),
+);
+
+export const TOOL_NAMES: readonly string[] = WORDS.map(({ name }) => name);
+
+export function operationOf(toolName: string): ToolOperation | null {
+  return OPERATION_OF.get(toolName) ?? null;
+}
+
+/** Whether a call of this tool may take as long as its client lets it. */
+export function mayBlock(toolName: string): boolean {
+  const operation = operationOf(toolName);
+  const row: OperationSpec | null = operation === null ? null : OPERATIONS[operation];
+  return row?.blocks === true;
+}
+
+/** The source design's name for a spawn, whose child inherits nothing. */
+export function isAlias(toolName: string): boolean {
+  return toolName === ALIAS_WORDS.name;
+}
+
+/** What the tool calls each field of its operation. */
+export function parametersOf(operation: ToolOperation): ReadonlyMap<string, string> {
+  return PARAMETERS_OF.get(operation) ?? new Map();
+}
+
+function parameters(words: ToolWords): ReadonlyMap<string, string> {
+  return new Map(Object.keys(words.parameters).map((name) => [name, words.fields?.[name] ?? name]));
+}
+
+type Fields = Record<string, unknown>;
+
+/** Names that are understood, folded, each with the one it stands for. */
+type Names = ReadonlyMap<string, string>;
+
+function fields(own: readonly string[], aliases: Readonly<Record<string, string>> = {}): Names {
+  const rows = [...own.map((name) => [name, name] as const), ...Object.entries(aliases)];
+  return new Map(rows.map(([name, field]) => [fold(name), field]));
+}
+
+/** Keys are the same when they differ only in case and underscores. */
+function fold(key: string): string {
+  return key.toLowerCase().replaceAll("_", "");
+}
+
+/** The same object under its own keys; what is unknown stays, for the contract to refuse. */
+function renamed(value: Fields, names: Names): Fields {
+  const given = Object.entries(value).filter(([, item]) => item !== null && item !== undefined);
+  return Object.fromEntries(given.map(([key, item]) => [names.get(fold(key)) ?? key, item]));
+}
+
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [value];
+}
+
+const NUMBERS = new Set(["until", "timeoutMs", "limit"]);
+const STRUCTURES = new Set([
+  "ids",
+  "tasks",
+  "chain",
+  "parallel",
+  "questions",
+  "options",
+  "one.options",
+  "steps",
+  "entities",
+  "constraints",
+  "payload",
+  "limits",
+  "answers",
+  "tools",
+]);
+
+/** Some clients write numbers, lists and objects as text. */
+function parsed(field: string, value: unknown): unknown {
+  if (typeof value !== "string") return value;
+  if (NUMBERS.has(field)) return /^-?\d+$/.test(value) ? Number(value) : value;
+  if (!STRUCTURES.has(field) || !/^\s*[[{]/.test(value) || !isWithinShape(value)) return value;
+  try {
+    return JSON.parse(value) as unknown;
+  } catch {
+    return value;
+  }
+}
+
+function isRecord(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

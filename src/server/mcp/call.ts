@@ -13,8 +13,8 @@ import { familyReply } from "./family.ts";
 import { checkpointReply, inspectReply, modelsReply, searchReply } from "./look.ts";
 import { cancelReply, refusalLine, spawnReply, tellReply } from "./reply.ts";
 import { subagentReply } from "./subagent.ts";
-import { TOOL_NAMES, isAlias, operationOf, parametersOf } from "./tools.ts";
-import type { ToolOperation } from "./tools.ts";
+import { TOOL_NAMES, isAlias, operationOf, parametersOf } from "./arguments.ts";
+import type { ToolOperation } from "./arguments.ts";
 import { waitReply } from "./wait.ts";
 import { nearest } from "../../text/nearest.ts";
 

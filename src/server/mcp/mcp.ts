@@ -20,7 +20,7 @@ import type { ToolCall } from "./call.ts";
 import { ClientNames } from "./client.ts";
 import { CallsInFlight } from "./flight.ts";
 import { getPrompt, listPrompts } from "./prompts.ts";
-import { operationOf } from "./tools.ts";
+import { mayBlock } from "./arguments.ts";
 import type { Env } from "../routes.ts";
 
 export interface McpOptions {
@@ -50,8 +50,6 @@ interface Served extends Shared {
   readonly request: HttpRequest;
 }
 
-const BLOCKING: ReadonlySet<string> = new Set(["waitChildren", "subagent", "ask", "planReview"]);
-
 interface Shared extends McpOptions {
   readonly names: ClientNames;
   readonly flight: CallsInFlight;
@@ -67,7 +65,7 @@ async function serve(c: Context<Env>, shared: Shared): Promise<Response> {
   const messages = (Array.isArray(body) ? body : [body]).map(readMessage);
   for (const message of messages) learn(message, request.token, shared);
   const isListening = messages.some(({ method }) => method === "subscriptions/listen");
-  const isBlocking = messages.some(({ tool }) => BLOCKING.has((tool && operationOf(tool)) ?? ""));
+  const isBlocking = messages.some(({ tool }) => tool !== null && mayBlock(tool));
   try {
     request.isLong = isListening || isBlocking;
   } catch (error) {
