@@ -56,3 +56,22 @@ it("a channel that closes, or floods, answers every question that is left with a
   assert.equal(channel.isClosed(), true);
   assert.equal((await channel.send({ type: "abort" })).ok, false);
 });
+
+it("a long delta is handed on in short pieces, never cut inside a character", async () => {
+  const input = new PassThrough();
+  const deltas: string[] = [];
+  const channel = openChannel({
+    input,
+    output: new PassThrough(),
+    onEvent: ({ assistantMessageEvent }) => {
+      deltas.push((assistantMessageEvent as { delta: string }).delta);
+    },
+  });
+  const delta = "😀".repeat(30_000);
+  const event = { type: "message_update", assistantMessageEvent: { type: "text_delta", delta } };
+  input.end(`${JSON.stringify(event)}\n`);
+  await channel.closed;
+  assert.equal(deltas.join(""), delta);
+  assert.ok(Math.max(...deltas.map((each) => each.length)) <= 16 * 1024);
+  assert.ok(deltas.every((each) => each.isWellFormed()));
+});

@@ -1,7 +1,8 @@
 import type { Readable, Writable } from "node:stream";
 import { isFields } from "../acp/update/tool-call.ts";
 import type { Fields } from "../acp/update/tool-call.ts";
-import { type LineLimits, readLines } from "../process/line.ts";
+import { cutBefore } from "../../text/cut.ts";
+import { type LineLimits, pacer, readLines } from "../process/line.ts";
 
 /** What pi answered to a command. */
 export type Answer =
@@ -28,9 +29,7 @@ export function openChannel(options: ChannelOptions): Channel {
   let count = 0;
   let isClosed = false;
 
-  const take = (line: string): void => {
-    const message = parse(line);
-    if (message === null) return;
+  const take = (message: Fields): void => {
     const { type, id } = message;
     if (type !== "response") {
       if (typeof type === "string") options.onEvent({ ...message, type });
@@ -42,7 +41,13 @@ export function openChannel(options: ChannelOptions): Channel {
     answer?.(message["success"] === true ? { ok: true, data } : { ok: false, error: text(message["error"]) });
   };
   const read = async (): Promise<void> => {
-    for await (const line of readLines(options.input, options.limits)) take(line.toString("utf8"));
+    const pace = pacer();
+    for await (const line of readLines(options.input, options.limits)) {
+      for (const message of inPieces(parse(line.toString("utf8")))) {
+        take(message);
+        await pace();
+      }
+    }
     isClosed = true;
     for (const answer of waiting.values()) answer(CLOSED);
     waiting.clear();
@@ -64,6 +69,25 @@ export function openChannel(options: ChannelOptions): Channel {
 }
 
 const CLOSED: Answer = { ok: false, error: "the agent has closed its output" };
+
+/** The part of a message that is handled at once. */
+const PIECE_CHARS = 16 * 1024;
+
+/** An event with a long delta as events with short ones; every other message as it is. */
+function* inPieces(message: Fields | null): Generator<Fields> {
+  if (message === null) return;
+  const event = message["assistantMessageEvent"];
+  const delta = isFields(event) ? event["delta"] : null;
+  if (!isFields(event) || typeof delta !== "string" || delta.length <= PIECE_CHARS) {
+    yield message;
+    return;
+  }
+  for (let from = 0; from < delta.length;) {
+    const piece = delta.slice(from, cutBefore(delta, from + PIECE_CHARS));
+    from += piece.length;
+    yield { ...message, assistantMessageEvent: { ...event, delta: piece } };
+  }
+}
 
 function parse(line: string): Fields | null {
   try {
