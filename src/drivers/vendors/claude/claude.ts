@@ -1,11 +1,12 @@
 import { join } from "node:path";
 import { serversWith } from "../../acp/dialect.ts";
-import { SERVER_NAME, claudeOwnTool } from "../../acp/update/own-tool.ts";
+import { SERVER_NAME } from "../../acp/update/own-tool.ts";
 import type { CallUsage, Retrying } from "../../acp/dialect.ts";
 import { isFields } from "../../acp/update/tool-call.ts";
 import { heldTo } from "../tools.ts";
 import { NETWORK, TOOL_MS } from "../vendor.ts";
 import type { Look, Vendor } from "../vendor.ts";
+import { claudeOwnTool } from "./own-tool.ts";
 
 /** Its own sub-agents would be children that nobody can see, stop or pay for. */
 const OWN_AGENTS = ["Agent", "Task", "Workflow", "ListAgents", "SendMessage"];

@@ -1,8 +1,9 @@
 import { join } from "node:path";
-import { SERVER_NAME, codexOwnTool } from "../../acp/update/own-tool.ts";
+import { SERVER_NAME } from "../../acp/update/own-tool.ts";
 import type { OpenRequest } from "../../port.ts";
 import { NETWORK, TOOL_MS } from "../vendor.ts";
 import type { Look, Vendor } from "../vendor.ts";
+import { codexOwnTool } from "./own-tool.ts";
 
 /**
  * Codex through its ACP adapter. Our tools are named in its configuration and not over the

@@ -2,10 +2,11 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { SERVER_NAME, geminiOwnTool } from "../../acp/update/own-tool.ts";
+import { SERVER_NAME } from "../../acp/update/own-tool.ts";
 import { keptFrom } from "../tools.ts";
 import { NETWORK } from "../vendor.ts";
 import type { Look, Surroundings, Vendor } from "../vendor.ts";
+import { geminiOwnTool } from "./own-tool.ts";
 
 const TOOLS = {
   Read: ["read_file", "read_many_files"],

@@ -1,9 +1,10 @@
 import { join } from "node:path";
 import type { Permission } from "../../../contract/index.ts";
-import { SERVER_NAME, opencodeOwnTool } from "../../acp/update/own-tool.ts";
+import { SERVER_NAME } from "../../acp/update/own-tool.ts";
 import { keptFrom } from "../tools.ts";
 import { NETWORK, TOOL_MS } from "../vendor.ts";
 import type { Look, Vendor } from "../vendor.ts";
+import { opencodeOwnTool } from "./own-tool.ts";
 
 const MORE_KEYS = ["OPENROUTER_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "GROQ_API_KEY", "XAI_API_KEY"];
 

@@ -1,10 +1,14 @@
 import type { ToolCallUpdate } from "@agentclientprotocol/sdk/unstable";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { AgentUpdate } from "../../port.ts";
-import { claudeOwnTool, codexOwnTool, geminiOwnTool, opencodeOwnTool, plainOwnTool } from "./own-tool.ts";
-import type { OwnTool } from "./own-tool.ts";
-import { ToolCalls } from "./tool-call.ts";
+import type { AgentUpdate } from "../port.ts";
+import { plainOwnTool } from "../acp/update/own-tool.ts";
+import type { OwnTool } from "../acp/update/own-tool.ts";
+import { ToolCalls } from "../acp/update/tool-call.ts";
+import { claudeOwnTool } from "./claude/own-tool.ts";
+import { codexOwnTool } from "./codex/own-tool.ts";
+import { geminiOwnTool } from "./gemini/own-tool.ts";
+import { opencodeOwnTool } from "./opencode/own-tool.ts";
 
 /** What a request for permission is taken for, after these updates about the same call. */
 function asked(ownTool: OwnTool, ...updates: object[]): string | null {
