@@ -6,7 +6,7 @@ import { hashOf } from "../../kernel/id.ts";
 import { raise } from "../../kernel/trigger.ts";
 import type { SessionRecord, TriggerRecord, Tx } from "../../store/port/store.ts";
 import { blocking } from "../wait/blocking.ts";
-import { carrierOf } from "../wait/reply-carrier.ts";
+import { replyCarrier } from "../wait/reply-carrier.ts";
 import type { OperationDeps } from "../deps.ts";
 import type { CallerContext, Call } from "../port.ts";
 import { callerSession, refuseGone } from "../access/authority.ts";
@@ -123,7 +123,7 @@ async function takeAnswer(
   const message = await deps.store.write(self.rootId, async (tx) => {
     const queued = await tx.messages.ofSession(self.id, ["queued"]);
     const answer = queued.find((each) => each.kind === "answer" && each.metadata["triggerId"] === trigger.id);
-    const carrier = await carrierOf(tx, caller);
+    const carrier = await replyCarrier(tx, caller);
     if (answer === undefined || carrier === null) return null;
     const now = deps.now();
     const { turnId } = carrier;

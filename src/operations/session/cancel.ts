@@ -6,7 +6,7 @@ import { callbackKey, endKey } from "../../kernel/callback.ts";
 import { closeIfOver } from "../../kernel/round.ts";
 import { type StopReport, stopReport } from "../../kernel/stop-report.ts";
 import type { SessionRecord, Tx, TurnRecord } from "../../store/port/store.ts";
-import { carrierOf } from "../wait/reply-carrier.ts";
+import { replyCarrier } from "../wait/reply-carrier.ts";
 import type { OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";
 import { requireBelow, resolve } from "../access/resolve.ts";
@@ -114,7 +114,7 @@ async function takeOwnCallback(
 ): Promise<{ id: string; deliveryId: string } | null> {
   if (caller.kind !== "session" || session.parentId !== caller.id) return null;
   const message = await tx.messages.byCallbackKey(caller.id, key);
-  const carrier = await carrierOf(tx, caller);
+  const carrier = await replyCarrier(tx, caller);
   if (carrier === null || message === null || message.metadata["outcome"] !== "cancelled") return null;
   const { turnId } = carrier;
   const patch = { status: "taken", carrier: "tool", turnId, takenAt: now } as const;

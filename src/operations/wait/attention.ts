@@ -4,7 +4,7 @@ import { parkedError } from "../../kernel/park.ts";
 import { startClock } from "../../kernel/trigger.ts";
 import { triggerBody } from "../../kernel/trigger-body.ts";
 import type { SessionRecord, TriggerRecord, Tx } from "../../store/port/store.ts";
-import { carrierOf } from "./reply-carrier.ts";
+import { replyCarrier } from "./reply-carrier.ts";
 import type { OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";
 import { isBelow } from "../access/resolve.ts";
@@ -53,7 +53,7 @@ export async function takeAttention(
 ): Promise<Attention[]> {
   if (triggers.length === 0) return [];
   return deps.store.write(self.rootId, async (tx) => {
-    const carrier = await carrierOf(tx, caller);
+    const carrier = await replyCarrier(tx, caller);
     const messages = await tx.messages.ofSession(self.id, ["queued", "taken", "landed"]);
     const found: Attention[] = [];
     for (const trigger of triggers) {

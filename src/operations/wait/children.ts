@@ -8,7 +8,7 @@ import { isStopping, withLeft } from "../../kernel/stop-report.ts";
 import { newDeliveryId } from "../../kernel/id.ts";
 import type { SessionRecord, Tx } from "../../store/port/store.ts";
 import { blocking } from "./blocking.ts";
-import { carrierOf } from "./reply-carrier.ts";
+import { replyCarrier } from "./reply-carrier.ts";
 import { stepsOf } from "../spawn/chain-step.ts";
 import { asking, takeAttention } from "./attention.ts";
 import type { OperationDeps } from "../deps.ts";
@@ -116,7 +116,7 @@ export async function takeEnds(
 ): Promise<TakenEnd[]> {
   if (ended.length === 0) return [];
   return deps.store.write(self.rootId, async (tx) => {
-    const carrier = await carrierOf(tx, caller);
+    const carrier = await replyCarrier(tx, caller);
     const ends: TakenEnd[] = [];
     for (const child of ended) {
       const share = Math.min(4_096, Math.floor(REPLY_BYTES / ended.length));

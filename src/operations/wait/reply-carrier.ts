@@ -5,7 +5,7 @@ import type { Tx } from "../../store/port/store.ts";
  * Where a reply to this call takes the messages it carries: into the caller's running turn, or null where
  * it may carry none. Of an attached session we see no turns; its token is its own, so its calls are.
  */
-export async function carrierOf(
+export async function replyCarrier(
   tx: Tx,
   caller: CallerContext & { kind: "session" },
 ): Promise<{ turnId: string | null } | null> {
