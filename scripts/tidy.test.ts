@@ -473,7 +473,7 @@ describe("names", () => {
     "a second version": ["src/engine/a.ts", "export interface TurnV2 {}\n", /type TurnV2: "v2"/],
   });
 
-  it("a word of the column Not is refused for files, tables and exported types, and the right one is named", () => {
+  it("a word of the column Not is refused for files, tables and exports, and the right one is named", () => {
     assert.match(
       withWords("src/store/mailbox.ts").join(),
       /"mailbox" is not our word; VOCABULARY\.md says inbox/,
@@ -484,6 +484,11 @@ describe("names", () => {
     );
     assert.match(withWords("src/store/a.ts", "export type MailboxRow = 1;\n").join(), /type MailboxRow/);
     assert.match(
+      withWords("src/store/a.ts", "export function toMailbox() {}\n").join(),
+      /function toMailbox/,
+    );
+    assert.match(withWords("src/store/a.ts", "export const MAILBOX_MAX = 1;\n").join(), /value MAILBOX_MAX/);
+    assert.match(
       withWords("src/store/a.ts", "export type AgentId = 1;\n").join(),
       /VOCABULARY\.md says scope/,
     );
@@ -493,7 +498,10 @@ describe("names", () => {
     assert.deepEqual(withWords("src/store/queue.ts"), []);
     assert.deepEqual(withWords("src/history/codex/testing/fixtures/2026/Mailbox_T1.jsonl", "{}\n"), []);
     assert.deepEqual(
-      withWords("src/store/a.ts", "type Mailbox = 1;\nexport const mailbox: Mailbox = 1;\n"),
+      withWords(
+        "src/store/a.ts",
+        "type Mailbox = 1;\nconst mailbox: Mailbox = 1;\nexport const a = mailbox;\n",
+      ),
       [],
     );
     assert.deepEqual(withWords("docs/mailbox.md", "A mailbox.\n"), []);

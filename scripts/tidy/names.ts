@@ -1,22 +1,25 @@
 import type { Node } from "typescript/unstable/ast";
 import {
   isClassDeclaration,
+  isFunctionDeclaration,
+  isIdentifier,
   isInterfaceDeclaration,
   isTypeAliasDeclaration,
+  isVariableStatement,
 } from "typescript/unstable/ast/is";
 import { type CodeFile, type Finding, finding, isExported, type Tree, type TreeFile } from "./tree.ts";
 
 /** Names that say nothing about what is inside. */
 const EMPTY_WORDS = new Set(["util", "utils", "common", "helper", "helpers", "manager", "v2", "misc"]);
 
-/** Names of files, tables and exported types: the right shape, saying something, in the words of the project. */
+/** Names of files, tables and exports: the right shape, saying something, in the words of the project. */
 export function checkNames(tree: Tree): Finding[] {
   const banned = bannedWords(tree);
   const say = (name: string): string | null => complaint(name, banned);
   return [
     ...tree.files.flatMap((file) => checkFileName(file, say)),
     ...tree.files.flatMap((file) => checkTables(file, say)),
-    ...tree.code.flatMap((file) => checkTypes(file, say)),
+    ...tree.code.flatMap((file) => checkExports(file, say)),
   ];
 }
 
@@ -91,13 +94,26 @@ function checkTables({ path, text }: TreeFile, say: (name: string) => string | n
   );
 }
 
-function checkTypes(file: CodeFile, say: (name: string) => string | null): Finding[] {
-  return file.source.statements.flatMap((node: Node) => {
-    if (!isInterfaceDeclaration(node) && !isTypeAliasDeclaration(node) && !isClassDeclaration(node))
-      return [];
-    if (!isExported(node)) return [];
-    const name = node.name?.text ?? "";
-    const text = say(name);
-    return text === null ? [] : [finding(file, node, `type ${name}: ${text}`)];
-  });
+function checkExports(file: CodeFile, say: (name: string) => string | null): Finding[] {
+  return file.source.statements.filter(isExported).flatMap((node) =>
+    declaredIn(node).flatMap(({ kind, name }) => {
+      const text = say(name);
+      return text === null ? [] : [finding(file, node, `${kind} ${name}: ${text}`)];
+    }),
+  );
+}
+
+interface Declared {
+  readonly kind: "type" | "function" | "value";
+  readonly name: string;
+}
+
+function declaredIn(node: Node): Declared[] {
+  if (isInterfaceDeclaration(node) || isTypeAliasDeclaration(node))
+    return [{ kind: "type", name: node.name.text }];
+  if (isClassDeclaration(node)) return [{ kind: "type", name: node.name?.text ?? "" }];
+  if (isFunctionDeclaration(node)) return [{ kind: "function", name: node.name?.text ?? "" }];
+  if (!isVariableStatement(node)) return [];
+  const names = node.declarationList.declarations.map(({ name }) => (isIdentifier(name) ? name.text : ""));
+  return names.map((name) => ({ kind: "value", name }));
 }

@@ -6,7 +6,7 @@ import { SAFE_HEADERS, refusalBody, refusalHeaders, refusalOf } from "./answer.t
 import type { HttpRequest } from "./request.ts";
 import { serveFeed } from "./feed.ts";
 import type { ServerOptions } from "./http.ts";
-import type { createMcpEndpoint } from "./mcp/mcp.ts";
+import type { serveMcp } from "./mcp/mcp.ts";
 import type { BusyCalls } from "./mcp/busy.ts";
 import { addOperationRoutes, methodsByPath } from "./routes.ts";
 import type { Env } from "./routes.ts";
@@ -42,9 +42,9 @@ function createApp(options: ServerOptions, enter: Enter): Hono<Env> {
     c.text(`Kinfold ${options.version}. The API is under /api (described by /api/openapi.json).\n`),
   );
   // The protocol's code is large and most starts of a daemon do not need it at once.
-  let mcp: Promise<ReturnType<typeof createMcpEndpoint>> | null = null;
+  let mcp: Promise<ReturnType<typeof serveMcp>> | null = null;
   app.all("/mcp", async (c) => {
-    mcp ??= import("./mcp/mcp.ts").then((module) => module.createMcpEndpoint(options));
+    mcp ??= import("./mcp/mcp.ts").then((module) => module.serveMcp(options));
     return (await mcp)(c);
   });
   const methods = methodsByPath()

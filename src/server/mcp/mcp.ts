@@ -36,7 +36,7 @@ export interface McpOptions {
  * server of its own, made for its caller, so that no answer can reach another client. What must
  * outlive a request is kept by token: the client's name, and calls that may be cancelled.
  */
-export function createMcpEndpoint(options: McpOptions): (c: Context<Env>) => Promise<Response> {
+export function serveMcp(options: McpOptions): (c: Context<Env>) => Promise<Response> {
   const shared: Shared = {
     ...options,
     names: new ClientNames(),
