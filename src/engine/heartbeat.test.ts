@@ -27,11 +27,11 @@ test("a node whose lease cannot be renewed in time ends its agents though the st
   const heartbeat = new Heartbeat(deps, runner);
   await heartbeat.run();
   t.after(() => heartbeat.stop());
-  const [place] = runner.runtime.places.values();
+  const [slot] = runner.runtime.slots.values();
   aheadMs = 6_000;
   await asked.promise;
   aheadMs = 27_000;
-  await place!.agent!.handle.exited;
+  await slot!.agent!.handle.exited;
   assert.equal((await family.store.read.turns.byId(turn.id))?.status, "running", "its turn stays open");
   held.open();
   answered.resolve(true);

@@ -153,12 +153,12 @@ export class Heartbeat implements Service {
   async #watchBackground(now: number): Promise<void> {
     const { store } = this.#deps;
     for (const session of await store.read.sessions.inBackground(store.node)) {
-      const place = this.#runner.runtime.places.get(session.id);
+      const slot = this.#runner.runtime.slots.get(session.id);
       const isOver = now >= (session.backgroundUntil ?? 0);
       const since = session.roundOpenedAt ?? 0;
-      const isBusy = !isOver && place?.agent != null && (await place.agent.handle.background(since));
-      if (isBusy || place?.recorder != null) continue;
-      if (place !== undefined) place.hasBackground = false;
+      const isBusy = !isOver && slot?.agent != null && (await slot.agent.handle.background(since));
+      if (isBusy || slot?.recorder != null) continue;
+      slot?.backgroundOver();
       await endBackground(this.#deps, session);
     }
   }

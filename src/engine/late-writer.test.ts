@@ -6,10 +6,10 @@ import type { SessionRecord, Tx, TurnRecord } from "../store/port/store.ts";
 import { aLease, aMessage, aTrigger, aTurn } from "../store/testing/sample.ts";
 import { type Watched, watchWrite } from "../store/testing/watch-write.ts";
 import { leaseRow } from "./agent/lease-row.ts";
-import { newPlace, type Place } from "./agent/slot.ts";
+import { AgentSlot } from "./agent/slot.ts";
 import { giveBackLease, host } from "./agent/start.ts";
 import { endBackground } from "./background.ts";
-import { Recorder } from "./record/recorder.ts";
+import type { Recorder } from "./record/recorder.ts";
 import { recover } from "./recovery/recovery.ts";
 import { answerPlan } from "./request/plan-request.ts";
 import { answerRequest } from "./request/requests.ts";
@@ -37,7 +37,7 @@ interface World {
 }
 
 interface Running {
-  readonly place: Place;
+  readonly slot: AgentSlot;
   readonly recorder: Recorder;
 }
 
@@ -97,17 +97,19 @@ const WRITERS: Record<string, Writer> = {
   },
   "raises a reservation": {
     async run({ engine: { runner }, running }) {
-      const { place, recorder } = await running({ reservedTokens: 1 });
+      const { slot, recorder } = await running({ reservedTokens: 1 });
       recorder.metered(USAGE);
-      meter(runner.runtime, place);
+      meter(runner.runtime, slot);
     },
   },
   "opens a turn for what an agent does by itself": {
-    async run({ engine: { runner }, session }) {
-      const place = newPlace(session, leaseOf());
-      Object.assign(place, { agent: liveAgent(session, {}) });
-      autonomous(runner.runtime, place, { kind: "text", text: "by itself" });
-      await place.task;
+    async run({ engine: { runner }, running, write }) {
+      const { slot, recorder } = await running();
+      const over = { status: "completed", settledAt: 1 } as const;
+      await write((tx) => tx.turns.patchRunning(recorder.turn.id, FENCE, over));
+      slot.settled(recorder, false);
+      autonomous(runner.runtime, slot, { kind: "text", text: "by itself" });
+      await slot.task;
     },
   },
   "takes a message to steer": { run: (world) => steer(world, "injected") },
@@ -130,16 +132,17 @@ const WRITERS: Record<string, Writer> = {
   "says that an answer was heard": { nth: 4, run: (world) => request(world) },
   "admits what is to be changed in a plan": {
     async run({ engine: { runner }, session, running }) {
-      const { place } = await running();
+      const { slot } = await running();
       const by = { by: "the user", callerId: null, response: null, answers: null, at: 1 };
       const answer = { ...by, action: "edit" };
       const trigger = { ...aTrigger(session.id, { type: "plan_review", answer }), rootId: session.rootId };
-      await answerPlan(runner.runtime, place, trigger);
+      await answerPlan(runner.runtime, slot, trigger);
     },
   },
   "takes over a turn that was cut": {
     async run({ engine: { runner }, running }) {
       await running();
+      runner.runtime.slots.clear();
       await recover(runner.runtime);
     },
   },
@@ -149,6 +152,7 @@ const WRITERS: Record<string, Writer> = {
     async run({ engine: { runner, deps }, session, running, write }) {
       await host(deps, session, leaseOf(), { ...DEAF, load: null });
       const { recorder } = await running();
+      runner.runtime.slots.clear();
       const taken = { status: "taken", carrier: "prompt", turnId: recorder.turn.id } as const;
       await write((tx) => tx.messages.add(aMessage(session.id, taken)));
       await recover(runner.runtime);
@@ -198,7 +202,7 @@ function rowOf(deps: World["engine"]["deps"], session: SessionRecord) {
 /** The tree before and after the watched write. */
 async function watch(t: TestContext, writer: Writer, isLate: boolean): Promise<Watched> {
   const engine = await openEngine(t);
-  const { family, deps } = engine;
+  const { family } = engine;
   const { rootId, store } = family;
   const session = await family.add(rootId, { fence: FENCE, roundOpenedAt: 1, ...writer.session });
   const { write } = store;
@@ -208,10 +212,10 @@ async function watch(t: TestContext, writer: Writer, isLate: boolean): Promise<W
     write: (work) => write(rootId, work),
     async running(turn = {}, handle = {}) {
       const row = aTurn(session.id, { fence: FENCE, startedAt: Date.now(), ...turn });
-      const recorder = new Recorder(deps, await write(rootId, (tx) => tx.turns.add(row)), () => undefined);
-      const place = newPlace(session, leaseOf());
-      Object.assign(place, { recorder, agent: liveAgent(session, handle) });
-      return { place, recorder };
+      const record = await write(rootId, (tx) => tx.turns.add(row));
+      const slot = new AgentSlot(engine.runner.runtime, { session, hold: leaseOf(), turn: record });
+      await slot.start(async () => ({ ok: true, agent: liveAgent(session, handle) }));
+      return { slot, recorder: slot.recorder! };
     },
   };
   const seen = watchWrite(store, { rootId, sessionId: session.id, nth: writer.nth ?? 1, isLate });
@@ -232,28 +236,26 @@ function liveAgent(session: SessionRecord, handle: Partial<AgentHandle>) {
 
 async function steer({ engine, session, running, write }: World, result: "injected" | "refused") {
   await write((tx) => tx.messages.add(aMessage(session.id, { delivery: "steer" })));
-  const { place } = await running({}, { steer: async () => result });
-  await steerQueued(engine.runner.runtime, place);
+  const { slot } = await running({}, { steer: async () => result });
+  await steerQueued(engine.runner.runtime, slot);
 }
 
 /** An agent that tries again is said to be silent at once; the next thing it does withdraws that. */
-async function beSilent({ engine: { runner, deps }, session, running }: World): Promise<void> {
+async function beSilent({ engine: { runner, deps }, running }: World): Promise<void> {
   Object.assign(deps.config, { silenceMs: 0 });
-  const { place, recorder } = await running();
-  runner.runtime.places.set(session.id, place);
+  const { recorder } = await running();
   const silence = new SilenceWatch(runner.runtime);
   await silence.beat();
   recorder.retrying = { kind: "retrying", status: 529, attempt: 1, attemptsMax: null };
   await silence.beat();
   recorder.recorded += 1;
   await silence.beat();
-  runner.runtime.places.delete(session.id);
 }
 
 /** Asks, and is answered as soon as it has. */
 async function request({ engine: { runner, deps }, session, running, write }: World): Promise<void> {
-  const { place } = await running();
-  const asked = answerRequest(runner.runtime, place, PLAN);
+  const { slot } = await running();
+  const asked = answerRequest(runner.runtime, slot, PLAN);
   const off = deps.store.onCommit(() => {
     void write(async (tx) => {
       for (const trigger of await tx.triggers.open({ sessionId: session.id }))

@@ -32,8 +32,8 @@ export async function stopOvertime(runtime: Runtime, now: number): Promise<void>
     if (clock !== null && clock.leftMs <= 0) over.push({ session, reason: minutesReason(clock.minutes) });
   }
   for (const { session, reason } of over) {
-    const place = runtime.places.get(session.id);
-    if (place !== undefined && place.recorder !== null) stopAtLimit(runtime, place, reason);
+    const slot = runtime.slots.get(session.id);
+    if (slot !== undefined && slot.recorder !== null) stopAtLimit(slot, reason);
     else await failRound(runtime.deps, session, reason);
   }
 }

@@ -2,10 +2,10 @@ import type { Agent } from "../contract/index.ts";
 import { Refusal } from "../contract/refusal.ts";
 import type { Commit, SessionRecord } from "../store/port/store.ts";
 import { takeEarly } from "./turn/autonomous.ts";
-import { type Claim, claim } from "./turn/claim.ts";
+import { claim } from "./turn/claim.ts";
 import type { EngineDeps, Service } from "./deps.ts";
-import { dropPlace, endPlace, follow, goIdle, leaveIdle, stopTurn } from "./agent/stop.ts";
-import { newPlace, type Place, type Runtime } from "./agent/slot.ts";
+import { AgentSlot, type Runtime } from "./agent/slot.ts";
+import type { Recorder } from "./record/recorder.ts";
 import { recover } from "./recovery/recovery.ts";
 import { steerQueued } from "./turn/steer.ts";
 import { forgetDowntime } from "./round-clock.ts";
@@ -34,7 +34,7 @@ export class Runner implements Service {
     this.#deps = deps;
     this.runtime = {
       deps,
-      places: new Map(),
+      slots: new Map(),
       agents: new Map(agents.map((agent) => [agent.name, agent])),
       fill: () => this.#fillSoon(),
       isStopping: false,
@@ -84,18 +84,16 @@ export class Runner implements Service {
 
   /** Ends every process here without settling its turn; recovery takes the turns up again. */
   async #releaseAll(): Promise<void> {
-    const places = [...this.runtime.places.values()];
-    for (const place of places) leaveIdle(place);
-    await Promise.all(places.map((place) => release(this.runtime, place)));
+    await Promise.all([...this.runtime.slots.values()].map(release));
   }
 
   #poll(): void {
-    for (const id of this.runtime.places.keys()) this.#lookSoon(id);
+    for (const id of this.runtime.slots.keys()) this.#lookSoon(id);
     this.#fillSoon();
   }
 
   #onCommit(commit: Commit): void {
-    for (const id of commit.wakes) if (this.runtime.places.has(id)) this.#lookSoon(id);
+    for (const id of commit.wakes) if (this.runtime.slots.has(id)) this.#lookSoon(id);
     if (commit.wakes.length > 0) this.#fillSoon();
   }
 
@@ -133,7 +131,7 @@ export class Runner implements Service {
     const { store, config } = this.#deps;
     const free = config.limits.turnsMax - (await store.read.turns.slotsHeld(store.node));
     if (free <= 0) return;
-    const ready = await store.read.sessions.ready(store.node, free + this.runtime.places.size + SPARE);
+    const ready = await store.read.sessions.ready(store.node, free + this.runtime.slots.size + SPARE);
     const counts: Counts = { started: 0, withoutRoom: 0 };
     for (const session of ready) {
       if (counts.started >= free || this.runtime.isStopping || this.runtime.isHalted) return;
@@ -152,45 +150,46 @@ export class Runner implements Service {
   }
 
   async #start(session: SessionRecord, counts: Counts): Promise<void> {
-    const place = this.runtime.places.get(session.id) ?? null;
-    if (place === null && !(await makeRoom(this.runtime, counts.withoutRoom))) {
+    const slot = this.runtime.slots.get(session.id) ?? null;
+    if (slot === null && !(await makeRoom(this.runtime, counts.withoutRoom))) {
       counts.withoutRoom += 1;
       return;
     }
-    const isBegun = place === null ? await this.#open(session) : await this.#goOn(session, place);
+    const isBegun = slot === null ? await this.#open(session) : await this.#goOn(session, slot);
     if (isBegun) counts.started += 1;
   }
 
   async #open(session: SessionRecord): Promise<boolean> {
     const claimed = await claim(this.#deps, session, null);
-    if (claimed !== null) this.#begin(newPlace(claimed.session, claimed.hold), claimed);
-    return claimed !== null;
+    if (claimed === null) return false;
+    const slot = new AgentSlot(this.runtime, claimed);
+    this.#begin(slot, slot.recorder, claimed.text);
+    return true;
   }
 
-  /** While it is claimed, an idle place is neither ended for idleness nor for its agent's exit. */
-  async #goOn(session: SessionRecord, place: Place): Promise<boolean> {
-    if (place.recorder !== null || place.isEnding || place.agent === null) return false;
-    if (place.hold.fence !== session.fence) {
-      void endPlace(this.runtime, place);
+  /** While it is claimed, an idle slot is neither ended for idleness nor for its agent's exit. */
+  async #goOn(session: SessionRecord, slot: AgentSlot): Promise<boolean> {
+    if (slot.state.phase !== "idle") return false;
+    if (slot.hold.fence !== session.fence) {
+      void slot.end();
       return false;
     }
-    place.isClaimed = true;
-    leaveIdle(place);
+    if (!slot.claim()) return false;
     try {
-      const claimed = await claim(this.#deps, session, place.hold);
-      if (claimed !== null) this.#begin(place, claimed);
+      const claimed = await claim(this.#deps, session, slot.hold);
+      if (claimed !== null) this.#begin(slot, slot.begin(claimed.turn), claimed.text);
       return claimed !== null;
     } finally {
-      place.isClaimed = false;
-      if (place.recorder === null) unclaimed(this.runtime, place);
+      // There was nothing to take, or the store refused: the slot is as it was.
+      if (slot.recorder === null) takeEarly(slot);
+      slot.unclaim();
     }
   }
 
-  #begin(place: Place, { session, turn, text }: Claim): void {
+  #begin(slot: AgentSlot, recorder: Recorder | null, text: string): void {
     this.#deps.reached("turn.claimed");
-    leaveIdle(place);
-    this.runtime.places.set(session.id, place);
-    follow(this.runtime, place, runTurn(this.runtime, place, { turn, text }));
+    // A slot that is gone leaves the turn to recovery.
+    if (recorder !== null) slot.follow(runTurn(this.runtime, slot, { recorder, text }));
   }
 }
 
@@ -200,30 +199,23 @@ interface Counts {
   withoutRoom: number;
 }
 
-/** There was nothing to take, or the store refused: the place is as it was. */
-function unclaimed(runtime: Runtime, place: Place): void {
-  takeEarly(place);
-  if (place.isEnding) return;
-  if (place.agent?.hasExited === true) void endPlace(runtime, place);
-  else goIdle(runtime, place);
-}
-
 /** What has been committed about a session that runs here: an end, a stop, a message for its turn. */
 async function look(runtime: Runtime, sessionId: string): Promise<void> {
-  const place = runtime.places.get(sessionId);
-  if (place === undefined || runtime.isStopping) return;
+  const slot = runtime.slots.get(sessionId);
+  if (slot === undefined || runtime.isStopping) return;
   const { read } = runtime.deps.store;
   const session = await read.sessions.byId(sessionId);
   if (session === null || session.endedAt !== null) {
-    await endPlace(runtime, place);
+    await slot.end();
     return;
   }
-  if (place.recorder === null) return;
+  const { recorder } = slot;
+  if (recorder === null) return;
   const turn = await read.turns.running(sessionId);
-  // A turn that has settled since it was read must not stop the one after it.
-  if (turn === null || turn.id !== place.recorder?.turn.id) return;
-  if (turn.stopBy !== null) await stopTurn(runtime, place);
-  else await steerQueued(runtime, place);
+  if (turn === null || turn.id !== recorder.turn.id) return;
+  // A turn that has settled since it was read is refused, so that this does not stop the one after it.
+  if (turn.stopBy !== null) slot.stop(recorder);
+  else await steerQueued(runtime, slot);
 }
 
 /**
@@ -232,27 +224,31 @@ async function look(runtime: Runtime, sessionId: string): Promise<void> {
  * start. `waiting`: how many others wait for the room that is being made already.
  */
 async function makeRoom(runtime: Runtime, waiting: number): Promise<boolean> {
-  const { places, deps } = runtime;
+  const { slots, deps } = runtime;
   const { processesMax } = deps.config.limits;
-  if (places.size < processesMax) return true;
+  if (slots.size < processesMax) return true;
   const turns = await deps.store.read.turns.runningOn(deps.store.node);
-  const blocked = turns.filter((turn) => turn.blocked > 0 && places.has(turn.sessionId));
-  if (places.size - blocked.length < processesMax) return true;
-  const all = [...places.values()];
-  if (all.filter((place) => place.isEnding).length > waiting) return false;
-  const idle = all.filter((place) => place.idleSince !== null && !place.isEnding && !place.hasBackground);
-  idle.sort((a, b) => (a.idleSince ?? 0) - (b.idleSince ?? 0));
-  const [oldest] = idle;
-  if (oldest !== undefined) void endPlace(runtime, oldest);
+  const blocked = turns.filter((turn) => turn.blocked > 0 && slots.has(turn.sessionId));
+  if (slots.size - blocked.length < processesMax) return true;
+  const all = [...slots.values()];
+  if (all.filter((slot) => slot.isEnding).length > waiting) return false;
+  const [oldest] = all
+    .map((slot) => ({ slot, since: idleSince(slot) }))
+    .filter(({ since }) => since !== null)
+    .toSorted((a, b) => (a.since ?? 0) - (b.since ?? 0));
+  void oldest?.slot.end();
   return false;
 }
 
-async function release(runtime: Runtime, place: Place): Promise<void> {
-  place.isEnding = true;
-  const { recorder } = place;
-  // Detached from its place, the prompt's end settles nothing: the turn stays open for the next start.
-  place.recorder = null;
+/** Since when a slot could make way for another; null where it could not. */
+function idleSince({ state }: AgentSlot): number | null {
+  return state.phase === "idle" && !state.hasBackground ? state.since : null;
+}
+
+/** The end of the prompt settles nothing then: the turn stays open for the next start. */
+async function release(slot: AgentSlot): Promise<void> {
+  const { recorder } = slot;
+  const ended = slot.release();
   // The process ends whether or not the store takes what was gathered.
-  await Promise.all([recorder?.handOver(), endPlace(runtime, place)]);
-  dropPlace(runtime, place);
+  await Promise.all([recorder?.handOver(), ended]);
 }

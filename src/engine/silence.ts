@@ -2,7 +2,7 @@ import { nextLookMs, silenceReason, silenceWords } from "../domain/silence.ts";
 import { raiseSilence, withdrawSilence } from "../kernel/park.ts";
 import { oneLine } from "../text/fence.ts";
 import type { LiveAgent } from "./agent/start.ts";
-import type { Place, Runtime } from "./agent/slot.ts";
+import type { AgentSlot, Runtime } from "./agent/slot.ts";
 import type { Recorder } from "./record/recorder.ts";
 import { stopAtLimit } from "./usage/reservation.ts";
 
@@ -34,15 +34,18 @@ export class SilenceWatch {
     const now = performance.now();
     const sinceMs = Math.min(now - this.#beatAt, BEAT_MAX_MS);
     this.#beatAt = now;
-    for (const place of this.#runtime.places.values()) {
-      const { agent, recorder } = place;
+    for (const slot of this.#runtime.slots.values()) {
+      const { state } = slot;
       // A start has a limit of its own, and so has a stop.
-      if (agent === null || recorder === null || place.isStopping || place.isEnding) continue;
-      await this.#listen(place, { agent, recorder, sinceMs });
+      if (state.phase !== "prompting") continue;
+      await this.#listen(slot, { agent: state.agent, recorder: state.turn, sinceMs });
     }
   }
 
-  async #listen(place: Place, at: { agent: LiveAgent; recorder: Recorder; sinceMs: number }): Promise<void> {
+  async #listen(
+    slot: AgentSlot,
+    at: { agent: LiveAgent; recorder: Recorder; sinceMs: number },
+  ): Promise<void> {
     const { recorder } = at;
     const watched = this.#watched.get(recorder);
     // It began somewhen since the last beat: its silence counts from this one on.
@@ -51,7 +54,7 @@ export class SilenceWatch {
       return;
     }
     if (watched.heard !== recorder.recorded) {
-      if (watched.isRaised) await this.#withdraw(place);
+      if (watched.isRaised) await this.#withdraw(slot);
       Object.assign(watched, this.#fresh(recorder));
       return;
     }
@@ -59,29 +62,29 @@ export class SilenceWatch {
     const isNews = watched.retrying !== recorder.retrying;
     watched.retrying = recorder.retrying;
     if (watched.silentMs < watched.lookAtMs && !isNews) return;
-    const isExcused = await this.#isExcused(place, at);
-    if (!isStillSilent(place, recorder, watched)) return;
+    const isExcused = await this.#isExcused(slot, at);
+    if (!isStillSilent(slot, recorder, watched)) return;
     if (isExcused) {
-      if (watched.isRaised) await this.#withdraw(place);
+      if (watched.isRaised) await this.#withdraw(slot);
       Object.assign(watched, this.#fresh(recorder));
       return;
     }
     watched.lookAtMs = nextLookMs(watched.silentMs, this.#limits());
-    await this.#say(place, recorder, watched);
+    await this.#say(slot, recorder, watched);
   }
 
   /** It waits for an answer, or a command of it runs. */
-  async #isExcused(place: Place, at: { agent: LiveAgent; recorder: Recorder }): Promise<boolean> {
+  async #isExcused(slot: AgentSlot, at: { agent: LiveAgent; recorder: Recorder }): Promise<boolean> {
     const { read } = this.#runtime.deps.store;
     const { turn, openCalls } = at.recorder;
     const row = await read.turns.byId(turn.id);
     if (row === null || row.status !== "running" || row.blocked > 0) return true;
-    const open = await read.triggers.open({ sessionId: place.session.id });
+    const open = await read.triggers.open({ sessionId: slot.session.id });
     if (open.some((trigger) => trigger.type !== "session_error")) return true;
     return openCalls.size > 0 && (await at.agent.handle.background(turn.startedAt));
   }
 
-  async #say(place: Place, recorder: Recorder, watched: Watched): Promise<void> {
+  async #say(slot: AgentSlot, recorder: Recorder, watched: Watched): Promise<void> {
     const { store, config, now } = this.#runtime.deps;
     const { silentMs, retrying } = watched;
     const [lastTool = null] = [...recorder.openCalls.values()].slice(-1);
@@ -89,7 +92,7 @@ export class SilenceWatch {
     const reason = silenceWords({ silentMs, tool, retrying });
     const isDue = silentMs >= config.silenceMs && !watched.isRaised;
     const { turn } = recorder;
-    await store.write(turn.rootId, place.fence, async (tx) => {
+    await store.write(turn.rootId, slot.fence, async (tx) => {
       const session = await tx.sessions.byId(turn.sessionId);
       const row = await tx.turns.byId(turn.id);
       if (session === null || session.endedAt !== null || row?.status !== "running") return;
@@ -101,14 +104,14 @@ export class SilenceWatch {
     });
     if (isDue) watched.isRaised = true;
     const { silenceMaxMs } = config;
-    if (silenceMaxMs > 0 && silentMs >= silenceMaxMs && isStillSilent(place, recorder, watched))
-      stopAtLimit(this.#runtime, place, silenceReason(silenceMaxMs), "silence");
+    if (silenceMaxMs > 0 && silentMs >= silenceMaxMs && isStillSilent(slot, recorder, watched))
+      stopAtLimit(slot, silenceReason(silenceMaxMs), "silence");
   }
 
-  async #withdraw(place: Place): Promise<void> {
+  async #withdraw(slot: AgentSlot): Promise<void> {
     const { store, now } = this.#runtime.deps;
-    await store.write(place.session.rootId, place.fence, async (tx) => {
-      const session = await tx.sessions.byId(place.session.id);
+    await store.write(slot.session.rootId, slot.fence, async (tx) => {
+      const session = await tx.sessions.byId(slot.session.id);
       if (session !== null) await withdrawSilence(tx, session, now());
     });
   }
@@ -129,7 +132,7 @@ export class SilenceWatch {
   }
 }
 
-/** The store takes its time: meanwhile the agent may have been heard, or another turn may be in its place. */
-function isStillSilent(place: Place, recorder: Recorder, watched: Watched): boolean {
-  return place.recorder === recorder && !recorder.isOver && watched.heard === recorder.recorded;
+/** The store takes its time: meanwhile the agent may have been heard, or another turn may have begun. */
+function isStillSilent(slot: AgentSlot, recorder: Recorder, watched: Watched): boolean {
+  return slot.isIn(recorder) && !recorder.isOver && watched.heard === recorder.recorded;
 }

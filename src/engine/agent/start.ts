@@ -103,7 +103,8 @@ function failed(reason: string): Hosted {
   return { ok: false, isLoadFailure: false, isUnwanted: false, reason };
 }
 
-const UNWANTED: Hosted = {
+/** It was stopped, or its lease was taken, before it had begun. */
+export const UNWANTED: Hosted & { ok: false } = {
   ok: false,
   isLoadFailure: false,
   isUnwanted: true,

@@ -55,7 +55,7 @@ test("a turn whose past cannot be read is given up and taken up again", async (t
   });
   await runner.run();
   await broken.promise;
-  while (runner.runtime.places.size > 0) await new Promise((resolve) => setImmediate(resolve));
+  while (runner.runtime.slots.size > 0) await new Promise((resolve) => setImmediate(resolve));
   await adoptLost(runner.runtime);
   const settled = await settledTurn(family, turn);
   assert.deepEqual([settled.status, settled.attempt], ["completed", 3]);

@@ -19,9 +19,8 @@ import { resumePrompt } from "../turn/resume-prompt.ts";
 import { endTurn } from "../turn/end.ts";
 import { fenceOf } from "../agent/fence.ts";
 import type { Hosted } from "../agent/start.ts";
-import { endPlace, follow } from "../agent/stop.ts";
-import { newPlace, type Place, type Runtime } from "../agent/slot.ts";
-import { Recorder } from "../record/recorder.ts";
+import { AgentSlot, type Runtime } from "../agent/slot.ts";
+import type { Recorder } from "../record/recorder.ts";
 import { replaySeen } from "./replay-seen.ts";
 import type { TurnEnd } from "../turn/settle.ts";
 import { converse, deliveredIn, endOfStart, ensureAgent, loadAgent } from "../turn/turn.ts";
@@ -37,11 +36,11 @@ export async function recover(runtime: Runtime): Promise<void> {
   const { store } = runtime.deps;
   await reapLeases(runtime);
   const turns = await store.read.turns.runningOn(store.node);
-  const cut = turns.filter((turn) => !runtime.places.has(turn.sessionId));
+  const cut = turns.filter((turn) => !runtime.slots.has(turn.sessionId));
   await together(cut, (turn) => tryRecover(runtime, turn));
   // Background work lived in a process that is gone.
   for (const session of await store.read.sessions.inBackground(store.node)) {
-    if (!runtime.places.has(session.id)) await endBackground(runtime.deps, session);
+    if (!runtime.slots.has(session.id)) await endBackground(runtime.deps, session);
   }
 }
 
@@ -51,7 +50,7 @@ export async function adoptLost(runtime: Runtime): Promise<void> {
   for (const turn of await store.read.turns.runningOn(store.node)) {
     const isYoung = now() - turn.startedAt < ADOPT_MS;
     if (runtime.isStopping || runtime.isHalted) return;
-    if (isYoung || runtime.places.has(turn.sessionId)) continue;
+    if (isYoung || runtime.slots.has(turn.sessionId)) continue;
     log.warn({ turnId: turn.id, sessionId: turn.sessionId }, "a turn had no process; it is taken up again");
     await tryRecover(runtime, turn);
   }
@@ -60,7 +59,7 @@ export async function adoptLost(runtime: Runtime): Promise<void> {
 async function reapLeases(runtime: Runtime): Promise<void> {
   const { store, reaper, log } = runtime.deps;
   const leases = await store.read.leases.ofNode(store.node);
-  const dead = leases.filter((lease) => !runtime.places.has(lease.sessionId));
+  const dead = leases.filter((lease) => !runtime.slots.has(lease.sessionId));
   if (dead.length === 0) return;
   const { killed, left } = await reaper.reap(
     dead.map((lease) => lease.id),
@@ -114,12 +113,9 @@ async function recoverTurn(runtime: Runtime, turn: TurnRecord): Promise<void> {
   if (taken === null) return;
   const { session, hold, recovery } = taken;
   runtime.deps.log.info({ sessionId: session.id, turnId: turn.id, recovery }, "recovering a turn");
-  const place = newPlace(session, hold);
-  place.recorder = new Recorder(runtime.deps, taken.turn, () => void endPlace(runtime, place));
-  place.recorder.hasBegun = taken.hasBegun;
-  runtime.places.set(session.id, place);
+  const slot = new AgentSlot(runtime, { session, hold, turn: taken.turn });
   runtime.deps.reached("resume.claimed");
-  follow(runtime, place, goOn(runtime, place, recovery));
+  slot.follow(goOn(runtime, slot, taken));
 }
 
 interface TakenOver {
@@ -174,49 +170,52 @@ function recoveryFor(runtime: Runtime, session: SessionRecord, turn: TurnRecord)
   });
 }
 
-async function goOn(runtime: Runtime, place: Place, recovery: Recovery): Promise<void> {
-  const recorder = place.recorder!;
+async function goOn(runtime: Runtime, slot: AgentSlot, { recovery, hasBegun }: TakenOver): Promise<void> {
+  const recorder = slot.recorder!;
+  recorder.hasBegun = hasBegun;
   await replaySeen(runtime.deps, recorder);
-  if (recovery === "restart" || recovery === "load") await resume(runtime, place, recovery);
-  else await endTurn(runtime, place, recorder, endWithout(recovery, place.session, recorder.turn));
+  if (recovery === "restart" || recovery === "load") await resume(runtime, slot, recovery);
+  else await endTurn(runtime, slot, recorder, endWithout(recovery, slot.session, recorder.turn));
 }
 
-async function resume(runtime: Runtime, place: Place, how: "restart" | "load"): Promise<void> {
-  const recorder = place.recorder!;
-  const hosted = await (how === "load" ? loadOrBegin(runtime, place, recorder) : ensureAgent(runtime, place));
+async function resume(runtime: Runtime, slot: AgentSlot, how: "restart" | "load"): Promise<void> {
+  const recorder = slot.recorder!;
+  const hosted = await (how === "load"
+    ? loadOrBegin(runtime, slot, recorder)
+    : ensureAgent(runtime, slot, recorder));
   if (!hosted.ok) {
     const isLost = how === "load" && !hosted.isUnwanted;
     const end = isLost ? unknowable(NOT_LOADED) : endOfStart(hosted);
-    await endTurn(runtime, place, recorder, end);
+    await endTurn(runtime, slot, recorder, end);
     return;
   }
   runtime.deps.reached("resume.loaded");
   // Released meanwhile: whoever comes next takes the turn up.
-  if (place.recorder !== recorder) return;
+  if (!slot.isIn(recorder)) return;
   const { replay } = hosted.agent.handle;
   const { attemptsBegun } = recorder.turn;
   const toolCalls = recorder.toolUseCount + (await toolCallsOf(runtime, recorder.turn, replay));
   if (!mayResume({ attemptsBegun, toolCalls })) {
-    await endTurn(runtime, place, recorder, { ...unknowable(RESUMED_TWICE), record: deliveredIn(replay) });
+    await endTurn(runtime, slot, recorder, { ...unknowable(RESUMED_TWICE), record: deliveredIn(replay) });
     return;
   }
   const text = await readBack(runtime, recorder.turn, replay);
   // Of a turn that another process has taken over nothing is sent; its end here writes nothing either.
-  const end = text === STALE ? unknowable(NOT_LOADED) : await converse(runtime, place, text);
-  await endTurn(runtime, place, recorder, end);
+  const end = text === STALE ? unknowable(NOT_LOADED) : await converse(runtime, slot, text);
+  await endTurn(runtime, slot, recorder, end);
 }
 
 /**
  * A process that ends while it loads says nothing about the conversation, and another one is asked.
  * An agent that kept no record of its first turn, and was not seen to work in it, begins it anew.
  */
-async function loadOrBegin(runtime: Runtime, place: Place, recorder: Recorder): Promise<Hosted> {
-  let hosted = await loadAgent(runtime, place);
+async function loadOrBegin(runtime: Runtime, slot: AgentSlot, recorder: Recorder): Promise<Hosted> {
+  let hosted = await loadAgent(runtime, slot);
   const isPassing = !hosted.ok && !hosted.isLoadFailure && !hosted.isUnwanted;
-  if (isPassing && !place.isEnding) hosted = await loadAgent(runtime, place);
-  if (hosted.ok || !hosted.isLoadFailure || place.isEnding) return hosted;
+  if (isPassing && !slot.isEnding) hosted = await loadAgent(runtime, slot);
+  if (hosted.ok || !hosted.isLoadFailure || slot.isEnding) return hosted;
   const { index, attemptsBegun } = recorder.turn;
-  return index === 0 && attemptsBegun === 0 ? ensureAgent(runtime, place) : hosted;
+  return index === 0 && attemptsBegun === 0 ? ensureAgent(runtime, slot, recorder) : hosted;
 }
 
 /** How many tools the agent's own record shows for this turn. */

@@ -2,7 +2,7 @@ import type { AgentAnswer, AgentRequest } from "../../drivers/port.ts";
 import { admit } from "../../kernel/admit.ts";
 import { admitAnswer } from "../../kernel/trigger.ts";
 import type { SessionRecord, TriggerRecord } from "../../store/port/store.ts";
-import type { Place, Runtime } from "../agent/slot.ts";
+import type { AgentSlot, Runtime } from "../agent/slot.ts";
 
 /** A plan that is nothing but a list is its steps; any other stands as it was written. */
 export function planPayload(
@@ -30,17 +30,18 @@ export function planPayload(
  */
 export async function answerPlan(
   { deps }: Runtime,
-  place: Place,
+  slot: AgentSlot,
   trigger: TriggerRecord,
 ): Promise<AgentAnswer> {
   const { answer } = trigger;
   if (answer === null) return { kind: "deny" };
-  const isReader = place.session.effective.permission === "read-only";
+  const isReader = slot.session.effective.permission === "read-only";
   if (answer.action === "approve" && !isReader) return { kind: "allow" };
-  place.isPlanSentBack = answer.action !== "cancel";
-  if (!place.isPlanSentBack) return { kind: "deny" };
+  const isSentBack = answer.action !== "cancel";
+  if (slot.recorder !== null) slot.planReviewed(slot.recorder, isSentBack);
+  if (!isSentBack) return { kind: "deny" };
   const now = deps.now();
-  await deps.store.write(trigger.rootId, place.fence, async (tx) => {
+  await deps.store.write(trigger.rootId, slot.fence, async (tx) => {
     const session = await tx.sessions.byId(trigger.sessionId);
     if (session === null || session.endedAt !== null) return;
     if (answer.action === "edit") return admitAnswer(tx, session, { trigger, answer, now });

@@ -16,7 +16,7 @@ import { isInside, realPathOf } from "../../system/folder.ts";
 import { answerPlan, planPayload } from "./plan-request.ts";
 import { answersTo } from "./form-answer.ts";
 import { retryWrite } from "../retry-write.ts";
-import type { Place, Runtime } from "../agent/slot.ts";
+import type { AgentSlot, Runtime } from "../agent/slot.ts";
 
 /**
  * A vendor's own request: answered by the session's mode where that decides it, else raised as a
@@ -25,44 +25,44 @@ import type { Place, Runtime } from "../agent/slot.ts";
  */
 export async function answerRequest(
   runtime: Runtime,
-  place: Place,
+  slot: AgentSlot,
   request: AgentRequest,
 ): Promise<AgentAnswer> {
   if (request.kind === "permission" && request.ours) return { kind: "allow" };
-  const decided = byMode(place.session, request);
-  if (decided !== null) return noted(place, request, decided);
+  const decided = byMode(slot.session, request);
+  if (decided !== null) return noted(slot, request, decided);
   const { requestsMax } = runtime.deps.config.limits;
-  if (place.requests.size >= requestsMax) return refusedAtLimit(place, request, requestsMax);
+  if (slot.requests.size >= requestsMax) return refusedAtLimit(slot, request, requestsMax);
   let answer: TriggerRecord["answer"];
   try {
-    const trigger = await place.requests.raising(() => raiseRequest(runtime, place, request));
+    const trigger = await slot.requests.raising(() => raiseRequest(runtime, slot, request));
     // Nobody would hear the answer of a process that was replaced.
     if (trigger === STALE) return { kind: "deny" };
-    const closed = await answered(runtime, place, trigger);
+    const closed = await answered(runtime, slot, trigger);
     answer = closed.answer;
-    if (request.kind === "plan") return await answerPlan(runtime, place, closed);
+    if (request.kind === "plan") return await answerPlan(runtime, slot, closed);
   } catch (error) {
     // The agent waits for an answer in any case.
     if (error instanceof Refusal && error.code === "limit_requests")
-      return refusedAtLimit(place, request, requestsMax);
-    runtime.deps.log.error({ err: error, sessionId: place.session.id }, "a request could not be asked");
+      return refusedAtLimit(slot, request, requestsMax);
+    runtime.deps.log.error({ err: error, sessionId: slot.session.id }, "a request could not be asked");
     answer = null;
   }
   if (request.kind === "question") {
-    if (answer === null) return noted(place, request, { kind: "deny" });
+    if (answer === null) return noted(slot, request, { kind: "deny" });
     return { kind: "answer", answers: answersTo(request.questions, answer) };
   }
-  return noted(place, request, { kind: answer?.action === "allow" ? "allow" : "deny" });
+  return noted(slot, request, { kind: answer?.action === "allow" ? "allow" : "deny" });
 }
 
 /** A vendor's protocol has no room for a reason, so the transcript says it, once per turn. */
-function refusedAtLimit(place: Place, request: AgentRequest, max: number): AgentAnswer {
-  const { recorder } = place;
+function refusedAtLimit(slot: AgentSlot, request: AgentRequest, max: number): AgentAnswer {
+  const { recorder } = slot;
   if (recorder !== null && !told.has(recorder)) {
     told.add(recorder);
     recorder.notice(`${max} requests wait for an answer; further ones are denied until one is answered`);
   }
-  noteDenied(place, request);
+  noteDenied(slot, request);
   return { kind: "deny" };
 }
 
@@ -93,10 +93,10 @@ function inside(folder: string, file: string): boolean {
   return isInside(realPathOf(path.resolve(folder, file)), realPathOf(folder));
 }
 
-function noted(place: Place, request: AgentRequest, answer: AgentAnswer): AgentAnswer {
+function noted(slot: AgentSlot, request: AgentRequest, answer: AgentAnswer): AgentAnswer {
   if (answer.kind !== "deny") return answer;
-  noteDenied(place, request);
-  place.recorder?.notice(`denied: ${oneLine(excerpt(wordsOf(request), DENIED_CHARS_MAX))}`);
+  noteDenied(slot, request);
+  slot.recorder?.notice(`denied: ${oneLine(excerpt(wordsOf(request), DENIED_CHARS_MAX))}`);
   return answer;
 }
 
@@ -104,7 +104,7 @@ function noted(place: Place, request: AgentRequest, answer: AgentAnswer): AgentA
 const DENIED_MAX = 10_000;
 const DENIED_CHARS_MAX = 400;
 
-function noteDenied({ recorder }: Place, request: AgentRequest): void {
+function noteDenied({ recorder }: AgentSlot, request: AgentRequest): void {
   if (recorder === null || recorder.seen.denied.length >= DENIED_MAX) return;
   recorder.seen.denied.push(request.kind === "permission" ? request.tool : request.kind);
 }
@@ -122,15 +122,15 @@ function wordsOf(request: AgentRequest): string {
 
 async function raiseRequest(
   runtime: Runtime,
-  place: Place,
+  slot: AgentSlot,
   request: AgentRequest,
 ): Promise<TriggerRecord | Stale> {
   const { store, config, now } = runtime.deps;
   // What the agent said before it asks stands before the question.
-  await place.recorder?.written();
+  await slot.recorder?.written();
   const write = (): Promise<TriggerRecord | Stale> =>
-    store.write(place.session.rootId, place.fence, async (tx) => {
-      const session = (await tx.sessions.byId(place.session.id)) ?? place.session;
+    store.write(slot.session.rootId, slot.fence, async (tx) => {
+      const session = (await tx.sessions.byId(slot.session.id)) ?? slot.session;
       const parent = session.parentId === null ? null : await tx.sessions.byId(session.parentId);
       const isPermission = request.kind === "permission";
       const payload =
@@ -141,7 +141,7 @@ async function raiseRequest(
         type: TYPES[request.kind],
         payload,
         default: null,
-        fence: place.hold.fence,
+        fence: slot.hold.fence,
         personOnly: isPermission && parent?.effective.permission !== "full",
         parentMs: config.triggers.parentMs,
         defaultMs: config.triggers.defaultMs,
@@ -151,7 +151,7 @@ async function raiseRequest(
       await noteAsked(tx, trigger);
       return trigger;
     });
-  return retryWrite(runtime.deps, write, () => !place.isEnding);
+  return retryWrite(runtime.deps, write, () => !slot.isEnding);
 }
 
 const TYPES = { permission: "permission", question: "ask_user_question", plan: "plan_review" } as const;
@@ -183,31 +183,31 @@ function payloadOf(
 }
 
 /** Resolves when it is closed, by whoever; a turn that waits here holds no slot. */
-async function answered(runtime: Runtime, place: Place, trigger: TriggerRecord): Promise<TriggerRecord> {
+async function answered(runtime: Runtime, slot: AgentSlot, trigger: TriggerRecord): Promise<TriggerRecord> {
   const { store } = runtime.deps;
-  const turn = place.recorder?.turn ?? null;
-  await changeBlocked(runtime, place, { turn, by: 1 });
-  const closed = await place.requests.closed(runtime.deps, trigger, () => place.isEnding);
-  await changeBlocked(runtime, place, { turn, by: -1 });
+  const turn = slot.recorder?.turn ?? null;
+  await changeBlocked(runtime, slot, { turn, by: 1 });
+  const closed = await slot.requests.closed(runtime.deps, trigger, () => slot.isEnding);
+  await changeBlocked(runtime, slot, { turn, by: -1 });
   const seen = (): Promise<void | Stale> =>
-    store.write(trigger.rootId, place.fence, (tx) => tx.triggers.seen(trigger.id, runtime.deps.now()));
-  await retryWrite(runtime.deps, seen, () => !place.isEnding);
+    store.write(trigger.rootId, slot.fence, (tx) => tx.triggers.seen(trigger.id, runtime.deps.now()));
+  await retryWrite(runtime.deps, seen, () => !slot.isEnding);
   return closed;
 }
 
 /** A store that is away for a while must neither turn an answer into a denial nor leave the turn blocked. */
 async function changeBlocked(
   runtime: Runtime,
-  place: Place,
+  slot: AgentSlot,
   { turn, by }: { turn: TurnRecord | null; by: 1 | -1 },
 ): Promise<void> {
   if (turn === null) return;
   const write = (): Promise<void | Stale> =>
-    runtime.deps.store.write(turn.rootId, place.fence, async (tx) => {
+    runtime.deps.store.write(turn.rootId, slot.fence, async (tx) => {
       const row = await tx.turns.byId(turn.id);
       if (row === null) return;
       await tx.turns.patchRunning(turn.id, turn.fence, { blocked: Math.max(0, row.blocked + by) });
       tx.wake(turn.sessionId);
     });
-  await retryWrite(runtime.deps, write, () => !place.isEnding);
+  await retryWrite(runtime.deps, write, () => !slot.isEnding);
 }

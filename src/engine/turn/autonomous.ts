@@ -4,9 +4,8 @@ import { openRound } from "../../kernel/open-round.ts";
 import { STALE, type Stale, type TurnRecord } from "../../store/port/store.ts";
 import { endTurn } from "./end.ts";
 import { retryWrite } from "../retry-write.ts";
-import { endPlace, follow, goIdle, leaveIdle } from "../agent/stop.ts";
-import type { Place, Runtime } from "../agent/slot.ts";
-import { Recorder } from "../record/recorder.ts";
+import type { AgentSlot, Runtime } from "../agent/slot.ts";
+import type { Recorder } from "../record/recorder.ts";
 import { reserveBegun } from "../usage/reservation.ts";
 import type { TurnEnd } from "./settle.ts";
 
@@ -23,49 +22,49 @@ const SILENT: ReadonlySet<AgentUpdate["kind"]> = new Set([
 ]);
 
 /** Updates that came before their turn's row was written. */
-const gathering = new WeakMap<Place, AgentUpdate[]>();
+const gathering = new WeakMap<AgentSlot, AgentUpdate[]>();
 
 /** Updates outside a prompt open a turn of their own kind. */
-export function autonomous(runtime: Runtime, place: Place, update: AgentUpdate): void {
+export function autonomous(runtime: Runtime, slot: AgentSlot, update: AgentUpdate): void {
   if (SILENT.has(update.kind)) return;
-  const early = gathering.get(place);
+  const early = gathering.get(slot);
   if (early !== undefined) {
     early.push(update);
     return;
   }
-  gathering.set(place, [update]);
-  leaveIdle(place);
-  follow(runtime, place, begin(runtime, place, place.task));
+  gathering.set(slot, [update]);
+  slot.stir();
+  slot.follow(begin(runtime, slot, slot.task));
 }
 
 /** What the agent did before there was a turn to write it to. */
-export function takeEarly(place: Place): AgentUpdate[] {
-  const early = gathering.get(place) ?? [];
-  gathering.delete(place);
+export function takeEarly(slot: AgentSlot): AgentUpdate[] {
+  const early = gathering.get(slot) ?? [];
+  gathering.delete(slot);
   return early;
 }
 
 /** `before`: a turn that is over may still be settling. */
-async function begin(runtime: Runtime, place: Place, before: Promise<void> | null): Promise<void> {
+async function begin(runtime: Runtime, slot: AgentSlot, before: Promise<void> | null): Promise<void> {
   await before;
-  leaveIdle(place);
-  const added = place.isEnding ? null : await addTurn(runtime, place);
+  slot.stir();
+  const added = slot.isEnding ? null : await addTurn(runtime, slot);
   if (added === null) {
-    notOurs(runtime, place);
+    notOurs(slot);
     return;
   }
-  const recorder = new Recorder(runtime.deps, added.turn, () => void endPlace(runtime, place));
-  place.recorder = recorder;
-  for (const update of takeEarly(place)) recorder.record(update);
+  const recorder = slot.begin(added.turn);
+  if (recorder === null) return;
+  for (const update of takeEarly(slot)) recorder.record(update);
   await quiet(recorder);
-  await endTurn(runtime, place, recorder, await endOf(place, added.since));
+  await endTurn(runtime, slot, recorder, await endOf(slot, added.since));
 }
 
 /** A prompt came first, and what was seen belongs to its turn; or nothing may be written here any more. */
-function notOurs(runtime: Runtime, place: Place): void {
-  if (place.isClaimed) return;
-  for (const update of takeEarly(place)) place.recorder?.record(update);
-  if (place.recorder === null && !place.isEnding) goIdle(runtime, place);
+function notOurs(slot: AgentSlot): void {
+  if (slot.isClaimed) return;
+  for (const update of takeEarly(slot)) slot.recorder?.record(update);
+  slot.rest();
 }
 
 async function quiet(recorder: Recorder): Promise<void> {
@@ -75,8 +74,8 @@ async function quiet(recorder: Recorder): Promise<void> {
   }
 }
 
-async function endOf(place: Place, since: number): Promise<TurnEnd> {
-  const { agent } = place;
+async function endOf(slot: AgentSlot, since: number): Promise<TurnEnd> {
+  const { agent } = slot;
   // There was no prompt that an agent could have answered.
   const reach: TurnEnd["reach"] = "unanswered";
   if (agent === null || agent.hasExited) {
@@ -84,16 +83,19 @@ async function endOf(place: Place, since: number): Promise<TurnEnd> {
     return { stopReason: "exited", reach, reason, usage: null, background: false };
   }
   const end = { reach, reason: null, usage: null };
-  if (place.isStopping) return { ...end, stopReason: "cancelled", background: false };
+  if (slot.isStopping) return { ...end, stopReason: "cancelled", background: false };
   const background = await agent.handle.background(since);
   return { ...end, stopReason: "end_turn", background };
 }
 
-async function addTurn(runtime: Runtime, place: Place): Promise<{ turn: TurnRecord; since: number } | null> {
+async function addTurn(
+  runtime: Runtime,
+  slot: AgentSlot,
+): Promise<{ turn: TurnRecord; since: number } | null> {
   const { deps } = runtime;
   const add = (): Promise<{ turn: TurnRecord; since: number } | null | Stale> =>
-    deps.store.write(place.session.rootId, place.fence, async (tx) => {
-      const session = await tx.sessions.byId(place.session.id);
+    deps.store.write(slot.session.rootId, slot.fence, async (tx) => {
+      const session = await tx.sessions.byId(slot.session.id);
       if (session === null || session.endedAt !== null) return null;
       if ((await tx.turns.running(session.id)) !== null) return null;
       const now = deps.now();
@@ -108,7 +110,7 @@ async function addTurn(runtime: Runtime, place: Place): Promise<{ turn: TurnReco
         status: "running",
         node: deps.store.node,
         boot: deps.store.boot,
-        fence: place.hold.fence,
+        fence: slot.hold.fence,
         attempt: 1,
         attemptsBegun: 0,
         attemptFrom: session.entryCount,
@@ -132,6 +134,6 @@ async function addTurn(runtime: Runtime, place: Place): Promise<{ turn: TurnReco
       tx.append({ sessionId: session.id, type: "turn.started", text: null, data, at: now });
       return { turn, since: session.roundOpenedAt ?? now };
     });
-  const added = await retryWrite(deps, add, () => !place.isEnding);
+  const added = await retryWrite(deps, add, () => !slot.isEnding);
   return added === STALE ? null : added;
 }

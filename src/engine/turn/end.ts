@@ -1,46 +1,38 @@
-import { dropPlace, endPlace, goIdle } from "../agent/stop.ts";
-import type { Place, Runtime } from "../agent/slot.ts";
+import type { AgentSlot, Runtime } from "../agent/slot.ts";
 import type { Recorder } from "../record/recorder.ts";
 import { settle, type TurnEnd } from "./settle.ts";
 import { endSteering } from "./steer.ts";
 
-/** Settles and leaves the place as the outcome wants it: idle, or ended with its process. */
+/** Settles a turn. Its slot is idle afterwards, or ends. */
 export async function endTurn(
   runtime: Runtime,
-  place: Place,
+  slot: AgentSlot,
   recorder: Recorder,
   end: TurnEnd,
 ): Promise<void> {
-  // Detached from its place, the turn stays open: the next start, or a new lease, takes it up.
-  const isOurs = (): boolean => place.recorder === recorder;
+  // A turn whose slot was released stays open: the next start, or a new lease, takes it up.
+  const isOurs = (): boolean => slot.isIn(recorder);
   if (!isOurs()) return;
-  await endSteering(place, recorder);
+  await endSteering(slot, recorder);
   // Where the agent is gone, its process tree ends before the outcome is written.
-  if (place.agent === null || place.agent.hasExited || place.isEnding) await endPlace(runtime, place);
+  if (slot.agent === null || slot.agent.hasExited || slot.isEnding) await slot.end();
   if (!isOurs()) return;
   const isSettled = await settle(
     runtime.deps,
     recorder,
-    { ...withinLimit(place, end), left: place.left },
+    { ...withinLimit(slot, end), left: slot.left },
     isOurs,
   );
   if (!isOurs()) return;
-  place.recorder = null;
-  place.isStopping = false;
-  place.overLimit = null;
-  place.hasBackground = end.background;
-  if (isSettled && !place.isEnding) {
-    goIdle(runtime, place);
-  } else {
-    await endPlace(runtime, place);
-    dropPlace(runtime, place);
-  }
+  if (isSettled) slot.settled(recorder, end.background);
+  else await slot.release();
+  if (slot.isEnding) await slot.end();
   runtime.fill();
 }
 
 /** A turn that was stopped at its budget has failed, unless it had ended by itself before. */
-function withinLimit(place: Place, end: TurnEnd): TurnEnd {
-  if (place.overLimit === null || end.stopReason === "end_turn") return end;
-  const { reason, kind } = place.overLimit;
+function withinLimit(slot: AgentSlot, end: TurnEnd): TurnEnd {
+  if (slot.limit === null || end.stopReason === "end_turn") return end;
+  const { reason, kind } = slot.limit;
   return { ...end, outcome: "failed", reason, errorKind: kind };
 }

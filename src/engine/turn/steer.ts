@@ -2,77 +2,68 @@ import { giveBack } from "../../kernel/admit.ts";
 import { startClock } from "../../kernel/trigger.ts";
 import { type MessageRecord, STALE, type TurnRecord } from "../../store/port/store.ts";
 import { appendMessages, render } from "./claim.ts";
-import type { Place, Runtime } from "../agent/slot.ts";
+import type { AgentSlot, Runtime } from "../agent/slot.ts";
 import type { Recorder } from "../record/recorder.ts";
 
 /** How long the end of a turn waits for an agent to say whether it took a message. */
 const ACK_MS = 2_000;
 
 /** Messages that want to go into the running turn, where the agent can take them. One at a time, in order. */
-export async function steerQueued(runtime: Runtime, place: Place): Promise<void> {
-  if (place.steering !== null || place.recorder === null) return;
-  const steering = steerAll(runtime, place);
-  place.steering = steering;
-  await steering;
-  if (place.steering === steering) place.steering = null;
+export async function steerQueued(runtime: Runtime, slot: AgentSlot): Promise<void> {
+  if (slot.recorder !== null) await slot.steer(() => steerAll(runtime, slot));
 }
 
 /** Before a turn settles: nothing more goes into it, and what is on its way is known, or known to be unknown. */
-export async function endSteering(place: Place, recorder: Recorder): Promise<void> {
+export async function endSteering(slot: AgentSlot, recorder: Recorder): Promise<void> {
   recorder.isOver = true;
-  if (place.steering === null) return;
-  const late = Promise.withResolvers<void>();
-  const timer = setTimeout(() => late.resolve(), ACK_MS);
-  await Promise.race([place.steering, late.promise]);
-  clearTimeout(timer);
-  place.steering = null;
+  await slot.steered(ACK_MS);
 }
 
-async function steerAll(runtime: Runtime, place: Place): Promise<void> {
+async function steerAll(runtime: Runtime, slot: AgentSlot): Promise<void> {
   try {
     for (;;) {
-      const message = await nextSteer(runtime, place);
-      if (message === null || !(await steerOne(runtime, place, message))) return;
+      const message = await nextSteer(runtime, slot);
+      if (message === null || !(await steerOne(runtime, slot, message))) return;
     }
   } catch (error) {
-    runtime.deps.log.error({ err: error, sessionId: place.session.id }, "a steer could not be written");
+    runtime.deps.log.error({ err: error, sessionId: slot.session.id }, "a steer could not be written");
   }
 }
 
-async function nextSteer(runtime: Runtime, place: Place): Promise<MessageRecord | null> {
-  if (place.recorder === null || place.recorder.isOver) return null;
-  if (place.agent === null || place.isEnding || place.isStopping) return null;
-  const queued = await runtime.deps.store.read.messages.queued(place.session.id, 50);
+async function nextSteer(runtime: Runtime, slot: AgentSlot): Promise<MessageRecord | null> {
+  if (slot.recorder === null || slot.recorder.isOver) return null;
+  if (slot.agent === null || slot.isEnding || slot.isStopping) return null;
+  const queued = await runtime.deps.store.read.messages.queued(slot.session.id, 50);
   const isWanted = (message: MessageRecord): boolean =>
     message.delivery === "steer" && message.metadata["delivered"] === undefined;
   return queued.find(isWanted) ?? null;
 }
 
 /** False where the turn takes no more, or is another's: its end decides what becomes of the message. */
-async function steerOne(runtime: Runtime, place: Place, message: MessageRecord): Promise<boolean> {
-  const how = runtime.agents.get(place.session.agent)?.steer ?? "none";
+async function steerOne(runtime: Runtime, slot: AgentSlot, message: MessageRecord): Promise<boolean> {
+  const how = runtime.agents.get(slot.session.agent)?.steer ?? "none";
   const mayRestart = message.metadata["restart"] === true;
   if (how === "none" || (how === "restart" && !mayRestart)) {
-    return note(runtime, place, { message, delivered: "queued" });
+    return note(runtime, slot, { message, delivered: "queued" });
   }
-  const { agent, recorder } = place;
+  const { agent, recorder } = slot;
   if (agent === null || recorder === null) return false;
   // Until the agent has acknowledged it, its turn may settle and must not take it for landed.
   recorder.unacknowledged.add(message.id);
-  const text = await take(runtime, place, { turn: recorder.turn, message });
+  const text = await take(runtime, slot, { turn: recorder.turn, message });
   if (text === null) return false;
   runtime.deps.reached("steer.taken");
-  const isTooLate = recorder.isOver || place.recorder !== recorder;
+  const isTooLate = recorder.isOver || !slot.isIn(recorder);
   const result = isTooLate ? "refused" : await agent.handle.steer(text);
   runtime.deps.reached("steer.sent");
   // The agent died with it, and its own record decides.
   if (result === "lost") return false;
   if (result === "refused") {
-    await returnToQueue(runtime, place, { turn: recorder.turn, message });
-    return note(runtime, place, { message, delivered: "queued" });
+    await returnToQueue(runtime, slot, { turn: recorder.turn, message });
+    return note(runtime, slot, { message, delivered: "queued" });
   }
   recorder.unacknowledged.delete(message.id);
-  return note(runtime, place, { message, delivered: result, into: { turn: recorder.turn, text } });
+  return note(runtime, slot, { message, delivered: result, into: { turn: recorder.turn, text } });
 }
 
 interface Steer {
@@ -83,8 +74,8 @@ interface Steer {
 type Delivered = "injected" | "queued" | "restarted";
 
 /** Durable before the first byte; the turn must still be ours and running. */
-async function take(runtime: Runtime, place: Place, { turn, message }: Steer): Promise<string | null> {
-  const taken = await runtime.deps.store.write(message.rootId, place.fence, async (tx) => {
+async function take(runtime: Runtime, slot: AgentSlot, { turn, message }: Steer): Promise<string | null> {
+  const taken = await runtime.deps.store.write(message.rootId, slot.fence, async (tx) => {
     if (!(await tx.turns.patchRunning(turn.id, turn.fence, { fence: turn.fence }))) return null;
     const at = runtime.deps.now();
     const patch = { status: "taken", carrier: "steer", turnId: turn.id, takenAt: at } as const;
@@ -103,11 +94,11 @@ async function take(runtime: Runtime, place: Place, { turn, message }: Steer): P
 /** With `into`, the agent took it into that turn: it is in the transcript from here on. False to a late writer. */
 async function note(
   runtime: Runtime,
-  place: Place,
+  slot: AgentSlot,
   of: { message: MessageRecord; delivered: Delivered; into?: { turn: TurnRecord; text: string } },
 ): Promise<boolean> {
   const { message, delivered, into = null } = of;
-  const noted = await runtime.deps.store.write(message.rootId, place.fence, async (tx) => {
+  const noted = await runtime.deps.store.write(message.rootId, slot.fence, async (tx) => {
     const metadata = { ...message.metadata, delivered };
     await tx.messages.move(message.id, ["queued", "taken", "landed"], { metadata });
     const fresh = into === null ? null : await tx.messages.byId(message.id);
@@ -118,8 +109,8 @@ async function note(
 }
 
 /** A refusal may come after the turn has settled, which gave it back: by now another turn may have it. */
-async function returnToQueue(runtime: Runtime, place: Place, { turn, message }: Steer): Promise<void> {
-  await runtime.deps.store.write(message.rootId, place.fence, async (tx) => {
+async function returnToQueue(runtime: Runtime, slot: AgentSlot, { turn, message }: Steer): Promise<void> {
+  await runtime.deps.store.write(message.rootId, slot.fence, async (tx) => {
     const fresh = await tx.messages.byId(message.id);
     if (fresh?.turnId === turn.id) await giveBack(tx, fresh, { repeated: false, now: runtime.deps.now() });
   });

@@ -7,11 +7,10 @@ import { oneLine } from "../../text/fence.ts";
 import type { MessageRecord, TurnRecord } from "../../store/port/store.ts";
 import { autonomous, takeEarly } from "./autonomous.ts";
 import { endTurn } from "./end.ts";
-import { type AgentListener, host, type Hosted, type LiveAgent } from "../agent/start.ts";
-import { endPlace } from "../agent/stop.ts";
+import { type AgentListener, host, type Hosted, type LiveAgent, UNWANTED } from "../agent/start.ts";
 import { forkOf, firstPromptContext } from "./first-prompt.ts";
-import type { Place, Runtime } from "../agent/slot.ts";
-import { Recorder } from "../record/recorder.ts";
+import type { AgentSlot, Runtime } from "../agent/slot.ts";
+import type { Recorder } from "../record/recorder.ts";
 import { answerRequest } from "../request/requests.ts";
 import { meter } from "../usage/reservation.ts";
 import type { TurnEnd } from "./settle.ts";
@@ -21,107 +20,83 @@ import { UsageMeter } from "../usage/meter.ts";
 /** From a claimed turn to its settled outcome. Whatever happens on the way, it settles. */
 export async function runTurn(
   runtime: Runtime,
-  place: Place,
-  order: { turn: TurnRecord; text: string },
+  slot: AgentSlot,
+  order: { recorder: Recorder; text: string },
 ): Promise<void> {
-  const recorder = new Recorder(runtime.deps, order.turn, () => void endPlace(runtime, place));
-  place.recorder = recorder;
-  for (const update of takeEarly(place)) recorder.record(update);
-  const hosted = await ensureAgent(runtime, place);
-  const end = hosted.ok ? await converse(runtime, place, order.text) : endOfStart(hosted);
-  await endTurn(runtime, place, recorder, end);
+  const { recorder } = order;
+  for (const update of takeEarly(slot)) recorder.record(update);
+  const hosted = await ensureAgent(runtime, slot, recorder);
+  const end = hosted.ok ? await converse(runtime, slot, order.text) : endOfStart(hosted);
+  await endTurn(runtime, slot, recorder, end);
 }
 
-export async function ensureAgent(runtime: Runtime, place: Place): Promise<Hosted> {
-  if (place.agent !== null && !place.agent.hasExited) return { ok: true, agent: place.agent };
-  // It exited while it was idle: what is left of it ends, and another takes its place.
-  if (place.agent !== null) await place.agent.handle.stop(0);
-  place.agent = null;
-  const starting = startAgent(runtime, place);
-  place.starting = starting;
-  try {
-    return await starting;
-  } finally {
-    place.starting = null;
+export async function ensureAgent(runtime: Runtime, slot: AgentSlot, recorder: Recorder): Promise<Hosted> {
+  const { agent } = slot;
+  if (agent !== null && !agent.hasExited) return { ok: true, agent };
+  // It exited while it was idle: what is left of it ends, and another one starts.
+  if (agent !== null) {
+    await agent.handle.stop(0);
+    if (!slot.restart(recorder)) return UNWANTED;
   }
+  return slot.start(() => startAgent(runtime, slot));
 }
 
-async function startAgent(runtime: Runtime, place: Place): Promise<Hosted> {
+async function startAgent(runtime: Runtime, slot: AgentSlot): Promise<Hosted> {
   const { deps } = runtime;
-  const canLoad = runtime.agents.get(place.session.agent)?.load === true;
-  const load = canLoad ? place.session.agentSessionId : null;
-  const fork = await forkOf(deps, place.session);
-  let hosted = await host(deps, place.session, place.hold, { ...listener(runtime, place), load, fork });
-  if (!hosted.ok && hosted.isLoadFailure && !place.isEnding) {
-    place.recorder?.notice(
+  const canLoad = runtime.agents.get(slot.session.agent)?.load === true;
+  const load = canLoad ? slot.session.agentSessionId : null;
+  const fork = await forkOf(deps, slot.session);
+  let hosted = await host(deps, slot.session, slot.hold, { ...listener(runtime, slot), load, fork });
+  if (!hosted.ok && hosted.isLoadFailure && !slot.isEnding) {
+    slot.recorder?.notice(
       `the earlier conversation could not be loaded (${oneLine(excerpt(hosted.reason, REASON_MAX))}); it starts anew`,
     );
-    hosted = await host(deps, place.session, place.hold, { ...listener(runtime, place), load: null });
+    hosted = await host(deps, slot.session, slot.hold, { ...listener(runtime, slot), load: null });
   }
-  if (hosted.ok) settleIn(runtime, place, hosted);
   return hosted;
 }
 
-export function settleIn(runtime: Runtime, place: Place, hosted: Hosted & { ok: true }): void {
-  place.agent = hosted.agent;
-  void hosted.agent.handle.exited.then(() => {
-    hosted.agent.hasExited = true;
-    const isFree = place.recorder === null && !place.isEnding && !place.isClaimed;
-    if (isFree) void endPlace(runtime, place);
-  });
-}
-
-export function listener(runtime: Runtime, place: Place): AgentListener {
+export function listener(runtime: Runtime, slot: AgentSlot): AgentListener {
   return {
-    isWanted: () => !place.isEnding,
+    isWanted: () => !slot.isEnding,
     onUpdate(update) {
-      const { recorder } = place;
+      const { recorder } = slot;
       if (recorder !== null && !recorder.isOver) {
         recorder.record(update);
-        if (update.kind === "usage") meter(runtime, place);
-        place.usageMeter?.heard(update);
-      } else if (place.agent !== null && !place.isEnding) autonomous(runtime, place, update);
+        if (update.kind === "usage") meter(runtime, slot);
+        slot.usageMeter?.heard(update);
+      } else if (slot.agent !== null && !slot.isEnding) autonomous(runtime, slot, update);
     },
     async onRequest(request) {
-      return answerRequest(runtime, place, request);
+      return answerRequest(runtime, slot, request);
     },
   };
 }
 
 /** Loads the agent's own conversation; nothing is started anew where that fails. */
-export async function loadAgent(runtime: Runtime, place: Place): Promise<Hosted> {
-  const { session, hold } = place;
-  const starting = host(runtime.deps, session, hold, {
-    ...listener(runtime, place),
-    load: session.agentSessionId,
-  });
-  place.starting = starting;
-  try {
-    const hosted = await starting;
-    if (hosted.ok) settleIn(runtime, place, hosted);
-    return hosted;
-  } finally {
-    place.starting = null;
-  }
+export async function loadAgent(runtime: Runtime, slot: AgentSlot): Promise<Hosted> {
+  const { session, hold } = slot;
+  const load = session.agentSessionId;
+  return slot.start(() => host(runtime.deps, session, hold, { ...listener(runtime, slot), load }));
 }
 
 /** Sends the prompt and waits for its end; a stop that came while the agent started is kept. */
-export async function converse(runtime: Runtime, place: Place, text: string): Promise<TurnEnd> {
-  const { agent, recorder } = place;
+export async function converse(runtime: Runtime, slot: AgentSlot, text: string): Promise<TurnEnd> {
+  const { agent, recorder } = slot;
   if (agent === null || recorder === null) return notStarted("the agent is gone");
-  const usageMeter = await UsageMeter.begin(runtime, place, recorder);
+  const usageMeter = await UsageMeter.begin(runtime, slot, recorder);
   const isWanted = await isStillWanted(runtime, recorder.turn);
-  if (place.isEnding || place.isStopping || !isWanted) {
+  if (slot.isEnding || slot.isStopping || !isWanted) {
     return endOfStart({ isUnwanted: true, reason: "it was stopped before it began" });
   }
   const wasIdle = agent.isOpened;
-  const end = await promptEnd(runtime, place, { agent, recorder, usageMeter, text });
+  const end = await promptEnd(runtime, slot, { agent, recorder, usageMeter, text });
   if (end.exit !== null) agent.hasExited = true;
-  const record = end.exit === null ? null : await readBackDead(runtime, place, recorder);
+  const record = end.exit === null ? null : await readBackDead(runtime, slot, recorder);
   // A process that died while it was idle, before anybody noticed: another one takes the prompt.
-  if (record?.size === 0 && wasIdle && !recorder.hasBegun) return converse(runtime, place, text);
-  if (place.isEnding || agent.hasExited) await endPlace(runtime, place);
-  const isOver = end.stopReason !== "end_turn" || place.isEnding;
+  if (record?.size === 0 && wasIdle && !recorder.hasBegun) return converse(runtime, slot, text);
+  if (slot.isEnding || agent.hasExited) await slot.end();
+  const isOver = end.stopReason !== "end_turn" || slot.isEnding;
   const background = isOver ? false : await agent.handle.background(recorder.turn.startedAt);
   const { stopReason, usage, isUsagePartial = false, limitedUntil = null } = end;
   const reach = end.isAnswered ? "answered" : "unanswered";
@@ -130,7 +105,7 @@ export async function converse(runtime: Runtime, place: Place, text: string): Pr
     reach,
     record,
     reason: reasonOf(end),
-    ...providerEnd(runtime, place, end),
+    ...providerEnd(runtime, slot, end),
     usage,
     isUsagePartial,
     background,
@@ -141,11 +116,11 @@ export async function converse(runtime: Runtime, place: Place, text: string): Pr
 /** An error of the agent in the words of its provider; nothing where it was none, or a usage limit. */
 function providerEnd(
   runtime: Runtime,
-  place: Place,
+  slot: AgentSlot,
   end: PromptEnd,
 ): Pick<TurnEnd, "provider" | "reason"> | null {
   if (end.stopReason !== "error" || end.error === null || (end.limitedUntil ?? null) !== null) return null;
-  const { recorder, session } = place;
+  const { recorder, session } = slot;
   // Some agents say the error as if their model had said it: it is the reason, and no report.
   if (recorder !== null && recorder.lastText?.trim() === end.error.trim()) recorder.lastText = null;
   const found = providerError(excerpt(end.error, ERROR_MAX), end.errorStatus ?? null);
@@ -162,24 +137,24 @@ const REASON_MAX = 400;
 
 async function promptEnd(
   runtime: Runtime,
-  place: Place,
+  slot: AgentSlot,
   order: { agent: LiveAgent; recorder: Recorder; usageMeter: UsageMeter | null; text: string },
 ): Promise<PromptEnd> {
   const { agent, recorder, usageMeter, text } = order;
   const context = agent.isOpened ? null : await firstPromptContext(runtime.deps, agent, recorder.turn);
   agent.isOpened = true;
-  place.isPlanSentBack = false;
+  slot.planReviewed(recorder, false);
   recorder.isOver = false;
   recorder.isPrompted = true;
   recorder.hasBegun = false;
-  place.usageMeter = usageMeter;
+  slot.meterWith(usageMeter);
   usageMeter?.watch();
   const prompting = agent.handle.prompt(context === null ? text : withPromptContext(text, context));
   runtime.deps.reached("prompt.sent");
-  void steerQueued(runtime, place);
-  const end = withoutRejection(place, await prompting);
+  void steerQueued(runtime, slot);
+  const end = withoutRejection(slot, await prompting);
   await usageMeter?.end();
-  place.usageMeter = null;
+  slot.meterWith(null);
   return usageMeter?.hasRead === true ? { ...end, isUsagePartial: false } : end;
 }
 
@@ -190,21 +165,20 @@ async function promptEnd(
  */
 async function readBackDead(
   runtime: Runtime,
-  place: Place,
+  slot: AgentSlot,
   recorder: Recorder,
 ): Promise<ReadonlySet<string> | null> {
-  await endSteering(place, recorder);
-  const canLoad = runtime.agents.get(place.session.agent)?.load === true;
-  const isLeft = (): boolean => place.isEnding || place.isStopping || place.recorder !== recorder;
-  if (!canLoad || isLeft() || place.session.agentSessionId === null) return null;
+  await endSteering(slot, recorder);
+  const canLoad = runtime.agents.get(slot.session.agent)?.load === true;
+  const isLeft = (): boolean => slot.isEnding || slot.isStopping || !slot.isIn(recorder);
+  if (!canLoad || isLeft() || slot.session.agentSessionId === null) return null;
   const messages = await runtime.deps.store.read.messages.ofTurn(recorder.turn.id);
   const isProven = (message: MessageRecord): boolean =>
     message.status !== "taken" || (message.carrier === "prompt" && recorder.hasBegun && isWork(message.kind));
   if (messages.every(isProven)) return null;
-  await place.agent?.handle.stop(0);
-  place.agent = null;
-  if (isLeft()) return null;
-  const hosted = await loadAgent(runtime, place);
+  await slot.agent?.handle.stop(0);
+  if (isLeft() || !slot.restart(recorder)) return null;
+  const hosted = await loadAgent(runtime, slot);
   const replay = hosted.ok ? hosted.agent.handle.replay : null;
   if (replay === null) return null;
   const found = deliveredIn(replay);
@@ -218,9 +192,9 @@ export function deliveredIn(replay: Replay | null): ReadonlySet<string> {
 }
 
 /** Claude cuts its own turn when its plan is sent back; what is to be changed is its next message. */
-function withoutRejection(place: Place, end: PromptEnd): PromptEnd {
-  const isOwn = end.stopReason === "cancelled" && place.isPlanSentBack && !place.isStopping;
-  return isOwn && !place.isEnding ? { ...end, stopReason: "end_turn" } : end;
+function withoutRejection(slot: AgentSlot, end: PromptEnd): PromptEnd {
+  const isOwn = end.stopReason === "cancelled" && slot.isPlanSentBack && !slot.isStopping;
+  return isOwn && !slot.isEnding ? { ...end, stopReason: "end_turn" } : end;
 }
 
 /** A cancel or a stop that came while there was no agent to tell: not a byte is sent after it. */

@@ -2,7 +2,7 @@ import type { Usage } from "../../contract/index.ts";
 import type { AgentUpdate } from "../../drivers/port.ts";
 import type { LiveAgent } from "../agent/start.ts";
 import { forkOf } from "../turn/first-prompt.ts";
-import type { Place, Runtime } from "../agent/slot.ts";
+import type { AgentSlot, Runtime } from "../agent/slot.ts";
 import type { Recorder } from "../record/recorder.ts";
 import { meter } from "./reservation.ts";
 
@@ -18,7 +18,7 @@ export class UsageMeter {
   /** Whether the file has said what this turn used. */
   hasRead = false;
   readonly #runtime: Runtime;
-  readonly #place: Place;
+  readonly #slot: AgentSlot;
   readonly #recorder: Recorder;
   readonly #before: Usage;
   #timer: NodeJS.Timeout | null = null;
@@ -26,21 +26,21 @@ export class UsageMeter {
   #again = false;
   #isOver = false;
 
-  private constructor(runtime: Runtime, place: Place, at: { recorder: Recorder; before: Usage }) {
+  private constructor(runtime: Runtime, slot: AgentSlot, at: { recorder: Recorder; before: Usage }) {
     this.#runtime = runtime;
-    this.#place = place;
+    this.#slot = slot;
     this.#recorder = at.recorder;
     this.#before = at.before;
   }
 
   /** Null where no budget depends on it, or the agent has no such file. To be called before the prompt is sent. */
-  static async begin(runtime: Runtime, place: Place, recorder: Recorder): Promise<UsageMeter | null> {
-    const { agent } = place;
+  static async begin(runtime: Runtime, slot: AgentSlot, recorder: Recorder): Promise<UsageMeter | null> {
+    const { agent } = slot;
     const { reservedTokens, reservedUsd } = recorder.turn;
     if (agent === null || (reservedTokens === null && reservedUsd === null)) return null;
-    if (!runtime.deps.usageFiles.covers(place.session.agent)) return null;
-    const before = await usedBefore(runtime, place, agent);
-    return before === null ? null : new UsageMeter(runtime, place, { recorder, before });
+    if (!runtime.deps.usageFiles.covers(slot.session.agent)) return null;
+    const before = await usedBefore(runtime, slot, agent);
+    return before === null ? null : new UsageMeter(runtime, slot, { recorder, before });
   }
 
   /** From now on until `end`: the prompt is about to be sent. */
@@ -72,26 +72,26 @@ export class UsageMeter {
 
   async #look(): Promise<void> {
     const { deps } = this.#runtime;
-    const id = this.#place.agent?.handle.agentSessionId ?? this.#place.session.agentSessionId;
+    const id = this.#slot.agent?.handle.agentSessionId ?? this.#slot.session.agentSessionId;
     while (this.#again && id !== null) {
       this.#again = false;
-      const total = await deps.usageFiles.total(this.#place.session.agent, id);
+      const total = await deps.usageFiles.total(this.#slot.session.agent, id);
       if (total === null) continue;
       this.hasRead = true;
       this.#recorder.metered(less(total, this.#before));
-      if (this.#place.recorder === this.#recorder) meter(this.#runtime, this.#place);
+      if (this.#slot.isIn(this.#recorder)) meter(this.#runtime, this.#slot);
     }
   }
 }
 
 /** A new conversation has used nothing; null where that cannot be known of an old one. */
-async function usedBefore(runtime: Runtime, place: Place, agent: LiveAgent): Promise<Usage | null> {
+async function usedBefore(runtime: Runtime, slot: AgentSlot, agent: LiveAgent): Promise<Usage | null> {
   const { usageFiles } = runtime.deps;
   const { agentSessionId, replay } = agent.handle;
   // A new process may go on in another file.
   if (!agent.isOpened) usageFiles.forget(agentSessionId);
-  const isNew = replay === null && !agent.isOpened && (await forkOf(runtime.deps, place.session)) === null;
-  return isNew ? NOTHING : usageFiles.total(place.session.agent, agentSessionId);
+  const isNew = replay === null && !agent.isOpened && (await forkOf(runtime.deps, slot.session)) === null;
+  return isNew ? NOTHING : usageFiles.total(slot.session.agent, agentSessionId);
 }
 
 function less(total: Usage, before: Usage): Usage {

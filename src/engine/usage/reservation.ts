@@ -13,8 +13,7 @@ import { park } from "../../kernel/park.ts";
 import { type SessionRecord, STALE, type Tx, type TurnRecord } from "../../store/port/store.ts";
 import type { EngineDeps } from "../deps.ts";
 import { fenceOf } from "../agent/fence.ts";
-import { stopTurn } from "../agent/stop.ts";
-import type { Place, Runtime } from "../agent/slot.ts";
+import type { AgentSlot, Runtime } from "../agent/slot.ts";
 import type { Recorder } from "../record/recorder.ts";
 
 /** What a new turn holds of every budget it spends from; null where nothing is left, and the session waits. */
@@ -56,15 +55,15 @@ export async function reserveBegun(
  * After each model call that the driver meters: a turn that has used what it holds asks for more,
  * and is stopped where there is no more. So it goes over by one call at most.
  */
-export function meter(runtime: Runtime, place: Place): void {
-  const { recorder } = place;
-  if (recorder === null || asking.has(recorder) || place.overLimit !== null) return;
-  if (!hasUsedAll(runtime.deps, place.session, recorder)) return;
+export function meter(runtime: Runtime, slot: AgentSlot): void {
+  const { recorder } = slot;
+  if (recorder === null || asking.has(recorder) || slot.limit !== null) return;
+  if (!hasUsedAll(runtime.deps, slot.session, recorder)) return;
   asking.add(recorder);
-  askForMore(runtime, place, recorder)
+  askForMore(runtime, slot, recorder)
     .catch((error: unknown) => {
       runtime.deps.log.error(
-        { err: error, sessionId: place.session.id },
+        { err: error, sessionId: slot.session.id },
         "a reservation could not be raised; the next call tries again",
       );
     })
@@ -72,16 +71,12 @@ export function meter(runtime: Runtime, place: Place): void {
 }
 
 /** Ends the running turn as failed, with the numbers, once its agent has obeyed or was ended. */
-export function stopAtLimit(
-  runtime: Runtime,
-  place: Place,
-  reason: string,
-  kind: "budget" | "silence" = "budget",
-): void {
-  if (place.overLimit === null) place.recorder?.notice(`stopped: ${reason}`);
-  place.overLimit ??= { reason, kind };
+export function stopAtLimit(slot: AgentSlot, reason: string, kind: "budget" | "silence" = "budget"): void {
+  const { recorder } = slot;
+  if (recorder === null) return;
+  if (slot.limit === null) recorder.notice(`stopped: ${reason}`);
   // An agent that is still starting cannot be asked yet: whoever found the limit finds it again.
-  void stopTurn(runtime, place);
+  slot.exceed(recorder, { reason, kind });
 }
 
 export function priceOf(deps: EngineDeps, session: SessionRecord): Price | null {
@@ -96,13 +91,13 @@ export function priceOf(deps: EngineDeps, session: SessionRecord): Price | null 
 const asking = new WeakSet<Recorder>();
 const NOTHING: Amount = { usd: null, tokens: null };
 
-async function askForMore(runtime: Runtime, place: Place, recorder: Recorder): Promise<void> {
+async function askForMore(runtime: Runtime, slot: AgentSlot, recorder: Recorder): Promise<void> {
   const { deps } = runtime;
-  while (place.recorder === recorder && hasUsedAll(deps, place.session, recorder)) {
-    const answer = await raiseReservation(deps, place.session, recorder);
-    if (answer === null || place.recorder !== recorder) return;
+  while (slot.isIn(recorder) && hasUsedAll(deps, slot.session, recorder)) {
+    const answer = await raiseReservation(deps, slot.session, recorder);
+    if (answer === null || !slot.isIn(recorder)) return;
     if (!answer.ok) {
-      stopAtLimit(runtime, place, answer.exhausted.reason);
+      stopAtLimit(slot, answer.exhausted.reason);
       return;
     }
     Object.assign(recorder.turn, asColumns(answer.reserved));
