@@ -570,3 +570,30 @@ it("a file that is not text is not read as text", () => {
   assert.deepEqual(tidy(root), []);
   assert.equal(readFileSync(join(root, "a.png")).length, 4);
 });
+
+describe("a write of the engine carries the fence of a process", () => {
+  const path = "src/engine/a.ts";
+  const body = (call: string): string =>
+    `export async function a(deps: D, work: W): Promise<void> {\n  ${call}\n}\n`;
+  refuses({
+    "a write without one": [
+      path,
+      body("await deps.store.write(id, work);"),
+      /a\.ts:2: a write of the engine names/,
+    ],
+    "a write without one of a store by name": [
+      path,
+      body("await store.write(id, work);"),
+      /names the process/,
+    ],
+    "another comment": [path, body("// It writes.\n  await store.write(id, work);"), /names the process/],
+  });
+  accepts({
+    "a write with one": [path, body("await deps.store.write(id, fence, work);")],
+    "one that says why it has none": [
+      path,
+      body("// No fence: for no process.\n  await store.write(id, work);"),
+    ],
+    "an operation's write": ["src/operations/a.ts", body("await deps.store.write(id, work);")],
+  });
+});

@@ -38,6 +38,7 @@ export function checkSyntax(file: CodeFile): Finding[] {
     focusedTest,
     impureDomain,
     processAccess,
+    unfencedWrite,
   ];
   return file.nodes.flatMap((node) =>
     rules.flatMap((rule) => {
@@ -109,12 +110,12 @@ function isConstant(node: Node | undefined): boolean {
 }
 
 /** A comment above, in or behind the statement, or the property of an object, that a node stands in. */
-function hasComment(node: Node, { text }: CodeFile): boolean {
+function hasComment(node: Node, { text }: CodeFile, comment = /\/\/|\/\*/): boolean {
   let at = node;
   while (!holdsStatements(at.parent)) at = at.parent;
   const behind = text.slice(at.getEnd()).split("\n", 1)[0] ?? "";
   const code = text.slice(at.getFullStart(), at.getEnd()).replaceAll(STRING, "");
-  return /\/\/|\/\*/.test(code + behind);
+  return comment.test(code + behind);
 }
 
 /** An address in a string is not a comment. */
@@ -198,4 +199,15 @@ const processAccess: Rule = (node, { path }) => {
     return node.expression.text === "process" && node.name.text === "kill" ? text : null;
   if (!isStringLiteral(node) && !isNoSubstitutionTemplateLiteral(node) && !isTemplateHead(node)) return null;
   return /^\/proc(?:\/|$)/.test(node.text) && !isArrayLiteralExpression(node.parent) ? text : null;
+};
+
+/** A write that comes from an agent process, or is about one, carries its fence; the store refuses it when it is late. */
+const unfencedWrite: Rule = (node, file) => {
+  if (!file.path.startsWith("src/engine/") || isTest(file.path) || !isCallExpression(node)) return null;
+  const { expression: callee } = node;
+  if (!isPropertyAccessExpression(callee) || callee.name.text !== "write") return null;
+  const of = isPropertyAccessExpression(callee.expression) ? callee.expression.name : callee.expression;
+  if (!isIdentifier(of) || of.text !== "store" || node.arguments.length > 2) return null;
+  if (hasComment(node, file, /\/\/ No fence: /)) return null;
+  return "a write of the engine names the process that it is for: store.write(rootId, fence, work); one that is for none says why in a comment, `// No fence: …`";
 };

@@ -11,6 +11,7 @@ export async function passDeadlines(deps: EngineDeps, startedAt: number): Promis
   const now = deps.now();
   if (now - startedAt < Math.min(GRACE_MS, deps.config.triggers.parentMs)) return;
   for (const trigger of await deps.store.read.triggers.due(now)) {
+    // No fence: a question may outlive the process that asked it, and is closed by compare and set.
     await deps.store.write(trigger.rootId, async (tx) => {
       const fresh = await tx.triggers.byId(trigger.id);
       if (fresh === null || fresh.status !== "open") return;

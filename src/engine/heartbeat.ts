@@ -110,6 +110,7 @@ export class Heartbeat implements Service {
     for (const rootId of new Set([...open.keys(), ...asked.keys()])) {
       if (trees.has(rootId)) continue;
       const sessions = open.get(rootId) ?? [];
+      // No fence: it moves the time of all sessions of a tree that are open.
       await store.write(rootId, async (tx) => {
         await moveDeadlines(tx, asked.get(rootId) ?? [], sleptMs);
         await pause(tx, sessions, sleptMs);

@@ -69,6 +69,7 @@ export class Retention implements Service {
 
   async #pruneTree(rootId: string, of: { idleSince: number; xidBelow: number }): Promise<void> {
     for (let isDone = false; !isDone && !this.#isStopped;) {
+      // No fence: events of a whole tree have no writer once they are written.
       ({ isDone } = await this.#deps.store.write(rootId, (tx) =>
         tx.retention.pruneEvents({ ...of, limit: SLICE }),
       ));
@@ -113,6 +114,7 @@ export class Retention implements Service {
   async #measured(session: Prunable): Promise<number> {
     let { bytes } = session;
     for (let isDone = session.measuredTo >= session.entryCount; !isDone && !this.#isStopped;) {
+      // No fence: it counts what is stored, whoever runs the session.
       const more = await this.#deps.store.write(session.rootId, (tx) =>
         tx.retention.measure(session.id, SLICE),
       );
@@ -131,6 +133,7 @@ export class Retention implements Service {
     let bytes = 0;
     let removed = 0;
     for (let isDone = false; !isDone && !this.#isStopped;) {
+      // No fence: entries of settled turns have no writer any more.
       const gone = await this.#deps.store.write(session.rootId, async (tx) => {
         const bytesMin = of.bytesMin === null ? null : of.bytesMin - bytes;
         const pruned = await tx.retention.prune(session.id, { ...of, bytesMin, limit: SLICE });

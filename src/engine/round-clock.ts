@@ -54,6 +54,7 @@ export async function forgetDowntime(deps: EngineDeps): Promise<void> {
     const lastSign = Math.max(...tree.map((each) => Math.max(each.lastActivityAt, each.updatedAt)));
     const byMs = Math.round(deps.now() - lastSign);
     if (byMs <= 0) continue;
+    // No fence: it moves the time of all sessions of a tree that are open.
     await store.write(rootId, async (tx) => {
       await pause(tx, timed.get(rootId) ?? [], byMs);
       await moveDeadlines(tx, triggers, byMs);

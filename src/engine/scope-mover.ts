@@ -42,6 +42,7 @@ export class ScopeMover implements Service {
         scopes.set(cwd, scope);
         for (let isDone = false; !isDone;) {
           if (this.#isStopped) return;
+          // No fence: it moves what is stored, whoever runs the session.
           isDone = await store.write(rootId, (tx) => tx.scopeMoves.step(sessionId, scope, SLICE));
           await others();
         }

@@ -88,6 +88,7 @@ async function dropLease(
   lease: LeaseRecord,
   left: readonly { pid: number; startTime: number | null; command: string }[],
 ): Promise<void> {
+  // No fence: its process is dead, and a newer lease is not touched by the fence of this one.
   await runtime.deps.store.write(lease.rootId, async (tx) => {
     if (left.length === 0) await tx.leases.remove(lease.sessionId, lease.fence);
     else
