@@ -1,3 +1,4 @@
+import { NEW_TOKEN } from "./store/port/new-session.ts";
 import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
@@ -246,12 +247,7 @@ async function personToken(paths: Paths, store: Store): Promise<string> {
       fence: null,
       name: "you",
       createdAt: Date.now(),
-      can: null,
-      scope: null,
-      ceiling: null,
-      roots: null,
-      expiresAt: null,
-      revokedAt: null,
+      ...NEW_TOKEN,
     });
   }
   return token;

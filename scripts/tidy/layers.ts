@@ -47,7 +47,7 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
   },
   history: { may: ["contract", "text", "system", "log.ts"], types: ["domain"], packages: [] },
   import: {
-    may: ["contract", "text", "secrets", "system", "domain", "kernel", "history", "store/port", "log.ts"],
+    may: ["contract", "text", "secrets", "system", "domain", "history", "store/port", "log.ts"],
     packages: [],
   },
   workspace: { may: ["contract", "text", "system", "log.ts"], packages: [] },

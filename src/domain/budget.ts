@@ -1,3 +1,4 @@
+import { NO_USAGE } from "../contract/index.ts";
 import type { Budget, Price, Usage } from "../contract/index.ts";
 import { count, tokens } from "../text/quantity.ts";
 
@@ -182,7 +183,7 @@ export function book(meter: Meter, reserved: Amount, price: Price | null): Usage
 
 /** Both say what the same prompt has used so far, each perhaps only in part. */
 export function most(a: Usage | null, b: Usage | null): Usage {
-  if (a === null || b === null) return a ?? b ?? NOTHING;
+  if (a === null || b === null) return a ?? b ?? NO_USAGE;
   return {
     inputTokens: Math.max(a.inputTokens, b.inputTokens),
     cachedTokens: Math.max(a.cachedTokens, b.cachedTokens),
@@ -266,7 +267,6 @@ export function parkedUntil(at: {
 }
 
 const PARK_MIN_MS = 500;
-const NOTHING: Usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null };
 
 /** Dollars are compared to the nanodollar: sums of fractions must not leave dust behind. */
 function exact(value: number): number {

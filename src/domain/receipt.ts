@@ -1,12 +1,12 @@
 import { shortLine } from "../text/cut.ts";
-import type { Receipt, Usage } from "../contract/index.ts";
+import { NO_USAGE, type Receipt, type Usage } from "../contract/index.ts";
 import { redact } from "../secrets/redact.ts";
 import { duration } from "../text/duration.ts";
 import { oneLine } from "../text/fence.ts";
 import { count, tokens } from "../text/quantity.ts";
 import { visible } from "../text/visible.ts";
 
-export interface FileChangeLike {
+export interface FileChange {
   readonly path: string;
   readonly status: "added" | "changed" | "removed";
   readonly added: number | null;
@@ -30,7 +30,7 @@ export type AgentUpdateLike =
       readonly ok: boolean;
       readonly command?: string;
       readonly exitCode?: number | null;
-      readonly files?: readonly FileChangeLike[];
+      readonly files?: readonly FileChange[];
     }
   | { readonly kind: "plan"; readonly steps: readonly { title: string; status: string }[] }
   | {
@@ -49,7 +49,7 @@ export type AgentUpdateLike =
 export interface Seen {
   toolCalls: { name: string; ok: boolean }[];
   commands: { command: string; exitCode: number | null }[];
-  files: FileChangeLike[];
+  files: FileChange[];
   denied: string[];
   /** What the last call was about, for people: its title, else the tool's name. */
   lastTool: string | null;
@@ -126,13 +126,13 @@ export function mergeReceipts(receipts: readonly Receipt[]): Receipt {
     turns: receipts.reduce((sum, receipt) => sum + receipt.turns, 0),
     toolCalls: groupCalls(receipts.flatMap((receipt) => receipt.toolCalls)),
     commands: bounded(receipts.flatMap((receipt) => receipt.commands)),
-    filesChanged: receipts.reduce<FileChangeLike[]>(
+    filesChanged: receipts.reduce<FileChange[]>(
       (files, receipt) => mergeFiles(files, receipt.filesChanged),
       [],
     ),
     denied: groupDenied(receipts.flatMap((receipt) => receipt.denied)),
     durationMs: receipts.reduce((sum, receipt) => sum + receipt.durationMs, 0),
-    usage: receipts.reduce<Usage>((sum, receipt) => addUsage(sum, receipt.usage), noUsage),
+    usage: receipts.reduce<Usage>((sum, receipt) => addUsage(sum, receipt.usage), NO_USAGE),
     stopReason: receipts.at(-1)?.stopReason ?? null,
   };
 }
@@ -229,7 +229,7 @@ function groupDenied(denied: Receipt["denied"]): Receipt["denied"] {
 }
 
 /** One line per file, as it stands after both; a file that came and went has left no change. */
-function mergeFiles(before: readonly FileChangeLike[], after: readonly FileChangeLike[]): FileChangeLike[] {
+function mergeFiles(before: readonly FileChange[], after: readonly FileChange[]): FileChange[] {
   const files = new Map(before.map((file) => [file.path, file]));
   for (const file of after) {
     const known = files.get(file.path);
@@ -240,7 +240,7 @@ function mergeFiles(before: readonly FileChangeLike[], after: readonly FileChang
   return [...files.values()];
 }
 
-function mergeFile(known: FileChangeLike, next: FileChangeLike): FileChangeLike {
+function mergeFile(known: FileChange, next: FileChange): FileChange {
   const stays = known.status === "added" && next.status !== "removed";
   const returns = known.status === "removed" && next.status === "added";
   return {
@@ -266,7 +266,6 @@ function clipped(text: string, max: number): string {
   return shortLine(visible(redact(text.slice(0, max * 8))), max);
 }
 
-const noUsage: Usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null };
 const nameMax = 120;
 const commandMax = 300;
 const commandsMax = 1000;

@@ -1,3 +1,4 @@
+import type { FileChange } from "../domain/receipt.ts";
 import type { ProcessIdentity, RememberedProcess } from "../system/process.ts";
 import type { Agent, Enforcement as Level, Permission, Usage } from "../contract/index.ts";
 
@@ -184,13 +185,6 @@ export type AgentUpdate =
       readonly attemptsMax: number | null;
     }
   | { readonly kind: "notice"; readonly text: string };
-
-export interface FileChange {
-  readonly path: string;
-  readonly status: "added" | "changed" | "removed";
-  readonly added: number | null;
-  readonly removed: number | null;
-}
 
 /** What kind of thing is asked for, as far as the agent tells it: a command can do all of them. */
 export type Risk = "read" | "change" | "command" | "network" | "unknown";

@@ -1,3 +1,4 @@
+import { NO_USAGE } from "../contract/index.ts";
 import type { HistoryState, Usage } from "../contract/index.ts";
 
 /**
@@ -173,7 +174,7 @@ export function noFacts(id: string): SessionFacts {
     createdAt: null,
     lastAt: null,
     promptedAt: null,
-    usage: { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null },
+    usage: { ...NO_USAGE },
     messageCount: 0,
     toolUseCount: 0,
     parent: null,

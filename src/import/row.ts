@@ -1,9 +1,10 @@
+import { NO_USAGE } from "../contract/index.ts";
 import { shortLine } from "../text/cut.ts";
-import type { AgentStatus, Evidence, HistoryState, Usage } from "../contract/index.ts";
+import type { AgentStatus, Evidence, HistoryState } from "../contract/index.ts";
 import { shortId } from "../contract/short-id.ts";
 import { importedOutcome, importedStatus } from "../domain/imported.ts";
 import { redact } from "../secrets/redact.ts";
-import { newSessionLife } from "../kernel/new-session.ts";
+import { NEW_SESSION, unmanagedEffective } from "../store/port/new-session.ts";
 import type { SessionFacts } from "../history/port.ts";
 import type { SessionRecord } from "../store/port/store.ts";
 
@@ -38,7 +39,6 @@ export interface RowIdentity {
 }
 
 const TITLE_MAX = 120;
-const NO_USAGE: Usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null };
 
 /** The row of a session that was read from disk. It has no rounds, no inbox and no turns of ours. */
 export function newRow(told: Told, identity: RowIdentity): SessionRecord {
@@ -46,7 +46,7 @@ export function newRow(told: Told, identity: RowIdentity): SessionRecord {
   const createdAt = Math.round(told.facts.createdAt ?? told.changedAt);
   const changing = rowPatch(told, { agent, node, now });
   return {
-    ...newSessionLife(),
+    ...NEW_SESSION,
     id,
     rootId,
     shortId: shortId(id),
@@ -118,19 +118,14 @@ export function rowPatch(told: Told, at: { agent: string; node: string; now: num
     model,
     cwd,
     spawnConfig: asked(told),
-    effective: {
+    effective: unmanagedEffective({
       agent: at.agent,
       agentVersion: facts.agentVersion,
       model,
-      profile: "default",
       permission: "ask",
-      tools: null,
-      limits: {},
       node: at.node,
       cwd,
-      workspace: "shared",
-      inherit: "none",
-    },
+    }),
     evidence,
     outcome: importedOutcome(judgement.state),
     outcomeReason: judgement.error === null ? null : shortLine(plain(redact(judgement.error)), 400),

@@ -18,27 +18,7 @@ export async function admit(
   session: SessionRecord,
   { now, ...admission }: Admission & { now: number },
 ): Promise<MessageRecord> {
-  const message = await tx.messages.add({
-    id: newId(),
-    sessionId: session.id,
-    status: "queued",
-    carrier: null,
-    deliveryId: newDeliveryId(),
-    key: null,
-    keyCaller: null,
-    keyHash: null,
-    callbackKey: null,
-    turnId: null,
-    data: null,
-    metadata: {},
-    repeated: false,
-    voidReason: null,
-    admittedAt: now,
-    takenAt: null,
-    landedAt: null,
-    entryIndex: null,
-    ...admission,
-  });
+  const message = await tx.messages.add(newMessage(session.id, admission, now));
   tx.append({
     sessionId: session.id,
     type: "message.admitted",
@@ -61,6 +41,31 @@ export async function admit(
   }
   tx.wake(session.id);
   return message;
+}
+
+/** The row of a message that has been neither taken nor delivered. */
+export function newMessage(sessionId: string, admission: Admission, now: number): NewMessage {
+  return {
+    id: newId(),
+    sessionId,
+    status: "queued",
+    carrier: null,
+    deliveryId: newDeliveryId(),
+    key: null,
+    keyCaller: null,
+    keyHash: null,
+    callbackKey: null,
+    turnId: null,
+    data: null,
+    metadata: {},
+    repeated: false,
+    voidReason: null,
+    admittedAt: now,
+    takenAt: null,
+    landedAt: null,
+    entryIndex: null,
+    ...admission,
+  };
 }
 
 /** A message that will never be delivered, with the reason. */

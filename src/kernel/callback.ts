@@ -2,8 +2,7 @@ import { mergeReceipts } from "../domain/receipt.ts";
 import type { CallbackData } from "../domain/callback.ts";
 import { type Report, reportOf } from "../domain/report.ts";
 import type { Reads, SessionRecord, Tx, TurnRecord } from "../store/port/store.ts";
-import { type Admission, admit } from "./admit.ts";
-import { newDeliveryId, newId } from "./id.ts";
+import { type Admission, admit, newMessage } from "./admit.ts";
 import { newTrigger } from "./new-trigger.ts";
 import type { RoundEnd } from "./round.ts";
 
@@ -136,26 +135,7 @@ async function undeliverable(
   parent: SessionRecord,
   { now, ...admission }: Admission & { voidReason: string } & { now: number },
 ): Promise<void> {
-  const message = await tx.messages.add({
-    id: newId(),
-    sessionId: parent.id,
-    status: "void",
-    carrier: null,
-    deliveryId: newDeliveryId(),
-    key: null,
-    keyCaller: null,
-    keyHash: null,
-    turnId: null,
-    repeated: false,
-    admittedAt: now,
-    takenAt: null,
-    landedAt: null,
-    entryIndex: null,
-    data: null,
-    metadata: {},
-    callbackKey: null,
-    ...admission,
-  });
+  const message = await tx.messages.add({ ...newMessage(parent.id, admission, now), status: "void" });
   tx.append({
     sessionId: parent.id,
     type: "message.void",

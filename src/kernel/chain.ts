@@ -11,7 +11,7 @@ import { reportOfTurns } from "./callback.ts";
 import { appendEntries } from "./entry.ts";
 import { newDeliveryId, newId } from "./id.ts";
 import { type Inherited, inherited } from "./inherit.ts";
-import { newSessionLife } from "./new-session.ts";
+import { NEW_SESSION } from "../store/port/new-session.ts";
 
 /** A step that has not begun: everything about it was decided when the chain was asked for. */
 export interface ChainStep {
@@ -69,7 +69,7 @@ export async function beginNextStep(tx: Tx, done: SessionRecord, now: number): P
   const id = newId();
   const step: SessionRecord = {
     ...done,
-    ...newSessionLife(),
+    ...NEW_SESSION,
     // It stands where the step before it stood.
     detachedAt: done.detachedAt,
     spawnTurnId: done.spawnTurnId,

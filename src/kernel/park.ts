@@ -37,14 +37,9 @@ export async function park(
   session: SessionRecord,
   { parked, error }: { parked: Parked; error: ErrorPayload },
 ): Promise<void> {
-  const now = parked.since;
-  const evidence = { state: "parked", reason: parked.reason, confidence: "certain", at: now } as const;
-  session.parked = parked;
-  await tx.sessions.patch(session.id, { parked, evidence, updatedAt: now });
-  changed(tx, session, now);
-  tx.wake(session.id);
+  await parkForRetry(tx, session, parked);
   if (await wasTold(tx, session, parked.on)) return;
-  await raiseAndTell(tx, session, { error, now });
+  await raiseAndTell(tx, session, { error, now: parked.since });
 }
 
 /** Nothing is heard from a working session: its parent and the person are told, until it is heard again. */

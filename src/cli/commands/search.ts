@@ -1,3 +1,4 @@
+import { WHO } from "../show/transcript.ts";
 import type { SearchHit, SearchOutput } from "../../contract/index.ts";
 import type { Call, Io } from "../call.ts";
 import { openConnection } from "../daemon/connection.ts";
@@ -169,11 +170,3 @@ function asTyped(query: string, flags = ""): string {
   const quoted = /^[\w.:/ -]*$/.test(plain) ? plain : `'${plain.replaceAll("'", String.raw`'\''`)}'`;
   return `kinfold search ${quoted}${flags === "" ? "" : ` ${flags}`}`;
 }
-
-const WHO: Readonly<Record<SearchHit["author"], string>> = {
-  person: "you",
-  agent: "agent",
-  tool: "tool",
-  session: "session",
-  daemon: "kinfold",
-};

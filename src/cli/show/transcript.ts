@@ -37,7 +37,7 @@ function shortText(entry: Entry): string {
   return entry.kind === "thought" ? oneLine(`thinks: ${body.text}`) : oneLine(body.text);
 }
 
-const WHO: Record<Entry["author"], string> = {
+export const WHO: Readonly<Record<Entry["author"], string>> = {
   person: "you",
   agent: "agent",
   tool: "tool",

@@ -1,5 +1,5 @@
+import { newTurn } from "./new-turn.ts";
 import type { AgentUpdate } from "../../drivers/port.ts";
-import { newId } from "../../kernel/id.ts";
 import { openRound } from "../../kernel/open-round.ts";
 import { STALE, type Stale, type TurnRecord } from "../../store/port/store.ts";
 import { endTurn } from "./end.ts";
@@ -102,34 +102,14 @@ async function addTurn(
       // What an agent does after it failed or was stopped is kept, but releases no held inbox.
       if (session.held === null) await openRound(tx, session, now);
       const reserved = await reserveBegun(deps, tx, session);
-      const turn = await tx.turns.add({
-        id: newId(),
-        sessionId: session.id,
-        round: session.round,
-        kind: "autonomous",
-        status: "running",
-        node: deps.store.node,
-        boot: deps.store.boot,
-        fence: slot.hold.fence,
-        attempt: 1,
-        attemptsBegun: 0,
-        attemptFrom: session.entryCount,
-        description: "went on by itself",
-        startedAt: now,
-        settledAt: null,
-        error: null,
-        stopReason: null,
-        lastAssistantMessage: null,
-        entryFrom: session.entryCount,
-        entryTo: null,
-        toolUseCount: 0,
-        usage: { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null },
-        ...reserved,
-        receipt: null,
-        blocked: 0,
-        stopBy: null,
-        stopNote: null,
-      });
+      const turn = await tx.turns.add(
+        newTurn(deps, session, {
+          kind: "autonomous",
+          fence: slot.hold.fence,
+          description: "went on by itself",
+          ...reserved,
+        }),
+      );
       const data = { turnId: turn.id, index: turn.index, round: turn.round, kind: "autonomous" };
       tx.append({ sessionId: session.id, type: "turn.started", text: null, data, at: now });
       return { turn, since: session.roundOpenedAt ?? now };

@@ -1,3 +1,5 @@
+import { newTurn } from "./new-turn.ts";
+import { NEW_TOKEN } from "../../store/port/new-session.ts";
 import type { EntryAuthor, EntryKind } from "../../contract/index.ts";
 import {
   type BatchItem,
@@ -106,12 +108,7 @@ export async function newHold(deps: EngineDeps, tx: Tx, session: SessionRecord):
     fence,
     name: session.name ?? session.shortId,
     createdAt: now,
-    can: null,
-    scope: null,
-    ceiling: null,
-    roots: null,
-    expiresAt: null,
-    revokedAt: null,
+    ...NEW_TOKEN,
   });
   return hold;
 }
@@ -204,34 +201,11 @@ async function addTurn(
 ): Promise<TurnRecord> {
   const { session, hold, messages } = order;
   const now = deps.now();
-  const turn = await tx.turns.add({
-    id: newId(),
-    sessionId: session.id,
-    round: session.round,
-    kind: "prompt",
-    status: "running",
-    node: deps.store.node,
-    boot: deps.store.boot,
-    fence: hold.fence,
-    attempt: 1,
-    attemptsBegun: 0,
-    attemptFrom: session.entryCount,
-    description: excerpt(messages[0]?.body ?? order.text, 120),
-    startedAt: now,
-    settledAt: null,
-    error: null,
-    stopReason: null,
-    lastAssistantMessage: null,
-    entryFrom: session.entryCount,
-    entryTo: null,
-    toolUseCount: 0,
-    usage: { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null },
-    ...order.reserved,
-    receipt: null,
-    blocked: 0,
-    stopBy: null,
-    stopNote: null,
-  });
+  const { fence } = hold;
+  const description = excerpt(messages[0]?.body ?? order.text, 120);
+  const turn = await tx.turns.add(
+    newTurn(deps, session, { kind: "prompt", fence, description, ...order.reserved }),
+  );
   const evidence = { state: "working", reason: "starting its turn", confidence: "certain", at: now } as const;
   await tx.sessions.patch(session.id, {
     lastActivityAt: now,

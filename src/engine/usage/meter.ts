@@ -1,3 +1,4 @@
+import { NO_USAGE } from "../../contract/index.ts";
 import type { Usage } from "../../contract/index.ts";
 import type { AgentUpdate } from "../../drivers/port.ts";
 import type { LiveAgent } from "../agent/start.ts";
@@ -8,7 +9,6 @@ import { meter } from "./reservation.ts";
 
 /** The floor under the updates that say when to look. */
 const LOOK_MS = 500;
-const NOTHING: Usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null };
 
 /**
  * Meters one running turn from its agent's own session file. It looks whenever the agent does something,
@@ -91,7 +91,7 @@ async function usedBefore(runtime: Runtime, slot: AgentSlot, agent: LiveAgent): 
   // A new process may go on in another file.
   if (!agent.isOpened) usageFiles.forget(agentSessionId);
   const isNew = replay === null && !agent.isOpened && (await forkOf(runtime.deps, slot.session)) === null;
-  return isNew ? NOTHING : usageFiles.total(slot.session.agent, agentSessionId);
+  return isNew ? NO_USAGE : usageFiles.total(slot.session.agent, agentSessionId);
 }
 
 function less(total: Usage, before: Usage): Usage {

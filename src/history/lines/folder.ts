@@ -34,17 +34,17 @@ export function tellForeign(look: Look, folder: string, { name }: Dirent): void 
 
 const TRANSCRIPT = /\.jsonl?(?:\.zst)?$/iu;
 
-/** The folders in a folder, also through a link: people keep their things elsewhere. */
+/** Also through a link: people keep their things elsewhere. */
+export async function isFolder(folder: string, entry: Dirent): Promise<boolean> {
+  if (!entry.isSymbolicLink()) return entry.isDirectory();
+  // A link that leads nowhere is not a folder.
+  const target = await stat(join(folder, entry.name)).catch(() => null);
+  return target?.isDirectory() ?? false;
+}
+
 export async function foldersIn(look: Look, folder: string): Promise<string[]> {
   const entries = await listFolder(look, folder);
-  const are = await Promise.all(
-    entries.map(async (entry) => {
-      if (!entry.isSymbolicLink()) return entry.isDirectory();
-      // A link that leads nowhere is not a folder.
-      const target = await stat(join(folder, entry.name)).catch(() => null);
-      return target?.isDirectory() ?? false;
-    }),
-  );
+  const are = await Promise.all(entries.map((entry) => isFolder(folder, entry)));
   return entries.filter((_, index) => are[index]).map(({ name }) => join(folder, name));
 }
 

@@ -1,3 +1,4 @@
+import { NEW_TOKEN, unmanagedEffective } from "../../store/port/new-session.ts";
 import type { AttachOutput, Effective, InputOf } from "../../contract/index.ts";
 import { CallbackConfig } from "../../contract/session.ts";
 import { hashOf, newId, newSecret } from "../../kernel/id.ts";
@@ -66,13 +67,8 @@ export async function attach(
       rootId: id,
       fence: FENCE,
       name: row.shortId,
-      can: null,
-      scope: null,
-      ceiling: null,
-      roots: null,
       createdAt: now,
-      expiresAt: null,
-      revokedAt: null,
+      ...NEW_TOKEN,
     });
   });
   return { session: await viewOne(deps, row), token };
@@ -84,17 +80,5 @@ function agentNamed(client: string): string {
 
 /** What the client itself may do is not known; its children get no more than what is asked about. */
 function effectiveOf(deps: OperationDeps, agent: string, cwd: string): Effective {
-  return {
-    agent,
-    agentVersion: null,
-    model: null,
-    profile: "default",
-    permission: "ask",
-    tools: null,
-    limits: {},
-    node: deps.config.node,
-    cwd,
-    workspace: "shared",
-    inherit: "none",
-  };
+  return unmanagedEffective({ agent, node: deps.config.node, cwd, permission: "ask" });
 }

@@ -15,7 +15,7 @@ import { checkTemplate } from "../../domain/callback.ts";
 import { excerpt } from "../../secrets/excerpt.ts";
 import { lowered } from "../../domain/limit.ts";
 import { hashOf } from "../../kernel/id.ts";
-import { newSessionLife } from "../../kernel/new-session.ts";
+import { NEW_SESSION } from "../../store/port/new-session.ts";
 import type { SessionRecord } from "../../store/port/store.ts";
 import { folderIdentity } from "../../system/folder.ts";
 import { decideInherit } from "./inherit.ts";
@@ -129,7 +129,7 @@ export function newSession(
 ): SessionRecord {
   const { start, parent, now } = more;
   return {
-    ...newSessionLife(),
+    ...NEW_SESSION,
     id,
     rootId: parent?.rootId ?? id,
     parentId: parent?.id ?? null,

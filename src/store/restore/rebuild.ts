@@ -1,3 +1,4 @@
+import { NEW_SESSION, unmanagedEffective } from "../port/new-session.ts";
 import { LineReader } from "../../text/line-reader.ts";
 import { createReadStream } from "node:fs";
 import {
@@ -210,50 +211,16 @@ function effectiveOf(
 ): Effective {
   const found = Effective.safeParse(value);
   if (found.success) return found.data;
-  return {
-    agent,
-    agentVersion: null,
-    model: null,
-    profile: "default",
-    permission: "read-only",
-    tools: null,
-    limits: {},
-    node,
-    cwd,
-    workspace: "shared",
-    inherit: "none",
-  };
+  return unmanagedEffective({ agent, node, cwd, permission: "read-only" });
 }
 
 /** What a session without a life of its own has. */
 const ENDED = {
-  detachedAt: null,
-  spawnTurnId: null,
-  spawnEntryIndex: null,
-  round: 0,
-  roundOpen: false,
-  roundOpenedAt: null,
-  roundClosedAt: null,
-  outcome: null,
-  outcomeReason: null,
-  held: null,
-  backgroundUntil: null,
-  parked: null,
-  pausedMs: 0,
-  agentSessionId: null,
-  fence: 0,
-  messageCount: 0,
-  toolUseCount: 0,
-  usage: { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null },
-  entryCount: 0,
-  positionCount: 0,
-  turnCount: 0,
+  ...NEW_SESSION,
   seen: true,
   endReason: "rebuilt",
-  endBy: null,
   endNote: NOTE,
   key: null,
   keyCaller: null,
   keyHash: null,
-  replyLostAt: null,
 } as const satisfies Partial<SessionRecord>;

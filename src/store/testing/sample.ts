@@ -1,6 +1,6 @@
 import { uuidv7 } from "uuidv7";
 import { shortId, type CallbackConfig, type Effective } from "../../contract/index.ts";
-import { newSessionLife } from "../../kernel/new-session.ts";
+import { NEW_SESSION } from "../port/new-session.ts";
 import type {
   LeaseRecord,
   MessageRecord,
@@ -38,7 +38,7 @@ const CALLBACK: CallbackConfig = {
 export function aSession(fields: Partial<SessionRecord> = {}): SessionRecord {
   const id = fields.id ?? uuidv7();
   return {
-    ...newSessionLife(),
+    ...NEW_SESSION,
     id,
     rootId: fields.rootId ?? id,
     parentId: null,

@@ -1,9 +1,10 @@
 import { boundedText } from "../../../text/cut.ts";
 import type { ToolCallContent, ToolCallUpdate } from "@agentclientprotocol/sdk/unstable";
-import type { AgentUpdate, FileChange } from "../../port.ts";
+import type { AgentUpdate } from "../../port.ts";
 import { countLines } from "./line-count.ts";
 import { plainOwnTool } from "./own-tool.ts";
 import type { OwnTool } from "./own-tool.ts";
+import type { FileChange } from "../../../domain/receipt.ts";
 
 /** One tool call, as its updates have built it up so far. */
 export interface Call {

@@ -1,8 +1,8 @@
-import type { EntryBody } from "../../../contract/index.ts";
 import type { HistoryEntry } from "../../port.ts";
 import type { JsonObject, Row } from "../../lines/json-lines.ts";
-import { bounded, cut } from "../../lines/text.ts";
-import { asList, asNumber, asObject, asText } from "../../lines/value.ts";
+import { callBody, planBody, resultBody } from "../../lines/entry-body.ts";
+import { cut } from "../../lines/text.ts";
+import { asNumber, asObject, asText } from "../../lines/value.ts";
 import type { ClaudeFold, Line, OpenCall } from "./notes.ts";
 import { textOf } from "./user-row.ts";
 
@@ -44,7 +44,8 @@ export function asker(line: Line): "person" | "session" {
 export function callEntry(block: JsonObject, textMax: number): NewEntry {
   const tool = asText(block["name"]) ?? "a tool";
   const input = asObject(block["input"]) ?? {};
-  if (tool === "TodoWrite") return planEntry(input);
+  if (tool === "TodoWrite")
+    return { author: "agent", kind: "plan", body: planBody(input["todos"], ["content"]) };
   if (tool === "ExitPlanMode" && asText(input["plan"]) !== null) {
     return { author: "agent", kind: "plan", body: { text: asText(input["plan"]) as string } };
   }
@@ -52,14 +53,8 @@ export function callEntry(block: JsonObject, textMax: number): NewEntry {
   const path = asText(input["file_path"]) ?? asText(input["notebook_path"]) ?? asText(input["path"]);
   const title =
     asText(input["description"]) ?? command ?? path ?? asText(input["pattern"]) ?? asText(input["query"]);
-  const body: EntryBody = {
-    text: title ?? tool,
-    tool,
-    callId: asText(block["id"]) ?? "",
-    input: bounded(input, textMax),
-    ...(command === null ? {} : { command: cut(command, textMax) }),
-    ...(path === null ? {} : { paths: [path] }),
-  };
+  const callId = asText(block["id"]) ?? "";
+  const body = callBody({ callId, tool, input, command, path, title }, textMax);
   return { author: "agent", kind: "toolCall", body };
 }
 
@@ -67,26 +62,11 @@ export function commandOf(input: JsonObject): string | null {
   return asText(input["command"]);
 }
 
-function planEntry(input: JsonObject): NewEntry {
-  const steps = asList(input["todos"]).flatMap((item) => {
-    const todo = asObject(item);
-    const title = asText(todo?.["content"]);
-    return title === null ? [] : [{ title, status: asText(todo?.["status"]) ?? "pending" }];
-  });
-  const text = steps.map(({ title }) => `- ${title}`).join("\n");
-  return { author: "agent", kind: "plan", body: { text, steps: steps.slice(0, 200) } };
-}
-
 export function resultEntry(block: JsonObject, structured: unknown, call: OpenCall | null): NewEntry {
   const exitCode = asNumber(asObject(structured)?.["exitCode"]);
-  const body: EntryBody = {
-    text: textOf(block["content"]),
-    callId: asText(block["tool_use_id"]) ?? "",
-    ok: block["is_error"] !== true,
-    ...(call === null ? {} : { tool: call.tool }),
-    ...(call?.command ? { command: call.command } : {}),
-    ...(exitCode === null ? {} : { exitCode }),
-  };
+  const callId = asText(block["tool_use_id"]) ?? "";
+  const result = { text: textOf(block["content"]), callId, ok: block["is_error"] !== true };
+  const body = resultBody(result, call, exitCode);
   return { author: "tool", kind: "toolResult", body };
 }
 

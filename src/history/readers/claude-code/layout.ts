@@ -1,6 +1,7 @@
 import type { Dirent } from "node:fs";
-import { readdir, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
+import { foldersIn, isFolder, listFolder, type Look, newKey } from "../../lines/folder.ts";
 import type { FoundSession, UserHome, Problem } from "../../port.ts";
 
 export const FORMAT = "claude-code";
@@ -27,7 +28,7 @@ export async function* discover(
   onProblem: (problem: Problem) => void,
   only?: string,
 ): AsyncGenerator<FoundSession> {
-  const look: Look = { root, onProblem, keys: new Set() };
+  const look: Look = { format: FORMAT, root, onProblem, keys: new Set() };
   if (only !== undefined && only !== join(root, "projects")) {
     yield* inProject(look, only, NESTED_MAX);
     return;
@@ -43,19 +44,13 @@ export function near(root: string, file: string): string | null {
   return top === "projects" ? join(root, top, project ?? "") : null;
 }
 
-interface Look {
-  readonly root: string;
-  readonly onProblem: (problem: Problem) => void;
-  readonly keys: Set<string>;
-}
-
 const NESTED_MAX = 1;
 /** Names of sessions: what is called otherwise is a project, or not ours. */
 const SESSION_NAME = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/iu;
 const AGENT_FILE = /^agent-(.+)\.jsonl$/u;
 
 async function* inProject(look: Look, folder: string, nestedMax: number): AsyncGenerator<FoundSession> {
-  const entries = await list(look, folder);
+  const entries = await listFolder(look, folder);
   const names = new Set(entries.map(({ name }) => name));
   const transcripts = entries.filter(({ name }) => name.endsWith(".jsonl"));
   yield* allOf(transcripts.map(({ name }) => fileIn(look, folder, name)));
@@ -77,11 +72,11 @@ interface Owner {
 
 /** Flat at every depth; workflows have a folder for each run. */
 async function* inSubagents(look: Look, folder: string, owner: Owner | null): AsyncGenerator<FoundSession> {
-  const entries = await list(look, folder);
+  const entries = await listFolder(look, folder);
   yield* allOf(agentsIn(look, { folder, entries, owner, runId: null }));
   if (!entries.some(({ name }) => name === "workflows")) return;
   for (const run of await foldersIn(look, join(folder, "workflows"))) {
-    const inRun = { folder: run, entries: await list(look, run), owner, runId: basename(run) };
+    const inRun = { folder: run, entries: await listFolder(look, run), owner, runId: basename(run) };
     yield* allOf(agentsIn(look, inRun));
   }
 }
@@ -109,7 +104,7 @@ function fileIn(look: Look, folder: string, name: string): Promise<FoundSession 
   if (agentId !== undefined) return agentFile(look, { path, id: agentId, owner: null, runId: null });
   const id = name.slice(0, -".jsonl".length);
   const extra: Extra = { sidecar: null, folder: join(folder, id), runId: null };
-  const key = keyOf(look, id, path);
+  const key = newKey(look, id, path);
   return found(look, { path, id, key, rootKey: key, isSubagent: false, extra });
 }
 
@@ -121,17 +116,9 @@ function agentFile(
   const extra: Extra = { sidecar, folder: owner?.folder ?? null, runId };
   // Without a session's folder only the rows say whose it is, and ids alone may come twice.
   const inside = owner?.id ?? relative(look.root, dirname(path));
-  const key = keyOf(look, [inside, ...(runId === null ? [] : [runId]), id].join("/"), path);
+  const key = newKey(look, [inside, ...(runId === null ? [] : [runId]), id].join("/"), path);
   const rootKey = owner === null ? null : `${FORMAT}:${owner.id}`;
   return found(look, { path, id, key, rootKey, isSubagent: true, extra });
-}
-
-/** The same id in a second folder (a copy of a project) is told apart by where it lies. */
-function keyOf(look: Look, name: string, path: string): string {
-  const key = `${FORMAT}:${name}`;
-  const own = look.keys.has(key) ? `${key}@${relative(look.root, path)}` : key;
-  look.keys.add(own);
-  return own;
 }
 
 async function found(
@@ -176,31 +163,4 @@ export function runFiles(folder: string, runId: string): [journal: string, snaps
 
 async function* allOf(sessions: readonly Promise<FoundSession | null>[]): AsyncGenerator<FoundSession> {
   for (const session of await Promise.all(sessions)) if (session !== null) yield session;
-}
-
-async function foldersIn(look: Look, folder: string): Promise<string[]> {
-  const entries = await list(look, folder);
-  const are = await Promise.all(entries.map((entry) => isFolder(folder, entry)));
-  return entries.filter((_, index) => are[index]).map(({ name }) => join(folder, name));
-}
-
-/** Also through a link: people keep their projects elsewhere. */
-async function isFolder(folder: string, entry: Dirent): Promise<boolean> {
-  if (!entry.isSymbolicLink()) return entry.isDirectory();
-  // A link that leads nowhere is not a folder.
-  const target = await stat(join(folder, entry.name)).catch(() => null);
-  return target?.isDirectory() ?? false;
-}
-
-/** In a fixed order, so that keys do not depend on the file system. A folder that is not there holds nothing. */
-async function list(look: Look, folder: string): Promise<Dirent[]> {
-  try {
-    const entries = await readdir(folder, { withFileTypes: true });
-    return entries.toSorted((a, b) => (a.name < b.name ? -1 : 1));
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code !== "ENOENT" && code !== "ENOTDIR")
-      look.onProblem({ format: FORMAT, path: folder, reason: message });
-    return [];
-  }
 }

@@ -1,7 +1,7 @@
-import type { EntryBody } from "../../../contract/index.ts";
 import type { JsonObject, Row } from "../../lines/json-lines.ts";
 import type { HistoryEntry } from "../../port.ts";
-import { bounded, cut } from "../../lines/text.ts";
+import { callBody, planBody, resultBody } from "../../lines/entry-body.ts";
+import { cut } from "../../lines/text.ts";
 import { asList, asNumber, asObject, asText } from "../../lines/value.ts";
 import { markOf } from "./mark.ts";
 import type { CodexFold, OpenCall } from "./notes.ts";
@@ -73,46 +73,26 @@ export function callEntry({ callId, tool, input, command }: ToolCall, textMax: n
   const fields = asObject(input) ?? {};
   if (tool === "update_plan") return planEntry(fields);
   const path = asText(fields["path"]) ?? asText(fields["file_path"]) ?? asText(fields["workdir"]);
-  const text =
+  const title =
     command ??
     asText(fields["message"]) ??
     asText(fields["task_name"]) ??
     asText(fields["query"]) ??
-    asText(fields["path"]) ??
-    tool;
-  const body: EntryBody = {
-    text,
-    tool,
-    callId,
-    input: bounded(input, textMax),
-    ...(command === null ? {} : { command: cut(command, textMax) }),
-    ...(path === null || command !== null ? {} : { paths: [path] }),
-  };
-  return { author: "agent", kind: "toolCall", body };
+    asText(fields["path"]);
+  const call = { callId, tool, input, command, path: command === null ? path : null, title };
+  return { author: "agent", kind: "toolCall", body: callBody(call, textMax) };
 }
 
 function planEntry(fields: JsonObject): NewEntry {
-  const steps = asList(fields["plan"]).flatMap((item) => {
-    const step = asObject(item);
-    const title = asText(step?.["step"]);
-    return title === null ? [] : [{ title, status: asText(step?.["status"]) ?? "pending" }];
-  });
-  const lines = steps.map(({ title }) => `- ${title}`);
-  const text = [asText(fields["explanation"]), ...lines].filter((line) => line !== null).join("\n");
-  return { author: "agent", kind: "plan", body: { text, steps: steps.slice(0, 200) } };
+  const plan = planBody(fields["plan"], ["step"]);
+  const text = [asText(fields["explanation"]), plan.text].filter((part) => part).join("\n");
+  return { author: "agent", kind: "plan", body: { ...plan, text } };
 }
 
 export function resultEntry(callId: string, output: unknown, call: OpenCall | null): NewEntry {
   const { text, exitCode, failed } = readOutput(output, call);
-  const body: EntryBody = {
-    text,
-    callId,
-    ok: call?.ok ?? (failed ? false : exitCode === null || exitCode === 0),
-    ...(call === null ? {} : { tool: call.tool }),
-    ...(call?.command ? { command: call.command } : {}),
-    ...(exitCode === null ? {} : { exitCode }),
-  };
-  return { author: "tool", kind: "toolResult", body };
+  const ok = call?.ok ?? (failed ? false : exitCode === null || exitCode === 0);
+  return { author: "tool", kind: "toolResult", body: resultBody({ text, callId, ok }, call, exitCode) };
 }
 
 interface Output {

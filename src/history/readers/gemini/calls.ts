@@ -3,7 +3,7 @@ import type { JsonObject } from "../../lines/json-lines.ts";
 import { promptKey, timeOf } from "../../lines/text.ts";
 import { asObject, asText } from "../../lines/value.ts";
 import { responseText } from "./content.ts";
-import { addEntry, callBody, callRef, replaceEntry, resultRef } from "./entries.ts";
+import { addEntry, callOf, callRef, replaceEntry, resultRef } from "./entries.ts";
 import { type GeminiFold, givenCall } from "./notes.ts";
 import { shortLine } from "../../../text/cut.ts";
 
@@ -51,7 +51,7 @@ export function giveCall(fold: GeminiFold, call: JsonObject, at: number | null):
   if (given.called) return false;
   given.called = true;
   fold.facts.toolUseCount += 1;
-  addEntry(fold, { ref: callRef(id), author: "agent", ...callBody(call, fold.textMax), at });
+  addEntry(fold, { ref: callRef(id), author: "agent", ...callOf(call, fold.textMax), at });
   return true;
 }
 

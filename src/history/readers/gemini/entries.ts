@@ -1,8 +1,8 @@
-import type { EntryBody } from "../../../contract/index.ts";
 import type { JsonObject } from "../../lines/json-lines.ts";
 import type { HistoryEntry } from "../../port.ts";
-import { bounded, cut } from "../../lines/text.ts";
-import { asList, asObject, asText } from "../../lines/value.ts";
+import { callBody, planBody } from "../../lines/entry-body.ts";
+import { cut } from "../../lines/text.ts";
+import { asObject, asText } from "../../lines/value.ts";
 import { type GeminiFold, markOf } from "./notes.ts";
 
 type NewEntry = Pick<HistoryEntry, "ref" | "author" | "kind" | "body"> & { readonly at: number | null };
@@ -38,30 +38,16 @@ export function resultRef(callId: string): string {
 }
 
 /** How a call reads: a plan where it is one. */
-export function callBody(call: JsonObject, textMax: number): Pick<HistoryEntry, "kind" | "body"> {
+export function callOf(call: JsonObject, textMax: number): Pick<HistoryEntry, "kind" | "body"> {
   const tool = asText(call["name"]) ?? "a tool";
   const input = asObject(call["args"]) ?? {};
-  if (tool === "write_todos") return { kind: "plan", body: planBody(input) };
+  if (tool === "write_todos") {
+    return { kind: "plan", body: planBody(input["todos"], ["description", "content"]) };
+  }
   const command = tool === "run_shell_command" ? asText(input["command"]) : null;
   const path = asText(input["file_path"]) ?? asText(input["absolute_path"]) ?? asText(input["dir_path"]);
   const title =
     asText(input["description"]) ?? command ?? path ?? asText(input["pattern"]) ?? asText(input["query"]);
-  const body: EntryBody = {
-    text: title ?? tool,
-    tool,
-    callId: asText(call["id"]) ?? "",
-    input: bounded(input, textMax),
-    ...(command === null ? {} : { command: cut(command, textMax) }),
-    ...(path === null ? {} : { paths: [path] }),
-  };
-  return { kind: "toolCall", body };
-}
-
-function planBody(input: JsonObject): EntryBody {
-  const steps = asList(input["todos"]).flatMap((item) => {
-    const todo = asObject(item);
-    const title = asText(todo?.["description"]) ?? asText(todo?.["content"]);
-    return title === null ? [] : [{ title, status: asText(todo?.["status"]) ?? "pending" }];
-  });
-  return { text: steps.map(({ title }) => `- ${title}`).join("\n"), steps: steps.slice(0, 200) };
+  const callId = asText(call["id"]) ?? "";
+  return { kind: "toolCall", body: callBody({ callId, tool, input, command, path, title }, textMax) };
 }

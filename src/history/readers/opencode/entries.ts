@@ -1,8 +1,8 @@
-import type { EntryBody } from "../../../contract/index.ts";
 import type { JsonObject } from "../../lines/json-lines.ts";
 import type { HistoryEntry } from "../../port.ts";
-import { bounded, cut, timeOf } from "../../lines/text.ts";
-import { asList, asNumber, asObject, asText } from "../../lines/value.ts";
+import { callBody, planBody, resultBody } from "../../lines/entry-body.ts";
+import { cut, timeOf } from "../../lines/text.ts";
+import { asNumber, asObject, asText } from "../../lines/value.ts";
 import type { Message, Part } from "./source.ts";
 import { readTaskTag } from "./task-tag.ts";
 
@@ -156,7 +156,8 @@ function noticed(text: string): NewEntry {
 function called(data: JsonObject, textMax: number): NewEntry {
   const tool = asText(data["tool"]) ?? "a tool";
   const input = asObject(asObject(data["state"])?.["input"]) ?? {};
-  if (tool === "todowrite") return { author: "agent", kind: "plan", body: planBody(input) };
+  if (tool === "todowrite")
+    return { author: "agent", kind: "plan", body: planBody(input["todos"], ["content"]) };
   const command = tool === "bash" ? asText(input["command"]) : null;
   const path = asText(input["filePath"]) ?? asText(input["path"]);
   const title =
@@ -166,24 +167,9 @@ function called(data: JsonObject, textMax: number): NewEntry {
     asText(input["pattern"]) ??
     asText(input["query"]) ??
     asText(input["url"]);
-  const body: EntryBody = {
-    text: title ?? tool,
-    tool,
-    callId: asText(data["callID"]) ?? "",
-    input: bounded(input, textMax),
-    ...(command === null ? {} : { command: cut(command, textMax) }),
-    ...(path === null ? {} : { paths: [path] }),
-  };
+  const callId = asText(data["callID"]) ?? "";
+  const body = callBody({ callId, tool, input, command, path, title }, textMax);
   return { author: "agent", kind: "toolCall", body };
-}
-
-function planBody(input: JsonObject): EntryBody {
-  const steps = asList(input["todos"]).flatMap((item) => {
-    const todo = asObject(item);
-    const title = asText(todo?.["content"]);
-    return title === null ? [] : [{ title, status: asText(todo?.["status"]) ?? "pending" }];
-  });
-  return { text: steps.map(({ title }) => `- ${title}`).join("\n"), steps: steps.slice(0, 200) };
 }
 
 function drawResult(part: Part, drawing: Drawing): Drawn | null {
@@ -195,14 +181,12 @@ function drawResult(part: Part, drawing: Drawing): Drawn | null {
   const exitCode = asNumber(asObject(state["metadata"])?.["exit"]);
   const command = data["tool"] === "bash" ? asText(asObject(state["input"])?.["command"]) : null;
   const isOk = status === "completed";
-  const body: EntryBody = {
-    text: asText(isOk ? state["output"] : state["error"]) ?? "",
+  const text = asText(isOk ? state["output"] : state["error"]) ?? "";
+  const call = {
     tool: asText(data["tool"]) ?? "a tool",
-    callId: asText(data["callID"]) ?? "",
-    ok: isOk,
-    ...(command === null ? {} : { command: cut(command, drawing.textMax) }),
-    ...(exitCode === null ? {} : { exitCode }),
+    command: command === null ? null : cut(command, drawing.textMax),
   };
+  const body = resultBody({ text, callId: asText(data["callID"]) ?? "", ok: isOk }, call, exitCode);
   const at = timeOf(asObject(state["time"])?.["end"]) ?? timeIn(part) ?? 0;
   const entry = finished(
     { author: "tool", kind: "toolResult", body },
