@@ -73,7 +73,7 @@ const WRITERS: Record<string, Writer> = {
     },
   },
   "stores the agent's own session id": {
-    run: ({ engine: { deps }, session }) => host(deps, session, leaseOf(), { ...DEAF, load: null }),
+    run: ({ engine: { deps }, session }) => host(deps, session, { hold: leaseOf(), ...DEAF, load: null }),
   },
   "gives a lease back": {
     async run({ engine: { deps }, session, write }) {
@@ -92,7 +92,10 @@ const WRITERS: Record<string, Writer> = {
     async run({ engine: { deps }, running }) {
       const { recorder } = await running();
       const end = { reason: null, usage: null, background: false } as const;
-      await settle(deps, recorder, { ...end, stopReason: "end_turn", reach: "answered" }, () => true);
+      await settle(deps, recorder, {
+        end: { ...end, stopReason: "end_turn", reach: "answered" },
+        isWanted: () => true,
+      });
     },
   },
   "raises a reservation": {
@@ -150,7 +153,7 @@ const WRITERS: Record<string, Writer> = {
     session: { agentSessionId: "sim-1" },
     nth: 4,
     async run({ engine: { runner, deps }, session, running, write }) {
-      await host(deps, session, leaseOf(), { ...DEAF, load: null });
+      await host(deps, session, { hold: leaseOf(), ...DEAF, load: null });
       const { recorder } = await running();
       runner.runtime.slots.clear();
       const taken = { status: "taken", carrier: "prompt", turnId: recorder.turn.id } as const;

@@ -164,7 +164,7 @@ async function linesOf(
   const entries = await entriesOf(read, session, events);
   const lines: Line[] = [];
   for (const event of events) {
-    const line = await lineOf(read, session, event, entries);
+    const line = await lineOf(read, session, { event, entries });
     if (line === null) continue;
     const { seq } = event;
     const text = `${JSON.stringify({ timestamp: iso(event.at), seq, ...line })}\n`;
@@ -204,8 +204,7 @@ async function entriesOf(
 async function lineOf(
   read: Reads,
   session: SessionRecord,
-  event: EventRecord,
-  entries: ReadonlyMap<number, EntryRecord>,
+  { event, entries }: { event: EventRecord; entries: ReadonlyMap<number, EntryRecord> },
 ): Promise<{ type: string; payload: unknown } | null> {
   switch (event.type) {
     case "session.created":

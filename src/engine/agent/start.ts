@@ -43,8 +43,7 @@ export type Hosted =
 export async function host(
   deps: EngineDeps,
   session: SessionRecord,
-  hold: Hold,
-  listener: AgentListener & { load: string | null; fork?: string | null },
+  { hold, ...listener }: AgentListener & { load: string | null; fork?: string | null } & { hold: Hold },
 ): Promise<Hosted> {
   const driver = deps.drivers.get(session.agent);
   if (driver === undefined) {
@@ -84,7 +83,11 @@ export async function host(
     await result.handle.stop(0);
     return failed(swapped);
   }
-  const noted = retryWrite(deps, () => noteAgent(deps, session, hold, result.handle), listener.isWanted);
+  const noted = retryWrite(
+    deps,
+    () => noteAgent(deps, session, { hold, handle: result.handle }),
+    listener.isWanted,
+  );
   const identified = await noted.catch(asError);
   if (identified instanceof Error) {
     await result.handle.stop(0);
@@ -131,8 +134,7 @@ function failureOf(
 async function noteAgent(
   deps: EngineDeps,
   session: SessionRecord,
-  hold: Hold,
-  handle: AgentHandle,
+  { hold, handle }: { hold: Hold; handle: AgentHandle },
 ): Promise<boolean> {
   const fence = { session: session.id, fence: hold.fence };
   const isNoted = await deps.store.write(session.rootId, fence, async (tx) => {

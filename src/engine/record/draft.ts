@@ -93,7 +93,11 @@ export type DraftStep =
     };
 
 /** In the transaction that writes the entries before it, and the entry that it has become. */
-export async function writeDraft(tx: Tx, turn: TurnRecord, step: DraftStep, now: number): Promise<void> {
+export async function writeDraft(
+  tx: Tx,
+  turn: TurnRecord,
+  { step, now }: { step: DraftStep; now: number },
+): Promise<void> {
   const { sessionId, id: turnId } = turn;
   if (step.what === "remove") {
     await tx.drafts.remove(sessionId);

@@ -323,7 +323,7 @@ export class Recorder {
       const written = await this.#deps.store.write(rootId, fenceOf(this.turn), async (tx) => {
         const now = this.#deps.now();
         if (!(await tx.turns.patchRunning(id, fence, { toolUseCount: this.toolUseCount }))) return false;
-        await writeBatch(tx, this.turn, batch, now);
+        await writeBatch(tx, this.turn, { batch, now });
         const evidence = { state: "working", reason: this.#doing, confidence: "certain", at: now } as const;
         await tx.sessions.patch(sessionId, { lastActivityAt: now, evidence });
         return true;
@@ -364,10 +364,14 @@ export class Recorder {
 }
 
 /** Part of the flush and of the settle. */
-export async function writeBatch(tx: Tx, turn: TurnRecord, batch: Batch, now: number): Promise<void> {
+export async function writeBatch(
+  tx: Tx,
+  turn: TurnRecord,
+  { batch, now }: { batch: Batch; now: number },
+): Promise<void> {
   const appended = await appendEntries(tx, turn.sessionId, batch.entries);
   await keepCompactions(tx, turn, appended);
-  if (batch.draft !== null) await writeDraft(tx, turn, batch.draft, now);
+  if (batch.draft !== null) await writeDraft(tx, turn, { step: batch.draft, now });
   for (const id of batch.landed) {
     const message = await tx.messages.byDeliveryId(turn.sessionId, id);
     if (message !== null && message.status === "taken") await land(tx, message, now);

@@ -176,7 +176,7 @@ async function goOn(runtime: Runtime, slot: AgentSlot, { recovery, hasBegun }: T
   recorder.hasBegun = hasBegun;
   await replaySeen(runtime.deps, recorder);
   if (recovery === "restart" || recovery === "load") await resume(runtime, slot, recovery);
-  else await endTurn(runtime, slot, recorder, endWithout(recovery, slot.session, recorder.turn));
+  else await endTurn(runtime, slot, { recorder, end: endWithout(recovery, slot.session, recorder.turn) });
 }
 
 async function resume(runtime: Runtime, slot: AgentSlot, how: "restart" | "load"): Promise<void> {
@@ -187,7 +187,7 @@ async function resume(runtime: Runtime, slot: AgentSlot, how: "restart" | "load"
   if (!hosted.ok) {
     const isLost = how === "load" && !hosted.isUnwanted;
     const end = isLost ? unknowable(NOT_LOADED) : endOfStart(hosted);
-    await endTurn(runtime, slot, recorder, end);
+    await endTurn(runtime, slot, { recorder, end });
     return;
   }
   runtime.deps.reached("resume.loaded");
@@ -197,13 +197,16 @@ async function resume(runtime: Runtime, slot: AgentSlot, how: "restart" | "load"
   const { attemptsBegun } = recorder.turn;
   const toolCalls = recorder.toolUseCount + (await toolCallsOf(runtime, recorder.turn, replay));
   if (!mayResume({ attemptsBegun, toolCalls })) {
-    await endTurn(runtime, slot, recorder, { ...unknowable(RESUMED_TWICE), record: deliveredIn(replay) });
+    await endTurn(runtime, slot, {
+      recorder,
+      end: { ...unknowable(RESUMED_TWICE), record: deliveredIn(replay) },
+    });
     return;
   }
   const text = await readBack(runtime, recorder.turn, replay);
   // Of a turn that another process has taken over nothing is sent; its end here writes nothing either.
   const end = text === STALE ? unknowable(NOT_LOADED) : await converse(runtime, slot, text);
-  await endTurn(runtime, slot, recorder, end);
+  await endTurn(runtime, slot, { recorder, end });
 }
 
 /**
@@ -245,7 +248,7 @@ async function readBack(runtime: Runtime, turn: TurnRecord, replay: Replay | nul
     await markLostReplies(tx, turn, { results: replay?.toolResults ?? [], now: deps.now() });
     const { text, bodies } = await render(tx, session, missing);
     const unlisted = bodies.filter(({ message }) => message.entryIndex === null);
-    await appendMessages(tx, turn, unlisted, deps.now());
+    await appendMessages(tx, turn, { bodies: unlisted, now: deps.now() });
     const hasBegun = messages.length > missing.length;
     if (!hasBegun) return text;
     const children = await tx.sessions.children(session.id);

@@ -57,7 +57,7 @@ async function begin(runtime: Runtime, slot: AgentSlot, before: Promise<void> | 
   if (recorder === null) return;
   for (const update of takeEarly(slot)) recorder.record(update);
   await quiet(recorder);
-  await endTurn(runtime, slot, recorder, await endOf(slot, added.since));
+  await endTurn(runtime, slot, { recorder, end: await endOf(slot, added.since) });
 }
 
 /** A prompt came first, and what was seen belongs to its turn; or nothing may be written here any more. */

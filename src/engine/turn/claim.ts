@@ -74,7 +74,7 @@ export async function claim(
     const rendered = await render(tx, session, messages);
     const { text } = rendered;
     const turn = await addTurn(deps, tx, { session, hold, text, messages, reserved });
-    await takeAll(deps, tx, turn, rendered);
+    await takeAll(deps, tx, { turn, rendered });
     return { session, turn, hold, text };
   });
   return claimed === STALE ? null : claimed;
@@ -223,7 +223,11 @@ async function addTurn(
   return turn;
 }
 
-async function takeAll(deps: EngineDeps, tx: Tx, turn: TurnRecord, rendered: Rendered): Promise<void> {
+async function takeAll(
+  deps: EngineDeps,
+  tx: Tx,
+  { turn, rendered }: { turn: TurnRecord; rendered: Rendered },
+): Promise<void> {
   const now = deps.now();
   const { id: turnId, sessionId } = turn;
   const notices = rendered.notices.map((text) => noticeOf(text, { turnId, at: now }));
@@ -235,15 +239,14 @@ async function takeAll(deps: EngineDeps, tx: Tx, turn: TurnRecord, rendered: Ren
     tx.append({ sessionId, type: "message.taken", text: null, data, at: now });
   }
   await appendEntries(tx, sessionId, notices);
-  await appendMessages(tx, turn, rendered.bodies, now);
+  await appendMessages(tx, turn, { bodies: rendered.bodies, now });
 }
 
 /** A message is in the transcript once, where it was first sent. When it is sent again, a notice refers to it. */
 export async function appendMessages(
   tx: Tx,
   turn: Pick<TurnRecord, "id" | "sessionId">,
-  bodies: Rendered["bodies"],
-  now: number,
+  { bodies, now }: { bodies: Rendered["bodies"]; now: number },
 ): Promise<void> {
   const at = { turnId: turn.id, at: now };
   const entries = bodies.map(({ message, body }) =>
@@ -263,7 +266,7 @@ export async function landInTranscript(tx: Tx, message: MessageRecord, now: numb
   const isInPrompt = message.carrier === "prompt" || message.carrier === "steer";
   if (isInPrompt && message.entryIndex === null && message.turnId !== null) {
     const turn = { id: message.turnId, sessionId: message.sessionId };
-    await appendMessages(tx, turn, [{ message, body: message.body ?? "" }], now);
+    await appendMessages(tx, turn, { bodies: [{ message, body: message.body ?? "" }], now });
   }
   await land(tx, message, now);
 }

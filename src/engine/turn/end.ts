@@ -7,8 +7,7 @@ import { endSteering } from "./steer.ts";
 export async function endTurn(
   runtime: Runtime,
   slot: AgentSlot,
-  recorder: Recorder,
-  end: TurnEnd,
+  { recorder, end }: { recorder: Recorder; end: TurnEnd },
 ): Promise<void> {
   // A turn whose slot was released stays open: the next start, or a new lease, takes it up.
   const isOurs = (): boolean => slot.isIn(recorder);
@@ -17,12 +16,10 @@ export async function endTurn(
   // Where the agent is gone, its process tree ends before the outcome is written.
   if (slot.agent === null || slot.agent.hasExited || slot.isEnding) await slot.end();
   if (!isOurs()) return;
-  const isSettled = await settle(
-    runtime.deps,
-    recorder,
-    { ...withinLimit(slot, end), left: slot.left },
-    isOurs,
-  );
+  const isSettled = await settle(runtime.deps, recorder, {
+    end: { ...withinLimit(slot, end), left: slot.left },
+    isWanted: isOurs,
+  });
   if (!isOurs()) return;
   if (isSettled) slot.settled(recorder, end.background);
   else await slot.release();

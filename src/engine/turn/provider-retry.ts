@@ -19,8 +19,7 @@ export interface Retry {
 export async function retryAfter(
   deps: EngineDeps,
   tx: Tx,
-  turn: TurnRecord,
-  end: TurnEnd,
+  { turn, end }: { turn: TurnRecord; end: TurnEnd },
 ): Promise<Retry | null> {
   if (end.provider == null || !isPassing(end.provider) || end.errorKind !== undefined) return null;
   const tried = Math.max(0, ...(await tx.messages.ofTurn(turn.id)).map(retryIn));

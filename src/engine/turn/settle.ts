@@ -61,8 +61,7 @@ export interface TurnEnd {
 export async function settle(
   deps: EngineDeps,
   recorder: Recorder,
-  end: TurnEnd,
-  isWanted: () => boolean,
+  { end, isWanted }: { end: TurnEnd; isWanted: () => boolean },
 ): Promise<boolean> {
   const { turn } = recorder;
   const isSettled = await recorder.last(async (batch) => {
@@ -90,15 +89,15 @@ interface Settling {
 async function settleIn(deps: EngineDeps, tx: Tx, settling: Settling): Promise<boolean> {
   const { turn, recorder } = settling;
   const now = deps.now();
-  const retry = await retryAfter(deps, tx, turn, settling.end);
+  const retry = await retryAfter(deps, tx, { turn, end: settling.end });
   const end = retry === null ? settling.end : { ...settling.end, reason: retry.reason };
   const row = await tx.turns.byId(turn.id);
   const session = await tx.sessions.byId(turn.sessionId);
   if (row === null || session === null) return false;
   if (row.status !== "running") return false;
-  await writeBatch(tx, turn, settling.batch, now);
+  await writeBatch(tx, turn, { batch: settling.batch, now });
   const outcome = outcomeOfTurn(session, row, end);
-  const usage = bookedFor(deps, session, settling, row);
+  const usage = bookedFor(deps, session, { settling, row });
   const { entryCount } = (await tx.sessions.byId(session.id))!;
   await checkpointTurn(tx, { session, turn, seen: recorder.seen, entryIndex: entryCount - 1, now });
   const settled: Partial<TurnRecord> = {
@@ -140,7 +139,11 @@ async function settleIn(deps: EngineDeps, tx: Tx, settling: Settling): Promise<b
 }
 
 /** What it used, or what it held where that cannot be known. */
-function bookedFor(deps: EngineDeps, session: SessionRecord, settling: Settling, row: TurnRecord): Usage {
+function bookedFor(
+  deps: EngineDeps,
+  session: SessionRecord,
+  { settling, row }: { settling: Settling; row: TurnRecord },
+): Usage {
   const { end, recorder } = settling;
   const isResumed = row.attempt > 1;
   const { stopReason } = end;
@@ -202,13 +205,17 @@ async function settleMessages(
       isStopped: turn.status === "cancelled",
     });
     if (at.ended) await makeVoid(tx, message, { reason: "the session was cancelled", now });
-    else await move(tx, message, fate, now);
+    else await move(tx, message, { fate, now });
     if (!at.ended && fate === "unknown") unlanded ??= message.body;
   }
   return unlanded;
 }
 
-async function move(tx: Tx, message: MessageRecord, fate: Fate, now: number): Promise<void> {
+async function move(
+  tx: Tx,
+  message: MessageRecord,
+  { fate, now }: { fate: Fate; now: number },
+): Promise<void> {
   switch (fate) {
     case "landed":
       await landInTranscript(tx, message, now);

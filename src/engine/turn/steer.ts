@@ -103,7 +103,10 @@ async function note(
     await tx.messages.move(message.id, ["queued", "taken", "landed"], { metadata });
     const fresh = into === null ? null : await tx.messages.byId(message.id);
     if (into === null || fresh?.status !== "taken" || fresh.turnId !== into.turn.id) return;
-    await appendMessages(tx, into.turn, [{ message: fresh, body: into.text }], runtime.deps.now());
+    await appendMessages(tx, into.turn, {
+      bodies: [{ message: fresh, body: into.text }],
+      now: runtime.deps.now(),
+    });
   });
   return noted !== STALE;
 }

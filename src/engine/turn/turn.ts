@@ -27,7 +27,7 @@ export async function runTurn(
   for (const update of takeEarly(slot)) recorder.record(update);
   const hosted = await ensureAgent(runtime, slot, recorder);
   const end = hosted.ok ? await converse(runtime, slot, order.text) : endOfStart(hosted);
-  await endTurn(runtime, slot, recorder, end);
+  await endTurn(runtime, slot, { recorder, end });
 }
 
 export async function ensureAgent(runtime: Runtime, slot: AgentSlot, recorder: Recorder): Promise<Hosted> {
@@ -46,12 +46,12 @@ async function startAgent(runtime: Runtime, slot: AgentSlot): Promise<Hosted> {
   const canLoad = runtime.agents.get(slot.session.agent)?.load === true;
   const load = canLoad ? slot.session.agentSessionId : null;
   const fork = await forkOf(deps, slot.session);
-  let hosted = await host(deps, slot.session, slot.hold, { ...listener(runtime, slot), load, fork });
+  let hosted = await host(deps, slot.session, { hold: slot.hold, ...listener(runtime, slot), load, fork });
   if (!hosted.ok && hosted.isLoadFailure && !slot.isEnding) {
     slot.recorder?.notice(
       `the earlier conversation could not be loaded (${oneLine(excerpt(hosted.reason, REASON_MAX))}); it starts anew`,
     );
-    hosted = await host(deps, slot.session, slot.hold, { ...listener(runtime, slot), load: null });
+    hosted = await host(deps, slot.session, { hold: slot.hold, ...listener(runtime, slot), load: null });
   }
   return hosted;
 }
@@ -77,7 +77,7 @@ export function listener(runtime: Runtime, slot: AgentSlot): AgentListener {
 export async function loadAgent(runtime: Runtime, slot: AgentSlot): Promise<Hosted> {
   const { session, hold } = slot;
   const load = session.agentSessionId;
-  return slot.start(() => host(runtime.deps, session, hold, { ...listener(runtime, slot), load }));
+  return slot.start(() => host(runtime.deps, session, { hold, ...listener(runtime, slot), load }));
 }
 
 /** Sends the prompt and waits for its end; a stop that came while the agent started is kept. */
