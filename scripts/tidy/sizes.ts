@@ -1,13 +1,15 @@
-import type { Node } from "typescript/unstable/ast";
+import type { Node, SignatureDeclaration } from "typescript/unstable/ast";
 import {
   isArrowFunction,
   isCallExpression,
   isConstructorDeclaration,
   isFunctionDeclaration,
   isFunctionExpression,
+  isFunctionTypeNode,
   isGetAccessorDeclaration,
   isIdentifier,
   isMethodDeclaration,
+  isMethodSignatureDeclaration,
   isSetAccessorDeclaration,
 } from "typescript/unstable/ast/is";
 import { type CodeFile, type Finding, finding, isTest, lineOf, nodesOf } from "./tree.ts";
@@ -15,6 +17,7 @@ import { type CodeFile, type Finding, finding, isTest, lineOf, nodesOf } from ".
 const FILE_LINES_MAX = 400;
 const TEST_FILE_LINES_MAX = 600;
 const FUNCTION_LINES_MAX = 70;
+const PARAMETERS_MAX = 3;
 
 /** Taste shows in the tail: both files and functions have a ceiling, or one grows at the other's expense. */
 export function checkSizes(file: CodeFile): Finding[] {
@@ -22,7 +25,18 @@ export function checkSizes(file: CodeFile): Finding[] {
   const lines = file.text.split("\n").length - 1;
   const long =
     lines > linesMax ? [{ path: file.path, line: lines, text: `${lines} lines; at most ${linesMax}` }] : [];
-  return [...long, ...file.nodes.flatMap((node) => checkFunction(file, node))];
+  return [
+    ...long,
+    ...file.nodes.flatMap((node) => [...checkFunction(file, node), ...checkParameters(file, node)]),
+  ];
+}
+
+/** The fourth of several values is easily swapped with another; in an object each has its name. */
+function checkParameters(file: CodeFile, node: Node): Finding[] {
+  if (!isFunction(node) || isTest(file.path) || file.path.startsWith("bench/")) return [];
+  const count = node.parameters.filter(({ name }) => !isIdentifier(name) || name.text !== "this").length;
+  const text = `a function of ${count} parameters; after ${PARAMETERS_MAX} take one object`;
+  return count > PARAMETERS_MAX ? [finding(file, node, text)] : [];
 }
 
 function checkFunction(file: CodeFile, node: Node): Finding[] {
@@ -32,7 +46,7 @@ function checkFunction(file: CodeFile, node: Node): Finding[] {
   return [finding(file, node, `a function of ${lines} lines; at most ${FUNCTION_LINES_MAX}`)];
 }
 
-function isFunction(node: Node): boolean {
+function isFunction(node: Node): node is SignatureDeclaration {
   return (
     isFunctionDeclaration(node) ||
     isFunctionExpression(node) ||
@@ -40,7 +54,9 @@ function isFunction(node: Node): boolean {
     isMethodDeclaration(node) ||
     isConstructorDeclaration(node) ||
     isGetAccessorDeclaration(node) ||
-    isSetAccessorDeclaration(node)
+    isSetAccessorDeclaration(node) ||
+    isMethodSignatureDeclaration(node) ||
+    isFunctionTypeNode(node)
   );
 }
 
