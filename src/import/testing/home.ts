@@ -82,6 +82,7 @@ export async function startImporting(t: TestContext, setup: HomeSetup = {}) {
 export type Importing = Awaited<ReturnType<typeof startImporting>>;
 
 export function folder(t: TestContext, name: string): string {
+  endsOf(t);
   const made = mkdtempSync(path.join(tmpdir(), name));
   t.after(() => rmSync(made, { recursive: true, force: true }));
   return made;

@@ -28,7 +28,7 @@ const handlers: ReaderSide = {
     context.exclude = exclude;
     context.setAside = [];
     await started;
-    await scheduler.lookAsked();
+    await scheduler.scanAsked();
     context.asksAgain = false;
   },
   async stop() {
