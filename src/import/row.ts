@@ -1,4 +1,4 @@
-import { NO_USAGE } from "../contract/index.ts";
+import { CallbackConfig, NO_USAGE } from "../contract/index.ts";
 import { shortLine } from "../text/cut.ts";
 import type { AgentStatus, Evidence, HistoryState } from "../contract/index.ts";
 import { shortId } from "../contract/short-id.ts";
@@ -57,14 +57,7 @@ export function newRow(told: Told, identity: RowIdentity): SessionRecord {
     origin: "imported",
     source: "import",
     scope,
-    callback: {
-      enabled: false,
-      includeLastMessage: true,
-      includeOriginalPrompt: false,
-      template: null,
-      when: "completion",
-      batch: false,
-    },
+    callback: CallbackConfig.parse({ enabled: false }),
     onParentEnd: "cancel",
     agentSessionId: plain(told.facts.id),
     // What somebody did elsewhere asks nobody to look at it.

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { answerCommands, askLine, askLines, type OpenTrigger, quoted, timeLeft } from "./asking.ts";
-import { session } from "../testing/session.ts";
+import { session } from "../../contract/testing/session.ts";
 
 function trigger(
   type: string,

@@ -1,4 +1,5 @@
-import { createReadStream, existsSync, statSync, watch } from "node:fs";
+import { fileSize } from "../../system/file-size.ts";
+import { createReadStream, existsSync, watch } from "node:fs";
 import { open } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import type { Call } from "../call.ts";
@@ -49,7 +50,7 @@ async function follow(path: string, from: number, onLine: (line: string) => void
   const read = async (): Promise<void> => {
     if (isReading) return;
     isReading = true;
-    const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+    const size = fileSize(path);
     if (size < position) position = 0;
     if (size > position) {
       const input = createReadStream(path, { start: position, end: size - 1 });

@@ -1,5 +1,6 @@
+import { fileSize } from "../../system/file-size.ts";
 import { spawn } from "node:child_process";
-import { closeSync, openSync, readFileSync, statSync } from "node:fs";
+import { closeSync, openSync, readFileSync } from "node:fs";
 import { getCompileCacheDir } from "node:module";
 import { connect } from "node:net";
 import { fileURLToPath } from "node:url";
@@ -60,7 +61,7 @@ export async function startDaemon(
   { env, note }: { env: NodeJS.ProcessEnv; note: (text: string) => void },
 ): Promise<DaemonFile> {
   prepareHome(paths);
-  const from = sizeOf(paths.daemonLog);
+  const from = fileSize(paths.daemonLog);
   const log = openSync(paths.daemonLog, "a", 0o600);
   const childEnv = daemonEnv(paths, settings, env);
   const child = spawn(process.execPath, [...process.execArgv, DAEMON], {
@@ -156,10 +157,6 @@ function lastWords(log: string, from: number): string[] {
       return [oneLine(line)];
     }
   });
-}
-
-function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 const START_MS = 60_000;

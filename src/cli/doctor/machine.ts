@@ -1,3 +1,4 @@
+import { fileSize } from "../../system/file-size.ts";
 import { execFile } from "node:child_process";
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { statfs } from "node:fs/promises";
@@ -98,7 +99,7 @@ async function checkDisk(paths: Paths): Promise<Check> {
   while (!existsSync(folder)) folder = dirname(folder);
   const { bavail, bsize } = await statfs(folder);
   const free = bavail * bsize;
-  const size = sizeOf(paths.database) + sizeOf(`${paths.database}-wal`);
+  const size = fileSize(paths.database) + fileSize(`${paths.database}-wal`);
   const ok = free > DISK_MIN;
   const text = `${bytes(free)} free${size > 0 ? `, the database has ${bytes(size)}` : ""}`;
   return { name: "disk", ok, text, advice: ok ? null : "make room: a full disk stops all work" };
@@ -129,10 +130,6 @@ async function checkGit(): Promise<Check> {
       advice: "agents that work on code need it: install git",
     };
   }
-}
-
-function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 function isWritable(path: string): boolean {

@@ -4,7 +4,7 @@ import type { Session } from "../../contract/index.ts";
 import { familyLines, placed } from "./family.ts";
 import { gridLines } from "../terminal/grid.ts";
 import { paintFor } from "../terminal/paint.ts";
-import { session } from "../testing/session.ts";
+import { session } from "../../contract/testing/session.ts";
 import { columnsOf } from "../terminal/text.ts";
 
 const paint = paintFor({ isTTY: false }, {});

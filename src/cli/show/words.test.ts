@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Session } from "../../contract/index.ts";
-import { session } from "../testing/session.ts";
+import { session } from "../../contract/testing/session.ts";
 import { ageOf, markedWords, stateWords, surroundings } from "./words.ts";
 
 const ALONE = { childrenOpen: 0, ahead: 0 };

@@ -1,3 +1,6 @@
+import type { JsonObject } from "./json-lines.ts";
+import { asObject } from "./value.ts";
+
 /** Commas, colons and opening brackets in one text: about 50 MB of objects at most. */
 const VALUES_MAX = 500_000;
 
@@ -18,6 +21,17 @@ export class TooManyValues extends Error {
 export function parseJson(text: string): unknown {
   if (hasTooManyValues(text)) throw new TooManyValues();
   return JSON.parse(text) as unknown;
+}
+
+/** The object that a text is, or null. */
+export function parsedObject(text: string): JsonObject | null {
+  // Most texts are no JSON, and failing to parse one costs more than everything else about it.
+  if (!/^\s*\{/u.test(text)) return null;
+  try {
+    return asObject(parseJson(text));
+  } catch {
+    return null;
+  }
 }
 
 const [QUOTE, BACKSLASH, COMMA, COLON, BRACE, BRACKET] = [0x22, 0x5c, 0x2c, 0x3a, 0x7b, 0x5b];

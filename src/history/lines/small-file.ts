@@ -1,6 +1,5 @@
 import { openBytes, readFully } from "./byte-file.ts";
-import { asObject } from "./value.ts";
-import { parseJson } from "./parse-json.ts";
+import { parsedObject } from "./parse-json.ts";
 
 /** A small text beside a session, or null when it is not there, not readable or larger than anyone writes it. */
 export async function readSmall(path: string, bytesMax: number): Promise<string | null> {
@@ -24,10 +23,5 @@ export async function readSmallObject(
   bytesMax = 1024 * 1024,
 ): Promise<Readonly<Record<string, unknown>> | null> {
   const text = await readSmall(path, bytesMax);
-  if (text === null) return null;
-  try {
-    return asObject(parseJson(text));
-  } catch {
-    return null;
-  }
+  return text === null ? null : parsedObject(text);
 }

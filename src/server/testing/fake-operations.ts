@@ -1,5 +1,6 @@
+import { session } from "../../contract/testing/session.ts";
 import { randomUUID } from "node:crypto";
-import { OPERATIONS, Refusal, shortId } from "../../contract/index.ts";
+import { OPERATIONS, Refusal } from "../../contract/index.ts";
 import type { Caller, Event, Fragment, OperationName, Session, ToolRole } from "../../contract/index.ts";
 import { silentLog } from "../../log.ts";
 import type { CallerContext, Feed, FeedBatch, FeedRequest, Gate, Operations } from "../../operations/port.ts";
@@ -155,68 +156,17 @@ export function sampleEvent(rootId: string, seq: number, text: string | null = n
 
 export function sampleSession(own: Partial<Session> = {}): Session {
   const id = own.id ?? randomUUID();
-  const usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null };
+  const now = Date.now();
+  const base = session({ id, name: null, model: "sim-1", source: "subsession", status: "running" });
   return {
-    id,
-    shortId: shortId(id),
-    name: null,
-    parentId: null,
-    rootId: id,
-    depth: 0,
-    detachedAt: null,
-    spawnPoint: null,
-    spawnConfig: {},
-    effective: {
-      agent: "sim",
-      agentVersion: null,
-      model: "sim-1",
-      profile: "default",
-      permission: "workspace",
-      tools: null,
-      limits: {},
-      node: "local",
-      cwd: "/src/shop",
-      workspace: "shared",
-      inherit: "none",
-    },
-    title: null,
-    agent: "sim",
-    profile: "default",
-    model: "sim-1",
-    cwd: "/src/shop",
-    node: "local",
-    origin: "managed",
-    source: "subsession",
-    status: "running",
-    waiting: null,
-    round: 1,
-    outcome: null,
-    outcomeReason: null,
-    endedBy: null,
+    ...base,
+    effective: { ...base.effective, agentVersion: null, model: "sim-1" },
     ready: false,
-    evidence: { state: "working", reason: "npm test", confidence: "certain", at: Date.now() },
+    evidence: { state: "working", reason: "npm test", confidence: "certain", at: now },
     seen: false,
-    callback: {
-      enabled: true,
-      includeLastMessage: true,
-      includeOriginalPrompt: false,
-      template: null,
-      when: "completion",
-      batch: false,
-    },
-    onParentEnd: "cancel",
-    scope: "default",
-    agentSessionId: null,
-    messageCount: 0,
-    toolUseCount: 0,
-    usage,
-    treeUsage: usage,
-    unread: 0,
-    createdAt: Date.now(),
-    updatedAt: Date.now(),
-    lastActivityAt: Date.now(),
-    endedAt: null,
-    url: "",
+    createdAt: now,
+    updatedAt: now,
+    lastActivityAt: now,
     ...own,
   };
 }

@@ -1,4 +1,5 @@
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync, statSync } from "node:fs";
+import { fileSize } from "../../system/file-size.ts";
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { uuidv7 } from "uuidv7";
@@ -253,7 +254,7 @@ function announce(listeners: Listeners, writes: readonly Write<unknown>[]): void
 /** Reads the file before anything may write to it, so that a damaged one stays as it was found. */
 function lookOver({ path, traces }: SqliteOptions, before: Note | null): void {
   const isUnclean = before?.pid != null || before?.openedIn != null;
-  const bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  const bytes = fileSize(path);
   if (bytes === 0) return;
   const isSmall = bytes <= (isUnclean ? CHECK_UNCLEAN_BYTES : CHECK_BYTES);
   if (!isSmall && !isUnclean) return;

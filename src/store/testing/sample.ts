@@ -1,6 +1,6 @@
 import { uuidv7 } from "uuidv7";
-import { shortId, type CallbackConfig, type Effective } from "../../contract/index.ts";
-import { NEW_SESSION } from "../port/new-session.ts";
+import { CallbackConfig, shortId } from "../../contract/index.ts";
+import { NEW_SESSION, unmanagedEffective } from "../port/new-session.ts";
 import type {
   LeaseRecord,
   MessageRecord,
@@ -11,28 +11,8 @@ import type {
   TurnRecord,
 } from "../port/store.ts";
 
-const EFFECTIVE: Effective = {
-  agent: "sim",
-  agentVersion: null,
-  model: null,
-  profile: "default",
-  permission: "workspace",
-  tools: null,
-  limits: {},
-  node: "local",
-  cwd: "/",
-  workspace: "shared",
-  inherit: "none",
-};
-
-const CALLBACK: CallbackConfig = {
-  enabled: true,
-  includeLastMessage: true,
-  includeOriginalPrompt: false,
-  template: null,
-  when: "completion",
-  batch: false,
-};
+const EFFECTIVE = unmanagedEffective({ agent: "sim", node: "local", cwd: "/", permission: "workspace" });
+const CALLBACK = CallbackConfig.parse({});
 
 /** Whole records with everything a test does not care about filled in. */
 export function aSession(fields: Partial<SessionRecord> = {}): SessionRecord {

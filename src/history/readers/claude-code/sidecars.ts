@@ -4,10 +4,10 @@ import type { SessionFacts, ToldState } from "../../facts.ts";
 import type { HistoryEntry } from "../../port.ts";
 import { readSmall, readSmallObject } from "../../lines/small-file.ts";
 import { cut, timeOf } from "../../lines/text.ts";
-import { asObject, asText } from "../../lines/value.ts";
+import { asText } from "../../lines/value.ts";
 import { type Extra, runFiles } from "./layout.ts";
 import type { ClaudeFold } from "./notes.ts";
-import { parseJson } from "../../lines/parse-json.ts";
+import { parsedObject } from "../../lines/parse-json.ts";
 import { shortLine } from "../../../text/cut.ts";
 
 /** What stands beside a transcript: the sidecar, a workflow's journal, outputs too large for a row. */
@@ -89,7 +89,7 @@ function tellOfRun(facts: SessionFacts, told: ToldState): void {
 
 function foldJournalLine(facts: SessionFacts, line: string): void {
   if (!line.includes(facts.id)) return;
-  const event = parsed(line);
+  const event = parsedObject(line);
   if (event?.["agentId"] !== facts.id) return;
   const type = asText(event["type"]) ?? asText(event["event"]);
   const isOver = type === "result" || type === "completed" || type === "failed";
@@ -105,14 +105,6 @@ function foldJournalLine(facts: SessionFacts, line: string): void {
     at,
     firstAt: at,
   });
-}
-
-function parsed(line: string): Readonly<Record<string, unknown>> | null {
-  try {
-    return asObject(parseJson(line));
-  } catch {
-    return null;
-  }
 }
 
 const STUB = "<persisted-output>";

@@ -3,9 +3,10 @@ import type { HistoryState } from "../../../contract/index.ts";
 import type { JsonObject } from "../../lines/json-lines.ts";
 import { promptKey } from "../../lines/text.ts";
 import { asList, asObject, asText } from "../../lines/value.ts";
-import { errorText, parsedObject, textOf } from "./entries.ts";
+import { errorText, textOf } from "./entries.ts";
 import type { CodexFold, OpenCall } from "./notes.ts";
 import { shortLine } from "../../../text/cut.ts";
+import { parsedObject } from "../../lines/parse-json.ts";
 
 const ERROR_MAX = 2000;
 /** More sub-agents than anyone starts; a hostile file shall not fill the memory. */

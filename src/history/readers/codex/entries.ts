@@ -5,7 +5,7 @@ import { cut } from "../../lines/text.ts";
 import { asList, asNumber, asObject, asText } from "../../lines/value.ts";
 import { markOf } from "./mark.ts";
 import type { CodexFold, OpenCall } from "./notes.ts";
-import { parseJson } from "../../lines/parse-json.ts";
+import { parsedObject } from "../../lines/parse-json.ts";
 
 /** A row while it is folded. */
 export interface ParsedRow {
@@ -134,16 +134,6 @@ export function textOf(content: unknown): string {
       return type === "encrypted_content" ? "[encrypted]" : [];
     })
     .join("\n");
-}
-
-export function parsedObject(text: string): JsonObject | null {
-  // Most outputs are no JSON, and failing to parse one costs more than everything else about it.
-  if (!/^\s*\{/u.test(text)) return null;
-  try {
-    return asObject(parseJson(text));
-  } catch {
-    return null;
-  }
 }
 
 /** What a person reads of an error: providers answer with JSON that has the words inside. */

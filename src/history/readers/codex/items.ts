@@ -2,10 +2,11 @@ import type { JsonObject } from "../../lines/json-lines.ts";
 import { asList, asObject, asText } from "../../lines/value.ts";
 import { called, returned, targetsOf } from "./calls.ts";
 import { after } from "./ending.ts";
-import { addEntry, callEntry, parsedObject, resultEntry, said, type ParsedRow, textOf } from "./entries.ts";
+import { addEntry, callEntry, resultEntry, said, type ParsedRow, textOf } from "./entries.ts";
 import { type CodexFold, pushBounded } from "./notes.ts";
 import { foldMail, foldUserItem } from "./prompts.ts";
 import { shortLine } from "../../../text/cut.ts";
+import { parsedObject } from "../../lines/parse-json.ts";
 
 type Take = (fold: CodexFold, parsed: ParsedRow) => void;
 

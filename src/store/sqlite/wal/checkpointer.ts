@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { fileSize } from "../../../system/file-size.ts";
 import type { Worker } from "node:worker_threads";
 import type { Log } from "../../../log.ts";
 import type { Answer } from "./checkpoint-worker.ts";
@@ -84,7 +84,7 @@ export class WalCheckpointer {
   }
 
   #bytes(): number {
-    return statSync(`${this.#path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+    return fileSize(`${this.#path}-wal`);
   }
 
   #done(answer: Answer): void {

@@ -1,4 +1,5 @@
-import { existsSync, statSync } from "node:fs";
+import { fileSize } from "../../../system/file-size.ts";
+import { existsSync } from "node:fs";
 import { basename } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
@@ -26,7 +27,7 @@ export interface Traces {
  */
 export function refuseLoss(traces: Traces): void {
   const { path, note } = traces;
-  if (sizeOf(path) === 0) {
+  if (fileSize(path) === 0) {
     const proof = proofOf(traces);
     const what = existsSync(path) ? "is empty" : "is missing";
     if (proof.length > 0) throw new StoreLost(`The database ${path} ${what}.`, proof);
@@ -85,7 +86,7 @@ function proofOf({ path, note, hadLock, token, rollouts }: Traces): string[] {
   if (note?.openedIn != null || note?.closedXid != null) {
     proof.push(`it was last opened ${openedAt(note)}`);
   }
-  if (sizeOf(`${path}-wal`) > 0) proof.push(`its write-ahead log ${basename(path)}-wal is there`);
+  if (fileSize(`${path}-wal`) > 0) proof.push(`its write-ahead log ${basename(path)}-wal is there`);
   if (rollouts !== null && newestRollouts(rollouts).length > 0) proof.push(`${rollouts} holds rollouts`);
   if (token !== null && hadLock && existsSync(token)) proof.push(`${basename(token)} was made for it`);
   return proof;
@@ -116,8 +117,4 @@ function hasTrees(db: DatabaseSync): boolean {
     "SELECT count(*) AS n FROM sqlite_schema WHERE name IN ('trees', 'sessions', 'meta')",
   );
   return Number(row.get()?.n) === 3;
-}
-
-function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }

@@ -1,10 +1,10 @@
 import { basename, dirname, join } from "node:path";
 import { type ByteFile, readFully } from "../../../lines/byte-file.ts";
 import { asNumber, asObject, asText } from "../../../lines/value.ts";
-import { parsedObject } from "../entries.ts";
 import { fileOf, FOLDERS, type RolloutFile, rolloutFiles } from "./layout.ts";
 import { timeIn } from "../copied.ts";
 import { readdir } from "node:fs/promises";
+import { parsedObject } from "../../../lines/parse-json.ts";
 
 /** Where a session goes on from: the beginning of another file, up to this byte. */
 export interface HistoryBase {

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { readSmall } from "../../../lines/small-file.ts";
 import { openDatabase, type Table } from "../../../sqlite/database.ts";
 import { asText } from "../../../lines/value.ts";
-import { parsedObject } from "../entries.ts";
 import { shortLine } from "../../../../text/cut.ts";
+import { parsedObject } from "../../../lines/parse-json.ts";
 
 /** What Codex keeps beside its sessions' files about one of them. */
 export interface IndexedSession {

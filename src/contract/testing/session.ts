@@ -1,4 +1,4 @@
-import type { Session } from "../../contract/index.ts";
+import { CallbackConfig, NO_USAGE, type Session } from "../index.ts";
 
 /** A whole session record with what a test cares about changed. */
 export function session(change: Partial<Session> = {}): Session {
@@ -43,21 +43,14 @@ export function session(change: Partial<Session> = {}): Session {
     ready: true,
     evidence: { state: "idle", reason: "", confidence: "certain", at: 0 },
     seen: true,
-    callback: {
-      enabled: true,
-      includeLastMessage: true,
-      includeOriginalPrompt: false,
-      template: null,
-      when: "completion",
-      batch: false,
-    },
+    callback: CallbackConfig.parse({}),
     onParentEnd: "cancel",
     scope: "default",
     agentSessionId: null,
     messageCount: 0,
     toolUseCount: 0,
-    usage: { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null },
-    treeUsage: { inputTokens: 0, cachedTokens: 0, outputTokens: 0, usd: null },
+    usage: NO_USAGE,
+    treeUsage: NO_USAGE,
     unread: 0,
     createdAt: 0,
     updatedAt: 0,
