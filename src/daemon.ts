@@ -10,7 +10,7 @@ import {
   showsStorePassword,
   takeChecked,
   withoutStorePassword,
-} from "./config/checked.ts";
+} from "./config/handover.ts";
 import { removeDaemonFile, writeDaemonFile } from "./config/daemon-file.ts";
 import { kinfoldHome, type Paths, pathsIn, prepareHome } from "./config/paths.ts";
 import { problemLine } from "./config/problem.ts";

@@ -4,7 +4,7 @@ import type { WaitOutput } from "../contract/index.ts";
 import { events } from "./events.ts";
 import type { EventsOptions, FeedItem } from "./events.ts";
 import { ask } from "./request.ts";
-import type { Link } from "./request.ts";
+import type { HttpTarget } from "./request.ts";
 import { waitFor } from "./wait-for.ts";
 import type { WaitForOptions } from "./wait-for.ts";
 
@@ -39,18 +39,19 @@ export type Client = { readonly [N in HttpOperationName]: Method<N> } & {
 };
 
 export function connect(connection: Connection): Client {
-  const link: Link = {
+  const target: HttpTarget = {
     url: connection.url.replace(/\/+$/, ""),
     token: connection.token,
     fetch: connection.fetch ?? globalThis.fetch.bind(globalThis),
   };
   const methods: Record<string, unknown> = {
-    events: (options: EventsOptions = {}) => events(link, options),
-    waitFor: (id: string, options: WaitForOptions = {}) => waitFor(link, id, options),
+    events: (options: EventsOptions = {}) => events(target, options),
+    waitFor: (id: string, options: WaitForOptions = {}) => waitFor(target, id, options),
   };
   for (const name of Object.keys(OPERATIONS) as OperationName[]) {
     if (!("http" in OPERATIONS[name])) continue;
-    methods[name] = (input: object = {}, options: CallOptions = {}) => ask(link, name, { input, ...options });
+    methods[name] = (input: object = {}, options: CallOptions = {}) =>
+      ask(target, name, { input, ...options });
   }
   return methods as Client;
 }

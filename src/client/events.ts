@@ -2,7 +2,7 @@ import type { Event, Fragment } from "../contract/index.ts";
 import { Refusal } from "../contract/index.ts";
 import { pause } from "./pause.ts";
 import { Unreachable, queryOf, send } from "./request.ts";
-import type { Link } from "./request.ts";
+import type { HttpTarget } from "./request.ts";
 import { SseReader } from "./sse.ts";
 import type { SseMessage } from "./sse.ts";
 import { isPassing } from "./wait-for.ts";
@@ -29,11 +29,11 @@ const RETRY_MAX_MS = 5_000;
 const SILENCE_MAX_MS = 45_000;
 
 /** Ends only when the signal is aborted or the daemon refuses; a lost connection is resumed. */
-export async function* events(link: Link, options: EventsOptions): AsyncGenerator<FeedItem, void> {
+export async function* events(target: HttpTarget, options: EventsOptions): AsyncGenerator<FeedItem, void> {
   const state: State = { cursor: options.after ?? null, seen: new Map(), retryMs: RETRY_FIRST_MS };
   while (!isAborted(options.signal)) {
     try {
-      yield* connection(link, options, state);
+      yield* connection(target, options, state);
     } catch (error) {
       if (isAborted(options.signal)) return;
       if (!isPassing(error) && !isAbort(error)) throw error;
@@ -59,12 +59,16 @@ interface State {
   retryMs: number;
 }
 
-async function* connection(link: Link, options: EventsOptions, state: State): AsyncGenerator<FeedItem, void> {
+async function* connection(
+  target: HttpTarget,
+  options: EventsOptions,
+  state: State,
+): AsyncGenerator<FeedItem, void> {
   const watch = new Watch(options.signal);
   try {
     watch.restart();
     const response = await send(
-      link,
+      target,
       `/api/events${queryOf({ tree: options.tree, session: options.session })}`,
       {
         headers: {
@@ -75,7 +79,7 @@ async function* connection(link: Link, options: EventsOptions, state: State): As
       },
     );
     let isOpen = false;
-    for await (const message of messagesOf(response, watch, link.url)) {
+    for await (const message of messagesOf(response, watch, target.url)) {
       state.retryMs = RETRY_FIRST_MS;
       const item = read(message, state);
       // The daemon says first where the feed begins: a snapshot taken before that could miss something.

@@ -3,7 +3,7 @@ import type { OperationName, OperationSpec, RefusalCode } from "../contract/inde
 import { pause } from "./pause.ts";
 
 /** Where requests go and as whom. */
-export interface Link {
+export interface HttpTarget {
   readonly url: string;
   readonly token: string;
   readonly fetch: typeof globalThis.fetch;
@@ -30,10 +30,10 @@ const BUSY_TRIES = 6;
 const BUSY_PAUSE_MAX_MS = 10_000;
 
 /** One operation over HTTP. A daemon that is busy has changed nothing, so it is asked again when it said to. */
-export async function ask(link: Link, name: OperationName, options: Ask): Promise<unknown> {
+export async function ask(target: HttpTarget, name: OperationName, options: Ask): Promise<unknown> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await askOnce(link, name, options);
+      return await askOnce(target, name, options);
     } catch (error) {
       if (!(error instanceof Refusal) || error.code !== "busy" || attempt >= BUSY_TRIES) throw error;
       const { retryAfterMs } = error.details;
@@ -46,28 +46,28 @@ export async function ask(link: Link, name: OperationName, options: Ask): Promis
 }
 
 /** The path takes its fields, a GET the rest as a query, all others as JSON. */
-async function askOnce(link: Link, name: OperationName, options: Ask): Promise<unknown> {
+async function askOnce(target: HttpTarget, name: OperationName, options: Ask): Promise<unknown> {
   const spec: OperationSpec = OPERATIONS[name];
   if (spec.http === undefined)
     throw new Refusal("not_available", `${name} has no address; only an agent may ask it.`);
   const { path, rest } = fillPath(spec.http.path, options.input);
   const isGet = spec.http.method === "GET";
-  const response = await send(link, isGet ? path + queryOf(rest) : path, {
+  const response = await send(target, isGet ? path + queryOf(rest) : path, {
     method: spec.http.method,
     headers: isGet ? {} : { "content-type": "application/json" },
     body: isGet ? undefined : JSON.stringify(rest),
     signal: options.signal,
   });
-  return readJson(response, link.url);
+  return readJson(response, target.url);
 }
 
 /** Sends with the token, follows no redirect, and turns every refusal into a `Refusal`. */
-export async function send(link: Link, path: string, init: RequestInit): Promise<Response> {
+export async function send(target: HttpTarget, path: string, init: RequestInit): Promise<Response> {
   let response: Response;
   try {
-    response = await link.fetch(link.url + path, {
+    response = await target.fetch(target.url + path, {
       ...init,
-      headers: { ...init.headers, authorization: `Bearer ${link.token}` },
+      headers: { ...init.headers, authorization: `Bearer ${target.token}` },
       redirect: "error",
       cache: "no-store",
       credentials: "omit",
@@ -75,7 +75,7 @@ export async function send(link: Link, path: string, init: RequestInit): Promise
     });
   } catch (error) {
     init.signal?.throwIfAborted();
-    throw new Unreachable(link.url, error);
+    throw new Unreachable(target.url, error);
   }
   if (!response.ok) throw await refusalOf(response);
   return response;

@@ -2,7 +2,7 @@ import { Refusal } from "../contract/index.ts";
 import type { WaitOutput } from "../contract/index.ts";
 import { pause } from "./pause.ts";
 import { Unreachable, ask } from "./request.ts";
-import type { Link } from "./request.ts";
+import type { HttpTarget } from "./request.ts";
 
 export interface WaitForOptions {
   /** How long in all; without it there is no limit. */
@@ -20,7 +20,7 @@ const RETRY_MAX_MS = 2_000;
  * Waits until the session's round has ended, or the time is over (`timedOut`). A daemon that is
  * away or restarting is waited for as well; every other refusal is thrown.
  */
-export async function waitFor(link: Link, id: string, options: WaitForOptions): Promise<WaitOutput> {
+export async function waitFor(target: HttpTarget, id: string, options: WaitForOptions): Promise<WaitOutput> {
   const endsAt =
     options.timeoutMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + options.timeoutMs;
   let retryMs = RETRY_FIRST_MS;
@@ -29,7 +29,7 @@ export async function waitFor(link: Link, id: string, options: WaitForOptions): 
     const leftMs = Math.max(0, endsAt - performance.now());
     try {
       const input = { id, until: options.until, timeoutMs: Math.ceil(Math.min(leftMs, SLICE_MS)) };
-      const end = (await ask(link, "wait", { input, signal: options.signal })) as WaitOutput;
+      const end = (await ask(target, "wait", { input, signal: options.signal })) as WaitOutput;
       if (!end.timedOut || performance.now() >= endsAt) return end;
       retryMs = RETRY_FIRST_MS;
     } catch (error) {

@@ -1,7 +1,7 @@
 import type { HistoryScan } from "../contract/index.ts";
 
 /** A scan of which nothing is known yet. */
-export function unbegun(of: Pick<HistoryScan, "enabled" | "phase" | "exclude">): HistoryScan {
+export function newScan(of: Pick<HistoryScan, "enabled" | "phase" | "exclude">): HistoryScan {
   return {
     ...of,
     error: null,

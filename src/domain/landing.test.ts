@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { Carrier, MessageKind } from "../contract/index.ts";
-import { type Fate, fateOf, isWork, type TakenMessage } from "./landing.ts";
+import { type Landing, landingOf, isWork, type TakenMessage } from "./landing.ts";
 
 const BY_PROMPT: TakenMessage = {
   kind: "prompt",
@@ -19,7 +19,7 @@ const WORK = ["prompt", "tell"] as const;
 const INFORMATION = ["callback", "answer", "trigger", "notice"] as const;
 
 /** What happened, what is known of it, and what becomes of work and of information. */
-const TABLE: readonly (readonly [string, TakenMessage, Partial<TakenMessage>, Fate, Fate])[] = [
+const TABLE: readonly (readonly [string, TakenMessage, Partial<TakenMessage>, Landing, Landing])[] = [
   ["the agent answered its prompt", BY_PROMPT, { reach: "answered" }, "landed", "landed"],
   ["stopped, and the agent answered", BY_PROMPT, { reach: "answered", isStopped: true }, "landed", "landed"],
   ["the agent could not be started", BY_PROMPT, { reach: "unsent" }, "returned", "returned"],
@@ -67,8 +67,8 @@ const TABLE: readonly (readonly [string, TakenMessage, Partial<TakenMessage>, Fa
 
 for (const [what, base, known, ofWork, ofInformation] of TABLE) {
   test(`taken by ${base.carrier}, ${what}: work is ${ofWork}, information ${ofInformation}`, () => {
-    for (const kind of WORK) assert.equal(fateOf({ ...base, ...known, kind }), ofWork, kind);
-    for (const kind of INFORMATION) assert.equal(fateOf({ ...base, ...known, kind }), ofInformation, kind);
+    for (const kind of WORK) assert.equal(landingOf({ ...base, ...known, kind }), ofWork, kind);
+    for (const kind of INFORMATION) assert.equal(landingOf({ ...base, ...known, kind }), ofInformation, kind);
   });
 }
 
@@ -84,7 +84,7 @@ test("nothing has landed without an answer, work begun or a record, and no infor
   });
   fc.assert(
     fc.property(anyMessage, (message) => {
-      const fate = fateOf(message);
+      const fate = landingOf(message);
       const hasEvidence = message.reach === "answered" || message.hasBegun || message.inRecord === true;
       if (fate === "landed") assert.ok(hasEvidence);
       if (!isWork(message.kind)) assert.ok(fate !== "unknown" && fate !== "unwanted");

@@ -21,7 +21,7 @@ export interface TakenMessage {
  */
 export type Reach = "unsent" | "unanswered" | "answered";
 
-export type Fate =
+export type Landing =
   | "landed"
   /** Back into the inbox: the agent certainly does not have it. */
   | "returned"
@@ -33,7 +33,7 @@ export type Fate =
   | "unknown";
 
 /** A message has landed only where there is evidence, never because of how its turn ended. */
-export function fateOf(message: TakenMessage): Fate {
+export function landingOf(message: TakenMessage): Landing {
   if (message.reach === "unsent") return unsent(message);
   if (message.inRecord === true) return "landed";
   switch (message.carrier) {
@@ -52,22 +52,22 @@ export function isWork(kind: string): boolean {
   return kind === "prompt" || kind === "tell";
 }
 
-function ofPrompt(message: TakenMessage): Fate {
+function ofPrompt(message: TakenMessage): Landing {
   if (message.reach === "answered") return "landed";
   if (message.hasBegun) return isWork(message.kind) ? "landed" : "repeated";
   return message.inRecord === false ? unsent(message) : undecided(message);
 }
 
 /** An acknowledgement alone proves nothing: an agent that dies after it may have lost the message. */
-function ofSteer(message: TakenMessage): Fate {
+function ofSteer(message: TakenMessage): Landing {
   if (message.reach === "answered") return message.isAcknowledged ? "landed" : "repeated";
   return message.inRecord === false ? unsent(message) : undecided(message);
 }
 
-function unsent({ kind, isStopped }: TakenMessage): Fate {
+function unsent({ kind, isStopped }: TakenMessage): Landing {
   return isStopped && isWork(kind) ? "unwanted" : "returned";
 }
 
-function undecided({ kind }: TakenMessage): Fate {
+function undecided({ kind }: TakenMessage): Landing {
   return isWork(kind) ? "unknown" : "repeated";
 }

@@ -1,5 +1,5 @@
 import { runnableMs } from "../system/runnable-time.ts";
-import { type Beat, sleptBetween } from "./awake.ts";
+import { type Beat, sleptBetween } from "./sleep-detection.ts";
 import { endBackground } from "./background.ts";
 import type { EngineDeps, Service } from "./deps.ts";
 import { moveDeadlines, passDeadlines } from "./deadlines.ts";

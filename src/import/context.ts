@@ -1,5 +1,5 @@
 import type { HistoryProblem, HistoryScan } from "../contract/index.ts";
-import { unbegun } from "../domain/history-scan.ts";
+import { newScan } from "../domain/history-scan.ts";
 import type { HistoryReader } from "../history/port.ts";
 import type { judgeTree, replaysOf } from "../history/state/trees.ts";
 import type { Catalog } from "./catalog.ts";
@@ -71,7 +71,7 @@ export type Counted = Pick<HistoryScan, "found" | "excluded" | "files" | "filesR
 
 /** How far everything has come, told a few times a second at most. */
 export class ProgressPublisher {
-  readonly scan: HistoryScan = unbegun({ enabled: true, phase: "starting", exclude: [] });
+  readonly scan: HistoryScan = newScan({ enabled: true, phase: "starting", exclude: [] });
   problems: HistoryProblem[] = [];
   readonly #rpc: ThreadRpc<StoreSide>;
   readonly #count: () => Counted;

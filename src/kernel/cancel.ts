@@ -53,7 +53,7 @@ export async function cancelSubtree(tx: Tx, session: SessionRecord, order: Cance
  * Takes the tombstone away. Void messages stay void and sessions below stay ended. The new fence makes whatever
  * is left of an earlier process lose; the next message opens a new round.
  */
-export async function unbury(
+export async function liftTombstone(
   tx: Tx,
   session: SessionRecord,
   { by, now }: { by: string; now: number },

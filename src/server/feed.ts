@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import { Refusal } from "../contract/refusal.ts";
 import type { Log } from "../log.ts";
 import type { FeedBatch, FeedRequest, Gate } from "../operations/port.ts";
-import { refusalBody, refusalOf } from "./answer.ts";
+import { refusalBody, refusalOf } from "./refusal-response.ts";
 import type { HttpRequest } from "./request.ts";
 import { unknownField } from "./input.ts";
 import type { Env } from "./routes.ts";

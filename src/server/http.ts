@@ -6,8 +6,8 @@ import type { Config } from "../contract/index.ts";
 import type { Log } from "../log.ts";
 import type { CallerContext, Gate, Operations } from "../operations/port.ts";
 import { Admission } from "./admission.ts";
-import { SAFE_HEADERS, refusalBody, refusalHeaders, refusalOf } from "./answer.ts";
-import type { createListener, Enter } from "./app.ts";
+import { SAFE_HEADERS, refusalBody, refusalHeaders, refusalOf } from "./refusal-response.ts";
+import type { createListener, Enter } from "./listener.ts";
 import { Authenticator, bearerOf, refuseForeign } from "./auth.ts";
 import type { HostRule } from "./auth.ts";
 import { HttpRequest, OpenHttpRequests } from "./request.ts";
@@ -139,7 +139,7 @@ const STOP = /^\/api\/sessions\/[^/?]+\/cancel(?:$|\?)/;
 function router(options: ServerOptions, enter: Enter): ReturnType<typeof createListener> {
   let listener: Promise<ReturnType<typeof createListener>> | null = null;
   return async (incoming, outgoing) => {
-    listener ??= import("./app.ts").then((module) => module.createListener(options, enter));
+    listener ??= import("./listener.ts").then((module) => module.createListener(options, enter));
     await (
       await listener
     )(incoming, outgoing);

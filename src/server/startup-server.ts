@@ -1,7 +1,7 @@
 import type { Server } from "node:http";
 import { Refusal } from "../contract/refusal.ts";
 import { bearerOf, refuseForeign } from "./auth.ts";
-import { refusalOf } from "./answer.ts";
+import { refusalOf } from "./refusal-response.ts";
 import {
   listening,
   openServer,

@@ -123,7 +123,7 @@ async function tell(call: Call, vendor: Vendor, added: Added): Promise<void> {
 
 /** As the running daemon finds them; where none runs, as one started from here would. */
 async function agentsNow(call: Call): Promise<readonly Agent[]> {
-  const { lookFromHere } = await import("../doctor/own-agents.ts");
+  const { probeOwnAgents } = await import("../doctor/own-agents.ts");
   try {
     const connection = await tryConnection(call);
     if (connection !== null) return (await connection.client.agents({})).agents;
@@ -131,7 +131,7 @@ async function agentsNow(call: Call): Promise<readonly Agent[]> {
     if (!(error instanceof Failure)) throw error;
     call.io.note(oneLine(error.message));
   }
-  return lookFromHere(call);
+  return probeOwnAgents(call);
 }
 
 /** A bar on a terminal; nothing in a pipe. */

@@ -3,8 +3,15 @@ import { type ListedTool, toolsFor } from "../../contract/tools/tool.ts";
 import { TOOL_WORDS } from "../../contract/tools/words.ts";
 import type { Call } from "../call.ts";
 import { homeOf } from "../daemon/home.ts";
-import { helloAnswer, negotiated } from "../mcp/hello.ts";
-import { forward, type Link, NotConnected, type Sending, TokenRefused, trouble } from "../mcp/link.ts";
+import { initializeAnswer, negotiated } from "../mcp/initialize.ts";
+import {
+  forward,
+  type McpTarget,
+  NotConnected,
+  type ForwardOptions,
+  TokenRefused,
+  trouble,
+} from "../mcp/forward.ts";
 import { clientNameIn, errorAnswer, type McpMessage, messageOf, recordOf } from "../mcp/message.ts";
 import { LineReader } from "../../text/line-reader.ts";
 
@@ -41,7 +48,7 @@ class StdioServer {
   readonly #open = new Set<Promise<void>>();
   #initialize: McpMessage | null = null;
   #clientName = "unknown client";
-  #link: Promise<Link> | null = null;
+  #target: Promise<McpTarget> | null = null;
   #token: string | null = null;
 
   constructor(call: Call, version: string) {
@@ -79,11 +86,11 @@ class StdioServer {
     if (message.method === "notifications/cancelled") return this.#cancel(message.params["requestId"]);
     if (message.method === "initialize") this.#initialize = message;
     this.#clientName = clientNameIn(message) ?? this.#clientName;
-    const hello = this.#isKnown
+    const info = this.#isKnown
       ? null
-      : await helloAnswer(message, { version: this.#version, tools: () => this.#tools() });
-    if (hello === null) return this.#forward(message);
-    this.#write(hello);
+      : await initializeAnswer(message, { version: this.#version, tools: () => this.#tools() });
+    if (info === null) return this.#forward(message);
+    this.#write(info);
     // The daemon is found while the client is busy with what it got, not before it got it.
     if (message.method === "tools/list") setImmediate(() => this.#warm());
     else setTimeout(() => this.#warm(), HELLO_MS).unref();
@@ -130,16 +137,16 @@ class StdioServer {
   }
 
   /** A daemon that went away is looked for again, and started where it does not come back by itself. */
-  async #send(message: McpMessage, sending: Sending): Promise<void> {
+  async #send(message: McpMessage, sending: ForwardOptions): Promise<void> {
     for (let attempt = 1; ; attempt++) {
-      const wasLinked = this.#link !== null || attempt > 1;
+      const wasConnected = this.#target !== null || attempt > 1;
       try {
         return await forward(await this.#connected(), message, sending);
       } catch (error) {
-        const mayRepeat = wasLinked && this.#mayRepeat(message, error);
+        const mayRepeat = wasConnected && this.#mayRepeat(message, error);
         if (sending.signal.aborted || !mayRepeat || attempt === ATTEMPTS) throw error;
         if (error instanceof TokenRefused) this.#token = null;
-        this.#link = null;
+        this.#target = null;
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS * attempt));
       }
     }
@@ -162,32 +169,32 @@ class StdioServer {
     this.#inFlight.get(requestId)?.controller.abort();
   }
 
-  #connected(): Promise<Link> {
-    this.#link ??= this.#connect().catch((error: unknown) => {
-      this.#link = null;
+  #connected(): Promise<McpTarget> {
+    this.#target ??= this.#connect().catch((error: unknown) => {
+      this.#target = null;
       throw error;
     });
-    return this.#link;
+    return this.#target;
   }
 
   /** The daemon's code is large and the client waits for its first answer, so it is loaded only now. */
-  async #connect(): Promise<Link> {
+  async #connect(): Promise<McpTarget> {
     const { openConnection } = await import("../daemon/connection.ts");
     const { client, url } = await openConnection(this.#call, { start: true });
     if (this.#token === null) {
       const asked = { client: this.#clientName, cwd: process.cwd(), pid: process.ppid };
       this.#token = (await client.attach(asked)).token;
     }
-    const link = { url, token: this.#token };
-    await this.#introduce(link);
-    return link;
+    const target = { url, token: this.#token };
+    await this.#introduce(target);
+    return target;
   }
 
   /** The daemon keeps a client's name by its token: how long a call may block depends on it. */
-  async #introduce(link: Link): Promise<void> {
+  async #introduce(target: McpTarget): Promise<void> {
     if (this.#initialize === null || this.#isKnown) return;
     const sending = { version: null, signal: AbortSignal.timeout(10_000), write: () => undefined };
-    await forward(link, this.#initialize, sending);
+    await forward(target, this.#initialize, sending);
   }
 
   #write(message: unknown): void {

@@ -1,5 +1,5 @@
 import { pathToFileURL } from "node:url";
-import { isHandedOver, replaceProcess, showsStorePassword } from "../../config/checked.ts";
+import { isHandedOver, replaceProcess, showsStorePassword } from "../../config/handover.ts";
 import { readDaemonFile } from "../../config/daemon-file.ts";
 import { type Paths, prepareHome } from "../../config/paths.ts";
 import type { Call } from "../call.ts";

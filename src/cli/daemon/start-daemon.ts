@@ -4,7 +4,7 @@ import { closeSync, openSync, readFileSync } from "node:fs";
 import { getCompileCacheDir } from "node:module";
 import { connect } from "node:net";
 import { fileURLToPath } from "node:url";
-import { forgetChecked, handOver, withoutStorePassword } from "../../config/checked.ts";
+import { forgetChecked, handOver, withoutStorePassword } from "../../config/handover.ts";
 import { type DaemonFile, readDaemonFile } from "../../config/daemon-file.ts";
 import { loadConfig } from "../../config/load.ts";
 import { type Paths, prepareHome } from "../../config/paths.ts";

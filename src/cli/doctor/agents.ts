@@ -8,8 +8,8 @@ import { oneLine } from "../terminal/text.ts";
 
 /** Every agent: installed, which version, signed in, what would be used, what is wrong. */
 export async function checkAgents(call: Call, connection: Connection | null): Promise<Check[]> {
-  const { lookFromHere } = await import("./own-agents.ts");
-  const here = await lookFromHere(call);
+  const { probeOwnAgents } = await import("./own-agents.ts");
+  const here = await probeOwnAgents(call);
   if (connection === null) return [...here.map(checkAgent), ...checkDefault(call, here)];
   const { agents } = await connection.client.agents({});
   // A daemon that was named by its address may be on another machine.

@@ -106,8 +106,8 @@ async function checkDisk(paths: Paths): Promise<Check> {
 }
 
 async function checkSandbox(call: Call): Promise<Check> {
-  const { sandboxFromHere } = await import("./own-agents.ts");
-  const { kind, text, problems } = await sandboxFromHere(call);
+  const { ownSandbox } = await import("./own-agents.ts");
+  const { kind, text, problems } = await ownSandbox(call);
   const name = "sandbox";
   if (kind === "none") return { name, ok: false, text, advice: "set sandbox: auto, or mend it" };
   const why = problems.length === 0 ? "" : ` (${problems.join("; ")})`;

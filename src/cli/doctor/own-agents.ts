@@ -9,7 +9,7 @@ export { agentsDirOf, installAdapter, locateAdapter, VENDORS } from "../../drive
 export type { AdapterPackage, InstallProgress, Vendor } from "../../drivers/vendors/index.ts";
 
 /** What a daemon would find if it started from here, now: this PATH, these variables. Starts no agent. */
-export async function lookFromHere(call: Call): Promise<Agent[]> {
+export async function probeOwnAgents(call: Call): Promise<Agent[]> {
   const paths = homeOf(call);
   const config = configOf(call, paths.home);
   const options = { config, simDir: paths.sim, home: paths.home, sandbox: config.sandbox, log: silentLog };
@@ -17,7 +17,7 @@ export async function lookFromHere(call: Call): Promise<Agent[]> {
 }
 
 /** What would hold an agent's processes if a daemon started from here. */
-export async function sandboxFromHere(call: Call): ReturnType<typeof reportSandbox> {
+export async function ownSandbox(call: Call): ReturnType<typeof reportSandbox> {
   return reportSandbox(configOf(call, homeOf(call).home).sandbox);
 }
 

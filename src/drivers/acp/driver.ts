@@ -4,7 +4,7 @@ import { findCommand } from "../process/environment.ts";
 import type { Driver } from "../port.ts";
 import type { ProcessHost } from "../process/process.ts";
 import type { Dialect } from "./dialect.ts";
-import { FirstAlone } from "./first-alone.ts";
+import { FirstStart } from "./first-start.ts";
 import type { Learned } from "./open.ts";
 
 export interface AcpOptions {
@@ -27,7 +27,7 @@ export interface AcpOptions {
 /** Drives any agent that speaks ACP over its standard input and output. */
 export function createAcpDriver(options: AcpOptions): Driver {
   const learned: Learned = {};
-  const firstAlone = options.dialect?.startsFirstAlone === true ? new FirstAlone() : null;
+  const firstAlone = options.dialect?.startsFirstAlone === true ? new FirstStart() : null;
   return {
     name: options.name,
     probe: async () => ({ ...describeAgent(options, learned), ...(await options.describe?.()) }),

@@ -5,7 +5,7 @@ import type { Agent, AgentCommand } from "../../contract/index.ts";
 import { agentEnvironment, findCommand } from "../process/environment.ts";
 import type { Driver, Enforcement, OpenFailure, OpenRequest, OpenResult } from "../port.ts";
 import type { ProcessHost } from "../process/process.ts";
-import { heldTo } from "../vendors/tools.ts";
+import { allowedTools } from "../vendors/tools.ts";
 import { NETWORK } from "../vendors/vendor.ts";
 import type { Versions } from "../vendors/version.ts";
 
@@ -71,7 +71,7 @@ export function createPiDriver(options: PiOptions): Driver {
 /** Null where pi has no such mode. */
 function toolWords(request: OpenRequest): string[] | null {
   if (ENFORCES[request.permission] === "none") return null;
-  const held = heldTo(TOOLS, request);
+  const held = allowedTools(TOOLS, request);
   if (request.permission === "full" && held === null) return [];
   const left = request.permission === "full" ? held : READING.filter((tool) => held?.includes(tool) ?? true);
   return left === null || left.length === 0 ? ["--no-tools"] : ["--tools", left.join(",")];

@@ -9,7 +9,7 @@ export type ToolTable = Readonly<Record<string, readonly string[]>>;
 type Lists = Pick<OpenRequest, "tools" | "notTools">;
 
 /** The vendor's names of what is left to a session; null where that is everything. */
-export function heldTo(table: ToolTable, { tools, notTools }: Lists): string[] | null {
+export function allowedTools(table: ToolTable, { tools, notTools }: Lists): string[] | null {
   if (tools === null && notTools.length === 0) return null;
   const names = tools ?? Object.keys(table);
   const denied = new Set(namesOf(table, notTools));
@@ -17,10 +17,10 @@ export function heldTo(table: ToolTable, { tools, notTools }: Lists): string[] |
 }
 
 /** The vendor's names of what is kept from a session. */
-export function keptFrom(table: ToolTable, lists: Lists): string[] {
+export function deniedTools(table: ToolTable, lists: Lists): string[] {
   const denied = namesOf(table, lists.notTools);
   if (lists.tools === null) return denied;
-  const held = new Set(heldTo(table, lists));
+  const held = new Set(allowedTools(table, lists));
   const others = Object.values(table)
     .flat()
     .filter((name) => !held.has(name));

@@ -12,7 +12,7 @@ import { keepCompactions } from "../turn/checkpoints.ts";
 import { type DraftStep, OpenMessage, writeDraft } from "./draft.ts";
 import type { NewEntry, Tx, TurnRecord } from "../../store/port/store.ts";
 import type { EngineDeps } from "../deps.ts";
-import { doing } from "../turn/doing.ts";
+import { activityOf } from "../turn/activity.ts";
 import { MessageFile, messageFileName } from "./message-file.ts";
 import { fenceOf } from "../agent/fence.ts";
 import { entryOfUpdate } from "./update-entry.ts";
@@ -69,7 +69,7 @@ export class Recorder {
   #drafted: OpenMessage | null = null;
   #draftedAt = Number.NEGATIVE_INFINITY;
   readonly #calls = new Set<string>();
-  #doing = "thinking";
+  #activity = "thinking";
   #timer: NodeJS.Timeout | null = null;
   #dueAt = 0;
   #writing: Promise<unknown> = Promise.resolve();
@@ -90,7 +90,7 @@ export class Recorder {
     if (update.kind === "retrying") return;
     this.recorded += 1;
     if (this.isPrompted && isWorking(update)) this.hasBegun = true;
-    this.#doing = doing(update) ?? this.#doing;
+    this.#activity = activityOf(update) ?? this.#activity;
     if (update.kind === "fragment") {
       this.#grow(update.what, update.text);
       return;
@@ -324,7 +324,12 @@ export class Recorder {
         const now = this.#deps.now();
         if (!(await tx.turns.patchRunning(id, fence, { toolUseCount: this.toolUseCount }))) return false;
         await writeBatch(tx, this.turn, { batch, now });
-        const evidence = { state: "working", reason: this.#doing, confidence: "certain", at: now } as const;
+        const evidence = {
+          state: "working",
+          reason: this.#activity,
+          confidence: "certain",
+          at: now,
+        } as const;
         await tx.sessions.patch(sessionId, { lastActivityAt: now, evidence });
         return true;
       });

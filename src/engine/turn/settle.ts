@@ -1,7 +1,7 @@
 import type { Outcome, Receipt, Usage } from "../../contract/index.ts";
 import { book, parkedUntil } from "../../domain/budget.ts";
 import type { CallbackData } from "../../domain/callback.ts";
-import { type Fate, fateOf, type Reach } from "../../domain/landing.ts";
+import { type Landing, landingOf, type Reach } from "../../domain/landing.ts";
 import type { ProviderError } from "../../domain/provider-error.ts";
 import { addUsage, receiptOf } from "../../domain/receipt.ts";
 import { outcomeOf } from "../../domain/session.ts";
@@ -195,7 +195,7 @@ async function settleMessages(
   for (const message of await tx.messages.ofTurn(turn.id)) {
     if (message.status !== "taken") continue;
     const { kind, carrier, id, deliveryId } = message;
-    const fate = fateOf({
+    const landing = landingOf({
       kind,
       carrier,
       isAcknowledged: !recorder.unacknowledged.has(id),
@@ -205,8 +205,8 @@ async function settleMessages(
       isStopped: turn.status === "cancelled",
     });
     if (at.ended) await makeVoid(tx, message, { reason: "the session was cancelled", now });
-    else await move(tx, message, { fate, now });
-    if (!at.ended && fate === "unknown") unlanded ??= message.body;
+    else await move(tx, message, { landing, now });
+    if (!at.ended && landing === "unknown") unlanded ??= message.body;
   }
   return unlanded;
 }
@@ -214,9 +214,9 @@ async function settleMessages(
 async function move(
   tx: Tx,
   message: MessageRecord,
-  { fate, now }: { fate: Fate; now: number },
+  { landing, now }: { landing: Landing; now: number },
 ): Promise<void> {
-  switch (fate) {
+  switch (landing) {
     case "landed":
       await landInTranscript(tx, message, now);
       return;
@@ -230,7 +230,7 @@ async function move(
       });
       return;
     default:
-      await giveBack(tx, message, { repeated: fate === "repeated", now });
+      await giveBack(tx, message, { repeated: landing === "repeated", now });
   }
 }
 

@@ -1,7 +1,7 @@
 import { bytes } from "../../text/quantity.ts";
 import { hash } from "node:crypto";
 import { type ByteFile, type OpenBytes, openBytes, readFully } from "./byte-file.ts";
-import { HeldLine } from "./held-line.ts";
+import { UnfinishedLine } from "./unfinished-line.ts";
 import { parseJson, TooManyValues } from "./parse-json.ts";
 import type { BadLine } from "../port.ts";
 
@@ -149,7 +149,7 @@ class LineScan {
   readonly #bad: BadLine[] = [];
   readonly #identity: string;
   readonly #lineBytesMax: number;
-  readonly #held: HeldLine;
+  readonly #held: UnfinishedLine;
   #badCount = 0;
   #offset: number;
   #line: number;
@@ -160,7 +160,7 @@ class LineScan {
   constructor(identity: string, from: LinePosition | null, lineBytesMax: number) {
     this.#identity = identity;
     this.#lineBytesMax = lineBytesMax;
-    this.#held = new HeldLine(lineBytesMax);
+    this.#held = new UnfinishedLine(lineBytesMax);
     this.#offset = from?.offset ?? 0;
     this.#line = from?.line ?? 0;
     this.#skipping = from?.skipping ?? false;

@@ -5,9 +5,9 @@ import type { AskOf, Caller, OperationName, Outcome, OutputOf } from "../../cont
 import { deliveryIdsIn } from "../../domain/callback.ts";
 import { closeRound } from "../../kernel/round.ts";
 import { park } from "../../kernel/park.ts";
-import { askReply, planReply } from "../../server/mcp/answer.ts";
+import { askReply, planReply } from "../../server/mcp/trigger-replies.ts";
 import { familyReply } from "../../server/mcp/family.ts";
-import { inspectReply, searchReply } from "../../server/mcp/look.ts";
+import { inspectReply, searchReply } from "../../server/mcp/read-replies.ts";
 import { refusalLine } from "../../server/mcp/reply.ts";
 import { subagentReply } from "../../server/mcp/subagent.ts";
 import { waitReply } from "../../server/mcp/wait.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as rest } from "node:timers/promises";
 import type { HistoryProblem, HistoryScan, InputOf, OutputOf } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
-import { unbegun } from "../../domain/history-scan.ts";
+import { newScan } from "../../domain/history-scan.ts";
 import type { HistoryReader, UserHome } from "../../history/port.ts";
 import type { HistoryRecord } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
@@ -92,7 +92,7 @@ async function scanOf(deps: OperationDeps): Promise<HistoryScan> {
     const phase = isBehind ? { phase: "starting" as const } : {};
     return { ...progress.scan, enabled, exclude, problemCount, ...phase };
   }
-  return unbegun({ enabled, phase: enabled ? "starting" : "off", exclude });
+  return newScan({ enabled, phase: enabled ? "starting" : "off", exclude });
 }
 
 /** Nobody works off the inbox of a session that was only read from disk. */

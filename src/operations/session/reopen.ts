@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
-import { unbury } from "../../kernel/cancel.ts";
+import { liftTombstone } from "../../kernel/cancel.ts";
 import { stopReport } from "../../kernel/stop-report.ts";
 import type { SessionRecord, Tx } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
@@ -22,7 +22,7 @@ export async function reopen(
     if (fresh.endedAt === null) return fresh;
     refuseOtherEnds(fresh);
     await refuseStopping(tx, fresh);
-    await unbury(tx, fresh, { by: "the user", now: deps.now() });
+    await liftTombstone(tx, fresh, { by: "the user", now: deps.now() });
     return fresh;
   });
   return { session: await viewOne(deps, row) };

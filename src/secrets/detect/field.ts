@@ -1,4 +1,4 @@
-import { blockAt, lineBelow, valueBeside } from "./beside.ts";
+import { blockAt, lineBelow, valueNear } from "./near-name.ts";
 import { headerValue } from "./header.ts";
 import { hasFigure, isSecretValue, type Named, nameSays } from "./name.ts";
 import { BLANKS_MAX, isBlank, type Looking, type Name, run, separatorBehind, stick } from "./separator.ts";
@@ -93,7 +93,7 @@ function fieldBehind(text: string, name: Name, at: Looking & { named: Named }): 
   const { start, end } = name;
   const { named, known } = at;
   const before = text[start - 1] ?? "";
-  const beside = valueBeside(text, name);
+  const beside = valueNear(text, name);
   if (beside !== null) return valueAt(text, beside, { known });
   const separator = separatorBehind(text, end);
   const isFlag = name.text.startsWith("-");

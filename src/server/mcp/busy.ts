@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { Refusal } from "../../contract/refusal.ts";
-import { refusalBody, refusalHeaders } from "../answer.ts";
+import { refusalBody, refusalHeaders } from "../refusal-response.ts";
 import { readJson } from "../body.ts";
 import { refusalLine } from "./reply.ts";
 

@@ -18,7 +18,7 @@ import { busyReply } from "./busy.ts";
 import { callTool } from "./call.ts";
 import type { ToolCall } from "./call.ts";
 import { ClientNames } from "./client.ts";
-import { CallsInFlight } from "./flight.ts";
+import { CallsInFlight } from "./calls-in-flight.ts";
 import { getPrompt, listPrompts } from "./prompts.ts";
 import { mayBlock } from "./arguments.ts";
 import type { Env } from "../routes.ts";

@@ -8,17 +8,17 @@ import { importsOver } from "../tables/history.ts";
 import { Listeners } from "../listener.ts";
 import type { Commit, Store } from "../port/store.ts";
 import { StoreProblem, type StoreTrouble, StoreUnusable } from "../problem.ts";
-import { redactingLong } from "../redacting.ts";
+import { redactWrites } from "../redact-writes.ts";
 import { sql } from "../sql.ts";
 import { tokenWrites } from "../tables/token.ts";
 import { type OpenTx, readsOver } from "../tx.ts";
 import { Availability } from "./availability.ts";
-import { nodesOver } from "./claim.ts";
+import { openNodes } from "./nodes.ts";
 import { addressOf, openPool, PoolQuery, type Address } from "./connection.ts";
 import { openEpoch } from "./epoch.ts";
 import { codeOf, isConnectionLoss } from "./failure.ts";
 import { Indexer } from "./search/indexer.ts";
-import { lend } from "./lend.ts";
+import { withClient } from "./with-client.ts";
 import { migrate } from "./migrate.ts";
 import { Searches } from "./search/search.ts";
 import { TreeQueue } from "./tree-queue.ts";
@@ -45,7 +45,9 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const address = addressOf(options.url);
   const pool = openPool(address, options.log);
   try {
-    const epoch = await reached(options, address, () => lend(pool, (client) => prepare(client, address)));
+    const epoch = await reached(options, address, () =>
+      withClient(pool, (client) => prepare(client, address)),
+    );
     return await storeOver(options, { address, pool, epoch });
   } catch (error) {
     await pool.end();
@@ -94,7 +96,7 @@ async function storeOver(
   const q = new PoolQuery(pool, availability);
   const listeners = new Listeners(log);
   const queue = new TreeQueue();
-  const nodes = nodesOver({ pool, q, node, boot, waitMs: options.waitMs });
+  const nodes = openNodes({ pool, q, node, boot, waitMs: options.waitMs });
   const wakes = new Wakes({ address, pool, boot, log, heard: (commit) => listeners.committed(commit) });
   await wakes.listen();
   const searches = new Searches(address, options);
@@ -115,7 +117,7 @@ async function storeOver(
       if (closing !== null) throw closed("changed");
       const at = { rootId, by, deadline: writeDeadline() };
       const { value, tx } = await queue.run(rootId, () =>
-        redactingLong((begin) => writeTree({ pool, availability }, { ...at, begin }, work)),
+        redactWrites((begin) => writeTree({ pool, availability }, { ...at, begin }, work)),
       );
       announce(tx, [(commit) => listeners.committed(commit), (commit) => wakes.send(commit)]);
       return value;
@@ -124,7 +126,7 @@ async function storeOver(
       if (closing !== null) throw closed("searched");
       return searches.run(search);
     },
-    addToken: (token) => redactingLong(() => tokenWrites(q).add(token)),
+    addToken: (token) => redactWrites(() => tokenWrites(q).add(token)),
     revokeToken: (hash, at) => tokenWrites(q).revoke(hash, at),
     onCommit: (listener) => listeners.onCommit(listener),
     publish: (fragment) => listeners.published(fragment),

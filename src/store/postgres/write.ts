@@ -8,7 +8,7 @@ import type { Availability } from "./availability.ts";
 import { PostgresQuery } from "./connection.ts";
 import { postgresEntryIndex } from "./search/entry-index.ts";
 import { codeOf, IDLE_IN_TRANSACTION, isConnectionLoss, remedyFor, translated } from "./failure.ts";
-import { lend } from "./lend.ts";
+import { withClient } from "./with-client.ts";
 
 export interface Written<T> {
   readonly value: T;
@@ -72,7 +72,7 @@ function foreignAwait(cause: unknown): Error {
 
 function attemptOnce<T>(writer: Writer, at: At, work: (tx: Tx) => Promise<T>): Promise<Written<T | Stale>> {
   const { rootId } = at;
-  return lend(writer.pool, async (client) => {
+  return withClient(writer.pool, async (client) => {
     const q = new GuardedQuery(new PostgresQuery(client));
     const tx = new OpenTx(q, rootId, postgresEntryIndex);
     try {

@@ -11,17 +11,17 @@ import { importsOver } from "../tables/history.ts";
 import { Listeners } from "../listener.ts";
 import { type ProcessFence, STALE, type Stale, type Store, type Tx } from "../port/store.ts";
 import { StoreCorrupt, StoreProblem, StoreUnusable } from "../problem.ts";
-import { redactingLong } from "../redacting.ts";
+import { redactWrites } from "../redact-writes.ts";
 import { sql } from "../sql.ts";
 import { tokenWrites } from "../tables/token.ts";
 import { GuardedQuery, OpenTx, readsOver } from "../tx.ts";
 import { backUp } from "./backup.ts";
-import { nodesOver } from "./claim.ts";
+import { openNodes } from "./nodes.ts";
 import { WalCheckpointer } from "./wal/checkpointer.ts";
 import { Connection } from "./connection.ts";
 import { lastXid, markClean, openEpoch, type Opening } from "./epoch.ts";
 import { codeOf, CORRUPT, FULL, NOTADB } from "./failure.ts";
-import { Lane, type Write } from "./lane.ts";
+import { WriteLane, type Write } from "./write-lane.ts";
 import { takeLock, type Lock, type Note } from "./lock.ts";
 import { refuseLoss, refuseOlderThanRollouts } from "./wal/loss.ts";
 import { migrate } from "./migrate.ts";
@@ -118,7 +118,7 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
   const { reader, writer, lock, epoch } = parts;
   const xids = { issued: parts.xid, committed: parts.xid };
   const listeners = new Listeners(log);
-  const lane: Lane = new Lane(writer.db, {
+  const lane: WriteLane = new WriteLane(writer.db, {
     path,
     afterCommit(writes) {
       xids.committed = xids.issued;
@@ -144,16 +144,16 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
     node,
     read: readsOver(reader),
     feed: eventReads(reader, async () => ({ xmin: xids.committed + 1 })),
-    nodes: nodesOver({ node, boot, reader, plain }),
+    nodes: openNodes({ node, boot, reader, plain }),
     imports: importsOver({ node, reader, plain, listeners, told: () => tended.behind() }),
     write: writeOver((rootId, by, work) =>
-      redactingLong((begin) => {
+      redactWrites((begin) => {
         const at = { rootId, by, writer, index: tended.index, nextXid: () => ++xids.issued, begin };
         return lane.run(treeWrite(at, work));
       }),
     ),
     search: (search) => searches.run(search),
-    addToken: (token) => redactingLong(() => plain((q) => tokenWrites(q).add(token))),
+    addToken: (token) => redactWrites(() => plain((q) => tokenWrites(q).add(token))),
     revokeToken: (hash, at) => plain((q) => tokenWrites(q).revoke(hash, at)),
     onCommit: (listener) => listeners.onCommit(listener),
     publish: (fragment) => listeners.published(fragment),

@@ -3,7 +3,7 @@ import { serversWith } from "../../acp/dialect.ts";
 import { SERVER_NAME } from "../../acp/update/own-tool.ts";
 import type { CallUsage, Retrying } from "../../acp/dialect.ts";
 import { isFields } from "../../acp/update/tool-call.ts";
-import { heldTo } from "../tools.ts";
+import { allowedTools } from "../tools.ts";
 import { NETWORK, TOOL_MS } from "../vendor.ts";
 import type { Look, Vendor } from "../vendor.ts";
 import { claudeOwnTool } from "./own-tool.ts";
@@ -77,7 +77,7 @@ export const claude: Vendor = {
           ...(request.permission === "read-only" ? EDITS : []),
           ...request.notTools,
         ],
-        ...(request.tools === null ? {} : { tools: heldTo(claude.tools ?? {}, request) }),
+        ...(request.tools === null ? {} : { tools: allowedTools(claude.tools ?? {}, request) }),
         ...(request.servers === null ? {} : { strictMcpConfig: true }),
         settings: { permissions: { deny: closed.flatMap(denials) } },
         promptSuggestions: false,

@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { SERVER_NAME } from "../../acp/update/own-tool.ts";
-import { keptFrom } from "../tools.ts";
+import { deniedTools } from "../tools.ts";
 import { NETWORK } from "../vendor.ts";
 import type { Look, Surroundings, Vendor } from "../vendor.ts";
 import { geminiOwnTool } from "./own-tool.ts";
@@ -47,7 +47,7 @@ export const gemini: Vendor = {
   launch: (request, at) => ({
     args: [
       "--admin-policy",
-      writePolicy(at, keptFrom(TOOLS, request)),
+      writePolicy(at, deniedTools(TOOLS, request)),
       ...(request.servers === null ? [] : serverWords(request.servers)),
     ],
     env: { GEMINI_CLI_TRUST_WORKSPACE: "true", GEMINI_CLI_NO_RELAUNCH: "1" },

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Permission } from "../../../contract/index.ts";
 import { SERVER_NAME } from "../../acp/update/own-tool.ts";
-import { keptFrom } from "../tools.ts";
+import { deniedTools } from "../tools.ts";
 import { NETWORK, TOOL_MS } from "../vendor.ts";
 import type { Look, Vendor } from "../vendor.ts";
 import { opencodeOwnTool } from "./own-tool.ts";
@@ -50,7 +50,7 @@ export const opencode: Vendor = {
         permission: {
           ...serverRules(request.servers),
           ...rulesOf(request.permission, closed),
-          ...Object.fromEntries(keptFrom(TOOLS, request).map((tool) => [tool, "deny"])),
+          ...Object.fromEntries(deniedTools(TOOLS, request).map((tool) => [tool, "deny"])),
         },
         experimental: { mcp_timeout: TOOL_MS },
       }),

@@ -27,7 +27,7 @@ export interface Notes {
   turnError: string | null;
   turnHasPrompt: boolean;
   /** A row in the user's name of which the next ones say who wrote it. */
-  held: HeldPrompt | null;
+  held: PendingPrompt | null;
   /** The prompt that was given last stands in the file once more, as this. */
   awaited: { readonly what: "item" | "event"; readonly key: string } | null;
   open: OpenCall[];
@@ -46,7 +46,7 @@ export interface Notes {
   hasRecords: boolean;
 }
 
-export interface HeldPrompt {
+export interface PendingPrompt {
   readonly ref: string;
   readonly offset: number;
   readonly text: string;

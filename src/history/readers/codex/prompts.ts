@@ -5,7 +5,7 @@ import { asList, asObject, asText } from "../../lines/value.ts";
 import { movedOn, notified } from "./calls.ts";
 import { after } from "./ending.ts";
 import { addEntry, noticed, pushEntry, said, type ParsedRow, textOf } from "./entries.ts";
-import { type CodexFold, type HeldPrompt, pushBounded } from "./notes.ts";
+import { type CodexFold, type PendingPrompt, pushBounded } from "./notes.ts";
 import { shortLine } from "../../../text/cut.ts";
 
 /**
@@ -73,7 +73,7 @@ function isAwaited({ notes: { awaited } }: CodexFold, what: "item" | "event", ke
 function foldPrompt(
   fold: CodexFold,
   text: string,
-  { ref, at, key }: Pick<HeldPrompt, "ref" | "at" | "key">,
+  { ref, at, key }: Pick<PendingPrompt, "ref" | "at" | "key">,
 ): void {
   const { facts, notes } = fold;
   if (!notes.turnHasPrompt) {
@@ -94,7 +94,7 @@ function foldPrompt(
 const TURNS_MAX = 256;
 
 /** Context is shown as a notice; what a sub-agent reports as the report it is. */
-function addInjected(fold: CodexFold, { ref, at }: Pick<HeldPrompt, "ref" | "at">, text: string): void {
+function addInjected(fold: CodexFold, { ref, at }: Pick<PendingPrompt, "ref" | "at">, text: string): void {
   const trimmed = text.trim();
   // The record of the turn's end says the same.
   if (trimmed === "" || trimmed.startsWith("<turn_aborted>")) return;

@@ -4,7 +4,7 @@ import { asObject, asText } from "../../lines/value.ts";
 import {
   byId,
   countUpTo,
-  HeldParts,
+  PartBudget,
   type Message,
   parsedRecord,
   type Part,
@@ -151,7 +151,7 @@ function messageOf(
   const data = dataOf(row, limits);
   if (typeof data === "string") bad.push(badRow(`message ${id}`, data));
   const parts: Part[] = [];
-  const held = new HeldParts(limits);
+  const held = new PartBudget(limits);
   let bytes = row.bytes("data");
   for (const partRow of part.where("message_id", id)) {
     const partId = partRow.text("id");

@@ -74,7 +74,7 @@ export function parsedRecord(
 const PARTS_MAX = 10_000;
 
 /** How much of a message is held. Its parts are held together: all of them may be no longer than one record. */
-export class HeldParts {
+export class PartBudget {
   readonly #bytesMax: number;
   #bytes = 0;
   #count = 0;

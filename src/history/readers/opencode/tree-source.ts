@@ -7,7 +7,7 @@ import { timeOf } from "../../lines/text.ts";
 import { asObject, asText } from "../../lines/value.ts";
 import {
   byId,
-  HeldParts,
+  PartBudget,
   type Message,
   parsedRecord,
   type Part,
@@ -40,7 +40,7 @@ export function treeSource({ path, id }: { path: string; id: string }, limits: S
       const parts = await partsOf(join(storage, "part", messageId), {
         read,
         bad,
-        held: new HeldParts(limits),
+        held: new PartBudget(limits),
       });
       return { id: messageId, data: asObject(data) ?? {}, parts, bad, bytes: 4096 * (parts.length + 1) };
     },
@@ -69,7 +69,7 @@ export function treeSession(record: JsonObject, id: string): SessionRecord {
 interface Reading {
   readonly read: (file: string) => Promise<JsonObject | string>;
   readonly bad: BadLine[];
-  readonly held: HeldParts;
+  readonly held: PartBudget;
 }
 
 async function partsOf(folder: string, { read, bad, held }: Reading): Promise<Part[]> {

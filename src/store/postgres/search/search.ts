@@ -18,7 +18,7 @@ import { within } from "../../tables/session.ts";
 import { numbered, sql, type Row, type Sql } from "../../sql.ts";
 import { clientOptions, type Address } from "../connection.ts";
 import { codeOf, isConnectionLoss, translated } from "../failure.ts";
-import { lend } from "../lend.ts";
+import { withClient } from "../with-client.ts";
 import { matchOf } from "./match.ts";
 
 const AT_ONCE = 2;
@@ -50,7 +50,9 @@ export class Searches {
     const { searchEntries } = await import("../../search/search.ts");
     const pool = this.#pool;
     const ask = (): Promise<EntryFound> =>
-      lend(pool, (client) => searchEntries(sourceOver(client, performance.now() + this.#limitMs), search));
+      withClient(pool, (client) =>
+        searchEntries(sourceOver(client, performance.now() + this.#limitMs), search),
+      );
     try {
       // Asked again once, because idle connections break when a server restarts.
       return await ask().catch((error: unknown) => {

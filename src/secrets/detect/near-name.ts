@@ -13,7 +13,7 @@ const SQL = /(?:with|encrypted|set)\s$/i;
  * Where the value of a name stands that no sign joins to it: `name: DB_PASSWORD` with `value: …` below it,
  * `ENV API_KEY …` in a Dockerfile, `PASSWORD '…'` in SQL.
  */
-export function valueBeside(text: string, name: Name): number | null {
+export function valueNear(text: string, name: Name): number | null {
   const { start, end } = name;
   const from = Math.max(0, start - BEFORE_MAX);
   const pair = stick(PAIR_VALUE, text, end);

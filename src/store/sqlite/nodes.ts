@@ -4,7 +4,7 @@ import type { Nodes } from "../port/store.ts";
 import { sql, type Query } from "../sql.ts";
 
 /** The lock on the file is the lease: whoever has the file is the node, for as long as it lives. */
-export function nodesOver(at: {
+export function openNodes(at: {
   node: string;
   boot: string;
   reader: Query;

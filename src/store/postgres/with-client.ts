@@ -9,7 +9,7 @@ import { codeOf, IDLE_IN_TRANSACTION, isConnectionLoss } from "./failure.ts";
  * after failed work its transaction is rolled back. Where the connection broke, the caller gets the
  * error of the connection and not the one that the driver made of it.
  */
-export async function lend<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+export async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect();
   let lost: Error | undefined;
   const onError = (error: Error): void => {

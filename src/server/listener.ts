@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 import { Refusal } from "../contract/refusal.ts";
-import { SAFE_HEADERS, refusalBody, refusalHeaders, refusalOf } from "./answer.ts";
+import { SAFE_HEADERS, refusalBody, refusalHeaders, refusalOf } from "./refusal-response.ts";
 import type { HttpRequest } from "./request.ts";
 import { serveFeed } from "./feed.ts";
 import type { ServerOptions } from "./http.ts";

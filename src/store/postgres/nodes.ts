@@ -7,7 +7,7 @@ import { StoreLocked } from "../problem.ts";
 import { raw, sql, type Query } from "../sql.ts";
 import { PostgresQuery } from "./connection.ts";
 import { translated } from "./failure.ts";
-import { lend } from "./lend.ts";
+import { withClient } from "./with-client.ts";
 
 /** A renewal is good for this long by the server's clock. */
 const LIFE_MS = 30_000;
@@ -31,7 +31,7 @@ interface Claim {
  * refused or waited for; one whose process is certainly dead on this very machine is not, so that
  * a daemon started again after a crash has its node at once.
  */
-export function nodesOver(claim: Claim): Nodes & { release(): Promise<void> } {
+export function openNodes(claim: Claim): Nodes & { release(): Promise<void> } {
   const { q, node, boot } = claim;
   return {
     ...nodeReads(q),
@@ -67,7 +67,7 @@ interface Tried {
 
 function tryClaim(claim: Claim, agents: readonly Agent[]): Promise<Tried> {
   const { node, boot } = claim;
-  return lend(claim.pool, async (client) => {
+  return withClient(claim.pool, async (client) => {
     const q = new PostgresQuery(client);
     await client.query("BEGIN");
     await nodeWrites(q).make(node);

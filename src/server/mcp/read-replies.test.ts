@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import type { Agent, SearchHit, SubagentOutput, Trigger } from "../../contract/index.ts";
 import { sampleSession } from "../testing/fake-operations.ts";
 import { familyReply } from "./family.ts";
-import { checkpointReply, inspectReply, modelsReply, searchReply } from "./look.ts";
+import { checkpointReply, inspectReply, modelsReply, searchReply } from "./read-replies.ts";
 import { REPLY_BYTES_MAX } from "./reply.ts";
 import { subagentReply } from "./subagent.ts";
 

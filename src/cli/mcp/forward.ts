@@ -2,12 +2,12 @@ import { SseReader } from "../../client/sse.ts";
 import { errorAnswer, type McpMessage, recordOf, versionIn } from "./message.ts";
 
 /** Where the daemon serves the tools, and as which session. */
-export interface Link {
+export interface McpTarget {
   readonly url: string;
   readonly token: string;
 }
 
-export interface Sending {
+export interface ForwardOptions {
   /** What `initialize` agreed on, for the eras that have it. */
   readonly version: string | null;
   readonly signal: AbortSignal;
@@ -21,8 +21,12 @@ export class TokenRefused extends Error {}
 export class NotConnected extends Error {}
 
 /** Hands one message to the daemon and its answers, signs of life among them, to the client. */
-export async function forward(link: Link, message: McpMessage, sending: Sending): Promise<void> {
-  const response = await post(link, message, sending);
+export async function forward(
+  target: McpTarget,
+  message: McpMessage,
+  sending: ForwardOptions,
+): Promise<void> {
+  const response = await post(target, message, sending);
   if (response.status === 401) {
     await response.body?.cancel();
     throw new TokenRefused("the daemon does not take this session's token");
@@ -41,11 +45,11 @@ export async function forward(link: Link, message: McpMessage, sending: Sending)
   else if (message.id !== null) sending.write(refused(message, body, response.status));
 }
 
-async function post(link: Link, message: McpMessage, sending: Sending): Promise<Response> {
+async function post(target: McpTarget, message: McpMessage, sending: ForwardOptions): Promise<Response> {
   try {
-    return await fetch(`${link.url}/mcp`, {
+    return await fetch(`${target.url}/mcp`, {
       method: "POST",
-      headers: headersFor(link, message, sending.version),
+      headers: headersFor(target, message, sending.version),
       body: JSON.stringify(message.whole),
       signal: sending.signal,
       redirect: "error",
@@ -57,11 +61,11 @@ async function post(link: Link, message: McpMessage, sending: Sending): Promise<
   }
 }
 
-function headersFor(link: Link, message: McpMessage, version: string | null): Record<string, string> {
+function headersFor(target: McpTarget, message: McpMessage, version: string | null): Record<string, string> {
   const own = versionIn(message);
   const { name } = message.params;
   return {
-    authorization: `Bearer ${link.token}`,
+    authorization: `Bearer ${target.token}`,
     "content-type": "application/json",
     accept: "application/json, text/event-stream",
     ...(own === null

@@ -4,7 +4,7 @@ import { statSync } from "node:fs";
  * Runs the first start of a program alone and all later ones together. OpenCode creates and migrates its own
  * database when a new version starts for the first time; of several that do so at once all but one die.
  */
-export class FirstAlone {
+export class FirstStart {
   readonly #ready = new Set<string>();
   readonly #underWay = new Map<string, Promise<unknown>>();
 

@@ -8,7 +8,7 @@ const TRIES_MAX = 8;
  * Tries a write. Where it has long texts to redact, it throws and leaves nothing behind, they are searched step by step,
  * and it is tried again from its beginning. The write calls `begin` when its turn has come.
  */
-export async function redactingLong<T>(write: (begin: () => void) => Promise<T>): Promise<T> {
+export async function redactWrites<T>(write: (begin: () => void) => Promise<T>): Promise<T> {
   const kept = new Set<string>();
   try {
     for (let tries = 1; ; tries += 1) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Asked, InputOf, Trigger } from "../../contract/index.ts";
-import { askReply, escalateReply, fireReply, planReply, respondReply } from "./answer.ts";
+import { askReply, escalateReply, fireReply, planReply, respondReply } from "./trigger-replies.ts";
 import { REPLY_BYTES_MAX } from "./reply.ts";
 
 const id = (n: number): string => `0199c0de-0000-7000-8000-0000${String(n).padStart(8, "0")}`;

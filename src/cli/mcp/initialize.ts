@@ -6,7 +6,7 @@ const VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-
 const MODERN = "2026-07-28";
 const CAPABILITIES = { tools: {}, prompts: {} };
 
-export interface Hello {
+export interface ServerInfo {
   readonly version: string;
   readonly tools: () => Promise<readonly ListedTool[]>;
 }
@@ -15,11 +15,11 @@ export interface Hello {
  * What a client asks before it does anything, answered without the daemon, because a client that has
  * to wait goes on without tools. Null for everything that the daemon has to answer.
  */
-export async function helloAnswer(message: McpMessage, hello: Hello): Promise<object | null> {
+export async function initializeAnswer(message: McpMessage, info: ServerInfo): Promise<object | null> {
   const claimed = versionIn(message);
   if (claimed !== null && claimed !== MODERN) return null;
   const isModern = claimed === MODERN;
-  const serverInfo = { name: "kinfold", title: "Kinfold", version: hello.version };
+  const serverInfo = { name: "kinfold", title: "Kinfold", version: info.version };
   const complete = {
     resultType: "complete",
     ttlMs: 0,
@@ -45,7 +45,7 @@ export async function helloAnswer(message: McpMessage, hello: Hello): Promise<ob
         ...complete,
       });
     case "tools/list":
-      return answer(message.id, { tools: await hello.tools(), ...(isModern && complete) });
+      return answer(message.id, { tools: await info.tools(), ...(isModern && complete) });
     case "ping":
       return isModern ? null : answer(message.id, {});
     default:

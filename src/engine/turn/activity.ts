@@ -3,7 +3,7 @@ import type { AgentUpdate } from "../../drivers/port.ts";
 import { oneLine } from "../../text/fence.ts";
 
 /** What an update shows its agent to be doing, as evidence; null where it shows nothing. */
-export function doing(update: AgentUpdate): string | null {
+export function activityOf(update: AgentUpdate): string | null {
   switch (update.kind) {
     case "fragment":
       return update.what === "thought" ? "thinking" : "writing";

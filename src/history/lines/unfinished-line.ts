@@ -5,7 +5,7 @@ const ROOM_BYTES = 256 * 1024;
  * The beginning of a line whose end has not been read. A long one grows in place and is given back at once: it must
  * not be there twice, nor lie as garbage.
  */
-export class HeldLine {
+export class UnfinishedLine {
   readonly #bytesMax: number;
   #room: Buffer | null = null;
   #long: ArrayBuffer | null = null;

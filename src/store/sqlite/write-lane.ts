@@ -35,7 +35,7 @@ const FOREIGN_AWAIT =
  * it began in. When those have run dry and a write has not ended, it awaits something foreign: it
  * is rolled back and revoked, for it would hold every other writer.
  */
-export class Lane {
+export class WriteLane {
   readonly #db: DatabaseSync;
   readonly #path: string;
   readonly #afterCommit: (writes: readonly Write<unknown>[]) => void;

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, it } from "node:test";
 import { setImmediate as tick } from "node:timers/promises";
-import { FirstAlone } from "./first-alone.ts";
+import { FirstStart } from "./first-start.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "kinfold-first-"));
 const program = join(folder, "agent");
@@ -13,7 +13,7 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Starts that end when they are told to. */
 function stage() {
-  const gate = new FirstAlone();
+  const gate = new FirstStart();
   const begun: PromiseWithResolvers<boolean>[] = [];
   const start = () => {
     const end = Promise.withResolvers<boolean>();
