@@ -1,12 +1,12 @@
 import type { SessionRecord } from "../../store/port/store.ts";
-import type { Hold } from "../turn/claim.ts";
+import type { ProcessLease } from "./process-lease.ts";
 import type { EngineDeps } from "../deps.ts";
 import { retryWrite } from "../retry-write.ts";
 import type { ProcessIdentity, RememberedProcess } from "../../system/process.ts";
 
 interface Order {
   readonly session: SessionRecord;
-  readonly hold: Hold;
+  readonly hold: ProcessLease;
   readonly isWanted: () => boolean;
 }
 

@@ -12,12 +12,12 @@ import {
   type SlotEvent,
   turnOf,
 } from "../../domain/slot.ts";
+import type { AgentUpdate } from "../../drivers/port.ts";
 import type { ProcessFence, SessionRecord, TurnRecord } from "../../store/port/store.ts";
 import type { EngineDeps } from "../deps.ts";
 import { Recorder } from "../record/recorder.ts";
 import { OpenRequests } from "../request/open-requests.ts";
-import type { Hold } from "../turn/claim.ts";
-import type { UsageMeter } from "../usage/meter.ts";
+import type { ProcessLease } from "./process-lease.ts";
 import { type Hosted, type LiveAgent, UNWANTED } from "./start.ts";
 import { endProcess, idleLeftMs } from "./stop.ts";
 
@@ -35,6 +35,11 @@ export interface Runtime {
   isHalted: boolean;
 }
 
+/** Meters the usage of a running turn from the updates of its agent. */
+export interface UpdateMeter {
+  heard(update: AgentUpdate): void;
+}
+
 /**
  * A session's slot on this node: its agent process, and the turn that the process is in.
  *
@@ -44,7 +49,7 @@ export interface Runtime {
  */
 export class AgentSlot {
   readonly session: SessionRecord;
-  readonly hold: Hold;
+  readonly hold: ProcessLease;
   readonly fence: ProcessFence;
   /** What its agent has asked and nobody has answered yet. */
   readonly requests = new OpenRequests();
@@ -54,11 +59,11 @@ export class AgentSlot {
   #starting: Promise<Hosted> | null = null;
   #ending: Promise<void> = Promise.resolve();
   #steering: Promise<void> | null = null;
-  #usageMeter: UsageMeter | null = null;
+  #usageMeter: UpdateMeter | null = null;
   #idleTimer: NodeJS.Timeout | null = null;
   #stopTimer: NodeJS.Timeout | null = null;
 
-  constructor(runtime: Runtime, of: { session: SessionRecord; hold: Hold; turn: TurnRecord }) {
+  constructor(runtime: Runtime, of: { session: SessionRecord; hold: ProcessLease; turn: TurnRecord }) {
     this.#runtime = runtime;
     this.session = of.session;
     this.hold = of.hold;
@@ -117,7 +122,7 @@ export class AgentSlot {
     return this.#starting;
   }
 
-  get usageMeter(): UsageMeter | null {
+  get usageMeter(): UpdateMeter | null {
     return this.#usageMeter;
   }
 
@@ -214,7 +219,7 @@ export class AgentSlot {
     });
   }
 
-  meterWith(usageMeter: UsageMeter | null): void {
+  meterWith(usageMeter: UpdateMeter | null): void {
     this.#usageMeter = usageMeter;
   }
 

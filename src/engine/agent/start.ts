@@ -1,7 +1,7 @@
 import { hasNoTools, ownToolsOf } from "../../domain/tool-list.ts";
 import type { AgentAnswer, AgentHandle, AgentRequest, AgentUpdate, OpenResult } from "../../drivers/port.ts";
 import type { SessionRecord } from "../../store/port/store.ts";
-import type { Hold } from "../turn/claim.ts";
+import type { ProcessLease } from "./process-lease.ts";
 import type { EngineDeps } from "../deps.ts";
 import { folderRefusal } from "./granted-folder.ts";
 import { retryWrite } from "../retry-write.ts";
@@ -11,7 +11,7 @@ import type { ProcessIdentity } from "../../system/process.ts";
 /** One agent process that we run, and what the engine knows about it. */
 export interface LiveAgent {
   readonly session: SessionRecord;
-  readonly hold: Hold;
+  readonly hold: ProcessLease;
   readonly handle: AgentHandle;
   hasExited: boolean;
   /** It has had a prompt of this process: what a conversation opens with was sent. */
@@ -43,7 +43,10 @@ export type Hosted =
 export async function host(
   deps: EngineDeps,
   session: SessionRecord,
-  { hold, ...listener }: AgentListener & { load: string | null; fork?: string | null } & { hold: Hold },
+  {
+    hold,
+    ...listener
+  }: AgentListener & { load: string | null; fork?: string | null } & { hold: ProcessLease },
 ): Promise<Hosted> {
   const driver = deps.drivers.get(session.agent);
   if (driver === undefined) {
@@ -134,7 +137,7 @@ function failureOf(
 async function noteAgent(
   deps: EngineDeps,
   session: SessionRecord,
-  { hold, handle }: { hold: Hold; handle: AgentHandle },
+  { hold, handle }: { hold: ProcessLease; handle: AgentHandle },
 ): Promise<boolean> {
   const fence = { session: session.id, fence: hold.fence };
   const isNoted = await deps.store.write(session.rootId, fence, async (tx) => {
@@ -166,7 +169,7 @@ export async function unhost(agent: LiveAgent, graceMs: number): Promise<readonl
 /** What could not be stopped keeps the lease, by name. */
 export async function giveBackLease(
   deps: EngineDeps,
-  end: { session: SessionRecord; hold: Hold; left: readonly ProcessIdentity[]; hasRun: boolean },
+  end: { session: SessionRecord; hold: ProcessLease; left: readonly ProcessIdentity[]; hasRun: boolean },
 ): Promise<void> {
   const { session, hold, left } = end;
   const fence = { session: session.id, fence: hold.fence };

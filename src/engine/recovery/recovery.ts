@@ -14,7 +14,8 @@ import {
   type TurnRecord,
 } from "../../store/port/store.ts";
 import { endBackground } from "../background.ts";
-import { appendMessages, type Hold, landInTranscript, newHold, render } from "../turn/claim.ts";
+import type { ProcessLease } from "../agent/process-lease.ts";
+import { appendMessages, landInTranscript, newProcessLease, render } from "../turn/claim.ts";
 import { resumePrompt } from "../turn/resume-prompt.ts";
 import { endTurn } from "../turn/end.ts";
 import { fenceOf } from "../agent/fence.ts";
@@ -122,7 +123,7 @@ async function recoverTurn(runtime: Runtime, turn: TurnRecord): Promise<void> {
 interface TakenOver {
   readonly session: SessionRecord;
   readonly turn: TurnRecord;
-  readonly hold: Hold;
+  readonly hold: ProcessLease;
   readonly recovery: Recovery;
   /** The agent had begun to work in the attempt that was cut. */
   readonly hasBegun: boolean;
@@ -142,7 +143,7 @@ async function takeOver(runtime: Runtime, found: TurnRecord): Promise<TakenOver 
     await withdrawOf(tx, session.id, { fence: row.fence, now: deps.now() });
     // It was the silence of a process that is gone.
     await withdrawSilence(tx, session, deps.now());
-    const hold = await newHold(deps, tx, session);
+    const hold = await newProcessLease(deps, tx, session);
     await cutDraft(tx, session.id);
     const { entryCount: attemptFrom } = (await tx.sessions.byId(session.id))!;
     const hasBegun = await tx.drafts.hasBegun(row);

@@ -27,24 +27,17 @@ import {
   type Tx,
   type TurnRecord,
 } from "../../store/port/store.ts";
+import type { ProcessLease } from "../agent/process-lease.ts";
 import type { EngineDeps } from "../deps.ts";
 import { reserveTurn } from "../usage/reservation.ts";
 import { triggerBody } from "../../kernel/trigger-body.ts";
 
 const BATCH_MAX = 16;
 
-/** A right to a session's agent: what a process is started with. */
-export interface Hold {
-  readonly leaseId: string;
-  readonly fence: number;
-  /** The token of this process; null where the process runs already. */
-  readonly token: string | null;
-}
-
 export interface Claim {
   readonly session: SessionRecord;
   readonly turn: TurnRecord;
-  readonly hold: Hold;
+  readonly hold: ProcessLease;
   readonly text: string;
 }
 
@@ -52,7 +45,7 @@ export interface Claim {
 export async function claim(
   deps: EngineDeps,
   candidate: SessionRecord,
-  held: Hold | null,
+  held: ProcessLease | null,
 ): Promise<Claim | null> {
   // A process that was replaced takes nothing more, and a session that was claimed since is another's.
   const fence = { session: candidate.id, fence: (held ?? candidate).fence };
@@ -70,7 +63,7 @@ export async function claim(
     if (reserved === null) return null;
     // Whatever is worked off belongs to a round, or nobody would be told of it.
     await openRound(tx, session, deps.now());
-    const hold = held ?? (await newHold(deps, tx, session));
+    const hold = held ?? (await newProcessLease(deps, tx, session));
     const rendered = await render(tx, session, messages);
     const { text } = rendered;
     const turn = await addTurn(deps, tx, { session, hold, text, messages, reserved });
@@ -81,7 +74,11 @@ export async function claim(
 }
 
 /** A new lease with the next fence and a token of its own; everything older loses. */
-export async function newHold(deps: EngineDeps, tx: Tx, session: SessionRecord): Promise<Hold> {
+export async function newProcessLease(
+  deps: EngineDeps,
+  tx: Tx,
+  session: SessionRecord,
+): Promise<ProcessLease> {
   const now = deps.now();
   const fence = session.fence + 1;
   const hold = { leaseId: newId(), fence, token: newSecret("kfs") };
@@ -193,7 +190,7 @@ async function addTurn(
   tx: Tx,
   order: {
     session: SessionRecord;
-    hold: Hold;
+    hold: ProcessLease;
     text: string;
     messages: readonly MessageRecord[];
     reserved: Pick<TurnRecord, "reservedTokens" | "reservedUsd">;

@@ -1,7 +1,7 @@
 import type { Filter, Term } from "../../search/query.ts";
 import { searchedText, wordsOf } from "../../search/words.ts";
 import type { EntryRecord } from "../port/record.ts";
-import type { EntrySearch } from "../port/store.ts";
+import type { EntrySearch } from "../port/found.ts";
 import type { Query } from "../sql.ts";
 
 /** What a session adds to each of its entries in the index. The scope changes only in `scope-move.ts`. */
