@@ -7,9 +7,21 @@ interface Edge extends Import {
   readonly to: string;
 }
 
-/** In a cycle of imports, the order in which the modules run depends on which of them is imported first. */
+/**
+ * Two kinds of import cycles are refused: any cycle of values, because the order in which its modules run then
+ * depends on which of them is imported first, and a cycle of types that crosses folders, because neither folder
+ * can then be read without the other.
+ */
 export function checkCycles({ code }: Pick<Tree, "code">): Finding[] {
-  return valueCycles(code).map((cycle) => told(cycle, "a cycle of imports"));
+  const ofValues = valueCycles(code);
+  const known = new Set(ofValues.flat());
+  const edges = trimmed(importsIn(code));
+  const crossing = edges.filter(({ from, to }) => posix.dirname(from.path) !== posix.dirname(to));
+  const ofTypes = cyclesThrough(crossing, edges).filter((cycle) => !cycle.every((edge) => known.has(edge)));
+  return [
+    ...ofValues.map((cycle) => told(cycle, "a cycle of imports")),
+    ...ofTypes.map((cycle) => told(cycle, "a cycle of type imports across folders")),
+  ];
 }
 
 /** How many groups of files import each other's values. */
@@ -25,9 +37,12 @@ export function countCycleGroups(code: readonly CodeFile[]): number {
 }
 
 function valueCycles(code: readonly CodeFile[]): Edge[][] {
-  const edges = code.filter(({ path }) => !isTest(path)).flatMap(edgesOf);
-  const values = trimmed(edges.filter(({ typeOnly }) => !typeOnly));
+  const values = trimmed(importsIn(code).filter(({ typeOnly }) => !typeOnly));
   return cyclesThrough(values, values);
+}
+
+function importsIn(code: readonly CodeFile[]): Edge[] {
+  return code.filter(({ path }) => !isTest(path)).flatMap(edgesOf);
 }
 
 function edgesOf(file: CodeFile): Edge[] {

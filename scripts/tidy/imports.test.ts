@@ -149,6 +149,12 @@ describe("cycles", () => {
     const through = { "src/engine/a.ts": uses("./b.ts"), "src/engine/b.ts": 'export * from "./a.ts";\n' };
     for (const files of [lazy, through]) assert.match(found(files).join(), /a cycle of imports: /);
   });
+  it("refuses a cycle that types close across folders", () => {
+    const files = { "src/cli/a.ts": uses("./commands/b.ts"), "src/cli/commands/b.ts": types("../a.ts") };
+    assert.deepEqual(found(files), [
+      "src/cli/a.ts:1: a cycle of type imports across folders: src/cli/a.ts → src/cli/commands/b.ts → src/cli/a.ts",
+    ]);
+  });
   it("accepts types that refer to each other within one folder, and files that share an import", () => {
     const files = {
       "src/engine/a.ts": types("./b.ts"),
