@@ -6,16 +6,15 @@ import type { SessionRecord, Tx, TurnRecord } from "../store/port/store.ts";
 import { aLease, aMessage, aTrigger, aTurn } from "../store/testing/sample.ts";
 import { type Watched, watchWrite } from "../store/testing/watch-write.ts";
 import { leaseRow } from "./agent/lease-row.ts";
-import { AgentSlot } from "./agent/slot.ts";
 import { giveBackLease, host } from "./agent/start.ts";
 import { endBackground } from "./background.ts";
-import type { Recorder } from "./record/recorder.ts";
 import { recover } from "./recovery/recovery.ts";
 import { answerPlan } from "./request/plan-request.ts";
 import { answerRequest } from "./request/requests.ts";
 import { resumeParked, stopOvertime } from "./round-clock.ts";
 import { SilenceWatch } from "./silence.ts";
 import { openEngine } from "./testing/engine.ts";
+import { aLease as leaseFor, aRunningSlot, type Running } from "./testing/slot.ts";
 import { autonomous } from "./turn/autonomous.ts";
 import { claim } from "./turn/claim.ts";
 import { settle } from "./turn/settle.ts";
@@ -36,11 +35,6 @@ interface World {
   readonly running: (turn?: Partial<TurnRecord>, handle?: Partial<AgentHandle>) => Promise<Running>;
 }
 
-interface Running {
-  readonly slot: AgentSlot;
-  readonly recorder: Recorder;
-}
-
 /** One kind of write that the engine makes for an agent process. */
 interface Writer {
   readonly session?: Partial<SessionRecord>;
@@ -59,7 +53,7 @@ const WRITERS: Record<string, Writer> = {
   "claims another turn for a process that runs": {
     async run({ engine, session, write }) {
       await write((tx) => tx.messages.add(aMessage(session.id)));
-      await claim(engine.deps, session, leaseOf());
+      await claim(engine.deps, session, leaseFor(session));
     },
   },
   "starts a process": {
@@ -67,18 +61,19 @@ const WRITERS: Record<string, Writer> = {
   },
   "remembers processes of an agent": {
     async run({ engine: { deps }, session, write }) {
-      const row = { id: leaseOf().leaseId, fence: FENCE, pid: 1 };
+      const row = { id: leaseFor(session).id, fence: FENCE, pid: 1 };
       await write((tx) => tx.leases.put(aLease(session.id, row)));
       rowOf(deps, session).onUnmarked([{ ...PROCESS, boot: null }]);
     },
   },
   "stores the agent's own session id": {
-    run: ({ engine: { deps }, session }) => host(deps, session, { hold: leaseOf(), ...DEAF, load: null }),
+    run: ({ engine: { deps }, session }) =>
+      host(deps, session, { lease: leaseFor(session), ...DEAF, load: null }),
   },
   "gives a lease back": {
     async run({ engine: { deps }, session, write }) {
       await write((tx) => tx.leases.put(aLease(session.id, { fence: FENCE })));
-      await giveBackLease(deps, { session, hold: leaseOf(), left: [], hasRun: true });
+      await giveBackLease(deps, { session, lease: leaseFor(session), left: [], hasRun: true });
     },
   },
   "appends entries": {
@@ -153,7 +148,7 @@ const WRITERS: Record<string, Writer> = {
     session: { agentSessionId: "sim-1" },
     nth: 4,
     async run({ engine: { runner, deps }, session, running, write }) {
-      await host(deps, session, { hold: leaseOf(), ...DEAF, load: null });
+      await host(deps, session, { lease: leaseFor(session), ...DEAF, load: null });
       const { recorder } = await running();
       runner.runtime.slots.clear();
       const taken = { status: "taken", carrier: "prompt", turnId: recorder.turn.id } as const;
@@ -194,12 +189,8 @@ const DEAF = {
   onRequest: async () => ({ kind: "deny" }) as const,
 };
 
-function leaseOf() {
-  return { leaseId: "lease", fence: FENCE, token: null };
-}
-
 function rowOf(deps: World["engine"]["deps"], session: SessionRecord) {
-  return leaseRow(deps, { session, hold: leaseOf(), isWanted: () => true });
+  return leaseRow(deps, { session, lease: leaseFor(session), isWanted: () => true });
 }
 
 /** The tree before and after the watched write. */
@@ -216,25 +207,12 @@ async function watch(t: TestContext, writer: Writer, isLate: boolean): Promise<W
     async running(turn = {}, handle = {}) {
       const row = aTurn(session.id, { fence: FENCE, startedAt: Date.now(), ...turn });
       const record = await write(rootId, (tx) => tx.turns.add(row));
-      const slot = new AgentSlot(engine.runner.runtime, { session, hold: leaseOf(), turn: record });
-      await slot.start(async () => ({ ok: true, agent: liveAgent(session, handle) }));
-      return { slot, recorder: slot.recorder! };
+      return aRunningSlot(engine.runner.runtime, { session, turn: record }, handle);
     },
   };
   const seen = watchWrite(store, { rootId, sessionId: session.id, nth: writer.nth ?? 1, isLate });
   await writer.run(world);
   return seen;
-}
-
-function liveAgent(session: SessionRecord, handle: Partial<AgentHandle>) {
-  const quiet: Partial<AgentHandle> = {
-    exited: new Promise(() => undefined),
-    stop: async () => ({ left: [] }),
-    background: async () => false,
-    cancel: () => undefined,
-  };
-  const live = { ...quiet, ...handle } as AgentHandle;
-  return { session, hold: leaseOf(), handle: live, hasExited: false, isOpened: false };
 }
 
 async function steer({ engine, session, running, write }: World, result: "injected" | "refused") {

@@ -170,13 +170,13 @@ export class Runner implements Service {
   /** While it is claimed, an idle slot is neither ended for idleness nor for its agent's exit. */
   async #goOn(session: SessionRecord, slot: AgentSlot): Promise<boolean> {
     if (slot.state.phase !== "idle") return false;
-    if (slot.hold.fence !== session.fence) {
+    if (slot.lease.fence !== session.fence) {
       void slot.end();
       return false;
     }
     if (!slot.claim()) return false;
     try {
-      const claimed = await claim(this.#deps, session, slot.hold);
+      const claimed = await claim(this.#deps, session, slot.lease);
       if (claimed !== null) this.#begin(slot, slot.begin(claimed.turn), claimed.text);
       return claimed !== null;
     } finally {

@@ -92,7 +92,7 @@ export class SilenceWatch {
     const reason = silenceWords({ silentMs, tool, retrying });
     const isDue = silentMs >= config.silenceMs && !watched.isRaised;
     const { turn } = recorder;
-    await store.write(turn.rootId, slot.fence, async (tx) => {
+    await store.write(turn.rootId, slot.lease, async (tx) => {
       const session = await tx.sessions.byId(turn.sessionId);
       const row = await tx.turns.byId(turn.id);
       if (session === null || session.endedAt !== null || row?.status !== "running") return;
@@ -110,7 +110,7 @@ export class SilenceWatch {
 
   async #withdraw(slot: AgentSlot): Promise<void> {
     const { store, now } = this.#runtime.deps;
-    await store.write(slot.session.rootId, slot.fence, async (tx) => {
+    await store.write(slot.session.rootId, slot.lease, async (tx) => {
       const session = await tx.sessions.byId(slot.session.id);
       if (session !== null) await withdrawSilence(tx, session, now());
     });

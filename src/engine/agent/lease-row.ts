@@ -6,7 +6,7 @@ import type { ProcessIdentity, RememberedProcess } from "../../system/process.ts
 
 interface Order {
   readonly session: SessionRecord;
-  readonly hold: ProcessLease;
+  readonly lease: ProcessLease;
   readonly isWanted: () => boolean;
 }
 
@@ -42,18 +42,17 @@ export function leaseRow(deps: EngineDeps, order: Order): LeaseRow {
  */
 async function startIn(
   deps: EngineDeps,
-  { session, hold, isWanted }: Order,
+  { session, lease, isWanted }: Order,
   start: () => ProcessIdentity | null,
 ): Promise<boolean> {
-  const fence = { session: session.id, fence: hold.fence };
-  const isStarted = await deps.store.write(session.rootId, fence, async (tx) => {
+  const isStarted = await deps.store.write(session.rootId, lease, async (tx) => {
     const fresh = await tx.sessions.byId(session.id);
     if (fresh === null || fresh.endedAt !== null || !isWanted()) return false;
     const process = start();
     if (process === null) return true;
     const { pid, startTime } = process;
-    await tx.leases.patch(session.id, hold.fence, { pid, startTime });
-    const data = { pid, leaseId: hold.leaseId };
+    await tx.leases.patch(session.id, lease.fence, { pid, startTime });
+    const data = { pid, leaseId: lease.id };
     tx.append({ sessionId: session.id, type: "agent.started", text: null, data, at: deps.now() });
     return true;
   });
@@ -63,14 +62,13 @@ async function startIn(
 /** So that the next daemon finds them; not after the process has ended, when the row says what is left. */
 async function rememberProcesses(
   deps: EngineDeps,
-  { session, hold }: Order,
+  { session, lease }: Order,
   processes: readonly RememberedProcess[],
 ): Promise<void> {
-  const fence = { session: session.id, fence: hold.fence };
-  await deps.store.write(session.rootId, fence, async (tx) => {
-    const lease = await tx.leases.bySession(session.id);
-    if (lease === null || lease.id !== hold.leaseId || lease.pid === null) return;
-    await tx.leases.patch(session.id, hold.fence, { descendants: processes.map((each) => ({ ...each })) });
+  await deps.store.write(session.rootId, lease, async (tx) => {
+    const row = await tx.leases.bySession(session.id);
+    if (row === null || row.id !== lease.id || row.pid === null) return;
+    await tx.leases.patch(session.id, lease.fence, { descendants: processes.map((each) => ({ ...each })) });
   });
 }
 

@@ -13,7 +13,7 @@ import {
   turnOf,
 } from "../../domain/slot.ts";
 import type { AgentUpdate } from "../../drivers/port.ts";
-import type { ProcessFence, SessionRecord, TurnRecord } from "../../store/port/store.ts";
+import type { SessionRecord, TurnRecord } from "../../store/port/store.ts";
 import type { EngineDeps } from "../deps.ts";
 import { Recorder } from "../record/recorder.ts";
 import { OpenRequests } from "../request/open-requests.ts";
@@ -45,12 +45,11 @@ export interface UpdateMeter {
  *
  * It is the only writer of its state, which changes by the events of `domain/slot.ts` and by nothing else. A
  * method that reports an event answers false where the slot refused it, and has then changed nothing. Whatever
- * a turn writes carries `fence`, so that the store refuses it once another process has taken the session over.
+ * is written for it carries its lease, so that the store refuses it once another process has taken the session over.
  */
 export class AgentSlot {
   readonly session: SessionRecord;
-  readonly hold: ProcessLease;
-  readonly fence: ProcessFence;
+  readonly lease: ProcessLease;
   /** What its agent has asked and nobody has answered yet. */
   readonly requests = new OpenRequests();
   readonly #runtime: Runtime;
@@ -63,11 +62,10 @@ export class AgentSlot {
   #idleTimer: NodeJS.Timeout | null = null;
   #stopTimer: NodeJS.Timeout | null = null;
 
-  constructor(runtime: Runtime, of: { session: SessionRecord; hold: ProcessLease; turn: TurnRecord }) {
+  constructor(runtime: Runtime, of: { session: SessionRecord; lease: ProcessLease; turn: TurnRecord }) {
     this.#runtime = runtime;
     this.session = of.session;
-    this.hold = of.hold;
-    this.fence = { session: of.session.id, fence: of.hold.fence };
+    this.lease = of.lease;
     this.#state = newSlot(this.#recorderOf(of.turn));
     runtime.slots.set(of.session.id, this);
   }

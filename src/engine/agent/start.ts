@@ -11,7 +11,7 @@ import type { ProcessIdentity } from "../../system/process.ts";
 /** One agent process that we run, and what the engine knows about it. */
 export interface LiveAgent {
   readonly session: SessionRecord;
-  readonly hold: ProcessLease;
+  readonly lease: ProcessLease;
   readonly handle: AgentHandle;
   hasExited: boolean;
   /** It has had a prompt of this process: what a conversation opens with was sent. */
@@ -44,9 +44,9 @@ export async function host(
   deps: EngineDeps,
   session: SessionRecord,
   {
-    hold,
+    lease,
     ...listener
-  }: AgentListener & { load: string | null; fork?: string | null } & { hold: ProcessLease },
+  }: AgentListener & { load: string | null; fork?: string | null } & { lease: ProcessLease },
 ): Promise<Hosted> {
   const driver = deps.drivers.get(session.agent);
   if (driver === undefined) {
@@ -55,10 +55,10 @@ export async function host(
   const refusal = folderRefusal(deps, session);
   if (refusal !== null) return failed(refusal);
   const url = deps.toolsUrl();
-  const row = leaseRow(deps, { session, hold, isWanted: listener.isWanted });
+  const row = leaseRow(deps, { session, lease, isWanted: listener.isWanted });
   const result = await driver.open({
     sessionId: session.id,
-    leaseId: hold.leaseId,
+    leaseId: lease.id,
     cwd: session.cwd,
     model: session.model,
     permission: session.effective.permission,
@@ -66,9 +66,9 @@ export async function host(
     notTools: ownToolsOf(session.effective.disallowedTools ?? []),
     servers: session.effective.mcp ?? null,
     mcp:
-      url === null || hold.token === null || hasNoTools(session.effective)
+      url === null || lease.token === null || hasNoTools(session.effective)
         ? null
-        : { url, token: hold.token },
+        : { url, token: lease.token },
     load: listener.load,
     fork: listener.fork ?? null,
     startMs: deps.config.startMs,
@@ -88,7 +88,7 @@ export async function host(
   }
   const noted = retryWrite(
     deps,
-    () => noteAgent(deps, session, { hold, handle: result.handle }),
+    () => noteAgent(deps, session, { lease, handle: result.handle }),
     listener.isWanted,
   );
   const identified = await noted.catch(asError);
@@ -101,7 +101,7 @@ export async function host(
     return UNWANTED;
   }
   deps.reached("agent.identified");
-  const agent: LiveAgent = { session, hold, handle: result.handle, hasExited: false, isOpened: false };
+  const agent: LiveAgent = { session, lease, handle: result.handle, hasExited: false, isOpened: false };
   return { ok: true, agent };
 }
 
@@ -137,10 +137,9 @@ function failureOf(
 async function noteAgent(
   deps: EngineDeps,
   session: SessionRecord,
-  { hold, handle }: { hold: ProcessLease; handle: AgentHandle },
+  { lease, handle }: { lease: ProcessLease; handle: AgentHandle },
 ): Promise<boolean> {
-  const fence = { session: session.id, fence: hold.fence };
-  const isNoted = await deps.store.write(session.rootId, fence, async (tx) => {
+  const isNoted = await deps.store.write(session.rootId, lease, async (tx) => {
     const fresh = await tx.sessions.byId(session.id);
     if (fresh === null || fresh.endedAt !== null) return false;
     // What it says it runs is the truth; what was asked for stands where it does not say.
@@ -169,15 +168,14 @@ export async function unhost(agent: LiveAgent, graceMs: number): Promise<readonl
 /** What could not be stopped keeps the lease, by name. */
 export async function giveBackLease(
   deps: EngineDeps,
-  end: { session: SessionRecord; hold: ProcessLease; left: readonly ProcessIdentity[]; hasRun: boolean },
+  end: { session: SessionRecord; lease: ProcessLease; left: readonly ProcessIdentity[]; hasRun: boolean },
 ): Promise<void> {
-  const { session, hold, left } = end;
-  const fence = { session: session.id, fence: hold.fence };
-  await deps.store.write(session.rootId, fence, async (tx) => {
+  const { session, lease, left } = end;
+  await deps.store.write(session.rootId, lease, async (tx) => {
     const at = deps.now();
     const descendants = left.map((each) => ({ ...each }));
-    if (left.length === 0) await tx.leases.remove(session.id, hold.fence);
-    else await tx.leases.patch(session.id, hold.fence, { pid: null, descendants });
+    if (left.length === 0) await tx.leases.remove(session.id, lease.fence);
+    else await tx.leases.patch(session.id, lease.fence, { pid: null, descendants });
     const data = { left: left.map((each) => ({ pid: each.pid, command: each.command })) };
     const names = left.map((each) => `pid ${each.pid} (${each.command})`);
     const text = left.length === 0 ? null : `could not be stopped: ${names.join(", ")}`;

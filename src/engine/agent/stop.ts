@@ -27,14 +27,14 @@ export async function idleLeftMs(deps: EngineDeps, sessionId: string): Promise<n
 /** Ends the process of a slot and gives its lease back. Answers what could not be stopped. */
 export async function endProcess(runtime: Runtime, slot: AgentSlot): Promise<readonly LeftProcess[]> {
   const { deps } = runtime;
-  const { session, hold } = slot;
+  const { session, lease } = slot;
   let left: readonly LeftProcess[] = [];
   try {
     left = await cutStart(runtime, slot);
     const { agent } = slot;
     if (agent !== null) left = await unhost(agent, agent.hasExited ? 0 : deps.config.cancelGraceMs);
     const isWanted = (): boolean => !runtime.isStopping && !runtime.isHalted;
-    const end = { session, hold, left, hasRun: agent !== null };
+    const end = { session, lease, left, hasRun: agent !== null };
     // While its lease stands, its token is alive and whoever cancelled it is not told.
     await retryWrite(deps, () => giveBackLease(deps, end), isWanted);
   } catch (error) {
@@ -45,13 +45,13 @@ export async function endProcess(runtime: Runtime, slot: AgentSlot): Promise<rea
 }
 
 /** An agent that is still starting cannot be asked: its process is ended by its marker. */
-async function cutStart(runtime: Runtime, { starting, hold }: AgentSlot): Promise<readonly LeftProcess[]> {
+async function cutStart(runtime: Runtime, { starting, lease }: AgentSlot): Promise<readonly LeftProcess[]> {
   let left: readonly LeftProcess[] = [];
   let isDone = starting === null;
   const mark = (): boolean => (isDone = true);
   const done = starting?.then(mark, mark);
   while (!isDone) {
-    ({ left } = await runtime.deps.reaper.reap([hold.leaseId]));
+    ({ left } = await runtime.deps.reaper.reap([lease.id]));
     await Promise.race([done, new Promise((resolve) => setTimeout(resolve, CUT_MS))]);
   }
   return left;

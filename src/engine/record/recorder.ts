@@ -14,14 +14,14 @@ import type { NewEntry, Tx, TurnRecord } from "../../store/port/store.ts";
 import type { EngineDeps } from "../deps.ts";
 import { activityOf } from "../turn/activity.ts";
 import { MessageFile, messageFileName } from "./message-file.ts";
-import { fenceOf } from "../agent/fence.ts";
+import { fenceOf } from "../agent/process-lease.ts";
 import { entryOfUpdate } from "./update-entry.ts";
 
 /** A message that ends sooner needs no draft. */
 const FIRST_DRAFT_MS = 200;
 const FLUSH_MS = 50;
 const FLUSH_ENTRIES = 64;
-/** One write takes no more than this, so that a flood does not hold up everyone else. */
+/** One write takes no more than this, so that a flood does not lease up everyone else. */
 const FLUSH_ENTRIES_MAX = 64;
 const FLUSH_CHARS_MAX = 256 * 1024;
 const RETRY_MS = 1_000;

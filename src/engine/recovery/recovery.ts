@@ -14,11 +14,10 @@ import {
   type TurnRecord,
 } from "../../store/port/store.ts";
 import { endBackground } from "../background.ts";
-import type { ProcessLease } from "../agent/process-lease.ts";
-import { appendMessages, landInTranscript, newProcessLease, render } from "../turn/claim.ts";
+import { appendMessages, landInTranscript, render } from "../turn/claim.ts";
+import { fenceOf, newProcessLease, type ProcessLease } from "../agent/process-lease.ts";
 import { resumePrompt } from "../turn/resume-prompt.ts";
 import { endTurn } from "../turn/end.ts";
-import { fenceOf } from "../agent/fence.ts";
 import type { Hosted } from "../agent/start.ts";
 import { AgentSlot, type Runtime } from "../agent/slot.ts";
 import type { Recorder } from "../record/recorder.ts";
@@ -113,9 +112,9 @@ async function tryRecover(runtime: Runtime, turn: TurnRecord): Promise<void> {
 async function recoverTurn(runtime: Runtime, turn: TurnRecord): Promise<void> {
   const taken = await takeOver(runtime, turn);
   if (taken === null) return;
-  const { session, hold, recovery } = taken;
+  const { session, lease, recovery } = taken;
   runtime.deps.log.info({ sessionId: session.id, turnId: turn.id, recovery }, "recovering a turn");
-  const slot = new AgentSlot(runtime, { session, hold, turn: taken.turn });
+  const slot = new AgentSlot(runtime, { session, lease, turn: taken.turn });
   runtime.deps.reached("resume.claimed");
   slot.follow(goOn(runtime, slot, taken));
 }
@@ -123,7 +122,7 @@ async function recoverTurn(runtime: Runtime, turn: TurnRecord): Promise<void> {
 interface TakenOver {
   readonly session: SessionRecord;
   readonly turn: TurnRecord;
-  readonly hold: ProcessLease;
+  readonly lease: ProcessLease;
   readonly recovery: Recovery;
   /** The agent had begun to work in the attempt that was cut. */
   readonly hasBegun: boolean;
@@ -143,12 +142,12 @@ async function takeOver(runtime: Runtime, found: TurnRecord): Promise<TakenOver 
     await withdrawOf(tx, session.id, { fence: row.fence, now: deps.now() });
     // It was the silence of a process that is gone.
     await withdrawSilence(tx, session, deps.now());
-    const hold = await newProcessLease(deps, tx, session);
+    const lease = await newProcessLease(deps, tx, session);
     await cutDraft(tx, session.id);
     const { entryCount: attemptFrom } = (await tx.sessions.byId(session.id))!;
     const hasBegun = await tx.drafts.hasBegun(row);
     const patch = {
-      fence: hold.fence,
+      fence: lease.fence,
       boot: deps.store.boot,
       attempt: row.attempt + 1,
       attemptsBegun: row.attemptsBegun + (hasBegun ? 1 : 0),
@@ -156,7 +155,7 @@ async function takeOver(runtime: Runtime, found: TurnRecord): Promise<TakenOver 
       blocked: 0,
     };
     await tx.turns.patchRunning(row.id, row.fence, patch);
-    return { session, turn: { ...row, ...patch }, hold, recovery, hasBegun };
+    return { session, turn: { ...row, ...patch }, lease, recovery, hasBegun };
   });
   return taken === STALE ? null : taken;
 }

@@ -41,7 +41,7 @@ export async function answerPlan(
   if (slot.recorder !== null) slot.planReviewed(slot.recorder, isSentBack);
   if (!isSentBack) return { kind: "deny" };
   const now = deps.now();
-  await deps.store.write(trigger.rootId, slot.fence, async (tx) => {
+  await deps.store.write(trigger.rootId, slot.lease, async (tx) => {
     const session = await tx.sessions.byId(trigger.sessionId);
     if (session === null || session.endedAt !== null) return;
     if (answer.action === "edit") return admitAnswer(tx, session, { trigger, answer, now });

@@ -129,7 +129,7 @@ async function raiseRequest(
   // What the agent said before it asks stands before the question.
   await slot.recorder?.written();
   const write = (): Promise<TriggerRecord | Stale> =>
-    store.write(slot.session.rootId, slot.fence, async (tx) => {
+    store.write(slot.session.rootId, slot.lease, async (tx) => {
       const session = (await tx.sessions.byId(slot.session.id)) ?? slot.session;
       const parent = session.parentId === null ? null : await tx.sessions.byId(session.parentId);
       const isPermission = request.kind === "permission";
@@ -141,7 +141,7 @@ async function raiseRequest(
         type: TYPES[request.kind],
         payload,
         default: null,
-        fence: slot.hold.fence,
+        fence: slot.lease.fence,
         personOnly: isPermission && parent?.effective.permission !== "full",
         parentMs: config.triggers.parentMs,
         defaultMs: config.triggers.defaultMs,
@@ -190,7 +190,7 @@ async function answered(runtime: Runtime, slot: AgentSlot, trigger: TriggerRecor
   const closed = await slot.requests.closed(runtime.deps, trigger, () => slot.isEnding);
   await changeBlocked(runtime, slot, { turn, by: -1 });
   const seen = (): Promise<void | Stale> =>
-    store.write(trigger.rootId, slot.fence, (tx) => tx.triggers.seen(trigger.id, runtime.deps.now()));
+    store.write(trigger.rootId, slot.lease, (tx) => tx.triggers.seen(trigger.id, runtime.deps.now()));
   await retryWrite(runtime.deps, seen, () => !slot.isEnding);
   return closed;
 }
@@ -203,7 +203,7 @@ async function changeBlocked(
 ): Promise<void> {
   if (turn === null) return;
   const write = (): Promise<void | Stale> =>
-    runtime.deps.store.write(turn.rootId, slot.fence, async (tx) => {
+    runtime.deps.store.write(turn.rootId, slot.lease, async (tx) => {
       const row = await tx.turns.byId(turn.id);
       if (row === null) return;
       await tx.turns.patchRunning(turn.id, turn.fence, { blocked: Math.max(0, row.blocked + by) });

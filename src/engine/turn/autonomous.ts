@@ -94,7 +94,7 @@ async function addTurn(
 ): Promise<{ turn: TurnRecord; since: number } | null> {
   const { deps } = runtime;
   const add = (): Promise<{ turn: TurnRecord; since: number } | null | Stale> =>
-    deps.store.write(slot.session.rootId, slot.fence, async (tx) => {
+    deps.store.write(slot.session.rootId, slot.lease, async (tx) => {
       const session = await tx.sessions.byId(slot.session.id);
       if (session === null || session.endedAt !== null) return null;
       if ((await tx.turns.running(session.id)) !== null) return null;
@@ -105,7 +105,7 @@ async function addTurn(
       const turn = await tx.turns.add(
         newTurn(deps, session, {
           kind: "autonomous",
-          fence: slot.hold.fence,
+          fence: slot.lease.fence,
           description: "went on by itself",
           ...reserved,
         }),

@@ -1,5 +1,4 @@
 import { newTurn } from "./new-turn.ts";
-import { NEW_TOKEN } from "../../store/port/new-session.ts";
 import type { EntryAuthor, EntryKind } from "../../contract/index.ts";
 import {
   type BatchItem,
@@ -14,12 +13,10 @@ import { withoutDeliveryLines, withoutOurLines } from "../../text/fence.ts";
 import { visible } from "../../text/visible.ts";
 import { land } from "../../kernel/admit.ts";
 import { appendEntries } from "../../kernel/entry.ts";
-import { hashOf, newId, newSecret } from "../../kernel/id.ts";
 import { startClock } from "../../kernel/trigger.ts";
 import { openRound } from "../../kernel/open-round.ts";
 import { callbacksKnown } from "../../kernel/stop-report.ts";
 import {
-  type LeaseRecord,
   type MessageRecord,
   type NewEntry,
   type SessionRecord,
@@ -27,7 +24,7 @@ import {
   type Tx,
   type TurnRecord,
 } from "../../store/port/store.ts";
-import type { ProcessLease } from "../agent/process-lease.ts";
+import { newProcessLease, type ProcessLease } from "../agent/process-lease.ts";
 import type { EngineDeps } from "../deps.ts";
 import { reserveTurn } from "../usage/reservation.ts";
 import { triggerBody } from "../../kernel/trigger-body.ts";
@@ -37,7 +34,7 @@ const BATCH_MAX = 16;
 export interface Claim {
   readonly session: SessionRecord;
   readonly turn: TurnRecord;
-  readonly hold: ProcessLease;
+  readonly lease: ProcessLease;
   readonly text: string;
 }
 
@@ -48,8 +45,8 @@ export async function claim(
   held: ProcessLease | null,
 ): Promise<Claim | null> {
   // A process that was replaced takes nothing more, and a session that was claimed since is another's.
-  const fence = { session: candidate.id, fence: (held ?? candidate).fence };
-  const claimed = await deps.store.write(candidate.rootId, fence, async (tx) => {
+  const by = held ?? { session: candidate.id, fence: candidate.fence };
+  const claimed = await deps.store.write(candidate.rootId, by, async (tx) => {
     const session = await tx.sessions.byId(candidate.id);
     if (session === null || session.endedAt !== null || session.held !== null || session.parked !== null)
       return null;
@@ -63,51 +60,14 @@ export async function claim(
     if (reserved === null) return null;
     // Whatever is worked off belongs to a round, or nobody would be told of it.
     await openRound(tx, session, deps.now());
-    const hold = held ?? (await newProcessLease(deps, tx, session));
+    const lease = held ?? (await newProcessLease(deps, tx, session));
     const rendered = await render(tx, session, messages);
     const { text } = rendered;
-    const turn = await addTurn(deps, tx, { session, hold, text, messages, reserved });
+    const turn = await addTurn(deps, tx, { session, lease, text, messages, reserved });
     await takeAll(deps, tx, { turn, rendered });
-    return { session, turn, hold, text };
+    return { session, turn, lease, text };
   });
   return claimed === STALE ? null : claimed;
-}
-
-/** A new lease with the next fence and a token of its own; everything older loses. */
-export async function newProcessLease(
-  deps: EngineDeps,
-  tx: Tx,
-  session: SessionRecord,
-): Promise<ProcessLease> {
-  const now = deps.now();
-  const fence = session.fence + 1;
-  const hold = { leaseId: newId(), fence, token: newSecret("kfs") };
-  session.fence = fence;
-  await tx.sessions.patch(session.id, { fence });
-  await tx.tokens.revokeOfSession(session.id, now);
-  const lease: Omit<LeaseRecord, "rootId"> = {
-    id: hold.leaseId,
-    sessionId: session.id,
-    node: deps.store.node,
-    boot: deps.store.boot,
-    fence,
-    pid: null,
-    startTime: null,
-    descendants: [],
-    openedAt: now,
-  };
-  await tx.leases.put(lease);
-  await tx.tokens.add({
-    hash: hashOf(hold.token),
-    kind: "session",
-    sessionId: session.id,
-    rootId: session.rootId,
-    fence,
-    name: session.name ?? session.shortId,
-    createdAt: now,
-    ...NEW_TOKEN,
-  });
-  return hold;
 }
 
 export interface Rendered {
@@ -190,15 +150,15 @@ async function addTurn(
   tx: Tx,
   order: {
     session: SessionRecord;
-    hold: ProcessLease;
+    lease: ProcessLease;
     text: string;
     messages: readonly MessageRecord[];
     reserved: Pick<TurnRecord, "reservedTokens" | "reservedUsd">;
   },
 ): Promise<TurnRecord> {
-  const { session, hold, messages } = order;
+  const { session, lease, messages } = order;
   const now = deps.now();
-  const { fence } = hold;
+  const { fence } = lease;
   const description = excerpt(messages[0]?.body ?? order.text, 120);
   const turn = await tx.turns.add(
     newTurn(deps, session, { kind: "prompt", fence, description, ...order.reserved }),

@@ -22,7 +22,7 @@ import type { MessageRecord, SessionRecord, Stale, Tx, TurnRecord } from "../../
 import { checkpointTurn } from "./checkpoints.ts";
 import { landInTranscript } from "./claim.ts";
 import type { EngineDeps } from "../deps.ts";
-import { fenceOf } from "../agent/fence.ts";
+import { fenceOf } from "../agent/process-lease.ts";
 import { retryWrite } from "../retry-write.ts";
 import { type Batch, type Recorder, writeBatch } from "../record/recorder.ts";
 import { parkedFor, type Retry, retryAfter } from "./provider-retry.ts";

@@ -75,7 +75,7 @@ type Delivered = "injected" | "queued" | "restarted";
 
 /** Durable before the first byte; the turn must still be ours and running. */
 async function take(runtime: Runtime, slot: AgentSlot, { turn, message }: Steer): Promise<string | null> {
-  const taken = await runtime.deps.store.write(message.rootId, slot.fence, async (tx) => {
+  const taken = await runtime.deps.store.write(message.rootId, slot.lease, async (tx) => {
     if (!(await tx.turns.patchRunning(turn.id, turn.fence, { fence: turn.fence }))) return null;
     const at = runtime.deps.now();
     const patch = { status: "taken", carrier: "steer", turnId: turn.id, takenAt: at } as const;
@@ -98,7 +98,7 @@ async function note(
   of: { message: MessageRecord; delivered: Delivered; into?: { turn: TurnRecord; text: string } },
 ): Promise<boolean> {
   const { message, delivered, into = null } = of;
-  const noted = await runtime.deps.store.write(message.rootId, slot.fence, async (tx) => {
+  const noted = await runtime.deps.store.write(message.rootId, slot.lease, async (tx) => {
     const metadata = { ...message.metadata, delivered };
     await tx.messages.move(message.id, ["queued", "taken", "landed"], { metadata });
     const fresh = into === null ? null : await tx.messages.byId(message.id);
@@ -113,7 +113,7 @@ async function note(
 
 /** A refusal may come after the turn has settled, which gave it back: by now another turn may have it. */
 async function returnToQueue(runtime: Runtime, slot: AgentSlot, { turn, message }: Steer): Promise<void> {
-  await runtime.deps.store.write(message.rootId, slot.fence, async (tx) => {
+  await runtime.deps.store.write(message.rootId, slot.lease, async (tx) => {
     const fresh = await tx.messages.byId(message.id);
     if (fresh?.turnId === turn.id) await giveBack(tx, fresh, { repeated: false, now: runtime.deps.now() });
   });

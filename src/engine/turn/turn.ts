@@ -46,12 +46,12 @@ async function startAgent(runtime: Runtime, slot: AgentSlot): Promise<Hosted> {
   const canLoad = runtime.agents.get(slot.session.agent)?.load === true;
   const load = canLoad ? slot.session.agentSessionId : null;
   const fork = await forkOf(deps, slot.session);
-  let hosted = await host(deps, slot.session, { hold: slot.hold, ...listener(runtime, slot), load, fork });
+  let hosted = await host(deps, slot.session, { lease: slot.lease, ...listener(runtime, slot), load, fork });
   if (!hosted.ok && hosted.isLoadFailure && !slot.isEnding) {
     slot.recorder?.notice(
       `the earlier conversation could not be loaded (${oneLine(excerpt(hosted.reason, REASON_MAX))}); it starts anew`,
     );
-    hosted = await host(deps, slot.session, { hold: slot.hold, ...listener(runtime, slot), load: null });
+    hosted = await host(deps, slot.session, { lease: slot.lease, ...listener(runtime, slot), load: null });
   }
   return hosted;
 }
@@ -75,9 +75,9 @@ export function listener(runtime: Runtime, slot: AgentSlot): AgentListener {
 
 /** Loads the agent's own conversation; nothing is started anew where that fails. */
 export async function loadAgent(runtime: Runtime, slot: AgentSlot): Promise<Hosted> {
-  const { session, hold } = slot;
+  const { session, lease } = slot;
   const load = session.agentSessionId;
-  return slot.start(() => host(runtime.deps, session, { hold, ...listener(runtime, slot), load }));
+  return slot.start(() => host(runtime.deps, session, { lease, ...listener(runtime, slot), load }));
 }
 
 /** Sends the prompt and waits for its end; a stop that came while the agent started is kept. */

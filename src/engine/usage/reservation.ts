@@ -12,7 +12,7 @@ import { accountsOf } from "../../kernel/budget.ts";
 import { park } from "../../kernel/park.ts";
 import { type SessionRecord, STALE, type Tx, type TurnRecord } from "../../store/port/store.ts";
 import type { EngineDeps } from "../deps.ts";
-import { fenceOf } from "../agent/fence.ts";
+import { fenceOf } from "../agent/process-lease.ts";
 import type { AgentSlot, Runtime } from "../agent/slot.ts";
 import type { Recorder } from "../record/recorder.ts";
 

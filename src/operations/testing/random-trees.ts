@@ -144,7 +144,7 @@ export async function openWorld(more: Partial<z.input<typeof Config>> = {}): Pro
     refused,
     take: async (id) => {
       const taken = await claim(deps, await session(id), null);
-      return taken === null ? null : { token: taken.hold.token, fence: taken.hold.fence, text: taken.text };
+      return taken === null ? null : { token: taken.lease.token, fence: taken.lease.fence, text: taken.text };
     },
     session,
     changes: (roots) => changesOf(store, roots),

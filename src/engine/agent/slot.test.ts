@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import { test, type TestContext } from "node:test";
+import type { AgentHandle } from "../../drivers/port.ts";
+import { openEngine } from "../testing/engine.ts";
+import { aLiveAgent, aRunningSlot } from "../testing/slot.ts";
+
+async function opened(t: TestContext, handle: Partial<AgentHandle> = {}) {
+  const engine = await openEngine(t);
+  const { family, runner } = engine;
+  const session = await family.add(family.rootId, { fence: 1 });
+  const turn = await family.startTurn(session.id);
+  const running = await aRunningSlot(runner.runtime, { session, turn }, handle);
+  return { ...engine, ...running, session, turn, slots: runner.runtime.slots };
+}
+
+test("an agent that starts after its slot has ended is ended, and its turn is not begun", async (t) => {
+  const { slot, session, slots } = await opened(t);
+  await slot.release();
+  assert.deepEqual([slot.state.phase, slots.size], ["gone", 0]);
+  const stopped = Promise.withResolvers<number>();
+  const stop = async (graceMs: number): Promise<{ left: [] }> => {
+    stopped.resolve(graceMs);
+    return { left: [] };
+  };
+  const hosted = await slot.start(async () => ({ ok: true, agent: aLiveAgent(session, { stop }) }));
+  assert.equal(!hosted.ok && hosted.isUnwanted, true);
+  assert.equal(await stopped.promise, 0);
+  assert.equal(slot.agent, null);
+});
+
+test("an agent that starts while its slot is ending ends with it", async (t) => {
+  const { slot, recorder, session } = await opened(t);
+  slot.restart(recorder);
+  const opening = Promise.withResolvers<void>();
+  const stopped = Promise.withResolvers<void>();
+  const stop = async (): Promise<{ left: [] }> => {
+    stopped.resolve();
+    return { left: [] };
+  };
+  const starting = slot.start(async () => {
+    await opening.promise;
+    return { ok: true, agent: aLiveAgent(session, { stop }) };
+  });
+  const ended = slot.end();
+  opening.resolve();
+  assert.equal((await starting).ok, true);
+  await stopped.promise;
+  await ended;
+  assert.equal(slot.state.phase, "ending", "its turn has yet to settle");
+  slot.settled(recorder, false);
+  assert.equal(slot.state.phase, "gone");
+});
+
+test("an agent that does not obey a stop is ended after the grace period, and one that does is not", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  for (const isObeyed of [true, false]) {
+    let cancels = 0;
+    const { slot, recorder, deps } = await opened(t, { cancel: () => void (cancels += 1) });
+    assert.equal(slot.stop(recorder), true);
+    assert.equal(slot.stop(recorder), false, "it is asked once");
+    assert.equal(cancels, 1);
+    if (isObeyed) slot.settled(recorder, false);
+    t.mock.timers.tick(deps.config.cancelGraceMs);
+    assert.equal(slot.state.phase, isObeyed ? "idle" : "ending");
+  }
+});
+
+test("what is reported of a turn that is over does not reach the one after it", async (t) => {
+  const { slot, recorder, family, session, turn } = await opened(t);
+  await family.settleTurn(turn);
+  slot.settled(recorder, false);
+  const next = slot.begin(await family.startTurn(session.id));
+  assert.ok(next !== null);
+  const limit = { reason: "over", kind: "budget" } as const;
+  const late = [slot.stop(recorder), slot.exceed(recorder, limit), slot.restart(recorder)];
+  assert.deepEqual([...late, slot.settled(recorder, true)], [false, false, false, false]);
+  assert.deepEqual([slot.state.phase, slot.recorder === next, slot.limit], ["prompting", true, null]);
+});
+
+test("a turn that fails in our own code stays open for recovery, and its slot leaves", async (t) => {
+  const { slot, family, turn, slots } = await opened(t);
+  slot.follow(Promise.reject(new Error("a bug")));
+  await slot.task;
+  assert.deepEqual([slot.state.phase, slots.size], ["gone", 0]);
+  assert.equal((await family.store.read.turns.byId(turn.id))?.status, "running");
+});
+
+test("an idle agent that exits ends its slot, unless a turn is being claimed for it", async (t) => {
+  for (const isClaimed of [false, true]) {
+    const exit = Promise.withResolvers<never>();
+    const { slot, recorder } = await opened(t, { exited: exit.promise });
+    slot.settled(recorder, false);
+    if (isClaimed) slot.claim();
+    exit.resolve({ code: 0, signal: null, stderrTail: "" } as never);
+    await exit.promise;
+    await Promise.resolve();
+    assert.equal(slot.isEnding, !isClaimed);
+    slot.unclaim();
+    assert.equal(slot.isEnding, true, "the end of the claim finds that the agent has exited");
+  }
+});
