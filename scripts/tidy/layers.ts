@@ -43,7 +43,7 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
   drivers: {
     may: ["contract", "text", "system", "log.ts"],
     types: ["domain"],
-    packages: ["@agentclientprotocol/sdk"],
+    packages: ["@agentclientprotocol/sdk", "eventsource-parser"],
   },
   history: { may: ["contract", "text", "system", "log.ts"], types: ["domain"], packages: [] },
   import: {
@@ -95,7 +95,7 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
     may: ["contract", "text", "system", "operations", "log.ts"],
     packages: ["hono", "@hono/node-server", "@modelcontextprotocol/server", "zod"],
   },
-  client: { may: ["contract"], packages: [], noNode: true },
+  client: { may: ["contract"], packages: ["eventsource-parser"], noNode: true },
   config: { may: ["contract", "text", "system"], packages: ["yaml"] },
   cli: {
     may: ["client", "contract", "text", "system", "config", "attach"],

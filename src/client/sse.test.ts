@@ -13,6 +13,15 @@ const MESSAGES = [
 ];
 
 describe("server-sent events", () => {
+  test("a message that never ends is refused before it fills the memory", () => {
+    for (const piece of ["data: ".padEnd(400, "x"), `data: ${"x".repeat(90)}\n`]) {
+      const reader = new SseReader(1_000);
+      assert.throws(() => {
+        for (let n = 0; n < 12; n++) reader.push(piece);
+      }, /max buffer size of 1000 characters/);
+    }
+  });
+
   test("fields, comments, ids and all three line ends are read as the standard says", () => {
     assert.deepEqual(new SseReader().push(STREAM), MESSAGES);
   });

@@ -1,3 +1,5 @@
+import { createParser, type ParseError } from "eventsource-parser";
+
 /** One message of a server-sent event stream, as the HTML standard reads it. */
 export interface SseMessage {
   readonly event: string;
@@ -6,59 +8,47 @@ export interface SseMessage {
   readonly lastEventId: string;
 }
 
+/** A stream that holds back more than this in one message is broken. */
+const MESSAGE_CHARS_MAX = 64 * 1024 * 1024;
+
 /**
  * Reads messages from pieces of text that may be cut anywhere. A block that only sets an id is
  * given as a message with empty data, because that is how a cursor moves on without an event.
  */
 export class SseReader {
-  /** Pieces of the line that has not ended yet. */
-  #line: string[] = [];
-  /** A carriage return came last, which may be the first half of an end. */
-  #isReturned = false;
-  #event = "";
-  #data: string[] = [];
+  #messages: SseMessage[] = [];
   #lastEventId = "";
-  #sawId = false;
+  readonly #parser;
 
+  constructor(charsMax = MESSAGE_CHARS_MAX) {
+    this.#parser = createParser({
+      maxBufferSize: charsMax,
+      onId: (id) => {
+        this.#lastEventId = id;
+        this.#add("message", "");
+      },
+      onEvent: ({ id, event = "message", data }) => {
+        // Its id was given just before, as if it came alone.
+        if (id !== undefined) this.#messages.pop();
+        this.#add(event, data);
+      },
+      onError: throwIfTooLong,
+    });
+  }
+
+  /** Throws for a message that is longer than any that the daemon sends. */
   push(piece: string): SseMessage[] {
-    const messages: SseMessage[] = [];
-    const text = this.#isReturned ? `\r${piece}` : piece;
-    this.#isReturned = text.endsWith("\r");
-    const [first = "", ...others] = (this.#isReturned ? text.slice(0, -1) : text).split(/\r\n|\n|\r/);
-    this.#line.push(first);
-    for (const next of others) {
-      const message = this.#take(this.#line.join(""));
-      if (message !== null) messages.push(message);
-      this.#line = [next];
-    }
-    return messages;
+    this.#messages = [];
+    this.#parser.feed(piece);
+    return this.#messages;
   }
 
-  #take(line: string): SseMessage | null {
-    if (line === "") return this.#dispatch();
-    const colon = line.indexOf(":");
-    if (colon === 0) return null;
-    const field = colon === -1 ? line : line.slice(0, colon);
-    const value = colon === -1 ? "" : line.slice(colon + 1).replace(/^ /, "");
-    if (field === "event") this.#event = value;
-    if (field === "data") this.#data.push(value);
-    if (field === "id" && !value.includes("\0")) {
-      this.#lastEventId = value;
-      this.#sawId = true;
-    }
-    return null;
+  #add(event: string, data: string): void {
+    this.#messages.push({ event, data, lastEventId: this.#lastEventId });
   }
+}
 
-  #dispatch(): SseMessage | null {
-    const message = {
-      event: this.#event || "message",
-      data: this.#data.join("\n"),
-      lastEventId: this.#lastEventId,
-    };
-    const isSilent = this.#data.length === 0 && !this.#sawId;
-    this.#event = "";
-    this.#data = [];
-    this.#sawId = false;
-    return isSilent ? null : message;
-  }
+/** Unknown fields are ignored, as the standard says. */
+function throwIfTooLong(error: ParseError): void {
+  if (error.type === "max-buffer-size-exceeded") throw error;
 }

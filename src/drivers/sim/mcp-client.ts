@@ -1,3 +1,5 @@
+import { EventSourceParserStream } from "eventsource-parser/stream";
+
 export interface McpServer {
   readonly name: string;
   readonly url: string;
@@ -96,22 +98,17 @@ const PROTOCOL = "2025-06-18";
 const TRIES = 5;
 const TRY_MS = 1_000;
 const CALL_MS = 3_600_000;
+const STREAM_LIMIT = { maxBufferSize: 64 * 1024 * 1024 };
 
 /** The answer to our request, whether it comes as JSON or in a stream of events. */
 async function readMessage(response: Response, id: number): Promise<Message> {
   if (!response.headers.get("content-type")?.includes("text/event-stream")) {
     return (await response.json()) as Message;
   }
-  let pending = "";
-  const decoder = new TextDecoder();
-  for await (const chunk of response.body ?? []) {
-    pending += decoder.decode(chunk, { stream: true });
-    const lines = pending.split(/\r?\n/);
-    pending = lines.pop() ?? "";
-    for (const line of lines) {
-      const message = line.startsWith("data:") ? parseMessage(line.slice(5)) : null;
-      if (message !== null && message.id === id) return message;
-    }
+  const stream = response.body?.pipeThrough(new TextDecoderStream());
+  for await (const { data } of stream?.pipeThrough(new EventSourceParserStream(STREAM_LIMIT)) ?? []) {
+    const message = parseMessage(data);
+    if (message !== null && message.id === id) return message;
   }
   throw new Error("the stream ended before the answer");
 }
