@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
+import { mkdirSync } from "node:fs";
+import path from "node:path";
 import { describe, it } from "node:test";
 import { lay, Transcript } from "../history/readers/claude-code/testing/transcript.ts";
+import { Writer } from "../history/readers/opencode/testing/session.ts";
 import { startImporting } from "./testing/home.ts";
 
 const MB = 1024 * 1024;
@@ -63,5 +66,32 @@ describe("a very long line", () => {
     const { id, evidence } = await home.byAgentId(S);
     assert.equal(evidence.confidence, "likely");
     assert.equal((await home.entries(id)).length, 2);
+  });
+
+  it("in a database makes nothing certain as well, alone or with the other parts of its message", async (t) => {
+    const home = await startImporting(t);
+    const folder = path.join(home.agents, ".local/share/opencode");
+    mkdirSync(folder, { recursive: true });
+    const writer = new Writer(path.join(folder, "opencode.db"));
+    const text = (megabytes: number) => ({ type: "text", text: "z".repeat(megabytes * MB) });
+    for (const [id, parts] of [
+      ["ses_alone", [text(33)]],
+      ["ses_parts", [text(17), text(17)]],
+      ["ses_short", [text(1)]],
+    ] as const) {
+      writer.session(id);
+      writer.message(id, { role: "user" }, parts);
+      writer.answer(id, "ok");
+    }
+    writer.close();
+    await home.import();
+    for (const [id, confidence] of [
+      ["ses_alone", "likely"],
+      ["ses_parts", "likely"],
+      ["ses_short", "certain"],
+    ] as const) {
+      const { evidence } = await home.byAgentId(id);
+      assert.deepEqual([evidence.state, evidence.confidence], ["completed", confidence], id);
+    }
   });
 });

@@ -90,9 +90,9 @@ function badAfter(before: Bad, batch: ReadBatch): Bad {
   return { badCount: before.badCount + batch.badCount, bad: kept };
 }
 
-/** A line that was too long to be looked into, so that nobody knows what it says. */
+/** A line, or a row of a database, that was too long to be looked into, so that nobody knows what it says. */
 export function isSkipped({ reason }: { reason: string }): boolean {
-  return reason.startsWith("longer than ");
+  return /(?:^| )longer than \d/u.test(reason);
 }
 
 function knowledgeAfter(batch: ReadBatch, bad: Bad): Knowledge {

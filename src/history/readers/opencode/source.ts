@@ -91,7 +91,8 @@ export class PartBudget {
   }
 
   why(part: string): string {
-    return `is read up to ${part} only: its parts are too many or too long`;
+    const megabytes = Math.round(this.#bytesMax / 1024 / 1024);
+    return `longer than ${megabytes} MB or ${PARTS_MAX} parts: it is read up to ${part} only`;
   }
 }
 
