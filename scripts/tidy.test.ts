@@ -274,6 +274,15 @@ describe("folders", () => {
       /fixtures lie in a testing\/ folder/,
     ],
   });
+  it("refuses a file beside the code that only tests import", () => {
+    const use = 'import { a } from "./sample.ts";\nit("x", () => assert(a));\n';
+    const files = { "src/server/sample.ts": "export const a = 1;\n", "src/server/a.test.ts": use };
+    assert.deepEqual(found(files), [
+      "src/server/sample.ts:1: only tests import this; it belongs into a testing/ folder",
+    ]);
+    const program = 'export const path = new URL("../server/sample.ts", import.meta.url);\n';
+    assert.deepEqual(found({ ...files, "src/server/start.ts": program }), []);
+  });
   it("accepts a suite that a test runs, and fixtures in testing/", () => {
     const run = 'import { rules } from "./a.spec.ts";\nrules();\n';
     const files = { "src/server/a.spec.ts": suite, "src/server/a.test.ts": run };

@@ -15,7 +15,7 @@ export function checkFolders(tree: Tree): Finding[] {
   return [
     ...tooManyFiles(tree),
     ...tree.files.flatMap(({ path }) => checkFixture(path)),
-    ...tree.code.flatMap((file) => checkSpec(file, users)),
+    ...tree.code.flatMap((file) => [...checkSpec(file, users), ...checkTestOnly(tree, file, users)]),
   ];
 }
 
@@ -54,6 +54,15 @@ const TESTS = new Set(["describe", "it", "suite", "test"]);
 
 function callsTest(node: Node): boolean {
   return isCallExpression(node) && isIdentifier(node.expression) && TESTS.has(node.expression.text);
+}
+
+/** A program that another one starts is not imported, but its name stands there. */
+function checkTestOnly({ code }: Tree, { path }: CodeFile, users: Users): Finding[] {
+  const by = users.get(path) ?? [];
+  if (!path.startsWith("src/") || isTest(path) || by.length === 0 || !by.every(isTest)) return [];
+  const name = posix.join(posix.basename(posix.dirname(path)), posix.basename(path, ".ts"));
+  if (code.some((file) => !isTest(file.path) && file.text.includes(`/${name}`))) return [];
+  return [{ path, line: 1, text: "only tests import this; it belongs into a testing/ folder" }];
 }
 
 /** Which files import a file. */
