@@ -6,7 +6,7 @@ import type { SessionRecord, Tx, TurnRecord } from "../store/port/store.ts";
 import { aLease, aMessage, aTrigger, aTurn } from "../store/testing/sample.ts";
 import { type Watched, watchWrite } from "../store/testing/watch-write.ts";
 import { leaseRow } from "./agent/lease-row.ts";
-import { giveBackLease, host } from "./agent/start.ts";
+import { giveBackLease, startAgent } from "./agent/start.ts";
 import { endBackground } from "./background.ts";
 import { recover } from "./recovery/recovery.ts";
 import { answerPlan } from "./request/plan-request.ts";
@@ -68,7 +68,7 @@ const WRITERS: Record<string, Writer> = {
   },
   "stores the agent's own session id": {
     run: ({ engine: { deps }, session }) =>
-      host(deps, session, { lease: leaseFor(session), ...DEAF, load: null }),
+      startAgent(deps, session, { lease: leaseFor(session), ...DEAF, load: null }),
   },
   "gives a lease back": {
     async run({ engine: { deps }, session, write }) {
@@ -148,7 +148,7 @@ const WRITERS: Record<string, Writer> = {
     session: { agentSessionId: "sim-1" },
     nth: 4,
     async run({ engine: { runner, deps }, session, running, write }) {
-      await host(deps, session, { lease: leaseFor(session), ...DEAF, load: null });
+      await startAgent(deps, session, { lease: leaseFor(session), ...DEAF, load: null });
       const { recorder } = await running();
       runner.runtime.slots.clear();
       const taken = { status: "taken", carrier: "prompt", turnId: recorder.turn.id } as const;

@@ -22,8 +22,8 @@ test("an agent that starts after its slot has ended is ended, and its turn is no
     stopped.resolve(graceMs);
     return { left: [] };
   };
-  const hosted = await slot.start(async () => ({ ok: true, agent: aLiveAgent(session, { stop }) }));
-  assert.equal(!hosted.ok && hosted.isUnwanted, true);
+  const started = await slot.start(async () => ({ ok: true, agent: aLiveAgent(session, { stop }) }));
+  assert.equal(!started.ok && started.isUnwanted, true);
   assert.equal(await stopped.promise, 0);
   assert.equal(slot.agent, null);
 });

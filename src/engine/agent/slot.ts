@@ -18,7 +18,7 @@ import type { EngineDeps } from "../deps.ts";
 import { Recorder } from "../record/recorder.ts";
 import { OpenRequests } from "../request/open-requests.ts";
 import type { ProcessLease } from "./process-lease.ts";
-import { type Hosted, type LiveAgent, UNWANTED } from "./start.ts";
+import { type AgentStart, type LiveAgent, UNWANTED } from "./start.ts";
 import { endProcess, idleLeftMs } from "./stop.ts";
 
 /** What the parts of the runner share. Everything durable is in the store; this is only who is here. */
@@ -55,7 +55,7 @@ export class AgentSlot {
   readonly #runtime: Runtime;
   #state: Slot<LiveAgent, Recorder>;
   #task: Promise<void> | null = null;
-  #starting: Promise<Hosted> | null = null;
+  #starting: Promise<AgentStart> | null = null;
   #ending: Promise<void> = Promise.resolve();
   #steering: Promise<void> | null = null;
   #usageMeter: UpdateMeter | null = null;
@@ -116,7 +116,7 @@ export class AgentSlot {
   }
 
   /** The start under way. */
-  get starting(): Promise<Hosted> | null {
+  get starting(): Promise<AgentStart> | null {
     return this.#starting;
   }
 
@@ -136,8 +136,8 @@ export class AgentSlot {
   }
 
   /** Starts the agent of the turn. One that starts although the slot no longer waits for it is ended. */
-  async start(open: () => Promise<Hosted>): Promise<Hosted> {
-    const starting = open().then((hosted) => this.#started(hosted));
+  async start(open: () => Promise<AgentStart>): Promise<AgentStart> {
+    const starting = open().then((started) => this.#started(started));
     this.#starting = starting;
     try {
       return await starting;
@@ -244,9 +244,9 @@ export class AgentSlot {
     return new Recorder(this.#runtime.deps, turn, () => void this.end());
   }
 
-  async #started(hosted: Hosted): Promise<Hosted> {
-    if (!hosted.ok) return hosted;
-    const { agent } = hosted;
+  async #started(started: AgentStart): Promise<AgentStart> {
+    if (!started.ok) return started;
+    const { agent } = started;
     if (!this.#apply({ type: "started", agent })) {
       await agent.handle.stop(0);
       return UNWANTED;
@@ -255,7 +255,7 @@ export class AgentSlot {
       agent.hasExited = true;
       this.#apply({ type: "exited", agent });
     });
-    return hosted;
+    return started;
   }
 
   #apply(event: SlotEvent<LiveAgent, Recorder>): boolean {

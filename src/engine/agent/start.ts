@@ -25,7 +25,7 @@ export interface AgentListener {
   isWanted(): boolean;
 }
 
-export type Hosted =
+export type AgentStart =
   | { readonly ok: true; readonly agent: LiveAgent }
   | {
       readonly ok: false;
@@ -40,14 +40,14 @@ export type Hosted =
  * lease's row as soon as it exists, and its own session id in the session's row before the
  * first prompt. Where that cannot be written, nothing stays that was started.
  */
-export async function host(
+export async function startAgent(
   deps: EngineDeps,
   session: SessionRecord,
   {
     lease,
     ...listener
   }: AgentListener & { load: string | null; fork?: string | null } & { lease: ProcessLease },
-): Promise<Hosted> {
+): Promise<AgentStart> {
   const driver = deps.drivers.get(session.agent);
   if (driver === undefined) {
     return failed(`the agent "${session.agent}" is not known on this machine any more`);
@@ -105,12 +105,12 @@ export async function host(
   return { ok: true, agent };
 }
 
-function failed(reason: string): Hosted {
+function failed(reason: string): AgentStart {
   return { ok: false, isLoadFailure: false, isUnwanted: false, reason };
 }
 
 /** It was stopped, or its lease was taken, before it had begun. */
-export const UNWANTED: Hosted & { ok: false } = {
+export const UNWANTED: AgentStart & { ok: false } = {
   ok: false,
   isLoadFailure: false,
   isUnwanted: true,
@@ -159,7 +159,7 @@ async function noteAgent(
 }
 
 /** Ends an agent's whole process tree. Says what is left of it. */
-export async function unhost(agent: LiveAgent, graceMs: number): Promise<readonly ProcessIdentity[]> {
+export async function stopAgent(agent: LiveAgent, graceMs: number): Promise<readonly ProcessIdentity[]> {
   const { left } = await agent.handle.stop(graceMs);
   agent.hasExited = true;
   return left;

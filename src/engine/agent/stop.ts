@@ -2,7 +2,7 @@ import type { LeftProcess } from "../../domain/slot.ts";
 import type { EngineDeps } from "../deps.ts";
 import { retryWrite } from "../retry-write.ts";
 import type { AgentSlot, Runtime } from "./slot.ts";
-import { giveBackLease, unhost } from "./start.ts";
+import { giveBackLease, stopAgent } from "./start.ts";
 
 const CUT_MS = 250;
 
@@ -32,7 +32,7 @@ export async function endProcess(runtime: Runtime, slot: AgentSlot): Promise<rea
   try {
     left = await cutStart(runtime, slot);
     const { agent } = slot;
-    if (agent !== null) left = await unhost(agent, agent.hasExited ? 0 : deps.config.cancelGraceMs);
+    if (agent !== null) left = await stopAgent(agent, agent.hasExited ? 0 : deps.config.cancelGraceMs);
     const isWanted = (): boolean => !runtime.isStopping && !runtime.isHalted;
     const end = { session, lease, left, hasRun: agent !== null };
     // While its lease stands, its token is alive and whoever cancelled it is not told.

@@ -18,7 +18,7 @@ import { appendMessages, landInTranscript, render } from "../turn/claim.ts";
 import { fenceOf, newProcessLease, type ProcessLease } from "../agent/process-lease.ts";
 import { resumePrompt } from "../turn/resume-prompt.ts";
 import { endTurn } from "../turn/end.ts";
-import type { Hosted } from "../agent/start.ts";
+import type { AgentStart } from "../agent/start.ts";
 import { AgentSlot, type Runtime } from "../agent/slot.ts";
 import type { Recorder } from "../record/recorder.ts";
 import { replaySeen } from "./replay-seen.ts";
@@ -181,19 +181,19 @@ async function goOn(runtime: Runtime, slot: AgentSlot, { recovery, hasBegun }: T
 
 async function resume(runtime: Runtime, slot: AgentSlot, how: "restart" | "load"): Promise<void> {
   const recorder = slot.recorder!;
-  const hosted = await (how === "load"
+  const started = await (how === "load"
     ? loadOrBegin(runtime, slot, recorder)
     : ensureAgent(runtime, slot, recorder));
-  if (!hosted.ok) {
-    const isLost = how === "load" && !hosted.isUnwanted;
-    const end = isLost ? unknowable(NOT_LOADED) : endOfStart(hosted);
+  if (!started.ok) {
+    const isLost = how === "load" && !started.isUnwanted;
+    const end = isLost ? unknowable(NOT_LOADED) : endOfStart(started);
     await endTurn(runtime, slot, { recorder, end });
     return;
   }
   runtime.deps.reached("resume.loaded");
   // Released meanwhile: whoever comes next takes the turn up.
   if (!slot.isIn(recorder)) return;
-  const { replay } = hosted.agent.handle;
+  const { replay } = started.agent.handle;
   const { attemptsBegun } = recorder.turn;
   const toolCalls = recorder.toolUseCount + (await toolCallsOf(runtime, recorder.turn, replay));
   if (!mayResume({ attemptsBegun, toolCalls })) {
@@ -213,13 +213,13 @@ async function resume(runtime: Runtime, slot: AgentSlot, how: "restart" | "load"
  * A process that ends while it loads says nothing about the conversation, and another one is asked.
  * An agent that kept no record of its first turn, and was not seen to work in it, begins it anew.
  */
-async function loadOrBegin(runtime: Runtime, slot: AgentSlot, recorder: Recorder): Promise<Hosted> {
-  let hosted = await loadAgent(runtime, slot);
-  const isPassing = !hosted.ok && !hosted.isLoadFailure && !hosted.isUnwanted;
-  if (isPassing && !slot.isEnding) hosted = await loadAgent(runtime, slot);
-  if (hosted.ok || !hosted.isLoadFailure || slot.isEnding) return hosted;
+async function loadOrBegin(runtime: Runtime, slot: AgentSlot, recorder: Recorder): Promise<AgentStart> {
+  let started = await loadAgent(runtime, slot);
+  const isPassing = !started.ok && !started.isLoadFailure && !started.isUnwanted;
+  if (isPassing && !slot.isEnding) started = await loadAgent(runtime, slot);
+  if (started.ok || !started.isLoadFailure || slot.isEnding) return started;
   const { index, attemptsBegun } = recorder.turn;
-  return index === 0 && attemptsBegun === 0 ? ensureAgent(runtime, slot, recorder) : hosted;
+  return index === 0 && attemptsBegun === 0 ? ensureAgent(runtime, slot, recorder) : started;
 }
 
 /** How many tools the agent's own record shows for this turn. */

@@ -7,7 +7,7 @@ import { oneLine } from "../../text/fence.ts";
 import type { MessageRecord, TurnRecord } from "../../store/port/store.ts";
 import { autonomous, takeEarly } from "./autonomous.ts";
 import { endTurn } from "./end.ts";
-import { type AgentListener, host, type Hosted, type LiveAgent, UNWANTED } from "../agent/start.ts";
+import { type AgentListener, startAgent, type AgentStart, type LiveAgent, UNWANTED } from "../agent/start.ts";
 import { forkOf, firstPromptContext } from "./first-prompt.ts";
 import type { AgentSlot, Runtime } from "../agent/slot.ts";
 import type { Recorder } from "../record/recorder.ts";
@@ -25,12 +25,16 @@ export async function runTurn(
 ): Promise<void> {
   const { recorder } = order;
   for (const update of takeEarly(slot)) recorder.record(update);
-  const hosted = await ensureAgent(runtime, slot, recorder);
-  const end = hosted.ok ? await converse(runtime, slot, order.text) : endOfStart(hosted);
+  const started = await ensureAgent(runtime, slot, recorder);
+  const end = started.ok ? await converse(runtime, slot, order.text) : endOfStart(started);
   await endTurn(runtime, slot, { recorder, end });
 }
 
-export async function ensureAgent(runtime: Runtime, slot: AgentSlot, recorder: Recorder): Promise<Hosted> {
+export async function ensureAgent(
+  runtime: Runtime,
+  slot: AgentSlot,
+  recorder: Recorder,
+): Promise<AgentStart> {
   const { agent } = slot;
   if (agent !== null && !agent.hasExited) return { ok: true, agent };
   // It exited while it was idle: what is left of it ends, and another one starts.
@@ -38,22 +42,31 @@ export async function ensureAgent(runtime: Runtime, slot: AgentSlot, recorder: R
     await agent.handle.stop(0);
     if (!slot.restart(recorder)) return UNWANTED;
   }
-  return slot.start(() => startAgent(runtime, slot));
+  return slot.start(() => startOrLoad(runtime, slot));
 }
 
-async function startAgent(runtime: Runtime, slot: AgentSlot): Promise<Hosted> {
+async function startOrLoad(runtime: Runtime, slot: AgentSlot): Promise<AgentStart> {
   const { deps } = runtime;
   const canLoad = runtime.agents.get(slot.session.agent)?.load === true;
   const load = canLoad ? slot.session.agentSessionId : null;
   const fork = await forkOf(deps, slot.session);
-  let hosted = await host(deps, slot.session, { lease: slot.lease, ...listener(runtime, slot), load, fork });
-  if (!hosted.ok && hosted.isLoadFailure && !slot.isEnding) {
+  let started = await startAgent(deps, slot.session, {
+    lease: slot.lease,
+    ...listener(runtime, slot),
+    load,
+    fork,
+  });
+  if (!started.ok && started.isLoadFailure && !slot.isEnding) {
     slot.recorder?.notice(
-      `the earlier conversation could not be loaded (${oneLine(excerpt(hosted.reason, REASON_MAX))}); it starts anew`,
+      `the earlier conversation could not be loaded (${oneLine(excerpt(started.reason, REASON_MAX))}); it starts anew`,
     );
-    hosted = await host(deps, slot.session, { lease: slot.lease, ...listener(runtime, slot), load: null });
+    started = await startAgent(deps, slot.session, {
+      lease: slot.lease,
+      ...listener(runtime, slot),
+      load: null,
+    });
   }
-  return hosted;
+  return started;
 }
 
 export function listener(runtime: Runtime, slot: AgentSlot): AgentListener {
@@ -74,10 +87,10 @@ export function listener(runtime: Runtime, slot: AgentSlot): AgentListener {
 }
 
 /** Loads the agent's own conversation; nothing is started anew where that fails. */
-export async function loadAgent(runtime: Runtime, slot: AgentSlot): Promise<Hosted> {
+export async function loadAgent(runtime: Runtime, slot: AgentSlot): Promise<AgentStart> {
   const { session, lease } = slot;
   const load = session.agentSessionId;
-  return slot.start(() => host(runtime.deps, session, { lease, ...listener(runtime, slot), load }));
+  return slot.start(() => startAgent(runtime.deps, session, { lease, ...listener(runtime, slot), load }));
 }
 
 /** Sends the prompt and waits for its end; a stop that came while the agent started is kept. */
@@ -178,8 +191,8 @@ async function readBackDead(
   if (messages.every(isProven)) return null;
   await slot.agent?.handle.stop(0);
   if (isLeft() || !slot.restart(recorder)) return null;
-  const hosted = await loadAgent(runtime, slot);
-  const replay = hosted.ok ? hosted.agent.handle.replay : null;
+  const started = await loadAgent(runtime, slot);
+  const replay = started.ok ? started.agent.handle.replay : null;
   if (replay === null) return null;
   const found = deliveredIn(replay);
   return new Set(messages.map((message) => message.deliveryId).filter((id) => found.has(id)));
