@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import { findTerms } from "./find.ts";
 import { nearestWords } from "./near.ts";
-import { roughOrder, scoreOf, weightOf } from "./rank.ts";
+import { scoreOf, weightsOf } from "./rank.ts";
 import { snippetOf } from "./snippet.ts";
 import { searchedText, wordsOf } from "./words.ts";
 
@@ -96,7 +96,7 @@ describe("what is searched of an entry", () => {
 });
 
 describe("rank", () => {
-  const score = (text: string, terms: string[], shares: number[], ageMs = 0): number =>
+  const score = (text: string, terms: string[], weights: number[], ageMs = 0): number =>
     scoreOf(
       {
         text,
@@ -107,39 +107,30 @@ describe("rank", () => {
         ageMs,
         has: [],
       },
-      shares.map(weightOf),
+      weights,
     );
 
   test("is higher for rarer words, more of them, side by side, in less text, and newer", () => {
-    assert.ok(
-      score("rare", ["rare", "common"], [0.001, 0.5]) > score("common", ["rare", "common"], [0.001, 0.5]),
-    );
-    assert.ok(score("a b", ["a", "b"], [0.1, 0.1]) > score("a x", ["a", "b"], [0.1, 0.1]));
-    assert.ok(score("a b x", ["a", "b"], [0.1, 0.1]) > score("a x b", ["a", "b"], [0.1, 0.1]));
-    assert.ok(score("a", ["a"], [0.1]) > score(`a ${"x ".repeat(500)}`, ["a"], [0.1]));
-    assert.ok(score("a", ["a"], [0.1]) > score("a", ["a"], [0.1], 90 * 86_400_000));
+    assert.ok(score("rare", ["rare", "common"], [5, 0.5]) > score("common", ["rare", "common"], [5, 0.5]));
+    assert.ok(score("a b", ["a", "b"], [2, 2]) > score("a x", ["a", "b"], [2, 2]));
+    assert.ok(score("a b x", ["a", "b"], [2, 2]) > score("a x b", ["a", "b"], [2, 2]));
+    assert.ok(score("a", ["a"], [2]) > score(`a ${"x ".repeat(500)}`, ["a"], [2]));
+    assert.ok(score("a", ["a"], [2]) > score("a", ["a"], [2], 90 * 86_400_000));
   });
 
-  test("roughly puts what holds a rare word before what holds a common one", () => {
-    const found = (...keys: string[]) => keys.map((key, n) => ({ key, at: 1_000 - n }));
-    const order = roughOrder(
-      [
-        { found: found("a", "b", "c"), isCut: true, share: 0.9, also: [] },
-        { found: found("z"), isCut: false, share: 0.001, also: [] },
-      ],
-      1_000,
-    );
-    assert.deepEqual(order, ["z", "a", "b", "c"]);
-  });
-
-  test("roughly puts what is known to hold all words first, also where their lists end before it", () => {
-    const list = (...keys: string[]) => ({
-      found: keys.map((key, n) => ({ key, at: 1_000 - n })),
-      isCut: true,
-      share: 0.1,
-      also: [{ key: "old", at: 1 }],
+  test("weighs a rare word more than a common one, also where both lists were cut", () => {
+    const list = (name: string, apartMs: number, isCut: boolean, count = 80) => ({
+      found: Array.from({ length: count }, (_, n) => ({ position: `${name}${n}`, at: 1e9 - n * apartMs })),
+      isCut,
+      terms: [],
     });
-    assert.equal(roughOrder([list("a", "b"), list("c", "d")], 1_000)[0], "old");
+    const [common, seldom, rare] = weightsOf([
+      list("a", 1, true),
+      list("b", 1_000, true),
+      list("c", 1_000, false, 2),
+    ]);
+    assert.ok(common! < seldom! && seldom! < rare!, `${common} ${seldom} ${rare}`);
+    assert.ok(weightsOf([list("a", 1, true)])[0]! > 0);
   });
 });
 

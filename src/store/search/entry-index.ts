@@ -1,19 +1,11 @@
-import type { Filter, Term } from "../../search/query.ts";
-import { searchedText, wordsOf } from "../../search/words.ts";
+import type { IndexedSession } from "../../search/expression.ts";
 import type { EntryRecord } from "../port/record.ts";
-import type { EntrySearch } from "../port/found.ts";
 import type { Query } from "../sql.ts";
 
-/** What a session adds to each of its entries in the index. The scope changes only in `scope-move.ts`. */
-export interface IndexedSession {
-  readonly agent: string;
-  readonly scope: string;
-}
-
-/** How a database keeps entries and what finds them, in one transaction. */
+/** How a database stores entries and their index, in one transaction. */
 export interface EntryIndex {
   insert(q: Query, records: readonly EntryRecord[], session: IndexedSession): Promise<void>;
-  /** Indexes those entries of a session anew that are indexed, from one number to before another. */
+  /** Indexes again those entries of a session that are indexed, from one number to before another. */
   replace(q: Query, entries: IndexedRange, session: IndexedSession): Promise<void>;
 }
 
@@ -21,119 +13,4 @@ export interface IndexedRange {
   readonly sessionId: string;
   readonly from: number;
   readonly to: number;
-}
-
-/** Of every list of alternatives one must be there, and nothing of `none`. */
-export interface Expression {
-  readonly all: readonly (readonly Term[])[];
-  readonly none: readonly Term[];
-}
-
-/**
- * PostgreSQL knows no place beyond the 16,383rd, for words of the text and of paths together; and no entry may hold
- * up the others while it is divided.
- */
-const CHARACTERS_MAX = 64 * 1024;
-const WORDS_MAX = 12_000;
-const PATH_WORDS_MAX = 4_000;
-
-/** No text has these: they lead words that are no text, and can be searched for only by a filter. */
-const LEAD = {
-  session: "\ue000",
-  tree: "\ue001",
-  scope: "\ue002",
-  agent: "\ue003",
-  author: "\ue004",
-  tool: "\ue005",
-  path: "\ue006",
-  border: "\ue007",
-} as const;
-
-/** The words of an entry in their order, then where it belongs. */
-export function indexedWords(record: EntryRecord, session: IndexedSession): string[] {
-  // What a child inherited are its parent's words: they are found where they were said.
-  const text = record.kind === "inherited" ? "" : searchedText(record.body);
-  const words = wordsOf(text.slice(0, CHARACTERS_MAX), WORDS_MAX);
-  const { tool, paths = [] } = record.body;
-  const pathWords = paths.slice(0, PATHS_MAX).flatMap((path) => [...led("path", path), LEAD.border]);
-  return [
-    ...words,
-    LEAD.session + plainId(record.sessionId),
-    LEAD.tree + plainId(record.rootId),
-    LEAD.scope + exact(session.scope),
-    LEAD.agent + exact(session.agent.toLowerCase()),
-    LEAD.author + record.author,
-    ...(tool === undefined ? [] : led("tool", tool).slice(0, TOOL_WORDS_MAX)),
-    ...pathWords.slice(0, PATH_WORDS_MAX),
-  ];
-}
-
-const PATHS_MAX = 200;
-const TOOL_WORDS_MAX = 100;
-
-/** What the index would say of these words. */
-export function fitsWords(words: readonly string[], { all, none }: Expression): boolean {
-  const isThere = (term: Term): boolean => standsIn(words, term);
-  return all.every((terms) => terms.some(isThere)) && !none.some(isThere);
-}
-
-function standsIn(words: readonly string[], { words: wanted, isPrefix }: Term): boolean {
-  const last = wanted.length - 1;
-  const standsAt = (from: number): boolean =>
-    wanted.every((word, n) => {
-      const there = words[from + n] ?? "";
-      return n === last && isPrefix ? there.startsWith(word) : there === word;
-    });
-  return words.some((_word, from) => standsAt(from));
-}
-
-/** What every hit must satisfy, whatever words it holds. */
-export function boundsOf(search: EntrySearch): Expression {
-  const { query, visible, sessionId, rootId } = search;
-  const all: (readonly Term[])[] = query.all.map((term) => [term]);
-  const none: Term[] = [...query.none];
-  for (const field of ["agent", "author", "tool", "path"] as const) {
-    const of = query.filters.filter((filter) => filter.field === field);
-    const wanted = of.filter(({ isNot }) => !isNot).map(filterTerm);
-    if (wanted.length > 0) all.push(wanted);
-    none.push(...of.filter(({ isNot }) => isNot).map(filterTerm));
-  }
-  if (sessionId !== null) all.push([tag(LEAD.session + plainId(sessionId))]);
-  if (rootId !== null) all.push([tag(LEAD.tree + plainId(rootId))]);
-  if (visible !== "all") all.push(visible.map(scopeTag));
-  return { all, none };
-}
-
-function filterTerm({ field, value, term }: Filter): Term {
-  if (field === "agent") return tag(LEAD.agent + exact(value));
-  if (field === "author") return tag(LEAD.author + value);
-  return { words: term.words.map((word) => LEAD[field] + word), isPrefix: term.isPrefix };
-}
-
-function scopeTag(scope: string): Term {
-  return tag(LEAD.scope + exact(scope));
-}
-
-function tag(word: string): Term {
-  return { words: [word], isPrefix: false };
-}
-
-function led(lead: "tool" | "path", text: string): string[] {
-  return wordsOf(text).map((word) => LEAD[lead] + word);
-}
-
-function plainId(id: string): string {
-  return id.replaceAll("-", "");
-}
-
-/** PostgreSQL takes no word of more than 2,046 bytes; no name of ours is nearly as long. */
-const EXACT_MAX = 200;
-
-/** Every character counts, also those at which words are divided. */
-function exact(text: string): string {
-  return text
-    .slice(0, EXACT_MAX)
-    .replaceAll(/[^0-9a-z\u0080-\uffff]/g, (character) =>
-      String.fromCharCode(0xe100 + character.charCodeAt(0)),
-    );
 }

@@ -1,11 +1,15 @@
 import { Refusal } from "../../contract/refusal.ts";
+import { indexedWords } from "../../search/expression.ts";
+import { type Draft, DRAFT, type EntrySearch, type SearchRow } from "../../search/plan.ts";
+import type { EntryRecord } from "../port/record.ts";
+import { drafts, openEntry } from "../tables/draft.ts";
 import { entries } from "../tables/entry.ts";
-import type { HitRow } from "./search.ts";
-import { list, sql, type Row, type Sql } from "../sql.ts";
+import { within } from "../tables/session.ts";
+import { list, raw, sql, type Row, type Sql } from "../sql.ts";
 
-/** How long one search may work, where that can be told. */
+/** The processor time of one search, where it can be measured. */
 export const SEARCH_MS = 500;
-/** And how many times as long it may take in all, with what it waits for the machine. */
+/** A search may take this many times as long by the clock, because it waits for the machine. */
 export const WAITING_TIMES = 4;
 
 export function tooLong(): Refusal {
@@ -15,15 +19,51 @@ export function tooLong(): Refusal {
   );
 }
 
-/** What a hit shows of its session (`s`), its turn (`t`) and its entry (`e`). */
-export const hitColumns = sql`s.short_id, s.name, s.agent, t.idx, ${entries.columnsOf("e")}`;
-
-export function hitRow(row: Row): HitRow {
-  const [shortId, name, agent, turnIndex] = row as unknown as [string, string | null, string, number | null];
-  return { shortId, name, agent, turnIndex, entry: entries.record(row.slice(4)) };
+export interface HitRow extends SearchRow {
+  readonly entry: EntryRecord;
+  readonly shortId: string;
+  readonly name: string | null;
+  readonly agent: string;
+  readonly turnIndex: number | null;
 }
 
-/** Each session and all above it: for whom, how far above, and what it is called. */
+/** What a hit shows of its session (`s`) and its turn (`t`), then its entry (`e`). */
+const OF_SESSION = sql`s.short_id, s.name, s.agent, t.idx`;
+export const hitColumns = sql`${OF_SESSION}, ${entries.columnsOf("e")}`;
+
+export function hitRow(position: string, row: Row): HitRow {
+  const [shortId, name, agent, turnIndex] = row as unknown as [string, string | null, string, number | null];
+  return { position, shortId, name, agent, turnIndex, entry: entries.record(row.slice(4)) };
+}
+
+const DRAFTS_MAX = 200;
+/** The index would hold no more of a text. */
+const DRAFT_COLUMNS = raw(drafts.columnsOf("d").text.replace("d.text", "substr(d.text, 1, 65536)"));
+
+export function draftRows({ visible }: EntrySearch): Sql {
+  return sql`SELECT s.scope, s.entry_count, ${OF_SESSION}, ${DRAFT_COLUMNS}
+    FROM drafts d JOIN sessions s ON s.id = d.session_id LEFT JOIN turns t ON t.id = d.turn_id
+    WHERE ${within(visible)} ORDER BY d.at DESC, d.session_id LIMIT ${DRAFTS_MAX}`;
+}
+
+export function draftOf(row: Row): Draft<HitRow> {
+  const [scope, index, shortId, name, agent, turnIndex] = row as unknown as [
+    string,
+    number,
+    string,
+    string | null,
+    string,
+    number | null,
+  ];
+  const entry = openEntry(drafts.record(row.slice(6)), index);
+  const position = DRAFT + entry.sessionId;
+  return {
+    row: { position, shortId, name, agent, turnIndex, entry },
+    words: indexedWords(entry, { agent, scope }),
+  };
+}
+
+/** Each session and its ancestors, the root first: the session's id and the ancestor's name. */
 export function lineageRows(sessionIds: readonly string[]): Sql {
   return sql`WITH RECURSIVE up (of, above, label, parent_id) AS (
       SELECT id, 0, coalesce(name, short_id), parent_id FROM sessions WHERE id IN ${list(sessionIds)}
@@ -31,14 +71,4 @@ export function lineageRows(sessionIds: readonly string[]): Sql {
       SELECT up.of, up.above + 1, coalesce(s.name, s.short_id), s.parent_id
         FROM up JOIN sessions s ON s.id = up.parent_id
     ) SELECT of, label FROM up ORDER BY of, above DESC`;
-}
-
-export function lineagesIn(rows: readonly Row[]): Map<string, string[]> {
-  const lineages = new Map<string, string[]>();
-  for (const [of, label] of rows as unknown as [string, string][]) {
-    const known = lineages.get(of);
-    if (known === undefined) lineages.set(of, [label]);
-    else known.push(label);
-  }
-  return lineages;
 }

@@ -1,5 +1,6 @@
 import { entries, entriesWithWords } from "../../tables/entry.ts";
-import { indexedWords, type EntryIndex } from "../../search/entry-index.ts";
+import { indexedWords } from "../../../search/expression.ts";
+import type { EntryIndex } from "../../search/entry-index.ts";
 import { sql } from "../../sql.ts";
 
 /** Rows in one statement: few enough for its text to be kept and its parameters to be allowed. */

@@ -1,5 +1,5 @@
 import type { Term } from "../../../search/query.ts";
-import type { Expression } from "../../search/entry-index.ts";
+import type { Expression } from "../../../search/expression.ts";
 import { sql, type Sql } from "../../sql.ts";
 import { MANY } from "./entry-index.ts";
 

@@ -1,19 +1,11 @@
 import pg from "pg";
 import type { Log } from "../../../log.ts";
 import { entries } from "../../tables/entry.ts";
-import { type Expression, fitsWords, indexedWords } from "../../search/entry-index.ts";
+import { type Expression, fitsWords, indexedWords } from "../../../search/expression.ts";
+import type { Candidate } from "../../../search/rank.ts";
 import type { EntryFound, EntrySearch } from "../../port/store.ts";
-import {
-  hitColumns,
-  hitRow,
-  lineageRows,
-  lineagesIn,
-  SEARCH_MS,
-  tooLong,
-  WAITING_TIMES,
-} from "../../search/row.ts";
-import { draftRows } from "../../search/draft.ts";
-import type { Listed, SearchSource } from "../../search/search.ts";
+import { hitColumns, hitRow, SEARCH_MS, tooLong, WAITING_TIMES } from "../../search/row.ts";
+import type { SearchDatabase } from "../../search/search.ts";
 import { within } from "../../tables/session.ts";
 import { numbered, sql, type Row, type Sql } from "../../sql.ts";
 import { clientOptions, type Address } from "../connection.ts";
@@ -84,18 +76,14 @@ export class Searches {
   }
 }
 
-/** `session/index`, which no other entry has. */
-type Key = `${string}/${number}`;
-
-function sourceOver(client: pg.ClientBase, deadline: number): SearchSource<Key> {
+function sourceOver(client: pg.ClientBase, deadline: number): SearchDatabase {
   let breathed = performance.now();
-  // Without a name a statement is planned for its words: how common they are decides how they are found.
+  // An unnamed statement is planned for its parameters: how common the words are decides how they are looked up.
   const all = async (statement: Sql): Promise<Row[]> => {
     const text = numbered(statement.text);
     const values = [...statement.params];
     return (await client.query<unknown[]>({ text, values, rowMode: "array" } as pg.QueryArrayConfig)).rows;
   };
-  const one = async (statement: Sql): Promise<unknown> => (await all(statement))[0]?.[0];
   const breathe = async (): Promise<void> => {
     const now = performance.now();
     if (now > deadline) throw tooLong();
@@ -103,60 +91,45 @@ function sourceOver(client: pg.ClientBase, deadline: number): SearchSource<Key> 
     await new Promise((resolve) => setImmediate(resolve));
     breathed = performance.now();
   };
-  const fits = async (key: Key, expression: Expression): Promise<boolean> => {
+  const fits = async (position: string, expression: Expression): Promise<boolean> => {
     await breathe();
-    return fitsRow((await all(indexedRow(key)))[0], expression);
+    return fitsRow((await all(indexedRow(position)))[0], expression);
   };
   return {
-    async list(expression, between, limit) {
+    all,
+    async list(expression, { from, to, past }, limit) {
       const { mayFit, isSure } = matchOf(expression);
-      const found: Listed<Key>[] = [];
-      for (let { past } = between; ;) {
-        const rows = await all(sql`SELECT e.session_id, e.idx, e.at, ${isSure ?? sql`true`} FROM entries e
-          WHERE ${mayFit}${inTime(between)}${behind(past)}
-          ORDER BY e.at DESC, e.session_id, e.idx DESC LIMIT ${limit}`);
+      const since = from === 0 ? sql`` : sql` AND e.at >= ${from}`;
+      const before = to === Infinity ? sql`` : sql` AND e.at < ${to}`;
+      const found: Candidate[] = [];
+      for (let last = past; ;) {
+        const rows = await all(sql`SELECT e.at, e.session_id, e.idx, ${isSure ?? sql`true`} FROM entries e
+          WHERE ${mayFit}${since}${before}${after(last)}
+          ORDER BY e.at DESC, e.session_id DESC, e.idx DESC LIMIT ${limit}`);
         for (const row of rows) {
-          const key = keyOf(row);
-          if (row[3] === true || (await fits(key, expression))) found.push({ key, at: row[2] as number });
+          last = positionOf(row);
+          if (row[3] === true || (await fits(last, expression)))
+            found.push({ position: last, at: row[0] as number });
         }
-        const last = rows.at(-1);
-        if (last === undefined || rows.length < limit || found.length >= limit) return found.slice(0, limit);
-        past = placeOf({ key: keyOf(last), at: last[2] as number });
+        if (rows.length < limit || found.length >= limit) return found.slice(0, limit);
       }
     },
-    async count(expression, { from, below }, max) {
-      const until = below === Number.POSITIVE_INFINITY ? null : below;
-      const counted = sql`SELECT 1 FROM entries e
-        WHERE ${matchOf(expression).mayFit}${inTime({ from, to: until })} LIMIT ${max}`;
-      return (await one(sql`SELECT count(*) FROM (${counted}) AS counted`)) as number;
+    async rows(positions, visible) {
+      const rows = await all(hitRows(positions, visible));
+      return rows.map((row) => hitRow(positionOf(row), row.slice(3)));
     },
-    async total() {
-      const guess = (await one(
-        sql`SELECT reltuples::bigint FROM pg_class WHERE oid = 'entries'::regclass`,
-      )) as number;
-      // The server has not looked yet, so there are few.
-      return guess > 0 ? guess : ((await one(sql`SELECT count(*) FROM entries`)) as number);
-    },
-    async rows(keys, { visible }) {
-      const rows = await all(hitRows(keys, visible));
-      return rows.map((row) => ({ key: keyOf(row), row: hitRow(row.slice(2)) }));
-    },
-    order: (a, b) => b.at - a.at || keyOrder(a.key, b.key),
-    place: placeOf,
-    lineages: async (sessionIds) => lineagesIn(await all(lineageRows(sessionIds))),
-    drafts: (search) => all(draftRows(search)),
     async isWhole() {
-      return (await one(sql`SELECT 1 FROM entries WHERE words IS NULL LIMIT 1`)) === undefined;
+      return (await all(sql`SELECT 1 FROM entries WHERE words IS NULL LIMIT 1`)).length === 0;
     },
     breathe,
   };
 }
 
-function hitRows(keys: readonly Key[], visible: EntrySearch["visible"]): Sql {
-  const places = keys.map((key) => key.split("/") as [string, string]);
-  const sessionIds = JSON.stringify(places.map(([sessionId]) => sessionId));
-  const indexes = JSON.stringify(places.map(([, index]) => Number(index)));
-  return sql`SELECT e.session_id, e.idx, ${hitColumns}
+function hitRows(positions: readonly string[], visible: EntrySearch["visible"]): Sql {
+  const keys = positions.map(keyOf);
+  const sessionIds = JSON.stringify(keys.map(({ sessionId }) => sessionId));
+  const indexes = JSON.stringify(keys.map(({ index }) => index));
+  return sql`SELECT e.at, e.session_id, e.idx, ${hitColumns}
     FROM ROWS FROM (
         json_array_elements_text(${sessionIds}::json), json_array_elements_text(${indexes}::json)
       ) AS wanted (session_id, idx)
@@ -165,12 +138,12 @@ function hitRows(keys: readonly Key[], visible: EntrySearch["visible"]): Sql {
     WHERE ${within(visible)}`;
 }
 
-/** What the words of one entry are made of. */
-function indexedRow(key: Key): Sql {
-  const [sessionId = "", index] = key.split("/");
+/** The row from which an entry's words were made. */
+function indexedRow(position: string): Sql {
+  const { sessionId, index } = keyOf(position);
   return sql`SELECT s.agent, s.scope, ${entries.columnsOf("e")}
     FROM entries e JOIN sessions s ON s.id = e.session_id
-    WHERE e.session_id = ${sessionId} AND e.idx = ${Number(index)}`;
+    WHERE e.session_id = ${sessionId} AND e.idx = ${index}`;
 }
 
 function fitsRow(row: Row | undefined, expression: Expression): boolean {
@@ -179,29 +152,25 @@ function fitsRow(row: Row | undefined, expression: Expression): boolean {
   return fitsWords(indexedWords(entries.record(row.slice(2)), session), expression);
 }
 
-function placeOf({ key, at }: Listed<Key>): string {
-  return `${at}/${key}`;
+/** Time, session and number in the session. Numbers are as wide as the largest, so that positions sort as rows do. */
+function positionOf([at, sessionId, index]: Row): string {
+  return [wide(at), sessionId, wide(index)].join("/");
 }
 
-function keyOf(row: Row): Key {
-  return `${row[0] as string}/${row[1] as number}`;
+function wide(number: unknown): string {
+  return String(number).padStart(15, "0");
 }
 
-function keyOrder(a: Key, b: Key): number {
-  const [of, index] = a.split("/") as [string, string];
-  const [other, otherIndex] = b.split("/") as [string, string];
-  return of === other ? Number(otherIndex) - Number(index) : of < other ? -1 : 1;
+/** A position may come from a caller's cursor: one that is not a position names no entry. */
+function keyOf(position: string): { at: number; sessionId: string; index: number } {
+  const [, at = 0, sessionId = "", index = 0] =
+    /^(\d{1,15})\/([\da-f-]{1,40})\/(\d{1,15})$/.exec(position) ?? [];
+  return { at: Number(at), sessionId, index: Number(index) };
 }
 
-/** What comes after the entry of that name, in the order of a list. */
-function behind(past: string | null): Sql {
-  const [, at, sessionId, index] = /^(\d{1,15})\/([\da-f-]{1,40})\/(\d{1,15})$/.exec(past ?? "") ?? [];
-  if (at === undefined || sessionId === undefined) return sql``;
-  return sql` AND e.at <= ${Number(at)} AND (e.at < ${Number(at)} OR e.session_id > ${sessionId}
-    OR (e.session_id = ${sessionId} AND e.idx < ${Number(index)}))`;
-}
-
-function inTime({ from, to }: { from: number | null; to: number | null }): Sql {
-  const since = from === null ? sql`` : sql` AND e.at >= ${from}`;
-  return to === null ? since : sql`${since} AND e.at < ${to}`;
+/** The entries listed after a position. */
+function after(position: string | null): Sql {
+  if (position === null) return sql``;
+  const { at, sessionId, index } = keyOf(position);
+  return sql` AND e.at <= ${at} AND (e.at, e.session_id, e.idx) < (${at}, ${sessionId}, ${index})`;
 }

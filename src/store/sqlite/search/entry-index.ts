@@ -1,5 +1,6 @@
 import { entries, entriesWithDoc } from "../../tables/entry.ts";
-import { indexedWords, type EntryIndex } from "../../search/entry-index.ts";
+import { indexedWords } from "../../../search/expression.ts";
+import type { EntryIndex } from "../../search/entry-index.ts";
 import type { EntryRecord } from "../../port/record.ts";
 import { sql, type Query } from "../../sql.ts";
 

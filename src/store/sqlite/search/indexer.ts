@@ -1,6 +1,6 @@
 import type { Log } from "../../../log.ts";
 import { entries } from "../../tables/entry.ts";
-import { indexedWords } from "../../search/entry-index.ts";
+import { indexedWords } from "../../../search/expression.ts";
 import { sql, type Query } from "../../sql.ts";
 import { addToIndex, docsFor, type FullSeconds } from "./entry-index.ts";
 import type { Traffic } from "../wal/traffic.ts";

@@ -1,0 +1,279 @@
+import type { EntryBody } from "../contract/entry.ts";
+import { type Bounds, boundsOf, type Expression, fitsWords } from "./expression.ts";
+import { findTerms } from "./find.ts";
+import type { SearchQuery } from "./query.ts";
+import { type Candidate, type CandidateList, recency, scoreOf, weightsOf } from "./rank.ts";
+import { searchedText } from "./words.ts";
+
+/** What a database must provide. Positions are its own: strings whose order is the order of its lists. */
+export interface SearchSource<R extends SearchRow> {
+  /** The entries that match, newest first. */
+  list(expression: Expression, period: Period, limit: number): Promise<Candidate[]>;
+  /** In any order, and only those of the scopes that the search may see. */
+  rows(positions: readonly string[]): Promise<R[]>;
+  /** Messages that are still being written, in the scopes that the search may see. They are not in the index. */
+  readonly drafts: readonly Draft<R>[];
+  /** Lets other work on this thread go first; throws when the search has used up its time. */
+  breathe(): Promise<void>;
+}
+
+export interface SearchRow {
+  readonly position: string;
+  readonly entry: { readonly at: number; readonly body: EntryBody };
+}
+
+export interface Draft<R> {
+  readonly row: R;
+  readonly words: readonly string[];
+}
+
+export interface Period {
+  /** Inclusive. */
+  readonly from: number;
+  /** Exclusive; may be infinite. */
+  readonly to: number;
+  /** Only entries listed after this position. */
+  readonly past: string | null;
+}
+
+export interface EntrySearch extends Bounds {
+  readonly sort: "relevance" | "newest";
+  readonly limit: number;
+  /** The age of an entry is measured from here: the same for every page of one search. */
+  readonly now: number;
+  /** Where an earlier page ended; null for the first. */
+  readonly from: SearchPosition | null;
+}
+
+/** Where a page starts. Entries at `below` or later were written after the first page and are on none. */
+export interface SearchPosition {
+  /** How many candidates to skip. */
+  readonly offset: number;
+  readonly below: number;
+  /** The position after which the candidates start. */
+  readonly past: string | null;
+}
+
+export interface FoundRows<R> {
+  readonly rows: readonly R[];
+  /** Null on the last page. */
+  readonly next: SearchPosition | null;
+  /** Null where there are more than were listed. */
+  readonly total: number | null;
+}
+
+/** Begins the position of a draft, which therefore comes before every entry: entries have digits. */
+export const DRAFT = "draft/";
+
+/** A list has this many of the newest entries. */
+const LIST_MAX = 80;
+/** And this many if it is the only list. */
+const LIST_MAX_ALONE = 250;
+/** This many candidates are read and ranked together. Each page ranks the same groups, so pages do not overlap. */
+const RANKED = 24;
+/** This much of a candidate is read to rank it. */
+const READ_CHARACTERS = 8 * 1024;
+
+/**
+ * The candidates are the newest entries that hold each word, and the newest that hold all words. The words they hold
+ * and their age give a rough order; the best 24 are read and ranked by BM25. A common word therefore costs no more
+ * than a rare one. By time, and for one list alone, later pages continue after the candidates until all are shown.
+ */
+export async function findEntries<R extends SearchRow>(
+  source: SearchSource<R>,
+  asked: EntrySearch,
+): Promise<FoundRows<R>> {
+  const { query, sort, limit, now, from } = asked;
+  const search = new Search(source, asked);
+  const lists = await search.lists();
+  const weights = termWeights(query, lists);
+  const isByTime = sort === "newest" || lists.length === 1;
+  const { candidates, past } = isByTime
+    ? newestOf(lists)
+    : { candidates: roughOrder([...lists, ...(await search.together(lists))], weights, now), past: null };
+  const offset = from?.offset ?? 0;
+  const rows =
+    sort === "newest"
+      ? (await search.rows(candidates.slice(offset, offset + limit))).sort(newestFirst)
+      : await search.ranked(candidates, weights);
+  return {
+    rows,
+    next: nextPage(asked, candidates.length > offset + limit, past),
+    total: lists.some(({ isCut }) => isCut) ? null : candidates.length,
+  };
+}
+
+class Search<R extends SearchRow> {
+  readonly #source: SearchSource<R>;
+  readonly #search: EntrySearch;
+  readonly #bounds: Expression;
+
+  constructor(source: SearchSource<R>, search: EntrySearch) {
+    this.#source = source;
+    this.#search = search;
+    this.#bounds = boundsOf(search);
+  }
+
+  /** One list for each optional word. Phrases are required: one list serves all of them, or a query without words. */
+  async lists(): Promise<CandidateList[]> {
+    const { any, all } = this.#search.query;
+    const asked = any.map((_term, index) => [index]);
+    if (any.length === 0 || all.length > 0) asked.push([]);
+    const lists: CandidateList[] = [];
+    for (const words of asked) lists.push(await this.#list(words, { limit: listMax(asked.length) }));
+    return lists;
+  }
+
+  /**
+   * Entries older than the lists that hold several words. A list that was not cut has every entry with its word, so
+   * all words together are asked for only where every list was cut. The two rarest of the cut words are asked for as
+   * well, because few entries hold all words of a long question.
+   */
+  async together(lists: readonly CandidateList[]): Promise<CandidateList[]> {
+    const oldest = (word: number): number => lists[word]?.found.at(-1)?.at ?? 0;
+    const words = [...this.#search.query.any.keys()];
+    // The list of a rare word goes back further.
+    const cut = words.filter((word) => lists[word]?.isCut).sort((a, b) => oldest(a) - oldest(b));
+    const asked = cut.length === words.length && cut.length > 2 ? [cut.slice(0, 2), cut] : [cut.slice(0, 2)];
+    const found: CandidateList[] = [];
+    for (const some of asked) {
+      if (some.length < 2) continue;
+      // Later entries with all of these words are in one of the lists.
+      const below = Math.floor(Math.max(...some.map(oldest))) + 1;
+      found.push(await this.#list(some, { limit: LIST_MAX, below }));
+    }
+    return found;
+  }
+
+  /** One page of candidates in the order of their rank. */
+  async ranked(candidates: readonly Held[], weights: readonly number[]): Promise<R[]> {
+    const from = this.#search.from?.offset ?? 0;
+    const to = Math.min(from + this.#search.limit, candidates.length);
+    const rows: R[] = [];
+    for (let at = from - (from % RANKED); at < to; at += RANKED) {
+      const group = await this.#rankedGroup(candidates.slice(at, at + RANKED), weights);
+      rows.push(...group.slice(Math.max(0, from - at), to - at));
+    }
+    return rows;
+  }
+
+  async rows(candidates: readonly Held[]): Promise<R[]> {
+    const positions = new Set(candidates.map(({ position }) => position));
+    const drafts = this.#source.drafts
+      .map(({ row }) => row)
+      .filter(({ position }) => positions.has(position));
+    const entries = [...positions].filter((position) => !position.startsWith(DRAFT));
+    return entries.length === 0 ? drafts : [...drafts, ...(await this.#source.rows(entries))];
+  }
+
+  /** The newest entries that hold these of the optional words. */
+  async #list(words: readonly number[], at: { limit: number; below?: number }): Promise<CandidateList> {
+    const { query, from } = this.#search;
+    const wanted = words.map((index) => [query.any[index]!]);
+    const expression = { ...this.#bounds, all: [...wanted, ...this.#bounds.all] };
+    const period = {
+      from: wholeSecond(query.after ?? 0),
+      to: Math.min(wholeSecond(query.before ?? Infinity), from?.below ?? Infinity, at.below ?? Infinity),
+      past: from?.past ?? null,
+    };
+    const entries = await this.#source.list(expression, period, at.limit + 1);
+    const drafts = period.past === null ? await this.#drafts(expression, period) : [];
+    await this.#source.breathe();
+    return {
+      found: [...drafts, ...entries.slice(0, at.limit)],
+      isCut: entries.length > at.limit,
+      terms: [...words, ...query.all.map((_term, index) => query.any.length + index)],
+    };
+  }
+
+  async #drafts(expression: Expression, { from, to }: Period): Promise<Candidate[]> {
+    const found: Candidate[] = [];
+    for (const { row, words } of this.#source.drafts) {
+      const { at } = row.entry;
+      if (at >= from && at < to && fitsWords(words, expression)) found.push({ position: row.position, at });
+      await this.#source.breathe();
+    }
+    return found;
+  }
+
+  async #rankedGroup(candidates: readonly Held[], weights: readonly number[]): Promise<R[]> {
+    const { query, now } = this.#search;
+    const holds = new Map(candidates.map(({ position, terms }) => [position, terms]));
+    const scored: { row: R; score: number }[] = [];
+    for (const row of await this.rows(candidates)) {
+      const text = searchedText(row.entry.body).slice(0, READ_CHARACTERS);
+      const found = findTerms(text, [...query.any, ...query.all]);
+      const has = holds.get(row.position) ?? [];
+      scored.push({ row, score: scoreOf({ text, found, ageMs: now - row.entry.at, has }, weights) });
+      await this.#source.breathe();
+    }
+    return scored.sort((a, b) => b.score - a.score || newestFirst(a.row, b.row)).map(({ row }) => row);
+  }
+}
+
+function listMax(lists: number): number {
+  return lists === 1 ? LIST_MAX_ALONE : LIST_MAX;
+}
+
+/** In the order of the query's terms, the optional words first. All phrases have the weight of their one list. */
+function termWeights({ any, all }: SearchQuery, lists: readonly CandidateList[]): number[] {
+  const weights = weightsOf(lists);
+  return [...weights.slice(0, any.length), ...all.map(() => weights.at(-1) ?? 0)];
+}
+
+interface Held extends Candidate {
+  readonly terms: Set<number>;
+}
+
+/** Each candidate once, with all terms that it is known to hold. */
+function union(lists: readonly CandidateList[]): Held[] {
+  const all = new Map<string, Held>();
+  for (const { found, terms } of lists) {
+    for (const { position, at } of found) {
+      const held = all.get(position) ?? { position, at, terms: new Set() };
+      for (const term of terms) held.terms.add(term);
+      all.set(position, held);
+    }
+  }
+  return [...all.values()];
+}
+
+/** As many of the newest as no cut list can add to. The next page starts after them, at `past`. */
+function newestOf(lists: readonly CandidateList[]): { candidates: Held[]; past: string | null } {
+  const all = union(lists).sort(byPosition);
+  if (!lists.some(({ isCut }) => isCut)) return { candidates: all, past: null };
+  const drafts = all.filter(({ position }) => position.startsWith(DRAFT)).length;
+  const candidates = all.slice(0, drafts + listMax(lists.length));
+  return { candidates, past: candidates.at(-1)?.position ?? null };
+}
+
+function roughOrder(lists: readonly CandidateList[], weights: readonly number[], now: number): Held[] {
+  const scored = union(lists).map((held) => {
+    const sum = [...held.terms].reduce((total, term) => total + (weights[term] ?? 0), 0);
+    return { held, score: sum * recency(now - held.at) };
+  });
+  return scored.sort((a, b) => b.score - a.score || byPosition(a.held, b.held)).map(({ held }) => held);
+}
+
+function nextPage(
+  { from, limit, now }: EntrySearch,
+  isMore: boolean,
+  past: string | null,
+): SearchPosition | null {
+  const below = from?.below ?? wholeSecond(now) + 1_000;
+  if (isMore) return { offset: (from?.offset ?? 0) + limit, below, past: from?.past ?? null };
+  return past === null ? null : { offset: 0, below, past };
+}
+
+function newestFirst(a: SearchRow, b: SearchRow): number {
+  return b.entry.at - a.entry.at || byPosition(a, b);
+}
+
+function byPosition(a: { readonly position: string }, b: { readonly position: string }): number {
+  return a.position < b.position ? 1 : -Number(a.position > b.position);
+}
+
+/** Both databases list by the second. */
+function wholeSecond(at: number): number {
+  return Math.floor(at / 1_000) * 1_000;
+}
