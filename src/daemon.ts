@@ -31,7 +31,7 @@ import { AgentProbe } from "./engine/agent-probe.ts";
 import { UsageThread } from "./engine/usage/thread.ts";
 import type { UserHome } from "./history/port.ts";
 import type { Deps, Moment } from "./kernel/deps.ts";
-import { hashOf, newSecret } from "./kernel/id.ts";
+import { hashOf, newSecret } from "./system/id.ts";
 import { type Log, openLog } from "./log.ts";
 import { createGate, createOperations, type OperationDeps } from "./operations/index.ts";
 import { createServer } from "./server/http.ts";

@@ -25,7 +25,7 @@ interface Layer {
 /** The import table. `ARCHITECTURE.md` prints it; a folder without a row is not a layer. */
 export const LAYERS: Readonly<Record<string, Layer>> = {
   text: { may: [], packages: [], noNode: true },
-  system: { may: [], packages: [] },
+  system: { may: [], packages: ["uuidv7"] },
   secrets: { may: ["text"], packages: [], noNode: true },
   contract: { may: [], packages: ["zod"], noNode: true },
   search: { may: ["text", "contract"], packages: [], noNode: true },
@@ -38,7 +38,7 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
   store: {
     may: ["contract", "text", "secrets", "search", "system", "log.ts"],
     types: ["domain"],
-    packages: ["pg", "uuidv7"],
+    packages: ["pg"],
   },
   drivers: {
     may: ["contract", "text", "system", "log.ts"],
@@ -53,8 +53,8 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
   workspace: { may: ["contract", "text", "system", "log.ts"], packages: [] },
   attach: { may: ["contract", "text", "system"], packages: [] },
   kernel: {
-    may: ["contract", "text", "secrets", "domain", "store/port", "log.ts"],
-    packages: ["uuidv7"],
+    may: ["contract", "text", "secrets", "system", "domain", "store/port", "log.ts"],
+    packages: [],
   },
   operations: {
     may: [

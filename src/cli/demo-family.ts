@@ -5,7 +5,7 @@ import { placed } from "./show/family.ts";
 import { labelOf } from "./sessions.ts";
 import { clip, columnsOf, padTo } from "./terminal/text.ts";
 import { isOpen, stateWords, surroundings } from "./show/words.ts";
-import { duration } from "../text/duration.ts";
+import { duration } from "../text/quantity.ts";
 
 /** The demo's root: four sessions in three generations, played by sim. */
 export const DEMO_ROOT = {

@@ -5,8 +5,7 @@ import type { Client } from "./daemon/connection.ts";
 import { Failure } from "./failure.ts";
 import { findSession, labelOf } from "./sessions.ts";
 import { oneLine, usd } from "./terminal/text.ts";
-import { duration } from "../text/duration.ts";
-import { count, tokens } from "../text/quantity.ts";
+import { count, duration, tokens } from "../text/quantity.ts";
 
 /** Starts a root, or with `--parent` a child, as the flags of `spawn` and `run` say. */
 export async function spawnAsAsked(client: Client, call: Call, prompt: string): Promise<SpawnOutput> {

@@ -3,10 +3,8 @@ import type { Outcome, Receipt } from "../contract/index.ts";
 import { deniedLine, receiptLine, toolCallCount, unprovenLine } from "./receipt.ts";
 import { renderTemplate, templateProblem } from "./template.ts";
 import type { TemplateContext } from "./template.ts";
-import { duration } from "../text/duration.ts";
-import { escapeAt, fence, oneLine, withoutTriggerLines } from "../text/fence.ts";
-import { visible } from "../text/visible.ts";
-import { byteLength, count, shownPart } from "../text/quantity.ts";
+import { escapeAt, fence, oneLine, visible, withoutTriggerLines } from "../text/fence.ts";
+import { byteLength, count, duration, shownPart } from "../text/quantity.ts";
 
 /** What a callback is rendered from; stored with its message until it is taken. */
 export interface CallbackData {

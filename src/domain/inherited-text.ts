@@ -1,6 +1,5 @@
 import { cutBefore, firstChars, folded } from "../text/cut.ts";
-import { asData as dataOf, oneLine } from "../text/fence.ts";
-import { visible } from "../text/visible.ts";
+import { asData as dataOf, oneLine, visible } from "../text/fence.ts";
 
 /** One entry of a brief: a line of ours, and what somebody wrote. */
 export interface Label {
@@ -87,3 +86,12 @@ const BARE_AT = /(?<!\\)@/g;
 /** Headings, code fences, labels of a block, the daemon's own lines, and the underline of a heading. */
 const OUR_LINE =
   /^([ \t>]*)(#|`{3}|~{3}|(?:checkpoint|recent context|focal entities|active constraints)\s*:|\[kinfold\]|(?:=+|-{2,})[ \t]*$)/gim;
+
+/** The task first, so that an agent's own commands in its first line stay what they are. */
+export function withInstructions(
+  prompt: string,
+  work: { readonly profile: string; readonly instructions: string | null },
+): string {
+  if (work.instructions === null) return prompt;
+  return `${prompt}\n\n---\nHow to work (profile "${work.profile}"):\n${work.instructions}`;
+}

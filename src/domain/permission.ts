@@ -1,4 +1,5 @@
-import type { Agent, Enforcement, Permission } from "../contract/index.ts";
+import type { Agent, Config, Effective, Enforcement, Permission } from "../contract/index.ts";
+import { ALIAS_WORDS, TOOL_WORDS } from "../contract/tools/words.ts";
 
 const STRICT_TO_LOOSE: readonly Permission[] = ["read-only", "ask", "workspace", "full"];
 
@@ -43,3 +44,92 @@ export const ENFORCEMENT_WORDS: Readonly<Record<Enforcement, string>> = {
   asked: "by what it asks and is answered",
   none: "by nothing",
 };
+
+const OURS: ReadonlySet<string> = new Set([...TOOL_WORDS, ALIAS_WORDS].map(({ name }) => name));
+const PREFIX = "mcp__kinfold__";
+const ALL_OURS = "mcp__kinfold";
+
+/** Of a list of tools, those that are the agent's own and not Kinfold's; null stays all. */
+export function ownToolsOf<L extends readonly string[] | null>(list: L): L | string[] {
+  return list === null ? list : list.filter((name) => !isOurs(name));
+}
+
+/** Those of Kinfold's tools that a session may not call. Who may not spawn may not do so in other words. */
+export function withheldFrom(lists: Lists): string[] {
+  const withheld = [...OURS].filter((name) => !mayCall(lists, name));
+  if (!withheld.includes(SPAWN)) return withheld.filter((name) => name !== ALIAS_WORDS.name);
+  return [...new Set([...withheld, ...SPAWNING])];
+}
+
+/** Whether a session has none of Kinfold's tools: it then needs neither our server nor a token for it. */
+export function hasNoTools(lists: Lists): boolean {
+  return withheldFrom(lists).length === OURS.size;
+}
+
+/** Whether one of Kinfold's tools may be given on where these are withheld; null for a tool that is not Kinfold's. */
+export function mayGive(tool: string, withheld: readonly string[]): boolean | null {
+  if (!isOurs(tool)) return null;
+  return tool === ALL_OURS ? withheld.length === 0 : !withheld.includes(bare(tool));
+}
+
+/** A list in which Kinfold's whole server stands, with those of its tools named that are not withheld. */
+export function withoutWithheld(list: readonly string[], withheld: readonly string[]): string[] {
+  if (withheld.length === 0) return [...list];
+  const left = [...OURS].filter((name) => !withheld.includes(name));
+  return [...new Set(list.flatMap((name) => (name === ALL_OURS ? left : [name])))];
+}
+
+const SPAWN = "spawn_session";
+const SPAWNING = [SPAWN, "subagent", ALIAS_WORDS.name];
+
+/** Whether a session may call one of Kinfold's tools: no list gives it all of them, a list those it names. */
+function mayCall({ tools, disallowedTools }: Lists, tool: string): boolean {
+  const fits = (name: string): boolean => name === ALL_OURS || bare(name) === tool;
+  if (disallowedTools?.some(fits)) return false;
+  return tools?.some(fits) ?? true;
+}
+
+type Lists = Pick<Effective, "tools" | "disallowedTools">;
+
+/** Why an agent cannot be held to such lists; null where it can. */
+export function toolProblem(agent: Pick<Agent, "name" | "tools">, lists: Lists): string | null {
+  const wanted = [...(ownToolsOf(lists.tools) ?? []), ...(ownToolsOf(lists.disallowedTools ?? []) ?? [])];
+  if (agent.tools !== undefined || (lists.tools === null && wanted.length === 0)) return null;
+  return `${agent.name} cannot be held to single tools`;
+}
+
+/** The same for the person's own MCP servers. */
+export function serverProblem(
+  agent: Pick<Agent, "name" | "servers">,
+  servers: readonly string[] | null,
+): string | null {
+  if (servers === null || agent.servers === "named") return null;
+  if (agent.servers === "ours" && servers.length === 0) return null;
+  return agent.servers === "ours"
+    ? `${agent.name} can be held to Kinfold's MCP server alone (mcp: []), not to others by name`
+    : `${agent.name} cannot be held to some of the MCP servers it is configured with`;
+}
+
+function isOurs(name: string): boolean {
+  return name === ALL_OURS || OURS.has(bare(name));
+}
+
+function bare(name: string): string {
+  return name.startsWith(PREFIX) ? name.slice(PREFIX.length) : name;
+}
+
+/** The scopes that a caller sees; a person sees all. */
+export type Visible = readonly string[] | "all";
+
+/**
+ * What a session of this scope sees. A scope that the configuration does not call shared is isolated:
+ * it sees itself and is seen by itself alone.
+ */
+export function visibleFrom(scope: string, scopes: Config["scopes"]): readonly string[] {
+  const isShared = (name: string): boolean => scopes[name]?.visibility === "shared";
+  return isShared(scope) ? Object.keys(scopes).filter(isShared) : [scope];
+}
+
+export function sees(visible: Visible, scope: string): boolean {
+  return visible === "all" || visible.includes(scope);
+}

@@ -1,10 +1,8 @@
 import { shortLine } from "../text/cut.ts";
 import { NO_USAGE, type Receipt, type Usage } from "../contract/index.ts";
 import { redact } from "../secrets/redact.ts";
-import { duration } from "../text/duration.ts";
-import { oneLine } from "../text/fence.ts";
-import { count, tokens } from "../text/quantity.ts";
-import { visible } from "../text/visible.ts";
+import { oneLine, visible } from "../text/fence.ts";
+import { count, duration, tokens } from "../text/quantity.ts";
 
 export interface FileChange {
   readonly path: string;

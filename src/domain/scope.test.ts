@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import fc from "fast-check";
-import { sees, visibleFrom } from "./scope.ts";
+import { sees, visibleFrom } from "./permission.ts";
 
 const shared = { visibility: "shared" } as const;
 const isolated = { visibility: "isolated" } as const;

@@ -1,4 +1,4 @@
-import { duration } from "../text/duration.ts";
+import { duration } from "../text/quantity.ts";
 
 /** What is known of a working agent from which nothing is heard. */
 export interface Silence {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { hasNoTools, ownToolsOf, serverProblem, toolProblem, withheldFrom } from "./tool-list.ts";
+import { hasNoTools, ownToolsOf, serverProblem, toolProblem, withheldFrom } from "./permission.ts";
 
 const lists = (tools: string[] | null, disallowedTools: string[] = []) => ({ tools, disallowedTools });
 

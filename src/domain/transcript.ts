@@ -1,7 +1,6 @@
 import type { Entry } from "../contract/index.ts";
-import { oneLine } from "../text/fence.ts";
+import { oneLine, visible } from "../text/fence.ts";
 import { count } from "../text/quantity.ts";
-import { visible } from "../text/visible.ts";
 
 /** A transcript for people. Nothing in an entry can pass for the heading of another one. */
 export function transcriptText(

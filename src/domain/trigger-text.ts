@@ -1,7 +1,6 @@
 import { triggerLine } from "./callback.ts";
-import { duration } from "../text/duration.ts";
 import { fence, oneLine, withoutDeliveryLines } from "../text/fence.ts";
-import { count } from "../text/quantity.ts";
+import { count, duration } from "../text/quantity.ts";
 
 /** Who sent a trigger, as its reader is told. */
 export interface TriggerSender {

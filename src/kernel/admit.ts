@@ -1,8 +1,7 @@
 import { releases } from "../domain/session.ts";
 import { isBlocking } from "../domain/trigger.ts";
 import type { MessageRecord, NewMessage, SessionRecord, Tx } from "../store/port/store.ts";
-import { newDeliveryId, newId } from "./id.ts";
-import { openRound } from "./open-round.ts";
+import { newDeliveryId, newId } from "../system/id.ts";
 
 export type Admission = Pick<NewMessage, "kind" | "senderKind" | "senderId" | "delivery" | "body"> &
   Partial<
@@ -144,4 +143,19 @@ export async function land(tx: Tx, message: MessageRecord, now: number): Promise
     });
   }
   return moved;
+}
+
+/** Opens a round where none is open; in the transaction that admits the message. */
+export async function openRound(tx: Tx, session: SessionRecord, now: number): Promise<void> {
+  if (session.roundOpen) return;
+  const patch = { round: session.round + 1, roundOpen: true, roundOpenedAt: now, held: null, pausedMs: 0 };
+  Object.assign(session, patch);
+  await tx.sessions.patch(session.id, { ...patch, seen: false, updatedAt: now });
+  tx.append({
+    sessionId: session.id,
+    type: "round.opened",
+    text: null,
+    data: { round: session.round },
+    at: now,
+  });
 }

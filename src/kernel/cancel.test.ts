@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hashOf } from "./id.ts";
+import { hashOf } from "../system/id.ts";
 import { admit } from "./admit.ts";
 import { newTrigger } from "./new-trigger.ts";
 import { cancelSubtree, type Cancelled } from "./cancel.ts";

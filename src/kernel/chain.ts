@@ -1,7 +1,5 @@
 import type { Effective, Limits } from "../contract/index.ts";
 import { shortId } from "../contract/short-id.ts";
-import { excerpt } from "../secrets/excerpt.ts";
-import { withInstructions } from "../domain/instruction.ts";
 import { paceLimit } from "../domain/limit.ts";
 import { fence } from "../text/fence.ts";
 import { count } from "../text/quantity.ts";
@@ -9,9 +7,11 @@ import type { SessionRecord, Tx } from "../store/port/store.ts";
 import { admit } from "./admit.ts";
 import { reportOfTurns } from "./callback.ts";
 import { appendEntries } from "./entry.ts";
-import { newDeliveryId, newId } from "./id.ts";
+import { newDeliveryId, newId } from "../system/id.ts";
 import { type Inherited, inherited } from "./inherit.ts";
 import { NEW_SESSION } from "../store/port/new-session.ts";
+import { excerpt } from "../secrets/redact.ts";
+import { withInstructions } from "../domain/inherited-text.ts";
 
 /** A step that has not begun: everything about it was decided when the chain was asked for. */
 export interface ChainStep {

@@ -1,5 +1,5 @@
 import type { TriggerRecord } from "../store/port/store.ts";
-import { newId } from "./id.ts";
+import { newId } from "../system/id.ts";
 
 /** The row of a trigger that nobody has to answer: an end, an error, something fired. */
 export function newTrigger(

@@ -3,7 +3,7 @@ import { roundHasCompleted, type RoundFacts } from "../domain/session.ts";
 import type { Reads, SessionRecord, Tx, TurnRecord } from "../store/port/store.ts";
 import { callBack } from "./callback.ts";
 import { beginNextStep, chainProblem } from "./chain.ts";
-import { openRound } from "./open-round.ts";
+import { openRound } from "./admit.ts";
 
 /** How a round ends, and what its callback says about it. */
 export interface RoundEnd {
@@ -54,7 +54,7 @@ export async function closeRound(tx: Tx, session: SessionRecord, end: RoundEnd):
 
 /** A step that is followed by another tells nobody; one that cannot be tells why the chain ends with it. */
 async function afterStep(tx: Tx, session: SessionRecord, end: RoundEnd): Promise<RoundEnd> {
-  if (end.outcome !== "completed") return end;
+  if (end.outcome !== "completed" || !isStep(session)) return end;
   const problem = await chainProblem(tx, session, end.now);
   if (problem !== null) {
     const { chain: _, ...spawnConfig } = session.spawnConfig;
@@ -64,6 +64,10 @@ async function afterStep(tx: Tx, session: SessionRecord, end: RoundEnd): Promise
   }
   const next = await beginNextStep(tx, session, end.now);
   return next === null ? end : { ...end, silent: "its chain goes on" };
+}
+
+function isStep({ spawnConfig }: SessionRecord): boolean {
+  return spawnConfig["chain"] !== undefined;
 }
 
 /** After an interruption the inbox goes on: what waits in it is work of a new round, which will be told in its turn. */

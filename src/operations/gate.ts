@@ -1,6 +1,6 @@
 import type { Caller } from "../contract/index.ts";
 import { giveBack as giveMessageBack } from "../kernel/admit.ts";
-import { hashOf } from "../kernel/id.ts";
+import { hashOf } from "../system/id.ts";
 import { contextOf, processOf } from "./access/authority.ts";
 import type { SessionRecord } from "../store/port/store.ts";
 import type { OperationDeps } from "./deps.ts";
@@ -13,7 +13,7 @@ export function createGate(deps: OperationDeps): Gate {
     spawnReplyLost: (caller, sessionId) => spawnReplyLost(deps, caller, sessionId),
     unread: async (caller) =>
       caller.kind === "session" ? deps.store.read.messages.queuedCount(caller.id) : 0,
-    writesWaiting: () => deps.store.writesWaiting(),
+    writesWaiting: deps.store.writesWaiting.bind(deps.store),
     feed: (caller, request) => feed(deps, caller, request),
   };
 }

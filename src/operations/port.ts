@@ -1,4 +1,3 @@
-import type { Visible } from "../domain/scope.ts";
 import type { SessionRecord } from "../store/port/store.ts";
 import type {
   Caller,
@@ -9,6 +8,7 @@ import type {
   OutputOf,
   ToolRole,
 } from "../contract/index.ts";
+import type { Visible } from "../domain/permission.ts";
 
 /** What a surface knows about one call beside its input. */
 export interface Call {

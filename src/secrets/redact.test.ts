@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { excerpt } from "./excerpt.ts";
-import { GIVEN_AWAY, redact } from "./redact.ts";
+import { excerpt, GIVEN_AWAY, redact } from "./redact.ts";
 import { sampleInnocents, sampleSecrets, vendorKeys } from "./testing/sample-secret.ts";
 import { INNOCENT, SPELLINGS } from "./testing/sample-spelling.ts";
 import { LEADS } from "./detect/command.ts";

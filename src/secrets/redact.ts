@@ -2,7 +2,8 @@ import { passwordsInAddresses } from "./detect/address.ts";
 import { keyBlocksIn } from "./detect/block.ts";
 import { spelledIn } from "./detect/command.ts";
 import { namedIn } from "./detect/field.ts";
-import { type Secret, shapesIn, Spans, type Tail } from "./detect/shape.ts";
+import { type Secret, Spans, type Tail, shapesIn } from "./detect/shape.ts";
+import { firstChars } from "../text/cut.ts";
 
 /** Nothing shorter can hold a name with its value. */
 const LENGTH_MIN = 7;
@@ -65,4 +66,13 @@ function marksIn(text: string): Secret[] {
   if (!text.includes("[redacted: ")) return [];
   const found = [...text.matchAll(MARK)];
   return found.map(({ index, 0: mark }) => ({ start: index, end: index + mark.length, kind: null }));
+}
+
+/** How much more is read than kept, because a secret that was hidden leaves room. */
+const READ_AHEAD = 8;
+
+/** The first characters of a text, without secrets: a secret that is cut no longer looks like one. */
+export function excerpt(text: string, max: number): string {
+  // Cut before it is searched: a prompt may have megabytes.
+  return firstChars(redact(text.slice(0, READ_AHEAD * max)), max);
 }

@@ -5,13 +5,12 @@ import { Refusal } from "../contract/refusal.ts";
 import type { Config } from "../contract/index.ts";
 import type { Log } from "../log.ts";
 import type { CallerContext, Gate, Operations } from "../operations/port.ts";
-import { Admission } from "./admission.ts";
+import { Admission, RequestPacer } from "./admission.ts";
 import { SAFE_HEADERS, refusalBody, refusalHeaders, refusalOf } from "./refusal-response.ts";
 import type { createListener, Enter } from "./listener.ts";
 import { Authenticator, bearerOf, refuseForeign } from "./auth.ts";
 import type { HostRule } from "./auth.ts";
 import { HttpRequest, OpenHttpRequests } from "./request.ts";
-import { RequestPacer } from "./request-pacer.ts";
 import type { IsAgentPeer } from "../system/agent-peer.ts";
 
 export interface ServerOptions {

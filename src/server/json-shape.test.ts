@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { JSON_DEPTH_MAX, JSON_ITEMS_MAX, JsonShape, isWithinShape } from "./json-shape.ts";
+import { isWithinShape, JSON_DEPTH_MAX, JSON_ITEMS_MAX, JsonShape } from "./body.ts";
 
 const nested = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
 const keys = (count: number): string =>

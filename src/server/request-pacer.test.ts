@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { test } from "node:test";
 import { PERSON, bearer, fakeOperations, start } from "./testing/fake-operations.ts";
-import { RequestPacer } from "./request-pacer.ts";
+import { RequestPacer } from "./admission.ts";
 
 test("requests begin in their order, a few in each turn of the event loop", async () => {
   const pacer = new RequestPacer();

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { duration } from "./duration.ts";
 import { escapeAt, fence, oneLine } from "./fence.ts";
-import { byteLength, bytes, count, tokens } from "./quantity.ts";
+import { byteLength, bytes, count, duration, tokens } from "./quantity.ts";
 
 test("a field is one line, trimmed, without control characters or terminal sequences", () => {
   assert.equal(oneLine("  a\r\nb\tc\u0000d \u001b[31mred\u001b[0m  "), "a b cd red");

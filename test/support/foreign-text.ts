@@ -8,9 +8,8 @@ import { paintFor } from "../../src/cli/terminal/paint.ts";
 import { entryLines } from "../../src/cli/show/transcript.ts";
 import { SseReader } from "../../src/client/sse.ts";
 import { deliveryIdsIn, withMessageLine, withPromptContext } from "../../src/domain/callback.ts";
-import { excerpt } from "../../src/secrets/excerpt.ts";
 import { asData as inheritedData, field, headOf, inline, tailOf } from "../../src/domain/inherited-text.ts";
-import { redact } from "../../src/secrets/redact.ts";
+import { excerpt, redact } from "../../src/secrets/redact.ts";
 import { redactDeep } from "../../src/secrets/redact-deep.ts";
 import { LiveRedactor } from "../../src/secrets/redact-live.ts";
 import { findTerms } from "../../src/search/find.ts";
@@ -35,11 +34,12 @@ import {
   escapeAt,
   fence,
   oneLine,
+  visible,
   withoutDeliveryLines,
   withoutOurLines,
+  withoutTerminalSequences,
   withoutTriggerLines,
 } from "../../src/text/fence.ts";
-import { visible, withoutTerminalSequences } from "../../src/text/visible.ts";
 import type { Entry } from "../../src/contract/index.ts";
 import { shortLine as historyLine } from "../../src/text/cut.ts";
 import { LineReader } from "../../src/text/line-reader.ts";

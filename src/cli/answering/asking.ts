@@ -2,7 +2,7 @@ import type { OutputOf, Session, Trigger } from "../../contract/index.ts";
 import type { Client } from "../daemon/connection.ts";
 import { labelOf, listSessions } from "../sessions.ts";
 import { harmless, oneLine } from "../terminal/text.ts";
-import { duration } from "../../text/duration.ts";
+import { duration } from "../../text/quantity.ts";
 
 export type OpenTrigger = OutputOf<"listTriggers">["triggers"][number];
 

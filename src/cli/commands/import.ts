@@ -5,8 +5,7 @@ import { type Client, openConnection } from "../daemon/connection.ts";
 import { Failure } from "../failure.ts";
 import { inlineBlock } from "../terminal/screen.ts";
 import { clip, oneLine } from "../terminal/text.ts";
-import { duration } from "../../text/duration.ts";
-import { bytes, count } from "../../text/quantity.ts";
+import { bytes, count, duration } from "../../text/quantity.ts";
 
 const ASK_MS = 150;
 const PROBLEMS_SHOWN = 5;

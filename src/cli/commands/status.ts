@@ -8,8 +8,7 @@ import { homeOf } from "../daemon/home.ts";
 import type { Paint } from "../terminal/paint.ts";
 import { labelOf } from "../sessions.ts";
 import { clip, columnsOf, oneLine, padTo, usd } from "../terminal/text.ts";
-import { duration } from "../../text/duration.ts";
-import { count, tokens } from "../../text/quantity.ts";
+import { count, duration, tokens } from "../../text/quantity.ts";
 
 /** Bare `kinfold`: the screen that teaches the rest. */
 export async function run(call: Call): Promise<void> {

@@ -7,7 +7,7 @@ import { tryConnection } from "../daemon/connection.ts";
 import { Failure } from "../failure.ts";
 import { homeOf } from "../daemon/home.ts";
 import { answers, DAEMON, daemonEnv, type DaemonSettings, startDaemon } from "../daemon/start-daemon.ts";
-import { duration } from "../../text/duration.ts";
+import { duration } from "../../text/quantity.ts";
 
 export async function run(call: Call): Promise<number | void> {
   const paths = homeOf(call);

@@ -8,7 +8,7 @@ import { Failure } from "../failure.ts";
 import { homeOf, readToken } from "./home.ts";
 import { mayRun } from "./process-identity.ts";
 import { startDaemon } from "./start-daemon.ts";
-import { duration } from "../../text/duration.ts";
+import { duration } from "../../text/quantity.ts";
 
 export type { Client };
 

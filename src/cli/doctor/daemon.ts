@@ -5,7 +5,7 @@ import { type Connection, tryConnection } from "../daemon/connection.ts";
 import { Failure } from "../failure.ts";
 import { homeOf } from "../daemon/home.ts";
 import { answers } from "../daemon/start-daemon.ts";
-import { duration } from "../../text/duration.ts";
+import { duration } from "../../text/quantity.ts";
 
 /** The daemon, its port and its store; what only a running daemon knows is left to it. */
 export async function checkDaemon(call: Call): Promise<{ checks: Check[]; connection: Connection | null }> {

@@ -1,7 +1,6 @@
 import type { Receipt } from "../../contract/index.ts";
 import { oneLine, usd } from "../terminal/text.ts";
-import { duration } from "../../text/duration.ts";
-import { count, tokens } from "../../text/quantity.ts";
+import { count, duration, tokens } from "../../text/quantity.ts";
 
 /** What the daemon saw, facts first, one line each. Nothing seen gives no line. */
 export function receiptLines(receipt: Receipt): string[] {

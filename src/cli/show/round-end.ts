@@ -4,7 +4,7 @@ import type { Call } from "../call.ts";
 import type { Client } from "../daemon/connection.ts";
 import { EXITS, type ExitName } from "../failure.ts";
 import { clip, harmless, oneLine } from "../terminal/text.ts";
-import { duration } from "../../text/duration.ts";
+import { duration } from "../../text/quantity.ts";
 
 /** Says how a round ended and gives the exit code: the result to standard output, the rest beside it. */
 export async function sayEnd(client: Client, call: Call, end: WaitOutput): Promise<number> {

@@ -1,5 +1,5 @@
 import { folded } from "../../text/cut.ts";
-import { visible, withoutTerminalSequences } from "../../text/visible.ts";
+import { visible, withoutTerminalSequences } from "../../text/fence.ts";
 
 /** What another program wrote, made harmless for a terminal: no escape sequences, no control characters. */
 export function harmless(text: string): string {

@@ -1,4 +1,4 @@
-import { hashOf, newId, newSecret } from "../../kernel/id.ts";
+import { hashOf, newId, newSecret } from "../../system/id.ts";
 import { NEW_TOKEN } from "../../store/port/new-session.ts";
 import type { ProcessFence, SessionRecord, Tx, TurnRecord } from "../../store/port/store.ts";
 import type { EngineDeps } from "../deps.ts";

@@ -1,12 +1,12 @@
-import { hasNoTools, ownToolsOf } from "../../domain/tool-list.ts";
 import type { AgentAnswer, AgentHandle, AgentRequest, AgentUpdate, OpenResult } from "../../drivers/port.ts";
 import type { SessionRecord } from "../../store/port/store.ts";
 import type { ProcessLease } from "./process-lease.ts";
 import type { EngineDeps } from "../deps.ts";
-import { folderRefusal } from "./granted-folder.ts";
 import { retryWrite } from "../retry-write.ts";
 import { asError, leaseRow } from "./lease-row.ts";
 import type { ProcessIdentity } from "../../system/process.ts";
+import { hasNoTools, ownToolsOf } from "../../domain/permission.ts";
+import { folderChange } from "../../system/folder.ts";
 
 /** One agent process that we run, and what the engine knows about it. */
 export interface LiveAgent {
@@ -184,4 +184,20 @@ export async function giveBackLease(
     // Whoever waits to be told what became of it can be told now.
     tx.wake(session.id);
   });
+}
+
+/**
+ * Why no process may be started in a session's folder now, or null. It was checked at the spawn, and
+ * whoever may write beside it could have put a link in its place since: every process start asks again.
+ */
+export function folderRefusal(deps: EngineDeps, { cwd, parentId, effective }: SessionRecord): string | null {
+  // A person names a path and may put a new clone there; a child was given this one folder.
+  const identity = parentId === null ? null : (effective.folder ?? null);
+  const closed = deps.privateFolders;
+  const problem =
+    folderChange(cwd, { roots: deps.config.roots, closed, identity }) ??
+    folderChange(cwd, { roots: effective.roots ?? [], closed, identity });
+  return problem === null
+    ? null
+    : `${problem}; nothing was started there. Spawn a new session where the work is`;
 }

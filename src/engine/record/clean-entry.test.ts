@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { redactDeep } from "../../secrets/redact-deep.ts";
 import type { NewEntry } from "../../store/port/store.ts";
-import { cleanEntries } from "./clean-entry.ts";
+import { cleanEntries } from "./update-entry.ts";
 
 const SECRET = ["ghp", "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"].join("_");
 const HINTS = "password: curl -u ";

@@ -7,15 +7,13 @@ import { shownReport } from "../../domain/report.ts";
 import type { AgentUpdate } from "../../drivers/port.ts";
 import { land } from "../../kernel/admit.ts";
 import { appendEntries } from "../../kernel/entry.ts";
-import { cleanEntries } from "./clean-entry.ts";
 import { keepCompactions } from "../turn/checkpoints.ts";
 import { type DraftStep, OpenMessage, writeDraft } from "./draft.ts";
 import type { NewEntry, Tx, TurnRecord } from "../../store/port/store.ts";
 import type { EngineDeps } from "../deps.ts";
-import { activityOf } from "../turn/activity.ts";
 import { MessageFile, messageFileName } from "./message-file.ts";
 import { fenceOf } from "../agent/process-lease.ts";
-import { entryOfUpdate } from "./update-entry.ts";
+import { activityOf, cleanEntries, entryOfUpdate } from "./update-entry.ts";
 
 /** A message that ends sooner needs no draft. */
 const FIRST_DRAFT_MS = 200;

@@ -2,6 +2,10 @@ import { boundedValue } from "../../domain/bounded.ts";
 import type { AgentUpdate } from "../../drivers/port.ts";
 import type { NewEntry } from "../../store/port/store.ts";
 import { boundedText } from "../../text/cut.ts";
+import { redactSlowly } from "../../secrets/redact-long.ts";
+import { takeSteps } from "../../system/steps.ts";
+import { redact } from "../../secrets/redact.ts";
+import { oneLine } from "../../text/fence.ts";
 
 /** What an agent says beside its messages is kept up to here. */
 const TEXT_CHARS_MAX = 256 * 1024;
@@ -61,3 +65,30 @@ export function entryOfUpdate(
     }
   }
 }
+
+/** The entries without their secrets. Where they have much text, everyone else has a turn in between. */
+export async function cleanEntries(entries: readonly NewEntry[]): Promise<NewEntry[]> {
+  const unclean = entries.filter(({ isClean }) => isClean !== true);
+  if (unclean.length === 0) return [...entries];
+  const bodies = await takeSteps(redactSlowly(unclean.map(({ body }) => body)));
+  const clean = new Map(unclean.map((entry, i) => [entry, { ...entry, body: bodies[i]!, isClean: true }]));
+  return entries.map((entry) => clean.get(entry) ?? entry);
+}
+
+/** What an update shows its agent to be doing, as evidence; null where it shows nothing. */
+export function activityOf(update: AgentUpdate): string | null {
+  switch (update.kind) {
+    case "fragment":
+      return update.what === "thought" ? "thinking" : "writing";
+    case "thought":
+      return "thinking";
+    case "text":
+      return "writing";
+    case "toolCall":
+      return oneLine(redact((update.command ?? update.title).slice(0, DOING_CHARS_MAX)), 80);
+    default:
+      return null;
+  }
+}
+
+const DOING_CHARS_MAX = 2_000;

@@ -1,7 +1,6 @@
 import path from "node:path";
 import type { AgentAnswer, AgentRequest } from "../../drivers/port.ts";
 import { Refusal } from "../../contract/refusal.ts";
-import { excerpt } from "../../secrets/excerpt.ts";
 import { oneLine } from "../../text/fence.ts";
 import { noteAsked } from "../../kernel/form-entry.ts";
 import { raise } from "../../kernel/trigger.ts";
@@ -17,6 +16,7 @@ import { answerPlan, planPayload } from "./plan-request.ts";
 import { answersTo } from "./form-answer.ts";
 import { retryWrite } from "../retry-write.ts";
 import type { AgentSlot, Runtime } from "../agent/slot.ts";
+import { excerpt } from "../../secrets/redact.ts";
 
 /**
  * A vendor's own request: answered by the session's mode where that decides it, else raised as a

@@ -1,6 +1,5 @@
 import { newTurn } from "./new-turn.ts";
 import type { AgentUpdate } from "../../drivers/port.ts";
-import { openRound } from "../../kernel/open-round.ts";
 import { STALE, type Stale, type TurnRecord } from "../../store/port/store.ts";
 import { endTurn } from "./end.ts";
 import { retryWrite } from "../retry-write.ts";
@@ -8,6 +7,7 @@ import type { AgentSlot, Runtime } from "../agent/slot.ts";
 import type { Recorder } from "../record/recorder.ts";
 import { reserveBegun } from "../usage/reservation.ts";
 import type { TurnEnd } from "./settle.ts";
+import { openRound } from "../../kernel/admit.ts";
 
 /** An agent gives no sign when work outside a prompt ends: so long without an update is its end. */
 const QUIET_MS = 1_500;

@@ -1,7 +1,7 @@
 import { firstChars } from "../../text/cut.ts";
 import { automaticSummary, filesTouched } from "../../domain/inheritance.ts";
 import type { Seen } from "../../domain/receipt.ts";
-import { newId } from "../../kernel/id.ts";
+import { newId } from "../../system/id.ts";
 import type { EntryRecord, SessionRecord, Tx, TurnRecord } from "../../store/port/store.ts";
 
 const SUMMARY_CHARS_MAX = 20_000;

@@ -8,13 +8,10 @@ import {
   renderCallback,
   withMessageLine,
 } from "../../domain/callback.ts";
-import { excerpt } from "../../secrets/excerpt.ts";
-import { withoutDeliveryLines, withoutOurLines } from "../../text/fence.ts";
-import { visible } from "../../text/visible.ts";
-import { land } from "../../kernel/admit.ts";
+import { visible, withoutDeliveryLines, withoutOurLines } from "../../text/fence.ts";
+import { land, openRound } from "../../kernel/admit.ts";
 import { appendEntries } from "../../kernel/entry.ts";
-import { startClock } from "../../kernel/trigger.ts";
-import { openRound } from "../../kernel/open-round.ts";
+import { startClock, triggerBody } from "../../kernel/trigger.ts";
 import { callbacksKnown } from "../../kernel/stop-report.ts";
 import {
   type MessageRecord,
@@ -27,7 +24,7 @@ import {
 import { newProcessLease, type ProcessLease } from "../agent/process-lease.ts";
 import type { EngineDeps } from "../deps.ts";
 import { reserveTurn } from "../usage/reservation.ts";
-import { triggerBody } from "../../kernel/trigger-body.ts";
+import { excerpt } from "../../secrets/redact.ts";
 
 const BATCH_MAX = 16;
 
@@ -54,7 +51,7 @@ export async function claim(
     const { batch } = session.callback;
     const queued = await tx.messages.queued(session.id, batch ? BATCH_MAX : 1);
     const next = batch ? callbackRun(queued) : queued;
-    const messages = await callbacksKnown(tx, next, deps.now());
+    const messages = next.some(isOfCancelled) ? await callbacksKnown(tx, next, deps.now()) : next;
     if (messages === null || messages.length === 0) return null;
     const reserved = await reserveTurn(deps, tx, session);
     if (reserved === null) return null;
@@ -68,6 +65,11 @@ export async function claim(
     return { session, turn, lease, text };
   });
   return claimed === STALE ? null : claimed;
+}
+
+/** What is left of a cancelled child's processes may not be known yet. */
+function isOfCancelled({ data }: MessageRecord): boolean {
+  return data?.["outcome"] === "cancelled";
 }
 
 export interface Rendered {
@@ -91,7 +93,8 @@ export async function render(
   const notices: string[] = [];
   const bodies: { message: MessageRecord; body: string }[] = [];
   for (const message of messages) {
-    const own = await triggerBody(tx, session, message);
+    const isTrigger = message.kind === "trigger" || message.kind === "answer";
+    const own = isTrigger ? await triggerBody(tx, session, message) : null;
     const { body, notice } = own === null ? bodyOf(message, context) : { body: own, notice: null };
     if (notice !== null) notices.push(notice);
     bodies.push({ message, body });

@@ -1,5 +1,5 @@
 import { NO_USAGE } from "../../contract/index.ts";
-import { newId } from "../../kernel/id.ts";
+import { newId } from "../../system/id.ts";
 import type { SessionRecord, TurnRecord } from "../../store/port/store.ts";
 import type { EngineDeps } from "../deps.ts";
 

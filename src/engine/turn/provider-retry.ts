@@ -1,8 +1,7 @@
 import { isPassing, retryPauseMs } from "../../domain/provider-error.ts";
 import { retryIn } from "../../kernel/park.ts";
 import type { Parked, Tx, TurnRecord } from "../../store/port/store.ts";
-import { count } from "../../text/quantity.ts";
-import { duration } from "../../text/duration.ts";
+import { count, duration } from "../../text/quantity.ts";
 import type { EngineDeps } from "../deps.ts";
 import type { TurnEnd } from "./settle.ts";
 

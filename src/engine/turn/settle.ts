@@ -89,7 +89,8 @@ interface Settling {
 async function settleIn(deps: EngineDeps, tx: Tx, settling: Settling): Promise<boolean> {
   const { turn, recorder } = settling;
   const now = deps.now();
-  const retry = await retryAfter(deps, tx, { turn, end: settling.end });
+  const failed = settling.end.provider == null ? null : { turn, end: settling.end };
+  const retry = failed === null ? null : await retryAfter(deps, tx, failed);
   const end = retry === null ? settling.end : { ...settling.end, reason: retry.reason };
   const row = await tx.turns.byId(turn.id);
   const session = await tx.sessions.byId(turn.sessionId);

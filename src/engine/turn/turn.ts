@@ -2,7 +2,6 @@ import type { PromptEnd, Replay } from "../../drivers/port.ts";
 import { deliveryIdsIn, withPromptContext } from "../../domain/callback.ts";
 import { isWork } from "../../domain/landing.ts";
 import { providerError, providerReason } from "../../domain/provider-error.ts";
-import { excerpt } from "../../secrets/excerpt.ts";
 import { oneLine } from "../../text/fence.ts";
 import type { MessageRecord, TurnRecord } from "../../store/port/store.ts";
 import { autonomous, takeEarly } from "./autonomous.ts";
@@ -16,6 +15,7 @@ import { meter } from "../usage/reservation.ts";
 import type { TurnEnd } from "./settle.ts";
 import { endSteering, steerQueued } from "./steer.ts";
 import { UsageMeter } from "../usage/meter.ts";
+import { excerpt } from "../../secrets/redact.ts";
 
 /** From a claimed turn to its settled outcome. Whatever happens on the way, it settles. */
 export async function runTurn(

@@ -6,10 +6,8 @@ import {
   type Permission,
   Refusal,
 } from "../../contract/index.ts";
-import { withheldFrom } from "../../domain/tool-list.ts";
 import { lowered } from "../../domain/limit.ts";
-import { isLooser } from "../../domain/permission.ts";
-import { visibleFrom } from "../../domain/scope.ts";
+import { isLooser, visibleFrom, withheldFrom } from "../../domain/permission.ts";
 import { type ProcessFence, type SessionRecord, STALE, type Tx } from "../../store/port/store.ts";
 import { folderVerdict } from "../../system/folder.ts";
 import type { OperationDeps } from "../deps.ts";

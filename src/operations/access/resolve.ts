@@ -1,10 +1,10 @@
 import { Refusal } from "../../contract/refusal.ts";
-import type { Visible } from "../../domain/scope.ts";
 import type { Reads, SessionRecord } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
 import { callerSession } from "./authority.ts";
 import { describe } from "../read/view.ts";
 import type { CallerContext } from "../port.ts";
+import type { Visible } from "../../domain/permission.ts";
 
 /** As many as the store gives for one reference. */
 const CANDIDATES_MAX = 10;
@@ -141,4 +141,14 @@ async function unknown(deps: OperationDeps, { self, sight, ref }: Wanted): Promi
     ref,
     known: names,
   });
+}
+
+/** Nobody works off the inbox of a session that was only read from disk. */
+export function refuseImported(session: { origin: string; shortId: string; agent: string }): void {
+  if (session.origin !== "imported") return;
+  throw new Refusal(
+    "not_available",
+    `Session ${session.shortId} was read from disk: Kinfold does not run it, so nothing can be sent to it and no limit holds it. Go on with it in ${session.agent} itself, or start a new session.`,
+    { sessionId: session.shortId },
+  );
 }

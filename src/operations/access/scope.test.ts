@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import fc from "fast-check";
 import type { OperationName } from "../../contract/index.ts";
-import { sees, visibleFrom } from "../../domain/scope.ts";
 import { type Node, openWorld, plant, someTrees, type World } from "../testing/random-trees.ts";
+import { sees, visibleFrom } from "../../domain/permission.ts";
 
 const RUNS = Number(process.env["KINFOLD_TEST_RUNS"] ?? 12);
 /** The third scope of the random trees, `default`, is named nowhere and so isolated. */

@@ -1,7 +1,7 @@
 import path from "node:path";
 import type { InputOf, OutputOf, Token } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
-import { hashOf, newSecret } from "../../kernel/id.ts";
+import { hashOf, newSecret } from "../../system/id.ts";
 import type { TokenRecord } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";

@@ -2,7 +2,7 @@ import type { Answer, Asked, InputOf } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { shortId } from "../../contract/short-id.ts";
 import { redactBriefly } from "../../secrets/redact-long.ts";
-import { hashOf } from "../../kernel/id.ts";
+import { hashOf } from "../../system/id.ts";
 import { raise } from "../../kernel/trigger.ts";
 import type { SessionRecord, TriggerRecord, Tx } from "../../store/port/store.ts";
 import { blocking } from "../wait/blocking.ts";

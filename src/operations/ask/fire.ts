@@ -1,16 +1,15 @@
 import type { FireOutput, InputOf } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { isBlocking } from "../../domain/trigger.ts";
-import { hashOf } from "../../kernel/id.ts";
+import { hashOf } from "../../system/id.ts";
 import { newTrigger } from "../../kernel/new-trigger.ts";
 import { tellOf } from "../../kernel/trigger.ts";
 import type { SessionRecord } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";
-import { refuseImported } from "../read/history.ts";
 import { refuseReopening } from "../session/reopen-limit.ts";
 import { delivered } from "../session/prompt.ts";
-import { isBelow, resolveInScope } from "../access/resolve.ts";
+import { isBelow, refuseImported, resolveInScope } from "../access/resolve.ts";
 import { keyOwner, refuseReusedKey } from "../spawn/effective.ts";
 import { callerSession, refuseGone, requireKeyReach } from "../access/authority.ts";
 import { describe } from "../read/view.ts";

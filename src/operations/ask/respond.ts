@@ -9,7 +9,6 @@ import { cancelSubtree } from "../../kernel/cancel.ts";
 import { newTrigger } from "../../kernel/new-trigger.ts";
 import { closeTrigger, THE_USER } from "../../kernel/trigger.ts";
 import type { SessionRecord, TriggerRecord, Tx } from "../../store/port/store.ts";
-import { sees } from "../../domain/scope.ts";
 import { takeSteps } from "../../system/steps.ts";
 import type { OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";
@@ -18,6 +17,7 @@ import { refuseReopening } from "../session/reopen-limit.ts";
 import { isBelow, resolve } from "../access/resolve.ts";
 import { callerSession, refuseGone, requireKeyReach } from "../access/authority.ts";
 import { describe } from "../read/view.ts";
+import { sees } from "../../domain/permission.ts";
 
 /** Answers a trigger, once, by someone who may. The loser is told who answered what. */
 export async function respond(

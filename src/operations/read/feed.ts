@@ -2,10 +2,10 @@ import type { Event, Fragment } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import type { EventRecord, TreeRecord } from "../../store/port/store.ts";
 import { callerSession, requireRight } from "../access/authority.ts";
-import { sees, type Visible } from "../../domain/scope.ts";
 import type { OperationDeps } from "../deps.ts";
 import type { CallerContext, Feed, FeedBatch, FeedRequest } from "../port.ts";
 import { resolve } from "../access/resolve.ts";
+import { sees, type Visible } from "../../domain/permission.ts";
 
 const BATCH_MS = 20;
 const FLOOR_MS = 2_000;

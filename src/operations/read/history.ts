@@ -1,6 +1,5 @@
 import { setTimeout as rest } from "node:timers/promises";
 import type { HistoryProblem, HistoryScan, InputOf, OutputOf } from "../../contract/index.ts";
-import { Refusal } from "../../contract/refusal.ts";
 import { newScan } from "../../domain/history-scan.ts";
 import type { HistoryReader, UserHome } from "../../history/port.ts";
 import type { HistoryRecord } from "../../store/port/store.ts";
@@ -93,14 +92,4 @@ async function scanOf(deps: OperationDeps): Promise<HistoryScan> {
     return { ...progress.scan, enabled, exclude, problemCount, ...phase };
   }
   return newScan({ enabled, phase: enabled ? "starting" : "off", exclude });
-}
-
-/** Nobody works off the inbox of a session that was only read from disk. */
-export function refuseImported(session: { origin: string; shortId: string; agent: string }): void {
-  if (session.origin !== "imported") return;
-  throw new Refusal(
-    "not_available",
-    `Session ${session.shortId} was read from disk: Kinfold does not run it, so nothing can be sent to it and no limit holds it. Go on with it in ${session.agent} itself, or start a new session.`,
-    { sessionId: session.shortId },
-  );
 }

@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import path from "node:path";
 import type { AgentStatus, InputOf, OutputOf, Project } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
-import { sees, type Visible } from "../../domain/scope.ts";
 import type { FolderCount, HistoryRecord, HistoryStatus, SessionRecord } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";
@@ -10,6 +9,7 @@ import { pageOfFile, pageOfStore } from "./history-page.ts";
 import { isFamily, resolve } from "../access/resolve.ts";
 import { viewOne } from "./view.ts";
 import { callerSession } from "../access/authority.ts";
+import { sees, type Visible } from "../../domain/permission.ts";
 
 export async function projects(deps: OperationDeps, caller: CallerContext): Promise<OutputOf<"projects">> {
   callerSession(caller);

@@ -1,13 +1,13 @@
 import { NEW_TOKEN, unmanagedEffective } from "../../store/port/new-session.ts";
 import type { AttachOutput, Effective, InputOf } from "../../contract/index.ts";
 import { CallbackConfig } from "../../contract/session.ts";
-import { hashOf, newId, newSecret } from "../../kernel/id.ts";
+import { hashOf, newId, newSecret } from "../../system/id.ts";
 import { folderScope } from "../../system/folder.ts";
 import type { OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";
-import { decideFolder } from "../spawn/folder.ts";
 import { newSession } from "../spawn/effective.ts";
 import { viewOne } from "../read/view.ts";
+import { decideFolder } from "../spawn/ceiling.ts";
 
 /** Names that clients give themselves, and the agent each of them is. */
 const AGENTS: readonly (readonly [RegExp, string])[] = [

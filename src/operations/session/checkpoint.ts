@@ -2,7 +2,7 @@ import type { CheckpointOutput, InputOf } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { redact } from "../../secrets/redact.ts";
 import { redactNamed } from "../../secrets/redact-deep.ts";
-import { newId } from "../../kernel/id.ts";
+import { newId } from "../../system/id.ts";
 import type { SessionRecord, Tx } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";

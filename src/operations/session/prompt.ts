@@ -2,13 +2,12 @@ import type { InputOf, PromptOutput, TellOutput } from "../../contract/index.ts"
 import { Refusal } from "../../contract/refusal.ts";
 import { shortId } from "../../contract/short-id.ts";
 import { admit } from "../../kernel/admit.ts";
-import { hashOf } from "../../kernel/id.ts";
+import { hashOf } from "../../system/id.ts";
 import type { MessageRecord, SessionRecord, TriggerRecord } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";
-import { refuseImported } from "../read/history.ts";
 import { refuseReopening } from "./reopen-limit.ts";
-import { requireBelow, resolve } from "../access/resolve.ts";
+import { refuseImported, requireBelow, resolve } from "../access/resolve.ts";
 import { keyOwner, refusePrompt, refuseReusedKey } from "../spawn/effective.ts";
 import { until } from "../wait/until.ts";
 import { refuseGone, requireKeyReach } from "../access/authority.ts";

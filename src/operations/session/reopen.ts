@@ -5,8 +5,7 @@ import { stopReport } from "../../kernel/stop-report.ts";
 import type { SessionRecord, Tx } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";
-import { refuseImported } from "../read/history.ts";
-import { resolve } from "../access/resolve.ts";
+import { refuseImported, resolve } from "../access/resolve.ts";
 import { describe, viewOne } from "../read/view.ts";
 
 /** A person opens a session again that was cancelled or acknowledged. One that is open stays as it is. */

@@ -4,8 +4,7 @@ import { closeIfOver } from "../../kernel/round.ts";
 import type { SessionRecord } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";
-import { refuseImported } from "../read/history.ts";
-import { resolve } from "../access/resolve.ts";
+import { refuseImported, resolve } from "../access/resolve.ts";
 import { refuseTemplate } from "../spawn/effective.ts";
 import { viewOne } from "../read/view.ts";
 

@@ -1,11 +1,23 @@
-import type { Effective, Limits, Permission, Profile } from "../../contract/index.ts";
+import path from "node:path";
+import type { Budget, Effective, Limits, Permission, Profile } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { lowered } from "../../domain/limit.ts";
-import { atMost, type Ceiling, isLooser, strictest } from "../../domain/permission.ts";
-import type { SessionRecord } from "../../store/port/store.ts";
-import { isInside } from "../../system/folder.ts";
+import {
+  atMost,
+  type Ceiling,
+  isLooser,
+  mayGive,
+  strictest,
+  withheldFrom,
+  withoutWithheld,
+} from "../../domain/permission.ts";
+import type { SessionRecord, Tx } from "../../store/port/store.ts";
+import { folderVerdict, isInside } from "../../system/folder.ts";
 import type { OperationDeps, ProjectCeiling } from "../deps.ts";
-import type { Under } from "./folder.ts";
+import { leftOf, limitWords } from "../../domain/budget.ts";
+import { accountsOf, clockOf } from "../../kernel/budget.ts";
+import { realpath, stat } from "node:fs/promises";
+import { type KeyReach, isWithin } from "../access/authority.ts";
 
 interface Asked extends Under {
   readonly asked: Permission | undefined;
@@ -91,4 +103,155 @@ export function decideCounts(of: {
     ...(Object.keys(counts).length === 0 ? {} : { counts }),
     ...(Object.keys(loweredBy).length === 0 ? {} : { loweredBy }),
   };
+}
+
+type Unit = keyof Budget;
+
+/**
+ * What a child may spend, decided under the tree's lock: at most what is left to its parent. What
+ * running turns hold counts as left, since they give back what they do not use; a turn of the
+ * child begins only when there is something to hold.
+ */
+export async function decideWithin(
+  tx: Tx,
+  parent: SessionRecord,
+  child: { readonly asked: Budget; readonly limits: Budget; readonly now: number },
+): Promise<Record<string, number>> {
+  const accounts = await accountsOf(tx, parent);
+  const unheld = accounts.map((account) => ({ ...account, reserved: { tokens: 0, usd: 0 } }));
+  const clock = await clockOf(tx, parent, child.now);
+  const left: Record<Unit, number | null> = {
+    usd: leftOf(unheld, "usd"),
+    tokens: leftOf(unheld, "tokens"),
+    turns: leftOf(unheld, "turns"),
+    minutes: clock === null ? null : Math.max(0, clock.leftMs) / 60_000,
+  };
+  for (const unit of UNITS) refuseMore(unit, child.asked[unit], left[unit]);
+  const limits: Record<string, number> = { ...child.limits };
+  if (left.minutes !== null) {
+    const minutes = Math.min(limits["minutes"] ?? Infinity, left.minutes);
+    limits["minutes"] = Math.floor(minutes * 1_000) / 1_000;
+  }
+  return limits;
+}
+
+const UNITS = ["usd", "tokens", "turns", "minutes"] as const satisfies readonly Unit[];
+
+function refuseMore(unit: Unit, asked: number | undefined, left: number | null): void {
+  if (left === null || (left > 0 && (asked === undefined || asked <= left))) return;
+  const what =
+    left > 0 && asked !== undefined
+      ? `${limitWords(unit, asked)} was asked for and ${limitWords(unit, left)} is left of your budget.`
+      : "nothing is left of your budget.";
+  const next =
+    left > 0
+      ? "Ask for less, or leave the limit out to share what is left."
+      : "Do this part yourself if you still can, report what is done, and tell the user; do not spawn again.";
+  throw new Refusal("over_budget", `${what} ${next}`, { unit, asked: asked ?? null, left });
+}
+
+/** Above whom nothing may be decided: the parent, and the API key that asks. */
+export interface Under {
+  readonly parent: SessionRecord | null;
+  readonly key: KeyReach | null;
+}
+
+export async function decideFolder(
+  deps: OperationDeps,
+  asked: string | undefined,
+  under: Under,
+): Promise<string> {
+  const { parent } = under;
+  const base = parent?.cwd ?? process.cwd();
+  const folder = path.resolve(base, asked ?? base);
+  // A folder that cannot be reached is refused as one that does not exist.
+  const [found, real] = await Promise.all([
+    stat(folder).catch(() => null),
+    realpath(folder).catch(() => null),
+  ]);
+  if (found === null || real === null || !found.isDirectory()) {
+    const what = found === null || real === null ? "does not exist" : "is not a folder";
+    throw new Refusal("cwd_not_found", `The folder ${folder} ${what}. Name one that exists.`, {
+      cwd: folder,
+    });
+  }
+  const { roots } = deps.config;
+  const verdict = folderVerdict(real, { roots, closed: deps.privateFolders });
+  const granted = verdict === "allowed" ? outsideOf(real, under) : null;
+  if (verdict === "allowed" && granted === null) return real;
+  if (asked === undefined && parent === null && verdict === "closed") {
+    throw new Refusal(
+      "cwd_not_allowed",
+      `Say where it works: "cwd" is missing, and the daemon's own folder is not for sessions.`,
+      { cwd: real, roots },
+    );
+  }
+  const allowed =
+    granted?.join(", ") ?? (verdict === "closed" ? "any folder but Kinfold's own home" : roots.join(", "));
+  throw new Refusal("cwd_not_allowed", `No session may work in ${real}. Allowed: ${allowed}.`, {
+    cwd: real,
+    roots,
+  });
+}
+
+/** The folders of the parent or of the key that this one is outside of; null where it is inside. */
+function outsideOf(real: string, { parent, key }: Under): readonly string[] | null {
+  const lists = [parent?.effective.roots, key?.roots].filter((each) => each != null);
+  return lists.find((each) => !isWithin(real, each)) ?? null;
+}
+
+/** Where its descendants may work: in what both its parent and the key that asks have. */
+export function rootsOf({ parent, key }: Under): Pick<Effective, "roots"> {
+  const above = parent?.effective.roots ?? null;
+  const own = key?.roots ?? null;
+  if (above === null && own === null) return {};
+  const both = [
+    ...(above ?? own ?? []).filter((each) => isWithin(each, own)),
+    ...(own ?? []).filter((each) => isWithin(each, above)),
+  ];
+  return { roots: [...new Set(both)] };
+}
+
+/**
+ * Those that the profile allows and the parent has; null is all. What was asked for by name must be there.
+ * Where a child has no list of tools, those of Kinfold's that are kept from it are withheld by name.
+ */
+export function decideTools(
+  asked: readonly string[] | null,
+  profile: Profile,
+  parent: SessionRecord | null,
+): Pick<Effective, "tools" | "disallowedTools" | "mcp"> {
+  const above: Pick<Effective, "tools" | "disallowedTools"> = parent?.effective ?? { tools: null };
+  const forbidden = [...new Set([...profile.disallowedTools, ...(above.disallowedTools ?? [])])];
+  const lists = [profile.tools, above.tools].filter((each) => each !== null);
+  const withheld = [...new Set([...withheldFrom(profile), ...withheldFrom(above)])];
+  const isAllowed = (tool: string): boolean =>
+    mayGive(tool, withheld) ?? (!forbidden.includes(tool) && lists.every((list) => list.includes(tool)));
+  const missing = (asked ?? []).filter((tool) => !isAllowed(tool));
+  if (missing.length > 0) {
+    const all = lists[0]?.filter(isAllowed).join(", ");
+    const allowed =
+      all === undefined ? `all but ${[...new Set([...forbidden, ...withheld])].join(", ")}` : all || "none";
+    throw new Refusal(
+      "permission_too_wide",
+      `These tools are not yours or not the profile's to give: ${missing.join(", ")}. Allowed: ${allowed}. Leave tools out to use these.`,
+      { asked: missing, profile: profile.name },
+    );
+  }
+  const given = asked ?? lists[0] ?? null;
+  const tools = given === null ? null : withoutWithheld(given, withheld).filter(isAllowed);
+  const left = withheldFrom({ tools, disallowedTools: forbidden });
+  const disallowedTools = [...forbidden, ...withheld.filter((tool) => !left.includes(tool))];
+  return {
+    tools,
+    ...(disallowedTools.length === 0 ? {} : { disallowedTools }),
+    ...decideServers(profile, parent),
+  };
+}
+
+function decideServers(profile: Profile, parent: SessionRecord | null): Pick<Effective, "mcp"> {
+  const lists = [profile.mcp, parent?.effective.mcp ?? null].filter((each) => each !== null);
+  const [first] = lists;
+  if (first === undefined) return {};
+  return { mcp: first.filter((name) => lists.every((list) => list.includes(name))) };
 }

@@ -12,9 +12,8 @@ import { Refusal } from "../../contract/refusal.ts";
 import { shortId } from "../../contract/short-id.ts";
 import { meterProblem } from "../../domain/budget.ts";
 import { checkTemplate } from "../../domain/callback.ts";
-import { excerpt } from "../../secrets/excerpt.ts";
 import { lowered } from "../../domain/limit.ts";
-import { hashOf } from "../../kernel/id.ts";
+import { hashOf } from "../../system/id.ts";
 import { NEW_SESSION } from "../../store/port/new-session.ts";
 import type { SessionRecord } from "../../store/port/store.ts";
 import { folderIdentity } from "../../system/folder.ts";
@@ -22,10 +21,17 @@ import { decideInherit } from "./inherit.ts";
 import type { OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";
 import { decideEnforcement } from "./enforcement.ts";
-import { decideTools } from "./tools.ts";
-import { decideCounts, decidePermission, projectCeiling } from "./ceiling.ts";
-import { decideFolder, rootsOf, type Under } from "./folder.ts";
+import {
+  decideCounts,
+  decideFolder,
+  decidePermission,
+  decideTools,
+  projectCeiling,
+  rootsOf,
+  type Under,
+} from "./ceiling.ts";
 import { byNearness } from "../../text/nearest.ts";
+import { excerpt } from "../../secrets/redact.ts";
 
 /** What a root and a child are started with, as the contract parsed it. */
 export interface StartInput {

@@ -1,7 +1,12 @@
 import type { Agent, Effective, Enforcement, Permission } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
-import { ENFORCEMENT_WORDS, enforcementOf, isWeaker } from "../../domain/permission.ts";
-import { serverProblem, toolProblem } from "../../domain/tool-list.ts";
+import {
+  ENFORCEMENT_WORDS,
+  enforcementOf,
+  isWeaker,
+  serverProblem,
+  toolProblem,
+} from "../../domain/permission.ts";
 import type { SessionRecord } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
 

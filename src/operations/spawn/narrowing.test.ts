@@ -3,7 +3,6 @@ import path from "node:path";
 import { after, before, describe, it } from "node:test";
 import fc from "fast-check";
 import type { Permission } from "../../contract/index.ts";
-import { withheldFrom } from "../../domain/tool-list.ts";
 import { closeRound } from "../../kernel/round.ts";
 import type { SessionRecord } from "../../store/port/store.ts";
 import {
@@ -15,6 +14,7 @@ import {
   type Wanted,
   type World,
 } from "../testing/random-trees.ts";
+import { withheldFrom } from "../../domain/permission.ts";
 
 const RUNS = Number(process.env["KINFOLD_TEST_RUNS"] ?? 60);
 let world: World;

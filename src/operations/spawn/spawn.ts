@@ -1,23 +1,22 @@
 import type { Effective, InputOf, SpawnOutput } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
-import { withInstructions } from "../../domain/instruction.ts";
 import { lowered, spawnLimit } from "../../domain/limit.ts";
 import { admit } from "../../kernel/admit.ts";
 import type { Chain } from "../../kernel/chain.ts";
 import { appendEntries } from "../../kernel/entry.ts";
-import { newId } from "../../kernel/id.ts";
+import { newId } from "../../system/id.ts";
 import { inherited } from "../../kernel/inherit.ts";
 import type { NewEntry, Reads, SessionRecord, Tx } from "../../store/port/store.ts";
 import { folderScope } from "../../system/folder.ts";
-import { decideWithin } from "./budget.ts";
 import type { OperationDeps } from "../deps.ts";
 import { callSeen } from "./inherit.ts";
-import { refuseImported } from "../read/history.ts";
 import type { CallerContext, Call } from "../port.ts";
-import { isBelow, resolve } from "../access/resolve.ts";
+import { isBelow, refuseImported, resolve } from "../access/resolve.ts";
 import { decideStart, keyOwner, newSession, refuseReusedKey, type Start } from "./effective.ts";
 import { describe, viewOne } from "../read/view.ts";
 import { keyReach, refuseGone, requireKeyReach } from "../access/authority.ts";
+import { decideWithin } from "./ceiling.ts";
+import { withInstructions } from "../../domain/inherited-text.ts";
 
 const REPLY_LOST_MS = 10 * 60_000;
 

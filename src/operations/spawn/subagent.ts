@@ -3,7 +3,7 @@ import { Refusal } from "../../contract/refusal.ts";
 import { shortId } from "../../contract/short-id.ts";
 import { lowered } from "../../domain/limit.ts";
 import type { ChainStep } from "../../kernel/chain.ts";
-import { newId } from "../../kernel/id.ts";
+import { newId } from "../../system/id.ts";
 import type { SessionRecord } from "../../store/port/store.ts";
 import { asking, takeAttention } from "../wait/attention.ts";
 import { blocking } from "../wait/blocking.ts";

@@ -1,8 +1,7 @@
 import type { Attention as Asked } from "../../contract/index.ts";
 import { shortId } from "../../contract/short-id.ts";
 import { parkedError } from "../../kernel/park.ts";
-import { startClock } from "../../kernel/trigger.ts";
-import { triggerBody } from "../../kernel/trigger-body.ts";
+import { startClock, triggerBody } from "../../kernel/trigger.ts";
 import type { SessionRecord, TriggerRecord, Tx } from "../../store/port/store.ts";
 import { replyCarrier } from "./reply-carrier.ts";
 import type { OperationDeps } from "../deps.ts";

@@ -5,7 +5,7 @@ import { type CallbackData, renderBlock } from "../../domain/callback.ts";
 import { oneLine } from "../../text/fence.ts";
 import { callbackData, callbackKey } from "../../kernel/callback.ts";
 import { isStopping, withLeft } from "../../kernel/stop-report.ts";
-import { newDeliveryId } from "../../kernel/id.ts";
+import { newDeliveryId } from "../../system/id.ts";
 import type { SessionRecord, Tx } from "../../store/port/store.ts";
 import { blocking } from "./blocking.ts";
 import { replyCarrier } from "./reply-carrier.ts";

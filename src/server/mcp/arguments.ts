@@ -1,8 +1,8 @@
 import { Refusal } from "../../contract/refusal.ts";
-import { isWithinShape } from "../json-shape.ts";
 import { unknownField } from "../input.ts";
 import { ALIAS_WORDS, OPERATIONS, TOOL_WORDS } from "../../contract/index.ts";
 import type { OperationName, OperationSpec, ToolWords } from "../../contract/index.ts";
+import { isWithinShape } from "../body.ts";
 
 /**
  * A tool's arguments as its operation's input. Keys are matched ignoring case and underscores, the

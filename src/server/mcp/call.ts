@@ -77,13 +77,12 @@ const RUN: Readonly<Record<ToolOperation, Run>> = {
   fire: (call, fields) => act(call, "fire", { fields, say: fireReply }),
   ask: (call, fields) => {
     const input = parse("ask", fields);
-    const answer = (capMs: number) => call.operations.ask(caller(call), { ...input, capMs }, asked(call));
+    const answer = (capMs: number) => ask(call, "ask", { ...input, capMs });
     return blocked(call, answer, (output, unread) => askReply(output, input, unread));
   },
   planReview: (call, fields) => {
     const input = parse("planReview", fields);
-    const answer = (capMs: number) =>
-      call.operations.planReview(caller(call), { ...input, capMs }, asked(call));
+    const answer = (capMs: number) => ask(call, "planReview", { ...input, capMs });
     return blocked(call, answer, planReply);
   },
   search: (call, fields) =>
@@ -99,8 +98,7 @@ interface Plain<N extends ToolOperation> {
 
 /** Asks and says; nothing has been changed. */
 async function look<N extends ToolOperation>(call: ToolCall, operation: N, plain: Plain<N>): Promise<Ran> {
-  const run = call.operations[operation] as Ask<N>;
-  const output = await run(caller(call), parse(operation, plain.fields), asked(call));
+  const output = await ask(call, operation, parse(operation, plain.fields));
   return { output: output as object, text: plain.say(output, await unread(call)) };
 }
 
@@ -109,6 +107,12 @@ async function act<N extends ToolOperation>(call: ToolCall, operation: N, plain:
   const ran = await look(call, operation, plain);
   noteDone(call);
   return ran;
+}
+
+/** Asks an operation as the caller of this tool. */
+function ask<N extends ToolOperation>(call: ToolCall, operation: N, input: InputOf<N>): Promise<OutputOf<N>> {
+  const [who, how] = [caller(call), asked(call)];
+  return (call.operations[operation] as Ask<N>)(who, input, how);
 }
 
 type Ask<N extends ToolOperation> = (
@@ -139,7 +143,7 @@ function pageCursor(cursor: unknown): string | null {
 }
 
 async function spawn(call: ToolCall, input: InputOf<"spawn">): Promise<Ran> {
-  const output = await call.operations.spawn(caller(call), input, asked(call));
+  const output = await ask(call, "spawn", input);
   const lost = (): Promise<void> => call.gate.spawnReplyLost(caller(call), output.session.id);
   if (call.signal.aborted) await lost();
   else call.request.onLost(lost);
@@ -149,21 +153,20 @@ async function spawn(call: ToolCall, input: InputOf<"spawn">): Promise<Ran> {
 }
 
 async function cancel(call: ToolCall, input: InputOf<"cancel">): Promise<Ran> {
-  const output = await call.operations.cancel(caller(call), input, asked(call));
+  const output = await ask(call, "cancel", input);
   await keep(call, output.taken);
   noteDone(call);
   return { output, text: cancelReply(output, await unread(call), input.turnOnly) };
 }
 
 function subagent(call: ToolCall, input: InputOf<"subagent">): Promise<Ran> {
-  const answer = (capMs: number) => call.operations.subagent(caller(call), { ...input, capMs }, asked(call));
+  const answer = (capMs: number) => ask(call, "subagent", { ...input, capMs });
   const { isWakeable } = call;
   return blocked(call, answer, (output, unread) => subagentReply(output, { unread, isWakeable }));
 }
 
 function wait(call: ToolCall, input: InputOf<"waitChildren">): Promise<Ran> {
-  const answer = (capMs: number) =>
-    call.operations.waitChildren(caller(call), { ...input, capMs }, asked(call));
+  const answer = (capMs: number) => ask(call, "waitChildren", { ...input, capMs });
   const { isWakeable } = call;
   const more = { isSourceForm: input.sourceForm, isWakeable, note: raisedNote(input) };
   return blocked(call, answer, (output, unread) => waitReply(output, { unread, ...more }));

@@ -1,10 +1,9 @@
-import { tokens as tokenWords } from "../../text/quantity.ts";
+import { duration, tokens as tokenWords } from "../../text/quantity.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { shortId } from "../../contract/short-id.ts";
 import type { OutputOf, Session, Trigger } from "../../contract/index.ts";
 import { oneLine } from "../../text/fence.ts";
 import { reply } from "./reply.ts";
-import { duration } from "../../text/duration.ts";
 
 type Family = OutputOf<"family">;
 

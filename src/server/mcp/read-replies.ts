@@ -8,9 +8,8 @@ import type {
   SearchOutput,
 } from "../../contract/index.ts";
 import { oneLine } from "../../text/fence.ts";
-import { reply } from "./reply.ts";
-import { fenced, newNonce } from "./words.ts";
-import { duration } from "../../text/duration.ts";
+import { fenced, newNonce, reply } from "./reply.ts";
+import { duration } from "../../text/quantity.ts";
 
 const TEXT_BYTES_MAX = 22 * 1024;
 

@@ -3,10 +3,9 @@ import { describe, test } from "node:test";
 import type { ChildEnd, SpawnOutput, WaitChildrenOutput } from "../../contract/index.ts";
 import { sampleSession } from "../testing/fake-operations.ts";
 import { familyReply } from "./family.ts";
-import { REPLY_BYTES_MAX, cancelReply, spawnReply, tellReply } from "./reply.ts";
+import { cancelReply, REPLY_BYTES_MAX, shorten, spawnReply, tellReply } from "./reply.ts";
 import { waitReply } from "./wait.ts";
 import { oneLine } from "../../text/fence.ts";
-import { shorten } from "./words.ts";
 
 const NOW = 1_800_000_000_000;
 const id = (n: number): string => `0199c0de-0000-7000-8000-0000${String(n).padStart(8, "0")}`;

@@ -1,11 +1,15 @@
-import { folded } from "../../text/cut.ts";
-import { bytes as byteWords, tokens as tokenWords } from "../../text/quantity.ts";
+import { firstBytes, folded } from "../../text/cut.ts";
+import {
+  byteLength,
+  bytes as byteWords,
+  duration,
+  shownPart,
+  tokens as tokenWords,
+} from "../../text/quantity.ts";
 import { shortId } from "../../contract/short-id.ts";
 import type { CancelOutput, Refusal, SpawnOutput, TellOutput } from "../../contract/index.ts";
-import { oneLine } from "../../text/fence.ts";
-import { visible } from "../../text/visible.ts";
-import { quoted, shorten } from "./words.ts";
-import { duration } from "../../text/duration.ts";
+import { fence, oneLine, visible } from "../../text/fence.ts";
+import { randomBytes } from "node:crypto";
 
 /** The whole of a reply: every client shows at least this much uncut. */
 export const REPLY_BYTES_MAX = 24 * 1024;
@@ -162,3 +166,45 @@ function remainder(output: CancelOutput): string {
   }
   return parts.length === 0 ? "no process is left." : parts.join(" ");
 }
+
+/** Text of another session in its fence; a text that was cut says so below it. */
+export function fenced(text: string, id: string, bytesMax: number): string {
+  const { text: block, cut, bytes } = fence(text, id, bytesMax);
+  return cut ? `${block}\n[${shownPart(bytesMax, bytes)}]` : block;
+}
+
+/** For a fence that is no delivery: nobody's message has this id. */
+export function newNonce(): string {
+  return randomBytes(4).toString("hex");
+}
+
+/** How a session is named to an agent. */
+export function quoted(name: string | null, sessionId: string): string {
+  return name === null ? shortId(sessionId) : `"${name}" (${shortId(sessionId)})`;
+}
+
+/** Cuts at a character border so that text and mark fit into the bytes. */
+export function shorten(text: string, bytesMax: number, mark: string): string {
+  if (byteLength(text) <= bytesMax) return text;
+  return firstBytes(text, bytesMax - byteLength(mark)) + mark;
+}
+
+/** Cuts a child's report inside its fence and keeps the fence whole: an open fence would swallow what follows. */
+export function fitBlock(block: string, bytesMax: number, rest: string): string {
+  const bytes = byteLength(block);
+  if (bytes <= bytesMax) return block;
+  const fenceAt = block.lastIndexOf("\n</child-output id=");
+  if (fenceAt === -1) return shorten(block, bytesMax, " [cut]");
+  const close = block.slice(fenceAt).split("\n").slice(0, 2).join("\n");
+  const mark = `${close}\n[${shownPart(bytesMax, bytes)}; the rest: ${rest}]`;
+  return shorten(block.slice(0, fenceAt), bytesMax, mark);
+}
+
+/** What each of n results may take of one reply. */
+export function shareOf(count: number): number {
+  return Math.min(RESULT_BYTES_MAX, Math.floor(RESULTS_BYTES_MAX / Math.max(1, count)));
+}
+
+/** All results of one reply share this; the rest is for line 1, names and the next step. */
+const RESULTS_BYTES_MAX = 20 * 1024;
+const RESULT_BYTES_MAX = 4 * 1024;

@@ -1,9 +1,8 @@
 import type { SubagentOutput } from "../../contract/index.ts";
 import { shortId } from "../../contract/short-id.ts";
 import { oneLine } from "../../text/fence.ts";
-import { reply } from "./reply.ts";
+import { fitBlock, reply, shareOf } from "./reply.ts";
 import { answerCalls } from "./wait.ts";
-import { fitBlock, shareOf } from "./words.ts";
 
 type Result = SubagentOutput["results"][number];
 

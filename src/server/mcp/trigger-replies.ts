@@ -1,8 +1,7 @@
 import { shortId } from "../../contract/short-id.ts";
 import type { Asked, FireOutput, InputOf, RespondOutput } from "../../contract/index.ts";
 import { oneLine, withoutDeliveryLines } from "../../text/fence.ts";
-import { reply } from "./reply.ts";
-import { fenced, newNonce, quoted, shorten } from "./words.ts";
+import { fenced, newNonce, quoted, reply, shorten } from "./reply.ts";
 
 const ANSWER_BYTES_MAX = 20 * 1024;
 const PENDING = "pending: end your turn, the answer will come as a message.";

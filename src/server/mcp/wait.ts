@@ -1,10 +1,8 @@
-import { shownPart } from "../../text/quantity.ts";
+import { duration, shownPart } from "../../text/quantity.ts";
 import { shortId } from "../../contract/short-id.ts";
 import type { ChildEnd, WaitChildrenOutput } from "../../contract/index.ts";
 import { fence, oneLine } from "../../text/fence.ts";
-import { REPLY_BYTES_MAX, reply } from "./reply.ts";
-import { fitBlock, quoted, shareOf } from "./words.ts";
-import { duration } from "../../text/duration.ts";
+import { fitBlock, quoted, reply, REPLY_BYTES_MAX, shareOf } from "./reply.ts";
 
 /** What line 1, the marks and the last line of the source's form take at most. */
 const SOURCE_FRAME_BYTES = 1_024;

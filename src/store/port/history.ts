@@ -1,6 +1,6 @@
 import type { EntryAuthor, EntryKind, HistoryProblem, HistoryScan } from "../../contract/index.ts";
-import type { Visible } from "../../domain/scope.ts";
 import type { HistoryAsked, HistoryKnown, HistoryRecord, SessionRecord } from "./record.ts";
+import type { Visible } from "../../domain/permission.ts";
 
 export interface HistoryReads {
   byKey(key: string): Promise<HistoryRecord | null>;

@@ -1,5 +1,4 @@
 import type { Agent, Fragment, MessageStatus } from "../../contract/index.ts";
-import type { Visible } from "../../domain/scope.ts";
 import type { ProcessFence, Stale } from "./fence.ts";
 import type { EntryFound, EntrySearch } from "./found.ts";
 import type { DraftReads, DraftWrites } from "./draft.ts";
@@ -22,6 +21,7 @@ import type {
   TriggerRecord,
   TurnRecord,
 } from "./record.ts";
+import type { Visible } from "../../domain/permission.ts";
 
 export { type ProcessFence, STALE, type Stale } from "./fence.ts";
 export type * from "./draft.ts";
@@ -30,7 +30,7 @@ export type * from "./retention.ts";
 export type * from "./record.ts";
 export type * from "./found.ts";
 // A type of the domain's own, so that what decides who sees what and what asks for it cannot differ.
-export type { Visible } from "../../domain/scope.ts";
+export type { Visible } from "../../domain/permission.ts";
 
 /**
  * The port to durable state.

@@ -1,14 +1,13 @@
 import type pg from "pg";
-import { uuidv7 } from "uuidv7";
+import { newId } from "../../system/id.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import type { Log } from "../../log.ts";
 import { eventReads } from "../tables/event.ts";
-import { writeOver } from "../fence.ts";
+import { redactWrites, writeOver } from "../around-write.ts";
 import { importsOver } from "../tables/history.ts";
 import { Listeners } from "../listener.ts";
 import type { Commit, Store } from "../port/store.ts";
 import { StoreProblem, type StoreTrouble, StoreUnusable } from "../problem.ts";
-import { redactWrites } from "../redact-writes.ts";
 import { sql } from "../sql.ts";
 import { tokenWrites } from "../tables/token.ts";
 import { type OpenTx, readsOver } from "../tx.ts";
@@ -82,7 +81,7 @@ async function prepare(client: pg.PoolClient, address: Address): Promise<string>
     throw new StoreUnusable(`${address.shown} is older than PostgreSQL 13, which Kinfold needs at least.`);
   }
   await migrate(client, address);
-  return await openEpoch(client, uuidv7);
+  return await openEpoch(client, newId);
 }
 
 async function storeOver(

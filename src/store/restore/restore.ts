@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { uuidv7 } from "uuidv7";
+import { newId } from "../../system/id.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import type { Log } from "../../log.ts";
 import { migrationsIn } from "../migration.ts";
@@ -47,7 +47,7 @@ export interface Restored extends Rebuilt {
  * touched, and those are moved into a folder of their own, never deleted.
  */
 export async function restore(target: RestoreTarget, source: RestoreSource): Promise<Restored> {
-  const lock = await takeLock(target.lock, uuidv7());
+  const lock = await takeLock(target.lock, newId());
   const part = `${target.database}.restoring`;
   try {
     for (const suffix of SUFFIXES) rmSync(`${part}${suffix}`, { force: true });
@@ -79,7 +79,7 @@ async function make(target: RestoreTarget, part: string, source: RestoreSource):
         path: part,
         lock: `${part}.lock`,
         node: target.node,
-        boot: uuidv7(),
+        boot: newId(),
         log: target.log,
       };
       const store = await openSqlite(options);

@@ -2,16 +2,15 @@ import { fileSize } from "../../system/file-size.ts";
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { uuidv7 } from "uuidv7";
+import { newId } from "../../system/id.ts";
 import type { Log } from "../../log.ts";
 import type { EntryIndex } from "../search/entry-index.ts";
 import { eventReads, writeEvents } from "../tables/event.ts";
-import { isStale, writeOver } from "../fence.ts";
+import { isStale, redactWrites, writeOver } from "../around-write.ts";
 import { importsOver } from "../tables/history.ts";
 import { Listeners } from "../listener.ts";
 import { type ProcessFence, STALE, type Stale, type Store, type Tx } from "../port/store.ts";
 import { StoreCorrupt, StoreProblem, StoreUnusable } from "../problem.ts";
-import { redactWrites } from "../redact-writes.ts";
 import { sql } from "../sql.ts";
 import { tokenWrites } from "../tables/token.ts";
 import { GuardedQuery, OpenTx, readsOver } from "../tx.ts";
@@ -26,7 +25,7 @@ import { takeLock, type Lock, type Note } from "./lock.ts";
 import { refuseLoss, refuseOlderThanRollouts } from "./wal/loss.ts";
 import { migrate } from "./migrate.ts";
 import { Searches } from "./search/search.ts";
-import { tendedIndex } from "./search/tended-index.ts";
+import { tendedIndex } from "./search/index-parts.ts";
 
 export interface SqliteOptions {
   readonly path: string;
@@ -95,7 +94,7 @@ function prepare(db: DatabaseSync, options: SqliteOptions, lock: Lock): Opening 
     PRAGMA wal_autocheckpoint = 0; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON`);
   migrate(db, path);
   if (options.pageCountMax !== undefined) db.exec(`PRAGMA max_page_count = ${options.pageCountMax}`);
-  const opening = openEpoch(db, { path, closedXid: lock.before?.closedXid ?? null, mint: uuidv7 });
+  const opening = openEpoch(db, { path, closedXid: lock.before?.closedXid ?? null, mint: newId });
   db.exec(`PRAGMA busy_timeout = ${WRITER_BUSY_MS}`);
   return opening;
 }

@@ -1,4 +1,4 @@
-import { writeOver } from "../fence.ts";
+import { writeOver } from "../around-write.ts";
 import type { Store, Tx } from "../port/store.ts";
 
 type Work<T> = (tx: Tx) => Promise<T>;

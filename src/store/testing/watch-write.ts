@@ -1,4 +1,4 @@
-import { writeOver } from "../fence.ts";
+import { writeOver } from "../around-write.ts";
 import type { Store } from "../port/store.ts";
 
 export interface Watched {

@@ -1,7 +1,10 @@
 import { setImmediate as turn, setTimeout as rest } from "node:timers/promises";
 import type { Log } from "../../../log.ts";
-import { sql, type Query } from "../../sql.ts";
-import type { Traffic } from "../wal/traffic.ts";
+import { type Query, sql } from "../../sql.ts";
+import type { EntryIndex } from "../../search/entry-index.ts";
+import { FullSeconds, sqliteEntryIndex } from "./entry-index.ts";
+import { Indexer } from "./indexer.ts";
+import { type Plain, Traffic } from "../wal/checkpointer.ts";
 
 /** Each write adds a part to the index. From this many on they are merged, for so long at a time. */
 const PARTS_MIN = 8;
@@ -134,4 +137,35 @@ async function partsOf(q: Query): Promise<number> {
       UNION ALL SELECT (SELECT min(segid) FROM entry_index_idx WHERE segid > id) FROM part WHERE id IS NOT NULL)
     SELECT count(id) FROM part`);
   return parts?.[0] as number;
+}
+
+export interface TendedIndex {
+  readonly index: EntryIndex;
+  /** Entries were written without it. */
+  behind(): void;
+  /** So many writes were committed together. */
+  committed(writes: number): void;
+  close(): Promise<void>;
+}
+
+/** The index of words, and those that see to it beside everybody's writes. */
+export function tendedIndex(plain: Plain, log: Log): TendedIndex {
+  const traffic = new Traffic(plain);
+  const parts = new IndexParts(traffic, log);
+  const grown = (): void => parts.grown();
+  const full = new FullSeconds();
+  const indexer = new Indexer(traffic, { grown, full, log });
+  // There may be some that a daemon left which was killed meanwhile.
+  indexer.start();
+  return {
+    index: sqliteEntryIndex(grown, full),
+    behind: () => indexer.start(),
+    committed(writes) {
+      traffic.committed(writes);
+      parts.committed();
+    },
+    async close() {
+      await Promise.all([indexer.close(), parts.close()]);
+    },
+  };
 }

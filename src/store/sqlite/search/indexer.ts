@@ -3,7 +3,7 @@ import { entries } from "../../tables/entry.ts";
 import { indexedWords } from "../../../search/expression.ts";
 import { sql, type Query } from "../../sql.ts";
 import { addToIndex, docsFor, type FullSeconds } from "./entry-index.ts";
-import type { Traffic } from "../wal/traffic.ts";
+import type { Traffic } from "../wal/checkpointer.ts";
 
 /** A slice should take this long; how many entries that are is learned from slice to slice. */
 const SLICE_MS = 4;
