@@ -7,6 +7,7 @@ import path from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import type { AgentStatus } from "../contract/index.ts";
 import { lay, Transcript } from "../history/readers/claude-code/testing/transcript.ts";
+import { Writer } from "../history/readers/opencode/testing/session.ts";
 import { systemProbe } from "../system/process-probe.ts";
 import { testPostgres } from "../store/testing/test-postgres.ts";
 import { aSession } from "../store/testing/sample.ts";
@@ -445,5 +446,22 @@ describe("files that cannot be read", () => {
     const top = await until(async () => (await home.sessions())[0]);
     await until(async () => (await home.entries(top.id)).length === 2);
     assert.deepEqual((await home.client.imported({ problems: 10 })).problems, []);
+  });
+
+  it("do not make the sessions gone that were in them", async (t) => {
+    const home = await startImporting(t);
+    const folder = path.join(home.agents, ".local/share/opencode");
+    await fs.mkdir(folder, { recursive: true });
+    const file = path.join(folder, "opencode.db");
+    const writer = new Writer(file);
+    for (const id of ["ses_a", "ses_b"]) writer.session(id).user(id, "Do X");
+    writer.close();
+    const sessionCount = async (): Promise<number | undefined> => (await home.import()).found[0]?.sessions;
+    assert.equal(await sessionCount(), 2);
+    await fs.writeFile(file, "this is no database");
+    assert.equal(await sessionCount(), 2);
+    assert.equal((await home.client.imported({ problems: 10 })).problems.length, 1);
+    await fs.rm(file);
+    assert.equal(await sessionCount(), undefined);
   });
 });

@@ -43,14 +43,15 @@ async function scanReading(
   const changes: MemberChange[] = [];
   const unread: Member[] = [];
   const fresh: { found: FoundSession; reading: Reading }[] = [];
-  const isComplete = await findAll(context, reading, (found) => {
+  const unreadable = await findAll(context, reading, (found) => {
     if (seen.has(found.key)) return;
     seen.add(found.key);
     const member = context.catalog.members.get(found.key);
     if (member === undefined || isToBeAsked(context, member, found)) fresh.push({ found, reading });
     else if (notice(context, member, { found, changes })) unread.push(member);
   });
-  if (isComplete) await noticeGone(context, { format: reading.reader.format, seen }, changes);
+  if (unreadable !== null)
+    await noticeGone(context, { format: reading.reader.format, seen, unreadable }, changes);
   const foundMs = performance.now() - from;
   for (const slice of slices(changes, 50)) await context.rpc.ask("change", slice);
   return { unread: [...unread, ...(await takeNew(context, fresh))], foundMs };
@@ -98,19 +99,22 @@ function foldersNear({ readings }: Context, files: Iterable<string>) {
   return { folders: [...folders.values()], isEnough };
 }
 
-/** False where a root is set aside, so that what is not found may still be there. */
+/** Returns the files with a problem; null where not every root was listed. What is not found there may still be there. */
 async function findAll(
   { progress, signal, tasks, setAside }: Context,
   { reader, roots }: Reading,
   take: (found: FoundSession) => void,
-): Promise<boolean> {
+): Promise<ReadonlySet<string> | null> {
   const { format } = reader;
+  const unreadable = new Set<string>();
   let isComplete = true;
+  const problem = (file: string, reason: string): void => {
+    unreadable.add(file);
+    progress.problem({ format, path: file, reason, badLines: 0 });
+  };
   for (const root of roots) {
-    if (signal.aborted) return false;
+    if (signal.aborted) return null;
     const task = { format, path: root, key: null, stamp: null };
-    const problem = (file: string, reason: string): void =>
-      progress.problem({ format, path: file, reason, badLines: 0 });
     const reason = whySetAside(setAside, task);
     if (reason !== null) {
       isComplete = false;
@@ -121,7 +125,7 @@ async function findAll(
       for await (const found of reader.discover(root, (each) => problem(each.path, each.reason))) take(found);
     });
   }
-  return isComplete;
+  return isComplete ? unreadable : null;
 }
 
 /** What was left out is looked at again when something else is to be left out; what was empty, when it has grown. */
@@ -151,12 +155,16 @@ function notice(
 /** A session stays when its file is gone: it is told apart only by not being looked for any more. */
 async function noticeGone(
   context: Context,
-  { format, seen }: { format: string; seen: ReadonlySet<string> },
+  {
+    format,
+    seen,
+    unreadable,
+  }: { format: string; seen: ReadonlySet<string>; unreadable: ReadonlySet<string> },
   changes: MemberChange[],
 ): Promise<void> {
   const goneAt = Date.now();
   for (const member of context.catalog.members.values()) {
-    if (member.format !== format) continue;
+    if (member.format !== format || unreadable.has(member.path)) continue;
     if (member.hostKey !== null || member.goneAt !== null || seen.has(member.key)) continue;
     const isThere = await stat(member.path).then(
       () => true,
