@@ -13,6 +13,11 @@ const WRITERS: Record<string, { nth?: number; run: (world: World, self: Self) =>
   },
   "says that its turn waits": { nth: 2, run: askInVain },
   "says that its turn waits no longer": { nth: 3, run: askInVain },
+  "cancels a child": { nth: 2, run: (world, self) => cancelChild(world, self, false) },
+  "stops the turn of a child": {
+    nth: 3,
+    run: (world, self) => cancelChild(world, self, true),
+  },
   "gives back what a lost reply carried": {
     nth: 3,
     async run({ gate, ask, store }, self) {
@@ -45,6 +50,12 @@ for (const [name, writer] of Object.entries(WRITERS)) {
 
 function askInVain({ ask }: World, self: Self): Promise<unknown> {
   return ask("ask", self, { questions: [{ question: "which one?" }], timeoutMs: 10, capMs: 10 });
+}
+
+async function cancelChild({ ask, take }: World, self: Self, turnOnly: boolean): Promise<void> {
+  const { session } = await ask("spawn", self, { id: self.id, prompt: "child" });
+  if (turnOnly) await take(session.id);
+  await ask("cancel", self, { id: session.id, turnOnly });
 }
 
 /** The tree before and after the watched write of a session whose turn is running. */

@@ -10,6 +10,7 @@ import { replyCarrier } from "../wait/reply-carrier.ts";
 import type { OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";
 import { requireBelow, resolve } from "../access/resolve.ts";
+import { writeAs } from "../access/authority.ts";
 import { until } from "../wait/until.ts";
 import { describe, viewOne } from "../read/view.ts";
 
@@ -68,7 +69,8 @@ async function cancelAll(
   caller: CallerContext,
   { session, reason }: { session: SessionRecord; reason: string | null },
 ): Promise<CancelOutput> {
-  const result = await deps.store.write(session.rootId, async (tx) => {
+  const { rootId } = session;
+  const result = await writeAs(deps, { caller, rootId }, async (tx) => {
     const fresh = (await tx.sessions.byId(session.id)) ?? session;
     const order = { by: byWhom(caller, fresh), reason, now: deps.now() };
     const cancelled = await cancelSubtree(tx, fresh, order);
@@ -81,7 +83,7 @@ async function cancelAll(
   });
   deps.reached("cancel.committed");
   const { marked, notOurs, wasOpen, wereOpen } = result.cancelled;
-  const ends = await stopped(deps, session.rootId, marked);
+  const ends = await stopped(deps, rootId, marked);
   return {
     sessionId: session.id,
     name: session.name,
@@ -129,7 +131,8 @@ async function cancelTurn(
   caller: CallerContext,
   { session, reason }: { session: SessionRecord; reason: string | null },
 ): Promise<CancelOutput> {
-  const turn = await deps.store.write(session.rootId, async (tx) => {
+  const { rootId } = session;
+  const turn = await writeAs(deps, { caller, rootId }, async (tx) => {
     const running = await tx.turns.running(session.id);
     if (running === null) return null;
     const order = { stopBy: byWhom(caller, session), stopNote: reason };
@@ -148,7 +151,7 @@ async function cancelTurn(
   const settled =
     turn === null
       ? null
-      : await until(deps, { rootId: session.rootId, timeoutMs: STOP_MS }, async () => {
+      : await until(deps, { rootId, timeoutMs: STOP_MS }, async () => {
           const now = await deps.store.read.turns.byId(turn.id);
           return now?.status === "running" ? null : now;
         });
