@@ -2,75 +2,86 @@ import { NO_USAGE } from "../contract/index.ts";
 import type { HistoryState, Usage } from "../contract/index.ts";
 
 /**
- * What a reader has learnt about one session so far. Plain JSON: it is kept beside the position and
- * handed back when reading goes on, so that new bytes are enough to bring it up to date. It grows
- * with the sub-agents a session started, never with its length.
+ * The facts that a reader has collected about one session so far. Plain JSON: it is stored with the position
+ * and handed back when reading continues, so that reading only the new bytes brings it up to date. It grows
+ * with the number of sub-agents a session started, never with the session's length.
  */
 export interface SessionFacts {
   /** The agent's own id of this session or sub-agent. */
   readonly id: string;
-  /** The agent's own id of the session at the top of the tree; equals `id` for that one. */
+  /** The agent's own id of the root session; equals `id` for the root itself. */
   rootId: string | null;
   isSubagent: boolean;
-  /** The agent's own bookkeeping (review, compaction, memory): kept, but not shown as a child. */
+  /** An internal session of the agent (review, compaction, memory): imported, but not shown as a child. */
   internal: boolean;
   title: string | null;
-  /** The beginning of the first prompt, as a person would recognise it. */
+  /** The beginning of the first prompt, in a form that a person recognises. */
   firstPrompt: string | null;
-  /** `promptKey` of the whole first prompt, for linking by text alone. */
+  /** `promptKey` of the whole first prompt, for linking a child to its parent by text alone. */
   promptKey: string | null;
-  /** The first ref of the file: files that begin with the same one replay the same history. */
+  /** The ref of the file's first row: files with the same first ref replay the same history. */
   firstRef: string | null;
   model: string | null;
   cwd: string | null;
   gitBranch: string | null;
   agentVersion: string | null;
   createdAt: number | null;
-  /** The latest time that stands in the file. Never the file's own time. */
+  /** The latest timestamp inside the file. Never the file's modification time. */
   lastAt: number | null;
-  /** When it was last prompted, or woken by the end of what it had started: what was told of it before is about an earlier stretch of work. */
+  /**
+   * When the session was last prompted, or woken because something it had started ended. Reports from before
+   * this time are about earlier work.
+   */
   promptedAt: number | null;
   usage: Usage;
-  /** Prompts and answers; blocks of one answer count once. */
+  /** Prompts and answers; the blocks of one answer count as one message. */
   messageCount: number;
   toolUseCount: number;
-  /** What the session's own files say about who started it. */
+  /** The parent that the session's own files name. */
   parent: ParentClaim | null;
   agentType: string | null;
-  /** The name it was given when it was started, where the agent has such names. */
+  /** The name given to it at its start, where the agent has such names. */
   name: string | null;
   description: string | null;
-  /** Whether its own bookkeeping says that it is over (it may have failed); null where none is kept. */
+  /**
+   * Whether the agent's records say that the session is over (it may have failed); null where the agent keeps
+   * no such record.
+   */
   finished: boolean | null;
   /** Every call in this session that starts a sub-agent, in order. */
   calls: SpawnCall[];
-  /** Ends and states of sub-agents that this session was told of, besides the calls' results. */
+  /**
+   * Ends and states of sub-agents that were reported to this session, apart from the results of its calls.
+   */
   told: ToldState[];
   ending: Ending;
-  /** Work the agent itself counted as still running when its last turn ended. */
+  /** The number of background tasks that the agent counted as still running when its last turn ended. */
   backgroundCount: number;
-  /** Parts of the file that the agent has left behind, by byte offsets, the newest ones; absent where it has left nothing. */
+  /**
+   * Parts of the file that the agent has left behind, as byte ranges; only the newest ones are kept. Absent
+   * where it has left nothing behind.
+   */
   leftRanges?: FileRange[];
 }
 
-/** From the first byte to before the last. */
+/** A range of bytes: `from` is inclusive, `to` is exclusive. */
 export interface FileRange {
   readonly from: number;
   readonly to: number;
 }
 
-/** What a child's own files claim about its parent; the family decides what is true. */
+/** What a child's own files claim about its parent; `family.ts` decides whether the claim is true. */
 export interface ParentClaim {
-  /** The parent's own id; null when only the call is named. */
+  /** The parent's own id; null when the files name only the call. */
   readonly id: string | null;
   readonly callId: string | null;
-  /** Other ids by which the call may be known, see `SpawnCall.taskIds`. */
+  /** Other ids that may name the call; see `SpawnCall.taskIds`. */
   readonly taskIds?: readonly string[];
-  /** A few words for the evidence: "its sidecar names the call". */
+  /** The source of the claim in a few words, shown as evidence: "its sidecar names the call". */
   readonly how: string;
 }
 
-/** A call that starts a sub-agent. `result` stays null until the session was given one. */
+/** A call that starts a sub-agent. `result` stays null until the session receives one. */
 export interface SpawnCall {
   readonly callId: string;
   readonly tool: string;
@@ -78,21 +89,21 @@ export interface SpawnCall {
   readonly agentType: string | null;
   readonly name: string | null;
   readonly promptKey: string | null;
-  /** Asked to run on in the background, or answered as launched. */
+  /** The call asked for background work, or its answer says that the work was launched. */
   background: boolean;
-  /** It starts several sub-agents, and its result is not theirs. */
+  /** The call starts several sub-agents, so its result belongs to none of them. */
   readonly many: boolean;
   readonly at: number | null;
-  /** Known once a result, an activity row or a told state names it. */
+  /** Known once a result, an activity row or a reported state names it. */
   agentId: string | null;
-  /** Other ids by which files name this call's work (a workflow's task and run); mostly none. */
+  /** Other ids that files use for this call's work (a workflow's task and run); usually none. */
   taskIds: string[];
   result: CallResult | null;
-  /** The session went on with something else after it, so a missing result will not come any more. */
+  /** The session continued with something else after this call, so a missing result will no longer arrive. */
   movedOn: boolean;
-  /** What was told of the work of all that it started, where it starts several. */
+  /** For a call that starts several sub-agents: the state reported for all of them together. */
   over?: Pick<ToldState, "state" | "how" | "at">;
-  /** When the session's own file last showed the sub-agent at work; absent where it never did. */
+  /** When the session's own file last showed the sub-agent working; absent if it never did. */
   progressAt?: number | null;
 }
 
@@ -106,13 +117,16 @@ export interface CallResult {
   readonly toolUseCount: number | null;
 }
 
-/** The last wins as the state; the first that ended it is when it ended. */
+/**
+ * A reported state of a sub-agent. The last report sets the state; the first report of an end sets the time
+ * of the end.
+ */
 export interface ToldState {
   readonly agentId: string;
   callId: string | null;
-  /** `unknown` when it was told that it ended, but not how. */
+  /** `unknown` when the report says that it ended, but not how. */
   state: HistoryState;
-  /** What told it: "a task notification", "wait_agent's answer". */
+  /** The source of the report: "a task notification", "wait_agent's answer". */
   how: string;
   error: string | null;
   firstAt: number | null;
@@ -120,14 +134,16 @@ export interface ToldState {
 }
 
 /**
- * How the file stops, which says how the work stands only together with what else is known.
+ * How the file ends. This alone does not decide the session's state: `status.ts` combines it with other
+ * facts.
  *
  * - `empty`: nothing was said yet.
  * - `prompted`: a prompt and nothing after it.
  * - `working`: in the middle of a turn (an open call, a result not yet answered, half an answer).
- * - `answered`: an answer with text and no open call, from a version that does not write whether an answer is whole.
- * - `toolError`: a failed call's result, and nothing after it.
- * - `ended`: the turn came to its end.
+ * - `answered`: an answer with text and no open call, from a version that does not record whether an answer
+ *   is complete.
+ * - `toolError`: the result of a failed call, and nothing after it.
+ * - `ended`: the turn ended.
  * - `failed`: the turn ended with an error.
  * - `interrupted`: the file itself says so.
  */
@@ -141,9 +157,12 @@ export interface Ending {
     | "ended"
     | "failed"
     | "interrupted";
-  /** In words, for the evidence: "its last row is an answer with end_turn". */
+  /** The reason in words, shown as evidence: "its last row is an answer with end_turn". */
   readonly how: string;
-  /** True when the agent itself says that the turn is over (a record of its own, a broken channel), not just the last row's shape. */
+  /**
+   * True when the agent itself says that the turn is over (in a separate record, or because its channel
+   * broke); false when only the last row's shape suggests it.
+   */
   readonly confirmed: boolean;
   readonly error: string | null;
   readonly at: number | null;

@@ -4,5 +4,5 @@ import { gemini } from "./readers/gemini/index.ts";
 import { opencode } from "./readers/opencode/index.ts";
 import type { HistoryReader } from "./port.ts";
 
-/** Every reader there is, one for each format. */
+/** All readers, one for each format. */
 export const historyReaders: readonly HistoryReader[] = [claudeCode, codex, opencode, gemini];

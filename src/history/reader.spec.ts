@@ -10,18 +10,21 @@ import { hostile, mutated, random } from "./testing/mutation.ts";
 import type { FoundSession, HistoryEntry, HistoryReader, Problem, ReadBatch, ReadState } from "./port.ts";
 import { systemProbe } from "../system/process-probe.ts";
 
-/** What a reader brings to be proven. */
+/** A reader and the samples to test it with. */
 export interface ReaderUnderTest {
   readonly reader: HistoryReader;
-  /** Lays sample files out below a new, empty folder, which becomes a root. */
+  /** Writes sample files below a new, empty folder, which becomes a root. */
   readonly lay: (root: string) => Promise<void>;
-  /** Whether this session's file is only ever appended to, in lines. Others are left out where files are torn. */
+  /**
+   * Whether this session's file is only ever appended to, line by line. Tests that truncate files skip all
+   * others.
+   */
   readonly isLines: (found: FoundSession) => boolean;
 }
 
-/** Everything one reading gave, in one piece. */
+/** Everything that one complete reading gave. */
 export interface Reading {
-  /** By ref the last text, at the place where the ref came first. */
+  /** One entry per ref: the last text, in the position of the first occurrence. */
   readonly entries: HistoryEntry[];
   readonly leftBehind: ReadBatch["leftBehind"];
   readonly badCount: number;
@@ -73,7 +76,7 @@ export async function discoverAll(reader: HistoryReader, root: string): Promise<
   return found.toSorted((a, b) => (a.key < b.key ? -1 : 1));
 }
 
-/** The cases every reader has to pass. */
+/** The tests that every reader has to pass. */
 export function provesReader(name: string, { reader, lay, isLines }: ReaderUnderTest): void {
   describe(`${name} keeps the port`, () => {
     let folder: string;
@@ -193,7 +196,7 @@ export function provesReader(name: string, { reader, lay, isLines }: ReaderUnder
         await fs.writeFile(found.path, old);
         const reading = await readAll(reader, found);
         let isChanged = false;
-        // Reading goes on after the change, to whatever end: it must come to one and must not throw.
+        // Reading continues after the change, with any result: it must end and must not throw.
         for await (const batch of reader.read(found, null, { chunkBytes: 512 })) {
           if (batch.bytesRead > 0 && !isChanged) {
             await change();
@@ -275,7 +278,7 @@ export function provesReader(name: string, { reader, lay, isLines }: ReaderUnder
   });
 }
 
-/** Reads everything below a root and judges it, as an import does. */
+/** Reads and judges everything below a root, as an import does. */
 export async function readFamily(reader: HistoryReader, root: string): Promise<FamilyMember[]> {
   await reader.live(root, systemProbe);
   const found = await Array.fromAsync(reader.discover(root, () => undefined));
@@ -284,7 +287,7 @@ export async function readFamily(reader: HistoryReader, root: string): Promise<F
   return members;
 }
 
-/** A session and the sub-agents inside its file. */
+/** Reads a session and the sub-agents inside its file. */
 export async function readMember(reader: HistoryReader, found: FoundSession): Promise<FamilyMember[]> {
   const { state, entries } = await readAll(reader, found);
   for (const entry of entries) checkEntry(entry);
@@ -311,7 +314,7 @@ function checkEntry(entry: HistoryEntry): void {
   assert.ok(JSON.stringify(entry.body).length > 0 && Number.isFinite(entry.at) && entry.ref !== "");
 }
 
-/** The first cuts are single ones, around every kind of place; the last are many cuts in one file. */
+/** The first cuts are single ones, around every kind of position; the last are many cuts in one file. */
 function cutsOf(bytes: Buffer, seed: string): number[][] {
   const next = random(seed.length * 31 + bytes.length);
   const anywhere = Array.from({ length: 12 }, () => [Math.floor(next() * bytes.length)]);
@@ -329,7 +332,7 @@ interface Growing {
   readonly cuts: readonly number[];
 }
 
-/** The file grows from cut to cut, and is read each time from where it was left. */
+/** Lets the file grow from cut to cut and continues reading each time from where it stopped. */
 async function readGrowing(reader: HistoryReader, { torn, bytes, cuts }: Growing): Promise<Reading> {
   await fs.writeFile(torn.path, "");
   let reading: Reading | undefined;
@@ -347,7 +350,7 @@ function withoutPlace({ entries, leftBehind, badCount, state }: Reading): unknow
   return { entries, leftBehind, badCount, facts, inline, notes };
 }
 
-/** What was said by whom; refs may be places in the file. */
+/** Who said what, without refs, because refs may be positions in the file. */
 function said({ entries }: Reading): string[] {
   return entries.map(({ author, kind, body }) => `${author} ${kind} ${body.text}`);
 }
@@ -356,7 +359,7 @@ function refs({ entries }: Reading): string[] {
   return entries.map(nameOf);
 }
 
-/** A hole in the file stands for the line's text: the disk is not filled. */
+/** The line's text is a hole in a sparse file, so that the disk is not filled. */
 async function addLongLine(path: string, bytes: number): Promise<void> {
   const content = await fs.readFile(path);
   const file = await fs.open(path, "r+");

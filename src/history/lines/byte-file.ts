@@ -1,21 +1,23 @@
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 
-/** The bytes of one file that is open for reading and may grow, shrink or vanish meanwhile. */
+/** The bytes of one open file, which may grow, shrink or vanish while it is read. */
 export interface ByteFile {
   /** Changes when another file takes the same path. */
   readonly identity: string;
   readonly sizeBytes: number;
-  /** Up to the buffer's length from this offset on; fewer at the end, 0 behind it. */
+  /**
+   * Reads at `offset` up to the buffer's length; returns fewer bytes at the end of the file and 0 beyond it.
+   */
   read(into: Buffer, offset: number): Promise<number>;
   close(): Promise<void>;
 }
 
 export type OpenBytes = (path: string) => Promise<ByteFile>;
 
-/** A plain file. It is never created, and nothing about it is changed. */
+/** Opens a plain file for reading. Never creates or changes it. */
 export async function openBytes(path: string): Promise<ByteFile> {
-  // Without O_NONBLOCK a pipe that someone put there would be waited for without end.
+  // Without O_NONBLOCK, opening a named pipe at this path would block forever.
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | (constants.O_NOCTTY ?? 0));
   try {
     const stat = await handle.stat({ bigint: true });
@@ -32,7 +34,7 @@ export async function openBytes(path: string): Promise<ByteFile> {
   }
 }
 
-/** Reads until the buffer is full or the file ends: a short read alone is not the end. */
+/** Reads until the buffer is full or the file ends; a short read alone does not mean the end of the file. */
 export async function readFully(file: ByteFile, into: Buffer, offset: number): Promise<number> {
   let filled = 0;
   while (filled < into.length) {

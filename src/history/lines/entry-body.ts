@@ -2,14 +2,14 @@ import type { EntryBody } from "../../contract/index.ts";
 import { bounded, cut } from "./text.ts";
 import { asList, asObject, asText } from "./value.ts";
 
-/** A call of a tool, as every format tells it in its own words. */
+/** A tool call in common terms, whatever format it was read from. */
 export interface CallFacts {
   readonly callId: string;
   readonly tool: string;
   readonly input: unknown;
   readonly command: string | null;
   readonly path: string | null;
-  /** What it is about, for people; without one, the tool's name. */
+  /** A title for people; the tool's name is shown when it is null. */
   readonly title: string | null;
 }
 
@@ -27,7 +27,7 @@ export function callBody(
   };
 }
 
-/** The result of a call; `call` is null where the call itself was not seen. */
+/** Builds the result of a call; `call` is null when the call itself was not seen. */
 export function resultBody(
   result: { readonly text: string; readonly callId: string; readonly ok: boolean },
   call: { readonly tool: string; readonly command: string | null } | null,
@@ -41,7 +41,7 @@ export function resultBody(
   };
 }
 
-/** A plan from a list of steps, each with its title in the first of these fields that it has. */
+/** Builds a plan from a list of steps. Each step's title is the first of `titleFields` that it has. */
 export function planBody(list: unknown, titleFields: readonly string[]): EntryBody & { text: string } {
   const steps = asList(list).flatMap((item) => {
     const step = asObject(item);

@@ -3,16 +3,18 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { HistoryFormat, Problem } from "../port.ts";
 
-/** A look through an agent's folders. */
+/** State of one scan through an agent's folders. */
 export interface Look {
   readonly format: HistoryFormat;
   readonly root: string;
   readonly onProblem: (problem: Problem) => void;
-  /** Keys given so far. */
+  /** Keys assigned so far. */
   readonly keys: Set<string>;
 }
 
-/** In a fixed order, so that keys do not depend on the file system. A folder that is not there holds nothing. */
+/**
+ * Lists a folder in a fixed order, so that keys do not depend on the file system. A missing folder is empty.
+ */
 export async function listFolder(look: Look, folder: string): Promise<Dirent[]> {
   try {
     const entries = await readdir(folder, { withFileTypes: true });
@@ -25,7 +27,10 @@ export async function listFolder(look: Look, folder: string): Promise<Dirent[]> 
   }
 }
 
-/** A transcript by its ending that is called as this agent calls none: it is left alone, and somebody may miss it. */
+/**
+ * Reports a file that ends like a transcript but is not named like one of this agent's sessions. It is not
+ * read, and a user may wonder why it is missing.
+ */
 export function tellForeign(look: Look, folder: string, { name }: Dirent): void {
   if (!TRANSCRIPT.test(name)) return;
   const reason = "it is not called like a session of this agent's, and is left alone";
@@ -34,10 +39,10 @@ export function tellForeign(look: Look, folder: string, { name }: Dirent): void 
 
 const TRANSCRIPT = /\.jsonl?(?:\.zst)?$/iu;
 
-/** Also through a link: people keep their things elsewhere. */
+/** Follows symbolic links, because people keep their data elsewhere. */
 export async function isFolder(folder: string, entry: Dirent): Promise<boolean> {
   if (!entry.isSymbolicLink()) return entry.isDirectory();
-  // A link that leads nowhere is not a folder.
+  // A dangling link is not a folder.
   const target = await stat(join(folder, entry.name)).catch(() => null);
   return target?.isDirectory() ?? false;
 }
@@ -48,7 +53,7 @@ export async function foldersIn(look: Look, folder: string): Promise<string[]> {
   return entries.filter((_, index) => are[index]).map(({ name }) => join(folder, name));
 }
 
-/** The same id in a second place (a copy) is told apart by where it lies. */
+/** Returns a new key. A second file with the same id (a copy) gets its path added to the key. */
 export function newKey(look: Look, id: string, path: string): string {
   const key = `${look.format}:${id}`;
   const own = look.keys.has(key) ? `${key}@${path.slice(look.root.length + 1)}` : key;

@@ -7,7 +7,7 @@ import type { BadLine } from "../port.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** One usable line. */
+/** One line that was parsed into an object. */
 export interface Row {
   readonly value: JsonObject;
   /** Counted from 1. */
@@ -16,25 +16,25 @@ export interface Row {
 }
 
 /**
- * Where reading stopped. The inode and a hash of the last bytes before it prove that the file is still
- * the same and has only grown; device numbers change between boots and are left out.
+ * Where reading stopped. The inode and a hash of the last bytes before the position prove that the file is
+ * still the same and has only grown. The device number is left out because it changes between boots.
  */
 export interface LinePosition {
   readonly identity: string;
   readonly offset: number;
-  /** Newlines before `offset`. */
+  /** The number of newlines before `offset`. */
   readonly line: number;
   readonly check: string;
-  /** In the middle of a line that is too long and was already counted. */
+  /** The position is inside a line that is too long and has already been counted as bad. */
   readonly skipping: boolean;
 }
 
-/** Read from behind, a row does not know its line. */
+/** A row that is read backwards has no line number. */
 export type BackRow = Row | { readonly bad: true; readonly offset: number };
 
 export interface RowChunk {
   readonly reset: boolean;
-  /** There is no more, now. */
+  /** True when there is nothing more to read now. */
   readonly isLast: boolean;
   readonly rows: readonly Row[];
   readonly bad: readonly BadLine[];
@@ -52,12 +52,12 @@ export interface LineOptions {
 export const LINE_BYTES_MAX = 32 * 1024 * 1024;
 export const CHUNK_BYTES = 512 * 1024;
 const CHECK_BYTES = 1024;
-/** So many bad lines of a chunk are named; all are counted. */
+/** At most this many bad lines of a chunk are listed; all of them are counted. */
 const BAD_NAMED_MAX = 20;
 
 /**
- * The lines of a file of JSON objects from a position on, a chunk at a time. At least one chunk comes.
- * A last line without its newline counts only if it is a whole object: nothing that is cut off can be one.
+ * Reads the lines of a JSON Lines file from a position on, one chunk at a time. Yields at least one chunk. A
+ * last line without a newline counts only if it is a complete object: a truncated line never parses as one.
  */
 export async function* readRows(
   path: string,
@@ -75,7 +75,10 @@ export async function* readRows(
   }
 }
 
-/** The lines before an offset (or the end) of a file, last one first. What is no object is left out. */
+/**
+ * Reads the lines before an offset (or the end of the file), last line first. Lines that are not objects are
+ * skipped.
+ */
 export async function* readRowsBack(
   path: string,
   beforeOffset: number | null,
@@ -127,7 +130,8 @@ async function* chunks(
       if (count > 0) scan.take(buffer.subarray(0, count));
       else scan.takeTorn();
       const isLast = count === 0;
-      // Nothing that was taken lies in the buffer: the next chunk comes into it while this one is worked on.
+      // The scan keeps no reference into the buffer, so the next chunk is read into it while this one is
+      // processed.
       if (!isLast) reading = readNext(file, buffer, scan);
       if (isFirst || isLast || scan.hasNews) yield { reset, isLast, ...scan.give() };
       if (isLast) return;
@@ -138,12 +142,12 @@ async function* chunks(
   }
 }
 
-/** Never rejects: that it failed is looked at later, when it is this chunk's turn. */
+/** Never rejects: `chunks` handles a failed read when it reaches that chunk. */
 function readNext(file: ByteFile, buffer: Buffer, scan: LineScan): Promise<[PromiseSettledResult<number>]> {
   return Promise.allSettled([file.read(buffer, scan.readTo)]);
 }
 
-/** Turns bytes into rows; holds at most one line that is not yet whole. */
+/** Turns bytes into rows; holds at most one incomplete line. */
 class LineScan {
   readonly #rows: Row[] = [];
   readonly #bad: BadLine[] = [];
@@ -189,7 +193,7 @@ class LineScan {
     if (start < bytes.length) this.#hold(bytes.subarray(start));
   }
 
-  /** What stands after the last newline is taken only when it is whole. */
+  /** Takes the text after the last newline only if it is a complete object. */
   takeTorn(): void {
     if (this.#held.length === 0) return;
     const bytes = this.#held.bytes;
@@ -265,7 +269,7 @@ class LineScan {
   }
 }
 
-/** The object a line holds, or why it holds none. */
+/** Returns the object in a line, or the reason why there is none. */
 function parsed(line: Buffer): JsonObject | string {
   if (line[0] !== BRACE) return line.includes(0) ? "holds NUL bytes" : "is not a JSON object";
   try {
@@ -278,7 +282,10 @@ function parsed(line: Buffer): JsonObject | string {
 
 const BRACE = 0x7b;
 
-/** Without the mark at the beginning of a file, white space, and the NUL bytes a crash leaves behind. */
+/**
+ * Strips the byte order mark at the beginning of a file, white space, and the NUL bytes that a crash leaves
+ * behind.
+ */
 function trimmed(bytes: Buffer, offset: number): Buffer {
   let start = 0;
   let end = bytes.length;
@@ -311,7 +318,7 @@ async function tailBefore(file: ByteFile, offset: number): Promise<Buffer> {
   return buffer.subarray(0, await readFully(file, buffer, start));
 }
 
-/** The last bytes of all these together. */
+/** Returns the last bytes of all the parts together. */
 function lastOf(...parts: Buffer[]): Buffer {
   const taken: Buffer[] = [];
   let missing = CHECK_BYTES;

@@ -1,10 +1,10 @@
 import type { JsonObject } from "./json-lines.ts";
 import { asObject } from "./value.ts";
 
-/** Commas, colons and opening brackets in one text: about 50 MB of objects at most. */
+/** The maximum number of commas, colons and opening brackets in one text: about 50 MB of parsed objects. */
 const VALUES_MAX = 500_000;
 
-/** A text that would take too much memory as objects. */
+/** Thrown for a text whose parsed objects would take too much memory. */
 export class TooManyValues extends Error {
   override readonly name = "TooManyValues";
 
@@ -14,18 +14,18 @@ export class TooManyValues extends Error {
 }
 
 /**
- * As `JSON.parse`, for a text that somebody else wrote. A text like `[[],[],[]]` takes up to 30 times its length
- * as objects, and memory that runs out in the middle of one `JSON.parse` ends the whole process, not only its
- * thread: such a text is refused before it is parsed.
+ * Like `JSON.parse`, for untrusted text. A text like `[[],[],[]]` takes up to 30 times its length as objects,
+ * and running out of memory inside `JSON.parse` ends the whole process, not only its thread. Such a text is
+ * therefore refused before it is parsed.
  */
 export function parseJson(text: string): unknown {
   if (hasTooManyValues(text)) throw new TooManyValues();
   return JSON.parse(text) as unknown;
 }
 
-/** The object that a text is, or null. */
+/** Returns the object that a text encodes, or null. */
 export function parsedObject(text: string): JsonObject | null {
-  // Most texts are no JSON, and failing to parse one costs more than everything else about it.
+  // Most texts are not JSON, and a failed parse is expensive.
   if (!/^\s*\{/u.test(text)) return null;
   try {
     return asObject(parseJson(text));

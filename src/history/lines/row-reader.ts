@@ -23,44 +23,53 @@ import type {
   TailPage,
 } from "../port.ts";
 
-/** What rows are folded into. A format changes `facts`, `inline` and `notes` in place and adds to the lists. */
+/**
+ * The state that rows are folded into. A format changes `facts`, `inline` and `notes` in place and appends to
+ * the lists.
+ */
 export interface Fold<Notes> {
   readonly found: FoundSession;
   readonly facts: SessionFacts;
-  /** Sub-agents whose rows stand in this file. */
+  /** Sub-agents whose rows are in this file. */
   readonly inline: Map<string, SessionFacts>;
-  /** Plain JSON, small: what the next row has to know about those before it. */
+  /** Small plain JSON: what a format has to remember from one row to the next. */
   readonly notes: Notes;
   readonly entries: HistoryEntry[];
   readonly leftBehind: LeftBehind[];
   readonly textMax: number;
-  /** Set where a row gives an entry that an earlier row began: that one's offset. */
+  /** Set when a row completes an entry that an earlier row began: the offset of that earlier row. */
   heldFrom: number | null;
 }
 
-/** How one kind of file is understood, a row at a time. */
+/** How one file format is interpreted, one row at a time. */
 export interface RowFormat<Notes> {
-  /** Raised whenever facts or notes change their meaning: files are then read anew. */
+  /** Raised whenever the meaning of facts or notes changes; files are then read again from the beginning. */
   readonly version: number;
   readonly open?: OpenBytes;
   begin(found: FoundSession): { facts: SessionFacts; notes: Notes };
-  /** What it throws is counted as a bad line, with its message. */
+  /** If it throws, the row is counted as a bad line with the error's message. */
   foldRow(fold: Fold<Notes>, row: Row): void;
-  /** Rows were left out here (the middle of a file): what was open may long be closed. */
+  /**
+   * Called where rows were skipped (the middle of a file): calls or turns that were open may be closed by
+   * now.
+   */
   gap?(fold: Fold<Notes>): void;
-  /** Rows that are known follow on another page, and none of them belongs to what is held back. */
+  /**
+   * Called at the end of a page that is not the last: later rows exist, and none of them completes an entry
+   * that is still held back.
+   */
   rest?(fold: Fold<Notes>): void;
-  /** At the end of each batch: what the files next to it say. It must not throw. */
+  /** Called at the end of each batch to read the files next to the transcript. Must not throw. */
   foldSidecars?(fold: Fold<Notes>, at: { isLast: boolean }): Promise<void>;
 }
 
 const TEXT_MAX = 256 * 1024;
 const HEAD_BYTES = 16 * 1024;
 const TAIL_BYTES = 32 * 1024;
-/** A head or tail without a single row is looked for so far. */
+/** How far to search for a head or tail that has at least one row. */
 const FAR_BYTES = 4 * 1024 * 1024;
 
-/** Everything a reader of JSON lines owes the port, from how its rows are understood. */
+/** Implements the reading methods of the port for a JSON Lines format. */
 export function rowReader<Notes>(format: RowFormat<Notes>): Pick<HistoryReader, "read" | "glance" | "tail"> {
   return {
     read: (found, state, options) => readBatches(format, found, { state, options: options ?? {} }),
@@ -116,7 +125,7 @@ async function glance<Notes>(format: RowFormat<Notes>, found: FoundSession): Pro
   }
 }
 
-/** The first rows; answers where they end. */
+/** Folds the first rows; returns the offset where they end. */
 async function foldHead<Notes>(format: RowFormat<Notes>, fold: Fold<Notes>): Promise<number> {
   const options = lineOptions(format, { chunkBytes: HEAD_BYTES, lineBytesMax: FAR_BYTES });
   let end = 0;
@@ -128,7 +137,9 @@ async function foldHead<Notes>(format: RowFormat<Notes>, fold: Fold<Notes>): Pro
   return end;
 }
 
-/** Rows from the end back to an offset or until enough bytes are read, in the file's order. */
+/**
+ * Reads rows backwards from the end to an offset, or until enough bytes are read; returns them in file order.
+ */
 async function rowsBack<Notes>(
   format: RowFormat<Notes>,
   found: FoundSession,
@@ -150,8 +161,8 @@ async function rowsBack<Notes>(
 }
 
 /**
- * Entries can only be made in the file's order, so rows are gathered from behind, then folded; when they
- * give too few entries, twice as many rows are gathered.
+ * Entries can only be made in file order, so rows are collected backwards and then folded; if they give too
+ * few entries, twice as many rows are collected.
  */
 async function tail<Notes>(
   format: RowFormat<Notes>,
@@ -176,16 +187,16 @@ async function tail<Notes>(
 }
 
 interface Gathered {
-  /** Last one first. */
+  /** In reverse file order. */
   readonly rows: readonly Row[];
   readonly entriesMax: number;
   readonly textMax: number | undefined;
   readonly isWhole: boolean;
-  /** Nothing follows these rows. */
+  /** True when no rows follow these. */
   readonly isLast: boolean;
 }
 
-/** The last entries these rows make, whole rows only; null when there are too few. */
+/** Returns the last entries that these rows give, without splitting a row; null when there are too few. */
 async function pageOf<Notes>(
   format: RowFormat<Notes>,
   found: FoundSession,
@@ -217,10 +228,10 @@ async function pageOf<Notes>(
   const count = fold.entries.length;
   if (count < entriesMax && !isWhole) return null;
   const from = starts.findIndex(({ entry }) => count - entry <= entriesMax);
-  // Rows that belong to one another are not divided between two pages.
+  // Rows that form one entry are not divided between two pages.
   const startOffset = starts.slice(from).reduce((least, { offset }) => Math.min(least, offset), Infinity);
   const start = starts.find(({ offset }) => offset >= startOffset);
-  // What the first row gives may have begun before it.
+  // The entry of the first row may have begun in an earlier row.
   if (!isWhole && start?.offset === inOrder[0]?.offset) return null;
   await format.foldSidecars?.(fold, { isLast: true });
   const isAll = isWhole && (start === undefined || start.entry === 0);
@@ -243,16 +254,16 @@ function foldAll<Notes>(format: RowFormat<Notes>, fold: Fold<Notes>, rows: reado
   return refused;
 }
 
-/** The place of each entry in a list, by its name. */
+/** The index of each entry in a list, by its name. */
 type Places = Map<string, number>;
 
-/** What was written again before it was handed out is one entry. */
+/** Merges an entry with its rewrites in the same batch. */
 function takenOnce(entries: HistoryEntry[]): HistoryEntry[] {
   if (entries.some(({ replaces }) => replaces !== undefined)) onceEach(entries, 0, new Map());
   return entries;
 }
 
-/** Of an entry that comes again the last text counts, at the place where it came first. */
+/** Merges repeated entries: the last text wins, in the position of the first occurrence. */
 function onceEach(entries: HistoryEntry[], from: number, places: Places): void {
   let end = from;
   for (const entry of entries.slice(from)) {
@@ -275,7 +286,7 @@ function newFold<Notes>(format: RowFormat<Notes>, found: FoundSession, textMax: 
   return { found, ...format.begin(found), inline: new Map(), ...nothingYet(textMax) };
 }
 
-/** The state is the caller's: it is copied, never changed. */
+/** Copies the state, because it belongs to the caller. */
 function foldFrom<Notes>(state: ReadState, found: FoundSession, textMax: number): Fold<Notes> {
   const { facts, inline, notes } = structuredClone(state);
   const own = { facts, inline: new Map(Object.entries(inline)), notes: notes as Notes };

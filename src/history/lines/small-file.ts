@@ -1,7 +1,7 @@
 import { openBytes, readFully } from "./byte-file.ts";
 import { parsedObject } from "./parse-json.ts";
 
-/** A small text beside a session, or null when it is not there, not readable or larger than anyone writes it. */
+/** Reads a small text file beside a session; null when it is missing, unreadable or too large. */
 export async function readSmall(path: string, bytesMax: number): Promise<string | null> {
   // Most sessions have no such file.
   const file = await openBytes(path).catch(() => null);
@@ -17,7 +17,7 @@ export async function readSmall(path: string, bytesMax: number): Promise<string 
   }
 }
 
-/** The object a small file holds, or null. */
+/** Reads the JSON object in a small file, or null. */
 export async function readSmallObject(
   path: string,
   bytesMax = 1024 * 1024,

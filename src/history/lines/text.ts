@@ -1,14 +1,14 @@
 import { hash } from "node:crypto";
 import { firstChars, folded } from "../../text/cut.ts";
 
-/** At most so many characters, and a word about what is missing. */
+/** Cuts a text to at most `max` characters and says how much is missing. */
 export function cut(text: string, max: number): string {
   const head = firstChars(text, max);
   if (head.length === text.length) return text;
   return `${head}\n[… ${text.length - head.length} more characters stand in the agent's own file]`;
 }
 
-/** Two prompts with the same key are the same but for white space and case. */
+/** Prompts with the same key differ at most in white space and case. */
 export function promptKey(prompt: string): string {
   return hash("sha1", folded(prompt).toLowerCase(), "base64url").slice(0, 16);
 }
@@ -24,8 +24,8 @@ export function timeOf(value: unknown): number | null {
 }
 
 /**
- * A value from a file in a form that is safe to keep and to write out again: no deeper and no longer
- * than anyone reads. The value itself where it is small, which is nearly always.
+ * Limits a value from a file in depth and length, so that it is safe to keep and to write out again. Returns
+ * the value itself if it is small, which is almost always.
  */
 export function bounded(value: unknown, textMax: number, depthMax = 24): unknown {
   if (typeof value === "string") return cut(value, textMax);

@@ -1,9 +1,9 @@
-/** Most lines that a chunk ends in are shorter than this, and their room is used again and again. */
+/** Most unfinished lines are shorter than this; their buffer is reused. */
 const ROOM_BYTES = 256 * 1024;
 
 /**
- * The beginning of a line whose end has not been read. A long one grows in place and is given back at once: it must
- * not be there twice, nor lie as garbage.
+ * The beginning of a line whose end has not been read. A long line grows in place and its memory is released
+ * at once: it must never be in memory twice or wait for the garbage collector.
  */
 export class UnfinishedLine {
   readonly #bytesMax: number;
@@ -19,13 +19,13 @@ export class UnfinishedLine {
     return this.#length;
   }
 
-  /** Good until something is added or dropped. */
+  /** Valid until bytes are added or dropped. */
   get bytes(): Buffer {
     if (this.#long !== null) return Buffer.from(this.#long, 0, this.#length);
     return this.#room?.subarray(0, this.#length) ?? NOTHING;
   }
 
-  /** Copied: the chunk they stand in is used again for the next one. */
+  /** Copies the bytes, because the chunk's buffer is reused for the next chunk. */
   add(bytes: Buffer): void {
     const length = this.#length + bytes.length;
     if (this.#long === null && length <= ROOM_BYTES) {

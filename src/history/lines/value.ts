@@ -1,4 +1,4 @@
-/** Careful looks into values that someone else's program wrote. */
+/** These functions check values that another program wrote. */
 
 export function asObject(value: unknown): Readonly<Record<string, unknown>> | null {
   return typeof value === "object" && value !== null && !Array.isArray(value)
@@ -10,7 +10,7 @@ export function asList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** A text that says something, or null. */
+/** Returns a text that is not empty, or null. */
 export function asText(value: unknown): string | null {
   return typeof value === "string" && value !== "" ? value : null;
 }
@@ -19,7 +19,7 @@ export function asNumber(value: unknown): number | null {
   return typeof value === "number" && Number.isFinite(value) ? value : null;
 }
 
-/** A count or an amount; anything else is none. */
+/** Returns a positive number; 0 for anything else. */
 export function asCount(value: unknown): number {
   return typeof value === "number" && Number.isFinite(value) && value > 0 ? value : 0;
 }
