@@ -10,7 +10,7 @@ import { shortLine } from "../../../text/cut.ts";
 /** Tools that start sub-agents; a workflow starts several. */
 const SPAWNING: ReadonlySet<string> = new Set(["Agent", "Task", "Workflow"]);
 const ERROR_MAX = 2000;
-/** More sub-agents than anyone starts; a hostile file shall not fill the memory. */
+/** More sub-agents than a real session starts; the limit keeps a hostile file from filling the memory. */
 const CALLS_MAX = 10_000;
 
 export function called(line: Line, block: JsonObject, at: number | null): void {
@@ -38,7 +38,7 @@ export function called(line: Line, block: JsonObject, at: number | null): void {
   line.notes.unanswered.push(callId);
 }
 
-/** The session says or is asked something new: what has no result by now will not get one. */
+/** The session says something new or is prompted again: calls without a result will no longer get one. */
 export function movedOn(line: Line): void {
   if (line.notes.unanswered.length === 0) return;
   const ids = new Set(line.notes.unanswered);
@@ -46,7 +46,10 @@ export function movedOn(line: Line): void {
   line.notes.unanswered = [];
 }
 
-/** The turn is over, so nothing is waited for; what was to run in the background may still be launched. */
+/**
+ * The turn is over, so the session no longer waits for foreground calls; background calls may still be
+ * launched.
+ */
 export function abandoned(line: Line): void {
   if (line.notes.unanswered.length === 0) return;
   const ids = new Set(line.notes.unanswered);
@@ -60,14 +63,17 @@ export function abandoned(line: Line): void {
 
 export interface ToolResult {
   readonly block: JsonObject;
-  /** `toolUseResult`, where the row has exactly one result. */
+  /** `toolUseResult`, if the row has exactly one result. */
   readonly structured: unknown;
-  /** The same row says that the request was interrupted. */
+  /** Whether the same row says that the request was interrupted. */
   readonly isInterrupted: boolean;
   readonly at: number | null;
 }
 
-/** A result in the parent: of a call that started a sub-agent, or of a tool that asks after one. */
+/**
+ * Takes a tool result in the parent's file: the result of a call that started a sub-agent, or of a tool that
+ * queries one.
+ */
 export function returned(line: Line, result: ToolResult): void {
   const callId = asText(result.block["tool_use_id"]);
   const call = line.facts.calls.findLast((other) => other.callId === callId);
@@ -84,7 +90,7 @@ export function returned(line: Line, result: ToolResult): void {
   call.background ||= call.result.state === "running";
 }
 
-/** A row that shows a sub-agent at work names its call, and mostly the sub-agent. */
+/** Takes a row that shows a sub-agent working. It names the call, and usually the sub-agent. */
 export function progressed(
   line: Line,
   { callId, agentId, at }: { callId: string | null; agentId: string | null; at: number | null },
@@ -107,7 +113,7 @@ function callResult(result: ToolResult, text: string): CallResult {
   };
 }
 
-/** The structured result decides; its text only where the agent writes none (inside sub-agents). */
+/** The structured result decides; the text is used only where there is none (inside sub-agents). */
 function outcome(
   { block, structured, isInterrupted }: ToolResult,
   text: string,
@@ -136,7 +142,7 @@ function outcome(
 
 const LAUNCHED: ReadonlySet<string> = new Set(["async_launched", "launched", "running", "teammate_spawned"]);
 
-/** The line the agent's own program adds; what the sub-agent itself wrote comes before it. */
+/** Finds the line that Claude Code adds after the sub-agent's own text. */
 function agentIdIn(text: string): string | null {
   const launched = /^Async agent launched successfully[^\n]*\n+agentId: ([\w-]{1,80}) \(internal/u.exec(text);
   if (launched !== null) return launched[1] as string;
@@ -153,7 +159,7 @@ function taskIdsIn(call: SpawnCall, structured: JsonObject | null, text: string)
   return ids.map(asText).filter((id) => id !== null);
 }
 
-/** `TaskOutput` says how a background task stands, `TaskStop` that it was stopped. */
+/** `TaskOutput` reports the state of a background task, `TaskStop` that it was stopped. */
 function toldByTool(line: Line, { structured, at }: ToolResult): void {
   const fields = asObject(structured);
   const task = asObject(fields?.["task"]);
@@ -180,7 +186,7 @@ function toldByTool(line: Line, { structured, at }: ToolResult): void {
   }
 }
 
-/** A notice has come, through whichever carrier; true the first time. */
+/** Takes a notice, whichever row carried it; returns true the first time. */
 export function notified(line: Line, notice: TaskNotice, at: number | null): boolean {
   const { taskId, callId, state, ref } = notice;
   const isNew = !line.notes.notices.includes(ref);
@@ -190,7 +196,7 @@ export function notified(line: Line, notice: TaskNotice, at: number | null): boo
   const error = notice.error === null ? null : shortLine(notice.error, ERROR_MAX);
   overAll(line, notice, { state, how, at });
   told(line, { agentId: taskId, callId, state, how, error, at });
-  // What the agent counts are sub-agents and workflows; shells are told of in the same way.
+  // The agent counts only sub-agents and workflows, but shells send the same notices.
   if (isNew && state !== "running" && line.facts.calls.some((call) => isAbout(notice, call))) {
     line.facts.backgroundCount = Math.max(0, line.facts.backgroundCount - 1);
   }
@@ -201,7 +207,7 @@ function isAbout({ taskId, callId }: TaskNotice, call: SpawnCall): boolean {
   return call.callId === callId || call.agentId === taskId || call.taskIds.includes(taskId);
 }
 
-/** A workflow is told of as a whole, under its task's or its call's id. */
+/** Records the end of a whole workflow, which is reported under the id of its task or its call. */
 function overAll(
   line: Line,
   { taskId, callId }: Pick<TaskNotice, "taskId" | "callId">,
@@ -213,7 +219,7 @@ function overAll(
   if (call !== undefined) call.over = over;
 }
 
-/** The last wins, except that "it stopped" says less than how it stopped. */
+/** The last report wins, except that "it stopped" does not replace a report of how it stopped. */
 function told(line: Line, news: Omit<ToldState, "firstAt">): void {
   const known = line.facts.told.find(({ agentId }) => agentId === news.agentId);
   if (known === undefined) {

@@ -7,7 +7,7 @@ import { shortLine } from "../../../text/cut.ts";
 
 const ERROR_MAX = 500;
 
-/** What the file's end says after each kind of row. */
+/** These functions set the ending after each kind of row. */
 
 export function prompted(line: Line, at: number | null): void {
   line.notes.open = [];
@@ -54,7 +54,7 @@ const CHANNEL_BROKE = /^(?:Error: )?Tool permission stream closed/u;
 
 const UNFINISHED = "its last answer is not finished";
 
-/** Up to this version Claude Code wrote no stop reason on any row, so that its absence says nothing. */
+/** Up to this version Claude Code wrote no stop reason on any row, so a missing stop reason means nothing. */
 const LAST_WITHOUT_STOP_REASON = [2, 1, 49];
 
 function omitsStopReason(version: string | null): boolean {
@@ -76,7 +76,7 @@ export function resulted(line: Line, { error, at }: { error: string | null; at: 
       how: "its last row is a failed call",
       at,
       error: shortLine(error, ERROR_MAX),
-      // The agent's own channel broke, which no answer follows.
+      // The agent's own channel broke, so no answer follows.
       confirmed: CHANNEL_BROKE.test(error),
     });
   } else {
@@ -90,14 +90,14 @@ export function interrupted(line: Line, at: number | null): void {
   set(line, { kind: "interrupted", how: "its last row says that it was interrupted", at, confirmed: true });
 }
 
-/** Stop hooks run when the agent has ended its turn, so an answer that stands last is whole. */
+/** Stop hooks run after the agent has ended its turn, so a final answer is complete. */
 export function stopHooksRan(line: Line, at: number | null): void {
   const { kind, how } = line.facts.ending;
   const isAnswered = kind === "ended" || kind === "answered" || (kind === "working" && how === UNFINISHED);
   if (isAnswered && line.notes.open.length === 0) turnEnded(line, "stop_hook_summary", at);
 }
 
-/** A record that the agent writes when a turn is over. */
+/** Takes a record that the agent writes when a turn is over. */
 export function turnEnded(line: Line, name: string, at: number | null): void {
   const { ending } = line.facts;
   abandoned(line);
@@ -109,7 +109,7 @@ export function turnEnded(line: Line, name: string, at: number | null): void {
   set(line, { kind: "ended", how: `its turn ended with a ${name} record`, at, confirmed: true });
 }
 
-/** After a command that needs no answer all is as it was. */
+/** A command that needs no answer leaves the ending unchanged. */
 export function asBefore(line: Line): void {
   if (line.notes.before !== null) line.facts.ending = line.notes.before;
   line.notes.before = null;

@@ -8,16 +8,16 @@ import { textOf } from "./user-row.ts";
 
 type NewEntry = Pick<HistoryEntry, "author" | "kind" | "body"> & { readonly ref?: string };
 
-/** A row while it is folded. */
+/** A row while it is being folded. */
 export interface ParsedRow {
   readonly row: Row;
   readonly line: Line;
   readonly at: number | null;
-  /** Entries it has given. */
+  /** The number of entries that this row has given. */
   count: number;
 }
 
-/** Adds an entry of this row. A row's first entry has the row's own id as its ref. */
+/** Adds an entry for this row. A row's first entry uses the row's id as its ref. */
 export function addEntry(fold: ClaudeFold, parsed: ParsedRow, entry: NewEntry): void {
   const { row, line } = parsed;
   const own = asText(row.value["uuid"]) ?? `@${row.offset}`;
@@ -35,12 +35,12 @@ export function addEntry(fold: ClaudeFold, parsed: ParsedRow, entry: NewEntry): 
   });
 }
 
-/** A sub-agent is asked by the session that started it. */
+/** Returns who wrote a prompt: a sub-agent is prompted by the session that started it. */
 export function asker(line: Line): "person" | "session" {
   return line.facts.isSubagent ? "session" : "person";
 }
 
-/** How a call reads: a plan where it is one. */
+/** Returns the entry for a call: a plan if the tool writes plans. */
 export function callEntry(block: JsonObject, textMax: number): NewEntry {
   const tool = asText(block["name"]) ?? "a tool";
   const input = asObject(block["input"]) ?? {};
@@ -74,7 +74,7 @@ export function said(author: HistoryEntry["author"], text: string): NewEntry {
   return { author, kind: "text", body: { text } };
 }
 
-/** Something the agent's own program put there. */
+/** An entry for text that Claude Code itself wrote. */
 export function noticed(text: string): NewEntry {
   return { author: "agent", kind: "notice", body: { text } };
 }

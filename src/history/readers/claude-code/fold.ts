@@ -28,7 +28,7 @@ import { addStep, addTurn, rewindBy } from "./rewind.ts";
 import { commandText, INTERRUPTS, outputText, readUserRow, textOf, type UserRow } from "./user-row.ts";
 import { shortLine } from "../../../text/cut.ts";
 
-/** Takes one row of a transcript into what is known of its session. */
+/** Folds one row of a transcript into the facts of its session. */
 export function foldRow(fold: ClaudeFold, row: Row): void {
   const type = asText(row.value["type"]);
   if (type === null) throw new Error("it has no type");
@@ -43,14 +43,14 @@ export function foldRow(fold: ClaudeFold, row: Row): void {
   const line = lineOf(fold, row.value);
   const parsed: ParsedRow = { row, line, at: timeOf(row.value["timestamp"]), count: 0 };
   envelope(parsed);
-  // What is not known may still stand between a row and its parent.
+  // A row of an unknown type may still connect another row to its parent.
   const kind = foldKind?.(fold, parsed) ?? "other";
   if (id !== null) addStep(line.notes, stepOf(parsed, id, kind));
 }
 
 type Kind = Step["kind"];
 
-/** Rows of the graph: each has an id and a parent. */
+/** Rows that belong to the graph: each has an id and a parent. */
 const GRAPH = new Map<string, (fold: ClaudeFold, parsed: ParsedRow) => Kind>(
   Object.entries({
     user: foldUser,
@@ -84,7 +84,10 @@ const OUTSIDE_GRAPH = new Map<string, (fold: ClaudeFold, row: Row) => void>(
   }),
 );
 
-/** Whose row it is: of the file's own session, or of a sub-agent that old versions wrote into it. */
+/**
+ * Returns the session of a row: the file's own session, or a sub-agent that old versions wrote into the same
+ * file.
+ */
 function lineOf(fold: ClaudeFold, value: JsonObject): Line {
   const own: Line = { inlineId: null, facts: fold.facts, notes: fold.notes.own };
   if (value["isSidechain"] !== true || fold.found.isSubagent) return own;
@@ -101,7 +104,7 @@ function lineOf(fold: ClaudeFold, value: JsonObject): Line {
 }
 
 const INLINE_MAX = 1000;
-/** So many sidechains can be at work at once; what was noted of older ones is let go. */
+/** At most this many sidechains are active at once; the notes of older ones are dropped. */
 const INLINE_NOTED_MAX = 64;
 
 function inlineNotes(inline: ClaudeFold["notes"]["inline"], id: string): LineNotes {
@@ -111,7 +114,7 @@ function inlineNotes(inline: ClaudeFold["notes"]["inline"], id: string): LineNot
   return notes;
 }
 
-/** Sidechain rows that hang together are one sub-agent, called by its id or by its first row's. */
+/** Connected sidechain rows are one sub-agent, identified by its agent id or by its first row's id. */
 function inlineIdOf(fold: ClaudeFold, value: JsonObject): string | null {
   const named = asText(value["agentId"]);
   if (named !== null) return named;
@@ -176,7 +179,7 @@ function foldPrompt(fold: ClaudeFold, parsed: ParsedRow, text: string): void {
   const id = asText(row.value["uuid"]);
   const parentId = asText(row.value["parentUuid"]);
   if (id !== null) {
-    // Nobody takes a sub-agent back; one that has two beginnings was asked twice.
+    // A sub-agent is never rewound; one with two beginnings was prompted twice.
     const isNoRewind = parentId === null && line.facts.isSubagent;
     const behind = isNoRewind ? null : rewindBy(line.notes, stepOf(parsed, id, "prompt"), parentId);
     if (behind !== null) {
@@ -196,7 +199,9 @@ function foldPrompt(fold: ClaudeFold, parsed: ParsedRow, text: string): void {
   prompted(line, at);
 }
 
-/** More rewinds than a person makes in one session; a hostile file must not fill the memory. */
+/**
+ * More rewinds than a person makes in one session; the limit keeps a hostile file from filling the memory.
+ */
 const LEFT_RANGES_MAX = 200;
 
 function foldResults(fold: ClaudeFold, parsed: ParsedRow, user: UserRow): void {
@@ -238,12 +243,12 @@ function foldAnswer(fold: ClaudeFold, parsed: ParsedRow): Kind {
   return "answer";
 }
 
-/** Written when a session is opened again without being asked anything. */
+/** Claude Code writes such a row when a session is reopened without a prompt. */
 function isNoAnswer(value: JsonObject, blocks: readonly unknown[]): boolean {
   return value["isApiErrorMessage"] !== true && textOf(blocks).trim() === "No response requested.";
 }
 
-/** What stands in an answer's place when no model answered: mostly an error. */
+/** Whether Claude Code wrote the row in place of a model's answer, usually for an error. */
 function isProgramsOwn(value: JsonObject): boolean {
   return value["isApiErrorMessage"] === true || asObject(value["message"])?.["model"] === "<synthetic>";
 }
@@ -292,7 +297,7 @@ function foldBlock(fold: ClaudeFold, parsed: ParsedRow, block: JsonObject): void
 
 const OPEN_MAX = 256;
 
-/** One answer is several rows with the same id, each repeating what the whole has used. */
+/** One answer consists of several rows with the same id, and each repeats the usage of the whole answer. */
 function countAnswer(line: Line, message: JsonObject): void {
   const { facts, notes } = line;
   const model = asText(message["model"]);
@@ -352,13 +357,13 @@ function foldSystem(fold: ClaudeFold, parsed: ParsedRow): Kind {
   }
 }
 
-/** Newer versions write what a command said, or the command too, as a row of their own. */
+/** Newer versions write a command's output, and sometimes the command, as a separate row. */
 function foldLocalCommand(fold: ClaudeFold, parsed: ParsedRow, text: string): void {
   addEntry(fold, parsed, noticed(outputText(text)));
   asBefore(parsed.line);
 }
 
-/** Older versions write what a sub-agent does into the file of the session that waits for it. */
+/** Older versions write a sub-agent's progress into the file of the session that waits for it. */
 function foldProgress(_fold: ClaudeFold, { row, line, at }: ParsedRow): Kind {
   const data = asObject(row.value["data"]);
   if (data?.["type"] !== "agent_progress") return "other";

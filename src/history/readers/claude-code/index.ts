@@ -25,10 +25,13 @@ const rows: RowFormat<Notes> = {
   foldSidecars,
 };
 
-/** Forks of a session that Claude Code itself makes, to compact it or to suggest a prompt; nobody waits for them. */
+/**
+ * Forks of a session that Claude Code itself makes, to compact it or to suggest a prompt; no caller waits for
+ * them.
+ */
 const OWN_HELPER = /^a(?:compact|prompt_suggestion)-/u;
 
-/** Claude Code's transcripts, with the sub-agents it started. */
+/** Reads Claude Code's transcripts and those of the sub-agents it started. */
 export const claudeCode: HistoryReader = {
   format: FORMAT,
   agent: "claude",

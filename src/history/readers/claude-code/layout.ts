@@ -10,18 +10,18 @@ export function roots({ home, env }: UserHome): string[] {
   return [env["CLAUDE_CONFIG_DIR"] || join(home, ".claude")];
 }
 
-/** What the reader has to find again of a session: paths beside its file. */
+/** Paths beside a session's file that the reader needs again. */
 export interface Extra extends Readonly<Record<string, string | number | boolean | null>> {
   readonly sidecar: string | null;
-  /** The folder of the session at the top, with what it wrote beside its transcript. */
+  /** The folder of the root session, with the files it wrote beside its transcript. */
   readonly folder: string | null;
   readonly runId: string | null;
 }
 
 /**
- * Every transcript below `projects`, in all the layouts there have been: sub-agents beside their session
- * (2025), in one `subagents` folder, and in each session's own folder. The names of project folders are
- * never decoded, they do not say which folder they stand for. Some hosts have one more folder in between.
+ * Finds every transcript below `projects`, in all known layouts: sub-agents beside their session (2025), in
+ * one `subagents` folder, and in each session's own folder. The names of project folders are never decoded,
+ * because they do not identify a path unambiguously. Some hosts add one more folder level.
  */
 export async function* discover(
   root: string,
@@ -38,14 +38,14 @@ export async function* discover(
   }
 }
 
-/** The project's folder, or that of all projects. */
+/** Returns the project's folder, or the folder of all projects. */
 export function near(root: string, file: string): string | null {
   const [top, project] = relative(root, file).split(sep);
   return top === "projects" ? join(root, top, project ?? "") : null;
 }
 
 const NESTED_MAX = 1;
-/** Names of sessions: what is called otherwise is a project, or not ours. */
+/** Names of session folders: any other folder is a project, or does not belong to Claude Code. */
 const SESSION_NAME = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/iu;
 const AGENT_FILE = /^agent-(.+)\.jsonl$/u;
 
@@ -64,13 +64,13 @@ async function* inProject(look: Look, folder: string, nestedMax: number): AsyncG
   }
 }
 
-/** A session's own folder, where the layout has one. */
+/** A session's own folder, if the layout has one. */
 interface Owner {
   readonly id: string;
   readonly folder: string;
 }
 
-/** Flat at every depth; workflows have a folder for each run. */
+/** Finds sub-agents. They are in one flat folder at every depth; workflows have a folder for each run. */
 async function* inSubagents(look: Look, folder: string, owner: Owner | null): AsyncGenerator<FoundSession> {
   const entries = await listFolder(look, folder);
   yield* allOf(agentsIn(look, { folder, entries, owner, runId: null }));
@@ -114,7 +114,7 @@ function agentFile(
 ): Promise<FoundSession | null> {
   const sidecar = `${path.slice(0, -".jsonl".length)}.meta.json`;
   const extra: Extra = { sidecar, folder: owner?.folder ?? null, runId };
-  // Without a session's folder only the rows say whose it is, and ids alone may come twice.
+  // Without a session's folder only the rows name the owner, and ids alone may repeat.
   const inside = owner?.id ?? relative(look.root, dirname(path));
   const key = newKey(look, [inside, ...(runId === null ? [] : [runId]), id].join("/"), path);
   const rootKey = owner === null ? null : `${FORMAT}:${owner.id}`;
@@ -145,15 +145,15 @@ async function found(
   };
 }
 
-/** A sidecar is written again when its sub-agent is done, a run's journal as it goes on. */
+/** A sidecar is rewritten when its sub-agent finishes; a run's journal grows as the run proceeds. */
 async function stampsBeside({ sidecar, folder, runId }: Extra): Promise<string[]> {
   const paths = [sidecar, ...(runId === null || folder === null ? [] : runFiles(folder, runId))];
-  // Most sessions have no such file, and it may go away at any time.
+  // Most sessions have no such file, and it may vanish at any time.
   const stats = paths.map((path) => (path === null ? null : stat(path).catch(() => null)));
   return (await Promise.all(stats)).map((file) => (file === null ? "" : `${file.size}/${file.mtimeMs}`));
 }
 
-/** A workflow's journal, and what it leaves when it is over. */
+/** Returns the paths of a workflow's journal and of the snapshot that it writes when it is over. */
 export function runFiles(folder: string, runId: string): [journal: string, snapshot: string] {
   return [
     join(folder, "subagents/workflows", runId, "journal.jsonl"),

@@ -1,27 +1,28 @@
 import type { Ending, SessionFacts } from "../../facts.ts";
 import type { Fold } from "../../lines/row-reader.ts";
 
-/** What the next row has to know about those before it, for one line of work in a file. */
+/** What the reader remembers from row to row about one line of work in a file. */
 export interface LineNotes {
   /** Calls without a result yet. */
   open: OpenCall[];
   /** Spawn calls without a result that the session may still be waiting for. */
   unanswered: string[];
-  /** What the last few answers used: one answer is several rows. */
+  /** The usage of the last few answers: one answer consists of several rows. */
   recent: MessageUsage[];
   /** The id of the answer that is being written. */
   messageId: string | null;
   customTitle: string | null;
-  /** The ending before a command that the agent ran by itself, to which its output returns. */
+  /** The ending before a command that the agent ran by itself; the command's output restores it. */
   before: Ending | null;
   steps: Step[];
   /**
-   * Where the newest prompts hang, further back than the steps go: a line for each, with its parent, its
-   * own id, its offset and the newest entry before it. One text, because it is copied with every state.
+   * The positions of the newest prompts, reaching further back than `steps`: one line for each, with its
+   * parent, its id, its offset and the newest entry before it. Kept as one string, because it is copied with
+   * every state.
    */
   turns: string;
   lastRef: string | null;
-  /** Refs of notices that were already given, through whichever carrier. */
+  /** Refs of notices that were already given, whichever row carried them. */
   notices: string[];
 }
 
@@ -38,15 +39,15 @@ export interface MessageUsage {
   readonly outputTokens: number;
 }
 
-/** One row of the graph, as far as it matters for telling a rewind from everything that looks like one. */
+/** One row of the graph, with the fields needed to recognise a rewind. */
 export interface Step {
   readonly id: string;
-  /** The newest entry when this row had been folded. */
+  /** The newest entry after this row was folded. */
   readonly ref: string | null;
   readonly kind: "prompt" | "answer" | "result" | "lateError" | "other";
   readonly at: number | null;
   readonly messageId: string | null;
-  /** Where it begins in the file. */
+  /** Where the row begins in the file. */
   readonly offset: number;
 }
 
@@ -54,13 +55,13 @@ export interface Notes {
   readonly own: LineNotes;
   /** By `inlineKey`. */
   readonly inline: Record<string, LineNotes>;
-  /** The newest sidechain, for rows whose own chain is not known. */
+  /** The newest sidechain, for rows whose own chain is unknown. */
   inlineId: string | null;
 }
 
 export type ClaudeFold = Fold<Notes>;
 
-/** One line of work: the file's own session, or a sub-agent whose rows stand in it. */
+/** One line of work: the file's own session, or a sub-agent whose rows are in the same file. */
 export interface Line {
   readonly inlineId: string | null;
   readonly facts: SessionFacts;
@@ -82,12 +83,12 @@ export function noNotes(): LineNotes {
   };
 }
 
-/** Ids come from a file, and one of them may be called like a property every object has. */
+/** Returns a safe key: ids come from a file, and one may equal a built-in property name of objects. */
 export function inlineKey(id: string): string {
   return `=${id}`;
 }
 
-/** Adds to a list that keeps only its newest. */
+/** Appends to a list and drops the oldest items beyond `max`. */
 export function pushBounded<T>(list: T[], item: T, max: number): void {
   list.push(item);
   if (list.length > max) list.splice(0, list.length - max);

@@ -8,21 +8,21 @@ import type { ClaudeFold, Line, Step } from "./notes.ts";
 import { readTaskNotices, type TaskNotice } from "./task-notice.ts";
 import { textOf, type UserRow } from "./user-row.ts";
 
-/** The three kinds of rows that tell a session how what it started in the background has ended. */
+/** Three kinds of rows notify a session that something it started in the background has ended. */
 
 export function foldNotice(fold: ClaudeFold, parsed: ParsedRow, { text, isNoticeCarrier }: UserRow): void {
   const { line, at } = parsed;
   const notices = readTaskNotices(text, isNoticeCarrier);
   if (notices.length === 0) addNotice(fold, parsed, { text });
   else foldNotices(fold, parsed, { text, notices });
-  // It is woken by it: what was told of it before is about an earlier stretch of work.
+  // The notice wakes the session, so earlier reports are about earlier work.
   line.facts.promptedAt = at ?? line.facts.promptedAt;
   line.facts.messageCount += 1;
   movedOn(line);
   prompted(line, at);
 }
 
-/** One row may carry several notices, and each may have come before through another carrier. */
+/** One row may carry several notices, and each may already have come in another row. */
 function foldNotices(
   fold: ClaudeFold,
   parsed: ParsedRow,
@@ -41,7 +41,7 @@ function addNotice(
   addEntry(fold, parsed, ref === undefined ? entry : { ...entry, ref });
 }
 
-/** Only what was typed, or told, while the agent was at work. */
+/** Takes only prompts and notices that were queued while the agent was working. */
 export function foldAttachment(fold: ClaudeFold, parsed: ParsedRow): Step["kind"] {
   const attachment = asObject(parsed.row.value["attachment"]);
   if (attachment?.["type"] !== "queued_command") return "other";
@@ -56,7 +56,7 @@ export function foldAttachment(fold: ClaudeFold, parsed: ParsedRow): Step["kind"
   return "other";
 }
 
-/** Sometimes the only place where the end of a sub-agent stands. */
+/** Takes a queue row, which is sometimes the only record of a sub-agent's end. */
 export function foldQueued(fold: ClaudeFold, row: Row): void {
   if (row.value["operation"] !== "enqueue") return;
   const text = asText(row.value["content"]);

@@ -8,7 +8,7 @@ import { agent, families, shapeOf } from "./testing/transcript.ts";
 
 const root = fileURLToPath(new URL("testing/fixtures", import.meta.url));
 
-/** The process of the recorded registry, as a machine would show it. */
+/** Simulates the process that the recorded registry names. */
 const probe = (start: string | null): ProcessProbe => ({
   startOf: () => start,
   space: () => null,
@@ -45,7 +45,8 @@ describe("what Claude Code 2.1.325 left on disk", () => {
   it("background sub-agents: their ends are told later, and the parent is done after both", async () => {
     const family = (await families(root)).get(BACKGROUND);
     assert.ok(family);
-    // The recording left out the end of each notification: that it stopped is told, how stands in its file.
+    // The recording cuts off the end of each notification: it shows that the sub-agent stopped, and the
+    // sub-agent's file shows how.
     assert.deepEqual(shapeOf(family), [
       "1 a5779b4d11b8978c0 toolu_5704befcc9f959221a completed likely",
       "1 a1208d5100e74fae7 toolu_70552bbe160f23bfa6 failed likely",

@@ -6,9 +6,9 @@ import { timeOf } from "../../lines/text.ts";
 import { asNumber, asText } from "../../lines/value.ts";
 
 /**
- * What Claude Code writes about its own processes, `sessions/<pid>.json`. A file stays behind when a
- * process is killed and pids come again, so it counts only together with the process's start. Its age
- * says nothing: it is not written again during a turn.
+ * Reads `sessions/<pid>.json`, where Claude Code registers its processes. A file stays behind when a process
+ * is killed, and pids are reused, so an entry counts only if the process's start time matches. The file's age
+ * means nothing: it is not rewritten during a turn.
  */
 export async function readRegistry(root: string, probe: ProcessProbe): Promise<LiveSession[]> {
   const folder = join(root, "sessions");
@@ -19,7 +19,7 @@ export async function readRegistry(root: string, probe: ProcessProbe): Promise<L
   return read.flatMap((record) => (record === null ? [] : (liveOf(record, probe) ?? [])));
 }
 
-/** Versions from 2.1.139 on register every process, and take the file away when it ends well. */
+/** Versions from 2.1.139 on register every process and remove the file when the process exits cleanly. */
 export function keepsRegistry(version: string | null): boolean {
   const [major, minor, patch] = (version ?? "").split(".").map((part) => Number.parseInt(part, 10));
   if (major === undefined || minor === undefined || patch === undefined) return false;
@@ -48,7 +48,7 @@ function isAlive(
   pid: number,
   probe: ProcessProbe,
 ): boolean | null {
-  // A process of another container cannot be seen from here, and its pid may be someone else's.
+  // A process in another container is invisible here, and its pid may belong to a different process.
   const space = /pid:\[\d+\]$/u.exec(asText(record["pidDomain"]) ?? "")?.[0];
   if (space !== undefined && space !== (probe.space() ?? space)) return null;
   const start = probe.startOf(pid);
@@ -65,7 +65,7 @@ const HOW = {
   null: "whether its process $ is alive cannot be seen from here",
 } as const;
 
-/** `shell`: a person works in its shell, the agent does not. */
+/** `shell`: a person is using its shell; the agent is not working. */
 const DOING: ReadonlyMap<string, LiveSession["doing"]> = new Map([
   ["busy", "busy"],
   ["idle", "idle"],

@@ -2,14 +2,17 @@ import type { FileRange } from "../../facts.ts";
 import type { LeftBehind } from "../../port.ts";
 import { type LineNotes, pushBounded, type Step } from "./notes.ts";
 
-/** So far back rows are known one by one; of what lies further back, only where prompts hang. */
+/**
+ * The number of recent rows that are remembered individually; for older rows only the parents of prompts are.
+ */
 const STEPS_MAX = 64;
 const TURNS_CHARACTERS_MAX = 32 * 1024;
 
 /**
- * What a new row leaves behind. Most rows with an older parent leave nothing: blocks and results of one
- * answer stand side by side, bookkeeping rows are no conversation, an error that was written late is no
- * new branch, and a replay after compaction says the same again. Call it before `addTurn` and `addStep`.
+ * Returns what a new row leaves behind. Most rows with an older parent leave nothing behind: blocks and
+ * results of one answer are siblings, bookkeeping rows are not conversation, an error that was written late
+ * is not a new branch, and a replay after compaction repeats the same messages. Call it before `addTurn` and
+ * `addStep`.
  */
 export function rewindBy(
   notes: LineNotes,
@@ -18,11 +21,11 @@ export function rewindBy(
 ): (Omit<LeftBehind, "inlineId"> & { readonly range: FileRange }) | null {
   const { steps, turns } = notes;
   if (step.kind !== "prompt" || steps.length === 0 || steps.at(-1)?.id === parentId) return null;
-  // The same row once more, where a file repeats itself.
+  // The file repeats a row.
   if (steps.some(({ id }) => id === step.id) || turns.includes(`\t${step.id}\t`)) return null;
   const at = parentId === null ? -1 : steps.findLastIndex(({ id }) => id === parentId);
   const parent = steps[at];
-  // All rows are known, and that one is not among them: it stands in another file, or could not be read.
+  // All rows so far are known and the parent is not among them: it is in another file or could not be read.
   if (parentId !== null && parent === undefined && steps.length < STEPS_MAX) return null;
   const beside = steps.slice(at + 1).filter((other) => isSaid(other) && !isOneAnswer(other, parent));
   if (beside.length === 0 || parent?.kind === "lateError") return null;
@@ -33,21 +36,27 @@ export function rewindBy(
   return { afterRef, beforeRef: step.id, reason: "the agent was taken back to before them", range };
 }
 
-/** The entry that a row far back follows. Where it is not known, what is known to come after it is left behind. */
+/**
+ * Returns the entry before the prompts below a row far back. If that is unknown, only the rows known to come
+ * after it are left behind.
+ */
 function farRef({ steps, turns }: LineNotes, parentId: string | null): string | null {
   const line = lineOf(turns, parentId);
   if (line !== null) return line.slice(line.lastIndexOf("\t") + 1) || null;
   return parentId === null ? null : (steps[0]?.ref ?? null);
 }
 
-/** Where the rows begin that were asked for below a row far back. */
+/** Returns the offset of the first prompt below a row far back. */
 function farOffset({ steps, turns }: LineNotes, parentId: string | null): number {
   const offset = Number(lineOf(turns, parentId)?.split("\t")[2]);
   if (Number.isSafeInteger(offset)) return offset;
   return parentId === null ? 0 : (steps[0]?.offset ?? 0);
 }
 
-/** A prompt begins here; nothing of it was given yet. Whoever goes back to before it asks anew below its parent. */
+/**
+ * Remembers a prompt before any entry of it is given. A rewind to before this prompt adds a new prompt below
+ * the same parent.
+ */
 export function addTurn(
   notes: LineNotes,
   { id, offset }: { id: string; offset: number },

@@ -10,17 +10,17 @@ import type { ClaudeFold } from "./notes.ts";
 import { parsedObject } from "../../lines/parse-json.ts";
 import { shortLine } from "../../../text/cut.ts";
 
-/** What stands beside a transcript: the sidecar, a workflow's journal, outputs too large for a row. */
+/** Reads the files beside a transcript: the sidecar, a workflow's journal, outputs too large for a row. */
 export async function foldSidecars(fold: ClaudeFold, { isLast }: { isLast: boolean }): Promise<void> {
   const { sidecar, runId, folder } = fold.found.extra as Extra;
   if (folder !== null) await foldOutputs(fold.entries, folder, fold.textMax);
-  // What they say is about the session as it is now, and once is enough.
+  // The remaining files describe the session's current state, so one read at the end is enough.
   if (!isLast) return;
   if (sidecar !== null) await foldSidecar(fold.facts, sidecar);
   if (runId !== null && folder !== null) await foldRun(fold.facts, folder, runId);
 }
 
-/** Written when a sub-agent is started; newer versions add `finished` to it. */
+/** Reads the sidecar that is written when a sub-agent starts; newer versions add `finished` to it. */
 async function foldSidecar(facts: SessionFacts, path: string): Promise<void> {
   const sidecar = await readSmallObject(path);
   if (sidecar === null) return;
@@ -34,7 +34,8 @@ async function foldSidecar(facts: SessionFacts, path: string): Promise<void> {
   facts.description = short(sidecar["description"]) ?? facts.description;
   facts.name = short(sidecar["name"]) ?? facts.name;
   facts.model ??= asText(sidecar["model"]);
-  // Versions that write no `finished` write no `requestShape` either: there its absence says nothing.
+  // Versions that do not write `finished` do not write `requestShape` either; there a missing `finished`
+  // means nothing.
   if (sidecar["finished"] === true) facts.finished = true;
   else if (typeof sidecar["requestShape"] === "string") facts.finished = false;
 }
@@ -43,8 +44,8 @@ const JOURNAL_BYTES_MAX = 8 * 1024 * 1024;
 const SNAPSHOT_BYTES_MAX = 8 * 1024 * 1024;
 
 /**
- * A run's journal has an event for each sub-agent's start and result; its snapshot is written when the
- * run is over, names the task and says how it went.
+ * A run's journal has an event for each sub-agent's start and result. Its snapshot is written when the run is
+ * over; it names the task and its outcome.
  */
 async function foldRun(facts: SessionFacts, folder: string, runId: string): Promise<void> {
   const [journalPath, snapshotPath] = runFiles(folder, runId);
@@ -63,7 +64,7 @@ async function foldRun(facts: SessionFacts, folder: string, runId: string): Prom
   for (const line of journal.split("\n")) foldJournalLine(facts, line);
 }
 
-/** A run that is over has ended those of its sub-agents that had not come to their own end. */
+/** The end of a run also ends those of its sub-agents that had not ended by themselves. */
 function foldSnapshot(facts: SessionFacts, snapshot: Readonly<Record<string, unknown>>): void {
   const status = asText(snapshot["status"]) ?? "";
   if (status === "running" || status === "pending") return;
@@ -82,7 +83,10 @@ function foldSnapshot(facts: SessionFacts, snapshot: Readonly<Record<string, unk
   });
 }
 
-/** Of the journal and the snapshot the journal counts, which is about this sub-agent alone. */
+/**
+ * Replaces an earlier report. The journal is read after the snapshot and wins, because it is about this
+ * sub-agent alone.
+ */
 function tellOfRun(facts: SessionFacts, told: ToldState): void {
   facts.told = [...facts.told.filter(({ agentId }) => agentId !== facts.id), told];
 }
@@ -109,13 +113,13 @@ function foldJournalLine(facts: SessionFacts, line: string): void {
 
 const STUB = "<persisted-output>";
 
-/** A row holds only the beginning of a large output, and the name of the file with the rest. */
+/** Reads large outputs from their files: a row has only the beginning and the file's name. */
 async function foldOutputs(entries: HistoryEntry[], folder: string, textMax: number): Promise<void> {
   for (const [index, entry] of entries.entries()) {
     if (entry.kind !== "toolResult" || !entry.body.text.startsWith(STUB)) continue;
     const name = /([^\s/\\]{1,200}\.(?:txt|json))\b/u.exec(entry.body.text.replaceAll("\\", "/"))?.[1];
     if (name === undefined) continue;
-    // Only the name is believed: the file lies in the session's own folder or nowhere.
+    // Only the base name is trusted: the file must be in the session's own folder.
     const path = join(folder, "tool-results", basename(name));
     const text = await readStart(path, textMax);
     if (text !== null) entries[index] = { ...entry, body: { ...entry.body, text, paths: [path] } };

@@ -1,21 +1,22 @@
 import type { HistoryState } from "../../../contract/index.ts";
 import { promptKey } from "../../lines/text.ts";
 
-/** What an agent is told when a sub-agent or a shell in the background stops. */
+/** The notice that an agent receives when a background sub-agent or shell stops. */
 export interface TaskNotice {
   readonly taskId: string;
   readonly callId: string | null;
-  /** Null when it says nothing of how the task stands: an event of one that goes on. */
+  /** Null when the notice reports an event of a task that continues, and no state. */
   readonly state: HistoryState | null;
   readonly error: string | null;
-  /** The same for every carrier of one notice. */
+  /** Identical in every row that carries the same notice. */
   readonly ref: string;
 }
 
 /**
- * Reads the notices of a row. `isCarrier` is for rows that are known to carry them: there the beginning is
- * enough, and the program's own words may follow. Any other text counts only when it is nothing but notices:
- * a prompt that mentions the element is a prompt, while a sub-agent's answer inside a notice may quote it.
+ * Reads the notices in a row. `isCarrier` marks rows that are known to carry notices: there the text only has
+ * to begin with one, and Claude Code's own words may follow. Any other text counts only if it consists of
+ * nothing but notices: a prompt that mentions the element is still a prompt, while a sub-agent's answer
+ * inside a notice may quote the element.
  */
 export function readTaskNotices(text: string, isCarrier: boolean): TaskNotice[] {
   const { elements, isWhole } = elementsOf(text.trim());
@@ -27,7 +28,7 @@ export function readTaskNotices(text: string, isCarrier: boolean): TaskNotice[] 
   return elements.map(noticeOf).filter((notice) => notice !== null);
 }
 
-/** Whether a text begins with a whole notice. */
+/** Whether a text begins with a complete notice. */
 export function beginsWithNotice(text: string): boolean {
   const whole = text.trim();
   return whole.startsWith(START) && endOfElement(whole) !== null;
@@ -38,7 +39,7 @@ function noticeOf(element: string): TaskNotice | null {
   const taskId = field(element, "task-id");
   if (taskId === null) return null;
   const status = field(element, "status");
-  // An element that was cut short said in its missing part how the task ended.
+  // In a truncated element the missing part held the status.
   const isEvent = status === null && element.endsWith(END);
   const state = isEvent ? null : (STATES.get(status ?? "") ?? "unknown");
   return {
@@ -52,13 +53,13 @@ function noticeOf(element: string): TaskNotice | null {
 
 const START = "<task-notification>";
 const END = "</task-notification>";
-/** More than one row ever carries; a hostile file must not fill the memory. */
+/** More notices than a real row carries; the limit keeps a hostile file from filling the memory. */
 const ELEMENTS_MAX = 100;
-/** What versions of early 2026 wrote after an element. */
+/** The words that versions of early 2026 wrote after an element. */
 const OWN_TAIL =
   /^(?:Read the output file to retrieve the (?:result|output)|Full transcript available at):[^\n]*\s*/u;
 
-/** The elements at the beginning of a text, and whether there is nothing else in it. */
+/** Returns the elements at the beginning of a text, and whether they are the whole text. */
 function elementsOf(whole: string): { elements: string[]; isWhole: boolean } {
   const elements: string[] = [];
   let rest = whole;
@@ -71,7 +72,7 @@ function elementsOf(whole: string): { elements: string[]; isWhole: boolean } {
   return { elements, isWhole: rest === "" };
 }
 
-/** Where the element ends that a text begins with. Inside its result others may begin and end. */
+/** Returns where the first element of a text ends. Its result may contain other elements. */
 function endOfElement(text: string): number | null {
   let depth = 0;
   let result: "before" | "inside" | "after" = "before";
@@ -99,7 +100,7 @@ const STATES: ReadonlyMap<string, HistoryState> = new Map([
   ["running", "running"],
 ]);
 
-/** The first such element: what a sub-agent answered comes last and may hold anything. */
+/** Returns the first such field: the sub-agent's answer comes last and may contain anything. */
 function field(text: string, name: string): string | null {
   const start = text.indexOf(`<${name}>`);
   if (start < 0) return null;

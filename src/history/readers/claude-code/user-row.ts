@@ -2,7 +2,7 @@ import type { JsonObject } from "../../lines/json-lines.ts";
 import { asList, asObject, asText } from "../../lines/value.ts";
 import { beginsWithNotice } from "./task-notice.ts";
 
-/** What a row of type `user` really is. Only a `prompt` was asked by someone. */
+/** The kinds of rows with type `user`. Only a `prompt` was written by someone who asks. */
 export type UserKind =
   | "prompt"
   | "results"
@@ -15,14 +15,14 @@ export type UserKind =
 
 export interface UserRow {
   readonly kind: UserKind;
-  /** All its text, without the results of tools. */
+  /** All text of the row, without the results of tools. */
   readonly text: string;
   readonly results: readonly JsonObject[];
-  /** Whether its fields say that it carries a notice, or it begins with one and has no such fields. */
+  /** Whether the row's fields say that it carries a notice, or it has no such fields and begins with one. */
   readonly isNoticeCarrier: boolean;
 }
 
-/** The fields a row carries decide before its wording does. */
+/** Classifies a row by its fields first, and by its wording only after that. */
 export function readUserRow(value: JsonObject): UserRow {
   const content = asObject(value["message"])?.["content"];
   const blocks = asList(content).map((block) =>
@@ -34,7 +34,7 @@ export function readUserRow(value: JsonObject): UserRow {
       ? content
       : textOfBlocks(blocks.filter((block) => block?.["type"] !== "tool_result"));
   const origin = asText(asObject(value["origin"])?.["kind"]);
-  // Versions that write no origin add words of their own after the notice.
+  // Versions that write no origin add their own words after the notice.
   const isNotice = origin === null && value["isMeta"] !== true && beginsWithNotice(text);
   const row = { text, results, isNoticeCarrier: isNotice || origin === "task-notification" };
   return { ...row, kind: kindOf(value, row, origin) };
@@ -49,7 +49,8 @@ function kindOf(value: JsonObject, row: Omit<UserRow, "kind">, origin: string | 
   const text = row.text.trim();
   if (row.results.length > 0) return "results";
   if (row.isNoticeCarrier) return "notice";
-  // A person also gives commands and interrupts; of those the whole text is the agent's own wording.
+  // Commands and interrupts also have a human origin; they are recognised because the whole text is Claude
+  // Code's wording.
   if (INTERRUPTS.has(text) && value["isMeta"] !== true) return "interrupt";
   if (origin === "human")
     return WHOLE_COMMAND.test(text) ? "command" : WHOLE_OUTPUT.test(text) ? "output" : "prompt";
@@ -65,7 +66,10 @@ const WHOLE_COMMAND =
 const WHOLE_OUTPUT =
   /^<(?:local-command|bash)-std(?:out|err)>[\s\S]*<\/(?:local-command|bash)-std(?:out|err)>$/u;
 
-/** The text of content that is a string or a list of blocks; what is no text is named. */
+/**
+ * Returns the text of content that is a string or a list of blocks; a block without text is shown by its
+ * type.
+ */
 export function textOf(content: unknown): string {
   if (typeof content === "string") return content;
   return textOfBlocks(
@@ -93,7 +97,7 @@ function textOfBlock(block: JsonObject | null): string | null {
   }
 }
 
-/** A command as it was typed: `/compact now`, `! ls`. */
+/** Returns a command as it was typed: `/compact now`, `! ls`. */
 export function commandText(text: string): string {
   const name = inside(text, "command-name");
   if (name !== null) return [name, inside(text, "command-args")].filter((part) => part !== null).join(" ");
@@ -101,7 +105,7 @@ export function commandText(text: string): string {
   return shell === null ? text : `! ${shell}`;
 }
 
-/** What a command that the agent ran by itself said. */
+/** Returns the output of a command that the agent ran by itself. */
 export function outputText(text: string): string {
   return text.replace(/<\/?(local-command|bash)-std(out|err)>/gu, "").trim();
 }

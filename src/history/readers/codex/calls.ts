@@ -9,10 +9,10 @@ import { shortLine } from "../../../text/cut.ts";
 import { parsedObject } from "../../lines/parse-json.ts";
 
 const ERROR_MAX = 2000;
-/** More sub-agents than anyone starts; a hostile file shall not fill the memory. */
+/** More sub-agents than a real session starts; the limit keeps a hostile file from filling the memory. */
 const CALLS_MAX = 10_000;
 
-/** A call that starts a sub-agent. It returns at once: the work goes on in the background. */
+/** Takes a call that starts a sub-agent. It returns at once, and the work continues in the background. */
 export function called(
   fold: CodexFold,
   callId: string,
@@ -20,7 +20,7 @@ export function called(
 ): void {
   const prompt = asText(input["message"]) ?? (textOf(input["items"]) || null);
   const name = asText(input["task_name"]);
-  // In the versions with names the prompt is encrypted, and its key would match nothing.
+  // In versions with names the prompt is encrypted, so its key would match nothing.
   const key = name !== null || prompt === null ? null : promptKey(prompt);
   const description = name ?? prompt;
   const call = newCall(callId, at, {
@@ -54,13 +54,13 @@ function newCall(callId: string, at: number | null, fields: Partial<SpawnCall>):
 }
 
 function addCall({ facts, notes }: CodexFold, call: SpawnCall): boolean {
-  // What the copied rows started belongs to the session they were copied from.
+  // Sub-agents started in copied rows belong to the session that the rows were copied from.
   if (notes.copied !== null || facts.calls.length >= CALLS_MAX) return false;
   facts.calls.push(call);
   return true;
 }
 
-/** The session goes on: what has no result by now will not get one. */
+/** The session continues: calls without a result will no longer get one. */
 export function movedOn({ facts, notes }: CodexFold): void {
   if (notes.unanswered.length === 0) return;
   const ids = new Set(notes.unanswered);
@@ -68,7 +68,7 @@ export function movedOn({ facts, notes }: CodexFold): void {
   notes.unanswered = [];
 }
 
-/** The result of a call that started a sub-agent, waited for one or closed one. */
+/** Takes the result of a call that started, awaited or closed a sub-agent. */
 export function returned(
   fold: CodexFold,
   { callId, text, open, at }: { callId: string; text: string; open: OpenCall | null; at: number | null },
@@ -104,7 +104,7 @@ function foldLaunch(
   };
 }
 
-/** A record that names a sub-agent and the call it came from. */
+/** Takes a record that names a sub-agent and the call that started it. */
 export function linked(
   fold: CodexFold,
   link: { callId: string | null; agentId: string | null; path?: string | null; at: number | null },
@@ -129,7 +129,7 @@ export function linked(
   }
 }
 
-/** In code mode the call that stands in the file is the piece of code; it may start several. */
+/** In code mode the file records only the call that runs the code, which may start several sub-agents. */
 function cellOf(fold: CodexFold, callId: string, at: number | null): SpawnCall | null {
   const { facts, notes } = fold;
   const isOpen = notes.open.some(({ id }) => id === callId);
@@ -145,7 +145,7 @@ function addTask(call: SpawnCall, id: string): void {
   if (!call.taskIds.includes(id) && call.taskIds.length < CALLS_MAX) call.taskIds.push(id);
 }
 
-/** States by the sub-agents' ids, as waiting and closing answer them. */
+/** Takes states by sub-agent id, as the wait and close tools return them. */
 export function foldStates(
   fold: CodexFold,
   states: JsonObject | null,
@@ -158,16 +158,16 @@ export function foldStates(
   }
 }
 
-/** Newer versions name a sub-agent by its path; what is known of its call says which one that is. */
+/** Newer versions name a sub-agent by its path; its spawn call shows which id that is. */
 function agentOf({ facts }: CodexFold, name: string): string | null {
   const call = facts.calls.findLast(({ taskIds }) => taskIds.includes(name));
   if (call === undefined || !call.many) return call?.agentId ?? null;
-  // A piece of code may start several: there each id stands before its path.
+  // One code call may start several sub-agents: in its `taskIds` each id is followed by its path.
   const before = name.startsWith("/") ? call.taskIds[call.taskIds.indexOf(name) - 1] : undefined;
   return before === undefined || before.startsWith("/") ? null : before;
 }
 
-/** A report that came without being asked for; answers its text. */
+/** Takes an unsolicited report; returns its text. */
 export function notified(fold: CodexFold, text: string, at: number | null): string | null {
   if (text.startsWith("Message Type: FINAL_ANSWER\n")) {
     const sender = /^Sender: (\S{1,500})$/mu.exec(text.slice(0, 2000))?.[1] ?? "";
@@ -205,7 +205,7 @@ function stateOf(value: unknown): Told | null {
   };
 }
 
-/** Shut down says that it is over, but not how it went. */
+/** `shutdown` says that the sub-agent is over, but not how it ended. */
 const STATES: ReadonlyMap<string, HistoryState> = new Map([
   ["pending_init", "running"],
   ["running", "running"],
@@ -215,7 +215,7 @@ const STATES: ReadonlyMap<string, HistoryState> = new Map([
   ["shutdown", "unknown"],
 ]);
 
-/** The program's own words around what a sub-agent with mail reports. */
+/** Reads Codex's own words around the report of a sub-agent that uses mail. */
 function stateOfReport(payload: string): Told | null {
   if (payload.startsWith("Agent errored: ")) {
     const error = payload.slice("Agent errored: ".length).split("\n\nThis agent's turn failed.")[0] ?? "";
@@ -225,7 +225,7 @@ function stateOfReport(payload: string): Told | null {
   return { state: payload === "Agent shut down." ? "unknown" : "completed", error: null };
 }
 
-/** The last wins, except that "it stopped" says less than how it stopped. */
+/** The last report wins, except that "it stopped" does not replace a report of how it stopped. */
 export function told({ facts, notes }: CodexFold, news: Omit<ToldState, "firstAt">): void {
   if (notes.copied !== null) return;
   const known = facts.told.find(({ agentId }) => agentId === news.agentId);

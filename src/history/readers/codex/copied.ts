@@ -4,10 +4,9 @@ import type { CodexFold } from "./notes.ts";
 import type { ParsedRow } from "./entries.ts";
 
 /**
- * Whose a row is. A session that was forked from another begins with rows copied from that one, mostly
- * with new times. Its own begin where the agent's own numbers say so, where times pass the session's
- * beginning, or with the first record that names it or a turn of its own; turns have ids with the time in
- * them.
+ * Returns whose row it is. A forked session begins with rows copied from the other session, usually with new
+ * timestamps. Its own rows begin where the ordinals say so, where timestamps pass the session's start, or at
+ * the first record that names the session or a turn of its own (turn ids contain their time).
  */
 export function ownerOf(fold: CodexFold, type: string, parsed: ParsedRow): "own" | "copied" | "left out" {
   const { notes } = fold;
@@ -28,7 +27,7 @@ export function ownerOf(fold: CodexFold, type: string, parsed: ParsedRow): "own"
     return "own";
   }
   const isBefore = at !== null && notes.metaAt !== null && at < notes.metaAt;
-  // Where the copied rows kept their times, the first that is not older than the session is its own.
+  // If copied rows kept their timestamps, the first row that is not older than the session is its own.
   const isAfterOlder = notes.hasOlder && at !== null && !isBefore;
   notes.hasOlder ||= isBefore;
   if (!isBefore && (isAfterOlder || isProof(fold, type, payload))) {
@@ -50,7 +49,7 @@ function isProof({ facts, notes }: CodexFold, type: string, payload: JsonObject)
   const turnId = isTurn ? turnIdOf(payload) : null;
   if (turnId === null) return false;
   const begun = timeIn(turnId);
-  // An id without a time proves nothing on an item, which is copied as it is.
+  // Items are copied unchanged, so a turn id without a time on an item proves nothing.
   if (begun === null) return type === "event_msg";
   return begun >= (timeIn(facts.id) ?? notes.metaAt ?? 0);
 }
@@ -60,7 +59,7 @@ function turnIdOf(payload: JsonObject): string | null {
   return asText(payload["turn_id"]) ?? asText(passed?.["turn_id"]);
 }
 
-/** Milliseconds since 1970 from an id of the kind that begins with its time (UUID version 7). */
+/** Returns the time in an id that begins with one (UUID version 7), in milliseconds since 1970. */
 export function timeIn(id: string): number | null {
   const parts = /^([\da-f]{8})-([\da-f]{4})-7[\da-f]{3}-[\da-f]{4}-[\da-f]{12}$/iu.exec(id);
   return parts === null ? null : Number.parseInt(`${parts[1]}${parts[2]}`, 16);

@@ -4,7 +4,7 @@ import { shortLine } from "../../../text/cut.ts";
 
 const ERROR_MAX = 2000;
 
-/** A turn has begun: whatever was said about the one before it no longer counts. */
+/** A turn begins: earlier statements about the previous turn no longer count. */
 export function turnBegan(fold: CodexFold, turnId: string | null, at: number | null): void {
   const { notes, facts } = fold;
   Object.assign(notes, { hasTurns: true, turnOpen: true, turnId, turnError: null, turnHasPrompt: false });
@@ -13,7 +13,7 @@ export function turnBegan(fold: CodexFold, turnId: string | null, at: number | n
   set(fold, { kind: "working", how: "its last turn was begun and has no end", at });
 }
 
-/** True when this is about the turn that is open, or may be. */
+/** True when `turnId` is the open turn, or may be. */
 export function isOfTurn({ notes }: CodexFold, turnId: string | null): boolean {
   return notes.turnOpen !== true || turnId === null || notes.turnId === null || turnId === notes.turnId;
 }
@@ -42,7 +42,7 @@ function closeTurn({ notes }: CodexFold): void {
   notes.open = [];
 }
 
-/** How the file stands after a row that is no turn's beginning or end. */
+/** Sets the ending after a row that neither begins nor ends a turn. */
 export function after(
   fold: CodexFold,
   shape: "prompt" | "answer" | "commentary" | "call" | "result",
@@ -51,7 +51,8 @@ export function after(
   const { notes } = fold;
   if (notes.turnOpen === true) return;
   if (notes.hasTurns) {
-    // Rows between here and the last turn's beginning were left out: it is open, or its end would stand here.
+    // Rows since the start of the last turn were skipped. The turn must be open: its end would come after
+    // this row.
     if (notes.turnOpen === null) set(fold, { kind: "working", how: "its last turn has no end", at });
     return;
   }
@@ -65,7 +66,7 @@ export function after(
   else set(fold, { kind: "working", how: "a tool's result stands last, without an answer", at });
 }
 
-/** Old versions write an error as a record of its own. */
+/** Old versions write an error as a separate record. */
 export function failed(fold: CodexFold, error: string, at: number | null): void {
   if (fold.notes.hasTurns) fold.notes.turnError = shortLine(error, ERROR_MAX);
   else set(fold, { kind: "failed", how: "an error stands last", at, error: shortLine(error, ERROR_MAX) });

@@ -7,22 +7,22 @@ import { markOf } from "./mark.ts";
 import type { CodexFold, OpenCall } from "./notes.ts";
 import { parsedObject } from "../../lines/parse-json.ts";
 
-/** A row while it is folded. */
+/** A row while it is being folded. */
 export interface ParsedRow {
   readonly row: Row;
   readonly payload: JsonObject;
   readonly at: number | null;
   readonly ref: string;
-  /** Entries it has given. */
+  /** The number of entries that this row has given. */
   count: number;
 }
 
 export type NewEntry = Pick<HistoryEntry, "author" | "kind" | "body">;
 
 /**
- * Newer files number their records, which outlasts a move of the bytes. A session that was taken back to an
- * earlier point gives the same numbers to other records, and a file may be replaced: what a record says
- * is part of its name.
+ * Returns a row's ref. Newer files number their records, and the numbers survive when bytes move. But a
+ * rolled-back session reuses numbers for other records, and a file may be replaced, so a mark of the record's
+ * content is part of the ref.
  */
 export function refOf({ value, offset }: Row): string {
   const ordinal = asNumber(value["ordinal"]);

@@ -8,7 +8,7 @@ import { claudeCode } from "../index.ts";
 
 type Fields = Record<string, unknown>;
 
-/** Writes the rows of one transcript as Claude Code would, each a child of the one before. */
+/** Writes the rows of one transcript as Claude Code does, each a child of the row before. */
 export class Transcript {
   readonly sessionId: string;
   readonly rows: Fields[] = [];
@@ -36,7 +36,7 @@ export class Transcript {
     return this.#last ?? "";
   }
 
-  /** A row of the graph. Fields given here win over those every row has. */
+  /** Adds a row of the graph. `fields` override the fields that every row has. */
   row(type: string, fields: Fields): this {
     const agent = this.envelope["agentId"] ?? "";
     const uuid = `${this.sessionId}${String(agent)}-${this.rows.length}`;
@@ -46,7 +46,7 @@ export class Transcript {
     return this;
   }
 
-  /** A row beside the graph. */
+  /** Adds a row outside the graph. */
   beside(fields: Fields): this {
     this.rows.push(fields);
     return this;
@@ -61,7 +61,7 @@ export class Transcript {
     return this.row("user", { message: { role: "user", content }, ...fields });
   }
 
-  /** One answer, one row for each block, as Claude Code writes them. */
+  /** Adds one answer with one row for each block, as Claude Code writes it. */
   answer(blocks: readonly Fields[], stop: string | null = "tool_use", fields: Fields = {}): this {
     this.#message += 1;
     const id = `msg_${this.sessionId}_${this.#message}`;
@@ -112,7 +112,7 @@ export class Transcript {
     return this.user([block], rest);
   }
 
-  /** The end of a turn in a main transcript, with what Claude Code writes after it. */
+  /** Ends a turn in a main transcript, with the rows that Claude Code writes after it. */
   endsTurn(fields: Fields = {}): this {
     this.row("system", {
       subtype: "turn_duration",
@@ -129,7 +129,7 @@ export class Transcript {
   }
 }
 
-/** A session, its sub-agents, and where their files lie. */
+/** A session, its sub-agents, and the paths of their files. */
 export const S = "11111111-1111-4111-8111-111111111111";
 export const A = "a0000000000000001";
 export const B = "a0000000000000002";
@@ -164,7 +164,7 @@ export function enqueued(transcript: Transcript, content: string): Fields {
   };
 }
 
-/** Files below a root, by their paths below `projects`. */
+/** Writes files below a root, by their paths below `projects`. */
 export async function lay(
   root: string,
   files: Readonly<Record<string, Transcript | Fields | string>>,
@@ -196,7 +196,7 @@ export const DEAD: Omit<LiveSession, "id"> = {
   how: "its process 1 is gone",
 };
 
-/** Every family below a root, by the id of its session. */
+/** Returns every family below a root, by the id of its session. */
 export async function families(
   root: string,
   options: {
@@ -222,7 +222,7 @@ export async function families(
   );
 }
 
-/** A family in a few words each: depth, id, call, state, how sure. */
+/** Describes each member of a family in a few words: depth, id, call, state, certainty. */
 export function shapeOf(family: Family): string[] {
   return family.agents.map(({ status }) => {
     const { depth, agentId, toolUseId, state, confidence } = status;
