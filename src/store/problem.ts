@@ -75,3 +75,14 @@ export class StoreTooNew extends StoreProblem {
 
 /** The folder, the disk or the server does not allow the store to be opened. */
 export class StoreUnusable extends StoreProblem {}
+
+/** A value in the store that we cannot have written. Everything else can still be read. */
+export class DamagedValue extends StoreProblem {
+  constructor(where: string, what: string, options?: ErrorOptions) {
+    super(
+      `The store holds a damaged value: ${where} cannot be read, ${what}. Other sessions are not affected. ` +
+        "Stop the daemon and use kinfold restore with a backup, or with --from-rollouts.",
+      options,
+    );
+  }
+}

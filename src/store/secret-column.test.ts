@@ -7,7 +7,7 @@ import { events } from "./tables/event.ts";
 import { leases } from "./tables/lease.ts";
 import { messages } from "./tables/message.ts";
 import { sessions } from "./tables/session.ts";
-import type { Kind } from "./table.ts";
+import type { Kind } from "./column.ts";
 import { tokens } from "./tables/token.ts";
 import { triggers } from "./tables/trigger.ts";
 import { turns } from "./tables/turn.ts";
@@ -22,8 +22,8 @@ const OURS =
 const CLEANED_BEFORE = ["drafts.text", "drafts.ending"];
 
 function columnsOf(...kinds: readonly Kind[]): string[] {
-  const named = TABLES.flatMap(({ name, kinds: of }) =>
-    [...of].map(([column, kind]) => ({ name, column, kind })),
+  const named = TABLES.flatMap(({ name, declared }) =>
+    declared.map(({ column, kind }) => ({ name, column, kind })),
   );
   return named.filter(({ kind }) => kinds.includes(kind)).map(({ name, column }) => `${name}.${column}`);
 }

@@ -25,7 +25,7 @@ export interface Query {
 export function sql(strings: TemplateStringsArray, ...values: readonly (Param | Sql)[]): Sql {
   const known = built.get(strings);
   if (known !== undefined && samePieces(known.pieces, values)) {
-    return { text: known.text, params: known.flat ? (values as Param[]) : paramsOf(values) };
+    return { text: known.text, params: paramsIn(values, known.flat) };
   }
   let text = strings[0] ?? "";
   for (const [i, value] of values.entries()) {
@@ -34,7 +34,12 @@ export function sql(strings: TemplateStringsArray, ...values: readonly (Param | 
   const pieces = values.map((value) => (isSql(value) ? value.text : null));
   const flat = pieces.every((piece) => piece === null);
   built.set(strings, { text, pieces, flat });
-  return { text, params: flat ? (values as Param[]) : paramsOf(values) };
+  return { text, params: paramsIn(values, flat) };
+}
+
+/** Where nothing is nested, all values are parameters, and the array is used as it is. */
+function paramsIn(values: readonly (Param | Sql)[], flat: boolean): readonly Param[] {
+  return flat ? (values as readonly Param[]) : paramsOf(values);
 }
 
 /** Text that stands in the statement as it is. Never from outside. */

@@ -1,13 +1,7 @@
-import { redactBriefly } from "../secrets/redact-long.ts";
+import { redact } from "../secrets/redact.ts";
+import { redactDeep } from "../secrets/redact-deep.ts";
+import { type Columns, fieldsOf, type Kind, readerOf } from "./column.ts";
 import { placeholders, raw, type Param, type Row, type Sql } from "./sql.ts";
-
-/**
- * How a column holds its value. `plain`: as it is, which is for ids, numbers, paths and words of our own.
- * `text`: what somebody wrote, without its secrets; `json`: the same for a value, as JSON text. `held` and
- * `heldJson` keep what somebody wrote as it was sent, because an agent has yet to receive it: who writes
- * them sees to it that they are redacted when it has (`redacted`).
- */
-export type Kind = "plain" | "text" | "bool" | "json" | "held" | "heldJson";
 
 /** One table's columns beside a record's fields; everything that can be prepared is prepared once. */
 export interface Table<R extends object> {
@@ -17,8 +11,8 @@ export interface Table<R extends object> {
   /** The same with a table's alias before each. */
   columnsOf(alias: string): Sql;
   record(row: Row): R;
-  /** The kind of each column. */
-  readonly kinds: ReadonlyMap<string, Kind>;
+  /** What is read from each column, and how it is written. */
+  readonly declared: readonly Declared[];
   /** The record without its secrets, as `insert` would write it; what is held stays. */
   clean(record: R): R;
   /** Those of the held fields that have a secret, without it. */
@@ -27,6 +21,13 @@ export interface Table<R extends object> {
   insert(records: readonly R[]): Sql;
   /** `a = ?, b = ?` for the fields that are given, or null when none is. */
   set(patch: Partial<R>): Sql | null;
+}
+
+export interface Declared {
+  readonly column: string;
+  readonly kind: Kind;
+  readonly form: string;
+  readonly isNullable: boolean;
 }
 
 export interface TableOptions<R> {
@@ -46,43 +47,37 @@ export interface Derived<R> {
 
 export function table<R extends object>(
   name: string,
-  kindOf: Readonly<Record<keyof R & string, Kind>>,
+  of: Columns<R>,
   options: TableOptions<R> = {},
 ): Table<R> {
-  const fields = Object.keys(kindOf) as (keyof R & string)[];
-  const columns = fields.map((field) => options.named?.[field] ?? snake(field));
-  const kinds = fields.map((field) => kindOf[field]);
+  const fields = fieldsOf(of).map((field) => {
+    const { kind, form, isNullable } = of[field];
+    return { field, column: options.named?.[field] ?? snake(field), kind, form, isNullable };
+  });
+  const columns = fields.map(({ column }) => column);
   const derived = options.derived ?? [];
-  const width = fields.length;
-  const widthAll = width + derived.length;
+  const width = fields.length + derived.length;
   const head = `INSERT INTO ${name} (${[...columns, ...derived.map((d) => d.column)].join(", ")}) VALUES `;
   const insertTexts: string[] = [];
   const fixed = new Set<string>(options.fixed ?? []);
   const settable = new Map<string, { assignment: string; kind: Kind }>();
-  fields.forEach((field, i) => {
-    if (!fixed.has(field))
-      settable.set(field, { assignment: `${columns[i]} = ?`, kind: kinds[i] ?? "plain" });
-  });
-  const cleaning = cleaningOf(kindOf);
+  for (const { field, column, kind } of fields) {
+    if (!fixed.has(field)) settable.set(field, { assignment: `${column} = ?`, kind });
+  }
+  const cleaning = cleaningOf(of);
   return {
     name,
-    kinds: new Map(columns.map((column, i) => [column, kinds[i] as Kind])),
+    declared: fields,
     ...cleaning,
     columns: raw(columns.join(", ")),
     columnsOf: (alias) => raw(columns.map((column) => `${alias}.${column}`).join(", ")),
-    record(row) {
-      const record: Record<string, unknown> = {};
-      for (let i = 0; i < width; i++) record[fields[i] as string] = decode(kinds[i] as Kind, row[i]);
-      return record as R;
-    },
+    record: readerOf(of, name),
     insert(records) {
       const text = (insertTexts[records.length] ??=
-        head + Array.from(records, () => placeholders(widthAll)).join(", "));
+        head + Array.from(records, () => placeholders(width)).join(", "));
       const params: Param[] = [];
       for (const record of records.map(cleaning.clean)) {
-        for (let i = 0; i < width; i++) {
-          params.push(encode(kinds[i] as Kind, record[fields[i] as keyof R]));
-        }
+        for (const { field, kind } of fields) params.push(encode(kind, record[field]));
         for (const made of derived) params.push(made.value(record));
       }
       return { text, params };
@@ -107,18 +102,16 @@ export function table<R extends object>(
   };
 }
 
-function cleaningOf<R extends object>(
-  kindOf: Readonly<Record<keyof R & string, Kind>>,
-): Pick<Table<R>, "clean" | "redacted"> {
-  const fields = Object.keys(kindOf) as (keyof R & string)[];
-  const written = fields.filter((field) => kindOf[field] === "text" || kindOf[field] === "json");
-  const held = fields.filter((field) => kindOf[field] === "held" || kindOf[field] === "heldJson");
+function cleaningOf<R extends object>(of: Columns<R>): Pick<Table<R>, "clean" | "redacted"> {
+  const fields = fieldsOf(of);
+  const written = fields.filter((field) => of[field].kind === "text" || of[field].kind === "json");
+  const held = fields.filter((field) => of[field].kind === "held" || of[field].kind === "heldJson");
   const cleaned = new WeakSet<R>();
   return {
     clean(record) {
       if (cleaned.has(record)) return record;
       const shown = { ...record };
-      for (const field of written) shown[field] = withoutSecrets(kindOf[field], record[field]);
+      for (const field of written) shown[field] = withoutSecrets(of[field].kind, record[field]);
       cleaned.add(shown);
       return shown;
     },
@@ -126,7 +119,7 @@ function cleaningOf<R extends object>(
       const shown: Partial<R> = {};
       for (const field of held) {
         const value = record[field];
-        const after = redactBriefly(value);
+        const after = redactDeep(value);
         if (after !== value) shown[field] = after;
       }
       return shown;
@@ -135,22 +128,16 @@ function cleaningOf<R extends object>(
 }
 
 function withoutSecrets<T>(kind: Kind, value: T): T {
-  if (kind === "json") return redactBriefly(value);
-  return kind === "text" && typeof value === "string" ? redactBriefly(value) : value;
+  if (kind === "json") return redactDeep(value);
+  return kind === "text" && typeof value === "string" ? (redact(value) as T) : value;
 }
 
 function encode(kind: Kind, value: unknown): Param {
   if (value === null || value === undefined) return null;
   if (kind === "json" || kind === "heldJson") return JSON.stringify(value);
   if (kind === "bool") return value === true ? 1 : 0;
-  return value as Param;
-}
-
-function decode(kind: Kind, value: unknown): unknown {
-  if (value === null) return null;
-  if (kind === "json" || kind === "heldJson") return JSON.parse(value as string) as unknown;
-  if (kind === "bool") return value === 1;
-  return value;
+  if (typeof value === "string" || typeof value === "number") return value;
+  throw new TypeError(`a column cannot hold a value of type ${typeof value}`);
 }
 
 function snake(field: string): string {

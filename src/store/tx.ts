@@ -1,3 +1,4 @@
+import { asError } from "../system/error.ts";
 import { checkpointReads, checkpointWrites } from "./tables/checkpoint.ts";
 import { draftReads, draftWrites } from "./tables/draft.ts";
 import { entryReads, entryWrites } from "./tables/entry.ts";
@@ -67,7 +68,7 @@ export class GuardedQuery implements Query {
     try {
       return await ask(this.#base);
     } catch (error) {
-      this.failure ??= error as Error;
+      this.failure ??= asError(error);
       throw error;
     }
   }

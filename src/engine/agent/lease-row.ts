@@ -71,7 +71,3 @@ async function rememberProcesses(
     await tx.leases.patch(session.id, lease.fence, { descendants: processes.map((each) => ({ ...each })) });
   });
 }
-
-export function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
-}

@@ -1,4 +1,5 @@
 import pg from "pg";
+import { asError } from "../../system/error.ts";
 import type { Log } from "../../log.ts";
 import type { StoreTrouble } from "../problem.ts";
 import { clientOptions, type Address } from "./connection.ts";
@@ -120,7 +121,7 @@ async function probe(address: Address): Promise<string | null> {
     await client.connect();
     await client.query("SELECT 1");
   } catch (error) {
-    failed(error as Error);
+    failed(asError(error));
   }
   await client.end().catch(failed);
   return failure;

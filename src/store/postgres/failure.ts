@@ -1,3 +1,4 @@
+import { errorCode } from "../../system/error.ts";
 import { Refusal } from "../../contract/refusal.ts";
 
 /** What can be done about an error: try the whole write again, or tell the caller. */
@@ -26,10 +27,8 @@ const GONE = new Set([
   "EAI_AGAIN",
 ]);
 
-export function codeOf(error: unknown): string {
-  const code = (error as { code?: unknown } | null)?.code;
-  return typeof code === "string" ? code : "";
-}
+/** What PostgreSQL, its driver or the network says went wrong. */
+export const codeOf = errorCode;
 
 export function remedyFor(error: unknown): Remedy {
   const code = codeOf(error);

@@ -4,6 +4,7 @@ import { isGone, isHere, ownMark, type ProcessMark } from "../../system/process-
 import { nodeReads, nodeWrites } from "../tables/node.ts";
 import type { Nodes } from "../port/store.ts";
 import { StoreLocked } from "../problem.ts";
+import { flag, json, maybe, valuesOf, word } from "../column.ts";
 import { raw, sql, type Query } from "../sql.ts";
 import { PostgresQuery } from "./connection.ts";
 import { translated } from "./failure.ts";
@@ -71,10 +72,9 @@ function tryClaim(claim: Claim, agents: readonly Agent[]): Promise<Tried> {
     const q = new PostgresQuery(client);
     await client.query("BEGIN");
     await nodeWrites(q).make(node);
-    const row = await q.get(sql`SELECT boot, coalesce(alive_until, 0) + ${GRACE_MS} > ${NOW}, holder
+    const row = await q.get(sql`SELECT boot, (coalesce(alive_until, 0) + ${GRACE_MS} > ${NOW})::int, holder
       FROM nodes WHERE node = ${node} FOR UPDATE`);
-    const [before, alive, holder] = row as [string, boolean, string | null];
-    const mark = holder === null ? null : (JSON.parse(holder) as ProcessMark);
+    const [before, alive, mark] = valuesOf(row ?? [], word(), flag(), maybe(json<ProcessMark>()));
     if (before !== "" && before !== boot && alive && (mark === null || !isGone(mark))) {
       await client.query("ROLLBACK");
       return { holder: heldBy(node, before, mark), lives: mark !== null && isHere(mark), previousBoot: null };

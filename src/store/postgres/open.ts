@@ -1,5 +1,6 @@
 import type pg from "pg";
 import { newId } from "../../system/id.ts";
+import { asError } from "../../system/error.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import type { Log } from "../../log.ts";
 import { eventReads } from "../tables/event.ts";
@@ -8,6 +9,7 @@ import { importsOver } from "../tables/history.ts";
 import { Listeners } from "../listener.ts";
 import type { Commit, Store } from "../port/store.ts";
 import { StoreProblem, type StoreTrouble, StoreUnusable } from "../problem.ts";
+import { numberOf } from "../column.ts";
 import { sql } from "../sql.ts";
 import { tokenWrites } from "../tables/token.ts";
 import { type OpenTx, readsOver } from "../tx.ts";
@@ -65,7 +67,7 @@ async function reached<T>(options: PostgresOptions, address: Address, ask: () =>
       return value;
     } catch (error) {
       if (waiting === undefined || !isConnectionLoss(error)) throw error;
-      const text = `PostgreSQL at ${address.shown} does not answer (${(error as Error).message})`;
+      const text = `PostgreSQL at ${address.shown} does not answer (${asError(error).message})`;
       if (isFirst) log.warn({ server: address.shown }, `${text}; waiting for it`);
       await waiting({ since, text });
     }
@@ -156,8 +158,8 @@ async function storeOver(
 }
 
 async function pointOf(q: PoolQuery): Promise<{ xmin: number }> {
-  const row = await q.get(sql`SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint`);
-  return { xmin: row?.[0] as number };
+  const xmin = sql`SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint`;
+  return { xmin: await numberOf(q, xmin) };
 }
 
 function announce({ rootId, events, wakes }: OpenTx, listeners: readonly ((commit: Commit) => void)[]): void {
@@ -171,7 +173,7 @@ function closed(done: string): Refusal {
 
 function readable(error: unknown, address: Address): unknown {
   if (error instanceof StoreProblem) return error;
-  const { message } = error as Error;
+  const { message } = asError(error);
   const hint = HINTS[codeOf(error)] ?? "Check the address given as store, and that the server is running.";
   return new StoreUnusable(`PostgreSQL at ${address.shown} cannot be used: ${message}. ${hint}`, {
     cause: error,

@@ -1,4 +1,5 @@
 import type pg from "pg";
+import { asError } from "../../system/error.ts";
 import { codeOf, IDLE_IN_TRANSACTION, isConnectionLoss } from "./failure.ts";
 
 /**
@@ -20,7 +21,7 @@ export async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient)
     return await work(client);
   } catch (error) {
     if (lost !== undefined && saysLess(error, lost)) throw lost;
-    if (isConnectionLoss(error)) lost ??= error as Error;
+    if (isConnectionLoss(error)) lost ??= asError(error);
     else lost ??= await rolledBack(client);
     throw error;
   } finally {
@@ -40,6 +41,6 @@ async function rolledBack(client: pg.PoolClient): Promise<Error | undefined> {
     await client.query("ROLLBACK");
     return undefined;
   } catch (error) {
-    return error as Error;
+    return asError(error);
   }
 }

@@ -55,7 +55,7 @@ export async function rebuildFrom(store: Store, folder: string): Promise<Rebuilt
 
 /** A file that the disk does not give back keeps none of the others. */
 function passOver(error: unknown): null {
-  if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
+  if (!(error instanceof Error) || !("syscall" in error)) throw error;
   return null;
 }
 
@@ -115,16 +115,16 @@ async function* linesOf({ path }: RolloutFile): AsyncGenerator<Line> {
 }
 
 function parsed(text: string): Line | null {
-  let value: { timestamp?: unknown; type?: unknown; payload?: unknown } | null;
+  let value: { timestamp?: unknown; type?: unknown; payload?: Record<string, unknown> | null } | null;
   try {
-    value = JSON.parse(text) as typeof value;
+    value = JSON.parse(text);
   } catch (error) {
     if (error instanceof SyntaxError) return null;
     throw error;
   }
   const at = Date.parse(String(value?.timestamp));
   if (typeof value?.type !== "string" || typeof value.payload !== "object" || Number.isNaN(at)) return null;
-  return { at, type: value.type, payload: (value.payload ?? {}) as Record<string, unknown> };
+  return { at, type: value.type, payload: value.payload ?? {} };
 }
 
 function entryOf({ at, type, payload }: Line): NewEntry | null {

@@ -12,6 +12,7 @@ import {
 import { basename, dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { newId } from "../../system/id.ts";
+import { asError } from "../../system/error.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import type { Log } from "../../log.ts";
 import { migrationsIn } from "../migration.ts";
@@ -138,7 +139,7 @@ function finish(part: string, shown: string): void {
       db.close();
     }
   } catch (error) {
-    throw codeOf(error) === null ? error : unusable(shown, (error as Error).message);
+    throw codeOf(error) === null ? error : unusable(shown, asError(error).message);
   }
   const file = openSync(part, "r");
   fsyncSync(file);

@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, openSync, readdirSync, readSync } from "node:fs";
 import { join } from "node:path";
+import { errorCode } from "../../system/error.ts";
 
 export interface RolloutFile {
   readonly path: string;
@@ -61,7 +62,7 @@ function foldersIn(folder: string): string[] {
       .sort()
       .toReversed();
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
+    const code = errorCode(error);
     if (code === "ENOENT" || code === "ENOTDIR") return [];
     throw error;
   }

@@ -1,5 +1,6 @@
 import { chmodSync, closeSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import { backup, DatabaseSync } from "node:sqlite";
+import { errorCode } from "../../system/error.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { markRestored } from "./epoch.ts";
 import { translated } from "./failure.ts";
@@ -34,7 +35,7 @@ function refuseBadTarget(target: string, part: string): void {
     rmSync(part, { force: true });
     closeSync(openSync(part, "w", 0o600));
   } catch (error) {
-    const why = WHY[(error as NodeJS.ErrnoException).code ?? ""];
+    const why = WHY[errorCode(error)];
     throw why === undefined ? error : badTarget(`${target} cannot be written: ${why}.`);
   }
 }

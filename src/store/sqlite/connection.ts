@@ -1,14 +1,20 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
-import { StatementCache, type Query, type Row, type Sql } from "../sql.ts";
+import { type Param, StatementCache, type Query, type Row, type Sql } from "../sql.ts";
 import { translated } from "./failure.ts";
 
 const STATEMENTS_MAX = 400;
+
+/** A statement whose rows come as arrays. */
+interface RowStatement extends Pick<StatementSync, "run"> {
+  all(...params: readonly Param[]): Row[];
+  get(...params: readonly Param[]): Row | undefined;
+}
 
 /** One connection to the file. Every call is done when it returns; only its answer is a promise. */
 export class Connection implements Query {
   readonly db: DatabaseSync;
   readonly #path: string;
-  readonly #statements: StatementCache<StatementSync>;
+  readonly #statements: StatementCache<RowStatement>;
 
   constructor(path: string, options: { readOnly: boolean; cacheKb: number; busyMs: number }) {
     this.#path = path;
@@ -17,25 +23,24 @@ export class Connection implements Query {
     this.#statements = new StatementCache(STATEMENTS_MAX, (text) => {
       const statement = this.db.prepare(text);
       statement.setReturnArrays(true);
-      return statement;
+      // Node's types know only rows that are objects.
+      return statement as unknown as RowStatement;
     });
   }
 
   async all(statement: Sql): Promise<Row[]> {
-    return this.#do(() => this.#prepared(statement).all(...statement.params) as unknown as Row[]);
+    return this.#do(() => this.#prepared(statement).all(...statement.params));
   }
 
   async get(statement: Sql): Promise<Row | null> {
-    return this.#do(
-      () => (this.#prepared(statement).get(...statement.params) ?? null) as unknown as Row | null,
-    );
+    return this.#do(() => this.#prepared(statement).get(...statement.params) ?? null);
   }
 
   async run(statement: Sql): Promise<number> {
     return this.#do(() => Number(this.#prepared(statement).run(...statement.params).changes));
   }
 
-  #prepared(statement: Sql): StatementSync {
+  #prepared(statement: Sql): RowStatement {
     return this.#statements.get(statement.text);
   }
 

@@ -1,3 +1,4 @@
+import { asError } from "../../system/error.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { StoreCorrupt } from "../problem.ts";
 
@@ -36,11 +37,11 @@ export function translated(error: unknown, path: string): unknown {
     case READONLY:
       return new Refusal(
         "store_busy",
-        `The database cannot be written (${(error as Error).message}); nothing was changed.`,
+        `The database cannot be written (${asError(error).message}); nothing was changed.`,
       );
     case CORRUPT:
     case NOTADB:
-      return new StoreCorrupt(path, (error as Error).message, { cause: error });
+      return new StoreCorrupt(path, asError(error).message, { cause: error });
     default:
       return error;
   }

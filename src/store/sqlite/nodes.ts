@@ -1,6 +1,7 @@
 import type { Agent } from "../../contract/index.ts";
 import { nodeReads, nodeWrites } from "../tables/node.ts";
 import type { Nodes } from "../port/store.ts";
+import { firstOf, word } from "../column.ts";
 import { sql, type Query } from "../sql.ts";
 
 /** The lock on the file is the lease: whoever has the file is the node, for as long as it lives. */
@@ -16,8 +17,7 @@ export function openNodes(at: {
     register: (agents) =>
       plain(async (q) => {
         await nodeWrites(q).make(node);
-        const row = await q.get(sql`SELECT boot FROM nodes WHERE node = ${node}`);
-        const previous = row?.[0] as string;
+        const previous = await firstOf(q, sql`SELECT boot FROM nodes WHERE node = ${node}`, word());
         await q.run(sql`UPDATE nodes SET boot = ${boot}, agents = ${JSON.stringify(agents)}, alive_until = NULL
           WHERE node = ${node}`);
         return { previousBoot: previous === "" || previous === boot ? null : previous };

@@ -1,8 +1,9 @@
-import { fileSize } from "../../system/file-size.ts";
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { newId } from "../../system/id.ts";
+import { asError, errorCode } from "../../system/error.ts";
+import { fileSize } from "../../system/file-size.ts";
 import type { Log } from "../../log.ts";
 import type { EntryIndex } from "../search/entry-index.ts";
 import { eventReads, writeEvents } from "../tables/event.ts";
@@ -272,17 +273,17 @@ function readable(error: unknown, path: string): unknown {
   const folder = dirname(path);
   const code = codeOf(error);
   if (code === CORRUPT || code === NOTADB) {
-    return new StoreCorrupt(path, (error as Error).message, { cause: error });
+    return new StoreCorrupt(path, asError(error).message, { cause: error });
   }
-  const system = (error as NodeJS.ErrnoException).code;
+  const system = errorCode(error);
   if (code === FULL || system === "ENOSPC") {
     return new StoreUnusable(`The disk that holds ${folder} is full. Free some space and start again.`, {
       cause: error,
     });
   }
-  if (code !== null || system !== undefined) {
+  if (code !== null || system !== "") {
     return new StoreUnusable(
-      `The store in ${folder} cannot be opened (${(error as Error).message}). ` +
+      `The store in ${folder} cannot be opened (${asError(error).message}). ` +
         "Kinfold must be able to write to that folder; KINFOLD_HOME names another.",
       { cause: error },
     );

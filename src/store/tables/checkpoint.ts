@@ -1,19 +1,25 @@
 import type { CheckpointReads, CheckpointWrites } from "../port/store.ts";
 import type { CheckpointRecord } from "../port/record.ts";
+import { json, jsonList, maybe, number, prose, readerOf, word } from "../column.ts";
 import { sql, type Query, type Sql } from "../sql.ts";
 import { table } from "../table.ts";
 
 export const checkpoints = table<CheckpointRecord>("checkpoints", {
-  id: "plain",
-  rootId: "plain",
-  sessionId: "plain",
-  turnId: "plain",
-  kind: "plain",
-  summary: "text",
-  entities: "json",
-  constraints: "json",
-  entryIndex: "plain",
-  at: "plain",
+  id: word(),
+  rootId: word(),
+  sessionId: word(),
+  turnId: maybe(word()),
+  kind: word(),
+  summary: prose(),
+  entities: jsonList(),
+  constraints: json(),
+  entryIndex: number(),
+  at: number(),
+});
+
+const constraintsIn = readerOf<Pick<CheckpointRecord, "sessionId" | "constraints">>({
+  sessionId: word(),
+  constraints: json(),
 });
 
 export function checkpointReads(q: Query): CheckpointReads {
@@ -39,10 +45,7 @@ export function checkpointReads(q: Query): CheckpointReads {
         SELECT up.id, c.constraints FROM up JOIN checkpoints c ON c.id = (SELECT id FROM checkpoints
           WHERE session_id = up.id AND kind = 'explicit' ORDER BY entry_index DESC, at DESC, id DESC LIMIT 1)
         ORDER BY up.depth`);
-      return rows.map(([id, constraints]) => ({
-        sessionId: id as string,
-        constraints: JSON.parse(constraints as string) as Record<string, string>,
-      }));
+      return rows.map(constraintsIn);
     },
   };
 }

@@ -1,21 +1,22 @@
 import { redactBriefly } from "../../secrets/redact-long.ts";
 import type { DraftReads, DraftRecord, DraftWrites } from "../port/draft.ts";
 import type { EntryRecord } from "../port/record.ts";
+import { numberOf, number, valueOf, word } from "../column.ts";
 import { sql, type Query } from "../sql.ts";
 import { table } from "../table.ts";
 
 export const drafts = table<DraftRecord>(
   "drafts",
   {
-    rootId: "plain",
-    sessionId: "plain",
-    turnId: "plain",
-    kind: "plain",
+    rootId: word(),
+    sessionId: word(),
+    turnId: word(),
+    kind: word(),
     // Both writes below redact these, unless that has been done.
-    text: "plain",
-    end: "plain",
-    at: "plain",
-    updatedAt: "plain",
+    text: word(),
+    end: word(),
+    at: number(),
+    updatedAt: number(),
   },
   { named: { end: "ending" } },
 );
@@ -25,7 +26,7 @@ export function draftReads(q: Query): DraftReads {
     async ofSession(sessionId) {
       const row = await q.get(sql`SELECT s.entry_count, ${drafts.columnsOf("d")}
         FROM drafts d JOIN sessions s ON s.id = d.session_id WHERE d.session_id = ${sessionId}`);
-      return row === null ? null : openEntry(drafts.record(row.slice(1)), row[0] as number);
+      return row === null ? null : openEntry(drafts.record(row.slice(1)), valueOf(row[0], number()));
     },
     async hasBegun({ id, sessionId, attemptFrom }) {
       const row = await q.get(sql`SELECT 1 FROM drafts WHERE session_id = ${sessionId} AND turn_id = ${id}
@@ -49,8 +50,7 @@ export function draftWrites(q: Query, rootId: string): DraftWrites {
       await q.run(sql`${drafts.insert([{ ...draft, text, end, rootId }])}
         ON CONFLICT (session_id) DO UPDATE SET turn_id = excluded.turn_id, kind = excluded.kind,
           text = excluded.text, ending = excluded.ending, at = excluded.at, updated_at = excluded.updated_at`);
-      const row = await q.get(sql`SELECT entry_count FROM sessions WHERE id = ${draft.sessionId}`);
-      return row?.[0] as number;
+      return numberOf(q, sql`SELECT entry_count FROM sessions WHERE id = ${draft.sessionId}`);
     },
     async grow({ sessionId, id }, { at, ...by }) {
       const { text, end } = cleanOf(by);

@@ -1,34 +1,35 @@
 import type { EntryIndex } from "../search/entry-index.ts";
 import type { EntryReads, EntryWrites } from "../port/store.ts";
 import type { EntryRecord } from "../port/record.ts";
+import { flag, heldJson, json, maybe, number, type Columns, valuesOf, word } from "../column.ts";
 import { list, sql, type Query, type Sql } from "../sql.ts";
 import { table } from "../table.ts";
 
-const KINDS = {
-  rootId: "plain",
-  sessionId: "plain",
-  index: "plain",
-  turnId: "plain",
-  author: "plain",
-  kind: "plain",
-  body: "json",
-  isSubagent: "bool",
-  at: "plain",
-} as const;
+const COLUMNS: Columns<EntryRecord> = {
+  rootId: word(),
+  sessionId: word(),
+  index: number(),
+  turnId: maybe(word()),
+  author: word(),
+  kind: word(),
+  body: json(),
+  isSubagent: flag(),
+  at: number(),
+};
 const OPTIONS = { named: { index: "idx" } } as const;
 
-export const entries = table<EntryRecord>("entries", KINDS, OPTIONS);
+export const entries = table<EntryRecord>("entries", COLUMNS, OPTIONS);
 /** What goes into the index was cleaned before its words were taken; once is enough. */
-const INDEXED = { ...KINDS, body: "heldJson" } as const;
+const INDEXED: Columns<EntryRecord> = { ...COLUMNS, body: heldJson() };
 /** With where the entry stands in the index of the embedded store, and of PostgreSQL. */
 export const entriesWithDoc = table<EntryRecord & { doc: number }>(
   "entries",
-  { ...INDEXED, doc: "plain" },
+  { ...INDEXED, doc: number() },
   OPTIONS,
 );
 export const entriesWithWords = table<EntryRecord & { words: string }>(
   "entries",
-  { ...INDEXED, words: "plain" },
+  { ...INDEXED, words: word() },
   OPTIONS,
 );
 
@@ -76,7 +77,7 @@ export function entryWrites(q: Query, rootId: string, index: EntryIndex): EntryW
       const counted = await q.get(sql`UPDATE sessions SET entry_count = entry_count + ${added.length}
         WHERE id = ${sessionId} AND root_id = ${rootId} RETURNING entry_count, agent, scope`);
       if (counted === null) throw new Error(`there is no session ${sessionId} in tree ${rootId}`);
-      const [count, agent, scope] = counted as unknown as [number, string, string];
+      const [count, agent, scope] = valuesOf(counted, number(), word(), word());
       const first = count - added.length;
       // Cleaned before anything else sees them: what is indexed or answered is what is kept.
       const records = added.map(({ isClean, ...entry }, i) => {

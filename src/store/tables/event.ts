@@ -1,18 +1,21 @@
 import type { FeedReads, NewEvent } from "../port/store.ts";
 import type { EventRecord } from "../port/record.ts";
+import { firstOf, json, maybe, number, prose, readerOf, valueOf, word } from "../column.ts";
 import { sql, type Query } from "../sql.ts";
 import { table } from "../table.ts";
 
 export const events = table<EventRecord>("events", {
-  rootId: "plain",
-  seq: "plain",
-  xid: "plain",
-  sessionId: "plain",
-  type: "plain",
-  text: "text",
-  data: "json",
-  at: "plain",
+  rootId: word(),
+  seq: number(),
+  xid: number(),
+  sessionId: word(),
+  type: word(),
+  text: maybe(prose()),
+  data: json(),
+  at: number(),
 });
+
+const treeIn = readerOf<{ rootId: string; seq: number }>({ rootId: word(), seq: number() });
 
 /** `point` differs between the databases and is given. */
 export function eventReads(q: Query, point: FeedReads["point"]): FeedReads {
@@ -22,7 +25,7 @@ export function eventReads(q: Query, point: FeedReads["point"]): FeedReads {
       const rows = await q.all(
         sql`SELECT root_id, seq FROM trees WHERE xid >= ${xmin} ORDER BY xid, root_id`,
       );
-      return rows.map((row) => ({ rootId: row[0] as string, seq: row[1] as number }));
+      return rows.map(treeIn);
     },
     async ofTree(rootId, after, limit) {
       const rows = await q.all(sql`SELECT ${events.columns} FROM events
@@ -30,8 +33,8 @@ export function eventReads(q: Query, point: FeedReads["point"]): FeedReads {
       return rows.map(events.record);
     },
     async firstSince(rootId, xmin) {
-      const row = await q.get(sql`SELECT min(seq) FROM events WHERE root_id = ${rootId} AND xid >= ${xmin}`);
-      return (row?.[0] as number | null | undefined) ?? null;
+      const first = sql`SELECT min(seq) FROM events WHERE root_id = ${rootId} AND xid >= ${xmin}`;
+      return firstOf(q, first, maybe(number()));
     },
   };
 }
@@ -52,7 +55,7 @@ export async function writeEvents(
   const counted = await q.get(sql`UPDATE trees SET seq = seq + ${added.length}, xid = ${xid}
     WHERE root_id = ${rootId} RETURNING seq`);
   if (counted === null) throw new Error(`tree ${rootId} has no row`);
-  const first = (counted[0] as number) - added.length + 1;
+  const first = valueOf(counted[0], number()) - added.length + 1;
   const records = added.map((event, i) => ({ ...event, rootId, xid, seq: first + i }));
   for (let at = 0; at < records.length; at += ROWS_MAX) {
     await q.run(events.insert(records.slice(at, at + ROWS_MAX)));

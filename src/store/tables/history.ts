@@ -1,42 +1,65 @@
-import type { AgentStatus, EntryBody } from "../../contract/index.ts";
+import type { EntryBody } from "../../contract/index.ts";
 import type { EntryIndex } from "../search/entry-index.ts";
 import type { Listeners } from "../listener.ts";
-import type { HistoryReads, HistoryStatus, HistoryWrites, Imports, ImportedEntry } from "../port/store.ts";
+import type {
+  FolderCount,
+  HistoryReads,
+  HistoryStatus,
+  HistoryWrites,
+  Imports,
+  ImportedEntry,
+} from "../port/store.ts";
 import type { EntryRecord, HistoryKnown, HistoryRecord } from "../port/record.ts";
 import { within } from "./session.ts";
-import { raw, sql, type Query, type Row, type Sql } from "../sql.ts";
+import {
+  numberOf,
+  firstOf,
+  flag,
+  heldJson,
+  json,
+  jsonList,
+  listOf,
+  maybe,
+  number,
+  prose,
+  readerOf,
+  valueOf,
+  valuesOf,
+  word,
+} from "../column.ts";
+import { raw, sql, type Query, type Sql } from "../sql.ts";
 import { table } from "../table.ts";
 
 /** What a reader wants back stays as it gave it; whoever reads has taken the secrets out of its texts. */
-const histories = table<HistoryRecord>(
+export const histories = table<HistoryRecord>(
   "history_sessions",
   {
-    no: "plain",
-    key: "plain",
-    node: "plain",
-    agent: "plain",
-    agentId: "plain",
-    format: "plain",
-    path: "plain",
-    found: "heldJson",
-    familyKey: "plain",
-    hostKey: "plain",
-    sessionId: "plain",
-    rootId: "plain",
-    kind: "plain",
-    stamp: "plain",
-    readStamp: "plain",
-    sizeBytes: "plain",
-    readBytes: "plain",
-    status: "json",
-    missing: "json",
-    badCount: "plain",
-    bad: "json",
-    problem: "text",
-    changedAt: "plain",
-    goneAt: "plain",
-    facts: "heldJson",
-    place: "heldJson",
+    no: number(),
+    key: word(),
+    node: word(),
+    agent: word(),
+    agentId: word(),
+    format: word(),
+    path: word(),
+    found: heldJson(),
+    familyKey: word(),
+    hostKey: maybe(word()),
+    sessionId: word(),
+    rootId: word(),
+    kind: word(),
+    stamp: word(),
+    readStamp: maybe(word()),
+    sizeBytes: number(),
+    readBytes: number(),
+    status: maybe(json()),
+    missing: maybe(jsonList()),
+    badCount: number(),
+    bad: maybe(jsonList()),
+    problem: maybe(prose()),
+    changedAt: number(),
+    goneAt: maybe(number()),
+    facts: maybe(heldJson()),
+    place: maybe(heldJson()),
   },
   { fixed: ["no", "key", "rootId", "sessionId"] },
 );
@@ -73,26 +96,31 @@ export function historyReads(q: Query): HistoryReads {
         WHERE h.no > ${after} AND h.node = ${node} ORDER BY h.no LIMIT ${limit}`);
       return rows.map(knownOf);
     },
-    async refs(no, { after, limit }) {
-      const rows = await q.all(sql`SELECT ref FROM history_refs
-        WHERE no = ${no} AND ref > ${after} ORDER BY ref LIMIT ${limit}`);
-      return rows.map(([ref]) => ref as number);
-    },
-    async ownerOfRef({ node, format, ref }) {
-      const row = await q.get(sql`SELECT h.key FROM history_sessions h
+    refs: (no, { after, limit }) =>
+      listOf(
+        q,
+        sql`SELECT ref FROM history_refs
+        WHERE no = ${no} AND ref > ${after} ORDER BY ref LIMIT ${limit}`,
+        number(),
+      ),
+    ownerOfRef: ({ node, format, ref }) =>
+      firstOf(
+        q,
+        sql`SELECT h.key FROM history_sessions h
         WHERE h.node = ${node} AND h.format = ${format} AND h.key = h.family_key AND h.kind = 'imported'
           AND EXISTS (SELECT 1 FROM history_refs r WHERE r.no = h.no AND r.ref = ${ref})
-        ORDER BY h.no LIMIT 1`);
-      return row === null ? null : (row[0] as string);
-    },
+        ORDER BY h.no LIMIT 1`,
+        word(),
+      ),
     problems: (node, limit) =>
       many(sql`SELECT ${columns} FROM history_sessions
         WHERE node = ${node} AND (problem IS NOT NULL OR bad_count > 0) ORDER BY path, no LIMIT ${limit}`),
-    async problemCount(node) {
-      const row = await q.get(sql`SELECT count(*) FROM history_sessions
-        WHERE node = ${node} AND (problem IS NOT NULL OR bad_count > 0)`);
-      return Number(row?.[0] ?? 0);
-    },
+    problemCount: (node) =>
+      numberOf(
+        q,
+        sql`SELECT count(*) FROM history_sessions
+        WHERE node = ${node} AND (problem IS NOT NULL OR bad_count > 0)`,
+      ),
     async folders(visible) {
       const rows = await q.all(sql`SELECT cwd, agent, origin,
           CASE WHEN parent_id IS NULL THEN 0 ELSE 1 END AS below,
@@ -102,15 +130,7 @@ export function historyReads(q: Query): HistoryReads {
             ELSE CASE WHEN round_open = 1 AND ended_at IS NULL THEN 1 ELSE 0 END END)
         FROM sessions WHERE ${within(visible)} GROUP BY cwd, agent, origin,
           CASE WHEN parent_id IS NULL THEN 0 ELSE 1 END`);
-      return rows.map(([cwd, agent, origin, below, count, lastActivityAt, atWork]) => ({
-        cwd: cwd as string,
-        agent: agent as string,
-        origin: origin as "managed" | "attached" | "imported",
-        isBelow: below === 1,
-        count: count as number,
-        lastActivityAt: lastActivityAt as number,
-        atWork: Number(atWork),
-      }));
+      return rows.map(folderOf);
     },
   };
 }
@@ -127,7 +147,7 @@ export function historyWrites(q: Query, rootId: string, index: EntryIndex): Hist
         ON CONFLICT (key) DO UPDATE SET ${ANEW}
           WHERE history_sessions.kind IN ('empty', 'excluded') RETURNING no`);
       const known = row ?? (await q.get(sql`SELECT no FROM history_sessions WHERE key = ${record.key}`));
-      return known?.[0] as number;
+      return valueOf(known?.[0], number(), "history_sessions.no");
     },
     async patch(no, patch) {
       const set = histories.set(patch);
@@ -177,7 +197,7 @@ async function append(
   const counted = await q.get(sql`SELECT entry_count, agent, scope FROM sessions
     WHERE id = ${sessionId} AND root_id = ${rootId}`);
   if (counted === null) throw new Error(`there is no session ${sessionId} in tree ${rootId}`);
-  const [first, agent, scope] = counted as [number, string, string];
+  const [first, agent, scope] = valuesOf(counted, number(), word(), word());
   const appended: ImportedEntry[] = [];
   for (let start = 0; start < entries.length; start += ROWS_MAX) {
     const slice = entries.slice(start, start + ROWS_MAX);
@@ -203,12 +223,16 @@ interface Where {
   readonly from: number;
 }
 
+const BODY = json<EntryBody>();
+
 function recordsOf({ rootId, sessionId, from }: Where, entries: readonly ImportedEntry[]): EntryRecord[] {
   return entries.map(({ author, kind, isSubagent, at, body }, i) => {
-    const own = { author, kind, isSubagent, at, body: JSON.parse(body) as EntryBody };
+    const own = { author, kind, isSubagent, at, body: valueOf(body, BODY, "the body of an imported entry") };
     return { rootId, sessionId, index: from + i, turnId: null, ...own };
   });
 }
+
+const REF = number();
 
 /** Those that the session had not. */
 async function addRefs(q: Query, no: number, entries: readonly ImportedEntry[]): Promise<Set<number>> {
@@ -217,7 +241,7 @@ async function addRefs(q: Query, no: number, entries: readonly ImportedEntry[]):
       ON CONFLICT DO NOTHING RETURNING ref`,
     params: entries.flatMap(({ ref }) => [no, ref]),
   });
-  return new Set(rows.map((row) => row[0] as number));
+  return new Set(rows.map((row) => valueOf(row[0], REF)));
 }
 
 function entryRows(at: Where, entries: readonly ImportedEntry[]): Sql {
@@ -238,46 +262,47 @@ function entryRows(at: Where, entries: readonly ImportedEntry[]): Sql {
   };
 }
 
-function statusOf([key, agentId, sessionId, kind, status, missing]: Row): HistoryStatus {
-  return {
-    key: key as string,
-    agentId: agentId as string,
-    sessionId: sessionId as string,
-    kind: kind as HistoryStatus["kind"],
-    status: status === null ? null : (JSON.parse(status as string) as AgentStatus),
-    missing: missing === null ? null : (JSON.parse(missing as string) as AgentStatus[]),
-  };
-}
+const statusOf = readerOf<HistoryStatus>({
+  key: word(),
+  agentId: word(),
+  sessionId: word(),
+  kind: word(),
+  status: maybe(json()),
+  missing: maybe(jsonList()),
+});
 
-function knownOf(row: Row): HistoryKnown {
-  const fields = [
-    ...([
-      "no",
-      "key",
-      "agentId",
-      "format",
-      "path",
-      "stamp",
-      "readStamp",
-      "kind",
-      "familyKey",
-      "hostKey",
-    ] as const),
-    ...([
-      "sessionId",
-      "rootId",
-      "goneAt",
-      "sizeBytes",
-      "readBytes",
-      "state",
-      "depth",
-      "parentId",
-      "cwd",
-      "scope",
-    ] as const),
-  ];
-  return Object.fromEntries(fields.map((field, i) => [field, row[i] ?? null])) as unknown as HistoryKnown;
-}
+const folderOf = readerOf<FolderCount>({
+  cwd: word(),
+  agent: word(),
+  origin: word(),
+  isBelow: flag(),
+  count: number(),
+  lastActivityAt: number(),
+  atWork: number(),
+});
+
+const knownOf = readerOf<HistoryKnown>({
+  no: number(),
+  key: word(),
+  agentId: word(),
+  format: word(),
+  path: word(),
+  stamp: word(),
+  readStamp: maybe(word()),
+  kind: word(),
+  familyKey: word(),
+  hostKey: maybe(word()),
+  sessionId: word(),
+  rootId: word(),
+  goneAt: maybe(number()),
+  sizeBytes: number(),
+  readBytes: number(),
+  state: maybe(word()),
+  depth: maybe(number()),
+  parentId: maybe(word()),
+  cwd: maybe(word()),
+  scope: maybe(word()),
+});
 
 /** What was asked for and how far it has come stand beside any tree. */
 export function importsOver(at: {
@@ -289,10 +314,8 @@ export function importsOver(at: {
   readonly told: () => void;
 }): Imports {
   const { node, reader, plain, listeners } = at;
-  const read = async <T>(key: string): Promise<T | null> => {
-    const row = await reader.get(sql`SELECT value FROM meta WHERE key = ${key}`);
-    return row === null ? null : (JSON.parse(row[0] as string) as T);
-  };
+  const read = <T extends object>(key: string): Promise<T | null> =>
+    firstOf(reader, sql`SELECT value FROM meta WHERE key = ${key}`, json<T>());
   const keep = (key: string, value: unknown): Promise<number> =>
     plain((q) =>
       q.run(sql`INSERT INTO meta (key, value) VALUES (${key}, ${JSON.stringify(value)})

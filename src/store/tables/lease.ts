@@ -1,21 +1,22 @@
 import type { LeaseReads, LeaseWrites } from "../port/store.ts";
 import type { LeaseRecord } from "../port/record.ts";
+import { jsonList, maybe, number, word } from "../column.ts";
 import { sql, type Query } from "../sql.ts";
 import { table } from "../table.ts";
 
 export const leases = table<LeaseRecord>(
   "leases",
   {
-    id: "plain",
-    sessionId: "plain",
-    rootId: "plain",
-    node: "plain",
-    boot: "plain",
-    fence: "plain",
-    pid: "plain",
-    startTime: "plain",
-    descendants: "json",
-    openedAt: "plain",
+    id: word(),
+    sessionId: word(),
+    rootId: word(),
+    node: word(),
+    boot: word(),
+    fence: number(),
+    pid: maybe(number()),
+    startTime: maybe(number()),
+    descendants: jsonList(),
+    openedAt: number(),
   },
   { fixed: ["sessionId", "rootId", "fence"] },
 );

@@ -1,37 +1,49 @@
 import type { MessageStatus } from "../../contract/index.ts";
 import type { MessageReads, MessageWrites } from "../port/store.ts";
 import type { MessageRecord } from "../port/record.ts";
+import {
+  numberOf,
+  flag,
+  heldJson,
+  heldProse,
+  listOf,
+  maybe,
+  number,
+  prose,
+  valueOf,
+  word,
+} from "../column.ts";
 import { list, raw, sql, type Query, type Sql } from "../sql.ts";
 import { table } from "../table.ts";
 
 export const messages = table<MessageRecord>(
   "messages",
   {
-    id: "plain",
-    rootId: "plain",
-    sessionId: "plain",
-    position: "plain",
-    kind: "plain",
-    senderKind: "plain",
-    senderId: "plain",
-    delivery: "plain",
-    status: "plain",
-    carrier: "plain",
-    deliveryId: "plain",
-    key: "plain",
-    keyCaller: "plain",
-    keyHash: "plain",
-    callbackKey: "plain",
-    turnId: "plain",
-    body: "held",
-    data: "heldJson",
-    metadata: "heldJson",
-    repeated: "bool",
-    voidReason: "text",
-    admittedAt: "plain",
-    takenAt: "plain",
-    landedAt: "plain",
-    entryIndex: "plain",
+    id: word(),
+    rootId: word(),
+    sessionId: word(),
+    position: number(),
+    kind: word(),
+    senderKind: word(),
+    senderId: maybe(word()),
+    delivery: word(),
+    status: word(),
+    carrier: maybe(word()),
+    deliveryId: word(),
+    key: maybe(word()),
+    keyCaller: maybe(word()),
+    keyHash: maybe(word()),
+    callbackKey: maybe(word()),
+    turnId: maybe(word()),
+    body: maybe(heldProse()),
+    data: maybe(heldJson()),
+    metadata: heldJson(),
+    repeated: flag(),
+    voidReason: maybe(prose()),
+    admittedAt: number(),
+    takenAt: maybe(number()),
+    landedAt: maybe(number()),
+    entryIndex: maybe(number()),
   },
   { fixed: ["id", "rootId", "sessionId", "position"] },
 );
@@ -46,7 +58,7 @@ export function messageReads(q: Query): MessageReads {
     return row === null ? null : messages.record(row);
   };
   const many = async (statement: Sql) => (await q.all(statement)).map(messages.record);
-  const count = async (statement: Sql) => (await q.get(statement))?.[0] as number;
+  const count = (statement: Sql) => numberOf(q, statement);
   return {
     byId: (id) => one(sql`SELECT ${columns} FROM messages WHERE id = ${id}`),
     byKey: (caller, key) =>
@@ -65,12 +77,14 @@ export function messageReads(q: Query): MessageReads {
     ofSession: (sessionId, statuses) =>
       many(sql`SELECT ${columns} FROM messages
         WHERE session_id = ${sessionId} AND status IN ${list(statuses)} ORDER BY position`),
-    async callbackTurns(sessionId, round) {
-      const rows = await q.all(sql`SELECT m.turn_id FROM turns t JOIN messages m ON m.turn_id = t.id
+    callbackTurns: (sessionId, round) =>
+      listOf(
+        q,
+        sql`SELECT m.turn_id FROM turns t JOIN messages m ON m.turn_id = t.id
         WHERE t.session_id = ${sessionId} AND t.round = ${round}
-        GROUP BY m.turn_id HAVING min(CASE WHEN m.kind = 'callback' THEN 1 ELSE 0 END) = 1`);
-      return rows.map((row) => row[0] as string);
-    },
+        GROUP BY m.turn_id HAVING min(CASE WHEN m.kind = 'callback' THEN 1 ELSE 0 END) = 1`,
+        word(),
+      ),
     openCount: (sessionId) =>
       count(sql`SELECT count(*) FROM messages
         WHERE session_id = ${sessionId} AND status IN ('queued', 'taken')`),
@@ -105,7 +119,7 @@ export function messageWrites(q: Query, rootId: string): MessageWrites {
         SET position_count = position_count + 1, message_count = message_count + 1
         WHERE id = ${message.sessionId} AND root_id = ${rootId} RETURNING position_count`);
       if (counted === null) throw new Error(`there is no session ${message.sessionId} in tree ${rootId}`);
-      const record = { ...message, rootId, position: (counted[0] as number) - 1 };
+      const record = { ...message, rootId, position: valueOf(counted[0], number()) - 1 };
       const kept = isOver(record.status) ? { ...record, ...messages.redacted(record) } : record;
       await q.run(messages.insert([kept]));
       return kept;

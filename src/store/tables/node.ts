@@ -1,13 +1,14 @@
 import type { Agent } from "../../contract/index.ts";
 import type { NodeRecord } from "../port/record.ts";
+import { jsonList, maybe, number, word } from "../column.ts";
 import { sql, type Query } from "../sql.ts";
 import { table } from "../table.ts";
 
 export const nodes = table<NodeRecord>("nodes", {
-  node: "plain",
-  boot: "plain",
-  aliveUntil: "plain",
-  agents: "json",
+  node: word(),
+  boot: word(),
+  aliveUntil: maybe(number()),
+  agents: jsonList(),
 });
 
 export function nodeReads(q: Query): { byName(node: string): Promise<NodeRecord | null> } {

@@ -1,12 +1,10 @@
 import type { Prunable, RetentionReads, RetentionWrites } from "../port/store.ts";
-import { raw, sql, type Query, type Row, type Sql } from "../sql.ts";
+import { numberOf, flag, listOf, number, readerOf, valuesOf, word } from "../column.ts";
+import { raw, sql, type Query, type Sql } from "../sql.ts";
 
 export function retentionReads(q: Query): RetentionReads {
   return {
-    async scopes() {
-      const rows = await q.all(sql`SELECT DISTINCT scope FROM sessions ORDER BY scope`);
-      return rows.map(([scope]) => scope as string);
-    },
+    scopes: () => listOf(q, sql`SELECT DISTINCT scope FROM sessions ORDER BY scope`, word()),
     async sessions(scope, { by, after, limit }) {
       const time = by === "createdAt" ? sql`s.created_at` : sql`s.last_activity_at`;
       const rows =
@@ -18,17 +16,15 @@ export function retentionReads(q: Query): RetentionReads {
         ORDER BY ${time}, s.id LIMIT ${limit}`);
       return rows.map(prunable);
     },
-    async keptFrom(sessionId) {
-      const row = await q.get(sql`SELECT entries_from FROM retention WHERE session_id = ${sessionId}`);
-      return (row?.[0] as number | undefined) ?? 0;
-    },
+    keptFrom: (sessionId) =>
+      numberOf(q, sql`SELECT entries_from FROM retention WHERE session_id = ${sessionId}`),
     async trees({ idleSince, after, limit }) {
       // As many are looked at as are answered: a page is short work also where few are idle.
       const rows =
         await q.all(sql`SELECT t.root_id, CASE WHEN ${isIdle(raw("t.root_id"), idleSince)} THEN 1 ELSE 0 END
         FROM (SELECT root_id FROM trees WHERE root_id > ${after} ORDER BY root_id LIMIT ${limit}) t
         ORDER BY t.root_id`);
-      return rows.map(([rootId, idle]) => ({ rootId: rootId as string, isIdle: idle === 1 }));
+      return rows.map(idleTree);
     },
   };
 }
@@ -40,21 +36,28 @@ function isIdle(rootId: Sql, since: number): Sql {
       AND (s.last_activity_at >= ${since} OR (s.round_open = 1 AND s.ended_at IS NULL))))`;
 }
 
-function prunable(row: Row): Prunable {
-  const [id, rootId, createdAt, lastActivityAt, entryCount, roundOpen, ...kept] = row;
-  const [entriesFrom, measuredTo, bytes] = kept;
-  return {
-    id: id as string,
-    rootId: rootId as string,
-    createdAt: createdAt as number,
-    lastActivityAt: lastActivityAt as number,
-    entryCount: entryCount as number,
-    isOpen: roundOpen === 1,
-    entriesFrom: entriesFrom as number,
-    measuredTo: measuredTo as number,
-    bytes: bytes as number,
-  };
-}
+const idleTree = readerOf<{ rootId: string; isIdle: boolean }>({ rootId: word(), isIdle: flag() });
+const prunable = readerOf<Prunable>({
+  id: word(),
+  rootId: word(),
+  createdAt: number(),
+  lastActivityAt: number(),
+  entryCount: number(),
+  isOpen: flag(),
+  entriesFrom: number(),
+  measuredTo: number(),
+  bytes: number(),
+});
+const sized = readerOf<{ idx: number; at: number; bytes: number }>({
+  idx: number(),
+  at: number(),
+  bytes: number(),
+});
+const numberedEvent = readerOf<{ seq: number; xid: number; at: number }>({
+  seq: number(),
+  xid: number(),
+  at: number(),
+});
 
 export function retentionWrites(q: Query, rootId: string): RetentionWrites {
   const open = (sessionId: string): Promise<number> =>
@@ -70,7 +73,7 @@ export function retentionWrites(q: Query, rootId: string): RetentionWrites {
           SELECT idx, body FROM entries WHERE session_id = ${sessionId}
             AND idx >= (SELECT measured_to FROM retention WHERE session_id = ${sessionId})
           ORDER BY idx LIMIT ${limit}) AS unmeasured`);
-      const [count, bytes, last] = (row ?? [0, 0, -1]).map(Number) as [number, number, number];
+      const [count, bytes, last] = valuesOf(row ?? [0, 0, -1], number(), number(), number());
       if (count === 0) return { bytes: 0, isDone: true };
       await q.run(sql`UPDATE retention SET bytes = bytes + ${bytes}, measured_to = ${last + 1}
         WHERE session_id = ${sessionId} AND root_id = ${rootId}`);
@@ -80,11 +83,7 @@ export function retentionWrites(q: Query, rootId: string): RetentionWrites {
       await open(sessionId);
       const rows = await q.all(sql`SELECT idx, at, octet_length(body) FROM entries
         WHERE session_id = ${sessionId} AND kind <> 'inherited' ORDER BY idx LIMIT ${limit}`);
-      const oldest = rows.map(([idx, at, bytes]) => ({
-        idx: Number(idx),
-        at: Number(at),
-        bytes: Number(bytes),
-      }));
+      const oldest = rows.map(sized);
       let sum = 0;
       const kept = oldest.findIndex(({ at, bytes }) => {
         if ((olderThan !== null && at >= olderThan) || (bytesMin !== null && sum >= bytesMin)) return true;
@@ -98,9 +97,8 @@ export function retentionWrites(q: Query, rootId: string): RetentionWrites {
       const isMarked = await q.run(sql`UPDATE retention SET entries_from = ${last.idx + 1}
         WHERE session_id = ${sessionId} AND root_id = ${rootId} AND ${isClosed}`);
       if (isMarked === 0) return { removed: 0, bytes: 0, isDone: true };
-      const [measuredTo = 0] = ((await q.get(
-        sql`SELECT measured_to FROM retention WHERE session_id = ${sessionId}`,
-      )) ?? []) as number[];
+      const measured = sql`SELECT measured_to FROM retention WHERE session_id = ${sessionId}`;
+      const measuredTo = await numberOf(q, measured);
       const bytes = gone.filter(({ idx }) => idx < measuredTo).reduce((sum, each) => sum + each.bytes, 0);
       await q.run(sql`UPDATE retention SET bytes = bytes - ${bytes},
           measured_to = CASE WHEN measured_to > ${last.idx} THEN measured_to ELSE ${last.idx + 1} END
@@ -121,7 +119,7 @@ async function pruneEvents(
 ): ReturnType<RetentionWrites["pruneEvents"]> {
   const rows = await q.all(sql`SELECT seq, xid, at FROM events
     WHERE root_id = ${rootId} AND ${isIdle(sql`${rootId}`, idleSince)} ORDER BY seq LIMIT ${limit}`);
-  const oldest = rows.map(([seq, xid, at]) => ({ seq: Number(seq), xid: Number(xid), at: Number(at) }));
+  const oldest = rows.map(numberedEvent);
   const kept = oldest.findIndex(({ xid, at }) => at >= idleSince || xid >= xidBelow);
   const gone = kept === -1 ? oldest : oldest.slice(0, kept);
   const last = gone.at(-1);

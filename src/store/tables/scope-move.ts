@@ -1,4 +1,5 @@
 import type { EntryIndex } from "../search/entry-index.ts";
+import { number, readerOf, valuesOf, word } from "../column.ts";
 import { sql, type Query } from "../sql.ts";
 
 /** A session of before scopes were folders, which has yet to be moved out of the scope `default`. */
@@ -22,17 +23,15 @@ export interface ScopeMoveWrites {
   step(sessionId: string, scope: string, limit: number): Promise<boolean>;
 }
 
+const moveIn = readerOf<ScopeMove>({ sessionId: word(), rootId: word(), cwd: word() });
+
 export function scopeMoveReads(q: Query): ScopeMoveReads {
   return {
     async next(node, limit) {
       const rows = await q.all(sql`SELECT m.session_id, m.root_id, coalesce(r.cwd, s.cwd)
         FROM scope_moves m JOIN sessions s ON s.id = m.session_id LEFT JOIN sessions r ON r.id = m.root_id
         WHERE s.node = ${node} ORDER BY m.session_id LIMIT ${limit}`);
-      return rows.map(([sessionId, rootId, cwd]) => ({
-        sessionId: sessionId as string,
-        rootId: rootId as string,
-        cwd: cwd as string,
-      }));
+      return rows.map(moveIn);
     },
   };
 }
@@ -55,10 +54,10 @@ export function scopeMoveWrites(q: Query, rootId: string, index: EntryIndex): Sc
       const row = await q.get(sql`SELECT m.next_idx, m.end_idx, s.agent, s.scope FROM scope_moves m
         JOIN sessions s ON s.id = m.session_id WHERE m.session_id = ${sessionId} AND m.root_id = ${rootId}`);
       if (row === null) return true;
-      const [from, end, agent, moved] = row as unknown as [number, number, string, string];
-      const to = Math.min(Number(from) + limit, Number(end));
-      await index.replace(q, { sessionId, from: Number(from), to }, { agent, scope: moved });
-      if (to < Number(end)) {
+      const [from, end, agent, moved] = valuesOf(row, number(), number(), word(), word());
+      const to = Math.min(from + limit, end);
+      await index.replace(q, { sessionId, from, to }, { agent, scope: moved });
+      if (to < end) {
         await q.run(sql`UPDATE scope_moves SET next_idx = ${to} WHERE ${mine}`);
         return false;
       }

@@ -1,8 +1,21 @@
-import type { Usage } from "../../contract/index.ts";
 import { redact } from "../../secrets/redact.ts";
 import { redactBriefly } from "../../secrets/redact-long.ts";
 import type { SessionFilter, SessionName, SessionReads, SessionWrites, Visible } from "../port/store.ts";
 import type { Counts, SessionRecord } from "../port/record.ts";
+import {
+  numberOf,
+  flag,
+  heldJson,
+  json,
+  listOf,
+  maybe,
+  number,
+  prose,
+  readerOf,
+  valueOf,
+  valuesOf,
+  word,
+} from "../column.ts";
 import { and, list, raw, sql, type Query, type Row, type Sql } from "../sql.ts";
 import { QUEUED } from "./message.ts";
 import { table } from "../table.ts";
@@ -10,59 +23,59 @@ import { table } from "../table.ts";
 export const sessions = table<SessionRecord>(
   "sessions",
   {
-    id: "plain",
-    rootId: "plain",
-    parentId: "plain",
-    shortId: "plain",
-    name: "text",
-    depth: "plain",
-    detachedAt: "plain",
-    spawnTurnId: "plain",
-    spawnEntryIndex: "plain",
-    spawnConfig: "heldJson",
-    effective: "json",
-    title: "text",
-    agent: "plain",
-    profile: "plain",
-    model: "plain",
-    cwd: "plain",
-    node: "plain",
-    origin: "plain",
-    source: "plain",
-    scope: "plain",
-    callback: "json",
-    onParentEnd: "plain",
-    round: "plain",
-    roundOpen: "bool",
-    roundOpenedAt: "plain",
-    roundClosedAt: "plain",
-    outcome: "plain",
-    outcomeReason: "text",
-    held: "plain",
-    backgroundUntil: "plain",
-    parked: "json",
-    pausedMs: "plain",
-    evidence: "json",
-    agentSessionId: "plain",
-    fence: "plain",
-    messageCount: "plain",
-    toolUseCount: "plain",
-    usage: "json",
-    entryCount: "plain",
-    positionCount: "plain",
-    turnCount: "plain",
-    seen: "bool",
-    createdAt: "plain",
-    updatedAt: "plain",
-    lastActivityAt: "plain",
-    endedAt: "plain",
-    endReason: "plain",
-    endBy: "text",
-    endNote: "text",
-    key: "plain",
-    keyCaller: "plain",
-    keyHash: "plain",
-    replyLostAt: "plain",
+    id: word(),
+    rootId: word(),
+    parentId: maybe(word()),
+    shortId: word(),
+    name: maybe(prose()),
+    depth: number(),
+    detachedAt: maybe(number()),
+    spawnTurnId: maybe(word()),
+    spawnEntryIndex: maybe(number()),
+    spawnConfig: heldJson(),
+    effective: json(),
+    title: maybe(prose()),
+    agent: word(),
+    profile: word(),
+    model: maybe(word()),
+    cwd: word(),
+    node: word(),
+    origin: word(),
+    source: word(),
+    scope: word(),
+    callback: json(),
+    onParentEnd: word(),
+    round: number(),
+    roundOpen: flag(),
+    roundOpenedAt: maybe(number()),
+    roundClosedAt: maybe(number()),
+    outcome: maybe(word()),
+    outcomeReason: maybe(prose()),
+    held: maybe(word()),
+    backgroundUntil: maybe(number()),
+    parked: maybe(json()),
+    pausedMs: number(),
+    evidence: json(),
+    agentSessionId: maybe(word()),
+    fence: number(),
+    messageCount: number(),
+    toolUseCount: number(),
+    usage: json(),
+    entryCount: number(),
+    positionCount: number(),
+    turnCount: number(),
+    seen: flag(),
+    createdAt: number(),
+    updatedAt: number(),
+    lastActivityAt: number(),
+    endedAt: maybe(number()),
+    endReason: maybe(word()),
+    endBy: maybe(prose()),
+    endNote: maybe(prose()),
+    key: maybe(word()),
+    keyCaller: maybe(word()),
+    keyHash: maybe(word()),
+    replyLostAt: maybe(number()),
   },
   {
     fixed: ["id", "rootId", "createdAt", "entryCount", "positionCount", "turnCount"],
@@ -105,7 +118,7 @@ export function sessionReads(q: Query): SessionReads {
       many(sql`SELECT ${sessions.columnsOf("s")} FROM sessions s JOIN ${FIRST_QUEUED} q ON q.session_id = s.id
         WHERE ${isReady(node)} ORDER BY q.since, s.id LIMIT ${limit}`),
     readyBefore: (node, sessionId) =>
-      count(
+      numberOf(
         q,
         sql`SELECT count(*) FROM sessions s JOIN ${FIRST_QUEUED} q ON q.session_id = s.id
         JOIN (SELECT min(admitted_at) AS since FROM messages
@@ -117,11 +130,13 @@ export function sessionReads(q: Query): SessionReads {
       many(sql`SELECT ${columns} FROM sessions
         WHERE node = ${node} AND round_open = 1 AND ended_at IS NULL AND origin = 'managed'
         ORDER BY ${BY_CREATION}`),
-    async timedTrees(node) {
-      const rows = await q.all(sql`SELECT DISTINCT root_id FROM sessions
-        WHERE node = ${node} AND round_open = 1 AND ended_at IS NULL AND minutes IS NOT NULL`);
-      return rows.map((row) => row[0] as string);
-    },
+    timedTrees: (node) =>
+      listOf(
+        q,
+        sql`SELECT DISTINCT root_id FROM sessions
+        WHERE node = ${node} AND round_open = 1 AND ended_at IS NULL AND minutes IS NOT NULL`,
+        word(),
+      ),
     inBackground: (node) =>
       many(sql`SELECT ${columns} FROM sessions
         WHERE node = ${node} AND round_open = 1 AND ended_at IS NULL AND background_until IS NOT NULL
@@ -161,20 +176,16 @@ function familyReads(q: Query): FamilyReads {
     async treeUsage(rootId) {
       const rows = await q.all(sql`SELECT id, parent_id, usage FROM sessions
         WHERE root_id = ${rootId} ORDER BY depth, created_at, id`);
-      return rows.map(([id, parentId, usage]) => ({
-        id: id as string,
-        parentId: parentId as string | null,
-        usage: JSON.parse(usage as string) as Usage,
-      }));
+      return rows.map(usageIn);
     },
     openCount: (rootId) =>
-      count(
+      numberOf(
         q,
         sql`SELECT count(*) FROM sessions
         WHERE root_id = ${rootId} AND round_open = 1 AND ended_at IS NULL AND origin = 'managed'`,
       ),
     spawnedSince: (rootId, at) =>
-      count(
+      numberOf(
         q,
         sql`SELECT count(*) FROM sessions
         WHERE root_id = ${rootId} AND created_at >= ${at} AND parent_id IS NOT NULL`,
@@ -195,7 +206,7 @@ export function sessionWrites(q: Query, rootId: string): SessionWrites {
     const { spawnConfig: given, endedAt } = patch;
     if (typeof endedAt !== "number") return given ? { ...patch, spawnConfig: shownConfig(given) } : patch;
     const row = given ? null : await q.get(sql`SELECT spawn_config FROM sessions WHERE id = ${id}`);
-    const kept = given ?? (row === null ? {} : (JSON.parse(row[0] as string) as Record<string, unknown>));
+    const kept = given ?? (row === null ? {} : valueOf(row[0], CONFIG, "sessions.spawnConfig"));
     return { ...patch, spawnConfig: redactBriefly(kept) };
   }
 
@@ -218,9 +229,13 @@ export function sessionWrites(q: Query, rootId: string): SessionWrites {
 const NOTHING = raw("");
 const NAME = raw("id, short_id, name");
 
-function nameOf(row: Row): SessionName {
-  return { id: row[0] as string, shortId: row[1] as string, name: row[2] as string | null };
-}
+const nameOf = readerOf<SessionName>({ id: word(), shortId: word(), name: maybe(word()) });
+const usageIn = readerOf<Pick<SessionRecord, "id" | "parentId" | "usage">>({
+  id: word(),
+  parentId: maybe(word()),
+  usage: json(),
+});
+const CONFIG = heldJson<SessionRecord["spawnConfig"]>();
 
 /** Not as an index has it: SQLite would walk all sessions in that order to find the few open ones. */
 const BY_CREATION = raw("created_at + 0, id");
@@ -300,16 +315,17 @@ async function counts(q: Query, visible: Visible): Promise<Counts> {
     (SELECT count(*) FROM sessions WHERE ${seen} AND seen = 0 AND round_open = 0 AND round > 0),
     (SELECT count(*) FROM sessions WHERE ${seen}),
     (SELECT count(DISTINCT root_id) FROM sessions WHERE ${seen} AND round_open = 1 AND ended_at IS NULL)`);
-  const [running, waiting, open, unseen, all, families] = (row ?? []) as number[];
-  return {
-    running: running ?? 0,
-    waiting: waiting ?? 0,
-    open: open ?? 0,
-    unseen: unseen ?? 0,
-    sessions: all ?? 0,
-    families: families ?? 0,
-  };
+  return countsIn(row ?? [0, 0, 0, 0, 0, 0]);
 }
+
+const countsIn = readerOf<Counts>({
+  running: number(),
+  waiting: number(),
+  open: number(),
+  unseen: number(),
+  sessions: number(),
+  families: number(),
+});
 
 async function usageSince(
   q: Query,
@@ -318,7 +334,8 @@ async function usageSince(
 ): Promise<{ tokens: number; usd: number | null }> {
   const row = await q.get(sql`SELECT coalesce(sum(tokens), 0), sum(usd) FROM turns
     WHERE settled_at >= ${at}${ofVisible(visible)}`);
-  return { tokens: (row?.[0] as number | undefined) ?? 0, usd: (row?.[1] as number | null) ?? null };
+  const [tokens, usd] = valuesOf(row ?? [0, null], number(), maybe(number()));
+  return { tokens, usd };
 }
 
 /** For turns, where not all may be seen. */
@@ -329,8 +346,4 @@ function ofVisible(visible: Visible): Sql {
 
 function recordOrNull(row: Row | null): SessionRecord | null {
   return row === null ? null : sessions.record(row);
-}
-
-async function count(q: Query, statement: Sql): Promise<number> {
-  return ((await q.get(statement))?.[0] as number | undefined) ?? 0;
 }

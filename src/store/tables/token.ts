@@ -1,22 +1,23 @@
 import type { TokenReads } from "../port/store.ts";
 import type { TokenRecord } from "../port/record.ts";
+import { jsonList, maybe, number, prose, word } from "../column.ts";
 import { sql, type Query } from "../sql.ts";
 import { table } from "../table.ts";
 
 export const tokens = table<TokenRecord>("tokens", {
-  hash: "plain",
-  kind: "plain",
-  sessionId: "plain",
-  rootId: "plain",
-  fence: "plain",
-  name: "text",
-  can: "json",
-  scope: "plain",
-  ceiling: "plain",
-  roots: "json",
-  createdAt: "plain",
-  expiresAt: "plain",
-  revokedAt: "plain",
+  hash: word(),
+  kind: word(),
+  sessionId: maybe(word()),
+  rootId: maybe(word()),
+  fence: maybe(number()),
+  name: prose(),
+  can: maybe(jsonList()),
+  scope: maybe(word()),
+  ceiling: maybe(word()),
+  roots: maybe(jsonList()),
+  createdAt: number(),
+  expiresAt: maybe(number()),
+  revokedAt: maybe(number()),
 });
 
 export function tokenReads(q: Query): TokenReads {

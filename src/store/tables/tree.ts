@@ -1,14 +1,15 @@
 import type { TreeWrites } from "../port/store.ts";
 import type { TreeRecord } from "../port/record.ts";
+import { number, valueOf, word } from "../column.ts";
 import { sql, type Query } from "../sql.ts";
 import { table } from "../table.ts";
 
 export const trees = table<TreeRecord>("trees", {
-  rootId: "plain",
-  seq: "plain",
-  xid: "plain",
-  spawnCount: "plain",
-  prunedXid: "plain",
+  rootId: word(),
+  seq: number(),
+  xid: number(),
+  spawnCount: number(),
+  prunedXid: number(),
 });
 
 export function treeReads(q: Query): { byId(rootId: string): Promise<TreeRecord | null> } {
@@ -27,7 +28,7 @@ export function treeWrites(q: Query, rootId: string): TreeWrites {
       const row = await q.get(sql`UPDATE trees SET spawn_count = spawn_count + 1
         WHERE root_id = ${rootId} RETURNING spawn_count`);
       if (row === null) throw new Error(`tree ${rootId} has no row`);
-      return row[0] as number;
+      return valueOf(row[0], number());
     },
   };
 }

@@ -1,34 +1,37 @@
 import type { Answer } from "../../contract/index.ts";
 import type { TriggerReads, TriggerWrites } from "../port/store.ts";
 import type { TriggerRecord } from "../port/record.ts";
+import { numberOf, flag, heldJson, json, maybe, number, prose, readerOf, word } from "../column.ts";
 import { and, raw, sql, type Query, type Sql } from "../sql.ts";
 import { table } from "../table.ts";
 
 export const triggers = table<TriggerRecord>(
   "triggers",
   {
-    id: "plain",
-    rootId: "plain",
-    sessionId: "plain",
-    toId: "plain",
-    toPerson: "bool",
-    type: "text",
-    payload: "json",
-    status: "plain",
-    round: "plain",
-    personAt: "plain",
-    defaultAt: "plain",
-    default: "text",
-    originalId: "plain",
-    context: "text",
-    answer: "heldJson",
-    seenAt: "plain",
-    fence: "plain",
-    createdAt: "plain",
-    closedAt: "plain",
+    id: word(),
+    rootId: word(),
+    sessionId: word(),
+    toId: maybe(word()),
+    toPerson: flag(),
+    type: prose(),
+    payload: json(),
+    status: word(),
+    round: number(),
+    personAt: maybe(number()),
+    defaultAt: maybe(number()),
+    default: maybe(prose()),
+    originalId: maybe(word()),
+    context: maybe(prose()),
+    answer: maybe(heldJson()),
+    seenAt: maybe(number()),
+    fence: maybe(number()),
+    createdAt: number(),
+    closedAt: maybe(number()),
   },
   { fixed: ["id", "rootId", "sessionId", "createdAt"], named: { default: "default_answer" } },
 );
+
+const answerIn = readerOf<{ id: string; answer: Answer }>({ id: word(), answer: heldJson() });
 
 export function triggerReads(q: Query): TriggerReads {
   const { columns } = triggers;
@@ -68,10 +71,11 @@ export function triggerReads(q: Query): TriggerReads {
       return (await q.get(sql`SELECT 1 FROM triggers WHERE original_id = ${id} LIMIT 1`)) !== null;
     },
     async openCount(sessionId) {
-      const row = await q.get(sql`SELECT count(*) FROM triggers
-        WHERE session_id = ${sessionId} AND status = 'open'
-          AND type IN ('ask_user_question', 'plan_review', 'permission')`);
-      return row?.[0] as number;
+      return numberOf(
+        q,
+        sql`SELECT count(*) FROM triggers WHERE session_id = ${sessionId} AND status = 'open'
+          AND type IN ('ask_user_question', 'plan_review', 'permission')`,
+      );
     },
   };
 }
@@ -87,8 +91,8 @@ export function triggerWrites(q: Query, rootId: string): TriggerWrites {
   async function redactAnswers(which: Sql): Promise<void> {
     const rows = await q.all(sql`SELECT id, answer FROM triggers
       WHERE ${which} AND root_id = ${rootId} AND fence IS NOT NULL AND answer IS NOT NULL`);
-    for (const [id, answer] of rows as [string, string][]) {
-      const set = triggers.set(triggers.redacted({ answer: JSON.parse(answer) as Answer }));
+    for (const { id, answer } of rows.map(answerIn)) {
+      const set = triggers.set(triggers.redacted({ answer }));
       if (set !== null) await q.run(sql`UPDATE triggers SET ${set} WHERE id = ${id}`);
     }
   }

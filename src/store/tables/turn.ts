@@ -2,6 +2,7 @@ import type { Receipt, Usage } from "../../contract/index.ts";
 import { redactBriefly } from "../../secrets/redact-long.ts";
 import type { TurnReads, TurnWrites } from "../port/store.ts";
 import type { Spent, TurnRecord } from "../port/record.ts";
+import { numberOf, json, maybe, number, prose, readerOf, valueOf, valuesOf, word } from "../column.ts";
 import { raw, sql, type Query, type Row, type Sql } from "../sql.ts";
 import { table } from "../table.ts";
 
@@ -9,34 +10,34 @@ import { table } from "../table.ts";
 export const turns = table<Omit<TurnRecord, "receipt">>(
   "turns",
   {
-    id: "plain",
-    rootId: "plain",
-    sessionId: "plain",
-    index: "plain",
-    round: "plain",
-    kind: "plain",
-    status: "plain",
-    node: "plain",
-    boot: "plain",
-    fence: "plain",
-    attempt: "plain",
-    attemptsBegun: "plain",
-    attemptFrom: "plain",
-    description: "text",
-    startedAt: "plain",
-    settledAt: "plain",
-    error: "text",
-    stopReason: "text",
-    lastAssistantMessage: "text",
-    entryFrom: "plain",
-    entryTo: "plain",
-    toolUseCount: "plain",
-    usage: "json",
-    reservedTokens: "plain",
-    reservedUsd: "plain",
-    blocked: "plain",
-    stopBy: "text",
-    stopNote: "text",
+    id: word(),
+    rootId: word(),
+    sessionId: word(),
+    index: number(),
+    round: number(),
+    kind: word(),
+    status: word(),
+    node: word(),
+    boot: word(),
+    fence: number(),
+    attempt: number(),
+    attemptsBegun: number(),
+    attemptFrom: number(),
+    description: prose(),
+    startedAt: number(),
+    settledAt: maybe(number()),
+    error: maybe(prose()),
+    stopReason: maybe(prose()),
+    lastAssistantMessage: maybe(prose()),
+    entryFrom: number(),
+    entryTo: maybe(number()),
+    toolUseCount: number(),
+    usage: json(),
+    reservedTokens: maybe(number()),
+    reservedUsd: maybe(number()),
+    blocked: number(),
+    stopBy: maybe(prose()),
+    stopNote: maybe(prose()),
   },
   {
     fixed: ["id", "rootId", "sessionId", "index"],
@@ -69,11 +70,11 @@ export function turnReads(q: Query): TurnReads {
         sql`${SELECT} WHERE t.session_id = ${sessionId}${before} ORDER BY t.idx DESC LIMIT ${limit}`,
       );
     },
-    async slotsHeld(node) {
-      const row = await q.get(sql`SELECT count(*) FROM turns
-        WHERE node = ${node} AND status = 'running' AND blocked = 0`);
-      return row?.[0] as number;
-    },
+    slotsHeld: (node) =>
+      numberOf(
+        q,
+        sql`SELECT count(*) FROM turns WHERE node = ${node} AND status = 'running' AND blocked = 0`,
+      ),
     runningOn: (node) =>
       many(sql`${SELECT} WHERE t.node = ${node} AND t.status = 'running' ORDER BY t.started_at, t.id`),
     spentBelow: (sessionId, withoutTurnId) => spentBelow(q, sessionId, withoutTurnId),
@@ -81,7 +82,8 @@ export function turnReads(q: Query): TurnReads {
       const row = await q.get(sql`SELECT coalesce(max(t.tokens), 0), coalesce(max(t.usd), 0)
         FROM turns t JOIN sessions s ON s.id = t.session_id
         WHERE t.root_id = ${rootId} AND s.profile = ${profile} AND t.estimated = 0`);
-      return { tokens: row?.[0] as number, usd: row?.[1] as number };
+      const [tokens, usd] = valuesOf(row ?? [0, 0], number(), number());
+      return { tokens, usd };
     },
   };
 }
@@ -92,7 +94,7 @@ export function turnWrites(q: Query, rootId: string): TurnWrites {
       const counted = await q.get(sql`UPDATE sessions SET turn_count = turn_count + 1
         WHERE id = ${turn.sessionId} AND root_id = ${rootId} RETURNING turn_count`);
       if (counted === null) throw new Error(`there is no session ${turn.sessionId} in tree ${rootId}`);
-      const record: TurnRecord = { ...turn, rootId, index: (counted[0] as number) - 1 };
+      const record: TurnRecord = { ...turn, rootId, index: valueOf(counted[0], number()) - 1 };
       await q.run(turns.insert([record]));
       if (record.receipt !== null) await putReceipt(q, record, record.receipt);
       return record;
@@ -103,11 +105,20 @@ export function turnWrites(q: Query, rootId: string): TurnWrites {
         WHERE id = ${id} AND root_id = ${rootId} AND fence = ${fence} AND status = 'running'
         RETURNING session_id`);
       if (row === null) return false;
-      if (patch.receipt) await putReceipt(q, { id, rootId, sessionId: row[0] as string }, patch.receipt);
+      if (patch.receipt)
+        await putReceipt(q, { id, rootId, sessionId: valueOf(row[0], word()) }, patch.receipt);
       return true;
     },
   };
 }
+
+const spentIn = readerOf<Spent>({
+  tokens: number(),
+  usd: number(),
+  reservedTokens: number(),
+  reservedUsd: number(),
+  turns: number(),
+});
 
 async function spentBelow(q: Query, sessionId: string, withoutTurnId: string | null): Promise<Spent> {
   const row = await q.get(sql`WITH RECURSIVE below (id) AS (
@@ -117,8 +128,7 @@ async function spentBelow(q: Query, sessionId: string, withoutTurnId: string | n
     SELECT coalesce(sum(t.tokens), 0), coalesce(sum(t.usd), 0), coalesce(sum(t.reserved_tokens), 0),
       coalesce(sum(t.reserved_usd), 0), count(*)
     FROM turns t JOIN below b ON b.id = t.session_id WHERE t.id <> ${withoutTurnId ?? ""}`);
-  const [tokens = 0, usd = 0, reservedTokens = 0, reservedUsd = 0, count = 0] = (row ?? []) as number[];
-  return { tokens, usd, reservedTokens, reservedUsd, turns: count };
+  return spentIn(row ?? [0, 0, 0, 0, 0]);
 }
 
 const NOTHING = raw("");
@@ -126,11 +136,11 @@ const KEEP = raw("status = status");
 const SELECT = raw(
   `SELECT ${turns.columnsOf("t").text}, r.body FROM turns t LEFT JOIN receipts r ON r.turn_id = t.id`,
 );
+const RECEIPT = maybe(json<Receipt>());
 const RECEIPT_AT = turns.columns.text.split(", ").length;
 
 function withReceipt(row: Row): TurnRecord {
-  const body = row[RECEIPT_AT] as string | null;
-  return { ...turns.record(row), receipt: body === null ? null : (JSON.parse(body) as Receipt) };
+  return { ...turns.record(row), receipt: valueOf(row[RECEIPT_AT], RECEIPT, "receipts.body") };
 }
 
 async function putReceipt(

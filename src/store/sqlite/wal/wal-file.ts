@@ -1,4 +1,5 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { errorCode } from "../../../system/error.ts";
 
 /**
  * What the shared index of the write-ahead log says of it. The index outlives a process that is killed,
@@ -42,7 +43,7 @@ export function wholeFrames(path: string, { salt, frames: max }: WalIndex): numb
   try {
     file = openSync(`${path}-wal`, "r");
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return 0;
+    if (errorCode(error) === "ENOENT") return 0;
     throw error;
   }
   try {
@@ -93,7 +94,7 @@ function readStart(path: string, length: number): Buffer | null {
   try {
     file = openSync(path, "r");
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    if (errorCode(error) === "ENOENT") return null;
     throw error;
   }
   try {
