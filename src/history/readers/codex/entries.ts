@@ -29,7 +29,6 @@ export function refOf({ value, offset }: Row): string {
   return `${ordinal === null ? `@${offset}` : ordinal}:${markOf(value)}`;
 }
 
-/** Adds an entry of this row. */
 export function addEntry(fold: CodexFold, parsed: ParsedRow, entry: NewEntry): void {
   const ref = parsed.count === 0 ? parsed.ref : `${parsed.ref}#${parsed.count}`;
   parsed.count += 1;
@@ -57,7 +56,7 @@ export function said(author: HistoryEntry["author"], text: string): NewEntry {
   return { author, kind: "text", body: { text } };
 }
 
-/** Something the agent's own program put there. */
+/** An entry for text that Codex itself wrote. */
 export function noticed(text: string, ok?: boolean): NewEntry {
   return { author: "agent", kind: "notice", body: { text, ...(ok === undefined ? {} : { ok }) } };
 }
@@ -101,7 +100,10 @@ interface Output {
   readonly failed: boolean;
 }
 
-/** A text, a list of items, or in older versions JSON in a text with what the command said inside. */
+/**
+ * The output is a text, a list of items, or in older versions JSON inside a text that contains the command's
+ * output.
+ */
 function readOutput(output: unknown, call: OpenCall | null): Output {
   const wrapped = asObject(output);
   const text = typeof output === "string" ? output : textOf(wrapped?.["content"] ?? output);
@@ -112,7 +114,7 @@ function readOutput(output: unknown, call: OpenCall | null): Output {
   return { text: asText(inner?.["output"]) ?? text, exitCode, failed };
 }
 
-/** The lines the agent's own program puts before a command's output. */
+/** Reads the lines that Codex puts before a command's output. */
 function exitCodeIn(text: string): number | null {
   const end = text.indexOf("\nOutput:\n");
   if (end < 0 || end > 1000) return null;
@@ -120,7 +122,10 @@ function exitCodeIn(text: string): number | null {
   return code === undefined ? null : Number(code);
 }
 
-/** The text of content that is a string or a list of blocks; what is no text is named. */
+/**
+ * Returns the text of content that is a string or a list of blocks; images and similar blocks become
+ * placeholders.
+ */
 export function textOf(content: unknown): string {
   if (typeof content === "string") return content;
   return asList(content)
@@ -136,7 +141,7 @@ export function textOf(content: unknown): string {
     .join("\n");
 }
 
-/** What a person reads of an error: providers answer with JSON that has the words inside. */
+/** Returns the part of an error that a person reads: providers answer with JSON that contains the message. */
 export function errorText(text: string): string {
   const fields = parsedObject(text);
   const inner = asText(asObject(fields?.["error"])?.["message"]) ?? asText(fields?.["message"]);

@@ -11,7 +11,7 @@ import { shortLine } from "../../../text/cut.ts";
 
 type Take = (fold: CodexFold, parsed: ParsedRow) => void;
 
-/** Takes one event. What an item says as well is not given again. */
+/** Folds one event. Text that an item also carries is not given again. */
 export function foldEvent(fold: CodexFold, parsed: ParsedRow): void {
   EVENTS.get(asText(parsed.payload["type"]) ?? "")?.(fold, parsed);
 }
@@ -85,7 +85,7 @@ function foldAbort(fold: CodexFold, parsed: ParsedRow): void {
   turnAborted(fold, reason, at);
 }
 
-/** The last turns are no longer part of the conversation; they stay in the file. */
+/** The last turns are no longer part of the conversation, but they stay in the file. */
 function foldRollback(fold: CodexFold, parsed: ParsedRow): void {
   const { notes } = fold;
   settle(fold);
@@ -94,7 +94,8 @@ function foldRollback(fold: CodexFold, parsed: ParsedRow): void {
   const start = Math.max(0, notes.turns.length - count);
   const isAll = notes.turns.length < count && !notes.turnsCut;
   const afterRef = isAll || notes.turns.length === 0 ? null : (notes.turns[start] ?? null);
-  // Without the turns before it, as on a page from the tail, nothing is known to be left behind.
+  // If the earlier turns were not read, as on a page from the tail, it is unknown which entries were left
+  // behind.
   const isKnown = notes.turns.length > 0;
   notes.turns.length = start;
   const what = count === 1 ? "The last turn was" : `The last ${count} turns were`;
@@ -104,7 +105,7 @@ function foldRollback(fold: CodexFold, parsed: ParsedRow): void {
   fold.leftBehind.push({ inlineId: null, afterRef, beforeRef: notes.lastRef, reason });
 }
 
-/** Items as newer versions write them: only for what the conversation's own items do not say. */
+/** Takes items as newer versions write them, only for what the conversation's own items do not contain. */
 function foldCompleted(fold: CodexFold, parsed: ParsedRow): void {
   const item = asObject(parsed.payload["item"]);
   if (item === null) return;
@@ -144,7 +145,7 @@ function foldCollab(fold: CodexFold, item: JsonObject, at: number | null): void 
   foldStates(fold, asObject(item["agents_states"]), { how: `${shortLine(tool, 40)}'s answer`, at });
 }
 
-/** What happened to a sub-agent, from the session that did it. */
+/** Takes a record of what the session did to a sub-agent. */
 function foldActivity(
   fold: CodexFold,
   fields: JsonObject,

@@ -10,7 +10,7 @@ import type { CodexFold } from "./notes.ts";
 import { settle, foldMail } from "./prompts.ts";
 import { foldCopiedCount, foldTokenRecord } from "./usage.ts";
 
-/** Takes one row of a session's file into what is known of it. */
+/** Folds one row of a session's file into its facts. */
 export function foldRow(fold: CodexFold, row: Row): void {
   const payload = asObject(row.value["payload"]);
   if (payload === null) {
@@ -59,8 +59,8 @@ const ROWS: ReadonlyMap<string, (fold: CodexFold, parsed: ParsedRow) => void> = 
 );
 
 /**
- * The oldest files: a first line about the session, then the conversation's items as they are, and in
- * between records of the program's state. There are no times but the first.
+ * Reads the oldest format: a first line about the session, then the conversation's items without an envelope,
+ * mixed with records of Codex's state. Only the first line has a time.
  */
 function foldFlat(fold: CodexFold, row: Row): void {
   const { value } = row;

@@ -30,7 +30,7 @@ const rows: RowFormat<Notes> = {
 
 const reads = rowReader(rows);
 
-/** Codex's sessions, with the sub-agents they started. */
+/** Reads Codex's sessions and the sub-agents they started. */
 export const codex: HistoryReader = {
   format: FORMAT,
   agent: "codex",
@@ -42,7 +42,7 @@ export const codex: HistoryReader = {
   tail: async (found, options) => reads.tail(await withHead(found), options),
 };
 
-/** What the agent's own indexes say, where the file does not. */
+/** Fills in facts from Codex's own indexes where the file has none. */
 function foldIndexed({ found, facts }: CodexFold): void {
   const { title, closed, parentId } = found.extra as Extra;
   facts.title = title ?? facts.title;
@@ -62,13 +62,13 @@ function foldIndexed({ found, facts }: CodexFold): void {
   facts.told.push({ ...told, firstAt: null, at: null });
 }
 
-/** A page from the tail has to know whose rows they are, which stands in the head. */
+/** A page from the tail needs to know whose rows it has, and only the head says that. */
 async function withHead(found: FoundSession): Promise<FoundSession> {
   for await (const batch of reads.read(found, null, { chunkBytes: 64 * 1024 })) {
     const state = batch.state();
     const notes = state.notes as Notes;
     if (!notes.hasMeta && state.facts.lastAt === null) continue;
-    // Without numbers, where the copied rows end is known only when their end was seen.
+    // Without ordinals, the end of the copied rows is known only after it has been read.
     if (notes.copied === "left out" && notes.ownFromOrdinal === null) continue;
     const { path, ownFromOrdinal, ownFromOffset, copied } = notes;
     const isLeftOut = copied === null && state.facts.isSubagent;

@@ -10,7 +10,7 @@ import { parsedObject } from "../../lines/parse-json.ts";
 
 type Take = (fold: CodexFold, parsed: ParsedRow) => void;
 
-/** Takes one item of the conversation with the model, wherever it stands in a row. */
+/** Folds one item of the conversation with the model, in a row of any kind. */
 export function foldItem(fold: CodexFold, parsed: ParsedRow, options: { isFlat: boolean }): void {
   const type = asText(parsed.payload["type"]) ?? "";
   if (type === "message") foldMessage(fold, parsed, options);
@@ -83,7 +83,7 @@ function foldCustomCall(fold: CodexFold, parsed: ParsedRow): void {
   const input = payload["input"];
   const text = asText(input);
   const callId = asText(payload["call_id"]);
-  // Code that calls the agent's tools: what it starts is known from other records only.
+  // Code that calls the agent's tools: only other records show which sub-agents it starts.
   if (tool === "exec" && callId !== null) fold.notes.cellId = callId;
   addCall(fold, parsed, { tool, input, fields: {}, command: tool === "exec" ? text : null });
 }
@@ -95,7 +95,7 @@ function foldShellCall(fold: CodexFold, parsed: ParsedRow): void {
 
 interface Call {
   readonly tool: string;
-  /** As it stands in the entry. */
+  /** As shown in the entry. */
   readonly input: unknown;
   readonly fields: JsonObject;
   readonly command: string | null;
@@ -118,7 +118,7 @@ function addCall(fold: CodexFold, parsed: ParsedRow, { tool, input, fields, comm
   after(fold, "call", at);
 }
 
-/** A list is `["bash", "-lc", "…"]`, of which people read the last. */
+/** A list is `["bash", "-lc", "…"]`; its last item is the command that people read. */
 export function commandOf(input: JsonObject): string | null {
   const value = input["cmd"] ?? input["command"];
   if (typeof value === "string") return asText(value);
@@ -158,7 +158,7 @@ function foldToolSearch(fold: CodexFold, parsed: ParsedRow): void {
   addCall(fold, parsed, { tool: "tool_search", input, fields: {}, command: null });
 }
 
-/** Which tools there are; their descriptions are of no use to anyone later. */
+/** The available tools are named; their descriptions are not needed later. */
 function foldToolSearchOutput(fold: CodexFold, parsed: ParsedRow): void {
   const names = asList(parsed.payload["tools"]).flatMap((item) => {
     const tool = asObject(item);

@@ -27,7 +27,7 @@ describe("the processes of Codex", { skip }, () => {
     }
     await fs.rm(folder, { recursive: true, force: true });
   });
-  /** A process that opens a file and says so. */
+  /** Starts a process that opens a file and reports when it is open. */
   const hold = async (path: string, flags: string): Promise<ChildProcess> => {
     const code = `require("fs").openSync(process.argv[1], ${JSON.stringify(flags)}); console.log("open"); setInterval(() => {}, 1e6)`;
     const holder = spawn(process.execPath, ["-e", code, path], { stdio: ["ignore", "pipe", "inherit"] });

@@ -7,13 +7,13 @@ import { rolloutFiles } from "./files/layout.ts";
 import { openRollout } from "./files/rollout-bytes.ts";
 
 /**
- * Codex keeps no list of its processes, but each holds the files of its sessions open for writing from
- * their first row until it ends. So who holds one is alive, whatever the file's age; sub-agents are held
- * by the process of the session at the top.
+ * Lists live sessions by open files. Codex keeps no list of its processes, but each holds its sessions' files
+ * open for writing from the first row until it exits. So a process that holds a file is alive, whatever the
+ * file's age; the root session's process also holds the files of its sub-agents.
  */
 export async function readLive(root: string, probe: ProcessProbe): Promise<LiveSession[]> {
   seesAll = (await probe.shows?.("codex")) ?? false;
-  // A root that does not exist holds no session.
+  // A root that does not exist has no sessions.
   const real = await realpath(root).catch(() => null);
   if (real === null) return [];
   const files = await rolloutFiles(root);
@@ -34,17 +34,17 @@ export async function readLive(root: string, probe: ProcessProbe): Promise<LiveS
   return Promise.all(live);
 }
 
-/** Of the machine, as it was when the living were last asked for. */
+/** Whether all processes were visible at the last call of `readLive`. */
 let seesAll = false;
 
-/** A process in another container, or one that nobody may look into, would hold its files unseen. */
+/** A process in another container, or one that we may not inspect, holds its files unseen. */
 export function listsHolders(): boolean {
   return seesAll;
 }
 
 const HEAD_BYTES_MAX = 4 * 1024 * 1024;
 
-/** The first record names the session at the top. */
+/** The first record names the root session. */
 async function rootIdOf(path: string): Promise<string | null> {
   const options = { lineBytesMax: HEAD_BYTES_MAX, chunkBytes: 64 * 1024, open: openRollout };
   try {

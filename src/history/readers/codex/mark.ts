@@ -3,8 +3,8 @@ const ITEMS_MAX = 32;
 const DEPTH_MAX = 6;
 
 /**
- * A few characters that tell one row from another in the same place: of every text its length, beginning
- * and end. It is made for every row there is, so it must cost much less than parsing it did.
+ * Returns a few characters that distinguish different rows at the same position: the length, beginning and
+ * end of every text. It is computed for every row, so it must be much cheaper than parsing.
  */
 export function markOf(value: unknown): string {
   return (mixed(value, 0x811c9dc5, 0) >>> 0).toString(36);

@@ -5,7 +5,7 @@ import type { ParsedRow } from "./entries.ts";
 import { type CodexFold, ROOT_PATH } from "./notes.ts";
 import { shortLine } from "../../../text/cut.ts";
 
-/** The first record says whose file it is; further ones were copied with the rows of another session. */
+/** The first record says whose file it is; later ones were copied with the rows of another session. */
 export function foldMeta(fold: CodexFold, { payload, at }: ParsedRow): void {
   const { facts, notes } = fold;
   if (notes.hasMeta) {
@@ -25,7 +25,7 @@ export function foldMeta(fold: CodexFold, { payload, at }: ParsedRow): void {
   foldFork(fold, payload);
 }
 
-/** Who started it: a person, another session, or the agent's own bookkeeping. */
+/** Records who started the session: a person, another session, or Codex itself. */
 function foldOrigin({ facts, notes }: CodexFold, payload: JsonObject): void {
   const source = asObject(payload["source"]);
   const subagent = source?.["subagent"];

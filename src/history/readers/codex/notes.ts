@@ -1,48 +1,48 @@
 import type { Fold } from "../../lines/row-reader.ts";
 
-/** What the next row has to know about those before it. */
+/** What the reader remembers from row to row. */
 export interface Notes {
   /** Whether the file's first record was read; it alone says whose file this is. */
   hasMeta: boolean;
-  /** When the session began, which is when copied rows end where their times were kept. */
+  /** When the session began. Copied rows that kept their timestamps are older. */
   metaAt: number | null;
-  /** Its place among the agents of its tree, as newer versions name them. */
+  /** The session's path among the agents of its tree, as newer versions name them. */
   path: string;
-  /** Rows with a smaller ordinal are its parent's. */
+  /** Rows with a smaller ordinal belong to its parent. */
   ownFromOrdinal: number | null;
-  /** It goes on from another file: rows with a smaller ordinal are that one's. */
+  /** Set when the session continues another file: rows with a smaller ordinal belong to that file. */
   baseEndOrdinal: number | null;
-  /** The rows copied from another session are still coming: a sub-agent leaves them out. */
+  /** Not null while rows copied from another session are being read; a sub-agent leaves them out. */
   copied: "left out" | "kept" | null;
-  /** A copied row was older than the session, so copied rows kept their times. */
+  /** A copied row was older than the session, so copied rows kept their timestamps. */
   hasOlder: boolean;
-  /** Where its own rows began, after copied ones. */
+  /** Where its own rows begin, after the copied ones. */
   ownFromOffset: number | null;
   isFork: boolean;
-  /** Whether it writes down the beginnings and ends of its turns: old versions do not. */
+  /** Whether the file records the beginnings and ends of turns; old versions do not. */
   hasTurns: boolean;
-  /** Null when it is not known, after rows were left out. */
+  /** Null when unknown, after rows were skipped. */
   turnOpen: boolean | null;
   turnId: string | null;
   turnError: string | null;
   turnHasPrompt: boolean;
-  /** A row in the user's name of which the next ones say who wrote it. */
+  /** A row in the user's name; the next rows show whether a person wrote it. */
   held: PendingPrompt | null;
-  /** The prompt that was given last stands in the file once more, as this. */
+  /** The last prompt appears in the file a second time, in this form. */
   awaited: { readonly what: "item" | "event"; readonly key: string } | null;
   open: OpenCall[];
-  /** The newest piece of code in which the agent calls its tools. */
+  /** The newest code call, in which the agent calls its tools. */
   cellId: string | null;
   /** Spawn calls without a result that the session may still be waiting for. */
   unanswered: string[];
   /** For each turn, newest last, the entry before it. */
   turns: (string | null)[];
-  /** Older turns were forgotten. */
+  /** True when older turns were dropped from the list. */
   turnsCut: boolean;
   lastRef: string | null;
-  /** What the session it was forked from had used. */
+  /** The token usage of the session it was forked from, at the fork. */
   base: Tokens | null;
-  /** Each answer's use is written down by itself, so the running total is not needed. */
+  /** Usage is recorded for each answer, so the running total is not needed. */
   hasRecords: boolean;
 }
 
@@ -52,7 +52,7 @@ export interface PendingPrompt {
   readonly text: string;
   readonly key: string;
   readonly at: number | null;
-  /** How it looks by its wording, which counts only when nothing else tells. */
+  /** Whether its wording looks like injected text; used only when nothing else decides. */
   readonly looksInjected: boolean;
 }
 
@@ -60,9 +60,9 @@ export interface OpenCall {
   readonly id: string;
   readonly tool: string;
   readonly command: string | null;
-  /** The sub-agents it is about. */
+  /** The sub-agents that the call names. */
   readonly targets: readonly string[];
-  /** From the record of its end, which comes before its result. */
+  /** From the record of the command's end, which comes before its result. */
   exitCode: number | null;
   ok: boolean | null;
 }
@@ -78,7 +78,7 @@ export type CodexFold = Fold<Notes>;
 /** What is known of a session before its file is read. */
 export interface Extra extends Readonly<Record<string, string | number | boolean | null>> {
   readonly title: string | null;
-  /** The agent's own index says that its parent closed it. */
+  /** Codex's own index says that its parent closed it. */
   readonly closed: boolean;
   readonly parentId: string | null;
   /** From the file's head, for a page from its tail. */
@@ -118,7 +118,7 @@ export function noNotes(): Notes {
   };
 }
 
-/** Adds to a list that keeps only its newest; answers whether one was dropped. */
+/** Appends to a list and drops the oldest items beyond `max`; returns whether one was dropped. */
 export function pushBounded<T>(list: T[], item: T, max: number): boolean {
   list.push(item);
   if (list.length <= max) return false;

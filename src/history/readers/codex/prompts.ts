@@ -9,9 +9,9 @@ import { type CodexFold, type PendingPrompt, pushBounded } from "./notes.ts";
 import { shortLine } from "../../../text/cut.ts";
 
 /**
- * Rows in the user's name carry prompts and what the agent's own program adds. Newer versions say on
- * the row which it is. In others a prompt is followed by an event that repeats it, so a row is held
- * until the next one tells. The oldest have no events: there only the wording is left.
+ * Rows in the user's name carry prompts and text that Codex injects. Newer versions mark on the row which of
+ * the two it is. In older versions an event after a prompt repeats it, so a row is held back until the next
+ * one decides. The oldest versions have no events, and only the wording decides.
  */
 export function foldUserItem(fold: CodexFold, parsed: ParsedRow, { isFlat }: { isFlat: boolean }): void {
   const { notes } = fold;
@@ -36,7 +36,7 @@ export function foldUserItem(fold: CodexFold, parsed: ParsedRow, { isFlat }: { i
   }
 }
 
-/** The event of a prompt: it proves the row before it, or stands alone. */
+/** Takes the event of a prompt: it either confirms the row before it or is the only record of the prompt. */
 export function foldPromptEvent(fold: CodexFold, parsed: ParsedRow, text: string): void {
   const { notes } = fold;
   const { held } = notes;
@@ -56,7 +56,7 @@ export function foldPromptEvent(fold: CodexFold, parsed: ParsedRow, text: string
   notes.awaited = { what: "item", key };
 }
 
-/** Something else came, so what is held was not a prompt. */
+/** Another row came, so the held row was not a prompt. */
 export function settle(fold: CodexFold): void {
   const { held } = fold.notes;
   if (held === null) return;
@@ -65,7 +65,7 @@ export function settle(fold: CodexFold): void {
   addInjected(fold, held, held.text);
 }
 
-/** The other of the two places where a prompt stands, which is not given again. */
+/** Whether this is the second record of a prompt that was already given. */
 function isAwaited({ notes: { awaited } }: CodexFold, what: "item" | "event", key: string): boolean {
   return awaited?.what === what && awaited.key === key;
 }
@@ -81,7 +81,7 @@ function foldPrompt(
   }
   notes.turnHasPrompt = notes.hasTurns;
   if (!notes.hasTurns) notes.open = [];
-  // A sub-agent is asked by the session that started it.
+  // A sub-agent is prompted by the session that started it.
   pushEntry(fold, { ref, at, entry: said(facts.isSubagent ? "session" : "person", text) });
   facts.firstPrompt ??= shortLine(text, 200);
   facts.promptKey ??= key;
@@ -93,7 +93,7 @@ function foldPrompt(
 
 const TURNS_MAX = 256;
 
-/** Context is shown as a notice; what a sub-agent reports as the report it is. */
+/** Adds injected context as a notice, and a sub-agent's report as a report. */
 function addInjected(fold: CodexFold, { ref, at }: Pick<PendingPrompt, "ref" | "at">, text: string): void {
   const trimmed = text.trim();
   // The record of the turn's end says the same.
@@ -117,7 +117,7 @@ function isUsers(kind: string): boolean {
 const INJECTED =
   /^\s*(?:# AGENTS\.md instructions|<(?:environment_context|user_instructions|INSTRUCTIONS|skill|user_shell_command|turn_aborted|subagent_notification|hook_prompt|permissions|collaboration_mode|user_action|ide_context|recommended_plugins|additional_context|internal_context)[\s>_-])/u;
 
-/** What one session wrote to another, in the versions where sub-agents have mail. */
+/** Takes a message between sessions, in the versions where sub-agents have mail. */
 export function foldMail(
   fold: CodexFold,
   parsed: ParsedRow,

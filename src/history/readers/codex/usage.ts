@@ -2,7 +2,10 @@ import { asCount, asObject, asText } from "../../lines/value.ts";
 import type { JsonObject } from "../../lines/json-lines.ts";
 import type { CodexFold, Tokens } from "./notes.ts";
 
-/** The running total of a session. One that was forked goes on counting from what it was forked from. */
+/**
+ * Takes the running total of a session. A forked session continues the count of the session it was forked
+ * from.
+ */
 export function foldTokenCount({ facts, notes }: CodexFold, payload: JsonObject): void {
   const info = asObject(payload["info"]);
   const total = tokensOf(info?.["total_token_usage"]);
@@ -16,13 +19,13 @@ export function foldTokenCount({ facts, notes }: CodexFold, payload: JsonObject)
   Object.assign(facts.usage, { inputTokens: own.input, cachedTokens: own.cached, outputTokens: own.output });
 }
 
-/** Copied totals are another session's. */
+/** Copied totals belong to another session. */
 export function foldCopiedCount({ notes }: CodexFold, payload: JsonObject): void {
   const total = tokensOf(asObject(payload["info"])?.["total_token_usage"]);
   if (total !== null) notes.base = total;
 }
 
-/** What one answer used, in newer versions. */
+/** Adds the usage of one answer, as newer versions record it. */
 export function foldTokenRecord({ facts, notes }: CodexFold, payload: JsonObject): void {
   const used = tokensOf(payload["usage"]);
   if (used === null || asText(payload["thread_id"])?.toLowerCase() !== facts.id) return;
@@ -33,7 +36,7 @@ export function foldTokenRecord({ facts, notes }: CodexFold, payload: JsonObject
   facts.usage.outputTokens += used.output;
 }
 
-/** What was read from the cache is counted within the input there, and beside it here. */
+/** Codex counts cached input as part of the input; Kinfold counts the two separately. */
 function tokensOf(value: unknown): Tokens | null {
   const fields = asObject(value);
   if (fields === null) return null;

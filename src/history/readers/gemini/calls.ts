@@ -7,14 +7,14 @@ import { addEntry, callOf, callRef, replaceEntry, resultRef } from "./entries.ts
 import { type GeminiFold, givenCall } from "./notes.ts";
 import { shortLine } from "../../../text/cut.ts";
 
-/** More sub-agents than anyone starts; a hostile file shall not fill the memory. */
+/** More sub-agents than a real session starts; the limit keeps a hostile file from filling the memory. */
 const CALLS_MAX = 10_000;
 const ERROR_MAX = 2000;
 
-/** What is over; every other status is on its way there. */
+/** Final statuses; a call with any other status is still in progress. */
 const OVER: ReadonlySet<string> = new Set(["success", "error", "cancelled"]);
 
-/** How a recorded call stands: `null` while it is not over. */
+/** The state of a recorded call; `null` while it is in progress. */
 export type CallState = "success" | "error" | "cancelled" | null;
 
 export interface FoldedCall {
@@ -24,7 +24,10 @@ export interface FoldedCall {
   readonly isNews: boolean;
 }
 
-/** A call as the agent records it when it is over, with its result. The same record comes again and again. */
+/**
+ * Takes a call as Gemini CLI records it when it is over, with its result. The same record may come many
+ * times.
+ */
 export function foldToolCall(
   fold: GeminiFold,
   call: JsonObject,
@@ -87,7 +90,7 @@ interface Recorded {
   readonly at: number | null;
 }
 
-/** A call that names the sub-agent it started. */
+/** Takes a call that names the sub-agent it started. */
 function foldSpawn({ facts }: GeminiFold, { call, id, state, error, at }: Recorded): void {
   const agentId = asText(call["agentId"]);
   const known = facts.calls.find(({ callId }) => callId === id);

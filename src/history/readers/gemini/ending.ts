@@ -5,10 +5,10 @@ import type { GeminiFold, Step } from "./notes.ts";
 import { shortLine } from "../../../text/cut.ts";
 
 const ERROR_MAX = 500;
-/** The tool with which a sub-agent hands its work in. */
+/** The tool with which a sub-agent hands in its work. */
 const HAND_IN = "complete_task";
 
-/** What the file's end says after each kind of row. */
+/** These functions set the ending after each kind of row. */
 
 export function prompted(fold: GeminiFold, at: number | null): void {
   set(fold, { kind: "prompted", how: "a prompt stands last, without an answer", at });
@@ -25,7 +25,7 @@ export function answered(
   }
 }
 
-/** Calls are recorded together with their results; null where only the results are known. */
+/** Takes calls that are recorded together with their results; null when only the results are known. */
 export function resulted(fold: GeminiFold, calls: readonly FoldedCall[] | null, at: number | null): void {
   const open = calls?.find(({ state }) => state === null);
   const last = calls?.at(-1);
@@ -39,7 +39,7 @@ export function resulted(fold: GeminiFold, calls: readonly FoldedCall[] | null, 
     const error = shortLine(last.error ?? "the call failed", ERROR_MAX);
     set(fold, { kind: "toolError", how: "its last row is a failed call", at, error });
   } else if (calls !== null || fold.facts.ending.kind !== "toolError") {
-    // A result that comes a second time, for the model, says nothing new about a call that failed.
+    // A result that is repeated for the model does not change the ending of a failed call.
     set(fold, { kind: "working", how: "a tool's result stands last, without an answer", at });
   }
 }
@@ -57,13 +57,13 @@ export function cancelled(fold: GeminiFold, at: number | null): void {
   });
 }
 
-/** An error that comes when nothing was asked is about something else. */
+/** An error outside a turn is not about the session's work. */
 export function errored(fold: GeminiFold, text: string, at: number | null): void {
   if (fold.facts.ending.kind === "ended" || fold.facts.ending.kind === "empty") return;
   set(fold, { kind: "failed", how: "its last row is an error", at, error: shortLine(text, ERROR_MAX) });
 }
 
-/** The last messages are no longer in the agent's own list. An answer that was awaited will not come. */
+/** The last messages are no longer in the agent's own list. A pending answer will not come. */
 export function takenBack(fold: GeminiFold, last: Step | null): void {
   const { kind, at } = fold.facts.ending;
   if (kind === "prompted" || kind === "working" || kind === "toolError") {
@@ -78,7 +78,7 @@ export function takenBack(fold: GeminiFold, last: Step | null): void {
   }
 }
 
-/** It stands again where it stood after an earlier message. */
+/** Restores the ending after an earlier message. */
 export function returnedTo(fold: GeminiFold, last: Step | null): void {
   if (last === null || last.ending === "empty") fold.facts.ending = NOTHING_SAID;
   else set(fold, { kind: last.ending, how: "it was taken back to an earlier message", at: last.at });

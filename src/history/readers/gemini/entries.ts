@@ -12,7 +12,7 @@ export function addEntry(fold: GeminiFold, entry: NewEntry): void {
   push(fold, entry);
 }
 
-/** The agent wrote again, with another text, what was given before. */
+/** Gives an entry again because the agent rewrote it with another text. */
 export function replaceEntry(fold: GeminiFold, entry: NewEntry): void {
   push(fold, { ...entry, ref: `${entry.ref}~${markOf(entry.body.text)}`, replaces: entry.ref });
 }
@@ -28,7 +28,7 @@ function push(fold: GeminiFold, entry: NewEntry & Pick<HistoryEntry, "replaces">
   });
 }
 
-/** Refs of calls and results are made of the call's id, because several messages may carry one call. */
+/** Refs of calls and results are made from the call's id, because several messages may carry one call. */
 export function callRef(callId: string): string {
   return `call:${callId}`;
 }
@@ -37,7 +37,7 @@ export function resultRef(callId: string): string {
   return `result:${callId}`;
 }
 
-/** How a call reads: a plan where it is one. */
+/** Returns the entry for a call: a plan if the tool writes plans. */
 export function callOf(call: JsonObject, textMax: number): Pick<HistoryEntry, "kind" | "body"> {
   const tool = asText(call["name"]) ?? "a tool";
   const input = asObject(call["args"]) ?? {};

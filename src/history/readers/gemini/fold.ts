@@ -8,7 +8,7 @@ import { addEntry, replaceEntry } from "./entries.ts";
 import { addStep, type GeminiFold, markOf, type Step, type Tokens } from "./notes.ts";
 import { shortLine } from "../../../text/cut.ts";
 
-/** Takes one row: a message, a patch of what is known of the session, a rewind, or the head. */
+/** Folds one row: a message, a patch of the session's fields, a rewind, or the head. */
 export function foldRow(fold: GeminiFold, { value, offset }: Row): void {
   const rewindTo = value["$rewindTo"];
   if (typeof rewindTo === "string") {
@@ -32,15 +32,15 @@ function foldPatch(fold: GeminiFold, patch: JsonObject, offset: number): void {
   notes.projectHash ??= asText(patch["projectHash"]);
   const summary = asText(patch["summary"]);
   if (summary !== null) facts.title = shortLine(summary, 200);
-  // A session's own list has only what was added to it, a sub-agent's begins with where it works.
+  // A root session lists only added folders; a sub-agent's list begins with its working folder.
   if (facts.isSubagent) facts.cwd ??= asText(asList(patch["directories"])[0]);
   if (Array.isArray(patch["messages"])) snapshot(fold, patch["messages"], offset);
 }
 
 /**
- * The whole list of messages as the model has it from now on. Most are known. What is missing at its end
- * was taken back; what is missing before that was only put in other words for the model (compression), or
- * stands in another message (calls), and stays. What is new in it was written by the agent's program.
+ * Takes the whole list of messages that the model has from now on. Most are known. Messages missing at the
+ * end were taken back. Messages missing before that stay: they were only reworded for the model (compression)
+ * or are in another message (calls). New messages in the list were written by Gemini CLI itself.
  */
 function snapshot(fold: GeminiFold, list: readonly unknown[], offset: number): void {
   const { notes } = fold;
@@ -61,7 +61,7 @@ function snapshot(fold: GeminiFold, list: readonly unknown[], offset: number): v
   }
 }
 
-/** In a snapshot an answer also holds its calls, which may stand nowhere else. */
+/** In a snapshot an answer also contains its calls, which may be recorded nowhere else. */
 function foldParts(fold: GeminiFold, message: JsonObject): void {
   const at = timeOf(message["timestamp"]);
   const { calls, responses } = readContent(message["content"]);
@@ -72,12 +72,12 @@ function foldParts(fold: GeminiFold, message: JsonObject): void {
 function rewind(fold: GeminiFold, id: string): void {
   const { notes } = fold;
   const at = notes.steps.findIndex((step) => step.id === id);
-  // The agent itself begins anew where it does not know the message.
+  // For an unknown message, Gemini CLI itself restarts from the beginning.
   leaveBehind(fold, Math.max(0, at), { reason: "the agent was taken back to before them", isAll: at < 0 });
   returnedTo(fold, notes.steps.at(-1) ?? null);
 }
 
-/** Everything from this step on is no longer on the agent's path. */
+/** Leaves behind everything from this step on. */
 function leaveBehind(
   fold: GeminiFold,
   from: number,
@@ -94,9 +94,9 @@ function leaveBehind(
 }
 
 interface Carrier {
-  /** It came with a snapshot and was never said by anyone. */
+  /** The message came with a snapshot; no person or model wrote it. */
   readonly isSynthetic: boolean;
-  /** Of the row. */
+  /** The offset of the row. */
   readonly offset: number;
 }
 
@@ -165,7 +165,10 @@ function foldUser(
   prompted(fold, step.at);
 }
 
-/** How a message's text is given: a message that is written again replaces itself. Null when it is not news. */
+/**
+ * Returns how to give a message's text: a rewritten message replaces its earlier entry. Null when nothing is
+ * new.
+ */
 function giverOf(step: Step, text: string): typeof addEntry | null {
   const mark = markOf(text);
   const before = step.text;
@@ -181,7 +184,7 @@ function foldResponse(fold: GeminiFold, response: JsonObject, at: number | null)
   giveResult(fold, { call: response, text, ok: !isError, at });
 }
 
-/** The first folder that the agent tells its model about. */
+/** Returns the first folder that Gemini CLI names to its model. */
 function folderIn(context: string): string | null {
   return /\*\*Workspace Directories:\*\*\s*\n\s*- (\S[^\n]{0,4000})/u.exec(context)?.[1]?.trim() ?? null;
 }
@@ -209,7 +212,7 @@ function foldAnswer(fold: GeminiFold, message: JsonObject, step: Step): void {
     answered(fold, { text, hasCalls: calls.length > 0, at: step.at });
 }
 
-/** What was said later has decided how the session stands. */
+/** Only the last message decides the ending. */
 function isLastSaid({ notes }: GeminiFold, step: Step): boolean {
   const last = notes.steps.findLast(({ kind }) => kind !== "other");
   return last === undefined || last === step || !notes.steps.includes(step);
@@ -244,7 +247,7 @@ function tokensOf(value: unknown): Tokens {
   };
 }
 
-/** A message that is written again repeats what it used. */
+/** A rewritten message repeats its usage, so only the difference is added. */
 function countTokens({ facts }: GeminiFold, step: Step, tokens: Tokens): void {
   for (const name of ["inputTokens", "cachedTokens", "outputTokens"] as const) {
     facts.usage[name] += Math.max(0, tokens[name] - step.tokens[name]);
@@ -252,7 +255,7 @@ function countTokens({ facts }: GeminiFold, step: Step, tokens: Tokens): void {
   if (tokens.inputTokens + tokens.cachedTokens + tokens.outputTokens > 0) step.tokens = tokens;
 }
 
-/** What the agent's program said: `info`, `warning`, `error`. */
+/** Takes a message of Gemini CLI itself: `info`, `warning`, `error`. */
 function foldNotice(fold: GeminiFold, message: JsonObject, step: Step): void {
   const { text } = readContent(message["content"]);
   const give = giverOf(step, text);

@@ -24,7 +24,7 @@ const rows: RowFormat<Notes> = {
 const lines = rowReader(rows);
 const whole = rowReader({ ...rows, open: openWhole });
 
-/** Gemini CLI's sessions. It keeps no list of its processes, so none is known to be alive. */
+/** Reads Gemini CLI's sessions. It keeps no list of its processes, so none is known to be alive. */
 export const gemini: HistoryReader = {
   format: FORMAT,
   agent: "gemini",
@@ -36,7 +36,7 @@ export const gemini: HistoryReader = {
   tail: (found, options) => of(found).tail(found, options),
 };
 
-/** Until the end of 2025 a session was one JSON object, written anew each time. */
+/** Until the end of 2025 a session was one JSON object that was rewritten each time. */
 function of({ path }: FoundSession): typeof lines {
   return path.endsWith(".json") ? whole : lines;
 }

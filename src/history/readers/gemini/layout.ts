@@ -11,17 +11,18 @@ export function roots({ home, env }: UserHome): string[] {
   return [join(env["GEMINI_CLI_HOME"] || home, ".gemini")];
 }
 
-/** What the reader has to find again of a session. */
+/** What the reader needs in order to find a session again. */
 export interface Extra extends Readonly<Record<string, string | number | boolean | null>> {
-  /** The folder of its project, which says which folder the agent worked in. */
+  /** Gemini CLI's folder for the project; it identifies the folder that the agent worked in. */
   readonly project: string;
-  /** For a sub-agent: its parent's id, from the folder it lies in. */
+  /** For a sub-agent: its parent's id, from the name of the folder that contains it. */
   readonly parentId: string | null;
 }
 
 /**
- * Every session below `tmp/<project>/chats`, sub-agents in a folder named after the session that started
- * them. A file's name holds only the beginning of its session's id, so the first bytes of each are read.
+ * Finds every session below `tmp/<project>/chats`; sub-agents are in a folder named after the session that
+ * started them. A file's name has only the beginning of the session's id, so the first bytes of each file are
+ * read.
  */
 export async function* discover(
   root: string,
@@ -50,7 +51,7 @@ async function* inProject(look: Look, project: string): AsyncGenerator<FoundSess
 type Seen = Omit<FoundSession, "format" | "key" | "root" | "rootKey"> & { extra: Extra };
 type Keyed = Seen & { readonly key: string };
 
-/** A sub-agent's sub-agents lie in a folder named after it, beside that of its own parent. */
+/** The sub-agents of a sub-agent are in a folder named after it, beside the folder of its own parent. */
 function topOf(one: Keyed, byId: ReadonlyMap<string, Keyed>): Keyed {
   const passed = new Set<Keyed>();
   let at = one;
@@ -79,7 +80,10 @@ async function filesIn(look: Look, { folder, project, parentId }: Folder): Promi
   return seen.filter((one) => one !== null);
 }
 
-/** A file that was written anew in the present form stands beside its old one, which is then not read. */
+/**
+ * A session that was converted to the present format has its old file beside the new one; the old file is not
+ * read.
+ */
 function isSession({ name }: Dirent, names: ReadonlySet<string>, isBelow: boolean): boolean {
   return isSessionName(name, isBelow) && !(name.endsWith(".json") && names.has(`${name}l`));
 }
@@ -116,7 +120,7 @@ interface Head {
 
 const HEAD_BYTES = 2048;
 const HEADS_MAX = 50_000;
-/** What a file begins with never changes, so it is read once. */
+/** The beginning of a file never changes, so it is read once. */
 const heads = new Map<string, Head>();
 
 async function headOf(path: string, identity: string): Promise<Head> {

@@ -2,29 +2,29 @@ import { hash } from "node:crypto";
 import type { Ending } from "../../facts.ts";
 import type { Fold } from "../../lines/row-reader.ts";
 
-/** What the next row has to know about those before it. */
+/** What the reader remembers from row to row. */
 export interface Notes {
-  /** The newest messages on the agent's own path, in order. */
+  /** The newest messages on the agent's path, in order. */
   steps: Step[];
-  /** There were more steps than are kept. */
+  /** Older steps were dropped. */
   isCut: boolean;
-  /** The newest calls that were given, and whether their result was too. */
+  /** The newest calls that were given, and whether their results were. */
   calls: GivenCall[];
   lastRef: string | null;
   projectHash: string | null;
-  /** The folder that the agent told its model it works in. */
+  /** The working folder that Gemini CLI named to its model. */
   saidFolder: string | null;
 }
 
-/** One message, as far as it matters when it is written again, snapshotted or rewound. */
+/** One message, with the fields needed when it is rewritten, included in a snapshot or rewound. */
 export interface Step {
   readonly id: string;
-  /** The newest entry when it had been folded. */
+  /** The newest entry after the message was folded. */
   ref: string | null;
   kind: "prompt" | "answer" | "other";
   ending: Ending["kind"];
   at: number | null;
-  /** Where it was written first. */
+  /** Where it was first written. */
   readonly offset: number;
   /** `markOf` its text; null before it was folded. */
   text: string | null;
@@ -63,12 +63,12 @@ export function addStep(notes: Notes, step: Step): void {
   notes.isCut = true;
 }
 
-/** Tells whether a text is another one than before. */
+/** Returns a mark that differs when the text has changed. */
 export function markOf(text: string): string {
   return hash("sha1", text, "hex").slice(0, 16);
 }
 
-/** What was given of a call so far. */
+/** Returns which entries of a call have been given so far. */
 export function givenCall(notes: Notes, id: string): GivenCall {
   const known = notes.calls.findLast((call) => call.id === id);
   if (known !== undefined) return known;

@@ -6,8 +6,8 @@ import type { Extra } from "./layout.ts";
 import type { GeminiFold } from "./notes.ts";
 
 /**
- * Which folder a project's name stands for: its own marker says it, then a folder whose hash is the
- * project's (from the registry, or as the agent told its model), then what the agent told its model.
+ * Finds the working folder: first from the project's marker file, then a folder whose hash matches the
+ * project's (the one named to the model, or one from the registry), then the one named to the model.
  */
 export async function foldSidecars({ facts, notes, found }: GeminiFold): Promise<void> {
   const { project, parentId } = found.extra as Extra;
@@ -31,7 +31,7 @@ export async function foldSidecars({ facts, notes, found }: GeminiFold): Promise
 const PATH_BYTES_MAX = 64 * 1024;
 const REGISTRY_BYTES_MAX = 8 * 1024 * 1024;
 
-/** The registry has the name of each project's folder by its path. */
+/** The registry maps each project's path to the name of its folder. */
 function registered(
   projects: Readonly<Record<string, unknown>>,
   { project, isProven }: { project: string; isProven: (path: string) => boolean },

@@ -2,11 +2,11 @@ import { stat } from "node:fs/promises";
 import { type ByteFile, openBytes } from "../../lines/byte-file.ts";
 
 /**
- * A file that is one JSON object with a list of messages, seen as lines: the fields before the list, each
- * message, the fields after it. Every byte keeps its place; only what stands between the messages is
- * changed on the way, so nothing has to be held but where each message begins and ends.
+ * Presents a file that is one JSON object with a list of messages as lines: the fields before the list, each
+ * message, the fields after it. Every byte keeps its offset; only the bytes between messages are changed
+ * while reading, so only the start and end of each message are held in memory.
  *
- * Such a file is written anew as a whole, so that any change makes it another file.
+ * Such a file is rewritten as a whole, so any change makes it a different file.
  */
 export async function openWhole(path: string): Promise<ByteFile> {
   const file = await openBytes(path);
@@ -31,19 +31,21 @@ export async function openWhole(path: string): Promise<ByteFile> {
 }
 
 interface Shape {
-  /** The comma before the list's name: there the first line ends. -1 when nothing stands before the list. */
+  /**
+   * The offset of the comma before the list's name, where the first line ends. -1 when the list comes first.
+   */
   headEnd: number;
-  /** Where each message begins, and where it ends (exclusive); the last may never end. */
+  /** Where each message begins, and where it ends (exclusive); the last may have no end. */
   readonly starts: number[];
   readonly ends: number[];
-  /** The comma after the list: there the last line begins. */
+  /** The offset of the comma after the list, where the last line begins. */
   tailStart: number;
 }
 
 const [QUOTE, BACKSLASH, COMMA, NEWLINE, SPACE] = [0x22, 0x5c, 0x2c, 0x0a, 0x20];
 const [OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, RETURN] = [0x7b, 0x7d, 0x5b, 0x5d, 0x0d];
 const NAME = "messages";
-/** Where each one stands is held. */
+/** A limit, because the position of every message is held in memory. */
 const MESSAGES_MAX = 250_000;
 const CHUNK_BYTES = 256 * 1024;
 
@@ -59,13 +61,13 @@ async function shapeOf(file: ByteFile): Promise<Shape | null> {
   return scan.hasList ? scan.shape : null;
 }
 
-/** Looks at each byte once; knows only how deep it is and whether it is in a text. */
+/** Scans each byte once; tracks only the nesting depth and whether it is inside a string. */
 class Scan {
   readonly shape: Shape = { headEnd: -1, starts: [], ends: [], tailStart: -1 };
   #depth = 0;
   #isText = false;
   #isEscaped = false;
-  /** The last text at the object's own level, as long as it could be the list's name. */
+  /** The last string at the object's top level, while it could be the list's name. */
   #word = "";
   #comma = -1;
   #list: "before" | "in" | "after" = "before";
@@ -126,7 +128,7 @@ class Scan {
   }
 }
 
-/** Changes bytes that were read from `offset` on into lines. */
+/** Turns bytes that were read at `offset` into lines, in place. */
 function asLines(bytes: Buffer, offset: number, shape: Shape): void {
   let next = firstAfter(shape.ends, offset);
   for (let index = 0; index < bytes.length; index += 1) {
@@ -152,7 +154,7 @@ function inLine(byte: number): number {
   return byte === NEWLINE || byte === RETURN ? SPACE : byte;
 }
 
-/** The index of the first end that is not before this offset. */
+/** Returns the index of the first end at or after this offset. */
 function firstAfter(ends: readonly number[], offset: number): number {
   let [low, high] = [0, ends.length];
   while (low < high) {

@@ -6,7 +6,7 @@ import { timeIn } from "../copied.ts";
 import { readdir } from "node:fs/promises";
 import { parsedObject } from "../../../lines/parse-json.ts";
 
-/** Where a session goes on from: the beginning of another file, up to this byte. */
+/** The base that a session continues from: the beginning of another file, up to this byte. */
 export interface HistoryBase {
   readonly rolloutId: string;
   readonly endOffset: number;
@@ -21,7 +21,7 @@ export interface Head {
 const HEAD_BYTES_MAX = 8 * 1024 * 1024;
 const STEP_BYTES = 64 * 1024;
 
-/** The first line of a file, as far as it says that the session goes on from another one. */
+/** Reads the first line of a file and the base that it names. */
 export async function headOf(file: ByteFile): Promise<Head | null> {
   let head = Buffer.alloc(0);
   while (head.length < HEAD_BYTES_MAX) {
@@ -49,13 +49,16 @@ function baseIn(line: Buffer): HistoryBase | null {
   return { rolloutId, endOffset };
 }
 
-/** The file with this id, below the same root as the one that goes on from it; null when it is gone. */
+/**
+ * Returns the path of the file with this id, below the same root as the file that continues it; null when it
+ * is gone.
+ */
 export async function basePath(path: string, { rolloutId }: HistoryBase): Promise<string | null> {
   const root = rootOf(path);
   if (root === null) return null;
   const isIt = (file: RolloutFile | null): file is RolloutFile => file?.rolloutId === rolloutId;
   for (const folder of likelyFolders(root, rolloutId)) {
-    // A likely folder need not exist; all folders are searched below.
+    // A likely folder need not exist; the code below searches all folders.
     const names = await readdir(folder).catch((): string[] => []);
     const found = names.map((name) => fileOf(folder, name, false)).find(isIt);
     if (found !== undefined) return join(found.folder, found.name);
@@ -64,7 +67,7 @@ export async function basePath(path: string, { rolloutId }: HistoryBase): Promis
   return found === undefined ? null : join(found.folder, found.name);
 }
 
-/** Files lie by the day they were begun, in local time, and ids have that time in them. */
+/** Files are stored by the local date of their start, and their ids contain that time. */
 function likelyFolders(root: string, rolloutId: string): string[] {
   const time = timeIn(rolloutId);
   if (time === null) return [];
@@ -83,15 +86,15 @@ function rootOf(path: string): string | null {
   return null;
 }
 
-/** A stretch of one file's bytes. */
+/** A range of one file's bytes. */
 export interface Stretch {
   readonly file: ByteFile;
   readonly start: number;
-  /** Null: to wherever it ends. Only ever in the last one. */
+  /** Null: to the end of the file. Only the last stretch may have null. */
   readonly end: number | null;
 }
 
-/** Stretches of files one after the other, as if they were one. */
+/** Presents ranges of several files as one file. */
 export function joinedBytes(identity: string, stretches: readonly Stretch[]): ByteFile {
   const lengthOf = ({ file, start, end }: Stretch): number => Math.max(0, (end ?? file.sizeBytes) - start);
   return {

@@ -6,14 +6,14 @@ import { asText } from "../../../lines/value.ts";
 import { shortLine } from "../../../../text/cut.ts";
 import { parsedObject } from "../../../lines/parse-json.ts";
 
-/** What Codex keeps beside its sessions' files about one of them. */
+/** What Codex records about a session outside its file. */
 export interface IndexedSession {
   /** The name a person gave it. */
   readonly title: string | null;
   readonly isSubagent: boolean;
   readonly parentId: string | null;
   readonly rootId: string | null;
-  /** Its parent closed it: it is over, and nothing is said about how. */
+  /** Its parent closed it: it is over, but how it ended is not recorded. */
   readonly closed: boolean;
 }
 
@@ -22,8 +22,8 @@ export interface Indexed {
 }
 
 /**
- * Names and parents from the agent's own indexes. They are only ever asked for what a session's file
- * does not say, so one that is missing, damaged or of another version takes nothing away.
+ * Reads names and parents from Codex's own indexes. They only fill in what a session's file does not contain,
+ * so a missing, damaged or incompatible index does no harm.
  */
 export async function readIndexes(root: string): Promise<Indexed> {
   const names = await readNames(root);
@@ -37,7 +37,7 @@ export async function readIndexes(root: string): Promise<Indexed> {
         title: thread?.name ?? names.get(id) ?? null,
         isSubagent,
         parentId: edge?.parentId ?? null,
-        // Older rows do not say what they are, and then only the file does.
+        // Older rows do not record their source; then only the file does.
         rootId: edge === null ? (thread?.source === "user" ? id : null) : topOf(id, edges),
         closed: edge?.closed ?? false,
       };
@@ -62,7 +62,7 @@ interface States {
 
 const NAMES_BYTES_MAX = 64 * 1024 * 1024;
 
-/** Older versions add a line for every new name; the last about a session counts. */
+/** Older versions append a line for every new name; the last line about a session counts. */
 async function readNames(root: string): Promise<ReadonlyMap<string, string>> {
   const names = new Map<string, string>();
   const text = await readSmall(join(root, "session_index.jsonl"), NAMES_BYTES_MAX);
@@ -76,7 +76,7 @@ async function readNames(root: string): Promise<ReadonlyMap<string, string>> {
 }
 
 const NOTHING: States = { threads: new Map(), edges: new Map() };
-/** It may be written while it is read. */
+/** The database may be written while it is read. */
 const TRIES_MAX = 3;
 
 async function readStates(root: string): Promise<States> {
@@ -92,7 +92,7 @@ async function readStates(root: string): Promise<States> {
   return NOTHING;
 }
 
-/** Null when it changed meanwhile. */
+/** Returns null when the database changed while it was read. */
 function statesIn(path: string): States | null {
   try {
     const database = openDatabase(path);
@@ -129,7 +129,7 @@ function edgesIn(table: Table | null): Map<string, Edge> {
   return edges;
 }
 
-/** Null when the parents go round in a circle. */
+/** Returns null when the parents form a cycle. */
 function topOf(id: string, edges: ReadonlyMap<string, Edge>): string | null {
   const seen = new Set<string>();
   let at = id;

@@ -11,13 +11,13 @@ export function roots({ home, env }: UserHome): string[] {
   return [env["CODEX_HOME"] || join(home, ".codex")];
 }
 
-/** One file of a session, of which there may be several: see `discover`. */
+/** One file of a session. A session may have several: see `discover`. */
 export interface RolloutFile {
   readonly folder: string;
   readonly name: string;
   /** The session's id, the same in all its files. */
   readonly id: string;
-  /** The file's own id; differs from the session's after the session was taken back to an earlier point. */
+  /** The file's own id; differs from the session's id after a rollback to an earlier point. */
   readonly rolloutId: string;
   readonly isCompressed: boolean;
   readonly isArchived: boolean;
@@ -26,14 +26,14 @@ export interface RolloutFile {
 const NAME =
   /^rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-([\da-z-]{8,64})(?:_([\da-z-]{8,64}))?\.jsonl(\.zst)?$/iu;
 export const FOLDERS: readonly [string, string] = ["sessions", "archived_sessions"];
-/** Year, month and day, and one more for hosts that sort otherwise. */
+/** Year, month and day, and one more level for hosts with another layout. */
 const DEPTH_MAX = 4;
 
 /**
- * Every session below `sessions` and `archived_sessions`. A file that was compressed, archived or both
- * is the same session; where two forms lie beside each other the plain one counts, because an agent
- * that goes on with a compressed session first unpacks it. Of a session that was taken back to an
- * earlier point the newest file counts, which says itself how much of the older one it goes on from.
+ * Finds every session below `sessions` and `archived_sessions`. A compressed or archived file is the same
+ * session. If the plain and the compressed form are both there, the plain one counts, because Codex unpacks a
+ * compressed session before it continues it. If a session was rolled back to an earlier point, the newest
+ * file counts; it records how much of the older file it continues.
  */
 export async function* discover(
   root: string,
@@ -53,7 +53,7 @@ export async function* discover(
   }
 }
 
-/** Every file below a root that is called like one of a session, in a fixed order. */
+/** Yields every file below a root that is named like a session's file, in a fixed order. */
 export async function rolloutFiles(
   root: string,
   onProblem: (problem: Problem) => void = () => undefined,
@@ -120,7 +120,7 @@ async function foundOf(
     isSubagent: known.isSubagent,
     sizeBytes: file.size,
     changedAt: file.mtimeMs,
-    // Compressing keeps the time and the content, so nothing but the name tells.
+    // Compression keeps the modification time and the content, so only the name shows it.
     stamp: [name.slice(-4), file.ino, file.size, file.mtimeMs, closed, parentId, title].join(":"),
     extra,
   };

@@ -4,18 +4,18 @@ import { basePath, headOf, joinedBytes, type Stretch } from "./history-base.ts";
 import { openZstd } from "./zstd-file.ts";
 
 const SUFFIX = ".zst";
-/** A session that goes on from one that goes on from another, and so forth. */
+/** The maximum length of a chain of files that each continue another one. */
 const BASES_MAX = 16;
 
 /**
- * The bytes of a session's file, unpacked where it is compressed. The agent packs what has lain for a
- * week, and unpacks it to go on with it, at any moment: whichever form is there is read. Both hold the
- * same bytes, so where reading stopped in one it goes on in the other; that the content is still the
- * same is proven by the bytes before that place.
+ * Opens the bytes of a session's file, uncompressed. Codex compresses files that are a week old and unpacks
+ * them to continue, at any moment, so whichever form exists is read. Both contain the same bytes, so reading
+ * that stopped in one continues in the other; the bytes before that position prove that the content is still
+ * the same.
  *
- * A session that was forked, or taken back to an earlier point, may hold only its own rows and say how
- * much of another file comes before them. Those bytes stand here after the first line, which says whose
- * all of it is.
+ * A session that was forked, or rolled back to an earlier point, may contain only its own rows and name the
+ * part of another file that comes before them. That part is inserted after the first line, which says whose
+ * session it is.
  */
 export async function openRollout(path: string): Promise<ByteFile> {
   const file = await openEither(path);
@@ -37,7 +37,7 @@ async function stretchesOf(path: string, file: ByteFile, seen: Set<string>): Pro
   const base = await basePath(path, head.base);
   if (base === null || seen.has(basename(base))) return whole;
   seen.add(basename(base));
-  // Without its base, a rollout is read as it is.
+  // If its base cannot be opened, a rollout is read as it is.
   const other = await openEither(base).catch(() => null);
   if (other === null) return whole;
   const before = cutAt(await stretchesOf(base, other, seen), head.base.endOffset);
@@ -48,7 +48,7 @@ async function stretchesOf(path: string, file: ByteFile, seen: Set<string>): Pro
   return [{ file, start: 0, end: head.end }, ...before, { file, start: head.end, end: null }];
 }
 
-/** The offset counts the bytes of the file itself, which is its first stretch and its last. */
+/** The offset counts bytes of the file itself, which is both the first and the last stretch. */
 function cutAt(stretches: readonly Stretch[], endOffset: number): Stretch[] {
   const own = stretches.at(-1) as Stretch;
   return [...stretches.slice(0, -1), { ...own, end: Math.max(own.start, endOffset) }];
@@ -69,7 +69,7 @@ async function openEither(path: string): Promise<ByteFile> {
     return await openOne(path);
   } catch (error) {
     const isGone = (error as NodeJS.ErrnoException).code === "ENOENT";
-    // The first error names the path that was asked for, so that one is thrown.
+    // If both fail, the first error is thrown, because it names the requested path.
     const file = isGone ? await openOne(other).catch(() => null) : null;
     if (file === null) throw error;
     return file;

@@ -22,7 +22,7 @@ describe("a compressed file", () => {
     await fs.writeFile(path, bytes);
     return path;
   };
-  // Not repetitive, so that its pieces do not all look alike.
+  // Not repetitive, so that its chunks differ from each other.
   const lines = Buffer.from(
     Array.from({ length: 60_000 }, (_, line) => `{"line":${line},"more":"${(line * 7919) % 104729}"}\n`).join(
       "",
@@ -71,7 +71,7 @@ describe("a compressed file", () => {
         Buffer.concat([bytes.subarray(0, Math.floor(bytes.length * 0.6)), Buffer.alloc(99, 255)]),
     ]) {
       const root = await fs.mkdtemp(join(folder, "root-"));
-      // Random words keep the file from being packed into a few bytes.
+      // Random words keep the file from compressing to a few bytes.
       const noisy = rows.map((row, index) => ({ ...row, noise: Math.sin(index).toString(36) }));
       const path = await writeRollout(root, id, noisy, { isPacked: true });
       await fs.writeFile(path, damage(await fs.readFile(path)));

@@ -4,19 +4,19 @@ import { pipeline } from "node:stream";
 import { createZstdDecompress } from "node:zlib";
 import { type ByteFile, openBytes } from "../../../lines/byte-file.ts";
 
-/** So much of what was unpacked is kept, so that going backwards does not begin anew for every step. */
+/** How much unpacked data is kept, so that a step backwards does not restart from the beginning. */
 const KEEP_BYTES = 8 * 1024 * 1024;
-/** Larger steps than usual: each one waits for another thread. */
+/** Larger steps than usual, because each one waits for another thread. */
 const STEP_BYTES = 512 * 1024;
-/** More than any session has; a file made to fill a disk is not unpacked to its end. */
+/** More than any real session; a decompression bomb is not unpacked to its end. */
 const UNPACKED_BYTES_MAX = 16 * 1024 * 1024 * 1024;
-/** Stands where the rest could not be unpacked, as a line that is counted as bad. */
+/** Inserted where the rest could not be unpacked; it is counted as a bad line. */
 const BROKEN = Buffer.from("\n[the compressed file is broken here]\n");
 
 /**
- * The bytes inside a compressed file. It is unpacked as a stream: once to learn its length, then as it
- * is read, from the beginning again when something lies before what is kept. Of a file that is torn or
- * damaged there is what comes before that place.
+ * Opens the bytes inside a compressed file. The file is unpacked as a stream: once to learn its length, then
+ * again as it is read, restarting from the beginning for an offset before the kept data. A truncated or
+ * damaged file gives the bytes before the damage.
  */
 export async function openZstd(path: string): Promise<ByteFile> {
   const plain = await openBytes(path);
@@ -45,20 +45,20 @@ export async function openZstd(path: string): Promise<ByteFile> {
   };
 }
 
-/** What was unpacked last: a glance and a page open the same file several times over. */
+/** The last unpacked file is cached, because a glance and a page open the same file several times. */
 let recent: Unpacking | null = null;
 
 class Unpacking {
-  /** The very file it is about. */
+  /** Identifies one exact version of a file. */
   readonly name: string;
   readonly #path: string;
   #stream: AsyncIterator<Buffer> | null = null;
   #isOver = false;
   #kept: Buffer[] = [];
   #start = 0;
-  /** How far it has been unpacked. */
+  /** How far the file has been unpacked. */
   #end = 0;
-  /** Known once it was unpacked to its end. */
+  /** Known once the file has been unpacked to its end. */
   sizeBytes = 0;
 
   constructor(name: string, path: string) {
@@ -83,7 +83,7 @@ class Unpacking {
     return filled;
   }
 
-  /** Unpacks a little more; false at the end. */
+  /** Unpacks the next step; false at the end. */
   async advance(): Promise<boolean> {
     if (this.#isOver) return false;
     this.#stream ??= unpacked(this.#path);
@@ -94,7 +94,7 @@ class Unpacking {
       if (this.#end > UNPACKED_BYTES_MAX) throw new Error("it is too large");
       this.#isOver = chunk === null;
     } catch {
-      // What is damaged is said in the bytes themselves, where it is counted.
+      // The damage is reported inside the bytes, where it is counted as a bad line.
       chunk = BROKEN;
       this.#isOver = true;
     }
@@ -106,7 +106,7 @@ class Unpacking {
     return !this.#isOver;
   }
 
-  /** Nothing is held open any more; what was unpacked is kept. */
+  /** Closes the stream; the unpacked data is kept. */
   async stop(): Promise<void> {
     await this.#endStream();
     this.#isOver = true;
@@ -137,7 +137,7 @@ async function* unpacked(path: string): AsyncGenerator<Buffer> {
     createReadStream(path, { highWaterMark: STEP_BYTES }),
     createZstdDecompress({ chunkSize: STEP_BYTES }),
     () => {
-      // A failure reaches the loop below; the callback only keeps it from being thrown elsewhere.
+      // The loop below receives the failure; the callback only keeps it from being thrown as unhandled.
     },
   );
   for await (const chunk of stream) yield chunk as Buffer;

@@ -19,12 +19,12 @@ import {
   writeRollout,
 } from "./made.ts";
 
-/** Ids of everything `layAll` makes. */
+/** Ids of everything that `layAll` makes. */
 export const IDS = {
   mail: idAt(0, "mail"),
   worker: idAt(3, "worker"),
   nested: idAt(4, "nested"),
-  // The first of all: its rows have numbers, which a copied row keeps.
+  // The earliest session: its rows have ordinals, and a copied row keeps its ordinal.
   code: idAt(-5, "code"),
   coded: idAt(22, "coded"),
   coded2: idAt(23, "code2"),
@@ -39,7 +39,7 @@ export const IDS = {
   numbered: idAt(126, "number"),
 } as const;
 
-/** One session of every form that there is, with sub-agents of every kind. */
+/** Writes one session of every known form, with sub-agents of every kind. */
 export async function layAll(root: string): Promise<void> {
   await layMail(root);
   await layCode(root);
@@ -69,7 +69,7 @@ export function session(id: string, second: number): Row[] {
   return [meta(second, id), ...turn(second, rows)];
 }
 
-/** Sub-agents with names and mail, two deep. */
+/** Writes sub-agents with names and mail, two levels deep. */
 async function layMail(root: string): Promise<void> {
   const { mail, worker, nested } = IDS;
   const spawn = (second: number, callId: string, name: string, agentId: string, path: string): Row[] => [
@@ -127,7 +127,7 @@ async function layMail(root: string): Promise<void> {
   ]);
 }
 
-/** Sub-agents that a piece of code started: the calls themselves do not stand in the file. */
+/** Writes sub-agents that were started by code: the file does not contain the spawn calls themselves. */
 async function layCode(root: string): Promise<void> {
   const { code, coded, coded2 } = IDS;
   const completed = (second: number, fields: Row): Row =>
@@ -185,7 +185,7 @@ export function flat(): Row[] {
   ];
 }
 
-/** A session taken back to before its second turn, and one forked from its first. */
+/** Writes a session that was rolled back to before its second turn, and one forked after its first. */
 async function layReverted(root: string): Promise<void> {
   const { reverted, revertedTo, forked } = IDS;
   const turnOf = (second: number, words: string): Row[] =>
@@ -206,7 +206,7 @@ async function layReverted(root: string): Promise<void> {
   await writeRollout(root, forked, numbered(fork, first.length), { second: 100 });
 }
 
-/** Sub-agents that begin with a copy of their parent's rows, with the times of the copying. */
+/** Writes sub-agents that begin with a copy of their parent's rows, timestamped when they were copied. */
 async function layCopies(root: string): Promise<void> {
   const { copies, copied, numbered: withNumbers } = IDS;
   const parent = [

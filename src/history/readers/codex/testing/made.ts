@@ -8,19 +8,19 @@ import { discoverAll, readAll, type Reading } from "../../../reader.spec.ts";
 import { codex } from "../index.ts";
 import { ROOT_PATH } from "../notes.ts";
 
-/** A made session: rows in Codex's own form, a second apart. */
+/** A row of a made-up session in Codex's format; rows are a second apart. */
 export type Row = Readonly<Record<string, unknown>>;
 
 const BEGAN = Date.parse("2026-08-01T10:00:00.000Z");
 
-/** An id with its time in it, as Codex makes them: `name` keeps several of one moment apart. */
+/** Returns an id that contains its time, as Codex makes them; `name` distinguishes ids of the same second. */
 export function idAt(second: number, name: string): string {
   const time = (BEGAN + second * 1000).toString(16).padStart(12, "0");
   const end = Buffer.from(name).toString("hex").padEnd(12, "0").slice(0, 12);
   return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-${end}`;
 }
 
-/** Where a sub-agent stands among those of its tree. */
+/** Returns a sub-agent's path in its tree. */
 export function agentPath(...names: string[]): string {
   return [ROOT_PATH, ...names].join("/");
 }
@@ -63,7 +63,7 @@ export function item(second: number, type: string, fields: Row): Row {
   return row(second, "response_item", { type, ...fields });
 }
 
-/** A prompt as it stands in a file without numbers: the item, then its event. */
+/** Returns a prompt as a file without ordinals has it: the item, then its event. */
 export function prompt(second: number, text: string): Row[] {
   return [userItem(second, text), event(second, "user_message", { message: text })];
 }
@@ -85,7 +85,7 @@ export function output(second: number, callId: string, value: unknown): Row {
   return item(second, "function_call_output", { call_id: callId, output: text });
 }
 
-/** A whole turn around these rows. */
+/** Wraps rows in a complete turn. */
 export function turn(second: number, rows: readonly Row[], end: Row = {}): Row[] {
   const turn_id = idAt(second, "turn");
   return [
@@ -96,7 +96,7 @@ export function turn(second: number, rows: readonly Row[], end: Row = {}): Row[]
   ];
 }
 
-/** The same rows with numbers, as the newer files have them. */
+/** Adds ordinals to rows, as newer files have them. */
 export function numbered(rows: readonly Row[], from = 0): Row[] {
   return rows.map((one, index) => ({ ...one, ordinal: from + index }));
 }
@@ -104,7 +104,7 @@ export function numbered(rows: readonly Row[], from = 0): Row[] {
 export interface FileOptions {
   readonly isArchived?: boolean;
   readonly isPacked?: boolean;
-  /** The file's own id, after the session was taken back. */
+  /** The file's own id, after the session was rolled back. */
   readonly rolloutId?: string;
   readonly second?: number;
 }
@@ -154,7 +154,7 @@ export async function readRoot(root: string): Promise<Read> {
   };
 }
 
-/** A machine on which nothing runs. */
+/** A machine without any agent processes. */
 export const NO_PROCESSES: ProcessProbe = {
   startOf: () => null,
   space: () => null,
@@ -162,7 +162,7 @@ export const NO_PROCESSES: ProcessProbe = {
   holders: async () => new Map(),
 };
 
-/** What is judged of each sub-agent, by a short name of it. */
+/** Returns the judged state of each sub-agent, by a short name. */
 export function statesOf(family: Family, nameOf: (agentId: string) => string = (id) => id): Row {
   return Object.fromEntries(family.agents.map(({ status }) => [nameOf(status.agentId), status.state]));
 }

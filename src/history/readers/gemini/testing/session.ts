@@ -8,7 +8,7 @@ import { gemini } from "../index.ts";
 
 type Fields = Record<string, unknown>;
 
-/** Writes the rows of one session as Gemini CLI would. */
+/** Writes the rows of one session as Gemini CLI does. */
 export class Recording {
   readonly id: string;
   readonly rows: Fields[] = [];
@@ -74,7 +74,7 @@ export class Recording {
     return file;
   }
 
-  /** As it was until the end of 2025: one object. */
+  /** Writes the format used until the end of 2025: one object. */
   async writeWhole(
     root: string,
     fields: Fields = {},
@@ -93,7 +93,7 @@ export interface ReadOne {
   readonly reading: Reading;
 }
 
-/** Everything below a root, by the session's id. */
+/** Reads everything below a root, by the session's id. */
 export async function readRoot(root: string): Promise<Map<string, ReadOne>> {
   const found = await Array.fromAsync(gemini.discover(root, () => undefined));
   const read = found.map(async (one): Promise<[string, ReadOne]> => [
@@ -103,7 +103,7 @@ export async function readRoot(root: string): Promise<Map<string, ReadOne>> {
   return new Map(await Promise.all(read));
 }
 
-/** Every family below a root, by the id of its top. */
+/** Returns every family below a root, by the id of its root session. */
 export async function families(root: string): Promise<Map<string, Family>> {
   const sessions = [...(await readRoot(root)).values()].map(({ found, reading }): ReadSession => ({
     found,
