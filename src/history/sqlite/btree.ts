@@ -8,7 +8,7 @@ export interface TableRow {
 
 const [INTERIOR_INDEX, INTERIOR_TABLE, LEAF_INDEX, LEAF_TABLE] = [0x02, 0x05, 0x0a, 0x0d];
 
-/** The rows of a table with greater rowids than this one, in their order. */
+/** Yields the rows of a table whose rowid is greater than `after`, in order. */
 export function* tableRows(
   pages: Pages,
   root: number,
@@ -17,7 +17,6 @@ export function* tableRows(
   yield* tableBelow(new Walk(pages), root, after);
 }
 
-/** The row with this id. */
 export function tableRow(pages: Pages, root: number, rowid: number): Row | null {
   let number = root;
   for (let depth = 0; depth < DEPTH_MAX; depth += 1) {
@@ -37,15 +36,18 @@ export function tableRow(pages: Pages, root: number, rowid: number): Row | null 
   throw new Error("its pages lead nowhere");
 }
 
-/** The rows of an index whose first column is this text, in its order; the last column is the table's rowid. */
+/**
+ * Yields the rows of an index whose first column equals this text, in order; the last column is the table's
+ * rowid.
+ */
 export function* indexed(pages: Pages, root: number, key: string): Generator<Row> {
   yield* indexBelow(new Walk(pages), root, Buffer.from(key));
 }
 
-/** More levels than any database has. */
+/** More levels than any real database has. */
 const DEPTH_MAX = 40;
 
-/** One page of a tree. */
+/** One page of a B-tree. */
 class Node {
   readonly page: Buffer;
   readonly type: number;
@@ -66,14 +68,14 @@ class Node {
     return this.type === INTERIOR_INDEX || this.type === INTERIOR_TABLE;
   }
 
-  /** Where a cell begins in the page. */
+  /** Returns where a cell begins in the page. */
   cell(index: number): number {
     const at = this.page.readUInt16BE(this.#first + index * 2);
     if (at + 4 > this.page.length) throw new Error("a page is broken");
     return at;
   }
 
-  /** The page below a cell, or behind the last one. */
+  /** Returns the page below a cell, or the rightmost page after the last cell. */
   child(index: number): number {
     return this.page.readUInt32BE(index < this.count ? this.cell(index) : this.#start + 8);
   }
@@ -83,7 +85,7 @@ class Node {
   }
 }
 
-/** No page is met twice on one walk: what leads back to itself is no tree. */
+/** Visits no page twice: pages that form a cycle are not a tree. */
 class Walk {
   readonly pages: Pages;
   readonly #seen = new Set<number>();
@@ -113,7 +115,7 @@ function* tableBelow(walk: Walk, number: number, after: number): Generator<Table
   for (let index = first; index <= node.count; index += 1) yield* tableBelow(walk, node.child(index), after);
 }
 
-/** Returns true when everything that could follow is greater. */
+/** Returns true when all remaining rows are greater than the key. */
 function* indexBelow(walk: Walk, number: number, key: Buffer): Generator<Row, boolean> {
   const node = walk.node(number);
   if (node.type !== LEAF_INDEX) node.expect(INTERIOR_INDEX);
@@ -133,12 +135,12 @@ function indexRow(pages: Pages, node: Node, index: number): Row {
   return new Row(pages, payloadAt(pages, node.page, { start, bytes, isIndex: true }));
 }
 
-/** Numbers and nothing come before all texts. */
+/** NULL and numbers sort before all texts. */
 function order(row: Row, key: Buffer): number {
   return row.isText(0) ? Buffer.compare(row.raw(0), key) : -1;
 }
 
-/** The first index of which this holds, if it holds of all after it. */
+/** Returns the first index for which `holds` is true, provided it is true for all later ones. */
 function lowerBound(count: number, holds: (index: number) => boolean): number {
   let [low, high] = [0, count];
   while (low < high) {
@@ -155,7 +157,7 @@ function leafCell(pages: Pages, { page }: Node, at: number): { rowid: number; pa
   return { rowid, payload: payloadAt(pages, page, { start, bytes, isIndex: false }) };
 }
 
-/** How much of a payload stands in the page itself is a matter of the format. */
+/** The file format defines how much of a payload is in the page itself. */
 function payloadAt(
   { usableBytes }: Pages,
   page: Buffer,

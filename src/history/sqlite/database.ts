@@ -6,33 +6,33 @@ import { columnsOf, indexedColumns, isWithoutRowid, rowidColumn } from "./schema
 export type { Value } from "./record.ts";
 
 /**
- * A database of someone else, for looking only. It sees everything that is committed, also what stands in
- * the write-ahead log of a program that is at work, and leaves no trace: no lock, no file, no byte.
+ * Another program's database, for reading only. It shows everything that is committed, including the
+ * write-ahead log of a running program, and leaves no trace: no lock, no file, no byte.
  */
 export interface Database {
-  /** Null when there is none, or when it is of a kind that cannot be read. */
+  /** Returns null when there is no such table, or when it is of a kind that cannot be read. */
   table(name: string): Table | null;
-  /** Whether all that was read so far belongs together; if not, it has to be read again. */
+  /** Whether everything read so far is consistent; if not, it has to be read again. */
   isStill(): boolean;
   close(): void;
 }
 
 export interface Table {
   readonly columns: ReadonlySet<string>;
-  /** In the order of their rowids; only those with greater ones where one is given. */
+  /** Yields the rows in rowid order; if `after` is given, only those with a greater rowid. */
   rows(after?: number): Generator<NamedRow>;
-  /** Rows with this text in a column; fast where an index begins with that column. */
+  /** Yields the rows with this text in a column; fast if an index begins with that column. */
   where(column: string, text: string): Generator<NamedRow>;
   at(rowid: number): NamedRow | null;
 }
 
-/** A row with names. A column that the table does not have is null. */
+/** A row with named columns. A column that the table does not have is null. */
 export interface NamedRow {
   readonly rowid: number;
   get(column: string): Value;
   text(column: string): string | null;
   number(column: string): number | null;
-  /** How long a value is, without reading it. */
+  /** Returns a value's length without reading it. */
   bytes(column: string): number;
 }
 
@@ -109,11 +109,11 @@ interface Index {
 interface Names {
   readonly columns: readonly string[];
   readonly alias: string | null;
-  /** Where some of the values stand already. */
+  /** The values that the index already has. */
   readonly index?: { readonly names: readonly string[]; readonly row: Row };
 }
 
-/** A row is looked up when a column is asked for that does not stand in the index. */
+/** Looks the row up only when a column is requested that is not in the index. */
 function nameAll(rowid: number, find: () => Row | null, { columns, alias, index }: Names): NamedRow {
   let found: Row | null | undefined;
   const rowOf = (): Row | null => (found === undefined ? (found = find()) : found);

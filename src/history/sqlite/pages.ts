@@ -1,17 +1,17 @@
 import { closeSync, constants, fstatSync, openSync, readSync, statSync } from "node:fs";
 import { readWal, type Wal, walHeader } from "./wal.ts";
 
-/** The pages of a database as they were at one commit. */
+/** The pages of a database as of one commit. */
 export interface Pages {
-  /** Bytes of a page that hold content. */
+  /** The number of bytes of a page that hold content. */
   readonly usableBytes: number;
-  /** A page's bytes, not to be changed. Pages count from 1. */
+  /** Returns a page's bytes, which must not be changed. Pages count from 1. */
   page(number: number): Buffer;
-  /** The same for a page that is looked at once: its bytes are good until the next such page is asked for. */
+  /** Like `page`, for a page that is used once: its bytes are valid until the next call. */
   passing(number: number): Buffer;
   /**
-   * Whether everything that was read since the database was opened is of one commit. A writer puts pages
-   * back into the file, or begins its log anew, without asking us: then what was read may be mixed.
+   * Whether everything that was read since the database was opened belongs to one commit. A writer may copy
+   * pages back into the file or restart its log at any time; then pages of different commits may be mixed.
    */
   isStill(): boolean;
   close(): void;
@@ -23,8 +23,8 @@ const CACHED_MAX = 512;
 const SLAB_PAGES = 16;
 
 /**
- * Opens a database and its write-ahead log for reading, with nothing but reads: SQLite itself would take
- * locks, make a `-shm` file beside the log, and could bring the log into the database when it closes.
+ * Opens a database and its write-ahead log using plain file reads only. SQLite itself would take locks,
+ * create a `-shm` file beside the log, and could checkpoint the log into the database when it closes.
  */
 export function openPages(path: string): Pages {
   const file = openForReading(path);
@@ -70,7 +70,7 @@ class FilePages implements Pages {
   page(number: number): Buffer {
     const known = this.#cached.get(number);
     if (known !== undefined) {
-      // The map's first is the one that was not asked for the longest.
+      // The map's first key is the least recently used page.
       this.#cached.delete(number);
       this.#cached.set(number, known);
       return known;
@@ -91,7 +91,7 @@ class FilePages implements Pages {
   isStill(): boolean {
     if (this.#stampNow() !== this.#stamp) return false;
     if (this.#log === null) return logBytes(this.#path) === 0;
-    // Frames are only ever added while the header is the same.
+    // Frames are only ever appended while the header stays the same.
     return this.#wal === null || walHeader(this.#log)?.salts === this.#wal.salts;
   }
 
@@ -100,7 +100,7 @@ class FilePages implements Pages {
     if (this.#log !== null) closeSync(this.#log);
   }
 
-  /** Many small buffers cost more than the reads. */
+  /** Allocating many small buffers costs more than the reads. */
   #newPage(): Buffer {
     if (this.#slab.length < this.#pageBytes)
       this.#slab = Buffer.allocUnsafeSlow(this.#pageBytes * SLAB_PAGES);
@@ -114,7 +114,7 @@ class FilePages implements Pages {
     return `${size}:${mtimeNs}`;
   }
 
-  /** The first page may stand in the log only. */
+  /** The first page may be in the log only. */
   #head(): Buffer {
     const head = Buffer.alloc(100);
     const frame = this.#wal?.frames.get(1);
@@ -136,7 +136,10 @@ class FilePages implements Pages {
     if (count !== into.length) throw new Error(`its page ${number} is cut off`);
   }
 
-  /** Without a log a change is made in the file itself, and what it was before stands in a journal. */
+  /**
+   * Without a write-ahead log a change is made in the file itself, and a rollback journal has the old
+   * content.
+   */
   #refuseHalfDone(): void {
     const journal = openIfThere(`${this.#path}-journal`);
     if (journal === null) return;
@@ -158,7 +161,7 @@ function pageBytesOf(head: Buffer): number {
 }
 
 function openForReading(path: string): number {
-  // Without O_NONBLOCK a pipe that someone put there would be waited for without end.
+  // Without O_NONBLOCK, opening a named pipe at this path would block forever.
   const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | (constants.O_NOCTTY ?? 0));
   if (fstatSync(file).isFile()) return file;
   closeSync(file);

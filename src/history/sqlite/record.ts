@@ -2,11 +2,11 @@ import type { Pages } from "./pages.ts";
 
 export type Value = string | number | Buffer | null;
 
-/** Where a row's content lies: its beginning in a page, the rest in a chain of others. */
+/** Where a row's content is: its beginning in a page, the rest in a chain of overflow pages. */
 export interface Payload {
   readonly bytes: number;
   readonly local: Buffer;
-  /** The first page of the rest; 0 when there is none. */
+  /** The first overflow page; 0 when there is none. */
   readonly overflow: number;
 }
 
@@ -14,7 +14,7 @@ export interface Payload {
 const VALUE_BYTES_MAX = 64 * 1024 * 1024;
 const HEADER_BYTES_MAX = 64 * 1024;
 
-/** One row's values, each read when it is asked for: what nobody asks for is not read from the disk. */
+/** One row's values. Each is read from the disk only when it is requested. */
 export class Row {
   readonly #pages: Pages;
   readonly #payload: Payload;
@@ -41,7 +41,7 @@ export class Row {
     return this.#types.length;
   }
 
-  /** Null also for a column that was added to the table after the row was written. */
+  /** Returns null also for a column that was added to the table after the row was written. */
   value(column: number): Value {
     const type = this.#types[column];
     if (type === undefined || type === 0) return null;
@@ -58,12 +58,12 @@ export class Row {
     return type >= 13 && type % 2 === 1;
   }
 
-  /** How many bytes a value takes, without reading it. */
+  /** Returns the size of a value without reading it. */
   bytesOf(column: number): number {
     return bytesOf(this.#types[column] ?? 0);
   }
 
-  /** A value's bytes. */
+  /** Returns a value's bytes. */
   raw(column: number): Buffer {
     const start = this.#starts[column] ?? 0;
     const bytes = this.bytesOf(column);
@@ -102,7 +102,7 @@ function bytesOf(type: number): number {
 
 const INTEGER_BYTES = [0, 1, 2, 3, 4, 6, 8, 8, 0, 0];
 
-/** A number of one to nine bytes, and where the next thing begins. */
+/** Decodes a number of one to nine bytes; also returns the offset after it. */
 export function varint(bytes: Buffer, at: number): [value: number, next: number] {
   let value = 0;
   for (let index = 0; index < 8; index += 1) {

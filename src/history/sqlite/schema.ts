@@ -1,4 +1,4 @@
-/** The names of a table's columns in their order, from the statement that made it. */
+/** Returns a table's column names in order, from its CREATE TABLE statement. */
 export function columnsOf(sql: string): string[] {
   return definitions(sql).flatMap((definition) => {
     const [name, isQuoted] = firstName(definition);
@@ -6,20 +6,20 @@ export function columnsOf(sql: string): string[] {
   });
 }
 
-/** The columns of an index, when it is a plain one over all rows; none otherwise. */
+/** Returns the columns of a plain index over all rows; empty for any other index. */
 export function indexedColumns(sql: string): string[] {
   const names = definitions(sql).map(firstName);
   const isPlain = names.every(([name, , rest]) => name !== "" && rest.trim() === "");
   return isPlain && !/\)\s*where\b/iu.test(sql) ? names.map(([name]) => name) : [];
 }
 
-/** The column that is another name of the rowid, if there is one. */
+/** Returns the column that is an alias of the rowid, if there is one. */
 export function rowidColumn(sql: string): string | null {
   const found = definitions(sql).find((text) => /^\s*\S+\s+integer\s+primary\s+key\b/iu.test(text));
   return found === undefined ? null : firstName(found)[0];
 }
 
-/** Whether a table has no rowid: the options behind the last parenthesis of its statement say so. */
+/** Whether a table has no rowid: the options after the last parenthesis of its statement say so. */
 export function isWithoutRowid(sql: string): boolean {
   return /\bwithout\s+rowid\b/iu.test(sql.slice(sql.lastIndexOf(")") + 1));
 }
@@ -27,7 +27,7 @@ export function isWithoutRowid(sql: string): boolean {
 const CONSTRAINTS: ReadonlySet<string> = new Set(["constraint", "primary", "unique", "check", "foreign"]);
 const CLOSING: Readonly<Record<string, string>> = { "'": "'", '"': '"', "`": "`", "[": "]" };
 
-/** What stands between the first parenthesis and its closing one, cut at commas. */
+/** Returns the text between the first parenthesis and its closing one, split at commas. */
 function definitions(sql: string): string[] {
   const found: string[] = [];
   let depth = 0;
@@ -46,7 +46,7 @@ function definitions(sql: string): string[] {
   return found;
 }
 
-/** Comments, quoted names and texts, and single signs. */
+/** Comments, quoted names and texts, and single characters. */
 const PARTS =
   /--[^\n]*|\/\*[^]*?(?:\*\/|$)|'(?:[^']|'')*'?|"(?:[^"]|"")*"?|`(?:[^`]|``)*`?|\[[^\]]*\]?|[^'"`[(),/-]+|[^]/gu;
 

@@ -1,12 +1,12 @@
 import { readSync } from "node:fs";
 
-/** What a write-ahead log holds up to its last whole commit. */
+/** The contents of a write-ahead log up to its last complete commit. */
 export interface Wal {
   readonly salts: string;
   readonly pageBytes: number;
-  /** By page, where its newest content begins in the log. */
+  /** For each page, the offset of its newest content in the log. */
   readonly frames: ReadonlyMap<number, number>;
-  /** How many pages the database has. */
+  /** The number of pages in the database. */
   readonly pageCount: number;
 }
 
@@ -22,7 +22,7 @@ interface Header {
 }
 type Sums = readonly [number, number];
 
-/** Null when there is no commit in it: then the database stands alone. */
+/** Returns null when the log contains no commit: then the database file is complete by itself. */
 export function readWal(file: number): Wal | null {
   const header = walHeader(file);
   if (header === null) return null;
@@ -61,7 +61,7 @@ function walOf(
   return pageCount === 0 ? null : { salts, pageBytes, frames, pageCount };
 }
 
-/** The log's own head: another one means that the log was begun anew. */
+/** Reads the log's header; a different header means that the log was restarted. */
 export function walHeader(file: number): Header | null {
   const bytes = Buffer.alloc(HEADER_BYTES);
   if (readSync(file, bytes, 0, HEADER_BYTES, 0) < HEADER_BYTES) return null;
@@ -75,7 +75,7 @@ export function walHeader(file: number): Header | null {
   return { salts: bytes.toString("hex", 16, 24), pageBytes, isLittle, sums };
 }
 
-/** The sums after a frame; null when it is not of this log, or not wholly written. */
+/** Returns the checksums after a frame; null when the frame belongs to another log or is incomplete. */
 function checked(frame: Buffer, { salts, isLittle }: Header, before: Sums): Sums | null {
   if (frame.toString("hex", 8, 16) !== salts) return null;
   const head = sumUp(frame.subarray(0, 8), isLittle, before);

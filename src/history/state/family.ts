@@ -9,9 +9,12 @@ import {
   notDoneBefore,
 } from "./status.ts";
 
-/** One session or sub-agent of a tree, with what was read of it. */
+/** One session or sub-agent of a tree, with its facts. */
 export interface FamilyMember {
-  /** `FoundSession.key`, or for a sub-agent inside another's file that key, `#` and its id. */
+  /**
+   * `FoundSession.key`; for a sub-agent inside another session's file, that session's key, `#` and the
+   * sub-agent's id.
+   */
   readonly key: string;
   readonly facts: SessionFacts;
 }
@@ -22,17 +25,17 @@ export interface FamilyInput {
   readonly root: FamilyMember | null;
   readonly members: readonly FamilyMember[];
   readonly live?: Liveness;
-  /** By key: why a member is known to work at this moment. */
+  /** By key: why a member is known to be working at this moment. */
   readonly seenWorking?: ReadonlyMap<string, string>;
 }
 
-/** A sub-agent in its place. */
+/** A sub-agent with its place in the tree. */
 export interface FamilyAgent {
   /** Null when it has no file. */
   readonly key: string | null;
-  /** The key of the session or sub-agent that started it; null when only that one's files are gone. */
+  /** The key of the session or sub-agent that started it; null only when that one's files are gone. */
   readonly parentKey: string | null;
-  /** How the link was proven, or that it was not. */
+  /** How the link was proven, or that none was found. */
   readonly link: string;
   readonly status: AgentStatus;
   readonly judgement: Judgement;
@@ -47,7 +50,7 @@ export interface Family {
   readonly byCall: ReadonlyMap<string, readonly FamilyAgent[]>;
 }
 
-/** Puts every sub-agent below the call that started it, at every depth, and judges them all. */
+/** Places every sub-agent below the call that started it, at every depth, and judges all of them. */
 export function familyOf(input: FamilyInput): Family {
   const rootKey = input.root?.key ?? null;
   const nodes = linked(input);
@@ -66,7 +69,7 @@ export function familyOf(input: FamilyInput): Family {
   };
 }
 
-/** Also by the calls that asked a sub-agent again after another one had started it. */
+/** Also includes calls that prompted an existing sub-agent again. */
 function agentsByCall(agents: readonly FamilyAgent[], input: FamilyInput): Map<string, FamilyAgent[]> {
   const byCall = Map.groupBy(
     agents.filter(({ status }) => status.toolUseId !== null),
@@ -127,7 +130,7 @@ interface Link {
 }
 type Finder = (child: FamilyMember, taken: ReadonlySet<Placed>) => Link | null;
 
-/** The ways to find a child's call, strongest first. All children are tried with one before the next. */
+/** The ways to find a child's call, strongest first. Each is tried for all children before the next. */
 function finders(all: readonly FamilyMember[], calls: readonly Placed[]): Finder[] {
   const byCallId = firstOf(calls, ({ call }) => call.callId);
   const byAgentId = firstOf(calls, ({ call }) => call.agentId);
@@ -159,7 +162,7 @@ function byTaskId(facts: SessionFacts, calls: readonly Placed[]): Placed | undef
   return calls.find(({ call }) => call.taskIds.some((id) => ids.includes(id)));
 }
 
-/** Only one open call may have the prompt, and names must agree where both sides have one. */
+/** Exactly one unassigned call may have this prompt, and names must agree if both sides have one. */
 function byPrompt(
   facts: SessionFacts,
   calls: readonly Placed[],
@@ -177,11 +180,11 @@ function byPrompt(
   return fits.length === 1 ? fits[0] : undefined;
 }
 
-/** Calls for which no file was found: never started, or long removed. */
+/** Returns the calls without a file: the sub-agent never started, or its file was removed. */
 function withoutFile(calls: readonly Placed[], nodes: readonly Node[]): Node[] {
   const answered = new Set(nodes.map(({ call }) => call));
   const seen = new Set<string>();
-  // A sub-agent that was asked again has several calls, and is still one.
+  // A sub-agent that was prompted again has several calls but counts once.
   const known = new Set(nodes.map(({ id }) => id));
   return calls.flatMap(({ call, member }): Node[] => {
     if (answered.has(call) || seen.has(call.callId) || (call.many && call.result !== null)) return [];
@@ -193,7 +196,7 @@ function withoutFile(calls: readonly Placed[], nodes: readonly Node[]): Node[] {
   });
 }
 
-/** A chain that comes back to itself is cut at one place; depths are then counted along the chains. */
+/** Cuts each cycle at one node, then counts depths. */
 function withoutCircles(nodes: readonly Node[], rootKey: string | null): void {
   const byKey = firstOf(nodes, ({ key }) => key);
   for (const node of nodes) {
@@ -203,7 +206,7 @@ function withoutCircles(nodes: readonly Node[], rootKey: string | null): void {
   for (const node of nodes) node.depth = chainOf(node, byKey).length + 1;
 }
 
-/** Everything above a node, ending at the top or where it would come round. */
+/** Returns all ancestors of a node, ending at the root or where a cycle closes. */
 function chainOf(node: Node, byKey: ReadonlyMap<string, Node>): Node[] {
   const seen = new Set<Node>();
   for (let above = parentOf(node, byKey); above !== undefined; above = parentOf(above, byKey)) {
@@ -217,7 +220,7 @@ function parentOf(node: Node, byKey: ReadonlyMap<string, Node>): Node | undefine
   return node.parentKey === null ? undefined : byKey.get(node.parentKey);
 }
 
-/** What any session was told about each sub-agent: the latest counts. */
+/** Returns the latest report about each sub-agent to any session of the family. */
 function toldByAgent({ root, members }: FamilyInput): ReadonlyMap<string, ToldState> {
   const latest = new Map<string, ToldState>();
   for (const { facts } of root === null ? members : [root, ...members]) {
@@ -250,7 +253,7 @@ function judging(
     });
     judged.set(node, own);
   }
-  // Then upwards, because a parent is not done before those below it.
+  // Then bottom-up, because a parent is not done before its children are.
   for (const node of downwards.toReversed()) {
     const below = node.key === null ? [] : (children.get(node.key) ?? []);
     const runningCount = below.filter((child) => isRunning(judged.get(child))).length;

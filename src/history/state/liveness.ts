@@ -1,7 +1,7 @@
 import type { HistoryReader, LiveSession, SessionFacts } from "../port.ts";
 import { type Liveness, NOT_KNOWN_ALIVE } from "./status.ts";
 
-/** Whether a session's process is alive, from what the agent's own registry lists. */
+/** Whether a session's process is alive, according to the agent's own registry. */
 export function livenessOf(
   reader: Pick<HistoryReader, "listsLive">,
   facts: SessionFacts,

@@ -1,26 +1,26 @@
 import type { Confidence, HistoryState } from "../../contract/index.ts";
 import type { SessionFacts, SpawnCall, ToldState } from "../facts.ts";
 
-/** A state that can be defended. */
+/** A state together with the evidence for it. */
 export interface Judgement {
   readonly state: HistoryState;
   readonly reason: string;
   readonly confidence: Confidence;
   readonly error: string | null;
-  /** When the evidence is from; null where it has no time. */
+  /** The time of the evidence; null where it has none. */
   readonly at: number | null;
 }
 
-/** Whether someone works on a tree, and what it says about itself. */
+/** Whether a process works on a tree, and what the process reports about itself. */
 export interface Liveness {
-  /** Null where nothing tells. */
+  /** Null when unknown. */
   readonly alive: boolean | null;
   readonly doing: "busy" | "idle" | "waiting" | null;
   readonly startedAt: number | null;
   readonly how: string;
-  /** That there is none is known only from a list that does not name one. */
+  /** True when the only evidence of a missing process is that a list does not name one. */
   readonly isAbsent?: boolean;
-  /** And that list may have been read too early. */
+  /** True when that list may have been read too early. */
   readonly isTooEarly?: boolean;
 }
 
@@ -35,13 +35,16 @@ export interface SubagentEvidence {
   /** Null when it has no file. */
   readonly facts: SessionFacts | null;
   readonly call: SpawnCall | null;
-  /** The latest that any session of the family was told about it. */
+  /** The latest report about it to any session of the family. */
   readonly told: ToldState | null;
-  /** Of the process at the top of the tree, in which every sub-agent lives. */
+  /** The liveness of the root session's process, which runs every sub-agent. */
   readonly root: Liveness;
-  /** Seen to start and not to stop (hooks), or seen to grow while we watched. Never a file's age. */
+  /**
+   * Set when it was seen to start and not to stop (hooks), or seen to grow while we watched. Never based on a
+   * file's age.
+   */
   readonly seenWorking: string | null;
-  /** Whoever started it does nothing any more: what it still waited for will not be used. */
+  /** Its parent is no longer working, so a result that the parent waited for will not be used. */
   readonly parentIsOver: boolean;
 }
 
@@ -49,13 +52,13 @@ export interface SessionEvidence {
   readonly facts: SessionFacts;
   readonly live: Liveness;
   readonly seenWorking: string | null;
-  /** Sub-agents it started that still run. */
+  /** The number of sub-agents it started that are still running. */
   readonly runningCount: number;
 }
 
 /**
- * How a sub-agent's own work stands, from the strongest evidence there is: what its parent was told, the result
- * of its call, what was seen of it, and only then how its file stops.
+ * Judges a sub-agent's own work by the strongest evidence available: a report to its parent, the result of
+ * its call, direct observation, and only then how its file ends.
  */
 export function judgeSubagent(evidence: SubagentEvidence): Judgement {
   return (
@@ -68,7 +71,7 @@ export function judgeSubagent(evidence: SubagentEvidence): Judgement {
   );
 }
 
-/** The state of a session at the top of its tree. */
+/** Judges a root session. */
 export function judgeSession(evidence: SessionEvidence): Judgement {
   const { live, facts } = evidence;
   if (live.alive === true && live.doing === "busy") return certain("running", live.how, facts.lastAt);
@@ -77,7 +80,7 @@ export function judgeSession(evidence: SessionEvidence): Judgement {
   return notDoneBefore(judged, Math.max(evidence.runningCount, live.alive ? facts.backgroundCount : 0));
 }
 
-/** What it was told is about its present stretch of work, not one before it was prompted again. */
+/** Whether a report is about the current work, and not from before the last prompt. */
 function isFresh(at: number | null, facts: SessionFacts | null): boolean {
   const promptedAt = facts?.promptedAt ?? null;
   return at === null || promptedAt === null || at >= promptedAt;
@@ -104,7 +107,10 @@ function byResult({ call, facts }: SubagentEvidence): Judgement | null {
   };
 }
 
-/** It was one of several that a call started, and their work together is over; its own end may stand in its file. */
+/**
+ * Judges a sub-agent of a call that started several, when the call's work as a whole is over. An end in the
+ * sub-agent's own file takes precedence.
+ */
 function byRun({ call, facts }: SubagentEvidence): Judgement | null {
   const over = call?.many ? call.over : undefined;
   if (over === undefined || over.state === "running" || !isFresh(over.at, facts) || hasEnd(facts))
@@ -115,7 +121,9 @@ function byRun({ call, facts }: SubagentEvidence): Judgement | null {
     : likely("interrupted", reason, over.at);
 }
 
-/** A file also grows by its last row, and not every end is reported: an end that was written counts. */
+/**
+ * An end in the file takes precedence: the last row also makes the file grow, and not every end is reported.
+ */
 function bySight({ seenWorking, facts }: SubagentEvidence): Judgement | null {
   if (seenWorking === null || hasEnd(facts) || (facts !== null && byNote(facts) !== null)) return null;
   return likely("running", seenWorking, facts?.lastAt ?? null);
@@ -151,7 +159,8 @@ function byEnding(evidence: SubagentEvidence): Judgement | null {
         : likely("completed", `${ending.how}, which its parent has not confirmed`, ending.at);
     case "toolError":
       if (held && call?.movedOn !== true) return likely("running", `${ending.how}; ${root.how}`, ending.at);
-      // An agent answers a failed call; one that does not has been cut off, unless the call's failure was the end.
+      // An agent normally responds to a failed call; without a response it was cut off, unless the failure
+      // ended the turn.
       return ending.confirmed
         ? { ...likely("failed", `${ending.how}, and nothing came after it`, ending.at), error: ending.error }
         : cutOff(root, `${ending.how}, and nothing came after it`, ending.at);
@@ -167,8 +176,9 @@ function byEnding(evidence: SubagentEvidence): Judgement | null {
 }
 
 /**
- * Its own bookkeeping says that it is over, though its last row does not. That is noted of one that came
- * to its end or failed, never of one that was stopped; but nobody takes it back when it is prompted again.
+ * The agent's records say that the sub-agent is over, although its last row does not. The agent records this
+ * when a sub-agent ends or fails, never when it is stopped, and it does not clear the record when the
+ * sub-agent is prompted again.
  */
 function byNote(facts: SessionFacts): Judgement | null {
   const { ending, finished, promptedAt, createdAt } = facts;
@@ -194,7 +204,7 @@ function byAbsence(evidence: SubagentEvidence): Judgement {
   return confidently(root)("orphaned", `${how}; ${root.how}`, at);
 }
 
-/** It has no file, but its parent's file shows it at work. */
+/** Judges a sub-agent without a file whose parent's file shows it working. */
 function byProgress({ root }: SubagentEvidence, at: number | null, isLeft: boolean): Judgement {
   const how = "its parent's file shows it at work, and its call has no result";
   if (root.alive === true && !isLeft && !isBefore(at, root))
@@ -203,19 +213,19 @@ function byProgress({ root }: SubagentEvidence, at: number | null, isLeft: boole
   return cutOff(root, how, at);
 }
 
-/** Its process is alive, is not a later one, and still waits for it. */
+/** Whether the process is alive, is not a later one, and still waits for the sub-agent. */
 function isHeld(evidence: SubagentEvidence): boolean {
   const { facts, root } = evidence;
   return root.alive === true && !isBefore(facts?.lastAt ?? null, root) && !isAbandoned(evidence);
 }
 
-/** Its parent waited for it and does so no longer. What runs in the background is not waited for. */
+/** Whether its parent waited for it and no longer does. A parent does not wait for background work. */
 function isAbandoned({ call, parentIsOver }: SubagentEvidence): boolean {
   if (call === null || call.background || call.result !== null) return false;
   return call.movedOn || parentIsOver;
 }
 
-/** It stopped before the process that is alive now began. */
+/** Whether it stopped before the current process started. */
 function isBefore(at: number | null, { startedAt }: Liveness): boolean {
   return at !== null && startedAt !== null && at < startedAt;
 }
@@ -261,7 +271,7 @@ function confidently({ alive, isTooEarly }: Liveness): typeof certain {
   return isTooEarly === true ? likely : certain;
 }
 
-/** A parent is not done while what it started in the background still runs. */
+/** A parent is not done while its background sub-agents are still running. */
 export function notDoneBefore(judged: Judgement, runningCount: number): Judgement {
   if (judged.state !== "completed" || runningCount === 0) return judged;
   const what = runningCount === 1 ? "a sub-agent it started" : `${runningCount} sub-agents it started`;

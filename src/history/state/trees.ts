@@ -3,7 +3,7 @@ import { familyOf } from "./family.ts";
 import { livenessOf } from "./liveness.ts";
 import type { FoundSession, HistoryReader, LiveSession, ReadState } from "../port.ts";
 
-/** One family as it lies on disk: a session and every sub-agent below it, at any depth. */
+/** One family on disk: a session and every sub-agent below it, at any depth. */
 export interface Tree {
   /** Null when only sub-agents are left. */
   readonly root: FamilyMember | null;
@@ -16,7 +16,7 @@ export interface ReadSession {
   readonly state: Pick<ReadState, "facts" | "inline">;
 }
 
-/** Groups what was read into families. Where the place on disk does not say whose a file is, its rows do. */
+/** Groups sessions into families. If the location on disk does not show whose file it is, the rows do. */
 export function treesOf(sessions: readonly ReadSession[]): Tree[] {
   const tops = new Map<string, ReadSession>();
   const byId = new Map<string, ReadSession>();
@@ -34,14 +34,16 @@ export function treesOf(sessions: readonly ReadSession[]): Tree[] {
   });
 }
 
-/** A family judged by all there is: its files, what the agent lists as alive, and what was seen of it. */
+/**
+ * Judges a family by all the evidence: its files, the processes that the agent lists, and direct observation.
+ */
 export function judgeTree(
   reader: Pick<HistoryReader, "listsLive">,
   tree: Tree,
   known: {
     listed?: readonly LiveSession[];
     seenWorking?: ReadonlyMap<string, string>;
-    /** It was written a moment ago, so that a process may not be listed yet. */
+    /** It was written a moment ago, so its process may not be listed yet. */
     isRecent?: boolean;
   } = {},
 ): Family {
@@ -60,7 +62,7 @@ export function judgeTree(
   });
 }
 
-/** What an agent does for its own bookkeeping is no child of anyone. */
+/** An agent's internal sessions are not children of any session. */
 function withoutInternal({ root, members }: Tree): Tree {
   return {
     root: root?.facts.internal === true ? null : root,
@@ -69,8 +71,9 @@ function withoutInternal({ root, members }: Tree): Tree {
 }
 
 /**
- * Sessions that begin with the rows of another one, because it was resumed or forked into a new file: by
- * key, the key of the one that had them first. Entries with the same refs are the same entries.
+ * Finds sessions that begin with the rows of another one, because they were resumed or forked into a new
+ * file. Maps each key to the key of the session that had the rows first. Entries with the same refs are the
+ * same entries.
  */
 export function replaysOf(sessions: readonly ReadSession[]): Map<string, string> {
   const tops = sessions.filter(({ state }) => !state.facts.isSubagent && state.facts.firstRef !== null);
@@ -88,7 +91,7 @@ export function replaysOf(sessions: readonly ReadSession[]): Map<string, string>
   return found;
 }
 
-/** Copies share their beginning; the one that stopped first was there first. */
+/** Copies share their beginning; the one that stopped first is the original. */
 function order({ state: { facts } }: ReadSession): number {
   return facts.lastAt ?? 0;
 }
@@ -98,7 +101,7 @@ interface Known {
   readonly byId: ReadonlyMap<string, ReadSession>;
 }
 
-/** The key of the session at the top, or a name for the family whose top is gone. */
+/** Returns the key of the root session, or a name for a family whose root is gone. */
 function topOf(session: ReadSession, { tops, byId }: Known): string {
   const seen = new Set<ReadSession>();
   let at = session;
@@ -121,7 +124,7 @@ function membersOf({ found, state }: ReadSession): FamilyMember[] {
   return [{ key: found.key, facts: state.facts }, ...inline];
 }
 
-/** The registry knows the top by its id, also when its file is gone. */
+/** The registry lists the root by its id, even when its file is gone. */
 function rootFacts(tree: Tree, facts: FamilyMember["facts"]): FamilyMember["facts"] {
   return tree.root === null && facts.rootId !== null ? { ...facts, id: facts.rootId } : facts;
 }

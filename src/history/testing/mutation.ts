@@ -1,4 +1,4 @@
-/** The same numbers for the same seed, so that a failure can be repeated. */
+/** Returns the same numbers for the same seed, so that a failure can be reproduced. */
 export function random(seed: number): () => number {
   let state = (seed * 2654435761) >>> 0;
   return () => {
@@ -11,7 +11,7 @@ export function random(seed: number): () => number {
 
 type Next = () => number;
 
-/** The lines of a file with a few of them damaged, in one of many ways each. */
+/** Damages a few lines of a file, each in one of many ways. */
 export function mutated(bytes: Buffer, next: Next): Buffer {
   const lines = bytes.toString("latin1").split("\n");
   const words = wordsOf(bytes.toString("utf8"));
@@ -23,7 +23,7 @@ export function mutated(bytes: Buffer, next: Next): Buffer {
   return Buffer.from(lines.join("\n"), "latin1");
 }
 
-/** A file with everything at once that someone could put there to do harm. */
+/** Adds every kind of hostile content to a file at once. */
 export function hostile(bytes: Buffer): Buffer {
   const lines = bytes
     .toString("utf8")
@@ -93,12 +93,12 @@ function put(line: string, piece: string, next: Next): string {
   return `${line.slice(0, at)}${piece}${line.slice(at)}`;
 }
 
-/** Short texts of the file: mostly ids, so that putting one for another links what should not be linked. */
+/** Returns short texts of the file, mostly ids: swapping them creates false links. */
 function wordsOf(text: string): string[] {
   return [...text.matchAll(/"([\w-]{6,40})"/gu)].map((match) => match[1] as string);
 }
 
-/** One value somewhere in a line replaced by another. */
+/** Replaces one value somewhere in a line. */
 function withLeaf(line: string, next: Next, value: () => unknown): string {
   const places: { owner: Record<string, unknown>; name: string }[] = [];
   let parsed: unknown;
@@ -115,7 +115,7 @@ function withLeaf(line: string, next: Next, value: () => unknown): string {
     }
   };
   walk(parsed);
-  // Fields near the top matter most.
+  // Prefers fields near the top, which matter most.
   const place = places[Math.floor(next() ** 2 * places.length)];
   if (place !== undefined) place.owner[place.name] = value();
   return JSON.stringify(parsed);

@@ -6,10 +6,10 @@ import { agentIdIn, readTaskTag, type TaskTag } from "./task-tag.ts";
 import { shortLine } from "../../../text/cut.ts";
 
 const ERROR_MAX = 2000;
-/** More sub-agents than anyone starts; a hostile database shall not fill the memory. */
+/** More sub-agents than a real session starts; the limit keeps a hostile database from filling the memory. */
 const CALLS_MAX = 10_000;
 
-/** A call of the tool that starts a sub-agent, as its part stands now. */
+/** Takes a call of the tool that starts a sub-agent, in its part's current state. */
 export function foldCall(facts: SessionFacts, data: JsonObject, at: number | null): void {
   const callId = asText(data["callID"]);
   if (callId === null || facts.calls.length >= CALLS_MAX) return;
@@ -39,12 +39,12 @@ export function foldCall(facts: SessionFacts, data: JsonObject, at: number | nul
   if (isResumed) toldByCall(facts, call);
 }
 
-/** The session has said something new: what has no result by now will not get one. */
+/** The session has said something new: calls without a result will no longer get one. */
 export function movedOn(facts: SessionFacts): void {
   for (const call of facts.calls) if (call.result === null) call.movedOn = true;
 }
 
-/** What the session was told, in a message of its own, about a sub-agent in the background. */
+/** Takes a message to the session about a background sub-agent. */
 export function toldOf(facts: SessionFacts, tag: TaskTag, at: number | null): void {
   const state = STATES[tag.state];
   const error = tag.error === null ? null : shortLine(tag.error, ERROR_MAX);
@@ -53,7 +53,7 @@ export function toldOf(facts: SessionFacts, tag: TaskTag, at: number | null): vo
 
 const STATES = { running: "running", completed: "completed", error: "failed" } as const;
 
-/** A sub-agent that was asked again has several calls, of which the last tells how it stands. */
+/** A sub-agent that was called again has several calls; the last one gives its state. */
 function toldByCall(facts: SessionFacts, { agentId, callId, result }: SpawnCall): void {
   if (agentId === null || result === null) return;
   const { state, error, at } = result;

@@ -13,7 +13,7 @@ import {
   type SourceLimits,
 } from "./source.ts";
 
-/** The tables that are read. Columns differ between versions: only those named here must be there. */
+/** The tables that are read. Columns differ between versions; only the columns named here are required. */
 export interface Tables {
   readonly session: Table;
   readonly message: Table;
@@ -26,7 +26,7 @@ const NEEDED = {
   part: ["id", "message_id", "data"],
 } as const;
 
-/** Throws with a reason where the database is not one of OpenCode's. */
+/** Throws with a reason if the database is not an OpenCode database. */
 export function tablesOf(database: Database): Tables {
   const found = Object.entries(NEEDED).map(([name, columns]): [string, Table] => {
     const table = database.table(name);
@@ -38,7 +38,7 @@ export function tablesOf(database: Database): Tables {
   return Object.fromEntries(found) as unknown as Tables;
 }
 
-/** A session in a database that its agent may be writing to at this moment. */
+/** Reads a session in a database that its agent may be writing to at the same time. */
 export function databaseSource(
   { path, id, rowid }: { path: string; id: string; rowid: number | null },
   limits: SourceLimits,
@@ -61,7 +61,7 @@ export function databaseSource(
         const row = rowOf(messageId);
         return row === null ? null : messageOf(tables, row, { id: messageId, limits });
       } catch (error) {
-        // One broken page takes no more with it than what stands on it.
+        // A broken page loses only the rows on it.
         const bad = [badRow(`message ${messageId}`, `cannot be read: ${(error as Error).message}`)];
         return { id: messageId, data: {}, parts: [], bad, bytes: 0 };
       }
@@ -83,13 +83,13 @@ export function databaseSource(
   };
 }
 
-/** A session's messages in their order: where each one is, and nothing of what it says. */
+/** A session's messages in order: where each one is, without its content. */
 interface Listed {
   readonly ids: readonly string[];
   readonly rowids: Float64Array;
 }
 
-/** About 14 MB of ids. No session that an agent worked on comes near it. */
+/** About 14 MB of ids. No real session comes near it. */
 const MESSAGES_MAX = 250_000;
 
 function listMessages({ message }: Tables, sessionId: string): Listed {
@@ -114,7 +114,7 @@ function orClosed<T>(database: Database, look: (database: Database) => T): T {
   }
 }
 
-/** The row's number is only a hint: it changes when the database is packed. */
+/** The rowid is only a hint: it changes when the database is vacuumed. */
 function sessionIn({ session }: Tables, id: string, rowid: number | null): SessionRecord | null {
   const hinted = rowid === null ? null : session.at(rowid);
   if (hinted?.text("id") === id) return sessionOf(hinted);
@@ -122,7 +122,7 @@ function sessionIn({ session }: Tables, id: string, rowid: number | null): Sessi
   return null;
 }
 
-/** Every session's row is read to list them: a longer text in one is left out. */
+/** Every session's row is read for the list, so a longer text in one is left out. */
 const SESSION_TEXT_BYTES_MAX = 64 * 1024;
 
 export function sessionOf(row: NamedRow): SessionRecord {

@@ -363,7 +363,7 @@ function parsed(text: string): Record<string, unknown> | null {
   }
 }
 
-/** Columns hold what SQLite can hold; what was damaged to something else is left as it was. */
+/** Keeps only values that SQLite can store; a column damaged to anything else keeps its old value. */
 function onlyStorable(row: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(row).filter(

@@ -6,7 +6,7 @@ import { shortLine } from "../../../text/cut.ts";
 
 const ERROR_MAX = 500;
 
-/** What the last message says about how the session stands. */
+/** These functions set the ending from the last message. */
 
 export function prompted(facts: SessionFacts, at: number | null): void {
   set(facts, { kind: "prompted", how: "a prompt stands last, without an answer", at });
@@ -55,7 +55,7 @@ function resulted(facts: SessionFacts, message: Message, at: number | null): voi
   }
 }
 
-/** Older versions write it into the last part only. */
+/** Older versions write the finish reason into the last part only. */
 function finishOf({ data, parts }: Message): string | null {
   const step = parts.findLast((part) => part.data["type"] === "step-finish");
   return asText(data["finish"]) ?? asText(step?.data["reason"]);

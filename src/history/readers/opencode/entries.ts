@@ -15,13 +15,14 @@ export interface Drawn {
 export interface Drawing {
   readonly isSubagent: boolean;
   readonly textMax: number;
-  /** Nothing of this message will be written any more. */
+  /** The agent will not write to this message any more. */
   readonly isClosed: boolean;
 }
 
 /**
- * The entries of one message: what was said and called in the order of its parts, and each result where it
- * came, before what began after it. So it is the same order whether it is read once or as it grows.
+ * Returns the entries of one message: texts and calls in the order of its parts, and each result at the time
+ * it came, before any part that began later. The order is therefore the same whether the message is read once
+ * or while it grows.
  */
 export function entriesOf(message: Message, drawing: Drawing): Drawn[] {
   const said: Placed[] = [];
@@ -51,11 +52,11 @@ export function entriesOf(message: Message, drawing: Drawing): Drawn[] {
 }
 
 interface Placed extends Drawn {
-  /** When it began to be there. */
+  /** When the part began. */
   readonly from: number;
 }
 
-/** The ref of the call, also of its result. */
+/** Returns the ref of a call, also for its result. */
 function callOf(placed: Placed | undefined): string {
   return placed?.entry.ref.replace(RESULT, "") ?? "";
 }
@@ -67,7 +68,7 @@ type NewEntry = Pick<HistoryEntry, "author" | "kind" | "body">;
 function drawPart(message: Message, part: Part, drawing: Drawing): Drawn | null {
   const isUser = message.data["role"] === "user";
   const isFinal = drawing.isClosed || isUser || isOver(message) || isPartDone(part);
-  // A text that has only begun has a place already, and holds back what follows it.
+  // A text that has only begun already has a position, and it holds back the entries after it.
   const made =
     (isUser ? saidByUser : saidByAgent)({ message, part, drawing }) ?? (isFinal ? null : noticed(""));
   if (made === null) return null;
@@ -89,7 +90,7 @@ function finished(
   return { ref, inlineId: null, author, kind, body: cutBody, isSubagent: drawing.isSubagent, at };
 }
 
-/** What stands in a user's message was not always said by one: files, reminders and results are put there. */
+/** Not all of a user's message was written by a user: it also contains files, reminders and results. */
 function saidByUser({ part: { data }, drawing: { isSubagent } }: Sayer): NewEntry | null {
   const author = isSubagent ? "session" : "person";
   const text = asText(data["text"]);
@@ -152,7 +153,7 @@ function noticed(text: string): NewEntry {
   return { author: "agent", kind: "notice", body: { text } };
 }
 
-/** Only from the call's input, which is the same before and after it ran. */
+/** Uses only the call's input, which is the same before and after it ran. */
 function called(data: JsonObject, textMax: number): NewEntry {
   const tool = asText(data["tool"]) ?? "a tool";
   const input = asObject(asObject(data["state"])?.["input"]) ?? {};
@@ -203,7 +204,7 @@ function drawError(message: Message, drawing: Drawing): Drawn | null {
   return { entry: finished(made, { ref: `${message.id}#error`, at, drawing }), isFinal: true };
 }
 
-/** The error that a message ended with. */
+/** Returns the error that a message ended with. */
 export function errorOf({ data }: Message): { readonly name: string; readonly text: string } | null {
   const error = asObject(data["error"]);
   if (error === null) return null;
@@ -219,12 +220,12 @@ export function completedAt({ data }: Message): number | null {
   return timeOf(asObject(data["time"])?.["completed"]);
 }
 
-/** The agent has written that it is done with a message. */
+/** Whether the agent has recorded that it is done with a message. */
 export function isOver(message: Message): boolean {
   return completedAt(message) !== null || errorOf(message) !== null;
 }
 
-/** A text has an end when it is whole, a call's input is whole when it runs. */
+/** A text is complete when it has an end time; a call's input is complete when the call runs. */
 function isPartDone({ data }: Part): boolean {
   if (data["type"] === "tool") {
     const status = asObject(data["state"])?.["status"];

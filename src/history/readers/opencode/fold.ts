@@ -9,7 +9,7 @@ import type { Message, Part, SessionRecord } from "./source.ts";
 import { readTaskTag } from "./task-tag.ts";
 import { shortLine } from "../../../text/cut.ts";
 
-/** What the session's own record says. It can change at any time, so it is taken at the end of each reading. */
+/** Takes the session's own record. It can change at any time, so it is read at the end of each reading. */
 export function foldSession(facts: SessionFacts, session: SessionRecord): void {
   facts.cwd = session.directory ?? facts.cwd;
   facts.agentVersion = session.version ?? facts.agentVersion;
@@ -25,11 +25,11 @@ export function foldSession(facts: SessionFacts, session: SessionRecord): void {
   facts.agentType = session.agent ?? named?.[2] ?? null;
 }
 
-/** A title that nobody gave. */
+/** A default title, given by OpenCode. */
 const UNNAMED = /^(New|Child) session - \d{4}-/u;
 const SUBAGENT = /^(.*) \(@(.+) subagent\)$/u;
 
-/** Takes one message into what is known of its session. */
+/** Folds one message into the facts of its session. */
 export function foldMessage(facts: SessionFacts, message: Message): void {
   facts.firstRef ??= message.id;
   const at = createdAt(message) || null;
@@ -94,7 +94,7 @@ function foldTool(facts: SessionFacts, part: Part, at: number | null): void {
   if (part.data["tool"] === "task") foldCall(facts, part.data, part.createdAt ?? at);
 }
 
-/** OpenCode counts what was cached, and what was thought, apart from the rest. */
+/** OpenCode counts cached and reasoning tokens separately. */
 function countUsage({ usage }: SessionFacts, data: JsonObject): void {
   const tokens = asObject(data["tokens"]) ?? {};
   const cache = asObject(tokens["cache"]) ?? {};

@@ -3,7 +3,7 @@ import { discover, FORMAT, roots } from "./layout.ts";
 import { listsHolders, readLive } from "./live.ts";
 import { glance, readBatches, tail } from "./read.ts";
 
-/** OpenCode's sessions: in its database, and in the tree of files it wrote before. */
+/** Reads OpenCode's sessions, from its database and from the older tree of files. */
 export const opencode: HistoryReader = {
   format: FORMAT,
   agent: "opencode",

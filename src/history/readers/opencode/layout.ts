@@ -10,7 +10,7 @@ import { treeSession } from "./tree-source.ts";
 
 export const FORMAT = "opencode";
 
-/** The data folder, and a database that the environment names. */
+/** The data folder, and the database that an environment variable names. */
 export function roots({ home, env }: UserHome): string[] {
   const data = join(env["XDG_DATA_HOME"] || join(home, ".local/share"), "opencode");
   const named = env["OPENCODE_DB"];
@@ -18,17 +18,17 @@ export function roots({ home, env }: UserHome): string[] {
   return [data, isAbsolute(named) ? named : join(data, named)];
 }
 
-/** What the reader has to find again of a session. */
+/** What the reader needs in order to find a session again. */
 export interface Extra extends Readonly<Record<string, string | number | boolean | null>> {
   readonly kind: "database" | "tree";
-  /** Where its row was. */
+  /** Where its row was last seen. */
   readonly rowid: number | null;
   readonly rootId: string;
 }
 
 /**
- * Every session in the databases of a folder (one for each channel the agent is published in), then those
- * of the tree of files before it, unless they were taken over into a database. No message is looked into.
+ * Finds every session in the databases of a folder (one for each release channel of OpenCode), then those in
+ * the older tree of files, unless they were migrated into a database. Reads no message content.
  */
 export async function* discover(
   root: string,
@@ -50,7 +50,7 @@ export async function* discover(
   yield* inTree(look, join(root, "storage"), ids);
 }
 
-/** The root itself may be a database. */
+/** Returns the databases of a root; the root itself may be a database. */
 export async function databasesIn(root: string): Promise<string[]> {
   // A root that does not exist holds no database.
   const file = await stat(root).catch(() => null);
@@ -83,7 +83,10 @@ async function inDatabase(look: Look, path: string): Promise<FoundSession[]> {
   });
 }
 
-/** The id at the top, as far as parents are known; a chain that comes round ends where it began. */
+/**
+ * Returns the id of the root session as far as parents are known; stops at the first repeated id if the
+ * parents form a cycle.
+ */
 function topOf(
   { id, parentId }: { id: string; parentId: string | null },
   seen: ReadonlyMap<string, { readonly parentId: string | null }>,
@@ -141,7 +144,7 @@ interface TreeSession {
   readonly record: JsonObject;
 }
 
-/** Every message makes a file in the session's folder. */
+/** Every message adds a file to the session's folder, so the folder's time shows new messages. */
 async function datesOf(
   { path, record }: TreeSession,
   messages: string,

@@ -4,9 +4,9 @@ import { databasesIn } from "./layout.ts";
 import { type Seen, sessionsIn } from "./sessions.ts";
 
 /**
- * OpenCode keeps no list of its processes, but a process of it holds its database open as long as it
- * lives. Which session it works on is not written anywhere: every one that was written to since that
- * process began may be its work, and none that was not.
+ * Lists live sessions by open databases. OpenCode keeps no list of its processes, but each holds its database
+ * open as long as it lives. It does not record which session it works on: any session that was written since
+ * the process started may be its work, and no other.
  */
 export async function readLive(root: string, probe: ProcessProbe): Promise<LiveSession[]> {
   seesAll = (await probe.shows?.("opencode")) ?? false;
@@ -26,13 +26,12 @@ export async function readLive(root: string, probe: ProcessProbe): Promise<LiveS
   return live;
 }
 
-/** Of the machine, as it was when the living were last asked for. */
+/** Whether all processes were visible at the last call of `readLive`. */
 let seesAll = false;
 
 /**
- * Whether a session is known to be left alone when nobody has its database open. A process in another
- * container, or one that nobody may look into, would have it open unseen; and versions before there was
- * a database had nothing open.
+ * Whether a closed database proves that no process works on its sessions. A process in another container, or
+ * one that we may not inspect, holds it open unseen; and versions without a database hold nothing open.
  */
 export function listsHolders(version: string | null): boolean {
   const [major, minor] = (version ?? "").split(".").map((part) => Number.parseInt(part, 10));
@@ -40,7 +39,7 @@ export function listsHolders(version: string | null): boolean {
   return major > 1 || (major === 1 && minor >= 16);
 }
 
-/** The ids at the top of the trees in which anything was written. */
+/** Returns the root ids of the trees that were written to. */
 function writtenSince(sessions: ReadonlyMap<string, Seen>, since: number): Set<string> {
   const tops = new Set<string>();
   for (const one of sessions.values()) {

@@ -22,26 +22,26 @@ import { treeSource } from "./tree-source.ts";
 const VERSION = 1;
 const TEXT_MAX = 256 * 1024;
 const BATCH_BYTES = 1024 * 1024;
-/** So often reading begins again because the agent wrote meanwhile. */
+/** How many times reading is retried because the agent wrote in between. */
 const TRIES_MAX = 8;
 
 /**
- * Messages before the last answer are closed: the agent does not write to them any more. What they say is
- * kept in the state, and they are not read again. The last answer and what follows it are open: they are
- * read each time, and an entry of them is given as soon as it, and everything before it, is final.
+ * Messages before the last answer are closed: the agent no longer writes to them. Their facts are kept in the
+ * state, and they are not read again. The last answer and everything after it are open: they are read each
+ * time, and an entry of them is given as soon as it and all entries before it are final.
  */
 interface Position {
   readonly closedId: string | null;
-  /** How many messages there were up to that one: fewer or more mean that the past was changed. */
+  /** The number of messages up to `closedId`; another number means that the past was changed. */
   readonly closedCount: number;
 }
 
 interface Notes {
-  /** What the closed messages say. */
+  /** The facts from the closed messages. */
   readonly closed: SessionFacts;
-  /** What was given of the open messages. */
+  /** The refs and bad lines of the open messages that were already given. */
   readonly given: readonly string[];
-  /** The message before which the session was taken back. */
+  /** The message to which the session was reverted; it and everything after it are left behind. */
   readonly revertId: string | null;
 }
 
@@ -83,14 +83,14 @@ export async function* readBatches(
 
 let lastGlance: Promise<unknown> = Promise.resolve();
 
-/** One at a time: the list of a long session's messages takes some memory. */
+/** Runs one at a time, because the list of a long session's messages takes memory. */
 export function glance(found: FoundSession): Promise<Glance> {
   const own = lastGlance.then(() => glanceAt(found));
   lastGlance = own;
   return own;
 }
 
-/** What a list needs. A short session is read whole, of a long one the beginning and the end. */
+/** Reads what a list shows: a short session completely, a long one at its beginning and end. */
 async function glanceAt(found: FoundSession): Promise<Glance> {
   const facts = newFacts(found);
   try {
@@ -117,7 +117,9 @@ async function glanceAt(found: FoundSession): Promise<Glance> {
 const HEAD_COUNT = 4;
 const TAIL_COUNT = 12;
 
-/** The last entries, whole messages only. A page is named by the number of messages before it. */
+/**
+ * Returns the last entries without splitting a message. A page's offset is the number of messages before it.
+ */
 export async function tail(found: FoundSession, options: TailOptions): Promise<TailPage> {
   const source = openSource(found, {});
   try {
@@ -161,14 +163,14 @@ type Step =
       readonly isLast: boolean;
     };
 
-/** One batch from messages that belong together. Where the agent never holds still, nothing is new. */
+/** Reads one batch from a consistent set of messages. Throws if the agent writes too often to read one. */
 async function settledStep(source: Source, given: Given): Promise<Step> {
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
     try {
       const step = await stepOf(source, given);
       if (await source.settled()) return step;
     } catch (error) {
-      // Pages that do not belong together may look like anything; only what is read in one piece is broken.
+      // Inconsistent pages may look broken; only an error in a consistent read is real.
       if (await source.settled()) throw error;
     }
   }
@@ -212,7 +214,7 @@ async function stepOf(source: Source, { found, known, options, isFirst }: Given)
 
 const BAD_NAMED_MAX = 20;
 
-/** One batch while it is made. */
+/** One batch while it is being made. */
 class Reading {
   readonly entries: HistoryEntry[] = [];
   readonly bad: BadLine[] = [];
@@ -223,7 +225,7 @@ class Reading {
   readonly #textMax: number;
   readonly #bytesMax: number;
   #bytes = 0;
-  /** An entry was met that can still change: nothing after it is given. */
+  /** Set at the first entry that can still change; no entry after it is given. */
   #isHeld = false;
 
   constructor(found: FoundSession, { notes }: Known, { textMax, chunkBytes }: ReadOptions) {
@@ -266,7 +268,7 @@ class Reading {
   }
 }
 
-/** What could not be used is counted once, as an entry is given once. */
+/** Names a bad record, so that it is counted only once. */
 function nameOf({ reason }: BadLine): string {
   return `bad: ${reason}`;
 }
@@ -284,7 +286,7 @@ function finalOf(drawn: readonly Drawn[]): HistoryEntry[] {
   return (held < 0 ? drawn : drawn.slice(0, held)).map(({ entry }) => entry);
 }
 
-/** The index of the last answer; what stands before it is closed. */
+/** Returns the index of the last answer; the messages before it are closed. */
 async function firstOpen(source: Source, ids: readonly string[]): Promise<number> {
   const first = Math.max(0, ids.length - OPEN_MAX);
   for (let index = ids.length - 1; index > first; index -= 1) {
@@ -293,10 +295,10 @@ async function firstOpen(source: Source, ids: readonly string[]): Promise<number
   return first;
 }
 
-/** Open messages are read in one batch, so no more than the last of them are open, answered or not. */
+/** Open messages are read in one batch, so at most this many are open, even without an answer. */
 const OPEN_MAX = 1000;
 
-/** A session that was taken back keeps its messages until it is prompted again. */
+/** A reverted session keeps its messages until it is prompted again. */
 async function leftBehindBy(
   source: Source,
   { revertId }: SessionRecord,

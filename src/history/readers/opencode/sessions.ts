@@ -3,19 +3,21 @@ import { setImmediate } from "node:timers/promises";
 import { type Database, type NamedRow, openDatabase, type Table } from "../../sqlite/database.ts";
 import { sessionOf, tablesOf } from "./database-source.ts";
 
-/** What is known of a session from its row and from the dates of its messages. */
+/** What is known of a session from its row and the dates of its messages. */
 export interface Seen {
   readonly id: string;
   readonly parentId: string | null;
   readonly rowid: number;
   updatedAt: number;
   count: number;
-  /** The latest message. */
+  /** The id of the latest message. */
   lastId: string;
   lastRowid: number;
   /** Whether its latest message is a finished answer, which gets no more parts. */
   isFinished: boolean;
-  /** How many parts the latest message has and when they were written, as long as it is not finished. */
+  /**
+   * The number of parts of the latest message and when they were last written; only while it is unfinished.
+   */
   parts: string;
 }
 
@@ -26,19 +28,19 @@ interface Remembered {
   readonly fullAt: number;
 }
 
-/** After so long everything is looked at again: what was removed shows only there. */
+/** After this time everything is scanned again, because only a full scan shows removed sessions. */
 const FULL_MS = 15_000;
 const TRIES_MAX = 4;
 const ROWS_AT_ONCE = 2000;
 const LOOKED_AT_BYTES_MAX = 1024 * 1024;
 
 /**
- * By path, what was seen last. It only saves work: a database that has not changed is not looked at again,
- * and of one that has, the messages that came since and those that were not finished.
+ * A cache of the last scan, by path. An unchanged database is not scanned again; in a changed one only new
+ * and unfinished messages are.
  */
 const remembered = new Map<string, Remembered>();
 
-/** Every session in a database. Nothing of its messages is read but their dates. */
+/** Returns every session in a database. Reads only the dates of its messages. */
 export async function sessionsIn(path: string): Promise<ReadonlyMap<string, Seen>> {
   for (let tries = 1; ; tries += 1) {
     const stamp = stampOf(path);
@@ -49,7 +51,7 @@ export async function sessionsIn(path: string): Promise<ReadonlyMap<string, Seen
     try {
       const isFresh = known !== undefined && Date.now() - known.fullAt < FULL_MS;
       const look = await lookAt(database, isFresh ? known : null);
-      // Where the agent wrote meanwhile, what was seen may not belong together.
+      // If the agent wrote in between, the rows may be inconsistent.
       if (!database.isStill() && tries < TRIES_MAX) continue;
       remembered.set(path, { ...look, stamp, fullAt: isFresh ? known.fullAt : Date.now() });
       return look.seen;
@@ -62,7 +64,7 @@ export async function sessionsIn(path: string): Promise<ReadonlyMap<string, Seen
   }
 }
 
-/** One look at every row, in steps, so that a large database does not hold up the rest. */
+/** Scans every row in steps, so that a large database does not block other work. */
 async function lookAt(
   database: Database,
   known: Remembered | null,
@@ -126,7 +128,7 @@ function updatedIn(row: NamedRow): number {
   return row.number("time_updated") ?? row.number("time_created") ?? 0;
 }
 
-/** Of the database and of its log. */
+/** Returns the stamp of the database and its write-ahead log. */
 function stampOf(path: string): string {
   return [path, `${path}-wal`]
     .map((file) => {

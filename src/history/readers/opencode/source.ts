@@ -3,17 +3,17 @@ import type { JsonObject } from "../../lines/json-lines.ts";
 import { parseJson, TooManyValues } from "../../lines/parse-json.ts";
 import type { BadLine } from "../../port.ts";
 
-/** What a session's own record says about it, wherever it stands. */
+/** A session's own record, from a database or a file. */
 export interface SessionRecord {
   readonly id: string;
   readonly parentId: string | null;
   readonly title: string | null;
   readonly directory: string | null;
   readonly version: string | null;
-  /** The agent, in OpenCode's sense: what kind of sub-agent it is. */
+  /** The agent in OpenCode's sense: the kind of sub-agent. */
   readonly agent: string | null;
   readonly createdAt: number | null;
-  /** The message that the session was taken back to before, while that can be undone. */
+  /** The message to which the session was reverted, while the revert can be undone. */
   readonly revertId: string | null;
 }
 
@@ -21,7 +21,7 @@ export interface Message {
   readonly id: string;
   readonly data: JsonObject;
   readonly parts: readonly Part[];
-  /** What of it could not be used. */
+  /** The parts of the message that could not be used. */
   readonly bad: readonly BadLine[];
   readonly bytes: number;
 }
@@ -34,27 +34,29 @@ export interface Part {
 
 /** One session's messages, in a database or in a tree of files. */
 export interface Source {
-  /** Null when the session is gone. */
+  /** Returns null when the session is gone. */
   session(): Promise<SessionRecord | null>;
-  /** In their order. */
+  /** Returns the ids in order. */
   messageIds(): Promise<readonly string[]>;
-  /** Null when it is gone, or cannot be used at all. */
+  /** Returns null when the message is gone or cannot be used at all. */
   message(id: string): Promise<Message | null>;
-  /** Only who said it: cheaper than the message. */
+  /** Reads only the message's role, which is cheaper than reading the message. */
   roleOf(id: string): Promise<string | null>;
-  /** Whether nothing of it will be written any more: then what looks unfinished is as finished as it gets. */
+  /** True when the session will never be written again: then unfinished messages are final. */
   readonly isFrozen: boolean;
-  /** Whether what was read so far belongs together. If not, it is opened anew, and has to be read again. */
+  /**
+   * Whether everything read so far is consistent. If not, the source is reopened and has to be read again.
+   */
   settled(): Promise<boolean>;
   close(): void;
 }
 
 export interface SourceLimits {
-  /** A longer record is not held. */
+  /** A longer record is skipped. */
   readonly recordBytesMax: number;
 }
 
-/** The object a text holds, or why it holds none. */
+/** Returns the object in a text, or the reason why there is none. */
 export function parsedRecord(
   text: string | null,
   bytes: number,
@@ -73,7 +75,7 @@ export function parsedRecord(
 
 const PARTS_MAX = 10_000;
 
-/** How much of a message is held. Its parts are held together: all of them may be no longer than one record. */
+/** Limits the memory of one message: all its parts together may be no longer than one record. */
 export class PartBudget {
   readonly #bytesMax: number;
   #bytes = 0;
@@ -83,7 +85,7 @@ export class PartBudget {
     this.#bytesMax = recordBytesMax;
   }
 
-  /** A part that is too long by itself takes no room: it is not held. */
+  /** A part that is too long by itself uses no budget, because it is skipped. */
   hasRoom(bytes: number): boolean {
     this.#count += 1;
     if (bytes <= this.#bytesMax) this.#bytes += bytes;
@@ -96,7 +98,7 @@ export class PartBudget {
   }
 }
 
-/** How many of these ids, which are in their order, are this one or come before it. */
+/** Returns how many of these sorted ids are less than or equal to `id`. */
 export function countUpTo(ids: readonly string[], id: string): number {
   let [low, high] = [0, ids.length];
   while (low < high) {
@@ -107,7 +109,7 @@ export function countUpTo(ids: readonly string[], id: string): number {
   return low;
 }
 
-/** OpenCode's ids are made to be ordered by. */
+/** OpenCode's ids sort in order of creation. */
 export function byId(a: { readonly id: string }, b: { readonly id: string }): number {
   return a.id < b.id ? -1 : a.id > b.id ? 1 : 0;
 }

@@ -13,7 +13,7 @@ before(async () => {
 });
 after(() => rm(folder, { recursive: true, force: true }));
 
-/** A new database, written and closed. */
+/** Writes and closes a new database. */
 async function laid(write: (writer: Writer) => void): Promise<string> {
   const root = await mkdtemp(join(folder, "root-"));
   const writer = new Writer(join(root, "opencode.db"));
@@ -22,7 +22,7 @@ async function laid(write: (writer: Writer) => void): Promise<string> {
   return root;
 }
 
-/** What a machine would show on which a process with this start has the database open. */
+/** Simulates a machine on which a process with this start time has the database open. */
 function probe(root: string, startedAt: number | null): ProcessProbe {
   const path = join(root, "opencode.db");
   return {

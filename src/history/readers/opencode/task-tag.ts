@@ -1,11 +1,11 @@
-/** What OpenCode's own program says about a sub-agent. */
+/** What OpenCode itself reports about a sub-agent. */
 export interface TaskTag {
   readonly agentId: string;
   readonly state: "running" | "completed" | "error";
   readonly error: string | null;
 }
 
-/** The whole text has to be such an element: one that merely holds it says nothing. */
+/** The whole text has to be such an element: a text that merely contains one does not count. */
 export function readTaskTag(text: string): TaskTag | null {
   const head = /^<task id="([\w-]{1,200})" state="(running|completed|error)">/u.exec(text);
   if (head === null || !text.trimEnd().endsWith("</task>")) return null;

@@ -16,7 +16,10 @@ import {
   type SourceLimits,
 } from "./source.ts";
 
-/** A session in the tree of files that OpenCode wrote before it had a database. Nothing is added to it any more. */
+/**
+ * Reads a session in the tree of files that OpenCode wrote before it had a database. Such a session no longer
+ * changes.
+ */
 export function treeSource({ path, id }: { path: string; id: string }, limits: SourceLimits): Source {
   const storage = join(path, "../../..");
   const messages = join(storage, "message", id);
@@ -75,7 +78,7 @@ interface Reading {
 async function partsOf(folder: string, { read, bad, held }: Reading): Promise<Part[]> {
   const parts: Part[] = [];
   for (const id of await namesIn(folder)) {
-    // A file that is gone takes no room, and `read` reports it.
+    // A missing file uses no budget, and `read` reports it.
     const file = await stat(join(folder, `${id}.json`)).catch(() => null);
     if (!held.hasRoom(file?.size ?? 0)) {
       bad.push(badFile(basename(folder), held.why(id)));
@@ -93,7 +96,7 @@ function startOf(data: JsonObject): number | null {
   return timeOf(time?.["start"]);
 }
 
-/** The names of the records in a folder, in their order. A folder that is not there has none. */
+/** Returns the names of the records in a folder, in order. A missing folder has none. */
 async function namesIn(folder: string): Promise<string[]> {
   // A message without parts has no folder.
   const names = await readdir(folder).catch((): string[] => []);

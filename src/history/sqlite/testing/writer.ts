@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 
-/** A program at work on a database: it does what it is told, one statement after the other. */
+/** A program that works on a database: it executes the statements it receives, one after the other. */
 const path = process.argv[2];
 if (path !== undefined && process.send !== undefined) {
   const database = new DatabaseSync(path);

@@ -10,7 +10,7 @@ import { opencode } from "../index.ts";
 
 type Fields = Record<string, unknown>;
 
-/** The tables as OpenCode 1.18 has them. */
+/** The tables of OpenCode 1.18. */
 export const SCHEMA = `
 CREATE TABLE \`project\` (\`id\` text PRIMARY KEY, \`worktree\` text NOT NULL, \`vcs\` text, \`name\` text, \`time_created\` integer NOT NULL, \`time_updated\` integer NOT NULL, \`sandboxes\` text NOT NULL);
 CREATE TABLE \`session\` (\`id\` text PRIMARY KEY, \`project_id\` text NOT NULL, \`workspace_id\` text, \`parent_id\` text, \`slug\` text NOT NULL, \`directory\` text NOT NULL, \`path\` text, \`title\` text NOT NULL, \`version\` text NOT NULL, \`share_url\` text, \`summary_additions\` integer, \`summary_deletions\` integer, \`summary_files\` integer, \`summary_diffs\` text, \`metadata\` text, \`cost\` real DEFAULT 0 NOT NULL, \`tokens_input\` integer DEFAULT 0 NOT NULL, \`tokens_output\` integer DEFAULT 0 NOT NULL, \`tokens_reasoning\` integer DEFAULT 0 NOT NULL, \`tokens_cache_read\` integer DEFAULT 0 NOT NULL, \`tokens_cache_write\` integer DEFAULT 0 NOT NULL, \`revert\` text, \`permission\` text, \`agent\` text, \`model\` text, \`time_created\` integer NOT NULL, \`time_updated\` integer NOT NULL, \`time_compacting\` integer, \`time_archived\` integer, CONSTRAINT \`fk_session_project\` FOREIGN KEY (\`project_id\`) REFERENCES \`project\`(\`id\`) ON DELETE CASCADE);
@@ -21,14 +21,14 @@ CREATE INDEX \`part_message_id_id_idx\` ON \`part\` (\`message_id\`,\`id\`);
 CREATE INDEX \`part_session_idx\` ON \`part\` (\`session_id\`);
 `;
 
-/** The first tables with only what every version has, and without an index. */
+/** The first tables, with only the columns that every version has, and without an index. */
 export const OLD_SCHEMA = `
 CREATE TABLE session (id TEXT PRIMARY KEY, project_id TEXT NOT NULL, parent_id TEXT, directory TEXT NOT NULL, title TEXT NOT NULL);
 CREATE TABLE message (id TEXT PRIMARY KEY, session_id TEXT NOT NULL, data TEXT NOT NULL);
 CREATE TABLE part (id TEXT PRIMARY KEY, message_id TEXT NOT NULL, data TEXT NOT NULL);
 `;
 
-/** Writes to a database as OpenCode would. Columns that the table does not have are left out. */
+/** Writes to a database as OpenCode does. Columns that the table does not have are left out. */
 export class Writer {
   readonly sql: DatabaseSync;
   #second = 0;
@@ -37,7 +37,7 @@ export class Writer {
   constructor(path: string, schema = SCHEMA) {
     this.sql = new DatabaseSync(path);
     this.sql.exec(`PRAGMA synchronous=OFF; PRAGMA foreign_keys=OFF; ${schema}`);
-    // Where there is something already, what is written now comes after it.
+    // In an existing database, new rows come after the existing ones.
     if (schema === "") this.#count = 1000;
   }
 
@@ -81,7 +81,7 @@ export class Writer {
     return this.put("session", { ...row, time_created: at, time_updated: at, ...fields });
   }
 
-  /** A message with its parts; ids are in the order of the calls. */
+  /** Adds a message with its parts; ids are in the order of the calls. */
   message(sessionId: string, data: Fields, parts: readonly Fields[] = []): string {
     const id = this.#id("msg");
     const at = this.now();
@@ -126,7 +126,7 @@ export class Writer {
     return this.message(sessionId, data, text === "" ? [] : [{ type: "text", text }]);
   }
 
-  /** An answer that calls the tool which starts a sub-agent. */
+  /** Adds an answer that calls the tool that starts a sub-agent. */
   task(sessionId: string, callID: string, state: Fields, fields: Fields = {}): string {
     const times = { start: this.now(), end: this.now() };
     const input = { description: `work ${callID}`, prompt: `Do ${callID}`, subagent_type: "general" };
@@ -149,7 +149,7 @@ const recordedRows = (name: string): Fields[] =>
     .split("\n")
     .map((line) => JSON.parse(line) as Fields);
 
-/** The recorded database. */
+/** Writes the recorded database. */
 export function layRecorded(path: string, schema = SCHEMA): Writer {
   const writer = new Writer(path, schema);
   for (const table of ["session", "message", "part"]) {
@@ -158,7 +158,7 @@ export function layRecorded(path: string, schema = SCHEMA): Writer {
   return writer;
 }
 
-/** The same, event by event, as the agent wrote it. */
+/** Writes the recorded database event by event, as the agent wrote it. */
 export function* replay(writer: Writer): Generator<string> {
   for (const event of recordedRows("event")) {
     const data = event["data"] as Fields;
@@ -184,7 +184,7 @@ export function* replay(writer: Writer): Generator<string> {
   }
 }
 
-/** The same sessions as a tree of files. */
+/** Writes the same sessions as a tree of files. */
 export async function layTree(root: string, writer: Writer): Promise<void> {
   const put = async (path: string, value: unknown): Promise<void> => {
     const file = join(root, "storage", `${path}.json`);
@@ -227,7 +227,7 @@ export interface ReadOne {
   readonly reading: Reading;
 }
 
-/** Everything below a root, by the session's id; read on from an earlier reading where there is one. */
+/** Reads everything below a root, by the session's id; continues an earlier reading if there is one. */
 export async function readRoot(
   root: string,
   earlier?: ReadonlyMap<string, ReadOne>,
@@ -243,7 +243,7 @@ export async function readRoot(
   return new Map(await Promise.all(read));
 }
 
-/** Every family below a root, by the id of its top. */
+/** Returns every family below a root, by the id of its root session. */
 export async function families(root: string, listed?: readonly LiveSession[]): Promise<Map<string, Family>> {
   const sessions = [...(await readRoot(root)).values()].map(({ found, reading }): ReadSession => ({
     found,
