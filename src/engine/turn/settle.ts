@@ -68,7 +68,7 @@ export async function settle(
     deps.reached("outcome.received");
     const write = (): Promise<boolean | Stale> =>
       deps.store.write(turn.rootId, fenceOf(turn), (tx) =>
-        settleIn(deps, tx, { turn, end, batch, recorder }),
+        settleInTx(deps, tx, { turn, end, batch, recorder }),
       );
     return (await retryWrite(deps, write, isWanted)) === true;
   });
@@ -86,7 +86,7 @@ interface Settling {
   >;
 }
 
-async function settleIn(deps: EngineDeps, tx: Tx, settling: Settling): Promise<boolean> {
+async function settleInTx(deps: EngineDeps, tx: Tx, settling: Settling): Promise<boolean> {
   const { turn, recorder } = settling;
   const now = deps.now();
   const failed = settling.end.provider == null ? null : { turn, end: settling.end };
