@@ -23,14 +23,17 @@ export interface ConnectOptions {
   readonly isNoise?: ((update: SessionUpdate) => boolean) | undefined;
   readonly callUsage?: Dialect["callUsage"] | undefined;
   readonly retrying?: Dialect["retrying"] | undefined;
-  /** The agent answers a load before it has told all: the replay ends when it is quiet for so long. */
+  /**
+   * Set for an agent that answers a load before it has sent the whole conversation: the replay ends after
+   * this long without an update.
+   */
   readonly replayQuietMs?: number | undefined;
 }
 
-/** What is known of a prompt at the instant its answer arrived. */
+/** What is known about a prompt when its answer arrives. */
 export interface PromptSeen {
   readonly systemError: string | null;
-  /** After a tool the model is called again. */
+  /** More than 0 means several model calls: the model is called again after a tool. */
   readonly toolCalls: number;
   readonly usd: number | null;
 }
@@ -42,18 +45,21 @@ export interface AgentConnection {
   readonly rpc: ClientConnection;
   /** Why we ended the agent ourselves, if we did. */
   readonly problem: () => string | null;
-  /** What a load has told; resolves when all of it has come. */
+  /** What a load replayed. Resolves when the replay is complete. */
   readonly replay: () => Promise<Replay | null>;
   readonly seen: () => PromptSeen;
-  /** From now on only this session's updates count; an agent may have sub-sessions of its own. */
+  /** From now on takes updates of this session only: an agent may open sub-sessions of its own. */
   readonly listenTo: (sessionId: string) => void;
   /** Answers every open request of the agent as cancelled. */
   readonly cancelRequests: () => void;
-  /** The end of the process, forced if its pipe has closed and it lingers. */
+  /** Resolves when the process has ended; ends it if it lingers after its output has closed. */
   readonly ended: () => Promise<AgentExit>;
 }
 
-/** The SDK is loaded with the first agent and not before, because a daemon must start at once. */
+/**
+ * Connects to an agent's process. Loads the SDK with the first agent only, because the daemon must start
+ * quickly.
+ */
 export async function connect(options: ConnectOptions): Promise<AgentConnection> {
   const { client } = await import("@agentclientprotocol/sdk/unstable");
   const { process } = options;
@@ -76,7 +82,7 @@ export async function connect(options: ConnectOptions): Promise<AgentConnection>
       if (options.isNoise?.(update) !== true) updates.take(update);
     },
     onAnswer(method, left) {
-      // A prompt that was put into a running one belongs to the same turn: the last answer ends it.
+      // A prompt sent into a running one belongs to the same turn: the last answer ends it.
       if (method === "session/prompt" && left > 0) updates.endMessage();
       else if (method === "session/prompt") seen = updates.endPrompt();
       if (method !== "session/load") return;
@@ -132,7 +138,7 @@ function takeCall(options: ConnectOptions, updates: Updates, message: AnyNotific
   if (retrying !== null) updates.retrying(retrying);
 }
 
-/** Whether an agent says that a message may be put into its running turn. */
+/** Whether the agent supports the steering extension: a message can be injected into a running turn. */
 export function canSteer(answer: InitializeResponse): boolean {
   const steering = answer["_meta"]?.["steering"] as { supported?: boolean } | undefined;
   return steering?.supported === true;
@@ -154,7 +160,7 @@ async function untilQuiet(heardAt: () => number, quietMs: number): Promise<void>
 
 const LATE_MS = 2_000;
 
-/** Agents take liberties with this request; we read only what we need of it. */
+/** Skips the schema check: agents deviate from it, and we read only the fields that we need. */
 function asIs<T>(params: unknown): T {
   return params as T;
 }

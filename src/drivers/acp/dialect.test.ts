@@ -24,7 +24,10 @@ before(async () => {
 });
 after(() => rm(folder, { recursive: true, force: true }));
 
-/** An agent with modes, that takes a second prompt, loads late, and may not answer its first load. */
+/**
+ * An agent that has modes, accepts a second prompt, finishes its replay late and may leave its first load
+ * unanswered.
+ */
 const AGENT = `
 import { createInterface } from "node:readline";
 import { existsSync, writeFileSync } from "node:fs";

@@ -4,37 +4,48 @@ import type { AgentUpdate, OpenRequest } from "../port.ts";
 import { SERVER_NAME } from "./update/own-tool.ts";
 import type { OwnTool } from "./update/own-tool.ts";
 
-/** What one vendor wants said differently. A plain ACP agent has nothing of it. */
+/** One vendor's deviations from plain ACP. A plain ACP agent has none. */
 export interface Dialect {
-  /** How it is started for this session, or why it cannot be. Looked up at every start. */
+  /**
+   * The command that starts the agent for this session, or why it cannot be started. Called at every start.
+   */
   readonly launch?: (request: OpenRequest) => Launch;
-  /** How our tools are offered; over the protocol where it does not say. */
+  /** The MCP servers to offer, with our tools. Default: `plainServers`. */
   readonly servers?: (request: OpenRequest) => McpServer[];
   /** The vendor's extension of `session/new` and `session/load`. */
   readonly meta?: (request: OpenRequest) => Readonly<Record<string, unknown>>;
-  /** The vendor's words for a mode, best first. One of them must be taken, or the session is not opened. */
+  /**
+   * The vendor's names for each mode, best first. The agent must accept one of them, or the session is not
+   * opened.
+   */
   readonly modes?: Readonly<Record<Permission, readonly string[]>>;
   /**
-   * What a mode means where the vendor asks all the same: `full` allows, and a vendor without a
-   * mode that changes nothing has `read-only` deny whatever the caller says.
+   * Fixed answers to permission requests that the vendor sends in spite of its mode: `full` allows them. If
+   * the vendor has no mode that prevents changes, `read-only` denies them whatever the caller says.
    */
   readonly answers?: Partial<Record<Permission, "allow" | "deny">>;
-  /** What becomes of a second prompt while one runs, where there is no steering extension. */
+  /** What the agent does with a second prompt while one runs, if it has no steering extension. */
   readonly secondPrompt?: "queue" | "restart";
   readonly load?: LoadHabit;
-  /** Its first start prepares files that all later ones share, and must not run beside another start. */
+  /**
+   * The agent's first start prepares files that later starts share, so it must not run at the same time as
+   * another start.
+   */
   readonly startsFirstAlone?: boolean;
-  /** It counts only the last model call of a prompt. */
+  /** The agent reports the tokens of a prompt's last model call only. */
   readonly countsLastCall?: boolean;
-  /** What one model call has used so far, from a notification that only this vendor sends; null where it says nothing. */
+  /**
+   * Reads what one model call has used so far from a notification that only this vendor sends; null if it has
+   * none.
+   */
   readonly callUsage?: (method: string, params: unknown) => CallUsage | null;
-  /** That the agent asks its model again, from a notification that only this vendor sends. */
+  /** Reads from a notification that only this vendor sends that the agent is retrying a model call. */
   readonly retrying?: (method: string, params: unknown) => Retrying | null;
-  /** How the vendor names our own tools. */
+  /** How the vendor names Kinfold's tools. */
   readonly ownTool?: OwnTool;
-  /** What the agent says that is nothing of the conversation. */
+  /** Whether an update is not part of the conversation. */
   readonly isNoise?: (update: SessionUpdate) => boolean;
-  /** The version of the vendor's program, where the agent that speaks to us is only an adapter. */
+  /** The version of the vendor's program, if we talk to it through an adapter. */
   readonly version?: () => string | null;
 }
 
@@ -56,19 +67,25 @@ export type Launch =
     }
   | { readonly ok: false; readonly problem: string };
 
-/** What has to be minded when a session is loaded. */
+/** A vendor's peculiarities when it loads a session. */
 export interface LoadHabit {
   /** How long to wait before this session may be loaded. */
   readonly waitMs?: (agentSessionId: string, cwd: string) => number;
   readonly waitMaxMs?: number;
-  /** It answers a load before it has told all of the conversation; this long without a word is its end. */
+  /**
+   * Set if it answers a load before it has sent the whole conversation: the replay ends after this long
+   * without an update.
+   */
   readonly replayQuietMs?: number;
-  /** A load that takes longer is given up, and tried again in a new process. */
+  /** A load that takes longer is abandoned and retried in a new process. */
   readonly limitMs?: number;
   readonly tries?: number;
 }
 
-/** The token travels inside the protocol: a command line can be read by every user of the machine. */
+/**
+ * Offers our tools over the protocol. The token must not be on a command line, which every user of the
+ * machine can read.
+ */
 export function serversWith(request: OpenRequest, authorization: (token: string) => string): McpServer[] {
   if (request.mcp === null) return [];
   const headers = [{ name: "Authorization", value: authorization(request.mcp.token) }];

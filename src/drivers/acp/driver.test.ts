@@ -33,7 +33,7 @@ async function openOdd(command: string, options: OpenOptions = {}): Promise<Open
 const reasonOf = (result: OpenResult): string => (result.ok ? "opened" : result.reason);
 const messageOf = (result: OpenResult): string => (result.ok ? "" : result.message);
 
-/** Says what an agent must say to be opened, and then runs the script's own lines. */
+/** Sends the answers that an agent needs to be opened, then runs the script's own lines. */
 const READY = `
   read line; echo '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}'
   read line; echo '{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}'
@@ -72,7 +72,7 @@ describe("an agent that misbehaves at its start", () => {
   });
 
   it("and closes its output but lives on is ended", async () => {
-    // Bubblewrap keeps the output open as well; without it we see the end of the pipe.
+    // Bubblewrap keeps the output open too; without it we see the end of the pipe.
     const bare = createProcessHost({ sandbox: "guard", log: silentLog });
     const command = ["/bin/sh", "-c", "exec 1>&-; sleep 600"];
     const driver = createAcpDriver({

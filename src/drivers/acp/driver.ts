@@ -15,9 +15,9 @@ export interface AcpOptions {
   readonly extraEnv?: Readonly<Record<string, string>>;
   readonly model?: string | null;
   readonly howToInstall?: string | null;
-  /** What is known of this agent before it has ever been started. */
+  /** What is known about this agent before its first start. */
   readonly known?: Partial<Agent>;
-  /** What can be found out about it without starting it; wins over all else. */
+  /** What can be found out without starting the agent; overrides everything else. */
   readonly describe?: () => Promise<Partial<Agent>>;
   readonly dialect?: Dialect;
   readonly host: ProcessHost;
@@ -32,7 +32,7 @@ export function createAcpDriver(options: AcpOptions): Driver {
     name: options.name,
     probe: async () => ({ ...describeAgent(options, learned), ...(await options.describe?.()) }),
     async open(request) {
-      // What speaks the protocol is loaded with the first agent, not with the daemon.
+      // Loads the protocol code with the first agent, not with the daemon.
       const { openOnce } = await import("./open-once.ts");
       const tries = request.load === null ? 1 : (options.dialect?.load?.tries ?? 1);
       for (let left = tries - 1; ; left -= 1) {

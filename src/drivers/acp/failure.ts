@@ -2,7 +2,7 @@ import { shortLine } from "../../text/cut.ts";
 import type { AgentExit, OpenFailure } from "../port.ts";
 import { isFields } from "./update/tool-call.ts";
 
-/** One line for a person, from whatever an agent or the SDK threw. */
+/** Returns one line for a person from any error that an agent or the SDK threw. */
 export function describeError(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   const data = isFields(error) ? error["data"] : null;
@@ -11,7 +11,7 @@ export function describeError(error: unknown): string {
   return shortLine(text, ERROR_LENGTH);
 }
 
-/** Gemini gives its provider's status as the code of its own error. */
+/** Returns the provider's HTTP status, which Gemini sends as the code of its own error. */
 export function httpStatus(error: unknown): number | null {
   const code = isFields(error) ? error["code"] : null;
   return typeof code === "number" && code >= 400 && code < 600 ? code : null;
@@ -28,8 +28,8 @@ export function openFailure(error: unknown, otherwise: OpenFailure): OpenFailure
 }
 
 /**
- * Whether the promise settled in time; the timer does not outlive it. Only time that this process
- * was awake counts: a beat that comes late, because the machine slept, counts as one beat.
+ * Whether the promise settles within `ms`. Clears its timer. Counts only time in which this process was
+ * awake: a tick that comes late because the machine slept counts as one tick.
  */
 export async function within(promise: Promise<unknown>, ms: number): Promise<boolean> {
   const limit = Promise.withResolvers<boolean>();
@@ -51,5 +51,5 @@ export async function within(promise: Promise<unknown>, ms: number): Promise<boo
 const BEAT_MS = 250;
 const AUTH_REQUIRED = -32000;
 const LINE_LENGTH = 500;
-/** Whole, so that whoever reads it finds the message inside a provider's JSON. */
+/** Long enough that a provider's JSON is kept whole, with the message inside it. */
 const ERROR_LENGTH = 4_000;

@@ -1,14 +1,14 @@
 import { statSync } from "node:fs";
 
 /**
- * Runs the first start of a program alone and all later ones together. OpenCode creates and migrates its own
- * database when a new version starts for the first time; of several that do so at once all but one die.
+ * Runs a program's first start alone and all later starts in parallel. OpenCode creates and migrates its
+ * database at the first start of a new version; if several do so at once, all but one die.
  */
 export class FirstStart {
   readonly #ready = new Set<string>();
   readonly #underWay = new Map<string, Promise<unknown>>();
 
-  /** `start` must not reject. A first start that was no success leaves the next one to go alone. */
+  /** `start` must not reject. If a first start fails, the next start also runs alone. */
   async run<T>(program: string, start: () => Promise<T>, isSuccess: (result: T) => boolean): Promise<T> {
     const key = versionKey(program);
     for (;;) {
@@ -29,7 +29,10 @@ export class FirstStart {
   }
 }
 
-/** An upgraded program migrates its database again, so its first start goes alone, too. */
+/**
+ * Changes with an upgrade: an upgraded program migrates its database again, so its first start must also run
+ * alone.
+ */
 function versionKey(program: string): string {
   return `${program} ${statSync(program, { throwIfNoEntry: false })?.mtimeMs ?? 0}`;
 }

@@ -12,12 +12,12 @@ export interface HandleOptions {
   readonly agentVersion: string | null;
   readonly model: string | null;
   readonly replay: Replay | null;
-  /** How a message gets into a running prompt: by the steering extension, or as a second prompt. */
+  /** How a message gets into a running prompt: through the steering extension or as a second prompt. */
   readonly steer: Steer;
   readonly countsLastCall: boolean;
 }
 
-/** An open agent session. Its methods never reject: whatever happens is part of their answer. */
+/** An open agent session. Its methods never reject: failures are part of their results. */
 export class AcpHandle implements AgentHandle {
   readonly agentSessionId: string;
   readonly agentVersion: string | null;
@@ -28,7 +28,7 @@ export class AcpHandle implements AgentHandle {
   readonly #steer: Steer;
   readonly #countsLastCall: boolean;
   #prompting: Promise<PromptEnd> | null = null;
-  /** The newest prompt sent; the turn ends with it. */
+  /** The newest prompt sent; the turn ends when it ends. */
   #newest: Promise<PromptEnd> | null = null;
 
   constructor(options: HandleOptions) {
@@ -89,7 +89,7 @@ export class AcpHandle implements AgentHandle {
   #sendCancel(): void {
     this.#connection.cancelRequests();
     const params = { sessionId: this.agentSessionId };
-    // A connection that has closed cannot be told; the prompt ends by that itself.
+    // A closed connection cannot carry the cancel; its closing ends the prompt anyway.
     this.#connection.rpc.agent.notify("session/cancel", params).catch(() => this.#connection.rpc.close());
   }
 
@@ -109,7 +109,9 @@ export class AcpHandle implements AgentHandle {
     return this.#connection.process.descendants();
   }
 
-  /** First the prompt, then its input, then a signal: each for its share of the grace. */
+  /**
+   * Cancels the prompt, closes the input, then sends a signal. Each step gets its share of the grace period.
+   */
   async #endOrderly(graceMs: number): Promise<void> {
     const { process } = this.#connection;
     if (this.#prompting !== null) {

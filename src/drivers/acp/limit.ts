@@ -1,16 +1,16 @@
 import { describeError } from "./failure.ts";
 import { isFields } from "./update/tool-call.ts";
 
-/** What an agent has told of its vendor's limits in passing, before one of them was reached. */
+/** What an agent has reported about its vendor's limits before one was reached. */
 export interface LimitSeen {
   readonly isReached: boolean;
   readonly resetsAt: number | null;
 }
 
 /**
- * When a vendor's usage limit is over, by its error's fields, by what the agent told before, or by
- * its words; null where the error is none. A limit that does not say is tried again after a while.
- * The answer is never in the past and never further away than a limit can be.
+ * Returns when a vendor's usage limit ends: from the error's fields, from what the agent reported before, or
+ * from the error's text. Null if the error is not a usage limit. A limit without a time is retried after
+ * `UNTOLD_MS`. The result is never in the past and at most `LONGEST_MS` ahead.
  */
 export function limitedUntil(error: unknown, now = Date.now(), seen: LimitSeen | null = null): number | null {
   const data = isFields(error) ? error["data"] : null;
@@ -25,7 +25,10 @@ export function limitedUntil(error: unknown, now = Date.now(), seen: LimitSeen |
   return bounded(until ?? now + UNTOLD_MS, now);
 }
 
-/** Claude's adapter tells of its limits beside the tokens; which one was reached it does not say in its error. */
+/**
+ * Reads the limit that Claude's adapter reports with its token counts. Its error does not say which limit was
+ * reached.
+ */
 export function limitSeen(meta: unknown): LimitSeen | null {
   const info = isFields(meta) ? meta["_claude/rateLimit"] : null;
   if (!isFields(info)) return null;
@@ -47,7 +50,7 @@ function isNamed(data: unknown, seen: LimitSeen | null): boolean {
   return data["errorKind"] === "rate_limit" && seen?.isReached === true;
 }
 
-/** Vendors count in seconds, sim in milliseconds. */
+/** Vendors use seconds, sim uses milliseconds. */
 function inMilliseconds(at: number): number {
   return at < 100_000_000_000 ? at * 1000 : at;
 }
@@ -57,10 +60,13 @@ function bounded(at: number, now: number): number {
   return at >= now ? Math.ceil(at) : now + SOON_MS;
 }
 
-/** A month and a day: the longest that any vendor counts. */
+/** A month and a day: the longest period of any vendor's limit. */
 const LONGEST_MS = 32 * 86_400_000;
 const UNTOLD_MS = 3_600_000;
-/** What is over already, or within this minute, is tried in a minute: no vendor tells seconds. */
+/**
+ * A limit whose reset time has passed is retried after a minute. A clock time of the current minute counts as
+ * passed, not as tomorrow's, because vendors report no seconds.
+ */
 const SOON_MS = 60_000;
 
 /**
@@ -79,9 +85,9 @@ const LIMIT = new RegExp(
   ].join("|"),
   "i",
 );
-/** Claude says of a busy server that it is "not your usage limit". */
+/** Claude uses these words about an overloaded server. */
 const NO_LIMIT = /\bnot your usage limit\b/i;
-/** Money does not come back by waiting, unless it is said when. */
+/** Spending limits do not reset by waiting, unless the error names a time. */
 const NEVER_OVER = /\bspend limit\b|\bcredit limit\b/i;
 
 function plain(text: string): string {
@@ -112,7 +118,10 @@ const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "
 const DAY = String.raw`(?<month>${MONTHS.join("|")})[a-z]* (?<day>\d{1,2})(?:st|nd|rd|th)?(?:,? (?<year>\d{4}))?(?![\d:])`;
 const CLOCK = String.raw`(?<hour>\d{1,2})(?::(?<minute>\d{2}))?(?::\d{2})?(?: ?(?<half>[ap])\.?m\b\.?|(?<=:\d\d))`;
 const ZONE = String.raw`(?: ?\(?(?<zone>[A-Z][A-Za-z]+(?:/[\w+-]+){1,2}|UTC|GMT)\b)?`;
-/** "at 3:42 PM", "at Nov 17th, 2026 3:42 PM", "Nov 17, 3pm (Europe/Berlin)", "Aug 8"; an hour alone is none. */
+/**
+ * Matches "at 3:42 PM", "at Nov 17th, 2026 3:42 PM", "Nov 17, 3pm (Europe/Berlin)" and "Aug 8", but not a
+ * bare number such as "3".
+ */
 const MOMENT = new RegExp(
   `\\b${LEAD} (?:at |on )?(?:${DAY}(?:,? (?:at )?${CLOCK})?|${CLOCK.replaceAll("(?<", "(?<only").replaceAll("(?<only=", "(?<=")})${ZONE}`,
   "i",
@@ -139,14 +148,14 @@ function momentOf(found: Record<string, string | undefined>, now: number): numbe
 
 interface Wall {
   readonly year: number;
-  /** From 0. */
+  /** 0 is January. */
   readonly month: number;
   readonly day: number;
   readonly hour: number;
   readonly minute: number;
 }
 
-/** A day without an hour begins at midnight. */
+/** A date without a time means midnight. */
 function clockOf(
   hour: string | undefined,
   minute: string | undefined,
@@ -160,7 +169,7 @@ function clockOf(
   return { hour: (hours % 12) + (half.toLowerCase() === "p" ? 12 : 0), minute: minutes };
 }
 
-/** The machine's own where none is named, or one that nobody knows. */
+/** Undefined, the machine's time zone, if the name is missing or unknown. */
 function zoneOf(name: string | undefined): string | undefined {
   if (name === undefined) return undefined;
   try {
@@ -187,7 +196,7 @@ function wallOf(at: number, zone: string | undefined): Wall & { readonly second:
   return { year: of("year"), month, day: of("day"), hour: of("hour"), minute: of("minute"), second };
 }
 
-/** Asked twice, because the clocks may change between here and there. */
+/** Computes the offset twice, because daylight saving time may begin or end in between. */
 function instantOf({ year, month, day, hour, minute }: Wall, zone: string | undefined): number {
   const wall = Date.UTC(year, month, day, hour, minute);
   const offsetAt = (at: number): number => {

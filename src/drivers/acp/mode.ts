@@ -3,9 +3,8 @@ import type { OpenedSession } from "./open.ts";
 import { describeError } from "./failure.ts";
 
 /**
- * Puts the session into the first of these modes that the agent offers. Resolves to a problem
- * where it offers none or does not take it: a session in a looser mode than it was given must
- * not go on.
+ * Puts the session into the first of these modes that the agent offers. Resolves to a problem if the agent
+ * offers none of them or rejects the mode: a session must not go on in a looser mode than it was given.
  */
 export async function selectMode(
   connection: AgentConnection,
@@ -35,7 +34,7 @@ export async function selectMode(
 interface Modes {
   readonly current: string | null;
   readonly offered: readonly string[];
-  /** Null where the agent has modes in the older way. */
+  /** Null if the agent uses ACP's older mode API. */
   readonly configId: string | null;
 }
 

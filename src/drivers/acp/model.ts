@@ -8,10 +8,10 @@ export type ModelChoice =
   | { readonly ok: false; readonly problem: string };
 
 /**
- * Asks for a model where the agent offers a choice, in the way of its generation of ACP, and says
- * what it runs then: an agent may know a model by a name of its own. A model that was asked for and
- * is not taken is a problem: a session must not go on with another one. The configuration's own
- * may stand for an agent that offers no choice.
+ * Selects a model if the agent offers a choice, through the API of its ACP version, and returns the model
+ * that it then runs: an agent may use its own name for it. If the agent rejects a requested model, that is a
+ * problem: the session must not go on with another one. The model from the configuration is accepted for an
+ * agent that offers no choice.
  */
 export async function selectModel(
   connection: AgentConnection,
@@ -43,7 +43,7 @@ function notTaken(model: string): string {
   return `the agent did not take the model ${model}`;
 }
 
-/** Long lists are for list_models. */
+/** `list_models` returns the whole list. */
 const OFFER_MAX = 12;
 
 function offer(session: OpenedSession): string {
@@ -76,7 +76,7 @@ interface OldModels {
   readonly availableModels?: readonly { readonly modelId: string }[];
 }
 
-/** The form before configuration options, which Codex and Gemini still use. */
+/** The API before configuration options, which Codex and Gemini still use. */
 function oldModels(session: Offering): OldModels | null {
   return (session as { models?: OldModels | null }).models ?? null;
 }

@@ -5,7 +5,10 @@ import type { AcpOptions } from "./driver.ts";
 import { openInTime } from "./open.ts";
 import type { Learned } from "./open.ts";
 
-/** Starts an agent's process and opens or loads its session. A load that was not answered may be tried again. */
+/**
+ * Starts an agent's process and opens or loads its session. If a load gets no answer, the caller may retry
+ * it.
+ */
 export async function openOnce(
   options: AcpOptions,
   learned: Learned,
@@ -60,7 +63,7 @@ function answering(
   return async (asked) => {
     if (fixed === undefined || asked.kind !== "permission" || asked.ours) return request.onRequest(asked);
     if (fixed === "allow") return { kind: "allow" };
-    // The caller is told all the same: a denial belongs into the receipt.
+    // The caller still gets the request: a denial belongs in the receipt.
     await request.onRequest(asked);
     return { kind: "deny" };
   };

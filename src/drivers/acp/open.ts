@@ -17,7 +17,7 @@ import { selectMode } from "./mode.ts";
 import { selectModel } from "./model.ts";
 import { isFields } from "./update/tool-call.ts";
 
-/** What `initialize` has told; a probe starts no agent, so this is known from the first start on. */
+/** What `initialize` reported. A probe starts no agent, so this is known only after the first start. */
 export type Learned = { -readonly [K in "version" | "steer" | "load" | "fork"]?: Agent[K] };
 
 export interface Opening {
@@ -29,13 +29,13 @@ export interface Opening {
 
 export interface Opened {
   readonly result: OpenResult;
-  /** The agent was asked to load and never answered. */
+  /** The agent did not answer a load. */
   readonly isUnanswered: boolean;
 }
 
 export type OpenedSession = (NewSessionResponse | LoadSessionResponse) & { readonly sessionId: string };
 
-/** Opens the agent's session: a new one or an old one, in its mode and with its model. Never rejects. */
+/** Opens a new or an earlier session of the agent, sets its mode and selects its model. Never rejects. */
 export async function openInTime(connection: AgentConnection, opening: Opening): Promise<Opened> {
   const { startMs, load } = opening.request;
   const waitMs = load === null ? 0 : (opening.dialect.load?.waitMaxMs ?? 0);
@@ -121,7 +121,10 @@ function learn(learned: Learned, answer: Initialized, steer: Steer): void {
   learned.fork = Boolean(answer.agentCapabilities?.sessionCapabilities?.fork);
 }
 
-/** Null where a load was not answered in its time. What a fork tells of the old conversation is nothing new. */
+/**
+ * Null if a load gets no answer within its time limit. The replay of a forked conversation is dropped: it is
+ * not new.
+ */
 async function newOrLoaded(connection: AgentConnection, opening: Opening): Promise<OpenedSession | null> {
   const { request, dialect } = opening;
   const meta = dialect.meta?.(request);
@@ -161,7 +164,7 @@ async function newOrForked(
   }
 }
 
-/** Cut short when the process ends: whoever stops it must not wait for this. */
+/** Ends early when the process ends, so that a stop does not wait for this. */
 async function untilLoadable(connection: AgentConnection, waitMs: number): Promise<void> {
   if (waitMs <= 0) return;
   const { signal } = connection.rpc;

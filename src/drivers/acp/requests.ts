@@ -12,7 +12,7 @@ import type { Call, Fields, ToolCalls } from "./update/tool-call.ts";
 export interface Asking {
   readonly calls: ToolCalls;
   readonly onRequest: (request: AgentRequest) => Promise<AgentAnswer>;
-  /** Resolves when the prompt is cancelled: the agent must not wait for an answer any longer. */
+  /** Resolves when the prompt is cancelled: then the agent must not keep waiting for an answer. */
   readonly cancelled: Promise<void>;
 }
 
@@ -24,7 +24,8 @@ export async function answerPermission(
   const plan = planOf(call);
   const answer = await askOrCancel(asking, plan ?? permissionOf(call, request.options));
   if (answer === null) return { outcome: { outcome: "cancelled" } };
-  // Of the ways out of planning those for good give the agent more than it had.
+  // To approve a plan, only a single permission is given: `allow_always` would give the agent more than it
+  // had.
   const allowing: PermissionOption["kind"][] =
     plan === null ? ["allow_once", "allow_always"] : ["allow_once"];
   const kinds: PermissionOption["kind"][] =
@@ -36,7 +37,7 @@ export async function answerPermission(
   return { outcome: { outcome: "cancelled" } };
 }
 
-/** A form is asked as a whole, a question for each of its fields. What nobody answers is left out. */
+/** Asks all fields of a form together, one question per field. Leaves out fields without an answer. */
 export async function answerElicitation(
   asking: Asking,
   request: CreateElicitationRequest,
@@ -60,7 +61,10 @@ export async function answerElicitation(
   return Object.keys(content).length === 0 ? { action: "decline" } : { action: "accept", content };
 }
 
-/** The end of an agent's planning, as Claude's ExitPlanMode: a change of its mode that comes with a plan. */
+/**
+ * Returns the plan of an agent that wants to leave its planning mode, as Claude's ExitPlanMode does: a change
+ * of mode whose input has a plan.
+ */
 function planOf(call: Call): AgentRequest | null {
   const plan = isFields(call.input) ? call.input["plan"] : null;
   if (call.kind !== "switch_mode" || typeof plan !== "string" || plan.trim() === "") return null;
@@ -79,7 +83,7 @@ function permissionOf(call: Call, offered: readonly PermissionOption[]): AgentRe
   return { kind: "permission", tool, title, command, paths, risk, options, ours };
 }
 
-/** By the protocol's kinds of tools; what has another kind can be anything. */
+/** By the protocol's tool kinds; a tool of any other kind can do anything. */
 const RISKS: Readonly<Record<string, Risk>> = {
   read: "read",
   search: "read",
@@ -105,7 +109,7 @@ interface Field {
   readonly type: string;
   readonly says: string;
   readonly options: readonly { readonly title: string; readonly value: string }[];
-  /** Where an answer goes that is none of the options. */
+  /** The field for a free-text answer, if the form has one. */
   readonly other: string | null;
 }
 
@@ -125,7 +129,9 @@ function fieldsOf(schema: unknown): Field[] {
   return all.filter((field) => !others.has(field.name));
 }
 
-/** A form with one field has its question in the message, or beside the field, or half here and half there. */
+/**
+ * A form with one field has its question in the message, in the field's description, or split between both.
+ */
 function textOf(message: string, field: Field, count: number): string {
   if (field.says === "" || message.includes(field.says)) return message;
   return count === 1 ? `${message}\n${field.says}` : field.says;
@@ -133,7 +139,7 @@ function textOf(message: string, field: Field, count: number): string {
 
 type Given = string | readonly string[];
 
-/** What is none of the options goes where the form has room for it. */
+/** Puts an answer that is not among the options into the free-text field, if there is one. */
 function filled(field: Field, given: Given): Record<string, Value> {
   const said =
     field.type === "array" ? partsOf(field, given) : [typeof given === "string" ? given : given.join(", ")];
@@ -145,7 +151,7 @@ function filled(field: Field, given: Given): Record<string, Value> {
   };
 }
 
-/** Several choices come as a list, or in one line with commas; an option may have a comma of its own. */
+/** Several choices come as a list, or as one line with commas; an option's title may contain a comma. */
 function partsOf(field: Field, given: Given): string[] {
   if (typeof given !== "string") return [...given];
   if (chosen(field, given) !== undefined) return [given];

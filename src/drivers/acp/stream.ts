@@ -7,27 +7,30 @@ export interface StreamOptions {
   readonly input: Readable;
   readonly output: Writable;
   /**
-   * Gets every notification at once, in the order of arrival, before any later answer is seen.
-   * The SDK would run these beside its answers, and a prompt could end before its last update.
-   * A message chunk with a long text comes as several, and others have their turn in between.
+   * Gets every notification in the order of arrival and before any later answer. The SDK would handle
+   * notifications concurrently with answers, so a prompt could end before its last update. A chunk with a
+   * long text arrives as several, and the event loop runs in between.
    */
   readonly onNotification: (message: AnyNotification) => void;
-  /** Gets the method of every request as its answer arrives, at that place of the order, and how many like it are left. */
+  /**
+   * Gets the method of a request when its answer arrives, in the same order, and the number of such requests
+   * still open.
+   */
   readonly onAnswer: (method: string, left: number) => void;
-  /** The agent wrote a line that no agent may write; the stream has ended. */
+  /** The agent wrote a line that exceeds the limits; the stream has ended. */
   readonly onTooLong: (message: string) => void;
   readonly limits?: Partial<LineLimits>;
 }
 
 export interface BoundedStream extends Stream {
-  /** Lines that were no messages. */
+  /** The number of lines that were not messages, or that answered nothing. */
   readonly noise: () => number;
 }
 
 /**
- * JSON-RPC lines over an agent's pipes, for the SDK, that survive any agent: noise is skipped and
- * counted, half a line at the end is dropped, long strings in a line are cut before it is parsed, and
- * nothing is read ahead of what is being handled.
+ * A stream of JSON-RPC lines over an agent's pipes, for the SDK, that withstands any agent: it skips and
+ * counts noise, drops an incomplete last line, cuts long strings before it parses a line, and reads no
+ * further than has been handled.
  */
 export function boundedStream(options: StreamOptions): BoundedStream {
   const asked = new Map<unknown, string>();
@@ -49,7 +52,7 @@ export function boundedStream(options: StreamOptions): BoundedStream {
     if ("method" in message) return message;
     const method = asked.get(message.id);
     if (method === undefined) {
-      // An answer that nobody waits for would make the SDK write to the console.
+      // The SDK would write an unexpected answer to the console.
       noise += 1;
       return null;
     }
@@ -82,10 +85,13 @@ export function boundedStream(options: StreamOptions): BoundedStream {
   };
 }
 
-/** Of a text that is handled at once. */
+/** The longest text that is handled at once. */
 const PIECE_CHARS = 16 * 1024;
 
-/** A chunk of a message with a long text as chunks with short ones; every other notification as it is. */
+/**
+ * Splits a message chunk with a long text into chunks with short texts; passes on every other notification
+ * unchanged.
+ */
 function* inPieces(message: AnyNotification): Generator<AnyNotification> {
   const { params } = message as { params?: { update?: { content?: { type?: unknown; text?: unknown } } } };
   const update = params?.update;

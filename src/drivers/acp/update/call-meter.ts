@@ -18,8 +18,8 @@ export class CallMeter {
   }
 
   /**
-   * The size of the context after the newest call. Input and cache are known when a call begins, so
-   * the rest is its output. False where no call is known.
+   * Takes the size of the context after the newest call. Input and cache are known when a call begins, so the
+   * rest is its output. Returns false if no call is known.
    */
   context(tokens: number): boolean {
     const call = this.#newest;

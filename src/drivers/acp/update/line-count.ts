@@ -1,6 +1,6 @@
-/** How many lines a change added and removed, as a diff would count them. */
+/** Counts the lines that a change added and removed, as a diff does. */
 export function countLines(before: string, after: string): { added: number; removed: number } {
-  // Each different line is one number, so that comparing two lines costs the same however long they are.
+  // Each distinct line gets a number, so that comparing two lines costs the same however long they are.
   const numbers = new Map<string, number>();
   const numberOf = (line: string): number => {
     const known = numbers.get(line);
@@ -26,7 +26,9 @@ export function countLines(before: string, after: string): { added: number; remo
   return { added: newMiddle.length - common, removed: oldMiddle.length - common };
 }
 
-/** Beyond this a rewritten file counts as rewritten: an exact count would hold up the event loop. */
+/**
+ * Above this, a rewritten part counts as changed in every line: an exact count would block the event loop.
+ */
 const CELLS_MAX = 1_000_000;
 
 function linesOf(text: string): string[] {
@@ -34,7 +36,7 @@ function linesOf(text: string): string[] {
   return (text.endsWith("\n") ? text.slice(0, -1) : text).split("\n");
 }
 
-/** The length of the longest common subsequence. */
+/** Returns the length of the longest common subsequence. */
 function commonLines(a: readonly number[], b: readonly number[]): number {
   let row = new Uint32Array(b.length + 1);
   for (const line of a) {

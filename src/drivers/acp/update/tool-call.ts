@@ -6,7 +6,7 @@ import { plainOwnTool } from "./own-tool.ts";
 import type { OwnTool } from "./own-tool.ts";
 import type { FileChange } from "../../../domain/receipt.ts";
 
-/** One tool call, as its updates have built it up so far. */
+/** One tool call, merged from its updates so far. */
 export interface Call {
   readonly id: string;
   readonly tool: string;
@@ -19,8 +19,8 @@ export interface Call {
 }
 
 /**
- * Joins an agent's updates about its tool calls. Agents announce a call before they know its
- * input, so a call is passed on when its input is there, or when anything else comes first.
+ * Merges an agent's updates about its tool calls. Agents announce a call before they know its input, so a
+ * call is passed on once its input is there, or before the next update of another kind.
  */
 export class ToolCalls {
   readonly #open = new Map<string, State>();
@@ -42,7 +42,7 @@ export class ToolCalls {
     this.#open.delete(state.id);
   }
 
-  /** What a request for permission is about; it may name a call by nothing but its id. */
+  /** Returns the call that a permission request is about; the request may contain only the call's id. */
   describe(update: ToolCallUpdate): Call {
     const known = this.#open.has(update.toolCallId);
     const state = this.#merge(update);
@@ -51,12 +51,12 @@ export class ToolCalls {
     return this.#callOf(state);
   }
 
-  /** Passes on what is still held back, because something else is about to be said. */
+  /** Passes on the calls held back so far, because another update is about to follow. */
   flush(): void {
     for (const state of this.#open.values()) this.#announce(state);
   }
 
-  /** The prompt is over, and so are its calls; the end of a call that never came is not invented. */
+  /** Ends the calls of a finished prompt. A call without an end gets no invented result. */
   clear(): void {
     this.flush();
     this.#open.clear();
@@ -67,7 +67,7 @@ export class ToolCalls {
     const state = this.#open.get(id) ?? { ...EMPTY, id };
     state.title = update.title ?? state.title;
     state.firstTitle ||= state.title;
-    // What an agent called a tool first stays: nothing that comes later makes another tool of it.
+    // The first name of a tool stays: no later update can turn it into another tool.
     state.name ??= metaName(update) ?? update.name ?? null;
     state.isServerCall ||= update["_meta"]?.["is_mcp_tool_call"] === true;
     state.kind = update.kind ?? state.kind;
@@ -135,7 +135,10 @@ const EMPTY: Omit<State, "id"> = {
 };
 
 const TEXT_LENGTH = 262_144;
-/** An agent that opens more calls than this is not waited for: announced all at once they would hold up everyone. */
+/**
+ * Above this many open calls, each call is passed on at once: flushing them all together would block the
+ * event loop.
+ */
 const HELD_MAX = 64;
 
 function callOf(state: State, ownTool: OwnTool): Call {
@@ -189,7 +192,7 @@ function rawText(output: unknown): string {
   return JSON.stringify(output);
 }
 
-/** Agents say it in different places, and some not at all. */
+/** Agents report the exit code in different places, and some not at all. */
 function exitCodeOf(state: State): number | null {
   if (state.exitCode !== null) return state.exitCode;
   const output = isFields(state.rawOutput) ? state.rawOutput : {};
@@ -210,7 +213,7 @@ function filesOf(state: State): FileChange[] {
   });
 }
 
-/** Codex reports its commands' output and end here, because it takes us for a terminal. */
+/** Codex reports the output and exit of its commands here, because it treats us as a terminal. */
 function readTerminal(state: State, meta: Fields | null | undefined): void {
   const delta = meta?.["terminal_output_delta"] ?? meta?.["terminal_output"];
   if (isFields(delta) && typeof delta["data"] === "string")

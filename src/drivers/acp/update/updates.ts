@@ -9,9 +9,9 @@ import { ToolCalls, isFields } from "./tool-call.ts";
 import type { Fields } from "./tool-call.ts";
 
 /**
- * Turns an agent's session updates into ours. It is in one of three modes: `replay` while a
- * session is being loaded (updates are collected), `prompt`, and `between`, where an agent may
- * work by itself: there a message has no end that could be seen, so it ends when it is quiet.
+ * Translates an agent's session updates into ours. It is in one of three modes: `replay` while a session is
+ * loaded (updates are collected), `prompt`, and `between`, in which an agent may work on its own: no answer
+ * marks the end of a message there, so a pause of a second does.
  */
 export class Updates {
   readonly calls: ToolCalls;
@@ -33,7 +33,7 @@ export class Updates {
   #costBefore = 0;
   readonly #callMeter = new CallMeter();
   #limit: LimitSeen | null = null;
-  /** Of compactions under way, by their ids. */
+  /** Summaries of running compactions, by compaction id. */
   readonly #summaries = new Map<string, string>();
 
   constructor(pass: (update: AgentUpdate) => void, ownTool?: OwnTool) {
@@ -45,7 +45,7 @@ export class Updates {
     return this.#mode === "replay";
   }
 
-  /** What was last told of the vendor's limits. */
+  /** The vendor's limits as last reported. */
   get limit(): LimitSeen | null {
     return this.#limit;
   }
@@ -72,7 +72,7 @@ export class Updates {
     this.#callMeter.reset();
   }
 
-  /** Codex reports an error of its model as a normal end; this says what it was. */
+  /** Ends the prompt. Codex reports a model error as a normal end; `systemError` has the error's text. */
   endPrompt(): { systemError: string | null; toolCalls: number; usd: number | null } {
     this.endMessage();
     this.calls.clear();
@@ -82,7 +82,7 @@ export class Updates {
     return { systemError, toolCalls: this.#toolCalls, usd };
   }
 
-  /** The process is gone: nothing more will come. */
+  /** Called when the process has ended: no more updates will come. */
   end(): void {
     this.endMessage();
     this.calls.clear();
@@ -120,12 +120,12 @@ export class Updates {
       case "session_info_update":
         return this.#info(update["_meta"]);
       default:
-        // Commands, modes, titles: nothing of the transcript.
+        // Commands, modes and titles are not part of the transcript.
         return undefined;
     }
   }
 
-  /** What the vendor says about one model call, beside the protocol's own updates. */
+  /** Takes a vendor's report of one model call, which comes outside the protocol's updates. */
   takeCall(call: CallUsage): void {
     this.#callMeter.call(call);
     this.#emitCalls(null);
@@ -145,7 +145,7 @@ export class Updates {
     if (this.#open && (this.#open.what !== what || this.#open.messageId !== id)) this.endMessage();
     if (this.#open === null) this.calls.flush();
     this.#open ??= { what, text: "", chars: 0, messageId: id };
-    // The fragments have all of it: beyond this nobody asks for a message in one piece.
+    // The fragments have the whole text; the assembled message is capped.
     if (this.#open.text.length < MESSAGE_CHARS_MAX) {
       this.#open.text += text.slice(0, MESSAGE_CHARS_MAX - this.#open.text.length);
     }
@@ -165,7 +165,7 @@ export class Updates {
     this.#collected.lastText = null;
   }
 
-  /** The cost is the session's, the tokens are the prompt's own; an agent may say either or both. */
+  /** The cost is the session's total, the tokens are the prompt's; an agent may report either or both. */
   #usage(
     cost: { amount: number; currency: string } | null | undefined,
     counted: unknown,
@@ -187,7 +187,7 @@ export class Updates {
     this.#emit({ kind: "usage", usage: { ...this.#callMeter.total(), usd } });
   }
 
-  /** A summary comes whole, or was told in chunks before. */
+  /** The summary comes whole in this update, or in chunks before it. */
   #compaction({ compactionId, status, summary }: CompactionUpdate): void {
     if (status === "in_progress") return;
     const told = this.#summaries.get(compactionId) ?? "";
@@ -212,7 +212,7 @@ export class Updates {
     this.#quiet = setTimeout(() => this.endMessage(), QUIET_MS).unref();
   }
 
-  /** Something else is about to be seen: the message before it is finished. */
+  /** Completes the open message, because another update is about to follow. */
   endMessage(): void {
     if (this.#quiet) clearTimeout(this.#quiet);
     const open = this.#open;
@@ -249,7 +249,7 @@ function collect(into: Collected, update: AgentUpdate): void {
   if (update.kind === "toolResult" && update.ours) into.toolResults.push(update.text);
 }
 
-/** Codex names the kind of error, and has the status inside of it. */
+/** Codex puts the HTTP status inside the object of the error's kind. */
 function codexStatus(info: unknown): number | null {
   const [kind] = isFields(info) ? Object.values(info) : [];
   const status = isFields(kind) ? kind["httpStatusCode"] : null;

@@ -2,13 +2,13 @@ import type { PromptResponse } from "@agentclientprotocol/sdk/unstable";
 import type { Usage } from "../../../contract/index.ts";
 import { isFields } from "./tool-call.ts";
 
-/** What a prompt used, from the places where agents say it; null where none of them does. */
+/** Returns what a prompt used, from all places where agents report it; null if the agent reports nothing. */
 export function usageOf(response: PromptResponse, usdSeen: number | null): Usage | null {
   const usd = costOf(response) ?? usdSeen;
   const usage = response.usage;
   if (usage) {
     return {
-      // Written to the cache is input like any other; only what was read from it is counted apart.
+      // Tokens written to the cache count as input; only tokens read from it are counted separately.
       inputTokens: usage.inputTokens + (usage.cachedWriteTokens ?? 0),
       cachedTokens: usage.cachedReadTokens ?? 0,
       outputTokens: usage.outputTokens,
@@ -26,7 +26,7 @@ function costOf(response: PromptResponse): number | null {
   return typeof cost["amount"] === "number" ? cost["amount"] : null;
 }
 
-/** Gemini counts here and nowhere else. */
+/** Reads the token counts of Gemini, which reports them only here. */
 function quotaCount(response: PromptResponse): Omit<Usage, "usd"> | null {
   const quota = response["_meta"]?.["quota"];
   const count = isFields(quota) ? quota["token_count"] : null;
