@@ -11,13 +11,13 @@ import type { NewMember, OwnSession } from "./thread/protocol.ts";
 import { newRow } from "./row.ts";
 import { slices } from "./slice.ts";
 
-/** Something that was found for the first time, with what its head and tail say. */
+/** A session that was found for the first time, with the facts from its head and tail. */
 export interface Discovery {
   readonly found: FoundSession;
   readonly reading: Reading;
   readonly facts: SessionFacts;
   readonly problem: string | null;
-  /** No session is in it, or none yet. */
+  /** The file contains no session, or none yet. */
   readonly isEmpty: boolean;
   familyKey: string;
 }
@@ -25,14 +25,14 @@ export interface Discovery {
 interface FamilyNews {
   readonly familyKey: string;
   readonly discoveries: readonly Discovery[];
-  /** Sessions of ours, by format and the agent's own id. */
+  /** Managed and attached sessions, by format and the agent's own id. */
   readonly own: ReadonlyMap<string, OwnSession>;
 }
 
-/** Rows in one write. */
+/** The maximum number of rows in one write. */
 const ROWS_MAX = 16;
 
-/** Puts what is new of one family into the list, judged by what is known so far. */
+/** Adds the new sessions of one family to the store, judged by what is known so far. */
 export async function addFound(context: Context, news: FamilyNews): Promise<Member[]> {
   const { familyKey, discoveries } = news;
   const { catalog, rpc } = context;
@@ -73,10 +73,10 @@ export async function addFound(context: Context, news: FamilyNews): Promise<Memb
   return members.filter(({ kind }) => kind === "imported" || kind === "ours");
 }
 
-/** Where a family lineage among our own sessions. */
+/** A family's place among the sessions in the store. */
 export interface Base {
   readonly rootId: string;
-  /** Of the session at the top. */
+  /** The id of the root session. */
   readonly sessionId: string | null;
   readonly depth: number;
   readonly scope: string;
@@ -110,7 +110,10 @@ function baseOf(context: Context, { familyKey, discoveries, own }: FamilyNews): 
   return { ...base, rootId, sessionId: topNow === undefined ? null : rootId };
 }
 
-/** The family's own, unless that is the scope of before there were folders': the store moves those. */
+/**
+ * Returns the family's known scope. The scope `default` dates from before scopes were folders and is not
+ * kept: the store moves those families.
+ */
 export function scopeOf(
   { options }: Context,
   { facts, known }: { facts: Pick<SessionFacts, "cwd">; known: string | null | undefined },
@@ -199,7 +202,7 @@ function newMember(
   return { record, session: newRow(told, { ...identity, now: Date.now() }) };
 }
 
-/** Sub-agents whose session at the top was not there when they were found belong to it now. */
+/** Sub-agents that were found before their root session join its family now. */
 async function adoptOrphans(context: Context, { familyKey, discoveries }: FamilyNews): Promise<void> {
   const top = discoveries.find(({ found }) => found.key === familyKey);
   if (top === undefined) return;

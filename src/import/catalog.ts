@@ -7,15 +7,20 @@ import type { ThreadRpc } from "../system/thread-rpc.ts";
 import type { Counted, Reading } from "./context.ts";
 import type { StoreSide } from "./thread/protocol.ts";
 
-/** A session or sub-agent on disk, without what was read of it. */
+/** A session or sub-agent on disk, without its contents. */
 export interface Member extends HistoryKnown {
-  /** As the last scan found it; null before that, and for one whose rows stand in another's file. */
+  /**
+   * As the last scan found it; null before that, and for a sub-agent whose rows are in another session's
+   * file.
+   */
   found: FoundSession | null;
-  /** Its project was left out after it had been imported: what was read of it stays, and no more is. */
+  /**
+   * Its project was excluded after it had been imported: the imported part stays, but nothing more is read.
+   */
   isLeftOut: boolean;
 }
 
-/** What was read of it. */
+/** The knowledge from reading a member's file. */
 export interface Knowledge {
   facts: SessionFacts;
   inline: Readonly<Record<string, SessionFacts>>;
@@ -25,12 +30,17 @@ export interface Knowledge {
 }
 
 const PAGE = 500;
-/** What is known of a file is much more than where it is: few at once, so that nobody else waits. */
+/**
+ * Knowledge is much larger than a member's row, so few are loaded at once and other requests need not wait.
+ */
 const FAMILY_PAGE = 32;
-/** Families whose facts are kept at hand; those that work are among them because they were used last. */
+/**
+ * The number of families whose knowledge is cached. Working families stay in the cache because they were used
+ * last.
+ */
 const FAMILIES_MAX = 24;
 
-/** Everything that is known, in short, and the whole of what was used last. */
+/** All members, and the knowledge of the families that were used last. */
 export class Catalog {
   readonly members = new Map<string, Member>();
   readonly #families = new Map<string, Set<string>>();
@@ -46,7 +56,7 @@ export class Catalog {
     this.#rpc = rpc;
   }
 
-  /** Whether something was imported before this thread began. */
+  /** Whether anything was imported before this thread started. */
   get hadSome(): boolean {
     return this.#hadSome;
   }
@@ -73,7 +83,7 @@ export class Catalog {
     this.#folders.add(path.dirname(file));
   }
 
-  /** Whether files of sessions lie in it. */
+  /** Whether a folder contains session files. */
   isFolder(folder: string): boolean {
     return this.#folders.has(folder);
   }
@@ -122,7 +132,7 @@ export class Catalog {
     return [...(keys ?? [])].flatMap((key) => this.members.get(key) ?? []);
   }
 
-  /** What was read of a whole family. What is changed in it stays until it is forgotten. */
+  /** Returns the knowledge of a whole family. Changes to the map are kept until the family is forgotten. */
   knowledge(familyKey: string): Promise<Map<string, Knowledge>> {
     const kept = this.#known.get(familyKey);
     const loading = kept ?? this.#read(familyKey);
@@ -140,11 +150,11 @@ export class Catalog {
     this.#known.delete(familyKey);
   }
 
-  /** One thing at a time is done to a family. */
+  /** Runs one piece of work at a time for each family. */
   alone<T>(familyKey: string, work: () => Promise<T>): Promise<T> {
     const before = this.#busy.get(familyKey) ?? Promise.resolve();
     const own = before.then(work, work);
-    // The caller gets the error through `own`; the next one only waits for the end.
+    // The caller gets the error through `own`; the next work only waits for the end.
     const done = own
       .catch(() => undefined)
       .finally(() => {
@@ -175,7 +185,7 @@ export function stateOf({ facts, inline, place }: Knowledge): ReadState | null {
   return place === null ? null : { ...place, facts, inline };
 }
 
-/** How many were found of what, by agent and state, and how much of it has been read. */
+/** Counts the sessions by agent and state, and how much of them has been read. */
 export function countAll(catalog: Catalog, readings: readonly Reading[]): Counted {
   const counted = { excluded: 0, files: 0, filesRead: 0, bytes: 0, bytesRead: 0 };
   const found = new Map(
@@ -209,7 +219,7 @@ export function isBelow({ hostKey, found, familyKey, key }: Member): boolean {
   return hostKey !== null || found?.isSubagent === true || familyKey !== key;
 }
 
-/** Whether what is written to its file from now on is read. */
+/** Whether new content of its file is read from now on. */
 export function isFollowed({ kind, isLeftOut }: Member): boolean {
   return (kind === "imported" || kind === "ours") && !isLeftOut;
 }

@@ -1,10 +1,10 @@
 import type { SessionRecord, Store, Tx } from "../store/port/store.ts";
 import type { EntryBatch, MemberChange, NewMember, OwnSession, StoreSide } from "./thread/protocol.ts";
 
-/** More than these at once are told as a range: nobody follows a thousand entries one by one. */
+/** A larger batch is announced as one range, because nobody follows a thousand entries one by one. */
 const SINGLY_MAX = 200;
 
-/** What the reading thread may ask of the store. Every write is short, and names its tree. */
+/** The operations of the store that the import thread may call. Every write is short and names its tree. */
 export function storeSide(store: Store, now: () => number): StoreSide {
   const { read, node } = store;
   const trees = new Trees(store);
@@ -23,8 +23,8 @@ export function storeSide(store: Store, now: () => number): StoreSide {
 }
 
 /**
- * Writes are asked for without waiting for those before. What says how far a file was read must not be kept
- * where the entries before it were not: after a write that failed, a tree takes none until it is told to.
+ * Writes do not wait for earlier ones. A read position must not be stored when the entries before it were
+ * not, so after a failed write a tree rejects all writes until `resume`.
  */
 class Trees {
   readonly #store: Store;
@@ -79,7 +79,7 @@ async function add(store: Store, members: readonly NewMember[], now: number): Pr
   return members.map(({ record }) => numbers.get(record.key) as number);
 }
 
-/** It may be there: from before a crash, or because another machine has the same file. */
+/** The session may already exist: from before a crash, or because another machine has the same file. */
 async function addSession(tx: Tx, session: SessionRecord, now: number): Promise<void> {
   if ((await tx.sessions.byId(session.id)) !== null) return;
   await tx.sessions.add(session);
@@ -114,7 +114,7 @@ async function change(trees: Trees, changes: readonly MemberChange[], now: numbe
   }
 }
 
-/** Only what somebody sees is an event: a state, its reason, a title, a place in the tree. */
+/** Only visible changes become an event: a state, its reason, a title, a place in the tree. */
 async function changeSession(
   tx: Tx,
   { id, patch }: NonNullable<MemberChange["session"]>,

@@ -10,13 +10,13 @@ import type { SharedPrefixes } from "./shared-prefix.ts";
 import type { ImportOptions, StoreSide } from "./thread/protocol.ts";
 import type { SetAside } from "./thread/restarts.ts";
 
-/** A reader with the folders it looks into. */
+/** A reader with the folders it reads. */
 export interface Reading {
   readonly reader: HistoryReader;
   readonly roots: readonly string[];
 }
 
-/** What the parts of the reading thread share. */
+/** Everything that the parts of the import thread share. */
 export interface Context {
   readonly rpc: ThreadRpc<StoreSide>;
   readonly catalog: Catalog;
@@ -28,31 +28,37 @@ export interface Context {
   readonly live: LiveList;
   /** By key: when its file was last seen to grow. */
   readonly grown: Map<string, Growth>;
-  /** By family: what rests on nothing but that its agent lists no process for it, and may be too early. */
+  /**
+   * By family: verdicts that rest only on the absence of a listed process, which may have been checked too
+   * early.
+   */
   readonly doubted: Map<string, Doubt>;
   readonly progress: ProgressPublisher;
   readonly signal: AbortSignal;
   readonly tasks: CurrentTasks;
   setAside: readonly SetAside[];
   exclude: readonly string[];
-  /** What was left out is looked at again. */
+  /** Whether excluded sessions are examined again. */
   asksAgain: boolean;
 }
 
 export interface Growth {
   readonly at: number;
-  /** It was written after its agent's list of processes had none for it: somebody writes whom it does not list. */
+  /**
+   * The file was written after its agent's list showed no process for it, so the writer is a process that the
+   * list does not name.
+   */
   readonly isUnlisted: boolean;
 }
 
 export interface Doubt {
   readonly format: string;
-  /** As the agent's list names the session at the top. */
+  /** The root session's id in the agent's list. */
   readonly rootId: string;
   readonly until: number;
 }
 
-/** How long what was seen of a file says that somebody works on it. */
+/** How long observed growth of a file counts as evidence of work. */
 export const GROWN_MS = 5 * 60_000;
 
 export function seenWorking({ grown }: Context, now: number): Map<string, string> {
@@ -69,7 +75,7 @@ const PROBLEMS_MAX = 200;
 
 export type Counted = Pick<HistoryScan, "found" | "excluded" | "files" | "filesRead" | "bytes" | "bytesRead">;
 
-/** How far everything has come, told a few times a second at most. */
+/** Publishes the import's progress, at most a few times a second. */
 export class ProgressPublisher {
   readonly scan: HistoryScan = newScan({ enabled: true, phase: "starting", exclude: [] });
   problems: HistoryProblem[] = [];

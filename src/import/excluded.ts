@@ -1,6 +1,6 @@
 import path from "node:path";
 
-/** Whether a folder is one of those that are left out, or below one. */
+/** Whether a folder is excluded, or is below an excluded one. */
 export function isExcluded(cwd: string | null, globs: readonly string[], home: string): boolean {
   if (cwd === null) return false;
   return globs.some((glob) => {

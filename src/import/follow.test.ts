@@ -38,13 +38,13 @@ async function layFamily(root: string): Promise<void> {
   await lay(root, { [MAIN]: parent(), [AGENT]: child(), [SIDECAR]: sidecar });
 }
 
-/** Another process writes, as an agent does. */
+/** Writes from another process, as an agent does. */
 async function append(file: string, text: string): Promise<void> {
   const writer = spawn(process.execPath, ["-e", APPEND, file, text], { stdio: "inherit" });
   assert.deepEqual(await once(writer, "exit"), [0, null]);
 }
 
-/** What a transcript has beyond its first rows. */
+/** Returns the text of a transcript after its first rows. */
 function after(transcript: Transcript, rows: number): string {
   return transcript.rows
     .slice(rows)

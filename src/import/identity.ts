@@ -1,8 +1,8 @@
 import { hash } from "node:crypto";
 
 /**
- * The id of an imported session: made from its key alone, so that a second import, or one on another
- * machine, gives the same. A UUID of version 8, which is the one for ids of one's own making.
+ * Returns the id of an imported session. It depends only on the key, so that a second import, or an import on
+ * another machine, gives the same id. A UUID of version 8, which is meant for custom ids.
  */
 export function sessionIdOf(key: string): string {
   const hex = hash("sha256", `kinfold session\n${key}`, "hex");
@@ -17,8 +17,8 @@ export function sessionIdOf(key: string): string {
 }
 
 /**
- * A number below 2^53 for the agent's own name of an entry; unique enough within one session, and made for
- * every entry there is, so it must cost next to nothing.
+ * Returns a number below 2^53 for the agent's own name of an entry. It is unique enough within one session.
+ * It is computed for every entry, so it must be very cheap.
  */
 export function refNumber(ref: string): number {
   let high = 0xdeadbeef;

@@ -7,33 +7,33 @@ import { inlineKey } from "./identity.ts";
 import { isSkipped } from "./read.ts";
 import { type Judged, redactStatus, type Told } from "./row.ts";
 
-/** Everything that is to be known about a family before it is judged. */
+/** Everything needed to judge a family. */
 export interface JudgeInput {
   readonly judge: typeof judgeTree;
   readonly reader: HistoryReader;
   readonly familyKey: string;
-  /** By key; of those with a file of their own. */
+  /** By key; only members with their own file. */
   readonly known: ReadonlyMap<string, Knowledge>;
   readonly listed: readonly LiveSession[];
-  /** By key: why it is known to work at this moment. */
+  /** By key: why it is known to be working at this moment. */
   readonly seenWorking: ReadonlyMap<string, string>;
-  /** It was written a moment ago: that no process is listed for it may be too early to be true. */
+  /** It was written a moment ago, so a missing process does not yet mean that it has stopped. */
   readonly isRecent: boolean;
 }
 
 export interface Verdict {
   readonly told: Omit<Told, "parentId" | "depth" | "changedAt"> & {
     readonly parentKey: string | null;
-    /** Below the session at the top. */
+    /** The depth below the root session. */
     readonly depth: number;
   };
-  /** Null for the session at the top. */
+  /** Null for the root session. */
   readonly status: AgentStatus | null;
-  /** Sub-agents its calls started that left no file. */
+  /** Sub-agents started by its calls that left no file. */
   readonly missing: readonly AgentStatus[];
 }
 
-/** By key, what is true of each session of a family that left something. */
+/** Returns, by key, the verdict for each session of a family that left a file. */
 export function judgeFamily(input: JudgeInput): Map<string, Verdict> {
   const { known, familyKey } = input;
   const members = membersOf(known);
@@ -75,14 +75,14 @@ export function judgeFamily(input: JudgeInput): Map<string, Verdict> {
   return verdicts;
 }
 
-/** A line that nobody has read may say otherwise. */
+/** A line that could not be read may contradict the verdict. */
 function lessSure(judged: Judged): Judged {
   const confidence = judged.confidence === "certain" ? "likely" : "guess";
   const reason = `${judged.reason}; a line of the file was too long to be read`;
   return { ...judged, confidence, reason };
 }
 
-/** With those whose rows stand inside another's file. */
+/** Includes sub-agents whose rows are in another session's file. */
 function membersOf(known: ReadonlyMap<string, Knowledge>): FamilyMember[] {
   return [...known].flatMap(([key, { facts, inline }]) => {
     const inside = Object.entries(inline).map(([id, own]) => ({ key: inlineKey(key, id), facts: own }));
@@ -91,8 +91,8 @@ function membersOf(known: ReadonlyMap<string, Knowledge>): FamilyMember[] {
 }
 
 /**
- * That a file grew before our eyes is worth something only where nobody keeps a list of processes, and
- * where the file does not say itself that the work is over.
+ * Observed growth counts only if the agent keeps no list of processes and the file does not say that the work
+ * is over.
  */
 function stillWorking(
   { reader, seenWorking }: JudgeInput,
@@ -121,7 +121,7 @@ function missingOf(family: Family): Map<string, AgentStatus[]> {
   return missing;
 }
 
-/** Our own id of the session that started this one, and how deep it stands. */
+/** Returns our id of the session that started this one, and this session's depth. */
 export function lineageIn(
   catalog: Catalog,
   { key, familyKey }: Pick<Member, "key" | "familyKey">,

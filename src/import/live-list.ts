@@ -6,17 +6,17 @@ import { type Context, GROWN_MS, type Reading, seenWorking } from "./context.ts"
 import type { CurrentTasks, ImportTask } from "./thread/current-tasks.ts";
 import type { JudgeInput, Verdict } from "./judge.ts";
 
-/** Between two readings of a list that has to be newer than what was written. */
+/** The minimum time between two readings of a list. */
 const LEAST_MS = 100;
-/** A file's own time is counted in ticks: it may be this much earlier than the write. */
+/** File timestamps are coarse: a file's time may be this much earlier than the write. */
 const TICK_MS = 10;
-/** For so long after a file was written, that no process is listed for it may be too early to be true. */
+/** Grace period after a write: until it is over, a missing process does not mean the session has stopped. */
 const RECENT_MS = 5 * 60_000;
-/** Where an agent lists its processes, growth without one of them counts for less long. */
+/** How long growth counts as work when the agent keeps a list and no process is listed. */
 const UNLISTED_MS = 2 * 60_000;
 
 interface Listed {
-  /** When reading it began: what was written later may be somebody's who is not in it. */
+  /** When reading the list began: a process that wrote later may be missing from it. */
   readonly at: number;
   readonly sessions: Promise<readonly LiveSession[]>;
 }
@@ -28,7 +28,7 @@ interface LiveSetup {
   readonly isSetAside: (task: ImportTask) => boolean;
 }
 
-/** What the agents' own lists say is alive, asked for at most so often. */
+/** Caches the agents' own lists of live sessions and limits how often they are read. */
 export class LiveList {
   readonly #setup: LiveSetup;
   readonly #kept = new Map<string, Listed>();
@@ -38,7 +38,10 @@ export class LiveList {
     this.#setup = setup;
   }
 
-  /** Whoever is not in a list from before the file was written may be in one from after it. */
+  /**
+   * Returns the live sessions. Reads the list again if it is older than the last write and does not name the
+   * session.
+   */
   async of(
     reading: Reading,
     about: { rootId: string; writtenAt: number } | null = null,
@@ -50,7 +53,9 @@ export class LiveList {
     return this.#ask(reading);
   }
 
-  /** Since when it is known that nobody is listed for a session; null where somebody is, or nobody asked. */
+  /**
+   * Returns when a list last showed no process for a session; null when one is listed or no list was read.
+   */
   async absentSince(format: string, rootId: string): Promise<number | null> {
     const kept = this.#kept.get(format);
     return kept === undefined || isAmong(await kept.sessions, rootId) ? null : kept.at;
@@ -83,7 +88,7 @@ interface FamilyAsked {
   readonly known: ReadonlyMap<string, Knowledge>;
 }
 
-/** Who works on a family, from its agent's list and from what was seen of its files. */
+/** Returns who works on a family, from its agent's list and from observed growth of its files. */
 export async function livenessIn(
   context: Context,
   { familyKey, known, reading }: FamilyAsked & { reading: Reading },
@@ -101,7 +106,7 @@ export async function livenessIn(
   };
 }
 
-/** A file grew before our eyes: somebody writes, whether its agent lists them or not. */
+/** Records that a file grew while we watched: a process is writing, whether its agent lists it or not. */
 export async function noticeGrowth(
   context: Context,
   member: Member,
@@ -113,7 +118,7 @@ export async function noticeGrowth(
     () => Date.now(),
   );
   if (found !== null) member.found = { ...found, changedAt: Math.max(found.changedAt, writtenAt) };
-  // What is found for the first time was written before; only a short while ago is before our eyes.
+  // A file that is read for the first time was written earlier; only a recent write counts as observed.
   if (at.readBytes === 0 && Date.now() - writtenAt > GROWN_MS) return;
   const rootId = rootIdOf(context, { familyKey, known: at.known });
   const absentSince = await context.live.absentSince(at.reading.reader.format, rootId);
@@ -121,7 +126,7 @@ export async function noticeGrowth(
   context.grown.set(member.key, { at: Date.now(), isUnlisted });
 }
 
-/** Remembers what was concluded from nobody being listed, to be looked at again for a while. */
+/** Remembers verdicts that rest on a missing process, so that they are checked again for a while. */
 export function doubt(
   context: Context,
   { familyKey, known, verdicts }: FamilyAsked & { verdicts: ReadonlyMap<string, Verdict> },
@@ -140,7 +145,7 @@ export function doubt(
   context.doubted.set(familyKey, { format: some.format, rootId, until });
 }
 
-/** Families to be judged again: somebody is listed for them now, or it is no longer too early to say. */
+/** Returns the families to judge again: a process is listed for them now, or the grace period is over. */
 export async function noLongerDoubted(context: Context): Promise<string[]> {
   const settled: string[] = [];
   const now = Date.now();
@@ -158,7 +163,7 @@ export async function noLongerDoubted(context: Context): Promise<string[]> {
   return settled;
 }
 
-/** The agent's own id of the session at the top, also where its file is gone. */
+/** Returns the agent's own id of the root session, even when its file is gone. */
 function rootIdOf({ catalog }: Context, { familyKey, known }: FamilyAsked): string {
   const [some] = known.values();
   return catalog.members.get(familyKey)?.agentId ?? some?.facts.rootId ?? some?.facts.id ?? familyKey;
@@ -168,7 +173,7 @@ function writtenAtOf({ catalog }: Context, familyKey: string): number {
   return Math.max(0, ...catalog.family(familyKey).map(({ found }) => found?.changedAt ?? 0));
 }
 
-/** Whoever wrote is in the list now: from here on, what it says of them counts. */
+/** The writer is listed now, so from here on the list counts. */
 function nowListed({ catalog, grown }: Context, familyKey: string): void {
   for (const { key } of catalog.family(familyKey)) {
     const growth = grown.get(key);
@@ -176,7 +181,7 @@ function nowListed({ catalog, grown }: Context, familyKey: string): void {
   }
 }
 
-/** In a container, or over a mount, somebody works whom no list on this machine names. */
+/** In a container, or over a mount, a process may work that no list on this machine names. */
 function unlistedWriter(
   { catalog, grown }: Context,
   { familyKey, rootId, now }: { familyKey: string; rootId: string; now: number },

@@ -15,24 +15,27 @@ export interface ReadRequest {
   readonly known: Knowledge | undefined;
   readonly isLive: boolean;
   readonly signal: AbortSignal;
-  /** The session that entries of a sub-agent inside this file belong to; made when there is none. */
+  /** Returns the session for the entries of a sub-agent inside this file, and creates it if there is none. */
   readonly inside: (agentId: string, batch: ReadBatch) => Promise<Member>;
   readonly rewritten: RewrittenFiles;
-  /** What another session has already, where this one goes on from it. */
+  /** Drops the entries that another session already has, if this one continues it. */
   readonly prefixFilter: PrefixFilter | null;
   readonly onBytes: (bytesRead: number) => void;
 }
 
-/** One write takes no more than this: it must be short. */
+/** The maximum number of entries in one write, which must be short. */
 const ENTRIES_MAX = 160;
 const BODY_BYTES_MAX = 256 * 1024;
-/** After so much of a file, where reading stopped is kept; what comes before is not read again after a crash. */
+/** After this many bytes the read position is saved; after a crash nothing before it is read again. */
 const KEEP_BYTES = 8 * 1024 * 1024;
 const BAD_KEPT_MAX = 5;
-/** A longer line is not read: what it takes to hold it twice would be the most that an import takes. */
+/** A longer line is skipped: holding one line twice sets the peak memory of an import. */
 const LINE_BYTES_MAX = 32 * 1024 * 1024;
 
-/** Reads a file from where reading stopped and hands over what is new. Answers what is now known of it. */
+/**
+ * Reads a file from where reading stopped and sends the new entries to the store. Returns the new knowledge
+ * of the file.
+ */
 export async function readMember(outbox: Outbox, request: ReadRequest): Promise<Knowledge | null> {
   const { member, reader, signal, known } = request;
   if (member.found === null) return null;
@@ -61,7 +64,7 @@ export async function readMember(outbox: Outbox, request: ReadRequest): Promise<
 type Bad = Pick<Knowledge, "bad" | "badCount">;
 const NO_BAD: Bad = { bad: [], badCount: 0 };
 
-/** Where to go on from: kept only if everything before it is. */
+/** Saves the read position; the store accepts it only if everything before it was stored. */
 async function keep(outbox: Outbox, member: Member, known: Knowledge): Promise<void> {
   const record = { ...recordOf(known), readBytes: member.readBytes };
   await outbox.change([{ no: member.no, rootId: member.rootId, record, session: null }]);
@@ -81,7 +84,10 @@ export function recordOf({ facts, inline, place, badCount, bad }: Knowledge): {
   };
 }
 
-/** The first few, and one that was too long wherever it stands: it may have said how the session stands. */
+/**
+ * Keeps the first few bad lines, and always one that was too long, because it may have contained the
+ * session's state.
+ */
 function badAfter(before: Bad, batch: ReadBatch): Bad {
   const all = [...before.bad, ...batch.bad.map((line) => ({ ...line }))];
   const kept = all.slice(0, BAD_KEPT_MAX);
@@ -90,7 +96,7 @@ function badAfter(before: Bad, batch: ReadBatch): Bad {
   return { badCount: before.badCount + batch.badCount, bad: kept };
 }
 
-/** A line, or a row of a database, that was too long to be looked into, so that nobody knows what it says. */
+/** Whether a line, or a row of a database, was too long to be read, so that its content is unknown. */
 export function isSkipped({ reason }: { reason: string }): boolean {
   return /(?:^| )longer than \d/u.test(reason);
 }
@@ -107,7 +113,7 @@ function knowledgeAfter(batch: ReadBatch, bad: Bad): Knowledge {
   };
 }
 
-/** Entries on their way into the store, each session's in their order. */
+/** Sends entries to the store, in order for each session. */
 class Sender {
   readonly #outbox: Outbox;
   readonly #request: ReadRequest;
@@ -130,7 +136,10 @@ class Sender {
     }
   }
 
-  /** Each session's entries, and where one goes on from an earlier point, before it what was left behind. */
+  /**
+   * Groups entries by session. Where a session continues from an earlier point, a notice of the entries left
+   * behind comes first.
+   */
   #inOrder(batch: ReadBatch): Map<string | null, ImportedEntry[]> {
     const { entries, leftBehind } = batch;
     const bySession = new Map<string | null, ImportedEntry[]>();
@@ -186,13 +195,13 @@ function* slicesOf(entries: readonly ImportedEntry[]): Generator<ImportedEntry[]
 
 const RECENT_MAX = 512;
 const WORDS_MAX = 60;
-/** More than is shown, so that a secret across the cut is whole when it is looked for. */
+/** More than is shown, so that a secret across the cut is still complete when it is redacted. */
 const LOOKED_AT_MAX = 600;
 
-/** The beginnings of the last entries, so that the first of those that are left behind can be named. */
+/** The beginnings of the last entries, so that a notice can quote the first entry that was left behind. */
 class Recent {
   readonly #entries: Pick<HistoryEntry, "ref" | "inlineId">[] = [];
-  /** As bytes: a string's beginning would keep the whole of it. */
+  /** Stored as bytes: a substring would keep the whole string in memory. */
   readonly #words: Buffer[] = [];
 
   add({ ref, inlineId, body }: HistoryEntry): void {
@@ -203,7 +212,7 @@ class Recent {
     this.#words.splice(0, RECENT_MAX);
   }
 
-  /** The first words after the point that the agent went back to; null where that is too far back. */
+  /** Returns the first words after the point that the agent went back to; null if that is too far back. */
   after({ afterRef, inlineId }: LeftBehind): string | null {
     const at = this.#entries.findLastIndex((entry) => entry.ref === afterRef && entry.inlineId === inlineId);
     const next = at < 0 ? -1 : this.#entries.findIndex((entry, i) => i > at && entry.inlineId === inlineId);

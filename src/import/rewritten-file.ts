@@ -7,13 +7,13 @@ import { rewrittenEntry } from "./to-entry.ts";
 const PAGE = 5_000;
 
 /**
- * Files that are read anew because they are no longer what was read before. What both have is not taken a
- * second time; before the first entry that is new it is said how many of those before it are gone. A file
- * may be found empty while it is being written: nothing is said before something new stands in it.
+ * Handles files that are read again from the beginning because they were replaced. Entries that both versions
+ * have are not added a second time. Before the first new entry, a notice says how many earlier entries are
+ * gone. A file may be empty while it is being written, so there is no notice until a new entry appears.
  */
 export class RewrittenFiles {
   readonly #rpc: ThreadRpc<StoreSide>;
-  /** By file, then by session: what was there. */
+  /** By file, then by session: the earlier entries. */
   readonly #open = new Map<string, Map<number, Promise<Before>>>();
 
   constructor(rpc: ThreadRpc<StoreSide>) {
@@ -28,7 +28,7 @@ export class RewrittenFiles {
     this.#open.delete(fileKey);
   }
 
-  /** These entries of a session of the file, with what is to be said before them. */
+  /** Adds the notice to the entries of one session, if it is due. */
   async withNotice(
     fileKey: string,
     { no }: Member,
@@ -53,7 +53,7 @@ export class RewrittenFiles {
   }
 }
 
-/** The refs of all entries that a session has from its file. */
+/** Returns the refs of all entries that a session has from its file. */
 export async function refsOf(rpc: ThreadRpc<StoreSide>, no: number): Promise<Set<number>> {
   const refs = new Set<number>();
   for (let after = -1; ;) {
@@ -65,13 +65,13 @@ export async function refsOf(rpc: ThreadRpc<StoreSide>, no: number): Promise<Set
 }
 
 interface Before {
-  /** By ref, whether it has come again. */
+  /** By ref: whether the entry has come again. */
   readonly hasCome: Map<number, boolean>;
-  /** Of those that have not. None when nothing more is to be said of them. */
+  /** The number of earlier entries that have not come again. 0 after the notice was given. */
   leftCount: number;
 }
 
-/** Whether an entry was there before, which counts once. */
+/** Whether an entry existed before; counts it once. */
 function hasCome(before: Before, ref: number): boolean {
   const known = before.hasCome.get(ref);
   if (known === false && before.leftCount > 0) {

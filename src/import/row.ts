@@ -8,13 +8,13 @@ import { NEW_SESSION, unmanagedEffective } from "../store/port/new-session.ts";
 import type { SessionFacts } from "../history/port.ts";
 import type { SessionRecord } from "../store/port/store.ts";
 
-/** What a session's row is made from. */
+/** Everything that a session's row is made from. */
 export interface Told {
   readonly facts: SessionFacts;
   readonly judgement: Judged;
   readonly parentId: string | null;
   readonly depth: number;
-  /** Of the session at the top, for one that does not say where it works. */
+  /** The root session's folder, for a session that does not record its own. */
   readonly cwd: string | null;
   readonly changedAt: number;
   readonly callId: string | null;
@@ -40,7 +40,7 @@ export interface RowIdentity {
 
 const TITLE_MAX = 120;
 
-/** The row of a session that was read from disk. It has no rounds, no inbox and no turns of ours. */
+/** Returns the row of a session that was read from disk. It has no rounds, inbox or turns in Kinfold. */
 export function newRow(told: Told, identity: RowIdentity): SessionRecord {
   const { id, rootId, agent, node, scope, now } = identity;
   const createdAt = Math.round(told.facts.createdAt ?? told.changedAt);
@@ -60,7 +60,7 @@ export function newRow(told: Told, identity: RowIdentity): SessionRecord {
     callback: CallbackConfig.parse({ enabled: false }),
     onParentEnd: "cancel",
     agentSessionId: plain(told.facts.id),
-    // What somebody did elsewhere asks nobody to look at it.
+    // Work done elsewhere does not need a person's attention.
     seen: true,
     createdAt,
     key: null,
@@ -91,7 +91,7 @@ type Changing = Pick<
   | "endReason"
 >;
 
-/** Everything about it that may change as its file grows, or as others of its family do. */
+/** Returns all fields that may change as its file, or its family, grows. */
 export function rowPatch(told: Told, at: { agent: string; node: string; now: number }): Changing {
   const { facts, judgement, parentId, depth, changedAt } = told;
   const lastActivityAt = Math.round(facts.lastAt ?? changedAt);
@@ -132,7 +132,7 @@ export function rowPatch(told: Told, at: { agent: string; node: string; now: num
   };
 }
 
-/** Texts of an agent's file as they may be kept; everything else is the reader's own. */
+/** Redacts the texts that come from an agent's file; the reader itself makes all other fields. */
 export function redactFacts(facts: SessionFacts): SessionFacts {
   const clean = <T extends string | null>(text: T): T => (text === null ? text : (redact(text) as T));
   return {
@@ -155,7 +155,7 @@ export function redactStatus(status: AgentStatus): AgentStatus {
   return { ...status, error: clean(status.error), description: clean(status.description) };
 }
 
-/** What the call that started it asked for, and how the two were found to belong together. */
+/** Describes the call that started the session, and how the two were linked. */
 function asked({ facts, callId, link }: Told): Record<string, unknown> {
   if (!facts.isSubagent) return {};
   const { agentType, name, description } = facts;
@@ -173,7 +173,7 @@ function titleOf({ title, description, firstPrompt, name }: SessionFacts): strin
   return text === null ? null : shortLine(plain(redact(text)), TITLE_MAX);
 }
 
-/** PostgreSQL keeps no NUL in its texts. */
+/** PostgreSQL cannot store NUL in texts. */
 function plain(text: string): string {
   return text.replaceAll("\0", "");
 }

@@ -28,7 +28,7 @@ async function statusesOf({ client }: Importing): Promise<Record<string, AgentSt
   return agentStatuses;
 }
 
-/** A process that is there, with its entry in Claude Code's own registry. */
+/** Starts a process and registers it in Claude Code's own registry. */
 async function register(t: TestContext, claude: string, status: string): Promise<ChildProcess> {
   const living = spawn("sleep", ["600"]);
   t.after(() => living.kill("SIGKILL"));
@@ -346,7 +346,8 @@ describe("a store that cannot take what is read", () => {
     let asked = 0;
     aroundWrites(home.store, async (rootId, work, write) => {
       const isListed = (await home.store.read.sessions.byId(rootId)) !== null;
-      // After the session itself come its entries. Their second slice is refused, and what is behind it must be too.
+      // The session is written first, then its entries. The second slice is refused, so everything after it
+      // must be too.
       if (isListed && (asked += 1) === 2) throw new Error("the disk is full");
       return write(work);
     });

@@ -24,7 +24,7 @@ async function lay(home: string): Promise<void> {
   for (const { format, roots } of withSamples) {
     const root = roots({ home, env: {} })[0] as string;
     await fs.mkdir(root, { recursive: true });
-    // The rows of its database were recorded; the database is made of them here.
+    // The rows of its database were recorded; the database is built from them here.
     if (format === "opencode") layRecorded(path.join(root, "opencode.db")).close();
     else await fs.cp(samplesOf(format), root, { recursive: true });
   }
@@ -38,14 +38,14 @@ async function importSamples(t: TestContext): Promise<Importing> {
   return importing;
 }
 
-/** What the readers themselves say of a root, without the importer. */
+/** Returns what the readers themselves say about a root, without the importer. */
 async function judgedDirectly(reader: HistoryReader, root: string) {
   const found = await discoverAll(reader, root);
   const read = await Promise.all(
     found.map(async (each) => ({ found: each, state: (await readAll(reader, each)).state })),
   );
   const listed = await reader.live(root, systemProbe);
-  // The files were laid a moment ago.
+  // The files were written a moment ago.
   const known = { listed, isRecent: true };
   return treesOf(read).map((tree) => ({ tree, family: judgeTree(reader, tree, known) }));
 }
@@ -192,7 +192,7 @@ async function countsOf(importing: Importing): Promise<Record<string, number>> {
   return Object.fromEntries(await Promise.all(counts));
 }
 
-/** Every sub-agent's own session is where its status says that it is. */
+/** Checks that every sub-agent's session is where its status says it is. */
 async function checkLinks(
   importing: Importing,
   topId: string,
@@ -223,7 +223,7 @@ async function everyPath(root: string): Promise<string[]> {
   return names.map((name) => path.join(root, name)).toSorted((a, b) => b.length - a.length);
 }
 
-/** Names, sizes, times, modes and contents. */
+/** Returns names, sizes, times, modes and contents. */
 async function printOf(root: string): Promise<Record<string, string>> {
   const prints: Record<string, string> = {};
   for (const each of await everyPath(root)) {

@@ -11,13 +11,13 @@ import { whySetAside } from "./thread/restarts.ts";
 import { redactFacts } from "./row.ts";
 import { slices } from "./slice.ts";
 
-/** How many files are looked into at once. */
+/** How many files are glanced at in parallel. */
 const GLANCES_MAX = 16;
 
 /**
- * Finds what is there and compares it with what is known: new sessions are looked into and put into the
- * list; those that have changed or were not read to their end are handed to `take`. Each agent's files are
- * listed by themselves, so that one slow database does not hold up the others.
+ * Lists all sessions and compares them with the known ones: new sessions are glanced at and added to the
+ * catalog; sessions that have changed or were not read to their end are passed to `take`. Each agent's files
+ * are listed separately, so that one slow database does not delay the others.
  */
 export async function scan(
   context: Context,
@@ -57,7 +57,7 @@ async function scanReading(
   return { unread: [...unread, ...(await takeNew(context, fresh))], foundMs };
 }
 
-/** The same for what lies around these files only. False where everything has to be looked at for one of them. */
+/** Does the same only around these files. `isEnough` is false when one of them requires a full scan. */
 export async function scanNear(
   context: Context,
   files: Iterable<string>,
@@ -74,7 +74,7 @@ export async function scanNear(
     );
     for (const found of inFolder) {
       const member = context.catalog.members.get(found.key);
-      // Whether it was moved or copied is seen only where both places are.
+      // Only a full scan sees both places, so only it can distinguish a move from a copy.
       if (member !== undefined && member.path !== found.path) continue;
       if (member === undefined || isToBeAsked(context, member, found)) fresh.push({ found, reading });
       else if (notice(context, member, { found, changes })) unread.push(member);
@@ -99,7 +99,7 @@ function foldersNear({ readings }: Context, files: Iterable<string>) {
   return { folders: [...folders.values()], isEnough };
 }
 
-/** Returns the files with a problem; null where not every root was listed. What is not found there may still be there. */
+/** Returns the files with a problem; null when a root was not listed, because missing files may still exist there. */
 async function findAll(
   { progress, signal, tasks, setAside }: Context,
   { reader, roots }: Reading,
@@ -128,12 +128,12 @@ async function findAll(
   return isComplete ? unreadable : null;
 }
 
-/** What was left out is looked at again when something else is to be left out; what was empty, when it has grown. */
+/** Excluded sessions are examined again when the exclusions change, empty ones when they have grown. */
 function isToBeAsked({ asksAgain }: Context, { kind, stamp }: Member, found: FoundSession): boolean {
   return (asksAgain && kind === "excluded") || (kind === "empty" && stamp !== found.stamp);
 }
 
-/** Whether there may be something to read in a file that is known. */
+/** Updates a known member; returns whether its file may have something new to read. */
 function notice(
   context: Context,
   member: Member,
@@ -152,7 +152,7 @@ function notice(
   return isFollowed(member) && member.readStamp !== found.stamp;
 }
 
-/** A session stays when its file is gone: it is told apart only by not being looked for any more. */
+/** A session stays when its file is gone: it is only marked as gone. */
 async function noticeGone(
   context: Context,
   {
@@ -170,7 +170,7 @@ async function noticeGone(
       () => true,
       (error: NodeJS.ErrnoException) => error.code !== "ENOENT" && error.code !== "ENOTDIR",
     );
-    // A database outlives the sessions in it: that it is there says nothing of them.
+    // A database outlives its sessions, so its existence does not prove that a session still exists.
     if (isThere && context.catalog.byPath(member.path).length === 1) continue;
     member.goneAt = goneAt;
     changes.push({ no: member.no, rootId: member.rootId, record: { goneAt }, session: null });
@@ -198,7 +198,7 @@ async function takeNew(
     try {
       added.push(...(await context.catalog.alone(familyKey, adding)));
     } catch (error) {
-      // It is as if they had not been found: the next scan tries again, and the others go on.
+      // Treats them as not found: the next scan tries again, and the other families continue.
       for (const { found } of discoveries) context.catalog.drop(found.key);
       context.progress.scan.error = error instanceof Error ? error.message : String(error);
     }
@@ -206,7 +206,7 @@ async function takeNew(
   return added;
 }
 
-/** Null where the reader itself gave up: it is tried again with the next scan. */
+/** Returns null when the reader failed: the next scan tries again. */
 async function lookInto(
   { progress, tasks, setAside }: Context,
   { found, reading }: { found: FoundSession; reading: Reading },
@@ -229,7 +229,10 @@ async function lookInto(
   }
 }
 
-/** A file without a session in it may be new; one with lines that mean nothing is not what it is taken for. */
+/**
+ * Says why a file contains no session. An empty file may be new; a file with unusable lines is not a session
+ * file.
+ */
 async function whyEmpty(reader: HistoryReader, found: FoundSession): Promise<string | null> {
   const nothing = `nothing in it is a session of ${reader.agent}`;
   for await (const { bad, badCount, bytesRead } of reader.read(found, null)) {
@@ -243,7 +246,7 @@ async function whyEmpty(reader: HistoryReader, found: FoundSession): Promise<str
   return null;
 }
 
-/** Sessions that we run, or that are attached, leave files as well: these are theirs. */
+/** Managed and attached sessions leave files too; this finds the owners of such files. */
 async function ownSessions(
   context: Context,
   discoveries: readonly Discovery[],
@@ -263,7 +266,7 @@ async function ownSessions(
   return own;
 }
 
-/** The key of the session at the top, or a name for a family whose top is gone. */
+/** Returns the key of the root session, or a name for a family whose root is gone. */
 function familyKeyOf(context: Context, discovery: Discovery, all: readonly Discovery[]): string {
   const { found, facts } = discovery;
   if (!found.isSubagent && !facts.isSubagent) return found.key;
@@ -285,7 +288,7 @@ interface Relative {
   readonly key: string;
   readonly familyKey: string;
   readonly isSubagent: boolean;
-  /** Null for one whose family is known. */
+  /** Null for a session whose family is known. */
   readonly facts: SessionFacts | null;
 }
 
@@ -307,7 +310,7 @@ function byId(
   return { key: found.key, familyKey: found.key, isSubagent, facts };
 }
 
-/** Looks at what is to be left out anew, for what was imported before somebody said so. */
+/** Applies the current exclusions to sessions that were imported before. */
 function leaveOut({ catalog, exclude, options }: Context): void {
   const known = new Map<string | null, boolean>();
   const isOut = (cwd: string | null): boolean => {

@@ -86,7 +86,7 @@ describe("when something comes that nobody knows", () => {
   });
 });
 
-/** Of this process, threads and all. */
+/** Counts the open files of this process, including its threads. */
 function openBelow(part: string): number {
   return readdirSync("/proc/self/fd").filter((name) => {
     try {

@@ -7,27 +7,27 @@ import { scan, scanNear } from "./scan.ts";
 import { Watch } from "./watch.ts";
 import { Work } from "./work.ts";
 
-/** Changes that come together are taken together. */
+/** Changes within this time are handled together. */
 const GATHER_MS = 60;
-/** Between two scans, so that a busy home does not mean nothing but scanning. */
+/** The minimum pause between two scans, so that a busy home does not cause constant scanning. */
 const REST_MS = 250;
 const REST_TIMES = 4;
 const SELDOM_TIMES = 40;
 const RETRY_MS = 5_000;
 const TRIES_MAX = 5;
-/** What was written longer ago than this and is read for the first time has not just happened. */
+/** A file that is read for the first time and was last written longer ago than this is not live. */
 const OLD_MS = 5 * 60_000;
 const FOREIGN_MAX = 10_000;
-/** A new project with a new session that has sub-agents: so many folders come at once. */
+/** A new project with a new session and sub-agents creates this many folder levels at once. */
 const ENTER_DEPTH = 4;
 
 /**
  * How many items of each kind run at once.
  *
- * - `changed`: reads a family of which something was written just now; the last written first.
- * - `unread`: reads a family that was there before; the newest first. While one waits for the store, the other
- *   is parsed.
- * - `scan`: finds what is there. Two at once would find the same things.
+ * - `changed`: reads a family that was written just now; last written first.
+ * - `unread`: reads a family that existed before; newest first. While one waits for the store, the other is
+ *   parsed.
+ * - `scan`: lists all sessions. Two at once would find the same ones.
  * - `probe`: judges families again whose processes may have ended.
  */
 const LIMITS = { changed: 4, unread: 2, scan: 1, probe: 1 } as const;
@@ -39,9 +39,9 @@ export class Scheduler {
   readonly #work: Work;
   readonly #watch: Watch;
   readonly #queue: WorkQueue<Kind>;
-  /** By family, the members that its item in the queue reads. */
+  /** By family: the members that its queued item reads. */
   readonly #members = { changed: new Map<string, Set<Member>>(), unread: new Map<string, Set<Member>>() };
-  /** Files that no session is known for. */
+  /** Files that belong to no known session. */
   readonly #unknown = new Set<string>();
   readonly #foreign = new Set<string>();
   #scannedAt = 0;
@@ -68,7 +68,7 @@ export class Scheduler {
     await this.scanAsked();
   }
 
-  /** Scans everything now, and tells how far it has come. */
+  /** Scans everything now and publishes the progress. */
   async scanAsked(): Promise<void> {
     const { progress } = this.#context;
     Object.assign(progress.scan, { startedAt: Date.now(), phase: "listing", error: null });
@@ -93,7 +93,7 @@ export class Scheduler {
     void this.#scanAt(Math.max(Date.now() + GATHER_MS, restedAt));
   }
 
-  /** A watch may miss something, so everything is scanned again now and then. */
+  /** Scans everything from time to time, because a watch may miss changes. */
   async #scanAll(): Promise<void> {
     const { progress, options, signal } = this.#context;
     const { listedAt, startedAt } = progress.scan;
@@ -115,7 +115,7 @@ export class Scheduler {
       await this.#judgeOpen();
       this.#probeLater();
     } else await this.#queue.finish("changed");
-    // If somebody asked again meanwhile, the scan that was asked for tells.
+    // If another scan was requested meanwhile, that scan publishes the progress.
     if (progress.scan.phase !== "listing" || progress.scan.startedAt !== startedAt) return;
     Object.assign(progress.scan, { phase: "reading", listedAt: Date.now() });
     if (this.#queue.isIdle("unread")) await this.#allRead();
@@ -124,7 +124,7 @@ export class Scheduler {
 
   async #allRead(): Promise<void> {
     const { progress, signal } = this.#context;
-    // Before everything is listed, having read what is known is not having read all.
+    // Until everything is listed, more files to read may still appear.
     if (signal.aborted || progress.scan.phase === "listing") return;
     Object.assign(progress.scan, { phase: "watching", readAt: Date.now(), error: null });
     await progress.tellNow();
@@ -134,12 +134,14 @@ export class Scheduler {
     for (const { roots } of this.#context.readings) for (const root of roots) this.#watch.follow(root, files);
   }
 
-  /** What has just happened is told as it comes; what is only found now is read like everything at first. */
+  /**
+   * New writes are published live; older files that are only found now are read like those of the first scan.
+   */
   #take(found: readonly Member[], isFirst: boolean): void {
     const { progress } = this.#context;
     const now = Date.now();
     for (const member of found) {
-      // A scan in the middle of the first reading finds most of it unread still.
+      // A scan during the first reading finds most files still unread.
       if (this.#members.unread.get(member.familyKey)?.has(member)) continue;
       const writtenAt = member.found?.changedAt ?? 0;
       const isOld = writtenAt < (progress.scan.startedAt ?? 0) || now - writtenAt > OLD_MS;
@@ -172,7 +174,8 @@ export class Scheduler {
       await this.#work.read(familyKey, ordered, kind === "changed");
       if (kind === "unread" && !catalog.family(familyKey).some(isOpen)) catalog.forget(familyKey);
     } catch (error) {
-      // Something else may be wrong with it than a full disk: the next scan finds it again, and others do not wait.
+      // Retries a limited number of times; if the cause is not temporary, the next scan finds the file again
+      // and others need not wait.
       if (kind === "unread" && tries < TRIES_MAX && !signal.aborted)
         this.#read(kind, members, { rank: 0, dueAt: Date.now() + RETRY_MS * tries, tries: tries + 1 });
       throw error;
@@ -193,7 +196,7 @@ export class Scheduler {
     if (await this.#watch.enter(folder, ENTER_DEPTH)) this.#scanNear(folder);
   }
 
-  /** Something came that nobody knows: only what lies around it is looked through, so that it is there at once. */
+  /** An unknown file appeared: scans only its surroundings, so that a new session is shown at once. */
   #scanNear(file: string): void {
     this.#unknown.add(file);
     const dueAt = Date.now() + Math.max(GATHER_MS, this.#nearMs);
@@ -212,8 +215,8 @@ export class Scheduler {
   }
 
   /**
-   * Agents keep other things beside their sessions, and write to some of them all the time. What has come to
-   * nothing once, in a folder without a session, is left to the next scan of everything.
+   * Agents keep other files beside their sessions and write to some of them constantly. A file in a folder
+   * without sessions that led to nothing once is left to the next full scan.
    */
   #isForeign(file: string): boolean {
     const folder = path.dirname(file);
@@ -224,14 +227,17 @@ export class Scheduler {
     return false;
   }
 
-  /** What was at work may have ended without a word in its file. What is read is judged then. */
+  /**
+   * Judges working families again, because a session may end without writing it to its file. Unread families
+   * are judged after they are read.
+   */
   async #judgeOpen(): Promise<void> {
     const open = [...this.#context.catalog.members.values()].filter(isOpen);
     for (const familyKey of new Set(open.map((member) => member.familyKey)))
       if (!this.#members.unread.has(familyKey)) await this.#try(() => this.#work.judge(familyKey));
   }
 
-  /** Only families that are said to work can have stopped, and only what is doubted can work after all. */
+  /** Only working families can have stopped, and only doubted ones can turn out to be working. */
   async #probe(): Promise<void> {
     this.#probeLater();
     await this.#judgeOpen();
@@ -244,7 +250,7 @@ export class Scheduler {
     void this.#add("probe", "", { dueAt, run: () => this.#probe() });
   }
 
-  /** That the store cannot take something is told until it can. */
+  /** Publishes a failure of the store until the next success. */
   async #try(work: () => Promise<unknown>): Promise<void> {
     const { progress, signal } = this.#context;
     try {

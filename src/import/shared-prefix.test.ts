@@ -9,7 +9,7 @@ const fileOf = (id: string): string => `-w-app/${id}.jsonl`;
 
 const first = (): Transcript => new Transcript(S).user("Find the zebraword").says("Here is the zebraword");
 
-/** Resumed into a file of its own, as it was before the agent went on in the same one. */
+/** A session resumed into a new file, as older versions did. */
 function resumed(): Transcript {
   const second = new Transcript(T);
   second.rows.push(...first().rows.map((row) => ({ ...row, sessionId: T })));

@@ -5,18 +5,21 @@ import { refNumber } from "./identity.ts";
 import type { Discovery } from "./add-found.ts";
 import { continuesEntry } from "./to-entry.ts";
 
-/** So many are looked up in the store with one look; a whole disk full is compared with itself. */
+/**
+ * At most this many are looked up in the store per scan; the files of a first import are compared with each
+ * other.
+ */
 const ASKED_MAX = 32;
 
 /**
- * Which sessions begin with the rows of another one, because it was resumed or forked into a new file. The
- * one that was there first keeps them; the later ones have only what is their own.
+ * Finds sessions that begin with the rows of another one, because they were resumed or forked into a new
+ * file. The first session keeps the shared rows; the later ones have only their own.
  */
 export class SharedPrefixes {
   readonly #byFirstRef = new Map<string, string>();
   readonly #ownerByKey = new Map<string, string>();
 
-  /** What was found for the first time, before it is read. */
+  /** Takes newly found sessions, before they are read. */
   async note(context: Context, discoveries: readonly Discovery[]): Promise<void> {
     const tops = discoveries.filter(
       ({ found, facts, isEmpty }) => !isEmpty && !found.isSubagent && facts.firstRef !== null,
@@ -50,7 +53,7 @@ function ownerOfRef(
   return rpc.ask("ownerOfRef", { node: options.node, format, ref: refNumber(firstRef ?? "") });
 }
 
-/** What another session has already, left out of one that goes on from it. */
+/** Drops the entries that another session already has from one that continues it. */
 export class PrefixFilter {
   readonly #refs: ReadonlySet<number>;
   readonly #sessionId: string;
@@ -61,7 +64,7 @@ export class PrefixFilter {
     this.#sessionId = sessionId;
   }
 
-  /** Its own entries, after a word on where those before them stand. */
+  /** Returns the session's own entries, after a notice that names the session with the earlier ones. */
   own(entries: readonly ImportedEntry[]): readonly ImportedEntry[] {
     const own = entries.filter(({ ref }) => !this.#refs.has(ref));
     if (own.length < entries.length) this.#hasLeftOut = true;

@@ -7,10 +7,13 @@ import { Writer } from "../history/readers/opencode/testing/session.ts";
 import { startImporting, until } from "./testing/home.ts";
 
 const S = "0f0e8d3a-1111-4222-8333-944445555666";
-/** How large the database is; a fast machine needs the larger ones, else it is listed before anyone can look. */
+/**
+ * Sizes of the database. A fast machine needs the larger ones, else the listing ends before the test can
+ * observe it.
+ */
 const MESSAGE_COUNTS = [60_000, 240_000, 960_000];
 
-/** A database that takes far longer to list than a transcript: every message is looked at. */
+/** Writes a database that takes far longer to list than a transcript, because every message is examined. */
 function writeLargeDatabase(folder: string, messageCount: number): void {
   mkdirSync(folder, { recursive: true });
   const writer = new Writer(path.join(folder, "opencode.db"));
@@ -26,7 +29,9 @@ function writeLargeDatabase(folder: string, messageCount: number): void {
   }
 }
 
-/** Where the listing of the database is at the moment when another agent's transcript is found by a search. */
+/**
+ * Returns the phase of the database's listing at the moment when a search finds another agent's transcript.
+ */
 async function listingWhenFound(t: TestContext, messageCount: number): Promise<"listing" | "listed"> {
   const home = await startImporting(t);
   writeLargeDatabase(path.join(home.agents, ".local/share/opencode"), messageCount);

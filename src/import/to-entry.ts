@@ -6,21 +6,24 @@ import type { HistoryEntry, LeftBehind } from "../history/port.ts";
 import type { ImportedEntry } from "../store/port/store.ts";
 import { refNumber } from "./identity.ts";
 
-/** As much of a text as the store keeps; the whole is read from the file when somebody wants it. */
+/** How much of a text the store keeps; the whole text is read from the file on request. */
 const TEXT_MAX = 8 * 1024;
-/** What a reader gives. It is more, so that a secret across the cut is whole when it is looked for. */
+/**
+ * How much of a text a reader gives: more than is kept, so that a secret across the cut is still complete
+ * when it is redacted.
+ */
 export const READ_TEXT_MAX = TEXT_MAX + 4 * 1024;
 const INPUT_STRING_MAX = 1024;
 const LIST_MAX = 100;
 
-/** An entry as the store takes it: redacted, no longer than the store keeps, its body in JSON. */
+/** Turns an entry into its stored form: redacted, cut to the stored length, its body as JSON. */
 export function toEntry(entry: HistoryEntry): ImportedEntry {
   const { author, kind, isSubagent, at } = entry;
   const body = JSON.stringify(replacing(entry, capped(redactDeep(entry.body))));
   return { ref: refNumber(entry.ref), author, kind, isSubagent, at: Math.round(at), body };
 }
 
-/** Entries are never changed: that one takes the place of an earlier one is said in it. */
+/** Entries never change, so the new text says that it replaces an earlier one. */
 function replacing({ replaces }: HistoryEntry, body: EntryBody): EntryBody {
   if (replaces === undefined) return body;
   return {
@@ -30,8 +33,8 @@ function replacing({ replaces }: HistoryEntry, body: EntryBody): EntryBody {
 }
 
 /**
- * Entries are never taken back: that the agent has left some behind is said after them, and before the one
- * with which it went on.
+ * Entries are never deleted. A notice after the entries that the agent left behind says so, before the entry
+ * with which it continued.
  */
 export function leftBehindEntry(
   left: LeftBehind,
@@ -44,7 +47,7 @@ export function leftBehindEntry(
   return { ref, author: "daemon", kind: "notice", isSubagent, at, body: JSON.stringify({ text }) };
 }
 
-/** A file was replaced by one that says something else from here on. */
+/** A notice that the file was replaced by one with different content from here on. */
 export function rewrittenEntry(voidCount: number, next: ImportedEntry): ImportedEntry {
   const what = voidCount === 1 ? "One entry" : `${voidCount} entries`;
   const text = `${what} before this ${voidCount === 1 ? "is" : "are"} no longer in the agent's file, which was replaced.`;
@@ -53,7 +56,7 @@ export function rewrittenEntry(voidCount: number, next: ImportedEntry): Imported
   return { ref, author: "daemon", kind: "notice", isSubagent, at, body: JSON.stringify({ text }) };
 }
 
-/** It goes on from another session, which keeps what both have. */
+/** A notice that the session continues another one, which keeps the shared entries. */
 export function continuesEntry(shortId: string, next: ImportedEntry): ImportedEntry {
   const text = `What came before this stands in session ${shortId}, which this one goes on from.`;
   const { isSubagent, at } = next;

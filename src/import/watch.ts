@@ -3,12 +3,12 @@ import { readdir, stat } from "node:fs/promises";
 import path from "node:path";
 import { isInside } from "../system/folder.ts";
 
-/** Folders beyond these are found by looking at everything now and then. */
+/** Folders beyond this limit are not watched; periodic scans cover them. */
 const FOLDERS_MAX = 8_192;
-/** Linux has no watch over a whole tree: Node would make one for every single file. */
+/** Linux cannot watch a whole tree: Node would create a watch for every single file. */
 const IS_TREE = process.platform === "darwin" || process.platform === "win32";
 
-/** Says which files below some folders change. Advice only: what it misses, the next scan finds. */
+/** Reports which files below some folders change. Advice only: the next scan finds what it misses. */
 export class Watch {
   readonly #onChange: (file: string) => void;
   readonly #watchers = new Map<string, FSWatcher>();
@@ -17,7 +17,10 @@ export class Watch {
     this.#onChange = onChange;
   }
 
-  /** Watches a root and, where the system watches single folders only, those on the way to these files. */
+  /**
+   * Watches a root and, where the system can only watch single folders, the folders on the way to these
+   * files.
+   */
   follow(root: string, files: Iterable<string>): void {
     this.#add(root);
     if (IS_TREE) return;
@@ -30,10 +33,7 @@ export class Watch {
     }
   }
 
-  /**
-   * Something new came: where it is a folder it is watched. True when something was in it already, which
-   * no watch will tell.
-   */
+  /** Watches a new folder. Returns true when it already contained something, which no watch will report. */
   async enter(folder: string, depthMax: number): Promise<boolean> {
     if (IS_TREE || depthMax === 0) return false;
     const isFolder = await stat(folder).then(
@@ -64,7 +64,7 @@ export class Watch {
       watcher.on("error", () => this.#drop(folder));
       this.#watchers.set(folder, watcher);
     } catch {
-      // It is not there, or there are as many watches as the system allows: the next scan looks itself.
+      // The folder is gone, or the system's limit of watches is reached: the next scan covers it.
       this.#drop(folder);
     }
   }

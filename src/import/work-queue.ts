@@ -1,11 +1,11 @@
-/** Something to be done. `run` must not reject. */
+/** One item of work. `run` must not reject. */
 export interface WorkItem<Kind extends string> {
   readonly kind: Kind;
   readonly key: string;
   readonly run: () => Promise<void>;
-  /** Not before this time. Default: now. */
+  /** The earliest start. Default: now. */
   readonly dueAt?: number;
-  /** Of the items of one kind that are due, the one with the highest rank comes first. */
+  /** Among the due items of one kind, the one with the highest rank runs first. */
   readonly rank?: number;
 }
 
@@ -25,11 +25,11 @@ interface Setup<Kind extends string> {
   /** How many items of each kind run at once. */
   readonly limits: Readonly<Record<Kind, number>>;
   readonly signal: AbortSignal;
-  /** The last item of a kind is done. */
+  /** Called when the last item of a kind is done. */
   readonly onIdle: (kind: Kind) => void;
 }
 
-/** What is to be done, by kind, time and rank. Items of different kinds do not wait for each other. */
+/** Orders work by kind, time and rank. Items of different kinds do not wait for each other. */
 export class WorkQueue<Kind extends string> {
   readonly #setup: Setup<Kind>;
   readonly #lanes: Readonly<Record<Kind, Lane>>;
@@ -45,7 +45,10 @@ export class WorkQueue<Kind extends string> {
     setup.signal.addEventListener("abort", () => clearTimeout(this.#timer));
   }
 
-  /** An item that waits under the same key is the same item: it runs once, when the earlier of both is due. */
+  /**
+   * Adds an item. If one with the same key is waiting, they become one item, which runs once at the earlier
+   * of both times.
+   */
   add({ kind, key, run, dueAt = Date.now(), rank = 0 }: WorkItem<Kind>): Promise<void> {
     const { waiting } = this.#lanes[kind];
     const item = waiting.get(key) ?? { run, dueAt, rank, done: Promise.withResolvers<void>() };
@@ -60,7 +63,7 @@ export class WorkQueue<Kind extends string> {
     return waiting.size === 0 && running.size === 0;
   }
 
-  /** Resolves when the items of this kind that are there now are done. */
+  /** Resolves when all current items of this kind are done. */
   async finish(kind: Kind): Promise<void> {
     const { waiting, running } = this.#lanes[kind];
     await Promise.all([...running, ...waiting.values()].map(({ done }) => done.promise));

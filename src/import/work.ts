@@ -15,15 +15,15 @@ import { whySetAside } from "./thread/restarts.ts";
 import { newRow, redactFacts, rowPatch } from "./row.ts";
 import { slices } from "./slice.ts";
 
-/** What was last told of a session is remembered for so many. */
+/** The number of sessions whose last change is remembered. */
 const SENT_MAX = 20_000;
 const CHANGES_MAX = 16;
 const LONG_BYTES = 8 * 1024 * 1024;
 
-/** Reads files and judges families, one thing at a time for each family. */
+/** Reads files and judges families, one task at a time for each family. */
 export class Work {
   readonly #context: Context;
-  /** By key, what the store was last told, so that only news is. */
+  /** By key: the last change sent to the store, so that only real changes are sent. */
   readonly #sent = new Map<string, string>();
   readonly #rewritten: RewrittenFiles;
   readonly #prefixFilters = new Map<string, PrefixFilter>();
@@ -34,7 +34,7 @@ export class Work {
     this.#rewritten = new RewrittenFiles(context.rpc);
   }
 
-  /** Reads these files of one family to their ends, then judges it. */
+  /** Reads these files of one family to their ends, then judges the family. */
   read(familyKey: string, members: readonly Member[], isLive: boolean): Promise<void> {
     return this.#together(familyKey, async (known, outbox) => {
       for (const member of members) await this.#readOne(member, { known, isLive, outbox });
@@ -45,7 +45,7 @@ export class Work {
     return this.#together(familyKey, async () => undefined);
   }
 
-  /** What could not be written is forgotten here too, so that it is read again. */
+  /** After a failed write the family's knowledge is dropped, so that its files are read again. */
   #together(
     familyKey: string,
     work: (known: Map<string, Knowledge>, outbox: Outbox) => Promise<void>,
@@ -99,7 +99,7 @@ export class Work {
     });
     member.readStamp = stamp;
     progress.tell();
-    // A file that cannot be read is tried again when it changes; everything else goes on.
+    // A file that cannot be read is retried when it changes; everything else continues.
     if (read instanceof Error) {
       await outbox.change([
         { ...at(member), record: { problem: read.message, readStamp: stamp }, session: null },
@@ -115,7 +115,7 @@ export class Work {
     await outbox.change([{ ...at(member), record, session: null }]);
   }
 
-  /** The one it goes on from is read first; that one never waits for another. */
+  /** Reads the session that this one continues first; that session never waits for another. */
   async #prefixFilterOf(member: Member): Promise<PrefixFilter | null> {
     const { sharedPrefixes, catalog, rpc } = this.#context;
     const kept = this.#prefixFilters.get(member.key);
@@ -136,10 +136,10 @@ export class Work {
     return isLong ? this.#oneAtATime(read) : read();
   }
 
-  /** What has room for the longest lines is read alone: two such lines at once are too much to hold. */
+  /** Reads large files one at a time: two of the longest lines at once would take too much memory. */
   #oneAtATime<T>(work: () => Promise<T>): Promise<T> {
     const own = this.#long.then(work);
-    // The caller gets the error through `own`; the next one only waits for the end.
+    // The caller gets the error through `own`; the next read only waits for the end.
     this.#long = own.catch(() => undefined);
     return own;
   }
@@ -166,7 +166,7 @@ export class Work {
     for (const slice of slices(changes, CHANGES_MAX)) await outbox.change(slice);
   }
 
-  /** What the store does not have yet of a session. */
+  /** Returns the changes of a session that the store does not have yet. */
   #news(member: Member, verdict: Verdict, { reader }: Reading): MemberChange | null {
     const { options, catalog } = this.#context;
     const lineage = lineageIn(catalog, member, verdict);
@@ -190,7 +190,10 @@ export class Work {
     return { ...at(member), record, session };
   }
 
-  /** The session of a sub-agent whose rows stand in this file. Its lineage is known when the family is judged. */
+  /**
+   * Returns the session of a sub-agent whose rows are in this file. Its lineage is known once the family is
+   * judged.
+   */
   async #inside(host: Member, agentId: string, batch: ReadBatch): Promise<Member> {
     const key = inlineKey(host.key, agentId);
     const known = this.#context.catalog.members.get(key);

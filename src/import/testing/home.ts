@@ -10,15 +10,15 @@ import { silentLog } from "../../log.ts";
 
 export interface HomeSetup {
   readonly config?: Record<string, unknown>;
-  /** The home of the agents; a new one where none is given. */
+  /** The home of the agents; a new one if none is given. */
   readonly agents?: string;
-  /** The daemon's own. */
+  /** The daemon's home. */
   readonly home?: string;
 }
 
 const endsByTest = new WeakMap<TestContext, (() => Promise<void>)[]>();
 
-/** Hooks run in the order they were made: every daemon of a test ends before the first folder goes. */
+/** Hooks run in the order they were added: every daemon of a test ends before the first folder is removed. */
 function endsOf(t: TestContext): (() => Promise<void>)[] {
   const known = endsByTest.get(t);
   if (known !== undefined) return known;
@@ -30,7 +30,7 @@ function endsOf(t: TestContext): (() => Promise<void>)[] {
   return ends;
 }
 
-/** A daemon in this process with a home of agents of its own, so that nobody's real files are read. */
+/** Starts a daemon in this process with a separate home of agents, so that no real files are read. */
 export async function startImporting(t: TestContext, setup: HomeSetup = {}) {
   const ends = endsOf(t);
   const agents = setup.agents ?? folder(t, "kinfold-agents-");
@@ -55,7 +55,7 @@ export async function startImporting(t: TestContext, setup: HomeSetup = {}) {
     client,
     store: daemon.store,
     stop,
-    /** Asks for everything and resolves when it is read. */
+    /** Requests an import and resolves when everything is read. */
     async import(input: { exclude?: string[] } = {}): Promise<HistoryScan> {
       await client.import(input);
       return until(async () => {
@@ -88,7 +88,7 @@ export function folder(t: TestContext, name: string): string {
   return made;
 }
 
-/** Asks until it is so. */
+/** Repeats `ask` until it returns something other than null, undefined or false. */
 export async function until<T>(ask: () => Promise<T | null | undefined | false>): Promise<T> {
   for (;;) {
     const answer = await ask();
@@ -97,7 +97,7 @@ export async function until<T>(ask: () => Promise<T | null | undefined | false>)
   }
 }
 
-/** Everything the feed says from now on, kept as it comes. */
+/** Collects everything that the feed sends from now on. */
 export function following(t: TestContext, { client }: Importing): { events: Event[]; ready: Promise<void> } {
   const events: Event[] = [];
   const ending = new AbortController();

@@ -1,9 +1,9 @@
-/** One thing that the import thread does with an agent's files. */
+/** One task of the import thread on an agent's files. */
 export interface ImportTask {
   readonly format: string;
   /** The file, or the folder that is listed. */
   readonly path: string;
-  /** The session's key and the stamp of its file; null where a folder is listed. */
+  /** The session's key and the stamp of its file; null when a folder is listed. */
   readonly key: string | null;
   readonly stamp: string | null;
 }
@@ -17,8 +17,8 @@ export function newTaskMemory(): SharedArrayBuffer {
 }
 
 /**
- * What the import thread works on, in memory that it shares with the daemon's own thread. When it dies, also
- * without a word (out of memory), what it worked on can still be read there.
+ * The current tasks of the import thread, in memory that it shares with the daemon's main thread. If the
+ * thread dies, even without an error (out of memory), its tasks can still be read there.
  */
 export class CurrentTasks {
   readonly #slots: readonly Uint8Array[];
@@ -26,24 +26,24 @@ export class CurrentTasks {
   readonly #isCareful: boolean;
   #last: Promise<unknown> = Promise.resolve();
 
-  /** Careful: one task at a time, so that it is certain which one the thread dies on. */
+  /** `isCareful`: one task at a time, so that it is certain which task the thread dies on. */
   constructor(memory: SharedArrayBuffer, isCareful: boolean) {
     this.#slots = slotsOf(memory);
     this.#free = [...this.#slots.keys()];
     this.#isCareful = isCareful;
   }
 
-  /** A task must not wait for another one: in a careful thread neither would end. */
+  /** A task must not wait for another one: in careful mode that would be a deadlock. */
   run<T>(task: ImportTask, work: () => Promise<T>): Promise<T> {
     if (!this.#isCareful) return this.#recorded(task, work);
     const own = this.#last.then(() => this.#recorded(task, work));
-    // The next one only waits for this one; that it failed is its caller's to see.
+    // The next task only waits for this one; the caller handles the failure.
     this.#last = own.catch(() => undefined);
     return own;
   }
 
   async #recorded<T>(task: ImportTask, work: () => Promise<T>): Promise<T> {
-    // With more tasks than slots one is not recorded. A careful thread has one task.
+    // With more tasks than slots, a task is not recorded. In careful mode there is only one task.
     const index = this.#free.pop();
     if (index === undefined) return work();
     const slot = this.#slots[index] as Uint8Array;
@@ -57,7 +57,7 @@ export class CurrentTasks {
   }
 }
 
-/** What a thread worked on when it died. */
+/** Returns the tasks of a thread when it died. */
 export function tasksIn(memory: SharedArrayBuffer): ImportTask[] {
   return slotsOf(memory).flatMap((slot) => {
     const length = lengthOf(slot).getUint32(0);

@@ -1,12 +1,12 @@
 import type { ThreadRpc } from "../../system/thread-rpc.ts";
 import type { EntryBatch, MemberChange, StoreSide } from "./protocol.ts";
 
-/** So many writes of one family are on their way before whoever reads waits. */
+/** The maximum number of pending writes of one family; beyond it the reader waits. */
 const AHEAD_MAX = 12;
 
 /**
- * Writes of one family on their way to the store, in their order. Reading goes on meanwhile; that
- * something could not be written is known when they are settled, and then nothing after it was.
+ * Pending writes of one family to the store, in order. Reading continues meanwhile. `settle` reports a failed
+ * write; no write after it was stored.
  */
 export class Outbox {
   readonly #rpc: ThreadRpc<StoreSide>;
@@ -28,7 +28,7 @@ export class Outbox {
     return this.#send(this.#rpc.ask("change", changes));
   }
 
-  /** Rejects with the first failure, after which the store takes writes of these trees again. */
+  /** Rejects with the first failure; after that the store accepts writes for these trees again. */
   async settle(): Promise<void> {
     await Promise.all(this.#ahead);
     const failure = this.#failure;

@@ -9,25 +9,26 @@ import type {
 } from "../../store/port/store.ts";
 import type { SetAside } from "./restarts.ts";
 
-/** What the thread that reads is told when it starts. */
+/** The settings that the import thread starts with. */
 export interface ImportOptions {
   readonly userHome: UserHome;
   readonly roots: Partial<Record<HistoryFormat, readonly string[]>>;
   readonly exclude: readonly string[];
   readonly node: string;
-  /** Null: of each family the git top level of its folder, else that folder. */
+  /** Null: each family's scope is the git top level of its folder, else that folder. */
   readonly scope: string | null;
-  /** How often everything is looked at where nothing was heard, and living processes are. */
+  /** How often everything is scanned when no change is reported. */
   readonly scanMs: number;
+  /** How often the processes of working sessions are checked. */
   readonly probeMs: number;
-  /** Where the thread records what it works on. */
+  /** Where the thread records its current tasks. */
   readonly taskMemory: SharedArrayBuffer;
   /** One task at a time. */
   readonly isCareful: boolean;
   readonly setAside: readonly SetAside[];
 }
 
-/** A session of ours that an agent's file belongs to. */
+/** A managed or attached session that an agent's file belongs to. */
 export interface OwnSession {
   readonly agentSessionId: string;
   readonly sessionId: string;
@@ -36,7 +37,7 @@ export interface OwnSession {
   readonly scope: string;
 }
 
-/** Something found for the first time. Without a session where it is not imported. */
+/** A newly found file. `session` is null when it is not imported. */
 export interface NewMember {
   readonly record: NewHistory;
   readonly session: SessionRecord | null;
@@ -48,12 +49,12 @@ export interface EntryBatch {
   readonly sessionId: string;
   readonly rootId: string;
   readonly entries: readonly ImportedEntry[];
-  /** Told one by one as they come; else as a range. */
+  /** True: each entry is announced by itself as it comes. False: as one range. */
   readonly isLive: boolean;
   readonly lineage: Lineage;
 }
 
-/** Where a live entry belongs, so that who follows the feed need not ask. */
+/** The place of a live entry in its tree, so that followers of the feed need not look it up. */
 export interface Lineage {
   readonly agentId: string;
   readonly parentId: string | null;
@@ -65,7 +66,7 @@ export interface MemberChange {
   readonly no: number;
   readonly rootId: string;
   readonly record: Partial<HistoryRecord>;
-  /** Null where it has no session of its own, or nothing of it has changed. */
+  /** Null when it has no session in the store, or when nothing about it has changed. */
   readonly session: { readonly id: string; readonly patch: Partial<SessionRecord> } | null;
 }
 
@@ -74,7 +75,7 @@ export interface Progress {
   readonly problems: readonly HistoryProblem[];
 }
 
-/** What the daemon's own thread answers: everything that is durable. */
+/** The calls that the daemon's main thread answers: everything durable. */
 export interface StoreSide {
   readonly [name: string]: (value: never) => unknown;
   known(page: { after: number; limit: number }): Promise<HistoryKnown[]>;
@@ -82,19 +83,19 @@ export interface StoreSide {
   ownerOfRef(at: { node: string; format: string; ref: number }): Promise<string | null>;
   refs(page: { no: number; after: number; limit: number }): Promise<number[]>;
   ours(asked: { agent: string; ids: readonly string[] }): Promise<OwnSession[]>;
-  /** Answers the numbers they have from now on. */
+  /** Returns the numbers that identify them from now on. */
   add(members: readonly NewMember[]): Promise<number[]>;
-  /** After one that failed, nothing more of its tree is taken until `resume`. */
+  /** After a failed append, rejects writes for that tree until `resume`. */
   append(batch: EntryBatch): Promise<void>;
   change(changes: readonly MemberChange[]): Promise<void>;
   resume(rootIds: readonly string[]): Promise<void>;
   progress(progress: Progress): Promise<void>;
 }
 
-/** What the thread that reads answers. */
+/** The calls that the import thread answers. */
 export interface ReaderSide {
   readonly [name: string]: (value: never) => unknown;
-  /** Look at everything now. Resolves when all of it is in the list; reading goes on. */
+  /** Scans everything now. Resolves when all sessions are listed; reading continues. */
   look(exclude: readonly string[]): Promise<void>;
   stop(none: null): Promise<void>;
 }

@@ -1,18 +1,18 @@
 import type { ImportTask } from "./current-tasks.ts";
 
-/** A file, or a folder, that is not read again because the import thread died on it. */
+/** A file or folder that is not read again because the import thread died on it. */
 export interface SetAside extends ImportTask {
   readonly reason: string;
-  /** Else it is tried again when its file changes. */
+  /** True: it is retried only on request. False: it is retried when its file changes. */
   readonly isUntilAsked: boolean;
 }
 
 const PAUSE_MIN_MS = 1_000;
 const PAUSE_MAX_MS = 5 * 60_000;
-/** A thread that lived this long was well: what happened before it does not count. */
+/** A thread that lived this long was healthy: earlier deaths no longer count. */
 const WELL_MS = 10 * 60_000;
 
-/** What the deaths of the import thread mean for the next one. */
+/** Decides, from the deaths of the import thread, how the next one starts. */
 export class Restarts {
   readonly #setAside = new Map<string, SetAside>();
   #deathCount = 0;
@@ -22,7 +22,9 @@ export class Restarts {
     return [...this.#setAside.values()];
   }
 
-  /** The thread does one task at a time, because it is not known which of several it died on. */
+  /**
+   * True when the thread runs one task at a time, because it is unknown which of several tasks it died on.
+   */
   get isCareful(): boolean {
     return this.#isCareful;
   }
@@ -42,13 +44,13 @@ export class Restarts {
     return Math.min(PAUSE_MAX_MS, PAUSE_MIN_MS * 2 ** (this.#deathCount - 1));
   }
 
-  /** Somebody asks for an import: everything is tried again. */
+  /** A caller requests an import: everything is tried again. */
   forgive(): void {
     this.#setAside.clear();
   }
 }
 
-/** Null: it may be done. */
+/** Returns null when the task may run. */
 export function whySetAside(setAside: readonly SetAside[], task: ImportTask): string | null {
   const found = setAside.find((each) => nameOf(each) === nameOf(task));
   return found !== undefined && (found.isUntilAsked || found.stamp === task.stamp) ? found.reason : null;

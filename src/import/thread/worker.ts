@@ -1,4 +1,5 @@
-// The thread that reads what agents left on disk: it parses, cuts and redacts, so that the daemon's own need not.
+// The import thread: it reads, parses, cuts and redacts the files of agents, so that the daemon's main thread
+// need not.
 import { parentPort, workerData } from "node:worker_threads";
 import { historyReaders } from "../../history/index.ts";
 import { systemProbe } from "../../system/process-probe.ts";
