@@ -9,7 +9,7 @@ import { reportStatements } from "./walk/statements.ts";
 
 /** Changes between these are counted; a sub-folder belongs to its room. */
 const ROOMS: readonly string[] = ["server", "operations", "kernel", "engine", "drivers"];
-const LIMITS: Readonly<Record<string, number>> = { files: 116, changes: 72 };
+const LIMITS: Readonly<Record<string, number>> = { files: 105, changes: 70 };
 /** The first spawn also loads modules, and is not counted. Of the others the median is printed. */
 const WALKS = 8;
 

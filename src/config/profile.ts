@@ -5,8 +5,8 @@ import { fileURLToPath } from "node:url";
 import type { Permission, Profile } from "../contract/index.ts";
 import { ProfileHead } from "../contract/profile.ts";
 import { ConfigError } from "./problem.ts";
-import { listProjectFiles, readProjectFile } from "./project-file.ts";
 import { yaml } from "./yaml.ts";
+import { listProjectFiles, readProjectFile } from "./project-ceiling.ts";
 
 const BUILT_IN = fileURLToPath(new URL("./profiles/", import.meta.url));
 const PROJECT_FOLDER = join(".kinfold", "agents");

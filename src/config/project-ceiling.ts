@@ -1,11 +1,12 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import path from "node:path";
+import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import type { Limits, Permission } from "../contract/index.ts";
-import { gitTop } from "../system/folder.ts";
-import { parseConfig, type Given, type ReadFile } from "./file.ts";
+import { gitTop, isInside } from "../system/folder.ts";
+import { type Given, type ReadFile, parseConfig } from "./file.ts";
 import type { ConfigProblem } from "./problem.ts";
-import { PROJECT_FILE_BYTES_MAX, readProjectFile } from "./project-file.ts";
 import { settingOf } from "./setting.ts";
+import { lstat, open, opendir, realpath } from "node:fs/promises";
+import { join } from "node:path";
 
 const FILE = "kinfold.yaml";
 
@@ -72,7 +73,7 @@ async function readProject(folder: string): Promise<ReadFile> {
   const file = path.join(folder, FILE);
   const read = await readProjectFile(folder, FILE);
   if (read.kind === "missing") return NOTHING;
-  return read.kind === "text" ? parseConfig(file, read.text) : refused(file, read.why);
+  return read.kind === "text" ? parseConfig(file, read.text) : unusable(file, read.why);
 }
 
 /** The same for the CLI, which shows what holds and waits for nothing. */
@@ -85,12 +86,12 @@ export function readProjectSync(folder: string): ReadFile {
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR") return NOTHING;
-    return refused(file, code === "ELOOP" ? "is a link" : `cannot be read: ${message}`);
+    return unusable(file, code === "ELOOP" ? "is a link" : `cannot be read: ${message}`);
   }
   try {
     const stat = fstatSync(fd);
-    if (!stat.isFile()) return refused(file, "is not a plain file");
-    if (stat.size > PROJECT_FILE_BYTES_MAX) return refused(file, "is larger than 64 KB");
+    if (!stat.isFile()) return unusable(file, "is not a plain file");
+    if (stat.size > PROJECT_FILE_BYTES_MAX) return unusable(file, "is larger than 64 KB");
     return parseConfig(file, readFileSync(fd, "utf8"));
   } finally {
     closeSync(fd);
@@ -99,7 +100,111 @@ export function readProjectSync(folder: string): ReadFile {
 
 const NOTHING: ReadFile = { given: [], problems: [] };
 
-function refused(where: string, why: string): ReadFile {
+function unusable(where: string, why: string): ReadFile {
   const text = `${why}; a project's kinfold.yaml is a plain file of at most 64 KB`;
   return { given: [], problems: [{ where, line: null, key: null, text }] };
 }
+
+/** Anyone who can write into a project decides what these files are, so each read has a limit. */
+export const PROJECT_FILE_BYTES_MAX = 64 * 1024;
+export const PROJECT_FILES_MAX = 100;
+/** Entries of a folder that are looked at while searching for files. */
+const ENTRIES_MAX = 1_000;
+
+export type ProjectFile =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "missing" }
+  /** It is there and is not read; `why` completes "It …". */
+  | { readonly kind: "refused"; readonly why: string };
+
+/**
+ * Reads one file of a project. Reads nothing but a plain file of at most 64 KB that lies in the project:
+ * no FIFO, device or socket, no link, and no file behind a folder that links out of the project.
+ */
+export async function readProjectFile(project: string, path: string): Promise<ProjectFile> {
+  const file = join(project, path);
+  // A FIFO without a writer would hold up a blocking open for ever, and a link could lead anywhere.
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  let handle;
+  try {
+    handle = await open(file, flags);
+  } catch (error) {
+    return notOpened(error as NodeJS.ErrnoException);
+  }
+  try {
+    const stat = await handle.stat();
+    if (!stat.isFile()) return refused("is not a plain file");
+    if (!(await liesIn(project, file, stat))) return refused("lies outside the project");
+    if (stat.size > PROJECT_FILE_BYTES_MAX) return tooLarge;
+    const room = Buffer.alloc(PROJECT_FILE_BYTES_MAX + 1);
+    const read = await fill(handle, room);
+    return read > PROJECT_FILE_BYTES_MAX ? tooLarge : { kind: "text", text: room.toString("utf8", 0, read) };
+  } finally {
+    await handle.close();
+  }
+}
+
+/**
+ * Names of the files in a folder of a project that end so, sorted, at most 100. Lists names only; a folder
+ * that is a link, or is behind one that leaves the project, has none.
+ */
+export async function listProjectFiles(project: string, folder: string, ending: string): Promise<string[]> {
+  const path = join(project, folder);
+  try {
+    const stat = await lstat(path);
+    if (!stat.isDirectory() || !(await liesIn(project, path, stat))) return [];
+    const names: string[] = [];
+    let entries = 0;
+    for await (const { name } of await opendir(path)) {
+      if (name.endsWith(ending)) names.push(name);
+      entries += 1;
+      if (names.length >= PROJECT_FILES_MAX || entries >= ENTRIES_MAX) break;
+    }
+    return names.toSorted();
+  } catch (error) {
+    const answer = notOpened(error as NodeJS.ErrnoException);
+    if (answer.kind === "missing" || answer.kind === "refused") return [];
+    throw error;
+  }
+}
+
+/** Whether what was opened is what lies at this path now, and that path leads nowhere out of the project. */
+async function liesIn(project: string, path: string, opened: { dev: number; ino: number }): Promise<boolean> {
+  const [top, real] = await Promise.all([realpath(project), realpath(path)]);
+  if (real === top || !isInside(real, top)) return false;
+  const now = await lstat(real);
+  return now.dev === opened.dev && now.ino === opened.ino;
+}
+
+async function fill(handle: Awaited<ReturnType<typeof open>>, room: Buffer): Promise<number> {
+  let used = 0;
+  while (used < room.length) {
+    const { bytesRead } = await handle.read(room, used, room.length - used, used);
+    if (bytesRead === 0) break;
+    used += bytesRead;
+  }
+  return used;
+}
+
+function notOpened(error: NodeJS.ErrnoException): ProjectFile {
+  switch (error.code) {
+    case "ENOENT":
+    case "ENOTDIR":
+      return { kind: "missing" };
+    case "ELOOP":
+      return refused("is a link");
+    case "ENXIO":
+      return refused("is not a plain file");
+    case "EACCES":
+    case "EPERM":
+      return refused("may not be read by this user");
+    default:
+      throw error;
+  }
+}
+
+function refused(why: string): ProjectFile {
+  return { kind: "refused", why };
+}
+
+const tooLarge = refused("is larger than 64 KB");

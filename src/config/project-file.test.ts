@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { loadProfiles, trustProject } from "./profile.ts";
-import { listProjectFiles, readProjectFile } from "./project-file.ts";
+import { listProjectFiles, readProjectFile } from "./project-ceiling.ts";
 
 function folder(t: TestContext): string {
   const path = realpathSync(mkdtempSync(join(tmpdir(), "kinfold-project-")));

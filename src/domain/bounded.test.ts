@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { boundedValue } from "./bounded.ts";
-import { boundedText } from "../text/cut.ts";
+import { boundedText } from "../text/fence.ts";
 
 const LIMITS = { charsMax: 100, partsMax: 10, depthMax: 4 };
 

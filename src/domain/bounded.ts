@@ -1,4 +1,4 @@
-import { boundedText } from "../text/cut.ts";
+import { boundedText } from "../text/fence.ts";
 
 /** What may be kept of a value that an agent gave. */
 export interface ValueLimits {

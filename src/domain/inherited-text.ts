@@ -1,5 +1,4 @@
-import { cutBefore, firstChars, folded } from "../text/cut.ts";
-import { asData as dataOf, oneLine, visible } from "../text/fence.ts";
+import { asData as dataOf, cutBefore, firstChars, folded, oneLine, visible } from "../text/fence.ts";
 
 /** One entry of a brief: a line of ours, and what somebody wrote. */
 export interface Label {

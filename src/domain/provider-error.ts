@@ -1,4 +1,4 @@
-import { folded } from "../text/cut.ts";
+import { folded } from "../text/fence.ts";
 
 /** What went wrong between an agent and its model's provider, from the words of the vendors. */
 export interface ProviderError {

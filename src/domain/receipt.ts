@@ -1,7 +1,6 @@
-import { shortLine } from "../text/cut.ts";
 import { NO_USAGE, type Receipt, type Usage } from "../contract/index.ts";
 import { redact } from "../secrets/redact.ts";
-import { oneLine, visible } from "../text/fence.ts";
+import { oneLine, shortLine, visible } from "../text/fence.ts";
 import { count, duration, tokens } from "../text/quantity.ts";
 
 export interface FileChange {

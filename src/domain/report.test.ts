@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { reportOf, type TurnSaid } from "./report.ts";
+import { reportOf, type TurnSaid } from "./session.ts";
 
 const asked = (lastMessage: string | null): TurnSaid => ({ lastMessage, isAboutCallbacks: false });
 const called = (lastMessage: string | null): TurnSaid => ({ lastMessage, isAboutCallbacks: true });

@@ -5,7 +5,6 @@ import { closeTrigger } from "../kernel/trigger.ts";
 import type { SessionRecord, Tx, TurnRecord } from "../store/port/store.ts";
 import { aLease, aMessage, aTrigger, aTurn } from "../store/testing/sample.ts";
 import { type Watched, watchWrite } from "../store/testing/watch-write.ts";
-import { leaseRow } from "./agent/lease-row.ts";
 import { giveBackLease, startAgent } from "./agent/start.ts";
 import { endBackground } from "./background.ts";
 import { recover } from "./recovery/recovery.ts";
@@ -20,6 +19,7 @@ import { claim } from "./turn/claim.ts";
 import { settle } from "./turn/settle.ts";
 import { steerQueued } from "./turn/steer.ts";
 import { meter } from "./usage/reservation.ts";
+import { leaseRow } from "./agent/process-lease.ts";
 
 const FENCE = 3;
 const PLAN: AgentRequest = { kind: "plan", title: "a plan", text: "- one\n- two" };

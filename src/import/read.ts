@@ -1,4 +1,3 @@
-import { firstChars, folded } from "../text/cut.ts";
 import { redact } from "../secrets/redact.ts";
 import type { HistoryEntry, HistoryReader, LeftBehind, ReadBatch } from "../history/port.ts";
 import type { ImportedEntry } from "../store/port/store.ts";
@@ -8,6 +7,7 @@ import type { PrefixFilter } from "./shared-prefix.ts";
 import type { RewrittenFiles } from "./rewritten-file.ts";
 import { leftBehindEntry, READ_TEXT_MAX, toEntry } from "./to-entry.ts";
 import { redactFacts } from "./row.ts";
+import { firstChars, folded } from "../text/fence.ts";
 
 export interface ReadRequest {
   readonly member: Member;

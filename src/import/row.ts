@@ -1,5 +1,4 @@
 import { CallbackConfig, NO_USAGE } from "../contract/index.ts";
-import { shortLine } from "../text/cut.ts";
 import type { AgentStatus, Evidence, HistoryState } from "../contract/index.ts";
 import { shortId } from "../contract/short-id.ts";
 import { importedOutcome, importedStatus } from "../domain/imported.ts";
@@ -7,6 +6,7 @@ import { redact } from "../secrets/redact.ts";
 import { NEW_SESSION, unmanagedEffective } from "../store/port/new-session.ts";
 import type { SessionFacts } from "../history/port.ts";
 import type { SessionRecord } from "../store/port/store.ts";
+import { shortLine } from "../text/fence.ts";
 
 /** Everything that a session's row is made from. */
 export interface Told {

@@ -1,10 +1,10 @@
 import { mergeReceipts } from "../domain/receipt.ts";
 import type { CallbackData } from "../domain/callback.ts";
-import { type Report, reportOf } from "../domain/report.ts";
-import type { Reads, SessionRecord, Tx, TurnRecord } from "../store/port/store.ts";
+import type { Reads, SessionRecord, TriggerRecord, TurnRecord, Tx } from "../store/port/store.ts";
 import { type Admission, admit, newMessage } from "./admit.ts";
-import { newTrigger } from "./new-trigger.ts";
 import type { RoundEnd } from "./round.ts";
+import { newId } from "../system/id.ts";
+import { type Report, reportOf } from "../domain/session.ts";
 
 /**
  * The child's end becomes a message in its parent's inbox, in the transaction that made it true.
@@ -143,4 +143,27 @@ async function undeliverable(
     data: { messageId: message.id, reason: admission.voidReason },
     at: now,
   });
+}
+
+/** The row of a trigger that nobody has to answer: an end, an error, something fired. */
+export function newTrigger(
+  row: Pick<TriggerRecord, "sessionId" | "toId" | "type" | "payload" | "round"> & { now: number },
+): Omit<TriggerRecord, "rootId"> {
+  const { now, ...given } = row;
+  return {
+    id: newId(),
+    toPerson: false,
+    status: "open",
+    personAt: null,
+    defaultAt: null,
+    default: null,
+    originalId: null,
+    context: null,
+    answer: null,
+    seenAt: null,
+    fence: null,
+    createdAt: now,
+    closedAt: null,
+    ...given,
+  };
 }

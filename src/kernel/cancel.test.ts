@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hashOf } from "../system/id.ts";
 import { admit } from "./admit.ts";
-import { newTrigger } from "./new-trigger.ts";
 import { cancelSubtree, type Cancelled } from "./cancel.ts";
 import { type Family, openFamily } from "./testing/family.ts";
 import { closeIfOver, closeRound } from "./round.ts";
+import { newTrigger } from "./callback.ts";
 
 const NOW = 10;
 const ORDER = { by: "the user", reason: "wrong branch", now: NOW };

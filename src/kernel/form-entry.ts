@@ -2,7 +2,7 @@ import type { Answer, EntryAuthor } from "../contract/index.ts";
 import { answeredInForm, askedInForm } from "../domain/form-text.ts";
 import type { TriggerRecord, Tx } from "../store/port/store.ts";
 import { appendEntries } from "./entry.ts";
-import { boundedText } from "../text/cut.ts";
+import { boundedText } from "../text/fence.ts";
 
 const TEXT_CHARS_MAX = 64 * 1024;
 const FORMS: ReadonlySet<string> = new Set(["ask_user_question", "plan_review"]);

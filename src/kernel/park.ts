@@ -2,8 +2,8 @@ import { reserve } from "../domain/budget.ts";
 import type { MessageRecord, Parked, Reads, SessionRecord, Tx, TriggerRecord } from "../store/port/store.ts";
 import { admit } from "./admit.ts";
 import { accountsOf } from "./budget.ts";
-import { newTrigger } from "./new-trigger.ts";
 import { tellOf } from "./trigger.ts";
+import { newTrigger } from "./callback.ts";
 
 export interface ErrorPayload {
   readonly error: string;

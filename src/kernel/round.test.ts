@@ -3,10 +3,10 @@ import { test } from "node:test";
 import type { Outcome } from "../contract/index.ts";
 import type { MessageRecord } from "../store/port/store.ts";
 import { admit } from "./admit.ts";
-import { newTrigger } from "./new-trigger.ts";
 import { detach } from "./cancel.ts";
 import { type Family, openFamily } from "./testing/family.ts";
 import { closeIfOver, closeRound } from "./round.ts";
+import { newTrigger } from "./callback.ts";
 
 const NOW = 10;
 

@@ -1,7 +1,7 @@
-import { shortLine } from "../text/cut.ts";
 import { EntryAuthor } from "../contract/entry.ts";
 import { dateOf, DATE_FORMS } from "./date.ts";
 import { wordsOf } from "./words.ts";
+import { shortLine } from "../text/fence.ts";
 
 /** One or several words that stand side by side; with `isPrefix` the last may go on. */
 export interface Term {

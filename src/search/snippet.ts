@@ -1,6 +1,6 @@
-import { cutBefore } from "../text/cut.ts";
 import { type Found, findTerms } from "./find.ts";
 import type { Term } from "./query.ts";
+import { cutBefore } from "../text/fence.ts";
 
 export interface Snippet {
   /** One line. */

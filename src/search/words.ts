@@ -1,5 +1,5 @@
-import { firstChars } from "../text/cut.ts";
 import type { EntryBody } from "../contract/entry.ts";
+import { firstChars } from "../text/fence.ts";
 
 /** A word of a text as it is searched for, and where it stands. */
 export interface Span {

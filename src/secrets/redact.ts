@@ -3,7 +3,7 @@ import { keyBlocksIn } from "./detect/block.ts";
 import { spelledIn } from "./detect/command.ts";
 import { namedIn } from "./detect/field.ts";
 import { type Secret, Spans, type Tail, shapesIn } from "./detect/shape.ts";
-import { firstChars } from "../text/cut.ts";
+import { firstChars } from "../text/fence.ts";
 
 /** Nothing shorter can hold a name with its value. */
 const LENGTH_MIN = 7;

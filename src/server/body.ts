@@ -1,7 +1,7 @@
-import { shortLine } from "../text/cut.ts";
 import { bytes } from "../text/quantity.ts";
 import type { IncomingMessage } from "node:http";
 import { Refusal } from "../contract/refusal.ts";
+import { shortLine } from "../text/fence.ts";
 
 /** A prompt of the greatest length that may be configured, escaped, and some more. */
 export const BODY_BYTES_MAX = 4 * 1024 * 1024;

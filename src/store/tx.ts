@@ -12,9 +12,9 @@ import { scopeMoveReads, scopeMoveWrites } from "./tables/scope-move.ts";
 import { sessionReads, sessionWrites } from "./tables/session.ts";
 import type { Query, Row, Sql } from "./sql.ts";
 import { tokenReads, tokenWrites } from "./tables/token.ts";
-import { treeReads, treeWrites } from "./tables/tree.ts";
 import { triggerReads, triggerWrites } from "./tables/trigger.ts";
 import { turnReads, turnWrites } from "./tables/turn.ts";
+import { treeReads, treeWrites } from "./tables/event.ts";
 
 export function readsOver(q: Query): Reads {
   return {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { boundedText, firstBytes, firstChars, shortLine } from "./cut.ts";
 import { byteLength } from "./quantity.ts";
+import { boundedText, firstBytes, firstChars, shortLine } from "./fence.ts";
 
 test("the beginning of any text is the longest that fits", () => {
   fc.assert(

@@ -34,6 +34,7 @@ import {
   escapeAt,
   fence,
   oneLine,
+  shortLine as historyLine,
   visible,
   withoutDeliveryLines,
   withoutOurLines,
@@ -41,7 +42,6 @@ import {
   withoutTriggerLines,
 } from "../../src/text/fence.ts";
 import type { Entry } from "../../src/contract/index.ts";
-import { shortLine as historyLine } from "../../src/text/cut.ts";
 import { LineReader } from "../../src/text/line-reader.ts";
 
 /** Every expression and scanner that text of an agent, a project, a page or a file can reach. */

@@ -1,5 +1,4 @@
-import { folded } from "../../text/cut.ts";
-import { visible, withoutTerminalSequences } from "../../text/fence.ts";
+import { folded, visible, withoutTerminalSequences } from "../../text/fence.ts";
 
 /** What another program wrote, made harmless for a terminal: no escape sequences, no control characters. */
 export function harmless(text: string): string {

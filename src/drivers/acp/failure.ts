@@ -1,6 +1,6 @@
-import { shortLine } from "../../text/cut.ts";
 import type { AgentExit, OpenFailure } from "../port.ts";
 import { isFields } from "./update/tool-call.ts";
+import { shortLine } from "../../text/fence.ts";
 
 /** Returns one line for a person from any error that an agent or the SDK threw. */
 export function describeError(error: unknown): string {

@@ -1,7 +1,7 @@
-import { cutBefore } from "../../text/cut.ts";
 import type { AnyMessage, AnyNotification, Stream } from "@agentclientprotocol/sdk/unstable";
 import type { Readable, Writable } from "node:stream";
 import { type LineLimits, pacer, readLines } from "../process/line.ts";
+import { cutBefore } from "../../text/fence.ts";
 
 export interface StreamOptions {
   readonly input: Readable;

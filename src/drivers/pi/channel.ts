@@ -1,8 +1,8 @@
 import type { Readable, Writable } from "node:stream";
 import { isFields } from "../acp/update/tool-call.ts";
 import type { Fields } from "../acp/update/tool-call.ts";
-import { cutBefore } from "../../text/cut.ts";
 import { type LineLimits, pacer, readLines } from "../process/line.ts";
+import { cutBefore } from "../../text/fence.ts";
 
 /** What pi answered to a command. */
 export type Answer =

@@ -1,4 +1,4 @@
-import { boundedText } from "../../text/cut.ts";
+import { boundedText } from "../../text/fence.ts";
 /** The sim agent's script language, shared by the sim process and the fake driver. */
 export type Step =
   | {

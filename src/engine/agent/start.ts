@@ -1,10 +1,9 @@
 import type { AgentAnswer, AgentHandle, AgentRequest, AgentUpdate, OpenResult } from "../../drivers/port.ts";
 import type { SessionRecord } from "../../store/port/store.ts";
-import type { ProcessLease } from "./process-lease.ts";
+import { leaseRow, type ProcessLease } from "./process-lease.ts";
 import type { EngineDeps } from "../deps.ts";
 import { retryWrite } from "../retry-write.ts";
 import { asError } from "../../system/error.ts";
-import { leaseRow } from "./lease-row.ts";
 import type { ProcessIdentity } from "../../system/process.ts";
 import { hasNoTools, ownToolsOf } from "../../domain/permission.ts";
 import { folderChange } from "../../system/folder.ts";

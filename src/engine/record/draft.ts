@@ -1,8 +1,8 @@
-import { firstChars } from "../../text/cut.ts";
 import type { EntryBody } from "../../contract/index.ts";
 import { LiveRedactor } from "../../secrets/redact-live.ts";
 import type { NewEntry, Tx, TurnRecord } from "../../store/port/store.ts";
 import type { MessageFile } from "./message-file.ts";
+import { firstChars } from "../../text/fence.ts";
 
 /** How often a growing message is written: at most once a second, and a long one less often. */
 const DRAFT_MS = 1_000;

@@ -3,7 +3,6 @@ import type { Usage } from "../../contract/index.ts";
 import { most } from "../../domain/budget.ts";
 import { deliveryIdsIn } from "../../domain/callback.ts";
 import { emptySeen, observe, type Seen } from "../../domain/receipt.ts";
-import { shownReport } from "../../domain/report.ts";
 import type { AgentUpdate } from "../../drivers/port.ts";
 import { land } from "../../kernel/admit.ts";
 import { appendEntries } from "../../kernel/entry.ts";
@@ -14,6 +13,7 @@ import type { EngineDeps } from "../deps.ts";
 import { MessageFile, messageFileName } from "./message-file.ts";
 import { fenceOf } from "../agent/process-lease.ts";
 import { activityOf, cleanEntries, entryOfUpdate } from "./update-entry.ts";
+import { shownReport } from "../../domain/session.ts";
 
 /** A message that ends sooner needs no draft. */
 const FIRST_DRAFT_MS = 200;

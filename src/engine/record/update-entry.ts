@@ -1,11 +1,10 @@
 import { boundedValue } from "../../domain/bounded.ts";
 import type { AgentUpdate } from "../../drivers/port.ts";
 import type { NewEntry } from "../../store/port/store.ts";
-import { boundedText } from "../../text/cut.ts";
 import { redactSlowly } from "../../secrets/redact-long.ts";
 import { takeSteps } from "../../system/steps.ts";
 import { redact } from "../../secrets/redact.ts";
-import { oneLine } from "../../text/fence.ts";
+import { boundedText, oneLine } from "../../text/fence.ts";
 
 /** What an agent says beside its messages is kept up to here. */
 const TEXT_CHARS_MAX = 256 * 1024;

@@ -17,12 +17,11 @@ import { endBackground } from "../background.ts";
 import { appendMessages, landInTranscript, render } from "../turn/claim.ts";
 import { fenceOf, newProcessLease, type ProcessLease } from "../agent/process-lease.ts";
 import { resumePrompt } from "../turn/resume-prompt.ts";
-import { endTurn } from "../turn/end.ts";
 import type { AgentStart } from "../agent/start.ts";
 import { AgentSlot, type Runtime } from "../agent/slot.ts";
 import type { Recorder } from "../record/recorder.ts";
 import { replaySeen } from "./replay-seen.ts";
-import type { TurnEnd } from "../turn/settle.ts";
+import { endTurn, type TurnEnd } from "../turn/settle.ts";
 import { converse, deliveredIn, endOfStart, ensureAgent, loadAgent } from "../turn/turn.ts";
 
 const ADOPT_MS = 30_000;

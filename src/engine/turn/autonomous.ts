@@ -1,13 +1,12 @@
-import { newTurn } from "./new-turn.ts";
 import type { AgentUpdate } from "../../drivers/port.ts";
 import { STALE, type Stale, type TurnRecord } from "../../store/port/store.ts";
-import { endTurn } from "./end.ts";
 import { retryWrite } from "../retry-write.ts";
 import type { AgentSlot, Runtime } from "../agent/slot.ts";
 import type { Recorder } from "../record/recorder.ts";
 import { reserveBegun } from "../usage/reservation.ts";
-import type { TurnEnd } from "./settle.ts";
+import { endTurn, type TurnEnd } from "./settle.ts";
 import { openRound } from "../../kernel/admit.ts";
+import { newTurn } from "./claim.ts";
 
 /** An agent gives no sign when work outside a prompt ends: so long without an update is its end. */
 const QUIET_MS = 1_500;

@@ -1,8 +1,8 @@
-import { firstChars } from "../../text/cut.ts";
 import { automaticSummary, filesTouched } from "../../domain/inheritance.ts";
 import type { Seen } from "../../domain/receipt.ts";
 import { newId } from "../../system/id.ts";
 import type { EntryRecord, SessionRecord, Tx, TurnRecord } from "../../store/port/store.ts";
+import { firstChars } from "../../text/fence.ts";
 
 const SUMMARY_CHARS_MAX = 20_000;
 

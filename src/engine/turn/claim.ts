@@ -1,9 +1,8 @@
-import { newTurn } from "./new-turn.ts";
-import type { EntryAuthor, EntryKind } from "../../contract/index.ts";
+import { type EntryAuthor, type EntryKind, NO_USAGE } from "../../contract/index.ts";
 import {
   type BatchItem,
-  batchLength,
   type CallbackData,
+  batchLength,
   renderBatch,
   renderCallback,
   withMessageLine,
@@ -16,15 +15,16 @@ import { callbacksKnown } from "../../kernel/stop-report.ts";
 import {
   type MessageRecord,
   type NewEntry,
-  type SessionRecord,
   STALE,
-  type Tx,
+  type SessionRecord,
   type TurnRecord,
+  type Tx,
 } from "../../store/port/store.ts";
-import { newProcessLease, type ProcessLease } from "../agent/process-lease.ts";
+import { type ProcessLease, newProcessLease } from "../agent/process-lease.ts";
 import type { EngineDeps } from "../deps.ts";
 import { reserveTurn } from "../usage/reservation.ts";
 import { excerpt } from "../../secrets/redact.ts";
+import { newId } from "../../system/id.ts";
 
 const BATCH_MAX = 16;
 
@@ -56,7 +56,7 @@ export async function claim(
     const reserved = await reserveTurn(deps, tx, session);
     if (reserved === null) return null;
     // Whatever is worked off belongs to a round, or nobody would be told of it.
-    await openRound(tx, session, deps.now());
+    if (!session.roundOpen) await openRound(tx, session, deps.now());
     const lease = held ?? (await newProcessLease(deps, tx, session));
     const rendered = await render(tx, session, messages);
     const { text } = rendered;
@@ -261,4 +261,39 @@ function authorOf(message: MessageRecord): EntryAuthor {
 function kindOf(message: MessageRecord): EntryKind {
   if (message.kind === "callback" || message.kind === "trigger") return message.kind;
   return message.kind === "notice" ? "notice" : "text";
+}
+
+type Decided = Pick<TurnRecord, "kind" | "fence" | "description" | "reservedTokens" | "reservedUsd">;
+
+/** The row of a turn that begins now. */
+export function newTurn(
+  { store, now }: EngineDeps,
+  session: SessionRecord,
+  decided: Decided,
+): Omit<TurnRecord, "rootId" | "index"> {
+  return {
+    id: newId(),
+    sessionId: session.id,
+    round: session.round,
+    status: "running",
+    node: store.node,
+    boot: store.boot,
+    attempt: 1,
+    attemptsBegun: 0,
+    attemptFrom: session.entryCount,
+    startedAt: now(),
+    settledAt: null,
+    error: null,
+    stopReason: null,
+    lastAssistantMessage: null,
+    entryFrom: session.entryCount,
+    entryTo: null,
+    toolUseCount: 0,
+    usage: NO_USAGE,
+    receipt: null,
+    blocked: 0,
+    stopBy: null,
+    stopNote: null,
+    ...decided,
+  };
 }

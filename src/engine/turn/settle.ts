@@ -1,7 +1,7 @@
 import type { Outcome, Receipt, Usage } from "../../contract/index.ts";
 import { book, parkedUntil } from "../../domain/budget.ts";
 import type { CallbackData } from "../../domain/callback.ts";
-import { type Landing, landingOf, type Reach } from "../../domain/landing.ts";
+import { type Landing, type Reach, landingOf } from "../../domain/landing.ts";
 import type { ProviderError } from "../../domain/provider-error.ts";
 import { addUsage, receiptOf } from "../../domain/receipt.ts";
 import { outcomeOf } from "../../domain/session.ts";
@@ -17,16 +17,18 @@ import {
   withdrawSilence,
 } from "../../kernel/park.ts";
 import { withdrawOf } from "../../kernel/trigger.ts";
-import { closeIfOver, closeRound, type RoundEnd } from "../../kernel/round.ts";
-import type { MessageRecord, SessionRecord, Stale, Tx, TurnRecord } from "../../store/port/store.ts";
+import { type RoundEnd, closeIfOver, closeRound } from "../../kernel/round.ts";
+import type { MessageRecord, SessionRecord, Stale, TurnRecord, Tx } from "../../store/port/store.ts";
 import { checkpointTurn } from "./checkpoints.ts";
 import { landInTranscript } from "./claim.ts";
 import type { EngineDeps } from "../deps.ts";
 import { fenceOf } from "../agent/process-lease.ts";
 import { retryWrite } from "../retry-write.ts";
 import { type Batch, type Recorder, writeBatch } from "../record/recorder.ts";
-import { parkedFor, type Retry, retryAfter } from "./provider-retry.ts";
+import { type Retry, parkedFor, retryAfter } from "./provider-retry.ts";
 import { priceOf } from "../usage/reservation.ts";
+import type { AgentSlot, Runtime } from "../agent/slot.ts";
+import { endSteering } from "./steer.ts";
 
 /** How a turn came to its end, as the engine saw it. */
 export interface TurnEnd {
@@ -329,4 +331,35 @@ async function completeCancelled(
 
 function leftOf(end: TurnEnd): { pid: number; what: string }[] {
   return (end.left ?? []).map((each) => ({ pid: each.pid, what: each.command }));
+}
+
+/** Settles a turn. Its slot is idle afterwards, or ends. */
+export async function endTurn(
+  runtime: Runtime,
+  slot: AgentSlot,
+  { recorder, end }: { recorder: Recorder; end: TurnEnd },
+): Promise<void> {
+  // A turn whose slot was released stays open: the next start, or a new lease, takes it up.
+  const isOurs = (): boolean => slot.isIn(recorder);
+  if (!isOurs()) return;
+  await endSteering(slot, recorder);
+  // Where the agent is gone, its process tree ends before the outcome is written.
+  if (slot.agent === null || slot.agent.hasExited || slot.isEnding) await slot.end();
+  if (!isOurs()) return;
+  const isSettled = await settle(runtime.deps, recorder, {
+    end: { ...withinLimit(slot, end), left: slot.left },
+    isWanted: isOurs,
+  });
+  if (!isOurs()) return;
+  if (isSettled) slot.settled(recorder, end.background);
+  else await slot.release();
+  if (slot.isEnding) await slot.end();
+  runtime.fill();
+}
+
+/** A turn that was stopped at its budget has failed, unless it had ended by itself before. */
+function withinLimit(slot: AgentSlot, end: TurnEnd): TurnEnd {
+  if (slot.limit === null || end.stopReason === "end_turn") return end;
+  const { reason, kind } = slot.limit;
+  return { ...end, outcome: "failed", reason, errorKind: kind };
 }

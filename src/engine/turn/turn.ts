@@ -5,14 +5,13 @@ import { providerError, providerReason } from "../../domain/provider-error.ts";
 import { oneLine } from "../../text/fence.ts";
 import type { MessageRecord, TurnRecord } from "../../store/port/store.ts";
 import { autonomous, takeEarly } from "./autonomous.ts";
-import { endTurn } from "./end.ts";
 import { type AgentListener, startAgent, type AgentStart, type LiveAgent, UNWANTED } from "../agent/start.ts";
 import { forkOf, firstPromptContext } from "./first-prompt.ts";
 import type { AgentSlot, Runtime } from "../agent/slot.ts";
 import type { Recorder } from "../record/recorder.ts";
 import { answerRequest } from "../request/requests.ts";
 import { meter } from "../usage/reservation.ts";
-import type { TurnEnd } from "./settle.ts";
+import { endTurn, type TurnEnd } from "./settle.ts";
 import { endSteering, steerQueued } from "./steer.ts";
 import { UsageMeter } from "../usage/meter.ts";
 import { excerpt } from "../../secrets/redact.ts";
@@ -97,7 +96,9 @@ export async function loadAgent(runtime: Runtime, slot: AgentSlot): Promise<Agen
 export async function converse(runtime: Runtime, slot: AgentSlot, text: string): Promise<TurnEnd> {
   const { agent, recorder } = slot;
   if (agent === null || recorder === null) return notStarted("the agent is gone");
-  const usageMeter = await UsageMeter.begin(runtime, slot, recorder);
+  const { reservedTokens, reservedUsd } = recorder.turn;
+  const hasBudget = reservedTokens !== null || reservedUsd !== null;
+  const usageMeter = hasBudget ? await UsageMeter.begin(runtime, slot, recorder) : null;
   const isWanted = await isStillWanted(runtime, recorder.turn);
   if (slot.isEnding || slot.isStopping || !isWanted) {
     return endOfStart({ isUnwanted: true, reason: "it was stopped before it began" });

@@ -33,11 +33,10 @@ export class UsageMeter {
     this.#before = at.before;
   }
 
-  /** Null where no budget depends on it, or the agent has no such file. To be called before the prompt is sent. */
+  /** For a turn that has a budget. Null where the agent has no such file. To be called before the prompt is sent. */
   static async begin(runtime: Runtime, slot: AgentSlot, recorder: Recorder): Promise<UsageMeter | null> {
     const { agent } = slot;
-    const { reservedTokens, reservedUsd } = recorder.turn;
-    if (agent === null || (reservedTokens === null && reservedUsd === null)) return null;
+    if (agent === null) return null;
     if (!runtime.deps.usageFiles.covers(slot.session.agent)) return null;
     const before = await usedBefore(runtime, slot, agent);
     return before === null ? null : new UsageMeter(runtime, slot, { recorder, before });

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { firstChars, folded } from "../../text/cut.ts";
+import { firstChars, folded } from "../../text/fence.ts";
 
 /** Cuts a text to at most `max` characters and says how much is missing. */
 export function cut(text: string, max: number): string {

@@ -2,7 +2,6 @@ import type { FireOutput, InputOf } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { isBlocking } from "../../domain/trigger.ts";
 import { hashOf } from "../../system/id.ts";
-import { newTrigger } from "../../kernel/new-trigger.ts";
 import { tellOf } from "../../kernel/trigger.ts";
 import type { SessionRecord } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
@@ -13,6 +12,7 @@ import { isBelow, refuseImported, resolveInScope } from "../access/resolve.ts";
 import { keyOwner, refuseReusedKey } from "../spawn/effective.ts";
 import { callerSession, refuseGone, requireKeyReach } from "../access/authority.ts";
 import { describe } from "../read/view.ts";
+import { newTrigger } from "../../kernel/callback.ts";
 
 const PAYLOAD_BYTES_MAX = 262_144;
 const OWN_TYPES = new Set(["session_complete", "session_error", "escalate"]);

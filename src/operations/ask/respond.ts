@@ -6,7 +6,6 @@ import { oneLine } from "../../text/fence.ts";
 import { actionsOf, answerProblem, needsNoAnswer } from "../../domain/trigger.ts";
 import { admit } from "../../kernel/admit.ts";
 import { cancelSubtree } from "../../kernel/cancel.ts";
-import { newTrigger } from "../../kernel/new-trigger.ts";
 import { closeTrigger, THE_USER } from "../../kernel/trigger.ts";
 import type { SessionRecord, TriggerRecord, Tx } from "../../store/port/store.ts";
 import { takeSteps } from "../../system/steps.ts";
@@ -18,6 +17,7 @@ import { isBelow, resolve } from "../access/resolve.ts";
 import { callerSession, refuseGone, requireKeyReach } from "../access/authority.ts";
 import { describe } from "../read/view.ts";
 import { sees } from "../../domain/permission.ts";
+import { newTrigger } from "../../kernel/callback.ts";
 
 /** Answers a trigger, once, by someone who may. The loser is told who answered what. */
 export async function respond(

@@ -1,7 +1,6 @@
 import type { InputOf, InspectOutput } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { mergeReceipts, receiptLine } from "../../domain/receipt.ts";
-import { REPORT_CHARS_MAX } from "../../domain/report.ts";
 import { reportOfTurns } from "../../kernel/callback.ts";
 import type { InheritedData } from "../../kernel/inherit.ts";
 import type { SessionRecord, TurnRecord } from "../../store/port/store.ts";
@@ -10,7 +9,8 @@ import type { CallerContext } from "../port.ts";
 import { resolve } from "../access/resolve.ts";
 import { transcriptOf } from "./transcript.ts";
 import { viewOne } from "./view.ts";
-import { firstBytes } from "../../text/cut.ts";
+import { REPORT_CHARS_MAX } from "../../domain/session.ts";
+import { firstBytes } from "../../text/fence.ts";
 
 /** What one reply may hold; the rest comes by cursor. */
 const PART_BYTES = 20_000;

@@ -20,9 +20,9 @@ import { folderIdentity } from "../../system/folder.ts";
 import { decideInherit } from "./inherit.ts";
 import type { OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";
-import { decideEnforcement } from "./enforcement.ts";
 import {
   decideCounts,
+  decideEnforcement,
   decideFolder,
   decidePermission,
   decideTools,

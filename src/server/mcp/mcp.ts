@@ -17,7 +17,6 @@ import type { HttpRequest } from "../request.ts";
 import { busyReply } from "./busy.ts";
 import { callTool } from "./call.ts";
 import type { ToolCall } from "./call.ts";
-import { CallsInFlight, ClientNames } from "./client.ts";
 import { getPrompt, listPrompts } from "./prompts.ts";
 import { mayBlock } from "./arguments.ts";
 import type { Env } from "../routes.ts";
@@ -177,4 +176,54 @@ function learn(message: Message, token: string, shared: Shared): void {
 
 function record(value: unknown): Record<string, unknown> {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+const NAMES_MAX = 4_096;
+
+/**
+ * The names clients gave in `initialize`. Requests of the older protocol eras do not repeat them,
+ * and no connection is kept between requests, so they are remembered by token.
+ */
+class ClientNames {
+  readonly #names = new Map<string, string>();
+
+  set(token: string, name: string): void {
+    this.#names.delete(token);
+    this.#names.set(token, name.slice(0, 100));
+    const oldest = this.#names.size > NAMES_MAX ? this.#names.keys().next().value : undefined;
+    if (oldest !== undefined) this.#names.delete(oldest);
+  }
+
+  get(token: string): string | null {
+    return this.#names.get(token) ?? null;
+  }
+}
+
+type RequestId = string | number;
+
+interface Flight {
+  readonly requestId: RequestId;
+  readonly controller: AbortController;
+}
+
+/** Tool calls that run now, by token: a cancel comes as a request of its own. */
+class CallsInFlight {
+  readonly #byToken = new Map<string, Set<Flight>>();
+
+  enter(token: string, requestId: RequestId): { signal: AbortSignal; leave: () => void } {
+    const flight: Flight = { requestId, controller: new AbortController() };
+    const flights = this.#byToken.get(token) ?? new Set<Flight>();
+    this.#byToken.set(token, flights.add(flight));
+    const leave = (): void => {
+      flights.delete(flight);
+      if (flights.size === 0 && this.#byToken.get(token) === flights) this.#byToken.delete(token);
+    };
+    return { signal: flight.controller.signal, leave };
+  }
+
+  /** Two clients may hold the same token and number alike; then nobody's call is guessed at. */
+  cancel(token: string, requestId: RequestId): void {
+    const meant = [...(this.#byToken.get(token) ?? [])].filter((flight) => flight.requestId === requestId);
+    if (meant.length === 1) meant[0]?.controller.abort(new Error("the client cancelled the call"));
+  }
 }

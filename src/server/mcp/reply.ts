@@ -1,4 +1,3 @@
-import { firstBytes, folded } from "../../text/cut.ts";
 import {
   byteLength,
   bytes as byteWords,
@@ -8,7 +7,7 @@ import {
 } from "../../text/quantity.ts";
 import { shortId } from "../../contract/short-id.ts";
 import type { CancelOutput, Refusal, SpawnOutput, TellOutput } from "../../contract/index.ts";
-import { fence, oneLine, visible } from "../../text/fence.ts";
+import { fence, firstBytes, folded, oneLine, visible } from "../../text/fence.ts";
 import { randomBytes } from "node:crypto";
 
 /** The whole of a reply: every client shows at least this much uncut. */

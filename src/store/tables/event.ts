@@ -1,7 +1,7 @@
-import type { FeedReads, NewEvent } from "../port/store.ts";
-import type { EventRecord } from "../port/record.ts";
+import type { FeedReads, NewEvent, TreeWrites } from "../port/store.ts";
+import type { EventRecord, TreeRecord } from "../port/record.ts";
 import { firstOf, json, maybe, number, prose, readerOf, valueOf, word } from "../column.ts";
-import { sql, type Query } from "../sql.ts";
+import { type Query, sql } from "../sql.ts";
 import { table } from "../table.ts";
 
 export const events = table<EventRecord>("events", {
@@ -60,4 +60,33 @@ export async function writeEvents(
   for (let at = 0; at < records.length; at += ROWS_MAX) {
     await q.run(events.insert(records.slice(at, at + ROWS_MAX)));
   }
+}
+
+export const trees = table<TreeRecord>("trees", {
+  rootId: word(),
+  seq: number(),
+  xid: number(),
+  spawnCount: number(),
+  prunedXid: number(),
+});
+
+export function treeReads(q: Query): { byId(rootId: string): Promise<TreeRecord | null> } {
+  return {
+    async byId(rootId) {
+      const row = await q.get(sql`SELECT ${trees.columns} FROM trees WHERE root_id = ${rootId}`);
+      return row === null ? null : trees.record(row);
+    },
+  };
+}
+
+export function treeWrites(q: Query, rootId: string): TreeWrites {
+  return {
+    ...treeReads(q),
+    async countSpawn() {
+      const row = await q.get(sql`UPDATE trees SET spawn_count = spawn_count + 1
+        WHERE root_id = ${rootId} RETURNING spawn_count`);
+      if (row === null) throw new Error(`tree ${rootId} has no row`);
+      return valueOf(row[0], number());
+    },
+  };
 }

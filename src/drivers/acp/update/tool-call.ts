@@ -1,10 +1,10 @@
-import { boundedText } from "../../../text/cut.ts";
 import type { ToolCallContent, ToolCallUpdate } from "@agentclientprotocol/sdk/unstable";
 import type { AgentUpdate } from "../../port.ts";
 import { countLines } from "./line-count.ts";
 import { plainOwnTool } from "./own-tool.ts";
 import type { OwnTool } from "./own-tool.ts";
 import type { FileChange } from "../../../domain/receipt.ts";
+import { boundedText } from "../../../text/fence.ts";
 
 /** One tool call, merged from its updates so far. */
 export interface Call {

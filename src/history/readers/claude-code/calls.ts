@@ -5,7 +5,7 @@ import { asNumber, asObject, asText } from "../../lines/value.ts";
 import { type Line, pushBounded } from "./notes.ts";
 import type { TaskNotice } from "./task-notice.ts";
 import { INTERRUPTS, textOf } from "./user-row.ts";
-import { shortLine } from "../../../text/cut.ts";
+import { shortLine } from "../../../text/fence.ts";
 
 /** Tools that start sub-agents; a workflow starts several. */
 const SPAWNING: ReadonlySet<string> = new Set(["Agent", "Task", "Workflow"]);

@@ -3,7 +3,7 @@ import type { JsonObject } from "../../lines/json-lines.ts";
 import { asText } from "../../lines/value.ts";
 import { abandoned } from "./calls.ts";
 import type { Line } from "./notes.ts";
-import { shortLine } from "../../../text/cut.ts";
+import { shortLine } from "../../../text/fence.ts";
 
 const ERROR_MAX = 500;
 

@@ -26,7 +26,7 @@ import {
 import { foldAttachment, foldNotice, foldQueued } from "./notice-rows.ts";
 import { addStep, addTurn, rewindBy } from "./rewind.ts";
 import { commandText, INTERRUPTS, outputText, readUserRow, textOf, type UserRow } from "./user-row.ts";
-import { shortLine } from "../../../text/cut.ts";
+import { shortLine } from "../../../text/fence.ts";
 
 /** Folds one row of a transcript into the facts of its session. */
 export function foldRow(fold: ClaudeFold, row: Row): void {

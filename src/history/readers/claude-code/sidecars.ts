@@ -8,7 +8,7 @@ import { asText } from "../../lines/value.ts";
 import { type Extra, runFiles } from "./layout.ts";
 import type { ClaudeFold } from "./notes.ts";
 import { parsedObject } from "../../lines/parse-json.ts";
-import { shortLine } from "../../../text/cut.ts";
+import { shortLine } from "../../../text/fence.ts";
 
 /** Reads the files beside a transcript: the sidecar, a workflow's journal, outputs too large for a row. */
 export async function foldSidecars(fold: ClaudeFold, { isLast }: { isLast: boolean }): Promise<void> {

@@ -5,8 +5,8 @@ import { promptKey } from "../../lines/text.ts";
 import { asList, asObject, asText } from "../../lines/value.ts";
 import { errorText, textOf } from "./entries.ts";
 import type { CodexFold, OpenCall } from "./notes.ts";
-import { shortLine } from "../../../text/cut.ts";
 import { parsedObject } from "../../lines/parse-json.ts";
+import { shortLine } from "../../../text/fence.ts";
 
 const ERROR_MAX = 2000;
 /** More sub-agents than a real session starts; the limit keeps a hostile file from filling the memory. */

@@ -1,6 +1,6 @@
 import type { Ending } from "../../facts.ts";
 import type { CodexFold } from "./notes.ts";
-import { shortLine } from "../../../text/cut.ts";
+import { shortLine } from "../../../text/fence.ts";
 
 const ERROR_MAX = 2000;
 

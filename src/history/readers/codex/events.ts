@@ -7,7 +7,7 @@ import { addEntry, errorText, noticed, type ParsedRow, textOf } from "./entries.
 import type { CodexFold } from "./notes.ts";
 import { settle, foldPromptEvent } from "./prompts.ts";
 import { foldTokenCount } from "./usage.ts";
-import { shortLine } from "../../../text/cut.ts";
+import { shortLine } from "../../../text/fence.ts";
 
 type Take = (fold: CodexFold, parsed: ParsedRow) => void;
 

@@ -5,8 +5,8 @@ import { after } from "./ending.ts";
 import { addEntry, callEntry, resultEntry, said, type ParsedRow, textOf } from "./entries.ts";
 import { type CodexFold, pushBounded } from "./notes.ts";
 import { foldMail, foldUserItem } from "./prompts.ts";
-import { shortLine } from "../../../text/cut.ts";
 import { parsedObject } from "../../lines/parse-json.ts";
+import { shortLine } from "../../../text/fence.ts";
 
 type Take = (fold: CodexFold, parsed: ParsedRow) => void;
 

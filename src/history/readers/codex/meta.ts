@@ -3,7 +3,7 @@ import { timeOf } from "../../lines/text.ts";
 import { asNumber, asObject, asText } from "../../lines/value.ts";
 import type { ParsedRow } from "./entries.ts";
 import { type CodexFold, ROOT_PATH } from "./notes.ts";
-import { shortLine } from "../../../text/cut.ts";
+import { shortLine } from "../../../text/fence.ts";
 
 /** The first record says whose file it is; later ones were copied with the rows of another session. */
 export function foldMeta(fold: CodexFold, { payload, at }: ParsedRow): void {

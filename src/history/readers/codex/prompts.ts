@@ -6,7 +6,7 @@ import { movedOn, notified } from "./calls.ts";
 import { after } from "./ending.ts";
 import { addEntry, noticed, pushEntry, said, type ParsedRow, textOf } from "./entries.ts";
 import { type CodexFold, type PendingPrompt, pushBounded } from "./notes.ts";
-import { shortLine } from "../../../text/cut.ts";
+import { shortLine } from "../../../text/fence.ts";
 
 /**
  * Rows in the user's name carry prompts and text that Codex injects. Newer versions mark on the row which of

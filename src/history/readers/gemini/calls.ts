@@ -5,7 +5,7 @@ import { asObject, asText } from "../../lines/value.ts";
 import { responseText } from "./content.ts";
 import { addEntry, callOf, callRef, replaceEntry, resultRef } from "./entries.ts";
 import { type GeminiFold, givenCall } from "./notes.ts";
-import { shortLine } from "../../../text/cut.ts";
+import { shortLine } from "../../../text/fence.ts";
 
 /** More sub-agents than a real session starts; the limit keeps a hostile file from filling the memory. */
 const CALLS_MAX = 10_000;

@@ -2,7 +2,7 @@ import type { Ending } from "../../facts.ts";
 import { NOTHING_SAID } from "../../facts.ts";
 import type { FoldedCall } from "./calls.ts";
 import type { GeminiFold, Step } from "./notes.ts";
-import { shortLine } from "../../../text/cut.ts";
+import { shortLine } from "../../../text/fence.ts";
 
 const ERROR_MAX = 500;
 /** The tool with which a sub-agent hands in its work. */

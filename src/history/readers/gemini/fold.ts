@@ -6,7 +6,7 @@ import { readContent, responseText } from "./content.ts";
 import { answered, cancelled, errored, prompted, resulted, returnedTo, takenBack } from "./ending.ts";
 import { addEntry, replaceEntry } from "./entries.ts";
 import { addStep, type GeminiFold, markOf, type Step, type Tokens } from "./notes.ts";
-import { shortLine } from "../../../text/cut.ts";
+import { shortLine } from "../../../text/fence.ts";
 
 /** Folds one row: a message, a patch of the session's fields, a rewind, or the head. */
 export function foldRow(fold: GeminiFold, { value, offset }: Row): void {

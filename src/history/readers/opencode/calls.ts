@@ -3,7 +3,7 @@ import type { JsonObject } from "../../lines/json-lines.ts";
 import { promptKey, timeOf } from "../../lines/text.ts";
 import { asObject, asText } from "../../lines/value.ts";
 import { agentIdIn, readTaskTag, type TaskTag } from "./task-tag.ts";
-import { shortLine } from "../../../text/cut.ts";
+import { shortLine } from "../../../text/fence.ts";
 
 const ERROR_MAX = 2000;
 /** More sub-agents than a real session starts; the limit keeps a hostile database from filling the memory. */

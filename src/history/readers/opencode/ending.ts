@@ -2,7 +2,7 @@ import type { Ending, SessionFacts } from "../../facts.ts";
 import { asObject, asText } from "../../lines/value.ts";
 import { completedAt, createdAt, errorOf } from "./entries.ts";
 import type { Message } from "./source.ts";
-import { shortLine } from "../../../text/cut.ts";
+import { shortLine } from "../../../text/fence.ts";
 
 const ERROR_MAX = 500;
 

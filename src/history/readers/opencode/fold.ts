@@ -7,7 +7,7 @@ import { answered, prompted } from "./ending.ts";
 import { completedAt, createdAt } from "./entries.ts";
 import type { Message, Part, SessionRecord } from "./source.ts";
 import { readTaskTag } from "./task-tag.ts";
-import { shortLine } from "../../../text/cut.ts";
+import { shortLine } from "../../../text/fence.ts";
 
 /** Takes the session's own record. It can change at any time, so it is read at the end of each reading. */
 export function foldSession(facts: SessionFacts, session: SessionRecord): void {

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { readSmall } from "../../../lines/small-file.ts";
 import { openDatabase, type Table } from "../../../sqlite/database.ts";
 import { asText } from "../../../lines/value.ts";
-import { shortLine } from "../../../../text/cut.ts";
 import { parsedObject } from "../../../lines/parse-json.ts";
+import { shortLine } from "../../../../text/fence.ts";
 
 /** What Codex records about a session outside its file. */
 export interface IndexedSession {
