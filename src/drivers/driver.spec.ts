@@ -6,11 +6,11 @@ import type { AgentAnswer, AgentHandle, AgentRequest, AgentUpdate, Driver, OpenR
 import { listMarked } from "../system/process-tree.ts";
 import { listPids } from "../system/proc.ts";
 
-/** What a driver brings to be proven: the suite speaks the sim agent's script language to it. */
+/** A driver for the conformance suite, which sends it scripts in the sim agent's language. */
 export interface DriverUnderTest {
   readonly driver: Driver;
   readonly cwd: string;
-  /** Without processes the cases about processes are left out, with this reason. */
+  /** Why the cases about processes are skipped, or false to run them. */
   readonly noProcesses: string | false;
   readonly end: () => Promise<void>;
 }
@@ -22,7 +22,7 @@ export interface Opened {
   readonly updates: AgentUpdate[];
   readonly requests: AgentRequest[];
   readonly texts: () => string[];
-  /** Resolves with the first update, past or future, that fits. */
+  /** Resolves with the first matching update, past or future. */
   readonly until: (fits: (update: AgentUpdate) => boolean) => Promise<AgentUpdate>;
   readonly said: (text: string) => Promise<AgentUpdate>;
 }
@@ -33,7 +33,7 @@ export type OpenOptions = Partial<Pick<OpenRequest, "load" | "fork" | "mcp" | "s
 
 let lastLease = 0;
 
-/** The request that a test opens an agent with, and what comes back through it. */
+/** The request with which a test opens an agent, and the updates and requests that it receives. */
 export function prepare(cwd: string, options: OpenOptions = {}) {
   lastLease += 1;
   const leaseId = `spec-${process.pid}-${lastLease}`;
@@ -90,12 +90,12 @@ export async function open(under: DriverUnderTest, options: OpenOptions = {}): P
   return { ...rest, handle: result.handle };
 }
 
-/** Every process that carries the marker of this lease, as the system shows it now. */
+/** Returns every running process that carries the marker of this lease. */
 export async function marked(leaseId: string): Promise<number[]> {
   return (await listMarked(new Set([leaseId]))).map((one) => one.pid);
 }
 
-/** Looks again until it is so: for what the system does in its own time. */
+/** Polls until the condition holds: for changes that the operating system makes at its own pace. */
 export async function eventually(what: string, isSo: () => Promise<boolean> | boolean): Promise<void> {
   const limit = performance.now() + 20_000 * slowness();
   while (!(await isSo())) {

@@ -12,60 +12,65 @@ import type { Agent, Enforcement as Level, Permission, Usage } from "../contract
  */
 export interface Driver {
   readonly name: string;
-  /** What a person does to sign in, as in "to sign in, run: …". */
+  /** How a person signs in; completes "to sign in, …". */
   readonly howToSignIn?: string;
-  /** What this agent can do here. Cheap enough to ask at every start; starts no agent session. */
+  /** Reports what this agent can do here. Cheap enough for every start; opens no agent session. */
   probe(): Promise<Agent>;
-  /** Starts the agent's process and opens its session: a new one, or `load`. Never rejects. */
+  /** Starts the agent's process and opens a new session, or the one in `load`. Never rejects. */
   open(request: OpenRequest): Promise<OpenResult>;
 }
 
-/** What holds an agent to each mode. */
+/** What enforces each mode. */
 export type Enforcement = Readonly<Record<Permission, Level>>;
 
 export interface OpenRequest {
   readonly sessionId: string;
-  /** Goes into the environment as KINFOLD_LEASE; no secret. Marks every process of this agent. */
+  /** Set as KINFOLD_LEASE in the environment to mark every process of this agent; not a secret. */
   readonly leaseId: string;
   readonly cwd: string;
   readonly model: string | null;
   readonly permission: Permission;
-  /** Which of the agent's own tools it may use, as profiles call them; null is all. */
+  /** The agent's built-in tools that it may use, by their names in profiles; null allows all. */
   readonly tools: readonly string[] | null;
   readonly notTools: readonly string[];
-  /** The person's own MCP servers that it may use; null is all. */
+  /** The person's MCP servers that it may use; null allows all. */
   readonly servers: readonly string[] | null;
-  /** Our own tools. The token travels over the protocol or the environment, never in argv. */
+  /** Kinfold's own tools. The token travels over the protocol or in the environment, never in argv. */
   readonly mcp: { readonly url: string; readonly token: string } | null;
-  /** The agent's own session id, to be loaded and read back; null starts a new one. */
+  /** The agent's id of a session to load and replay; null opens a new one. */
   readonly load: string | null;
-  /** The agent's own id of another session, whose conversation the new one begins with a copy of. */
+  /** The agent's id of a session whose conversation is copied into the new one. */
   readonly fork?: string | null;
   readonly startMs: number;
   readonly onUpdate: (update: AgentUpdate) => void;
-  /** A request that the agent blocks on. The driver answers it with what this resolves to. */
+  /** Called with a request that the agent blocks on. The driver answers the agent with the result. */
   readonly onRequest: (request: AgentRequest) => Promise<AgentAnswer>;
   /**
-   * Every process is started inside this: it calls `start`, which is synchronous, under the session's lock, if
-   * the session still wants an agent. False: it does not, and nothing may stay that was started. May reject, after
-   * which nothing may stay either. A driver without a process does not call it.
+   * Starts every process: calls the synchronous `start` under the session's lock if the session still needs
+   * an agent. Resolves to false if it does not. After false or a rejection, no process may remain. A driver
+   * without processes does not call it.
    */
   readonly admitProcess: AdmitProcess;
   /**
-   * Called with the living descendants that do not carry the marker, whenever these change. After a crash
-   * nothing but this memory ties them to the agent. Not called where a namespace holds them.
+   * Called with the living descendants that lack the marker, whenever that set changes. After a crash only
+   * this list connects them to the agent. Not called inside a namespace, which ends them with the agent.
    */
   readonly onUnmarked?: (processes: readonly RememberedProcess[]) => void;
 }
 
-/** `start` may be called again and then returns the same; null where the process could not be made. */
+/**
+ * `start` is idempotent: a second call returns the same process. Null if the process could not be created.
+ */
 export type AdmitProcess = (start: () => ProcessIdentity | null) => Promise<boolean>;
 
 export type OpenResult =
   | { readonly ok: true; readonly handle: AgentHandle }
   | { readonly ok: false; readonly reason: OpenFailure; readonly message: string };
 
-/** `unwanted`: the session was stopped before the process began. `load_failed`, `fork_failed`: the process works but the old conversation could not be loaded or copied. */
+/**
+ * `unwanted`: the session was stopped before its process started. `load_failed`, `fork_failed`: the process
+ * works, but the old conversation could not be loaded or copied.
+ */
 export type OpenFailure =
   | "not_installed"
   | "unwanted"
@@ -80,17 +85,23 @@ export interface AgentHandle {
   readonly agentSessionId: string;
   readonly agentVersion: string | null;
   readonly model: string | null;
-  /** What the load replayed; null after a new session or a fork. */
+  /** The replay of a load; null for a new session or a fork. */
   readonly replay: Replay | null;
-  /** Resolves when the agent has answered the prompt, or cannot any more. Never rejects. */
+  /** Resolves when the agent has answered the prompt or no longer can. Never rejects. */
   prompt(text: string): Promise<PromptEnd>;
-  /** Into the running turn. Says what really happened; `lost`: the agent ended before it said anything. */
+  /**
+   * Sends a message into the running turn and reports what the agent did with it. `lost`: the agent ended
+   * without a reply.
+   */
   steer(text: string): Promise<"injected" | "queued" | "restarted" | "refused" | "lost">;
-  /** Asks the agent to cut its running prompt; the prompt then ends. */
+  /** Asks the agent to cancel its running prompt, which then ends. */
   cancel(): void;
-  /** Cancels if needed, waits at most `graceMs` for an orderly end, then ends the whole process tree. */
+  /** Cancels if needed, waits at most `graceMs` for an orderly end, then kills the whole process tree. */
   stop(graceMs: number): Promise<StopReport>;
-  /** Work that goes on outside a prompt: the agent's own signal, else a descendant begun since `since`. */
+  /**
+   * Whether work goes on outside a prompt: by the agent's own report, else by a running descendant that
+   * started at or after `since`.
+   */
   background(since: number): Promise<boolean>;
   descendants(): Promise<ProcessIdentity[]>;
   readonly exited: Promise<AgentExit>;
@@ -99,7 +110,7 @@ export interface AgentHandle {
 export interface AgentExit {
   readonly code: number | null;
   readonly signal: string | null;
-  /** The last lines of its standard error, for the reason. */
+  /** The end of its standard error, to explain the exit. */
   readonly stderrTail: string;
 }
 
@@ -107,14 +118,16 @@ export interface StopReport {
   readonly left: readonly ProcessIdentity[];
 }
 
-/** What a loaded conversation held. A delivery id counts only in these. */
+/**
+ * The contents of a loaded conversation. Only `userTexts` and `toolResults` prove that a delivery arrived.
+ */
 export interface Replay {
   readonly userTexts: readonly string[];
-  /** Results of our own tools. */
+  /** Results of Kinfold's tools. */
   readonly toolResults: readonly string[];
-  /** How many tools the agent called after each of the user texts, and before the next. */
+  /** For each user text, how many tools the agent called before the next one. */
   readonly toolCalls: readonly number[];
-  /** The agent's last message, if the replay had one after the last user text. */
+  /** The agent's last message after the last user text, if there is one. */
   readonly lastText: string | null;
 }
 
@@ -127,25 +140,30 @@ export interface PromptEnd {
     | "cancelled"
     | "error"
     | "exited";
-  /** The agent itself replied to the prompt, with a stop reason or an error: so it has received it. */
+  /**
+   * The agent answered the prompt with a stop reason or an error, which proves that it received the prompt.
+   */
   readonly isAnswered: boolean;
-  /** One line for a person; null where the stop reason says it all. */
+  /** One line for a person; null if the stop reason is enough. */
   readonly error: string | null;
-  /** How its process ended, where it ended before the reply. */
+  /** How the process ended, if it ended before it answered. */
   readonly exit: AgentExit | null;
-  /** What this prompt used; null where the agent did not say. */
+  /** What this prompt used; null if the agent did not report it. */
   readonly usage: Usage | null;
-  /** The tokens in `usage` are not all that it used: of several model calls only the last was counted. */
+  /** `usage` does not have all tokens: of several model calls, the agent counted only the last. */
   readonly isUsagePartial?: boolean;
-  /** The provider's HTTP status, where the agent gives it beside its words; only with `error`. */
+  /** The provider's HTTP status, if the agent reports it separately; only with `error`. */
   readonly errorStatus?: number | null;
-  /** When the vendor's usage limit is over, in milliseconds since 1970; only with `error`. */
+  /** When the vendor's usage limit ends, in milliseconds since 1970; only with `error`. */
   readonly limitedUntil?: number | null;
 }
 
 export type AgentUpdate =
   | { readonly kind: "fragment"; readonly what: "text" | "thought"; readonly text: string }
-  /** A message that has ended. Of a very long one `text` is the beginning, and its fragments had all `chars` of it. */
+  /**
+   * A complete message. If it is very long, `text` is its beginning; `chars` is the full length, which the
+   * fragments had.
+   */
   | { readonly kind: "text"; readonly text: string; readonly chars?: number }
   | { readonly kind: "thought"; readonly text: string; readonly chars?: number }
   | {
@@ -166,27 +184,27 @@ export type AgentUpdate =
       readonly command?: string;
       readonly exitCode?: number | null;
       readonly files?: readonly FileChange[];
-      /** True for a result of one of our own tools: a delivery id in it has landed. */
+      /** True for a result of one of Kinfold's tools: a delivery id in it has reached the agent. */
       readonly ours: boolean;
     }
   | { readonly kind: "plan"; readonly steps: readonly { title: string; status: string }[] }
-  /** The agent has replaced its conversation so far by this summary of it. */
+  /** The agent has replaced its conversation so far with this summary. */
   | { readonly kind: "compaction"; readonly summary: string }
-  /** What the running prompt has used so far; the prompt's end says it again, with the rest. */
+  /** What the running prompt has used so far; the prompt's end reports the final numbers. */
   | { readonly kind: "usage"; readonly usage: Usage }
-  /** The agent's model has answered. What the call used may now be in the agent's own session file. */
+  /** The agent's model has answered. The agent's session file may now have the usage of the call. */
   | { readonly kind: "modelCall" }
-  /** The agent asks its model again after an error. This is no sign that the model is there. */
+  /** The agent retries a model call after an error. This is not evidence that the model is reachable. */
   | {
       readonly kind: "retrying";
-      /** Of HTTP; null where the connection failed. */
+      /** The HTTP status; null if the connection failed. */
       readonly status: number | null;
       readonly attempt: number | null;
       readonly attemptsMax: number | null;
     }
   | { readonly kind: "notice"; readonly text: string };
 
-/** What kind of thing is asked for, as far as the agent tells it: a command can do all of them. */
+/** The kind of action that the agent asks for, as far as it says; a command can do all of them. */
 export type Risk = "read" | "change" | "command" | "network" | "unknown";
 
 export type AgentRequest =
@@ -197,26 +215,29 @@ export type AgentRequest =
       readonly command: string | null;
       readonly paths: readonly string[];
       readonly risk: Risk;
-      /** What the agent itself offers as answers, in its words. */
+      /** The answers that the agent offers, in its words. */
       readonly options: readonly string[];
-      /** True where the agent asks whether it may call one of our own tools. */
+      /** True if the agent asks for permission to call one of Kinfold's tools. */
       readonly ours: boolean;
     }
-  /** The agent would leave its planning: allow approves it, deny sends it back to planning. */
+  /**
+   * The agent wants to leave its planning mode: allow approves the plan, deny sends the agent back to
+   * planning.
+   */
   | { readonly kind: "plan"; readonly title: string; readonly text: string }
-  /** All questions of one form: they are asked together. */
+  /** All questions of one form, to be asked together. */
   | { readonly kind: "question"; readonly questions: readonly AgentQuestion[] };
 
 export interface AgentQuestion {
   readonly id: string;
   readonly text: string;
   readonly options: readonly string[];
-  /** More than one of the options may be chosen. */
+  /** Several options may be chosen. */
   readonly multiple: boolean;
 }
 
 export type AgentAnswer =
   | { readonly kind: "allow" }
   | { readonly kind: "deny" }
-  /** By the questions' ids; one that nobody answered is left out. */
+  /** By question id; unanswered questions are left out. */
   | { readonly kind: "answer"; readonly answers: Readonly<Record<string, string | readonly string[]>> };

@@ -15,15 +15,15 @@ export interface DriversOptions {
   readonly config: Pick<Config, "agents">;
   /** Where the sim agent keeps its sessions. */
   readonly simDir: string;
-  /** Kinfold's home, which agents are kept out of; the folder above `simDir` where it is not said, and then they are not. */
+  /** Kinfold's home, which is hidden from agents. Default: the folder above `simDir`, which is not hidden. */
   readonly home?: string;
   readonly sandbox: SandboxMode;
   readonly log: Log;
-  /** The agent inside this process, for tests and benchmarks. */
+  /** The agent that runs inside this process, for tests and benchmarks. */
   readonly fake?: Driver;
 }
 
-/** Every agent that this daemon can run, by name. */
+/** Creates a driver for every agent that this daemon can run, by name. */
 export function createDrivers(options: DriversOptions): Map<string, Driver> {
   const { log, config } = options;
   const home = options.home ?? dirname(options.simDir);
@@ -37,7 +37,7 @@ export function createDrivers(options: DriversOptions): Map<string, Driver> {
   }
   drivers.set("pi", createPiDriver({ own: config.agents["pi"], versions, host }));
   for (const [name, agent] of Object.entries(config.agents)) {
-    // A vendor that the configuration names keeps its own ways; only its command is another.
+    // A vendor in the configuration keeps its driver; the configuration only changes its command.
     if (drivers.has(name)) continue;
     drivers.set(
       name,
@@ -59,12 +59,12 @@ export function createDrivers(options: DriversOptions): Map<string, Driver> {
   return drivers;
 }
 
-/** What holds an agent's processes on this machine, for `kinfold doctor`. */
+/** Reports which sandbox holds agents' processes on this machine, for `kinfold doctor`. */
 export async function reportSandbox(sandbox: SandboxMode): Promise<SandboxReport> {
   return (await import("./process/sandbox.ts")).describeSandbox(sandbox);
 }
 
-/** Made with the first process: a start needs nothing of what holds processes and ends them. */
+/** Loads the process host with the first process, so that the daemon starts faster. */
 function lateHost(options: Parameters<typeof createProcessHost>[0]): ProcessHost {
   let made: Promise<ProcessHost> | null = null;
   return {
@@ -75,7 +75,7 @@ function lateHost(options: Parameters<typeof createProcessHost>[0]): ProcessHost
   };
 }
 
-/** The agent that ships with Kinfold: driven like every other, over ACP, in its own process. */
+/** The agent that ships with Kinfold: driven over ACP in its own process, like every other. */
 export function createSimDriver(options: { host: ProcessHost; simDir: string; log: Log }): Driver {
   const path = fileURLToPath(new URL(`./sim/agent${extname(import.meta.url)}`, import.meta.url));
   return createAcpDriver({
@@ -85,7 +85,7 @@ export function createSimDriver(options: { host: ProcessHost; simDir: string; lo
     env: [],
     extraEnv: {
       KINFOLD_SIM_DIR: options.simDir,
-      // Without its cache Node strips the types at every start, which takes four times as long.
+      // Without a compile cache Node strips the types at every start, which takes four times as long.
       NODE_COMPILE_CACHE: join(options.simDir, "compile-cache"),
     },
     known: {
@@ -102,7 +102,7 @@ export function createSimDriver(options: { host: ProcessHost; simDir: string; lo
       defaultModel: "sim-1",
       enforces: { "read-only": "agent", ask: "asked", workspace: "asked", full: "agent" },
       tools: ["Write", "Bash"],
-      // It has no servers of the person's own.
+      // It has no MCP servers of the person.
       servers: "named",
     },
     dialect: {

@@ -18,9 +18,9 @@ import { promptContextIn } from "../sim/script.ts";
 
 export interface FakeOptions {
   readonly name?: string;
-  /** What the script's `tool` does. Without it every tool fails. */
+  /** Runs the script's `tool` steps. Without it every tool fails. */
   readonly tool?: (call: FakeToolCall) => Promise<{ readonly text: string; readonly ok: boolean }>;
-  /** Held up for a test: awaited before a session is opened, and before a prompt begins and ends. */
+  /** Lets a test pause the agent: awaited before a session is opened, and before a prompt begins and ends. */
   readonly gate?: (point: FakePoint) => Promise<void> | void;
 }
 
@@ -39,8 +39,8 @@ export interface FakePoint {
 }
 
 /**
- * An agent inside this process that obeys the sim agent's scripts: for unit tests and large
- * benchmarks. Its conversations live as long as the driver, so that they can be loaded.
+ * An agent inside this process that runs the sim agent's scripts: for unit tests and large benchmarks. Its
+ * conversations live as long as the driver, so they can be loaded.
  */
 export function createFakeDriver(options: FakeOptions = {}): Driver {
   const conversations = new Map<string, Conversation>();
@@ -70,7 +70,7 @@ export function createFakeDriver(options: FakeOptions = {}): Driver {
 interface Conversation {
   readonly userTexts: string[];
   readonly toolResults: string[];
-  /** After each of the user texts. */
+  /** How many tools were called after each user text. */
   readonly toolCalls: number[];
   lastText: string | null;
 }
@@ -173,7 +173,7 @@ class FakeHandle implements AgentHandle {
     return promptEnd(end);
   }
 
-  /** A process that is gone says nothing more. */
+  /** Drops updates after the end of the process. */
   #emit(update: AgentUpdate): void {
     if (this.#isOver) return;
     const { conversation } = this.#opened;
@@ -238,14 +238,14 @@ class FakeStage implements Stage {
     this.#effects.emit({ kind: "notice", text: "the fake agent starts nothing" });
   }
 
-  /** Nothing is run: the command is reported as one that succeeded. */
+  /** Runs nothing and reports the command as successful. */
   async run(command: string): Promise<void> {
     const callId = this.#call("shell", { command }, { command });
     const result = { text: "", ok: true, ours: false, command, exitCode: 0 };
     this.#effects.emit({ kind: "toolResult", callId, tool: "shell", ...result });
   }
 
-  /** Nothing is written: the change is reported as if it had been. */
+  /** Writes nothing and reports the change as made. */
   async write(path: string, text: string): Promise<void> {
     const callId = this.#call("write", { path, text }, { paths: [path] });
     const files = [{ path, status: "added" as const, added: 1, removed: 0 }];
@@ -294,7 +294,7 @@ class FakeStage implements Stage {
     return new Promise(() => {});
   }
 
-  /** A cancel takes the question back. */
+  /** Asks the caller. A cancel withdraws the request. */
   #request(request: AgentRequest, signal: AbortSignal): Promise<AgentAnswer> {
     const cancelled = Promise.withResolvers<AgentAnswer>();
     signal.addEventListener("abort", () => cancelled.reject(signal.reason), { once: true });
@@ -343,7 +343,7 @@ function describeAgent(name: string): Agent {
     metersCalls: true,
     metersCost: true,
     questions: true,
-    // It does nothing but answer, so that it is held to everything.
+    // It changes nothing on the machine, so every mode holds.
     enforces: { "read-only": "os", ask: "os", workspace: "os", full: "os" },
     tools: [],
     servers: "named",

@@ -23,7 +23,7 @@ export interface ChannelOptions {
   readonly limits?: Partial<LineLimits>;
 }
 
-/** JSON lines both ways. A line ends with LF and nothing else: pi's strings may hold any other separator. */
+/** Reads and writes JSON lines. Only LF ends a line: pi's strings may contain any other separator. */
 export function openChannel(options: ChannelOptions): Channel {
   const waiting = new Map<string, (answer: Answer) => void>();
   let count = 0;
@@ -70,10 +70,10 @@ export function openChannel(options: ChannelOptions): Channel {
 
 const CLOSED: Answer = { ok: false, error: "the agent has closed its output" };
 
-/** The part of a message that is handled at once. */
+/** The longest delta that is handled at once. */
 const PIECE_CHARS = 16 * 1024;
 
-/** An event with a long delta as events with short ones; every other message as it is. */
+/** Splits an event with a long delta into events with short ones; passes on every other message unchanged. */
 function* inPieces(message: Fields | null): Generator<Fields> {
   if (message === null) return;
   const event = message["assistantMessageEvent"];

@@ -15,7 +15,9 @@ export interface PiOptions {
   readonly host: ProcessHost;
 }
 
-/** pi asks nobody: it can be kept from changing anything, or be let do everything, and nothing between. */
+/**
+ * pi never asks for permission: it can be limited to reading or be allowed everything, nothing in between.
+ */
 const ENFORCES: Enforcement = { "read-only": "agent", ask: "none", workspace: "none", full: "agent" };
 const TOOLS = {
   Read: ["read"],
@@ -29,7 +31,7 @@ const TOOLS = {
 const READING = ["read", "grep", "find", "ls"];
 const ENV = [...NETWORK, "PI_*", "ANTHROPIC_*", "OPENAI_*", "GEMINI_API_KEY", "OPENROUTER_API_KEY"];
 
-/** Drives pi over its own protocol. It knows no tools of ours, so it is always the last of its line. */
+/** Drives pi over its RPC protocol. pi cannot use our tools, so it cannot spawn children. */
 export function createPiDriver(options: PiOptions): Driver {
   const env = [...ENV, ...(options.own?.env ?? [])];
   let version: string | null = null;
@@ -53,7 +55,7 @@ export function createPiDriver(options: PiOptions): Driver {
         onUnmarked: request.onUnmarked,
       });
       if (!started.ok) return started;
-      // Loaded with the first session and not before, because a daemon must start at once.
+      // Loaded with the first session only, because the daemon must start quickly.
       const [{ openSession }, { within }] = await Promise.all([
         import("./open.ts"),
         import("../acp/failure.ts"),
@@ -68,7 +70,7 @@ export function createPiDriver(options: PiOptions): Driver {
   };
 }
 
-/** Null where pi has no such mode. */
+/** The arguments that limit pi's tools; null if pi cannot enforce this mode. */
 function toolWords(request: OpenRequest): string[] | null {
   if (ENFORCES[request.permission] === "none") return null;
   const held = allowedTools(TOOLS, request);
@@ -90,9 +92,8 @@ function sessionWords(request: OpenRequest, options: PiOptions): string[] {
 }
 
 /**
- * pi keeps nothing of a session until its model has answered for the first time, and runs no tool
- * before. So a session without a file is one that nothing has happened in: it is begun anew, and its
- * replay is empty.
+ * Whether pi has a file of this session. pi writes the file when its model first answers, and runs no tool
+ * before that. So nothing has happened in a session without a file: it is started anew with an empty replay.
  */
 function isKept(agentSessionId: string): boolean {
   const root = join(process.env["PI_CODING_AGENT_DIR"] ?? join(homedir(), ".pi", "agent"), "sessions");
@@ -124,14 +125,14 @@ async function describe(options: PiOptions, env: readonly string[]): Promise<Age
     questions: false,
     enforces: ENFORCES,
     tools: Object.keys(TOOLS),
-    // It knows no MCP at all.
+    // It does not support MCP.
     servers: "named",
     models: [],
     defaultModel: options.own?.model ?? null,
   };
 }
 
-/** It takes keys from many variables, so that nothing can be said where there is no file. */
+/** pi reads keys from many variables, so a missing file proves nothing. */
 function isSignedIn(): boolean | null {
   return existsSync(join(homedir(), ".pi", "agent", "auth.json")) ? true : null;
 }

@@ -18,7 +18,9 @@ export interface PiHandleOptions {
   readonly onUpdate: (update: AgentUpdate) => void;
 }
 
-/** An open session of pi. A prompt is over when pi has said so and neither tries again nor has more to do. */
+/**
+ * An open session of pi. A prompt ends when pi reports its end, is not retrying and has no pending messages.
+ */
 export class PiHandle implements AgentHandle {
   readonly agentSessionId: string;
   readonly agentVersion: string | null;
@@ -55,7 +57,7 @@ export class PiHandle implements AgentHandle {
     };
     this.#running = running;
     const answer = await this.#channel.send({ type: "prompt", message: text });
-    // A channel that has closed tells nothing: the end of the process does.
+    // If the channel has closed, the prompt ends with the process instead.
     const isRefused = !answer.ok && !this.#channel.isClosed();
     if (isRefused && this.#running === running) this.#finish(failed(answer.error));
     return running.promise;
@@ -85,7 +87,7 @@ export class PiHandle implements AgentHandle {
     return this.#process.descendants();
   }
 
-  /** Every event of the session, in order. */
+  /** Takes every event of the session, in order. */
   take(event: Fields & { readonly type: string }): void {
     for (const update of updatesOf(event)) this.#onUpdate(update);
     const running = this.#running;
@@ -104,7 +106,9 @@ export class PiHandle implements AgentHandle {
     if (running.usage !== null) this.#onUpdate({ kind: "usage", usage: running.usage });
   }
 
-  /** After an error it may try again, after a long talk compact: its state says whether it is done. */
+  /**
+   * Ends the prompt unless pi is still working: it may retry after an error, or compact a long conversation.
+   */
   async #endIfQuiet(running: Running): Promise<void> {
     const state = await this.#channel.send({ type: "get_state" });
     if (!state.ok || this.#running !== running) return;

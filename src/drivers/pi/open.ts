@@ -10,12 +10,12 @@ import { replayOf } from "./updates.ts";
 
 export interface Opening {
   readonly request: OpenRequest;
-  /** The session that was asked for, where pi has kept something of it. */
+  /** The requested session, if pi has a file of it. */
   readonly load: string | null;
   readonly version: string | null;
 }
 
-/** Speaks to a process that has just been started, until its session is known. Never rejects. */
+/** Asks a process that has just started for its session. Never rejects. */
 export async function openSession(process: AgentProcess, opening: Opening): Promise<OpenResult> {
   const { request, load, version } = opening;
   let handle: PiHandle | null = null;

@@ -3,7 +3,7 @@ import { isFields } from "../acp/update/tool-call.ts";
 import type { Fields } from "../acp/update/tool-call.ts";
 import type { AgentUpdate, Replay } from "../port.ts";
 
-/** One of pi's events in our words; none for what is nothing of the transcript. */
+/** Translates one of pi's events; returns no updates for events that are not part of the transcript. */
 export function updatesOf(event: Fields & { readonly type: string }): AgentUpdate[] {
   switch (event.type) {
     case "message_update":
@@ -21,7 +21,7 @@ export function updatesOf(event: Fields & { readonly type: string }): AgentUpdat
   }
 }
 
-/** What one message of the model has used; null for every other message. */
+/** Returns what one message of the model used; null for any other message. */
 export function usageOf(message: unknown): Usage | null {
   if (!isFields(message) || message["role"] !== "assistant" || !isFields(message["usage"])) return null;
   const { usage } = message as { usage: Fields };
@@ -44,7 +44,7 @@ export function sum(one: Usage | null, other: Usage | null): Usage | null {
   };
 }
 
-/** What a loaded session holds. pi has no tools of ours, so no result counts. */
+/** Returns what a loaded session contains. pi cannot call our tools, so there are no tool results. */
 export function replayOf(messages: unknown): Replay {
   const all = (Array.isArray(messages) ? messages : []).filter(isFields);
   const lastUser = all.findLastIndex((message) => message["role"] === "user");

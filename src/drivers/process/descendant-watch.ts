@@ -5,21 +5,21 @@ import { sharedRun } from "../../system/shared-run.ts";
 import type { ProcessIdentity, RememberedProcess } from "../../system/process.ts";
 import { bootId } from "../../system/proc.ts";
 
-/** Called with the live processes of a tree that only memory still ties to it. */
+/** Called with the living processes of a tree that do not carry its marker. */
 export type OnUnmarked = (processes: readonly RememberedProcess[]) => void;
 
 export interface DescendantWatch {
-  /** Looks now, for instance before an agent is asked to end: its children lose their parent then. */
+  /** Scans now, for instance before an agent is asked to end: its children lose their parent then. */
   look(): Promise<void>;
-  /** From now on looks follow each other quickly, because the agent is about to end. */
+  /** From now on scans at short intervals, because the agent is about to end. */
   hurry(): void;
   end(): void;
 }
 
 /**
- * Remembers every process that is seen below an agent by pid and start time, for the guard: a
- * process without our marker is lost as soon as its parent dies. All trees share one timer and one scan.
- * Reports the processes without the marker, because the others are found by it.
+ * Remembers every process seen below an agent by pid and start time, for the guard: once its parent dies, a
+ * process without our marker can no longer be found. All trees share one timer and one scan. Reports the
+ * processes without the marker; the others are found by it.
  */
 export function watchDescendants(tree: ProcessTree, onUnmarked: OnUnmarked): DescendantWatch {
   const watched: Watched = { tree, onUnmarked, reported: "", isEnding: false };
@@ -37,7 +37,7 @@ export function watchDescendants(tree: ProcessTree, onUnmarked: OnUnmarked): Des
   };
 }
 
-/** Every process that is remembered below a running agent, for the check who calls us. */
+/** Returns the pid of every process remembered below a running agent, to check who is calling us. */
 export function rememberedPids(): ReadonlySet<number> {
   return new Set([...trees].flatMap(({ tree }) => [...tree.seen.keys()]));
 }
@@ -45,12 +45,12 @@ export function rememberedPids(): ReadonlySet<number> {
 interface Watched {
   readonly tree: ProcessTree;
   readonly onUnmarked: OnUnmarked;
-  /** What was reported last: a set that has not changed is not reported again. */
+  /** The last report: an unchanged set is not reported again. */
   reported: string;
   isEnding: boolean;
 }
 
-/** Where there is no /proc a look starts a program, and is made less often. */
+/** Without /proc a scan starts a program, so scans are less frequent. */
 const LOOK_MS = process.platform === "linux" ? 500 : 2_000;
 const ENDING_MS = 50;
 
@@ -62,7 +62,7 @@ function lookSoon(): void {
   timer = null;
   if (trees.size === 0) return;
   const waitMs = [...trees].some(({ isEnding }) => isEnding) ? ENDING_MS : LOOK_MS;
-  // A look that failed (no free file handle, say) is made again at the next beat.
+  // A scan that failed, for instance for lack of file descriptors, is retried at the next interval.
   timer = setTimeout(() => void lookNow().then(lookSoon, lookSoon), waitMs).unref();
 }
 
@@ -78,7 +78,7 @@ const lookNow = sharedRun(async (): Promise<void> => {
   }
 });
 
-/** Where the machine's run has no name, nothing could be recognised after a crash. */
+/** Reports nothing if the system has no boot id: the processes could not be recognised after a crash. */
 function report(watched: Watched, alive: readonly ProcessIdentity[]): void {
   const boot = bootId();
   if (boot === null) return;

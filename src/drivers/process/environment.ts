@@ -4,15 +4,17 @@ import { MARKER } from "../../system/process.ts";
 
 export interface AgentEnvironment {
   readonly leaseId: string;
-  /** Names that the agent's configuration lets through beside the usual ones; `NAME_*` means all that begin so. */
+  /**
+   * Further variables that the agent's configuration passes on; `NAME_*` means every name with that prefix.
+   */
   readonly names: readonly string[];
-  /** What Kinfold itself tells this agent. */
+  /** Variables that Kinfold sets for this agent. */
   readonly extra?: Readonly<Record<string, string>>;
 }
 
 /**
- * What an agent may see of our environment: a short list, never all of it. Our own variables
- * stay behind whatever the configuration names, because they may hold a person's token.
+ * Builds an agent's environment from a short list of our variables. Never passes on `KINFOLD_*`, whatever the
+ * configuration names, because it may hold a person's token.
  */
 export function agentEnvironment(
   source: NodeJS.ProcessEnv,
@@ -30,8 +32,8 @@ export function agentEnvironment(
 }
 
 /**
- * The absolute path that `command` names on this `PATH`, or null where there is none to execute.
- * Nothing relative counts: a cloned folder must not be able to bring its own agent along.
+ * Returns the absolute path of `command` on this `PATH`, or null if there is no such executable. Ignores
+ * relative paths: a cloned folder must not be able to supply its own agent.
  */
 export function findCommand(command: string, path: string | undefined): string | null {
   if (command.includes("/")) return isAbsolute(command) && isExecutable(command) ? command : null;

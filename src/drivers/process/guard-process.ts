@@ -3,9 +3,9 @@ import { killMarked } from "../../system/process-tree.ts";
 import type { RememberedProcess } from "../../system/process.ts";
 
 /**
- * A process of its own that outlives the daemon by a moment. It is started with the leases it holds, and
- * reads the lines `hold <lease>`, `remember <lease> <processes>` and `release <lease>`. When its input ends,
- * for whatever reason, it kills what is still guarded.
+ * A separate process that outlives the daemon for a moment. Its arguments are the leases to guard; it then
+ * reads the lines `add <lease>`, `remember <lease> <processes>` and `release <lease>`. When its input ends,
+ * for whatever reason, it kills the processes of the leases that it still guards.
  */
 const guarded = new Map<string, readonly RememberedProcess[]>(process.argv.slice(2).map((id) => [id, []]));
 
@@ -25,7 +25,9 @@ createInterface({ input: process.stdin })
   })
   .on("close", () => void end());
 
-/** Twice: the daemon may have died between making a process and that process taking its marker. */
+/**
+ * Kills twice: the daemon may have died after it created a process and before that process had its marker.
+ */
 async function end(): Promise<void> {
   const leaseIds = new Set(guarded.keys());
   const remembered = [...guarded.values()].flat();

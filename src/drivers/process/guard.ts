@@ -8,16 +8,19 @@ import type { Log } from "../../log.ts";
 import type { RememberedProcess } from "../../system/process.ts";
 
 export interface Guard {
-  /** From now on everything with this marker dies when we do. Called before the process is made. */
+  /** From now on every process with this marker dies when we do. Called before the process is created. */
   add(leaseId: string): void;
-  /** These processes of a guarded lease have no marker: it kills them all the same. Replaces what it knew. */
+  /**
+   * Sets the processes of a guarded lease that lack the marker, so that the guard kills them too. Replaces
+   * the earlier list.
+   */
   remember(leaseId: string, processes: readonly RememberedProcess[]): void;
   release(leaseId: string): void;
 }
 
 /**
- * One guard process serves all agents of a daemon. It is started when the first agent is guarded,
- * started again should someone end it, and let go a while after the last agent has been released.
+ * One guard process serves all agents of a daemon. It starts with the first guarded agent, is restarted if it
+ * is killed, and ends a few seconds after the last agent is released.
  */
 export function createGuard(log: Log): Guard {
   const guarded = new Map<string, readonly RememberedProcess[]>();
@@ -76,7 +79,7 @@ function rememberLine(leaseId: string, processes: readonly RememberedProcess[]):
   return `remember ${leaseId} ${JSON.stringify(processes)}`;
 }
 
-/** What it guards stands in its arguments: were we to die before the first line is written, it would know nothing. */
+/** Passes the leases as arguments: if we die before the first line is written, the guard still knows them. */
 function spawnGuard(guarded: readonly string[]): ChildProcess {
   const path = fileURLToPath(new URL(`./guard-process${extname(import.meta.url)}`, import.meta.url));
   const child = spawn(process.execPath, [path, ...guarded], {
@@ -85,7 +88,7 @@ function spawnGuard(guarded: readonly string[]): ChildProcess {
     env: { PATH: process.env["PATH"] ?? "", NODE_COMPILE_CACHE: getCompileCacheDir() ?? "" },
     stdio: ["pipe", "ignore", "ignore"],
   });
-  // A write to a guard that has just been ended fails; its exit is what we act on.
+  // A write to a guard that has just ended fails; we react to its exit instead.
   child.stdin.on("error", () => child.stdin.destroy());
   child.unref();
   if (child.stdin instanceof Socket) child.stdin.unref();

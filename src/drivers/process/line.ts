@@ -1,15 +1,15 @@
 import type { Readable } from "node:stream";
 import { bytes } from "../../text/quantity.ts";
 
-/** What one line of an agent may hold. Everything is checked while its bytes arrive, before any of it is parsed. */
+/** Limits of one line from an agent. They are checked while its bytes arrive, before anything is parsed. */
 export interface LineLimits {
-  /** Of one string in it: the rest of a longer one is left out, and the string says so. */
+  /** Of one string in the line. A longer string is cut, and a note in it says so. */
   readonly stringBytesMax: number;
-  /** Of the line as it comes: whatever writes more is no agent that can be talked to. */
+  /** Of the line as received. A program that writes more is not a usable agent. */
   readonly rawBytesMax: number;
-  /** Of the line that is kept, with long strings cut. Once it is full, every further string is cut short. */
+  /** Of the line as kept, after cuts. Once it is full, every further string is cut to `SHORT_BYTES`. */
   readonly lineBytesMax: number;
-  /** Values and keys. */
+  /** Values and keys together. */
   readonly partsMax: number;
   readonly depthMax: number;
 }
@@ -22,11 +22,11 @@ export const LINE_LIMITS: LineLimits = {
   depthMax: 200,
 };
 
-/** Of a string in a line that is full already. */
+/** Limit of a string in a line that is already full. */
 const SHORT_BYTES = 1_024;
-/** What a full line may still grow by: names, numbers and short strings. */
+/** How much a full line may still grow: names, numbers and short strings. */
 const REST_BYTES = 1024 * 1024;
-/** The escape's kind is not known yet. */
+/** `#escape` right after a backslash: the kind of escape is not known yet. */
 const FIRST = 5;
 const DIGITS = 4;
 
@@ -40,23 +40,23 @@ const CLOSING: ReadonlySet<number> = new Set([0x7d, 0x5d]);
 const DIVIDING: ReadonlySet<number> = new Set([0x2c, 0x3a]);
 
 /**
- * Collects one line of JSON, piece by piece, and keeps no more of it than its limits allow: the time for a piece is in
- * proportion to the piece. What does not begin as a JSON object is counted and not kept.
+ * Collects one line of JSON piece by piece and keeps no more of it than the limits allow; the time per piece
+ * is linear in its size. A line that does not begin with `{` is counted and not kept.
  */
 export class Line {
-  /** As they came. */
+  /** As received. */
   bytes = 0;
-  /** Why the line cannot be kept, whatever is cut; null where it can. */
+  /** Why the line is refused in spite of cuts; null if it is accepted. */
   problem: string | null = null;
   readonly #limits: LineLimits;
   #parts: Buffer[] = [];
   #kept = 0;
   #isNoise = false;
   #isString = false;
-  /** Bytes of an escape that are still to come. */
+  /** Remaining bytes of an escape sequence. */
   #escape = 0;
   #stringBytes = 0;
-  /** Bytes of the string that were left out; its beginning is kept. */
+  /** One more than the bytes cut from the current string; 0 if none was cut. */
   #leftOut = 0;
   #depth = 0;
   #count = 0;
@@ -74,7 +74,7 @@ export class Line {
     else if (!this.#isNoise) this.#scan(piece);
   }
 
-  /** The line; the next one begins. */
+  /** Returns the line and resets for the next one. */
   take(): Buffer {
     const whole = this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts);
     this.bytes =
@@ -92,7 +92,7 @@ export class Line {
   }
 
   #scan(piece: Buffer): void {
-    /** What is kept of the piece begins here, unless a string is being left out. */
+    /** Start of the bytes to keep, unless a string is being cut. */
     let from = 0;
     for (let at = 0; at < piece.length;) {
       const byte = piece[at] as number;
@@ -128,7 +128,7 @@ export class Line {
     if (this.#leftOut === 0) this.#keep(piece.subarray(from));
   }
 
-  /** Where the string is full within these bytes, at the beginning of a character; null where it is not. */
+  /** Returns where to cut the string within these bytes, at a character boundary; null if it fits. */
   #cutAt(piece: Buffer, at: number, end: number): number | null {
     const { stringBytesMax, lineBytesMax } = this.#limits;
     const room = (this.#kept > lineBytesMax ? SHORT_BYTES : stringBytesMax) - this.#stringBytes;
@@ -143,7 +143,7 @@ export class Line {
   }
 
   #endString(): void {
-    // One is not a byte of the string: it says that there are some.
+    // `#leftOut` begins at 1, which marks the string as cut.
     if (this.#leftOut > 0) {
       this.#keep(Buffer.from(` … [Kinfold left out ${this.#leftOut - 1} bytes]`));
     }
@@ -172,8 +172,8 @@ export class Line {
 }
 
 /**
- * The lines of an agent's pipe, without the empty ones. Ends early when a line breaks its limits. Between two
- * lines others have their turn.
+ * Yields the lines of an agent's pipe except empty ones. Ends early when a line exceeds its limits. Lets the
+ * event loop run between lines.
  */
 export async function* readLines(
   input: Readable,
@@ -195,13 +195,16 @@ export async function* readLines(
       }
     }
   } catch (error) {
-    // The pipe broke or was destroyed after the agent's end: that end is what is reported.
+    // The pipe was destroyed when the agent ended; the exit is reported elsewhere.
     if (!input.destroyed) throw error;
   }
   if (line.bytes > 0) yield line.take();
 }
 
-/** Called after each line: lets everyone else go first once this agent's lines have taken their share of time. */
+/**
+ * Returns a function to call after each line. It yields to the event loop when this agent's lines have used
+ * their time slice.
+ */
 export function pacer(): () => Promise<void> | null {
   let since = performance.now();
   return () => {
@@ -217,14 +220,14 @@ export function pacer(): () => Promise<void> | null {
 
 const SHARE_MS = 5;
 
-/** The end of the plain bytes of a string from here on: a quote, a backslash, or the piece's end. */
+/** Returns the end of the plain bytes of a string: a quote, a backslash, or the end of the piece. */
 function plainEnd(piece: Buffer, from: number): number {
   let at = from + 1;
   while (at < piece.length && piece[at] !== QUOTE && piece[at] !== BACKSLASH) at += 1;
   return at;
 }
 
-/** A byte inside a character, not its first. */
+/** Whether this byte continues a UTF-8 character. */
 function isInside(byte: number): boolean {
   return (byte & 0xc0) === 0x80;
 }

@@ -2,14 +2,17 @@ import { mkdirSync } from "node:fs";
 import { join, relative } from "node:path";
 import type { Hidden } from "./sandbox.ts";
 
-/** Absolute paths of the programs of util-linux that make the namespaces. */
+/** Absolute paths of the util-linux programs that create the namespaces. */
 export interface NamespaceTools {
   readonly unshare: string;
   readonly setpriv: string;
   readonly mount: string;
 }
 
-/** The capabilities that unmount a file system, make a device or open a file by its number. */
+/**
+ * Capabilities that could undo the cover, for instance unmount a file system, create a device or open a file
+ * by its handle.
+ */
 export const OPENING = [
   "sys_admin",
   "sys_ptrace",
@@ -20,7 +23,7 @@ export const OPENING = [
   "dac_read_search",
 ] as const;
 
-/** An empty folder of the covered one, on which its cover is put together. */
+/** An empty folder inside the covered one, in which the cover is assembled. */
 const COVER = "cover";
 
 export function prepareCover(folder: string): void {
@@ -28,15 +31,15 @@ export function prepareCover(folder: string): void {
 }
 
 /**
- * Runs a command in PID and mount namespaces of its own, for machines without bubblewrap. The chain:
+ * Runs a command in its own PID and mount namespaces, for machines without bubblewrap. The chain:
  *
- * - `setpriv --pdeathsig KILL`, which becomes `unshare`, so that the kernel kills it when the daemon dies;
- * - `unshare --kill-child`, whose only child is killed when it dies;
- * - that child is a shell and the namespace's init: it mounts, runs the command and collects orphans.
- *   When it ends, however that happens, the kernel kills everything in the namespace;
- * - `setpriv` once more, which takes from the command the right to undo the mounts.
+ * - `setpriv --pdeathsig KILL` execs `unshare`, so that the kernel kills it when the daemon dies.
+ * - `unshare --kill-child` has one child, which is killed when `unshare` dies.
+ * - That child is a shell and the namespace's init: it mounts, runs the command and reaps orphans.
+ *   When it ends, for whatever reason, the kernel kills everything in the namespace.
+ * - A second `setpriv` takes away the command's right to undo the mounts.
  *
- * Network and user stay the same, so our tools are reachable over loopback and files have their owner.
+ * Network and user stay the same, so our tools are reachable over loopback and files keep their owner.
  */
 export function insideNamespaces(
   tools: NamespaceTools,
@@ -45,7 +48,7 @@ export function insideNamespaces(
 ): string[] {
   const isRoot = process.getuid?.() === 0;
   const dying = [tools.setpriv, "--pdeathsig", "KILL", "--"];
-  // A user who is not root may mount only in a user namespace, and only with the capabilities kept over exec.
+  // A user other than root can mount only in a user namespace, with capabilities kept across exec.
   const user = isRoot ? [] : ["--user", "--map-current-user", "--keep-caps"];
   const unshared = [tools.unshare, ...user, "--pid", "--mount", "--fork", "--kill-child", "--"];
   const init = ["/bin/sh", "-c", INIT, "kinfold-init", tools.mount, cwd];
@@ -55,7 +58,7 @@ export function insideNamespaces(
   return [...dying, ...unshared, ...init, ...cover, "--", ...weaker, ...command];
 }
 
-/** The covered folder, then what stays open of it: `ro` or `rw` and a path inside it. */
+/** The covered folder, then each path inside it that stays accessible, preceded by `ro` or `rw`. */
 function coverOf({ folder, readable, writable }: Hidden): string[] {
   const open = (how: string, paths: readonly string[]): string[] =>
     paths.flatMap((path) => [how, relative(folder, path)]);
@@ -63,11 +66,11 @@ function coverOf({ folder, readable, writable }: Hidden): string[] {
 }
 
 /**
- * The init of the namespace. The cover is put together in a folder of the covered one and then moved
- * over it, because what stays open of it could not be reached any more once it is covered. The
- * working folder is entered again afterwards: the one we were started in lies below the cover, and
- * `..` would lead out. Only the command has our standard error: a shell reports on it how its
- * commands were killed.
+ * The script of the namespace's init. It assembles the cover in a folder inside the covered one and then
+ * moves it over that folder, because the parts that stay accessible could not be reached once they are
+ * covered. Afterwards it enters the working folder again: the original one is below the cover, and `..` would
+ * lead out. Only the command gets our standard error, because a shell reports there how its commands were
+ * killed.
  */
 const INIT = `
 mount=$1 cwd=$2

@@ -29,7 +29,7 @@ export interface ProcessSpec {
   readonly leaseId: string;
   readonly env: readonly string[];
   readonly extraEnv?: Readonly<Record<string, string>>;
-  /** As in `OpenRequest`; where it is absent, the process is simply started. */
+  /** As in `OpenRequest`; without it the process is simply started. */
   readonly admitProcess?: AdmitProcess;
   /** As in `OpenRequest`. */
   readonly onUnmarked?: OnUnmarked | undefined;
@@ -39,7 +39,7 @@ export type StartResult =
   | { readonly ok: true; readonly process: AgentProcess }
   | { readonly ok: false; readonly reason: OpenFailure; readonly message: string };
 
-/** Starts agent processes in such a way that none of them, nor what they start, outlives us. */
+/** Starts agent processes so that neither they nor their descendants outlive us. */
 export interface ProcessHost {
   start(spec: ProcessSpec): Promise<StartResult>;
 }
@@ -48,26 +48,29 @@ export interface AgentProcess {
   readonly identity: ProcessIdentity;
   readonly stdin: Writable;
   readonly stdout: Readable;
-  /** Resolves once, when the process has ended; what it left below it is being ended by then. */
+  /** Resolves once, when the process has ended; its remaining descendants are being ended by then. */
   readonly exited: Promise<AgentExit>;
   descendants(): Promise<ProcessIdentity[]>;
-  /** Remembers what runs now, so that the agent's own helpers never count as background work. */
+  /** Remembers the processes that run now, so that the agent's helpers never count as background work. */
   noteBaseline(): void;
   background(since: number): Promise<boolean>;
-  /** Remembers what runs below it now. Called before anything that lets it end a command: orphans are lost. */
+  /**
+   * Remembers the current descendants. Called before any step that may make the agent end a command, because
+   * orphans can no longer be found.
+   */
   look(): Promise<void>;
-  /** Closes its input, which most agents take as the end. What runs below it is looked at before. */
+  /** Closes its input, which most agents take as a request to exit. Looks at its descendants first. */
   endInput(): Promise<void>;
-  /** Asks for an orderly end where the sandbox lets the signal through to the agent itself. */
+  /** Asks for an orderly end with SIGTERM, if the sandbox passes the signal on to the agent. */
   terminate(): Promise<void>;
-  /** Ends the whole tree, at once. */
+  /** Kills the whole tree at once. */
   stop(): Promise<StopReport>;
 }
 
 export interface HostOptions {
   readonly sandbox: SandboxMode;
   readonly log: Log;
-  /** Kinfold's home: in a namespace an agent sees nothing of it but the adapters and its own folders. */
+  /** Kinfold's home. In a namespace an agent sees only the adapters and its own folders in it. */
   readonly home?: string;
 }
 
@@ -123,12 +126,12 @@ async function startProcess(spec: ProcessSpec, { sandbox, guard, hidden }: Start
 }
 
 interface Begun {
-  /** Null where the system made none; then `failure` says why. */
+  /** Null if the system created no process; then `failure` has the reason. */
   readonly process: AgentProcess | null;
   readonly failure: Promise<string>;
 }
 
-/** Without a pause: what ends the process must be in place before anything else can happen. */
+/** Synchronous: the handlers that end the process must be in place before anything else can run. */
 function beginProcess(command: readonly string[], env: Record<string, string>, at: StartedIn): Begun {
   const child = spawn(command[0] as string, command.slice(1), {
     cwd: at.spec.cwd,
@@ -154,7 +157,7 @@ async function endUnadmitted(begun: Begun | null, { spec, guard }: StartedIn): P
   guard.release(spec.leaseId);
 }
 
-/** The adapters to be run, the sim agent's sessions, and the folder to work in if it is in there. */
+/** Hides Kinfold's home except the adapters, the sim agent's sessions and a working folder inside it. */
 function hiddenFrom(cwd: string, home: string | undefined): Hidden | null {
   if (home === undefined || !existsSync(home)) return null;
   const folder = realpathSync(home);
@@ -186,7 +189,7 @@ function agentProcess(child: Child, { spec, sandbox, guard }: StartedIn): AgentP
   let baseline: ReadonlySet<number> | null = null;
   let ending: Promise<StopReport> | null = null;
 
-  // A write to an agent that has just ended fails; its exit is what we act on.
+  // A write to an agent that has just ended fails; we react to its exit instead.
   child.stdin.on("error", () => child.stdin.destroy());
   child.on("error", () => child.stdin.destroy());
   const exited = watchExit(child, sandbox);
@@ -229,7 +232,10 @@ function agentProcess(child: Child, { spec, sandbox, guard }: StartedIn): AgentP
   };
 }
 
-/** The guard sees only what carries the marker; the rest is remembered here, in the guard and by the caller. */
+/**
+ * The guard finds only processes with the marker; the others are remembered here, in the guard and by the
+ * caller.
+ */
 function guardDescendants(tree: ProcessTree, spec: ProcessSpec, guard: Guard): DescendantWatch {
   return watchDescendants(tree, (processes) => {
     guard.remember(spec.leaseId, processes);
@@ -237,7 +243,7 @@ function guardDescendants(tree: ProcessTree, spec: ProcessSpec, guard: Guard): D
   });
 }
 
-/** Ends with the process and not with its pipes: something it started may hold those open for ever. */
+/** Resolves with the exit, not with the end of the pipes: a descendant may keep those open forever. */
 async function watchExit(child: Child, sandbox: Sandbox): Promise<AgentExit> {
   const tail = keepTail(child.stderr);
   const closed = new Promise((resolve) => child.once("close", () => resolve(true)));
@@ -260,7 +266,7 @@ function bytesRead(stream: Readable): number {
   return stream instanceof Socket ? stream.bytesRead : 0;
 }
 
-/** The init of a namespace reports an agent killed by a signal as a shell does: 128 and the signal's number. */
+/** A namespace's init reports an agent killed by a signal as a shell does: 128 plus the signal's number. */
 function throughInit(
   sandbox: Sandbox,
   code: number | null,

@@ -99,7 +99,7 @@ for (const kind of ["bubblewrap", "namespaces", "guard"] as const) {
       const command = `env -i setsid sleep ${nap} & ${isGuard ? ":" : `env -i setsid sh -c 'sleep ${nap} & exit'`}; sleep 600`;
       const daemon = startDaemon(kind, command);
       await eventually("they run", () => sleepers(nap).length === (isGuard ? 1 : 2));
-      // The guard has to have been told; namespaces need nobody to tell them.
+      // Wait until the guard knows the process; a namespace needs no list.
       if (isGuard) await once(daemon.stdout, "data");
       daemon.kill("SIGKILL");
       await once(daemon, "exit");
@@ -252,7 +252,10 @@ async function startWith(
   return result.process;
 }
 
-/** A process that holds an agent as the daemon does. It writes a line when a process without a marker was seen. */
+/**
+ * Starts a process that holds an agent as the daemon does. It writes a line when it sees a process without a
+ * marker.
+ */
 function startDaemon(sandbox: string, command: string) {
   const program = `
     const { createProcessHost } = await import(${JSON.stringify(new URL("./process.ts", import.meta.url).href)});
@@ -267,7 +270,7 @@ function startDaemon(sandbox: string, command: string) {
   });
 }
 
-/** Asked of the program itself, not of what chooses the sandbox. */
+/** Runs `unshare` itself, independently of the code that chooses the sandbox. */
 function canUnshare(): boolean {
   const user = process.getuid?.() === 0 ? [] : ["--user", "--map-current-user"];
   return spawnSync("unshare", [...user, "--pid", "--mount", "--fork", "true"]).status === 0;
@@ -292,7 +295,7 @@ function newLease(): string {
   return leaseId;
 }
 
-/** A length of sleep that only one test uses: a process without any marker is known by it. */
+/** A unique duration for `sleep`, by which a test recognises a process without a marker. */
 function newNap(): string {
   const nap = `${600 + naps.length}.${process.pid}`;
   naps.push(nap);
@@ -306,7 +309,7 @@ function sleepers(nap: string): number[] {
     .filter((pid) => commandLine(pid) === `sleep\0${nap}\0` && readProcess(pid) !== null);
 }
 
-/** Empty where the process has ended meanwhile. */
+/** Empty if the process has ended. */
 function commandLine(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8");

@@ -9,7 +9,7 @@ import type { NamespaceTools } from "./namespaces.ts";
 
 export type SandboxMode = "auto" | "bubblewrap" | "namespaces" | "guard";
 
-/** How one agent's processes are kept together, so that none outlives the daemon. */
+/** How an agent's processes are kept together so that none outlives the daemon. */
 export type Sandbox =
   | { readonly kind: "bubblewrap"; readonly path: string }
   | { readonly kind: "namespaces"; readonly tools: NamespaceTools }
@@ -17,9 +17,9 @@ export type Sandbox =
   | { readonly kind: "none"; readonly problem: string };
 
 /**
- * `auto` takes the first sandbox that works here: bubblewrap, the namespaces of `unshare`, the guard.
- * Each is tried with a real command, because the kernel may forbid namespaces to installed tools.
- * A sandbox that was asked for by name is never replaced by a weaker one.
+ * With `auto`, chooses the first sandbox that works here: bubblewrap, the namespaces of `unshare`, the guard.
+ * Tests each with a real command, because the kernel may forbid namespaces even if the tools are installed.
+ * Never replaces a sandbox requested by name with a weaker one.
  */
 export async function chooseSandbox(mode: SandboxMode): Promise<Sandbox> {
   if (mode === "guard") return { kind: "guard" };
@@ -34,12 +34,12 @@ export async function chooseSandbox(mode: SandboxMode): Promise<Sandbox> {
   return { kind: "none", problem: `sandbox is set to ${mode}, but ${problems.join("; ")}` };
 }
 
-/** Which sandbox agents get here and what it cannot do, in words for a person. */
+/** The sandbox that agents get here and its limits, in words for a person. */
 export interface SandboxReport {
   readonly kind: Sandbox["kind"];
-  /** What it does and what it cannot see. */
+  /** What it does, and what it cannot do. */
   readonly text: string;
-  /** Why the firmer ones are not used. */
+  /** Why the stronger sandboxes are not used. */
   readonly problems: readonly string[];
 }
 
@@ -59,14 +59,14 @@ export async function describeSandbox(mode: SandboxMode): Promise<SandboxReport>
   };
 }
 
-/** What an agent must not see, and what it needs of it all the same. */
+/** A folder that an agent must not see, and the parts of it that it needs. */
 export interface Hidden {
   readonly folder: string;
   readonly readable: readonly string[];
   readonly writable: readonly string[];
 }
 
-/** The command line that runs this command inside its sandbox. */
+/** Returns the command line that runs this command in its sandbox. */
 export function sandboxed(
   sandbox: Sandbox,
   command: readonly string[],
@@ -86,7 +86,7 @@ const WORDS: Readonly<Record<Exclude<Sandbox["kind"], "none">, string>> = {
     "guard: ends every process that carries an agent's marker or was seen below it (it looks twice a second); a process that clears its environment and leaves its parent between two looks is not seen, and Kinfold's home is closed to an agent's own file tools only, not to the commands it runs",
 };
 
-/** A PID namespace of its own over the whole file system: one kill ends everything in it. */
+/** Gives the command its own PID namespace and the whole file system: one kill ends everything in it. */
 function insideBubblewrap(path: string, command: readonly string[], hidden: Hidden | null): string[] {
   return [path, ...ARGUMENTS, ...(hidden === null ? [] : hide(hidden)), ...capabilities(), "--", ...command];
 }
@@ -100,7 +100,7 @@ function hide({ folder, readable, writable }: Hidden): string[] {
   ];
 }
 
-/** Root keeps its capabilities inside bubblewrap; with these it could take the cover off again. */
+/** Root keeps its capabilities inside bubblewrap; with these it could remove the cover. */
 function capabilities(): string[] {
   if (process.getuid?.() !== 0) return [];
   return OPENING.flatMap((name) => ["--cap-drop", `CAP_${name.toUpperCase()}`]);
@@ -111,7 +111,7 @@ const PROBE_MS = 5_000;
 
 type Found =
   | { readonly sandbox: Exclude<Sandbox, { kind: "none" | "guard" }> }
-  /** `isLate`: it did not answer in time, which a busy machine may be the reason of. */
+  /** `isLate`: the probe timed out, perhaps because the machine is busy. */
   | { readonly sandbox: null; readonly problem: string; readonly isLate?: boolean };
 
 const probes = new Map<"bubblewrap" | "namespaces", Promise<Found>>();
@@ -121,7 +121,7 @@ function probed(kind: "bubblewrap" | "namespaces"): Promise<Found> {
   if (known !== undefined) return known;
   const asked = kind === "bubblewrap" ? probeBubblewrap() : probeNamespaces();
   probes.set(kind, asked);
-  // What could not be tried to its end says nothing about the sandbox: the next start tries it again.
+  // A probe that did not finish proves nothing about the sandbox, so the next start repeats it.
   const forget = (): boolean => probes.delete(kind);
   asked.then((found) => found.sandbox === null && found.isLate === true && forget(), forget);
   return asked;
@@ -145,14 +145,16 @@ async function probeNamespaces(): Promise<Found> {
   return tried({ kind: "namespaces", tools: { unshare, setpriv, mount } }, "unshare");
 }
 
-/** Runs a command inside the sandbox that must neither see a file of a covered folder nor our processes. */
+/**
+ * Runs a command in the sandbox that fails if it sees a file in a covered folder or shares our PID namespace.
+ */
 async function tried(sandbox: Exclude<Sandbox, { kind: "none" | "guard" }>, name: string): Promise<Found> {
   const folder = await mkdtemp(join(tmpdir(), "kinfold-probe-"));
   try {
     await writeFile(join(folder, "covered"), "");
     prepareCover(folder);
     const hidden = { folder, readable: [], writable: [] };
-    // An empty answer (no `readlink`) proves nothing.
+    // An empty result (no `readlink`) proves nothing.
     const other = 'own=$(readlink /proc/self/ns/pid) && test -n "$own" && ! test "$own" = "$2"';
     const check = `! test -e "$1/covered" && ${other}`;
     const ours = pidNamespace() ?? "";

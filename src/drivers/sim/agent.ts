@@ -11,8 +11,8 @@ import { Wire, WireError } from "./wire.ts";
 import type { Params } from "./wire.ts";
 
 /**
- * The sim agent: a real ACP agent in its own process that needs no model and no key. It obeys
- * scripts (`script.ts`), keeps its sessions on disk and can be loaded, steered and cancelled.
+ * The sim agent: a real ACP agent in its own process that needs no model and no key. It runs scripts
+ * (`script.ts`), keeps its sessions on disk and can be loaded, steered and cancelled.
  */
 interface Session {
   readonly id: string;
@@ -21,15 +21,15 @@ interface Session {
   readonly mcp: McpClient | null;
   readonly mode: Mode;
   model: string;
-  /** What a load found unfinished, or a usage limit has cut. */
+  /** Work that a load found unfinished or that a usage limit interrupted. */
   cut: Cut | null;
-  /** What its prompts have cost in this process. */
+  /** What its prompts have cost since this process started. */
   cost: number;
   turn: { readonly abort: AbortController; readonly steered: Steered } | null;
 }
 
 const MODEL = "sim-1";
-/** More of them for who wants to choose: a list with commas. */
+/** More models for tests that choose one, separated by commas. */
 const MODELS = [MODEL, ...(process.env["KINFOLD_SIM_MODELS"] ?? "").split(",").filter((one) => one !== "")];
 const INVALID = -32602;
 const UNKNOWN_SESSION = -32002;
@@ -96,7 +96,7 @@ const wire = new Wire({
   },
 });
 
-// An orderly client ends us by closing our input, and a client that died does so too.
+// A client ends us by closing our input; so does a client that dies.
 process.stdin.on("end", () => isDeaf || process.exit(0));
 wire.listen(process.stdin);
 
@@ -120,7 +120,10 @@ function openSession(id: string, params: Params, journal: Journal): Session {
   return session;
 }
 
-/** The user's message is on disk before any work on it begins: then a load tells that it landed. */
+/**
+ * Runs one prompt. The user's message is on disk before any work on it begins, so a later load proves that it
+ * arrived.
+ */
 async function prompt(session: Session, text: string): Promise<object> {
   if (session.turn !== null) throw new WireError(-32600, "a prompt is already running");
   const turn = { abort: new AbortController(), steered: new Steered() };

@@ -1,31 +1,31 @@
 import type { Record } from "./journal.ts";
 
-/** A prompt whose work was cut by a death or a usage limit, and how far it had come. */
+/** A prompt interrupted by a crash or a usage limit, and how far it had come. */
 export interface Cut {
   readonly text: string;
   readonly done: number;
   readonly bound: Map<string, unknown>;
-  /** What was said last; said again where nothing is left to do. */
+  /** The last text said; repeated if no step is left. */
   readonly said: string | null;
-  /** Messages steered into it that had not been answered. */
+  /** Steered messages without an answer. */
   readonly unanswered: readonly string[];
 }
 
 const CUT_MARKS = ["[Kinfold] Your turn was cut", "[Kinfold] The usage limit is over"];
 const MISSING_MARK = "These messages had not reached you:\n\n";
 
-/** Whether a prompt asks to go on with a turn that was cut, as a model would read it. */
+/** Whether a prompt asks to continue an interrupted turn, as a model would read it. */
 export function asksToGoOn(text: string): boolean {
   return CUT_MARKS.some((mark) => text.startsWith(mark));
 }
 
-/** The messages that such a prompt brings along. */
+/** The messages included in such a prompt. */
 export function broughtAlong(text: string): string | null {
   const at = text.indexOf(MISSING_MARK);
   return at === -1 ? null : text.slice(at + MISSING_MARK.length);
 }
 
-/** The last prompt of a loaded session with what was done of it; null where there was none. */
+/** Returns the last prompt of a loaded session and its progress; null if there was no prompt. */
 export function cutOf(records: readonly Record[]): Cut | null {
   const at = records.findLastIndex(
     (record) => record.kind === "user" && record.steered !== true && !asksToGoOn(record.text),

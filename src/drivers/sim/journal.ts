@@ -13,13 +13,13 @@ import {
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 
-/** What a sim session keeps, so that it can be loaded after any kind of death. */
+/** A record of a sim session, with which it can be loaded after any crash. */
 export type Record =
   | { readonly kind: "user"; readonly text: string; readonly steered?: boolean }
   | { readonly kind: "agent" | "thought"; readonly text: string }
-  /** One more of the messages steered into the turn has been answered. */
+  /** One more steered message has been answered. */
   | { readonly kind: "answered" }
-  /** So many steps of the prompt are done; what the last one bound. */
+  /** `done` steps of the prompt are done; `as` and `value` are the variable that the last one bound. */
   | { readonly kind: "step"; readonly done: number; readonly as: string | null; readonly value: unknown }
   | {
       readonly kind: "tool";
@@ -42,7 +42,7 @@ export class Journal {
     return new Journal(openSync(pathOf(sessionId), "ax", 0o600));
   }
 
-  /** A session of its own that begins with what these say; what they had left undone is not its work. */
+  /** Starts a new session with a copy of these records. Their unfinished work is not copied. */
   static copy(sessionId: string, records: readonly Record[]): Journal {
     const journal = Journal.create(sessionId);
     for (const record of records) {
@@ -51,7 +51,7 @@ export class Journal {
     return journal;
   }
 
-  /** Null where there is no such session. A last line cut by a kill is given up. */
+  /** Null if there is no such session. Drops a last line that a kill left incomplete. */
   static load(sessionId: string): { journal: Journal; records: Record[] } | null {
     if (!SESSION_ID.test(sessionId) || !existsSync(pathOf(sessionId))) return null;
     const records = readFileSync(pathOf(sessionId), "utf8").split("\n").flatMap(parseLine);
@@ -60,7 +60,7 @@ export class Journal {
     return { journal: new Journal(file), records };
   }
 
-  /** Everything said in a session up to now, read when it is asked for. */
+  /** Returns a function that reads everything said in the session up to now. */
   static texts(sessionId: string): () => string[] {
     const size = existsSync(pathOf(sessionId)) ? statSync(pathOf(sessionId)).size : 0;
     return () =>
@@ -76,7 +76,7 @@ export class Journal {
     writeAll(this.#file, Buffer.from(`${JSON.stringify(record)}\n`));
   }
 
-  /** For what must be there whatever happens next. */
+  /** Appends a record that must survive a crash. */
   appendDurably(record: Record): void {
     this.append(record);
     fsyncSync(this.#file);

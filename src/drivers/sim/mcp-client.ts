@@ -11,7 +11,7 @@ export interface ToolReply {
   readonly ok: boolean;
 }
 
-/** As much of streamable HTTP as calling a tool takes. Nothing else of Kinfold is loaded for it. */
+/** Implements as much of streamable HTTP as a tool call needs. Loads no other code of Kinfold. */
 export class McpClient {
   readonly #server: McpServer;
   #opening: Promise<void> | null = null;
@@ -24,8 +24,8 @@ export class McpClient {
   }
 
   /**
-   * Never rejects for what the server says; only for a cancel. A connection that breaks is tried
-   * again, as every agent does: the daemon may be starting anew, and a spawn's name makes it safe.
+   * Rejects only for a cancel, never for an error of the server. Retries when the connection breaks, as every
+   * agent does: the daemon may be restarting, and a spawn's name makes the retry safe.
    */
   async call(name: string, input: unknown, signal: AbortSignal): Promise<ToolReply> {
     for (let left = TRIES; ; left -= 1) {
@@ -36,7 +36,7 @@ export class McpClient {
     }
   }
 
-  /** Null where the connection broke. */
+  /** Null if the connection broke. */
   async #try(name: string, input: unknown, signal: AbortSignal): Promise<ToolReply | null> {
     try {
       this.#opening ??= this.#open(signal);
@@ -46,7 +46,7 @@ export class McpClient {
     } catch (error) {
       if (signal.aborted) throw error;
       this.#opening = null;
-      // What fetch throws by itself is a TypeError: nothing was heard from the server.
+      // `fetch` throws a TypeError if no answer arrived.
       if (error instanceof TypeError) return null;
       return { text: `tool ${name} failed: ${describe(error)}`, ok: false };
     }
@@ -100,7 +100,7 @@ const TRY_MS = 1_000;
 const CALL_MS = 3_600_000;
 const STREAM_LIMIT = { maxBufferSize: 64 * 1024 * 1024 };
 
-/** The answer to our request, whether it comes as JSON or in a stream of events. */
+/** Returns the answer to our request, which comes as JSON or as server-sent events. */
 async function readMessage(response: Response, id: number): Promise<Message> {
   if (!response.headers.get("content-type")?.includes("text/event-stream")) {
     return (await response.json()) as Message;

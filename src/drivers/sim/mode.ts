@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { isInside, realPathOf } from "../../system/folder.ts";
 
-/** What a sim session may do, as its client said with the session. A client that says nothing allows all. */
+/** What a sim session may do, as sent by its client. Without this, everything is allowed. */
 export interface Mode {
   readonly permission: string;
   readonly tools: readonly string[] | null;
@@ -19,7 +19,7 @@ export function readMode(meta: unknown): Mode {
   };
 }
 
-/** Sim keeps its modes by itself, like the best vendor: it does a thing, asks first, or does not do it. */
+/** Decides whether to act, ask or refuse. Sim enforces its modes itself, as the best vendors do. */
 export function verdict(
   mode: Mode,
   deed: { readonly tool: "Write" | "Bash"; readonly cwd: string; readonly path?: string },
@@ -28,7 +28,7 @@ export function verdict(
   if (!isGiven || mode.notTools.includes(deed.tool) || mode.permission === "read-only") return "refuse";
   if (mode.permission === "full") return "do";
   if (mode.permission === "ask") return "ask";
-  // Where a path really leads: a link inside the folder may point out of it.
+  // Resolve links first: a link inside the folder may point out of it.
   const target = realPathOf(resolve(deed.cwd, deed.path ?? "."));
   return isInside(target, realPathOf(deed.cwd)) ? "do" : "ask";
 }

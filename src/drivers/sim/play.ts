@@ -1,28 +1,30 @@
 import { fillIn, fillInValue, readPrompt, replyValue } from "./script.ts";
 import type { Step } from "./script.ts";
 
-/** Where a script is played: the sim process speaks ACP, the fake driver calls its caller. */
+/** Performs the steps of a script: the sim process over ACP, the fake driver by calling its caller. */
 export interface Stage {
   say(text: string): void;
   think(text: string): void;
   plan(titles: readonly string[]): void;
-  /** Whether its conversation before this prompt, or what the prompt carries along, holds this. */
+  /**
+   * Whether the conversation before this prompt, or the context that the prompt carries, contains this text.
+   */
   recalls(text: string): boolean;
-  /** Replaces the conversation so far by a summary, and tells so. */
+  /** Replaces the conversation so far with a summary, and reports it. */
   compact(summary: string): void;
   sleep(ms: number, signal: AbortSignal): Promise<void>;
   background(ms: number): void;
   run(command: string, signal: AbortSignal): Promise<void>;
   write(path: string, text: string): Promise<void>;
   tool(name: string, input: unknown, signal: AbortSignal): Promise<{ text: string; ok: boolean }>;
-  /** Resolves to the answer, or null when it was declined. */
+  /** Resolves to the answer, or null if it was declined. */
   ask(text: string, options: readonly string[], signal: AbortSignal): Promise<string | null>;
   permit(text: string, signal: AbortSignal): Promise<boolean>;
-  /** Would leave its planning with this plan. */
+  /** Asks to leave planning mode with this plan. */
   review(plan: string, signal: AbortSignal): Promise<boolean>;
-  /** A model call is over: what the prompt has used so far. */
+  /** Reports what the prompt has used so far, at the end of a model call. */
   usage(used: Used, signal: AbortSignal): Promise<void>;
-  /** What only a real, badly behaved process can do. */
+  /** Faults that only a real process can have. */
   misbehave(step: Extract<Step, { word: "crash" | "deaf" | "half" | "flood" }>): Promise<void>;
 }
 
@@ -32,12 +34,12 @@ export interface Play {
   readonly signal: AbortSignal;
   /** Messages steered into this turn; each is answered before the next step. */
   readonly steered: Steered;
-  /** Steps that an earlier life has done, and what they bound. */
+  /** Steps that an earlier process did, and the variables that they bound. */
   readonly done?: number;
   readonly bound?: Map<string, unknown>;
-  /** After each message that was steered into it. */
+  /** Called after each steered message. */
   readonly onSteered?: () => void;
-  /** After each step of the prompt itself. */
+  /** Called after each step of the prompt itself. */
   readonly onStep?: (done: number, bound: { as: string | null; value: unknown }) => void;
 }
 
@@ -54,7 +56,7 @@ export interface PlayEnd {
   readonly usage: Used;
 }
 
-/** A queue that a hanging turn can wait on. */
+/** A queue of steered messages that a hanging turn can wait on. */
 export class Steered {
   readonly #texts: string[] = [];
   #wake: (() => void) | null = null;
@@ -76,7 +78,7 @@ export class Steered {
   }
 }
 
-/** Plays one prompt to its end. Never rejects: what goes wrong on the stage is the prompt's error. */
+/** Plays one prompt to its end. Never rejects: an error of the stage becomes the prompt's error. */
 export async function play(request: Play): Promise<PlayEnd> {
   const state: State = {
     ...request,
@@ -113,7 +115,7 @@ async function playPrompt(state: State): Promise<void> {
     if (state.signal.aborted || (state.stopped !== null && !isLimit)) return;
     const as = step.word === "tool" ? step.as : null;
     state.onStep?.(at + 1, { as, value: as === null ? null : state.bound.get(as) });
-    // After a usage limit the turn is gone on with behind it.
+    // After a usage limit, a later prompt continues with the next step.
     if (isLimit) return;
     await playSteered(state);
   }
@@ -209,7 +211,7 @@ async function playTool(state: State, step: Extract<Step, { word: "tool" }>): Pr
   state.stage.say(reply.text);
 }
 
-/** Answers what is steered into it, and otherwise waits to be cancelled. */
+/** Answers steered messages until it is cancelled. */
 async function hang(state: State): Promise<void> {
   const cancelled = new Promise<void>((resolve) => {
     state.signal.addEventListener("abort", () => resolve(), { once: true });

@@ -18,8 +18,8 @@ export type Step =
   | { readonly word: "unknown"; readonly problem: string };
 
 /**
- * What a prompt asks of sim. A prompt whose first line begins with `sim>` is a script of the
- * lines that do; one that begins with a trigger's mark is noted; every other is echoed.
+ * Translates a prompt into steps. If its first line begins with `sim>`, the lines that do are a script; a
+ * prompt that begins with a trigger's marker is acknowledged; any other prompt is echoed.
  */
 export function readPrompt(text: string): readonly Step[] {
   const lines = withoutPromptContext(text).split("\n");
@@ -35,13 +35,13 @@ export function readPrompt(text: string): readonly Step[] {
     .map((line) => readStep(line.slice(PREFIX.length).trim()));
 }
 
-/** What a prompt carries along about earlier conversations; empty where it is nothing but itself. */
+/** Returns the context of earlier conversations that a prompt carries; empty if there is none. */
 export function promptContextIn(text: string): string {
   const at = OPENING.exec(text)?.index;
   return at === undefined ? "" : text.slice(at);
 }
 
-/** Replaces `${name.path}` by what was bound to the name; what is not bound stays as it is. */
+/** Replaces `${name.path}` with the value bound to the name; leaves unbound references unchanged. */
 export function fillIn(text: string, bound: ReadonlyMap<string, unknown>): string {
   return text.replace(REFERENCE, (whole, name: string, path: string | undefined) => {
     const value = lookUp(bound, name, path);
@@ -50,7 +50,7 @@ export function fillIn(text: string, bound: ReadonlyMap<string, unknown>): strin
   });
 }
 
-/** The same inside a JSON value; a string that is nothing but a reference becomes the value itself. */
+/** Does the same inside a JSON value; a string that is a single reference becomes the value itself. */
 export function fillInValue(value: unknown, bound: ReadonlyMap<string, unknown>): unknown {
   if (typeof value === "string") {
     const whole = WHOLE_REFERENCE.exec(value);
@@ -62,7 +62,7 @@ export function fillInValue(value: unknown, bound: ReadonlyMap<string, unknown>)
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fillInValue(item, bound)]));
 }
 
-/** What a tool's reply is bound to: its JSON, or the JSON of its first line, or its text. */
+/** Returns the value to bind for a tool's reply: its JSON, the JSON of its first line, or its text. */
 export function replyValue(text: string): unknown {
   for (const candidate of [text, text.split("\n")[0] ?? ""]) {
     const value = parseObject(candidate);
@@ -79,7 +79,7 @@ const OPENING = /^## (?:Inherited from Parent Session|From Your Own Earlier Conv
 const REFERENCE = /\$\{(\w+)((?:\.\w+)*)\}/g;
 const WHOLE_REFERENCE = /^\$\{(\w+)((?:\.\w+)*)\}$/;
 
-/** What it has inherited is no part of what it is asked. */
+/** Removes inherited context, which is not part of the request. */
 function withoutPromptContext(text: string): string {
   const context = promptContextIn(text);
   return context === "" ? text : text.slice(0, -context.length);

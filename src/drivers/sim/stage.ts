@@ -19,11 +19,11 @@ export interface StageOptions {
   readonly mcp: McpClient | null;
   readonly mode: Mode;
   readonly wire: Wire;
-  /** What the prompts before this one have cost. */
+  /** The cost of the prompts before this one. */
   readonly costBefore: number;
-  /** What was said before this prompt, and what it carries along. */
+  /** The conversation before this prompt, and the context that the prompt carries. */
   readonly memory: () => string;
-  /** From now on cancels are not heard, and nothing but a kill ends this process. */
+  /** From now on ignores cancels; only a kill ends this process. */
   readonly onDeaf: () => void;
 }
 
@@ -61,7 +61,7 @@ export class AcpStage implements Stage {
     this.#update({ sessionUpdate: "compaction_update", compactionId, status: "completed", summary: content });
   }
 
-  /** In a session of its own, as every vendor runs its shell commands. */
+  /** Runs in its own process session, as every vendor runs its shell commands. */
   async sleep(ms: number, signal: AbortSignal): Promise<void> {
     await finish(spawn("sleep", [String(ms / 1000)], { detached: true, stdio: "ignore" }), signal);
   }
@@ -154,7 +154,10 @@ export class AcpStage implements Stage {
     return reply.outcome.optionId === "yes";
   }
 
-  /** As ACP has it: the cost is the session's. What a vendor adds for the prompt stands in `_meta`. */
+  /**
+   * As in ACP, the cost is the session's total. The prompt's tokens are in `_meta`, as some vendors send
+   * them.
+   */
   async usage(used: Used, signal: AbortSignal): Promise<void> {
     const { input: inputTokens, output: outputTokens } = used;
     this.#update({
@@ -164,7 +167,7 @@ export class AcpStage implements Stage {
       cost: { amount: this.#options.costBefore + used.usd, currency: "USD" },
       _meta: { usage: { inputTokens, outputTokens } },
     });
-    // A model call takes its time: whoever wants to stop us because of it can.
+    // A model call takes time; a caller that wants to stop us because of its cost can do so now.
     await pause(CALL_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
   }
 
@@ -183,7 +186,7 @@ export class AcpStage implements Stage {
     }
   }
 
-  /** Whether the session may; where it may not, the call has failed and its result says so. */
+  /** Whether the mode allows it. If not, reports the call as failed, with the reason. */
   async #may(
     toolCallId: string,
     deed: { readonly tool: "Write" | "Bash"; readonly what: string; readonly path?: string },
@@ -217,8 +220,8 @@ const CONTEXT_TOKENS = 200_000;
 const CALL_MS = 50;
 
 /**
- * Writes a file at the real path that was decided on, and gives its old text. A link that was put there
- * since, or in place of a folder above it, is not followed.
+ * Writes a file at the real path that was checked, and returns its old text. Does not follow a link put there
+ * since, or in place of a folder above it.
  */
 async function replaceText(target: string, text: string): Promise<string | null> {
   const existed = existsSync(target);
@@ -234,7 +237,7 @@ async function replaceText(target: string, text: string): Promise<string | null>
   }
 }
 
-/** The exit code, or null after a signal. A cancel ends the child's whole group. */
+/** Resolves to the exit code, or null after a signal. A cancel ends the child's whole process group. */
 async function finish(child: ChildProcess, signal: AbortSignal): Promise<number | null> {
   const cut = (): void => {
     if (child.pid !== undefined) sendSignal(-child.pid, "SIGKILL");
@@ -248,7 +251,7 @@ async function finish(child: ChildProcess, signal: AbortSignal): Promise<number 
   return code;
 }
 
-/** One line of noise, written no faster than it is read. */
+/** Writes one line of noise, no faster than it is read. */
 async function flood(megabytes: number): Promise<void> {
   const piece = "x".repeat(1024 * 1024);
   for (let count = 0; count < megabytes; count += 1) {

@@ -22,7 +22,7 @@ interface Incoming {
   readonly error?: { readonly message: string };
 }
 
-/** The agent's side of JSON-RPC over lines, without any library, because sim must start at once. */
+/** The agent's side of JSON-RPC over lines, without a library, because sim must start quickly. */
 export class Wire {
   readonly #handlers: Readonly<Record<string, Handler>>;
   readonly #pending = new Map<number | string, (message: Incoming) => void>();

@@ -23,7 +23,7 @@ describe("an adapter", () => {
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
   const agentsDir = (): string => join(folder, "agents");
-  /** An npm that does what the line says. */
+  /** A fake npm that runs this shell line. */
   const npm = async (line: string): Promise<string> => {
     const file = join(folder, "npm");
     await writeFile(file, `#!/bin/sh\n${line}\n`, { mode: 0o755 });
@@ -61,7 +61,7 @@ describe("an adapter", () => {
   });
 
   it("takes away what a cut installation left, and nothing of one that runs", async () => {
-    // No process has this number.
+    // No process has this pid.
     await mkdir(join(agentsDir(), ".it-999999999"), { recursive: true });
     await mkdir(join(agentsDir(), `.it-${process.ppid}`));
     await installAdapter(ADAPTER, { agentsDir: agentsDir(), npm: await npm(PUTS_IT) });

@@ -4,21 +4,21 @@ import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import { findCommand } from "../process/environment.ts";
 
-/** A program of the protocol's own project that starts a vendor's agent and speaks ACP for it. */
+/** A program from the ACP project that starts a vendor's agent and speaks ACP for it. */
 export interface AdapterPackage {
   readonly name: string;
   readonly package: string;
-  /** Pinned: npm picks an older one by itself where it does not like the Node it runs under. */
+  /** Pinned: otherwise npm silently picks an older version if the newest does not support its Node. */
   readonly version: string;
   readonly entry: string;
-  /** About so much its files hold when it is installed, for a progress bar. */
+  /** The approximate size after installation, for a progress bar. */
   readonly installedBytes: number;
 }
 
 export interface AdapterLocation {
   /** Where Kinfold keeps its adapters: `<home>/agents`. */
   readonly agentsDir: string;
-  /** Another npm than that of the PATH. */
+  /** Used instead of the npm on the PATH. */
   readonly npm?: string;
 }
 
@@ -31,7 +31,7 @@ export type InstallResult =
   | { readonly ok: true; readonly path: string; readonly version: string; readonly bytes: number }
   | { readonly ok: false; readonly message: string };
 
-/** The adapter's script where it is installed in the pinned version; else why it cannot be used. */
+/** Returns the adapter's script if the pinned version is installed; otherwise why it cannot be used. */
 export function locateAdapter(
   adapter: AdapterPackage,
   location: AdapterLocation,
@@ -45,8 +45,8 @@ export function locateAdapter(
 }
 
 /**
- * Installs the adapter without the vendor's program that it would bring along: the person's own
- * is used. It is made in a folder beside and put in place when it is whole. Never rejects.
+ * Installs the adapter without the vendor's program that comes with it: the person's own is used. Installs
+ * into a temporary folder and renames it when it is complete. Never rejects.
  */
 export async function installAdapter(
   adapter: AdapterPackage,
@@ -76,7 +76,7 @@ export async function installAdapter(
   return { ok: true, path: located.path, version: adapter.version, bytes: await bytesIn(target) };
 }
 
-/** An installation that was cut leaves its folder behind, named after a process that is gone. */
+/** Removes the folders of interrupted installations, whose names have the pid of a process that has ended. */
 async function removeAbandoned({ name }: AdapterPackage, { agentsDir }: AdapterLocation): Promise<void> {
   for (const folder of await readdir(agentsDir)) {
     if (!folder.startsWith(`.${name}-`) || isAlive(Number(folder.slice(name.length + 2)))) continue;
@@ -109,14 +109,17 @@ const ARGUMENTS = [
   "--no-package-lock",
   "--loglevel=error",
   "--save-exact",
-  // By itself npm tries for more than a minute before it says that there is no network.
+  // By default npm retries for more than a minute before it reports that there is no network.
   "--fetch-retry-mintimeout=1000",
   "--fetch-retry-maxtimeout=4000",
 ];
 const SIZE_MS = 250;
 const INSTALL_MS = 600_000;
 
-/** Resolves to what npm complained about, or null. It runs under our own Node, which decides what it picks. */
+/**
+ * Resolves to npm's error message, or null. Runs npm with our own Node, because the Node version affects
+ * which version npm picks.
+ */
 function runNpm(cwd: string, wanted: string, own?: string): Promise<string | null> {
   const nodeFolder = dirname(process.execPath);
   const path = [nodeFolder, process.env["PATH"] ?? ""].join(delimiter);
@@ -139,7 +142,7 @@ function runNpm(cwd: string, wanted: string, own?: string): Promise<string | nul
   });
 }
 
-/** What npm says in words, without its codes and the path of its log. */
+/** Returns npm's error message without its codes and the path of its log. */
 function complaintIn(said: string): string {
   return said
     .split("\n")
@@ -149,7 +152,7 @@ function complaintIn(said: string): string {
     .join(" ");
 }
 
-/** npm shows no progress to a program, but what it has written can be measured. */
+/** Reports the progress by the size of the folder, because npm reports none to a program. */
 function watchSize(folder: string, totalBytes: number, tell: (progress: InstallProgress) => void) {
   let isOver = false;
   const measuring = (async () => {
@@ -178,7 +181,7 @@ async function bytesIn(folder: string): Promise<number> {
       0,
     );
   } catch {
-    // npm moves folders about while it works; the next look will find them.
+    // npm moves folders while it works; the next look finds them.
     return 0;
   }
 }

@@ -16,14 +16,14 @@ import type { Versions } from "./version.ts";
 export interface VendorOptions {
   /** Kinfold's home. */
   readonly home: string;
-  /** What the configuration says of it: another command, more variables, a model. */
+  /** The agent's entry in the configuration: another command, more variables, a model. */
   readonly own?: AgentCommand | undefined;
   readonly versions: Versions;
   readonly host: ProcessHost;
   readonly log: Log;
 }
 
-/** A vendor's agent over ACP, started in the way that this machine has it. */
+/** Drives a vendor's agent over ACP with the program or adapter that this machine has. */
 export function createVendorDriver(vendor: Vendor, options: VendorOptions): Driver {
   const { own } = options;
   const env = [...vendor.env, ...(own?.env ?? [])];
@@ -56,7 +56,7 @@ export function agentsDirOf(home: string): string {
   return join(home, "agents");
 }
 
-/** The person's own program, its command line for us, and what is missing. */
+/** The person's program, the command line that we start, and what is missing. */
 export interface Found {
   readonly program: string | null;
   readonly command: readonly string[];
@@ -64,7 +64,7 @@ export interface Found {
   readonly howToInstall: string | null;
 }
 
-/** Looks for a vendor's program and adapter as they are now: either may have come since the last look. */
+/** Looks for a vendor's program and adapter at every call: either may have been installed since. */
 export function findVendor(vendor: Vendor, options: Pick<VendorOptions, "home" | "own">): Found {
   const path = process.env["PATH"];
   const program = findCommand(vendor.program, path);
@@ -92,7 +92,7 @@ export function findVendor(vendor: Vendor, options: Pick<VendorOptions, "home" |
   return { program, command: [process.execPath, adapter.path], problem: null, howToInstall: null };
 }
 
-/** Whether somebody is signed in to it, from files and variables only. */
+/** Whether a person is signed in, according to files and variables; null if these do not show it. */
 export function isSignedIn(vendor: Vendor): boolean | null {
   const look: Look = {
     env: process.env,
@@ -174,7 +174,9 @@ function launchOf(
   };
 }
 
-/** All of Kinfold's home; where a session works inside it, all but what it works in. */
+/**
+ * Returns Kinfold's home; if a session works inside it, every entry of it except the one that it works in.
+ */
 function closedTo(cwd: string, home: string): string[] {
   if (cwd === home || !isInside(cwd, home)) return [home];
   const [own] = relative(home, cwd).split(sep);

@@ -1,14 +1,14 @@
 import type { OpenRequest } from "../port.ts";
 
 /**
- * The tools that a profile may name, by Claude Code's names for them, with a vendor's own. A name that
- * stands not here is the vendor's own word and is taken as it is.
+ * A vendor's names for the tools that a profile may list under Claude Code's names. A name that is not in the
+ * table is passed on unchanged.
  */
 export type ToolTable = Readonly<Record<string, readonly string[]>>;
 
 type Lists = Pick<OpenRequest, "tools" | "notTools">;
 
-/** The vendor's names of what is left to a session; null where that is everything. */
+/** Returns the vendor's names of the tools that a session may use; null if it may use all. */
 export function allowedTools(table: ToolTable, { tools, notTools }: Lists): string[] | null {
   if (tools === null && notTools.length === 0) return null;
   const names = tools ?? Object.keys(table);
@@ -16,7 +16,7 @@ export function allowedTools(table: ToolTable, { tools, notTools }: Lists): stri
   return namesOf(table, names).filter((name) => !denied.has(name));
 }
 
-/** The vendor's names of what is kept from a session. */
+/** Returns the vendor's names of the tools that a session may not use. */
 export function deniedTools(table: ToolTable, lists: Lists): string[] {
   const denied = namesOf(table, lists.notTools);
   if (lists.tools === null) return denied;

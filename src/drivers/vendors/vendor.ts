@@ -5,25 +5,25 @@ import type { Enforcement, OpenRequest } from "../port.ts";
 import type { AdapterPackage } from "./adapter.ts";
 import type { ToolTable } from "./tools.ts";
 
-/** What is particular about one vendor's agent: data, and our words translated into its own. */
+/** The peculiarities of one vendor's agent: data, and translations from our terms into the vendor's. */
 export interface Vendor {
   readonly name: string;
   readonly title: string;
-  /** The person's own program, as it is called on the PATH. */
+  /** The name of the person's program on the PATH. */
   readonly program: string;
   readonly speaks: Speaks;
-  /** How to get the program, in one sentence. */
+  /** How to install the program, in one sentence. */
   readonly howToInstall: string;
   readonly howToSignIn: string;
-  /** Variables of the person that it needs: names, or `NAME_*` for all that begin so. */
+  /** The person's variables that it needs: names, or `NAME_*` for every name with that prefix. */
   readonly env: readonly string[];
   readonly known: Pick<Agent, "steer" | "load" | "fork" | "cost" | "questions" | "metersCalls">;
   readonly enforces: Enforcement;
-  /** What it calls each tool that a profile may name; absent where it cannot be held to any. */
+  /** Its name for each tool that a profile may list; absent if its tools cannot be restricted. */
   readonly tools?: ToolTable;
   readonly mcpServers?: NonNullable<Agent["servers"]>;
   readonly modes?: Readonly<Record<Permission, readonly string[]>>;
-  /** It asks where it should change nothing, and must then be denied whatever anybody says. */
+  /** In read-only mode it asks for permission to make changes, which must always be denied. */
   readonly asksInReadOnly?: boolean;
   readonly load?: LoadHabit;
   readonly startsFirstAlone?: boolean;
@@ -32,43 +32,43 @@ export interface Vendor {
   readonly isNoise?: NonNullable<Dialect["isNoise"]>;
   readonly callUsage?: NonNullable<Dialect["callUsage"]>;
   readonly retrying?: NonNullable<Dialect["retrying"]>;
-  /** Whether somebody is signed in, from files and variables only; null where those do not tell. */
+  /** Whether a person is signed in, according to files and variables; null if these do not show it. */
   readonly signedIn: (look: Look) => boolean | null;
   readonly launch?: (request: OpenRequest, at: Surroundings) => Extra;
   readonly servers?: (request: OpenRequest) => McpServer[];
   readonly meta?: (request: OpenRequest, at: Surroundings) => Readonly<Record<string, unknown>>;
 }
 
-/** The program speaks ACP itself, or an adapter of Kinfold's does and starts the program. */
+/** Either the program speaks ACP itself, or an adapter does and starts the program. */
 export type Speaks =
   | { readonly arguments: readonly string[] }
   | { readonly adapter: AdapterPackage; readonly programVariable: string };
 
-/** What a vendor needs beside the usual start. */
+/** Arguments and variables that a vendor needs in addition. */
 export interface Extra {
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }
 
 export interface Surroundings {
-  /** Files and folders that no agent has any business in: Kinfold's own home. */
+  /** Files and folders that no agent may access: Kinfold's home. */
   readonly closed: readonly string[];
-  /** A folder of this vendor, for what Kinfold writes for it. */
+  /** A folder for the files that Kinfold writes for this vendor. */
   readonly folder: string;
 }
 
-/** What can be seen of a person's machine without starting anything. */
+/** What can be read from a person's machine without starting a program. */
 export interface Look {
   readonly env: NodeJS.ProcessEnv;
   /** The person's home folder. */
   readonly home: string;
   readonly platform: NodeJS.Platform;
   readonly has: (path: string) => boolean;
-  /** The text of a small file, or an empty one. */
+  /** Returns the text of a small file, or an empty string. */
   readonly read: (path: string) => string;
 }
 
-/** Variables about the network that every vendor's program understands. */
+/** Network variables that every vendor's program understands. */
 export const NETWORK = [
   "HTTP_PROXY",
   "HTTPS_PROXY",
@@ -83,5 +83,5 @@ export const NETWORK = [
   "SSL_CERT_DIR",
 ];
 
-/** A blocking call of ours may last this long: the daemon ends it sooner, with an answer. */
+/** The time limit for a blocking call of our tools: the daemon answers before it ends. */
 export const TOOL_MS = 3_600_000;

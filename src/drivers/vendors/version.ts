@@ -1,7 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, realpathSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
-/** Versions of programs, kept by path and time of change: some take a second to say theirs. */
+/**
+ * Caches the versions of programs by path, modification time and size: some take a second to report theirs.
+ */
 export class Versions {
   readonly #file: string;
   #known: Record<string, Known> | null = null;
@@ -10,7 +12,7 @@ export class Versions {
     this.#file = file;
   }
 
-  /** Null where the program does not say it in time. */
+  /** Null if the program does not report a version in time. */
   async of(program: string, env: NodeJS.ProcessEnv): Promise<string | null> {
     const at = seenAt(program);
     if (at === null) return null;
@@ -33,11 +35,11 @@ export class Versions {
     this.#known = all;
     try {
       const folder = dirname(this.#file);
-      // Only inside a home that is there: who merely looks makes none.
+      // Creates the folder only inside an existing home: a mere probe must not create one.
       if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 });
       writeFileSync(this.#file, `${JSON.stringify(all, null, 1)}\n`, { mode: 0o600 });
     } catch {
-      // What cannot be kept is asked again at the next start.
+      // A version that could not be saved is asked for again after a restart.
       this.#known = all;
     }
   }
@@ -74,7 +76,7 @@ function readKnown(file: string): Record<string, Known> {
   }
 }
 
-/** A program installed by npm stands inside its package, which says its version without being started. */
+/** Reads the version from the package that npm installed the program in, without starting the program. */
 function packageVersion(path: string): string | null {
   if (!path.includes(`${join("/", "node_modules", "/")}`)) return null;
   for (let folder = dirname(path); basename(folder) !== "node_modules"; folder = dirname(folder)) {
@@ -86,7 +88,7 @@ function packageVersion(path: string): string | null {
       };
       if (name !== undefined && version !== undefined) return VERSION.exec(version)?.[0] ?? null;
     } catch {
-      // Not the package's own folder yet.
+      // This folder has no package.json; look in the one above.
       continue;
     }
   }

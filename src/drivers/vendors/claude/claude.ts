@@ -8,7 +8,7 @@ import { NETWORK, TOOL_MS } from "../vendor.ts";
 import type { Look, Vendor } from "../vendor.ts";
 import { claudeOwnTool } from "./own-tool.ts";
 
-/** Its own sub-agents would be children that nobody can see, stop or pay for. */
+/** Claude Code's own sub-agents would be children that nobody can see, stop or account for. */
 const OWN_AGENTS = ["Agent", "Task", "Workflow", "ListAgents", "SendMessage"];
 const EDITS = ["Edit", "Write", "NotebookEdit"];
 const TOOLS =
@@ -17,9 +17,9 @@ const TOOLS =
   );
 
 /**
- * Claude Code through its ACP adapter. The adapter writes MCP headers into an argument of
- * `claude`, where every user could read them, so the header names a variable that only this
- * process has; Claude Code puts its value in.
+ * Claude Code through its ACP adapter. The adapter passes MCP headers in an argument of `claude`, which every
+ * user could read. So the header refers to an environment variable, which Claude Code replaces with the
+ * token.
  */
 export const claude: Vendor = {
   name: "claude",
@@ -53,7 +53,7 @@ export const claude: Vendor = {
     "read-only": ["plan"],
     ask: ["default"],
     workspace: ["acceptEdits"],
-    // As root the adapter does not offer to skip its questions; then they are asked and allowed.
+    // As root the adapter offers no mode without permission requests, so we allow each request.
     full: ["bypassPermissions", "acceptEdits"],
   },
   ownTool: claudeOwnTool,
@@ -67,8 +67,8 @@ export const claude: Vendor = {
   servers: (request) => serversWith(request, () => "Bearer ${KINFOLD_TOKEN}"),
   meta: (request, { closed }) => ({
     claudeCode: {
-      // Each answer of its model as Claude Code got it, because only there are the tokens counted by call.
-      // Its adapter says nothing of a retry after 401, which lasts for minutes.
+      // The raw messages of its model, because only these count tokens per call. The adapter also reports no
+      // retries after a 401, which last for minutes.
       emitRawSDKMessages: [{ type: "assistant" }, { type: "system", subtype: "api_retry" }],
       options: {
         allowedTools: [`mcp__${SERVER_NAME}`],
@@ -108,7 +108,7 @@ function retrying(method: string, params: unknown): Retrying | null {
   return { status: number("error_status"), attempt: number("attempt"), attemptsMax: number("max_retries") };
 }
 
-/** A rule's path is absolute when it begins with two slashes. */
+/** In these rules an absolute path begins with two slashes. */
 function denials(path: string): string[] {
   return ["Read", "Edit"].flatMap((tool) => [`${tool}(/${path})`, `${tool}(/${path}/**)`]);
 }

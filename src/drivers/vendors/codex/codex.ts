@@ -6,9 +6,9 @@ import type { Look, Vendor } from "../vendor.ts";
 import { codexOwnTool } from "./own-tool.ts";
 
 /**
- * Codex through its ACP adapter. Our tools are named in its configuration and not over the
- * protocol, because only there can a call be given more than five minutes; the token is in a
- * variable that the configuration names.
+ * Codex through its ACP adapter. Our tools are set in its configuration rather than over the protocol,
+ * because only the configuration can allow a call more than five minutes. The configuration names the
+ * variable that has the token.
  */
 export const codex: Vendor = {
   name: "codex",
@@ -31,7 +31,8 @@ export const codex: Vendor = {
   enforces: { "read-only": "os", ask: "os", workspace: "os", full: "agent" },
   modes: {
     "read-only": ["read-only"],
-    // Its mode workspace-write edits inside the folder unasked; in read-only every change asks.
+    // Codex's mode workspace-write edits inside the folder without asking; in read-only it asks before every
+    // change.
     ask: ["read-only"],
     workspace: ["workspace-write"],
     full: ["agent-full-access"],
@@ -55,7 +56,8 @@ function configOf({ mcp }: OpenRequest): Record<string, unknown> {
     url: mcp.url,
     bearer_token_env_var: "KINFOLD_TOKEN",
     tool_timeout_sec: TOOL_MS / 1000,
-    // Codex otherwise asks its model before our tools are there, and goes on without them when they do not come.
+    // Otherwise Codex calls its model before our tools are ready, and continues without them if they fail to
+    // start.
     required: true,
   };
   return {
@@ -69,6 +71,6 @@ function signedIn({ env, home, has, read }: Look): boolean | null {
   if (env["OPENAI_API_KEY"] || env["CODEX_API_KEY"]) return true;
   const folder = env["CODEX_HOME"] || join(home, ".codex");
   if (has(join(folder, "auth.json"))) return true;
-  // A provider of its own may need no account at all.
+  // A custom provider may need no account.
   return /^\s*model_provider\s*=/m.test(read(join(folder, "config.toml"))) ? null : false;
 }

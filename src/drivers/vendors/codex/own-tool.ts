@@ -1,7 +1,10 @@
 import { SERVER_NAME, knownOwnTool } from "../../acp/update/own-tool.ts";
 import type { OwnTool } from "../../acp/update/own-tool.ts";
 
-/** Codex: server and tool in the input of what its adapter marks as a server's call; no other input is read. */
+/**
+ * Codex puts server and tool into the input of calls that its adapter marks as MCP calls; the input of other
+ * calls is not read.
+ */
 export const codexOwnTool: OwnTool = ({ input, isServerCall }) => {
   if (!isServerCall || typeof input !== "object" || input === null) return null;
   const { server, tool } = input as { server?: unknown; tool?: unknown };

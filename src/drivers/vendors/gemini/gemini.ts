@@ -22,7 +22,7 @@ const TOOLS = {
   Skill: ["activate_skill"],
 };
 
-/** Gemini CLI. Unless it is told to trust the folder it drops our tools without a word. */
+/** Gemini CLI. It silently drops our tools unless it is told to trust the folder. */
 export const gemini: Vendor = {
   name: "gemini",
   title: "Gemini CLI",
@@ -37,7 +37,7 @@ export const gemini: Vendor = {
   mcpServers: "named",
   modes: { "read-only": ["plan"], ask: ["default"], workspace: ["autoEdit"], full: ["yolo"] },
   load: { waitMs: untilLaterMinute, waitMaxMs: 61_000, replayQuietMs: 1_000 },
-  // It tells its model's user of a new mode as if the model had said it.
+  // Gemini reports a change of mode as if its model had said it.
   isNoise: (update) =>
     update.sessionUpdate === "agent_message_chunk" &&
     update.content.type === "text" &&
@@ -60,7 +60,10 @@ function serverWords(servers: readonly string[]): string[] {
 
 type Rule = Readonly<Record<string, string | number>>;
 
-/** Its own sub-agents are off, our tools need no leave in any mode, and Kinfold's home is none of its business. */
+/**
+ * Writes a policy that disables Gemini's own sub-agents, allows our tools in every mode and denies access to
+ * Kinfold's home.
+ */
 function writePolicy({ closed, folder }: Surroundings, notTools: readonly string[]): string {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, `policy-${nameOf([...closed, "", ...notTools])}.toml`);
@@ -79,7 +82,7 @@ function writePolicy({ closed, folder }: Surroundings, notTools: readonly string
   return path;
 }
 
-/** Sessions that are kept from the same folders and tools share a file. */
+/** Sessions with the same denied folders and tools share a file. */
 function nameOf(kept: readonly string[]): string {
   return createHash("sha256").update(kept.join("\0")).digest("hex").slice(0, 12);
 }
@@ -91,8 +94,8 @@ function lines(rule: Rule): string {
 }
 
 /**
- * The file of a session is named after the minute in which it was started or last loaded, and a
- * load in that same minute empties it for good. So a load waits for a minute without a file.
+ * Returns how long to wait before a load. Gemini names a session's file after the minute in which it was
+ * started or last loaded, and a load in that same minute permanently empties the file.
  */
 function untilLaterMinute(agentSessionId: string): number {
   const now = Date.now();

@@ -2,8 +2,8 @@ import { SERVER_NAME, ownToolAfter } from "../../acp/update/own-tool.ts";
 import type { OwnTool } from "../../acp/update/own-tool.ts";
 
 /**
- * Gemini: the name leads the call's id (`mcp_kinfold_spawn_session__…`). One underscore could also
- * belong to another server's name; the title says which server it is.
+ * Gemini puts the name first in the call's id (`mcp_kinfold_spawn_session__…`). A server's name may contain
+ * underscores too, so the title must confirm the server.
  */
 export const geminiOwnTool: OwnTool = ({ id, title }) => {
   const [name] = id.split(/__|-/, 1);

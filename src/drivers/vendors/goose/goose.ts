@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { NETWORK, TOOL_MS } from "../vendor.ts";
 import type { Look, Vendor } from "../vendor.ts";
 
-/** Goose has one setting for what it may do, and no sandbox. */
+/** Goose has a single permission setting and no sandbox. */
 export const goose: Vendor = {
   name: "goose",
   title: "Goose",
