@@ -42,10 +42,21 @@ export function addressOf(store: string): Address {
 }
 
 export function openPool(address: Address, log: Log): pg.Pool {
-  const pool = new pg.Pool({ ...clientOptions(address), max: POOL_MAX, idleTimeoutMillis: IDLE_MS });
-  pool.on("error", (error) =>
-    log.warn({ error: error.message }, "an idle connection to PostgreSQL was lost"),
+  return newPool({ ...clientOptions(address), max: POOL_MAX, idleTimeoutMillis: IDLE_MS }, log);
+}
+
+/**
+ * A pool whose connections have an error listener for their whole life. The pool removes its own listener
+ * when it lends a connection, before the borrower can add one: the server's answer and the news that it shuts
+ * down may arrive in one packet, and an error without a listener ends the process.
+ */
+export function newPool(options: pg.PoolConfig, log: Log): pg.Pool {
+  const pool = new pg.Pool(options);
+  const who = options.application_name;
+  pool.on("connect", (client) =>
+    client.on("error", (error) => log.debug({ error: error.message, who }, "PostgreSQL connection failed")),
   );
+  pool.on("error", (error) => log.warn({ error: error.message, who }, "idle PostgreSQL connection lost"));
   return pool;
 }
 

@@ -1,4 +1,4 @@
-import pg from "pg";
+import type pg from "pg";
 import type { Log } from "../../../log.ts";
 import { entries } from "../../tables/entry.ts";
 import { type Expression, fitsWords, indexedWords } from "../../../search/expression.ts";
@@ -8,7 +8,7 @@ import { hitColumns, hitRow, SEARCH_MS, tooLong, WAITING_TIMES } from "../../sea
 import type { SearchDatabase } from "../../search/search.ts";
 import { within } from "../../tables/session.ts";
 import { numbered, sql, type Row, type Sql } from "../../sql.ts";
-import { clientOptions, type Address } from "../connection.ts";
+import { type Address, clientOptions, newPool } from "../connection.ts";
 import { codeOf, isConnectionLoss, translated } from "../failure.ts";
 import { withClient } from "../with-client.ts";
 import { matchOf } from "./match.ts";
@@ -61,18 +61,17 @@ export class Searches {
   }
 
   #open(): pg.Pool {
-    const pool = new pg.Pool({
-      ...clientOptions(this.#address),
-      application_name: "kinfold search",
-      max: AT_ONCE,
-      idleTimeoutMillis: IDLE_MS,
-      connectionTimeoutMillis: CONNECT_MS,
-      statement_timeout: this.#limitMs,
-    });
-    pool.on("error", (error) =>
-      this.#log.warn({ error: error.message }, "an idle search connection to PostgreSQL was lost"),
+    return newPool(
+      {
+        ...clientOptions(this.#address),
+        application_name: "kinfold search",
+        max: AT_ONCE,
+        idleTimeoutMillis: IDLE_MS,
+        connectionTimeoutMillis: CONNECT_MS,
+        statement_timeout: this.#limitMs,
+      },
+      this.#log,
     );
-    return pool;
   }
 }
 
