@@ -90,7 +90,16 @@ describe("the plan of a search", () => {
     const { rows, total } = await findEntries(source, asked("heron stork egret"));
     assert.equal(rows[0]?.entry.body.text, "heron and stork and egret");
     assert.equal(total, null);
-    assert.equal(source.lists, 5, "one list for each word, one for all, one for the two rarest");
+    assert.equal(source.lists, 4, "one list for each word, and one for the two rarest");
+  });
+
+  test("all words are asked for together only where the two rarest have too many entries", async () => {
+    const newer = Array.from({ length: 300 }, (_, n) => ({ text: "one egret", secondsAgo: 2 * n }));
+    const pairs = Array.from({ length: 300 }, (_, n) => ({ text: "heron stork", secondsAgo: 2 * n + 1 }));
+    const source = sourceOf([...newer, ...pairs, { text: "heron stork egret", secondsAgo: 9_000 }]);
+    const { rows } = await findEntries(source, asked("heron stork egret"));
+    assert.equal(rows[0]?.entry.body.text, "heron stork egret");
+    assert.equal(source.lists, 5);
   });
 
   test("a word with a whole list is not asked for again together with others", async () => {

@@ -67,8 +67,6 @@ export const DRAFT = "draft/";
 
 /** A list has this many of the newest entries. */
 const LIST_MAX = 80;
-/** And this many if it is the only list. */
-const LIST_MAX_ALONE = 250;
 /** This many candidates are read and ranked together. Each page ranks the same groups, so pages do not overlap. */
 const RANKED = 24;
 /** This much of a candidate is read to rank it. */
@@ -120,29 +118,28 @@ class Search<R extends SearchRow> {
     const asked = any.map((_term, index) => [index]);
     if (any.length === 0 || all.length > 0) asked.push([]);
     const lists: CandidateList[] = [];
-    for (const words of asked) lists.push(await this.#list(words, { limit: listMax(asked.length) }));
+    for (const words of asked) lists.push(await this.#list(words));
     return lists;
   }
 
   /**
-   * Entries older than the lists that hold several words. A list that was not cut has every entry with its word, so
-   * all words together are asked for only where every list was cut. The two rarest of the cut words are asked for as
-   * well, because few entries hold all words of a long question.
+   * Entries older than the lists that hold several words. A list that was not cut has every entry with its word. So
+   * all words together are asked for only where the list of every word was cut, and that of the two rarest as well.
    */
   async together(lists: readonly CandidateList[]): Promise<CandidateList[]> {
     const oldest = (word: number): number => lists[word]?.found.at(-1)?.at ?? 0;
     const words = [...this.#search.query.any.keys()];
     // The list of a rare word goes back further.
     const cut = words.filter((word) => lists[word]?.isCut).sort((a, b) => oldest(a) - oldest(b));
-    const asked = cut.length === words.length && cut.length > 2 ? [cut.slice(0, 2), cut] : [cut.slice(0, 2)];
-    const found: CandidateList[] = [];
-    for (const some of asked) {
-      if (some.length < 2) continue;
+    const older = (some: number[]): Promise<CandidateList> => {
       // Later entries with all of these words are in one of the lists.
       const below = Math.floor(Math.max(...some.map(oldest))) + 1;
-      found.push(await this.#list(some, { limit: LIST_MAX, below }));
-    }
-    return found;
+      return this.#list(some, below);
+    };
+    if (cut.length < 2) return [];
+    const rarest = await older(cut.slice(0, 2));
+    const isAllAsked = rarest.isCut && cut.length === words.length && cut.length > 2;
+    return isAllAsked ? [rarest, await older(cut)] : [rarest];
   }
 
   /** One page of candidates in the order of their rank. */
@@ -167,21 +164,21 @@ class Search<R extends SearchRow> {
   }
 
   /** The newest entries that hold these of the optional words. */
-  async #list(words: readonly number[], at: { limit: number; below?: number }): Promise<CandidateList> {
+  async #list(words: readonly number[], below = Infinity): Promise<CandidateList> {
     const { query, from } = this.#search;
     const wanted = words.map((index) => [query.any[index]!]);
     const expression = { ...this.#bounds, all: [...wanted, ...this.#bounds.all] };
     const period = {
       from: wholeSecond(query.after ?? 0),
-      to: Math.min(wholeSecond(query.before ?? Infinity), from?.below ?? Infinity, at.below ?? Infinity),
+      to: Math.min(wholeSecond(query.before ?? Infinity), from?.below ?? Infinity, below),
       past: from?.past ?? null,
     };
-    const entries = await this.#source.list(expression, period, at.limit + 1);
+    const entries = await this.#source.list(expression, period, LIST_MAX + 1);
     const drafts = period.past === null ? await this.#drafts(expression, period) : [];
     await this.#source.breathe();
     return {
-      found: [...drafts, ...entries.slice(0, at.limit)],
-      isCut: entries.length > at.limit,
+      found: [...drafts, ...entries.slice(0, LIST_MAX)],
+      isCut: entries.length > LIST_MAX,
       terms: [...words, ...query.all.map((_term, index) => query.any.length + index)],
     };
   }
@@ -198,21 +195,18 @@ class Search<R extends SearchRow> {
 
   async #rankedGroup(candidates: readonly Held[], weights: readonly number[]): Promise<R[]> {
     const { query, now } = this.#search;
-    const holds = new Map(candidates.map(({ position, terms }) => [position, terms]));
+    const terms = [...query.any, ...query.all];
+    const holds = new Map(candidates.map((held) => [held.position, held.terms]));
     const scored: { row: R; score: number }[] = [];
     for (const row of await this.rows(candidates)) {
       const text = searchedText(row.entry.body).slice(0, READ_CHARACTERS);
-      const found = findTerms(text, [...query.any, ...query.all]);
+      const found = findTerms(text, terms);
       const has = holds.get(row.position) ?? [];
       scored.push({ row, score: scoreOf({ text, found, ageMs: now - row.entry.at, has }, weights) });
       await this.#source.breathe();
     }
     return scored.sort((a, b) => b.score - a.score || newestFirst(a.row, b.row)).map(({ row }) => row);
   }
-}
-
-function listMax(lists: number): number {
-  return lists === 1 ? LIST_MAX_ALONE : LIST_MAX;
 }
 
 /** In the order of the query's terms, the optional words first. All phrases have the weight of their one list. */
@@ -222,7 +216,7 @@ function termWeights({ any, all }: SearchQuery, lists: readonly CandidateList[])
 }
 
 interface Held extends Candidate {
-  readonly terms: Set<number>;
+  terms: readonly number[];
 }
 
 /** Each candidate once, with all terms that it is known to hold. */
@@ -230,9 +224,9 @@ function union(lists: readonly CandidateList[]): Held[] {
   const all = new Map<string, Held>();
   for (const { found, terms } of lists) {
     for (const { position, at } of found) {
-      const held = all.get(position) ?? { position, at, terms: new Set() };
-      for (const term of terms) held.terms.add(term);
-      all.set(position, held);
+      const held = all.get(position);
+      if (held === undefined) all.set(position, { position, at, terms });
+      else held.terms = [...held.terms, ...terms.filter((term) => !held.terms.includes(term))];
     }
   }
   return [...all.values()];
@@ -240,16 +234,17 @@ function union(lists: readonly CandidateList[]): Held[] {
 
 /** As many of the newest as no cut list can add to. The next page starts after them, at `past`. */
 function newestOf(lists: readonly CandidateList[]): { candidates: Held[]; past: string | null } {
-  const all = union(lists).sort(byPosition);
+  const all = union(lists);
+  if (lists.length > 1) all.sort(byPosition);
   if (!lists.some(({ isCut }) => isCut)) return { candidates: all, past: null };
   const drafts = all.filter(({ position }) => position.startsWith(DRAFT)).length;
-  const candidates = all.slice(0, drafts + listMax(lists.length));
+  const candidates = all.slice(0, drafts + LIST_MAX);
   return { candidates, past: candidates.at(-1)?.position ?? null };
 }
 
 function roughOrder(lists: readonly CandidateList[], weights: readonly number[], now: number): Held[] {
   const scored = union(lists).map((held) => {
-    const sum = [...held.terms].reduce((total, term) => total + (weights[term] ?? 0), 0);
+    const sum = held.terms.reduce((total, term) => total + (weights[term] ?? 0), 0);
     return { held, score: sum * recency(now - held.at) };
   });
   return scored.sort((a, b) => b.score - a.score || byPosition(a.held, b.held)).map(({ held }) => held);

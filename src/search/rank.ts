@@ -17,22 +17,28 @@ export interface CandidateList {
 }
 
 /**
- * The weight of each list's term: a rare one says more. Only candidates are counted, which needs no further query.
- * A list that was cut is compared with the candidates as new as its oldest, a whole list with all of them.
+ * The weight of each list's term: a rare one says more. No further query counts entries. The list that reaches back
+ * least shows how many candidates there are in its period; a longer period has more in proportion.
  */
 export function weightsOf(lists: readonly CandidateList[]): number[] {
-  const all = new Map(lists.flatMap(({ found }) => found.map(({ position, at }) => [position, at] as const)));
-  const times = [...all.values()];
-  return lists.map(({ found, isCut }) => {
-    const oldest = isCut ? (found.at(-1)?.at ?? 0) : Number.NEGATIVE_INFINITY;
-    const others = times.filter((at) => at >= oldest).length - found.length;
-    return Math.log(1 + (Math.max(0, others) + 0.5) / (found.length + 0.5));
+  const all = new Map<string, number>();
+  for (const { found } of lists) for (const { position, at } of found) all.set(position, at);
+  if (lists.length === 1 || all.size === 0) return lists.map(() => 1);
+  const newest = Math.max(...all.values());
+  const oldest = Math.min(...all.values());
+  const reaches = lists.map(({ found, isCut }) => newest - ((isCut ? found.at(-1)?.at : null) ?? oldest));
+  const least = Math.min(...reaches);
+  let count = 0;
+  for (const at of all.values()) if (newest - at <= least) count += 1;
+  return lists.map(({ found: { length } }, index) => {
+    const among = (count * (reaches[index]! + MOMENT_MS)) / (least + MOMENT_MS);
+    return Math.log(1 + (Math.max(0, among - length) + 0.5) / (length + 0.5));
   });
 }
 
 /** Okapi BM25 over one entry's text, higher where neighbouring words of the query are neighbours, lower with age. */
 export function scoreOf(
-  of: { text: string; found: readonly Found[]; ageMs: number; has: Iterable<number> },
+  of: { text: string; found: readonly Found[]; ageMs: number; has: readonly number[] },
   weights: readonly number[],
 ): number {
   const counts = weights.map(() => 0);
@@ -69,6 +75,8 @@ export function recency(ageMs: number): number {
   return 0.5 + 0.5 * 2 ** (-Math.max(0, ageMs) / HALF_MS);
 }
 
+/** Shorter periods are not compared. */
+const MOMENT_MS = 1_000;
 const K1 = 1.2;
 const B = 0.75;
 /** The length in characters that BM25 takes as average. */
