@@ -5,6 +5,7 @@ import type { EntryRecord } from "../port/record.ts";
 import { drafts, openEntry } from "../tables/draft.ts";
 import { entries } from "../tables/entry.ts";
 import { within } from "../tables/session.ts";
+import { maybe, number, valuesOf, word } from "../column.ts";
 import { list, raw, sql, type Row, type Sql } from "../sql.ts";
 
 /** The processor time of one search, where it can be measured. */
@@ -29,10 +30,11 @@ export interface HitRow extends SearchRow {
 
 /** What a hit shows of its session (`s`) and its turn (`t`), then its entry (`e`). */
 const OF_SESSION = sql`s.short_id, s.name, s.agent, t.idx`;
+const OF_SESSION_COLUMNS = [word(), maybe(word()), word(), maybe(number())] as const;
 export const hitColumns = sql`${OF_SESSION}, ${entries.columnsOf("e")}`;
 
 export function hitRow(position: string, row: Row): HitRow {
-  const [shortId, name, agent, turnIndex] = row as unknown as [string, string | null, string, number | null];
+  const [shortId, name, agent, turnIndex] = valuesOf(row, ...OF_SESSION_COLUMNS);
   return { position, shortId, name, agent, turnIndex, entry: entries.record(row.slice(4)) };
 }
 
@@ -47,14 +49,8 @@ export function draftRows({ visible }: EntrySearch): Sql {
 }
 
 export function draftOf(row: Row): Draft<HitRow> {
-  const [scope, index, shortId, name, agent, turnIndex] = row as unknown as [
-    string,
-    number,
-    string,
-    string | null,
-    string,
-    number | null,
-  ];
+  const [scope, index, ...ofSession] = valuesOf(row, word(), number(), ...OF_SESSION_COLUMNS);
+  const [shortId, name, agent, turnIndex] = ofSession;
   const entry = openEntry(drafts.record(row.slice(6)), index);
   const position = DRAFT + entry.sessionId;
   return {

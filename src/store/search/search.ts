@@ -7,6 +7,7 @@ import { searchedText, wordsOf } from "../../search/words.ts";
 import type { EntryFound, EntryHit } from "../port/store.ts";
 import type { Row, Sql } from "../sql.ts";
 import { draftOf, draftRows, type HitRow, lineageRows } from "./row.ts";
+import { valuesOf, word } from "../column.ts";
 
 /** What differs between the databases. */
 export interface SearchDatabase extends Omit<SearchSource<HitRow>, "drafts" | "rows"> {
@@ -51,7 +52,7 @@ export async function searchEntries(db: SearchDatabase, search: EntrySearch): Pr
 }
 
 async function lineagesOf(db: SearchDatabase, sessionIds: readonly string[]): Promise<Map<string, string[]>> {
-  const rows = (await db.all(lineageRows(sessionIds))) as unknown as [of: string, label: string][];
+  const rows = (await db.all(lineageRows(sessionIds))).map((row) => valuesOf(row, word(), word()));
   return new Map(
     [...Map.groupBy(rows, ([of]) => of)].map(([of, line]) => [of, line.map(([, label]) => label)]),
   );

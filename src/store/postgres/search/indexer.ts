@@ -1,6 +1,7 @@
 import type { Log } from "../../../log.ts";
 import { entries } from "../../tables/entry.ts";
 import { indexedWords } from "../../../search/expression.ts";
+import { valuesOf, word } from "../../column.ts";
 import { sql, type Query } from "../../sql.ts";
 import { vectorOf } from "./entry-index.ts";
 
@@ -46,7 +47,8 @@ export class Indexer {
       WHERE e.words IS NULL ORDER BY e.at DESC LIMIT ${SLICE}`);
     for (const row of rows) {
       const record = entries.record(row.slice(2));
-      const words = vectorOf(indexedWords(record, { agent: row[0] as string, scope: row[1] as string }));
+      const [agent, scope] = valuesOf(row, word(), word());
+      const words = vectorOf(indexedWords(record, { agent, scope }));
       await this.#q.run(sql`UPDATE entries SET words = ${words}::text::tsvector
         WHERE session_id = ${record.sessionId} AND idx = ${record.index} AND words IS NULL`);
     }

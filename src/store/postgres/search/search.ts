@@ -7,6 +7,7 @@ import type { EntryFound, EntrySearch } from "../../port/store.ts";
 import { hitColumns, hitRow, SEARCH_MS, tooLong, WAITING_TIMES } from "../../search/row.ts";
 import type { SearchDatabase } from "../../search/search.ts";
 import { within } from "../../tables/session.ts";
+import { number, valueOf, valuesOf, word } from "../../column.ts";
 import { numbered, sql, type Row, type Sql } from "../../sql.ts";
 import { type Address, clientOptions, newPool } from "../connection.ts";
 import { codeOf, isConnectionLoss, translated } from "../failure.ts";
@@ -108,7 +109,7 @@ function sourceOver(client: pg.ClientBase, deadline: number): SearchDatabase {
         for (const row of rows) {
           last = positionOf(row);
           if (row[3] === true || (await fits(last, expression)))
-            found.push({ position: last, at: row[0] as number });
+            found.push({ position: last, at: valueOf(row[0], number()) });
         }
         if (rows.length < limit || found.length >= limit) return found.slice(0, limit);
       }
@@ -147,8 +148,8 @@ function indexedRow(position: string): Sql {
 
 function fitsRow(row: Row | undefined, expression: Expression): boolean {
   if (row === undefined) return false;
-  const session = { agent: row[0] as string, scope: row[1] as string };
-  return fitsWords(indexedWords(entries.record(row.slice(2)), session), expression);
+  const [agent, scope] = valuesOf(row, word(), word());
+  return fitsWords(indexedWords(entries.record(row.slice(2)), { agent, scope }), expression);
 }
 
 /** Time, session and number in the session. Numbers are as wide as the largest, so that positions sort as rows do. */

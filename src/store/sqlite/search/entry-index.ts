@@ -2,6 +2,7 @@ import { entries, entriesWithDoc } from "../../tables/entry.ts";
 import { indexedWords } from "../../../search/expression.ts";
 import type { EntryIndex } from "../../search/entry-index.ts";
 import type { EntryRecord } from "../../port/record.ts";
+import { firstOf, maybe, number, valueOf } from "../../column.ts";
 import { sql, type Query } from "../../sql.ts";
 
 /** Rows in one statement: few enough for its text to be kept and its parameters to be allowed. */
@@ -27,7 +28,7 @@ export function sqliteEntryIndex(grown: () => void, full: FullSeconds): EntryInd
       const rows = await q.all(sql`SELECT doc, ${entries.columns} FROM entries
         WHERE session_id = ${sessionId} AND idx >= ${from} AND idx < ${to} AND doc IS NOT NULL ORDER BY doc`);
       for (const row of rows) {
-        const doc = row[0] as number;
+        const doc = valueOf(row[0], number());
         // Not by `run`: that reports the last row's number, and FTS5 leaves one there that no number of ours can hold.
         await q.all(sql`DELETE FROM entry_index WHERE rowid = ${doc}`);
         await addToIndex(q, doc, indexedWords(entries.record(row.slice(1)), session));
@@ -96,8 +97,6 @@ export async function docsFor(
 }
 
 async function lastDocFrom(q: Query, first: number): Promise<number> {
-  const row = await q.get(
-    sql`SELECT max(doc) FROM entries WHERE doc >= ${first} AND doc < ${first + DOCS_PER_SECOND}`,
-  );
-  return (row?.[0] as number | null) ?? first - 1;
+  const last = sql`SELECT max(doc) FROM entries WHERE doc >= ${first} AND doc < ${first + DOCS_PER_SECOND}`;
+  return (await firstOf(q, last, maybe(number()))) ?? first - 1;
 }

@@ -1,5 +1,6 @@
 import { setImmediate as turn, setTimeout as rest } from "node:timers/promises";
 import type { Log } from "../../../log.ts";
+import { numberOf } from "../../column.ts";
 import { type Query, sql } from "../../sql.ts";
 import type { EntryIndex } from "../../search/entry-index.ts";
 import { FullSeconds, sqliteEntryIndex } from "./entry-index.ts";
@@ -126,17 +127,17 @@ async function tidySome(q: Query): Promise<boolean> {
   return isMore;
 }
 
-async function changes(q: Query): Promise<number> {
-  return (await q.get(sql`SELECT total_changes()`))?.[0] as number;
+function changes(q: Query): Promise<number> {
+  return numberOf(q, sql`SELECT total_changes()`);
 }
 
 /** From part to part, however much each of them holds. */
-async function partsOf(q: Query): Promise<number> {
-  const parts = await q.get(sql`WITH RECURSIVE part (id) AS (
+function partsOf(q: Query): Promise<number> {
+  const parts = sql`WITH RECURSIVE part (id) AS (
       SELECT min(segid) FROM entry_index_idx
       UNION ALL SELECT (SELECT min(segid) FROM entry_index_idx WHERE segid > id) FROM part WHERE id IS NOT NULL)
-    SELECT count(id) FROM part`);
-  return parts?.[0] as number;
+    SELECT count(id) FROM part`;
+  return numberOf(q, parts);
 }
 
 export interface TendedIndex {

@@ -1,6 +1,7 @@
 import type { Log } from "../../../log.ts";
 import { entries } from "../../tables/entry.ts";
 import { indexedWords } from "../../../search/expression.ts";
+import { valueOf, word } from "../../column.ts";
 import { sql, type Query } from "../../sql.ts";
 import { addToIndex, docsFor, type FullSeconds } from "./entry-index.ts";
 import type { Traffic } from "../wal/checkpointer.ts";
@@ -85,8 +86,8 @@ async function indexSome(q: Query, limit: number, full: FullSeconds): Promise<nu
     WHERE e.doc IS NULL ORDER BY e.at / 86400000 DESC, e.rowid LIMIT ${limit}`);
   const found = rows
     .map((row) => ({
-      agent: row[0] as string,
-      scope: row[1] as string,
+      agent: valueOf(row[0], word()),
+      scope: valueOf(row[1], word()),
       record: entries.record(row.slice(2)),
     }))
     .toSorted((a, b) => a.record.at - b.record.at);

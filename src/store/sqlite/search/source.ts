@@ -1,8 +1,10 @@
 import type { Expression } from "../../../search/expression.ts";
 import type { Term } from "../../../search/query.ts";
 import { hitColumns, hitRow, tooLong } from "../../search/row.ts";
+import type { Candidate } from "../../../search/rank.ts";
 import type { SearchDatabase } from "../../search/search.ts";
 import { within } from "../../tables/session.ts";
+import { number, valueOf } from "../../column.ts";
 import { list, sql, type Query, type Sql } from "../../sql.ts";
 import { DOCS_PER_SECOND, firstDocOf } from "./entry-index.ts";
 
@@ -16,13 +18,13 @@ export function sqliteSource(q: Query, isOver: () => boolean): SearchDatabase {
       const before = to === Infinity ? LAST_DOC : Math.ceil((to / 1_000) * DOCS_PER_SECOND);
       const below = past === null ? before : Math.min(before, Number(past) || 0);
       const rows = await q.all(listed(expression, { least: firstDocOf(from), below, limit }));
-      return rows.map(([doc]) => ({ position: positionOf(doc as number), at: timeOf(doc as number) }));
+      return rows.map((row) => candidate(valueOf(row[0], number())));
     },
     async rows(positions, visible) {
       const rows = await q.all(sql`SELECT e.doc, ${hitColumns}
         FROM entries e JOIN sessions s ON s.id = e.session_id LEFT JOIN turns t ON t.id = e.turn_id
         WHERE e.doc IN ${list(positions.map(Number))} AND ${within(visible)}`);
-      return rows.map((row) => hitRow(positionOf(row[0] as number), row.slice(1)));
+      return rows.map((row) => hitRow(positionOf(valueOf(row[0], number())), row.slice(1)));
     },
     async isWhole() {
       return (await q.get(sql`SELECT 1 FROM entries WHERE doc IS NULL LIMIT 1`)) === null;
@@ -69,4 +71,8 @@ function positionOf(doc: number): string {
 
 function timeOf(doc: number): number {
   return (doc / DOCS_PER_SECOND) * 1_000;
+}
+
+function candidate(doc: number): Candidate {
+  return { position: positionOf(doc), at: timeOf(doc) };
 }
