@@ -9,7 +9,7 @@ import { CliHome } from "./testing/process.ts";
 const cli = new CliHome();
 const person = mkdtempSync(join(tmpdir(), "kinfold-person-"));
 const bin = join(person, "bin");
-/** A machine with nothing but what a test puts there, and no npm. */
+/** A machine that has only what a test puts on it, and no npm. */
 const env = { HOME: person, PATH: bin, OPENAI_API_KEY: "", CODEX_API_KEY: "", CODEX_HOME: "" };
 after(() => {
   cli.remove();
@@ -87,7 +87,7 @@ describe("kinfold agents add", () => {
   });
 
   it("says why it could not install, and changes nothing", async () => {
-    // Wherever npm may be found beside Node, it may not write here.
+    // npm may be found beside Node, but it cannot write here.
     const { code, err } = await cli.run(["agents", "add", "claude"], {
       env: { ...env, npm_config_registry: "http://127.0.0.1:9/" },
     });

@@ -1,6 +1,6 @@
 import type { Paint } from "./terminal/paint.ts";
 
-/** One use of a command: what was written, and where to answer. */
+/** One use of a command: its arguments, and the streams it writes to. */
 export interface Call {
   readonly args: readonly string[];
   readonly flags: Flags;
@@ -8,15 +8,18 @@ export interface Call {
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** What a command file exports. The number is the exit code; nothing means 0. */
+/** What a command file exports. `run` resolves to the exit code; undefined means 0. */
 export interface CommandModule {
   run(call: Call): Promise<number | void>;
 }
 
-/** Where a command speaks. `out` is the answer; `err` is everything that is not. */
+/**
+ * A command's output. `line` and `answer` write the result to standard output; `note` writes everything else
+ * to standard error.
+ */
 export interface Io {
   readonly json: boolean;
-  /** The answer goes to a terminal: colours, live drawing and questions are welcome. */
+  /** True if the output goes to a terminal, so colours, live drawing and questions are allowed. */
   readonly tty: boolean;
   readonly columns: () => number;
   readonly rows: () => number;
@@ -28,7 +31,7 @@ export interface Io {
   answer(value: unknown): void;
 }
 
-/** The options as they were parsed: strings, numbers and switches. */
+/** The parsed options: strings, numbers and switches. */
 export class Flags {
   readonly #values: Readonly<Record<string, unknown>>;
 
@@ -50,7 +53,7 @@ export class Flags {
     return this.#values[name] === true;
   }
 
-  /** A `--no-…` switch: true only where it was written. */
+  /** Reads a `--no-…` switch: true only if the person wrote it. */
   off(name: string): boolean {
     return this.#values[name] === false;
   }

@@ -5,7 +5,7 @@ import { CliHome, MAIN } from "./testing/process.ts";
 
 const cli = new CliHome();
 
-/** Runs a command on a terminal of its own and answers its question with `answer`. */
+/** Runs a command on a new pseudo-terminal and answers its question with `answer`. */
 async function onTerminal(command: string, answer: string): Promise<string> {
   const line = `'${process.execPath}' '${MAIN}' ${command}`;
   const child = spawn("script", ["-qec", line, "/dev/null"], { env: { ...cli.env, NO_COLOR: "1" } });

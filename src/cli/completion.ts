@@ -8,12 +8,15 @@ import {
 
 export type Shell = "bash" | "zsh" | "fish";
 
-/** A completion script made from the command table. Names of sessions are asked when they are needed. */
+/**
+ * Returns a completion script made from the command table. The shell asks for session names when it needs
+ * them.
+ */
 export function completionScript(shell: Shell): string {
   return { bash, zsh, fish }[shell]();
 }
 
-/** How a shell asks for names of sessions; quiet when no daemon runs. */
+/** The command with which a shell lists session names; prints nothing if no daemon runs. */
 const SESSIONS =
   'kinfold ls --all --json 2>/dev/null | sed -n \'s/^      "\\(name\\|shortId\\)": "\\(.*\\)",*$/\\2/p\'';
 
@@ -163,7 +166,7 @@ function fishValues(option: Named): string {
   return option.row.completes === undefined ? "-x " : "-r -F ";
 }
 
-/** Safe inside single quotes and inside zsh's brackets and colons. */
+/** Makes a text safe inside single quotes and inside zsh's brackets and colons. */
 function escaped(text: string): string {
   return text.replaceAll("'", "’").replaceAll("[", "(").replaceAll("]", ")").replaceAll(":", "\\:");
 }

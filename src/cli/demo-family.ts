@@ -7,7 +7,7 @@ import { clip, columnsOf, padTo } from "./terminal/text.ts";
 import { isOpen, stateWords, surroundings } from "./show/words.ts";
 import { duration } from "../text/quantity.ts";
 
-/** The demo's root: four sessions in three generations, played by sim. */
+/** The demo's root. It and its descendants are four sessions in three generations, played by sim. */
 export const DEMO_ROOT = {
   name: "plan a release",
   prompt: script([
@@ -29,10 +29,10 @@ export const DEMO_ROOT = {
   ]),
 };
 
-/** What the store holds about the demo, read afresh. */
+/** The demo's sessions and callbacks, as the store has them now. */
 export interface DemoFacts {
   readonly sessions: readonly Session[];
-  /** Every callback that any of them has been sent. */
+  /** Every callback sent to any of these sessions. */
   readonly callbacks: readonly Message[];
 }
 
@@ -45,7 +45,7 @@ export async function demoFacts(client: Client, rootId: string): Promise<DemoFac
   return { sessions, callbacks };
 }
 
-/** `├─ "tests"   sim  completed 1.2 s   → told root`. */
+/** Draws one line per session: `├─ "tests"   sim  completed 1.2 s   → told root`. */
 export function demoLines(facts: DemoFacts, look: { columns: number; paint: Paint; now: number }): string[] {
   const around = surroundings(facts.sessions);
   const rows = placed(facts.sessions).map(({ session, branch }) => ({
@@ -64,7 +64,7 @@ export function demoLines(facts: DemoFacts, look: { columns: number; paint: Pain
   });
 }
 
-/** What went wrong with the promise that nothing is lost and nothing comes twice; empty if nothing did. */
+/** Lists each violation of "nothing lost, nothing twice"; empty if there is none. */
 export function demoLosses(facts: DemoFacts): string[] {
   const losses: string[] = [];
   for (const session of facts.sessions) {

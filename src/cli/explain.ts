@@ -3,7 +3,7 @@ import { Refusal } from "../contract/index.ts";
 import { causeOf } from "./daemon/connection.ts";
 import { Failure } from "./failure.ts";
 
-/** Whatever a command threw, as something a person can act on. */
+/** Turns anything a command threw into a message that a person can act on. */
 export function explain(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (error instanceof Refusal) return fromRefusal(error);
@@ -64,7 +64,7 @@ const SYSTEM: Record<string, string> = {
   EEXIST: "this exists already.",
 };
 
-/** What to do next, where a refusal's own message cannot know the CLI. */
+/** Next steps for refusals, whose messages do not know the CLI's commands. */
 const NEXT: Partial<Record<Refusal["code"], readonly string[]>> = {
   unknown_agent: ["The agents of this machine: kinfold doctor"],
   agent_not_installed: ["The agents of this machine: kinfold doctor"],

@@ -1,4 +1,4 @@
-/** What the CLI's exit codes mean. Help and the reference are made from this. */
+/** The CLI's exit codes and their meanings. Help and the reference are generated from this. */
 export const EXITS = {
   done: [0, "done; for run and wait: completed"],
   failed: [1, "failed"],
@@ -11,7 +11,9 @@ export const EXITS = {
 
 export type ExitName = keyof typeof EXITS;
 
-/** A person's mistake or an expected trouble: what is wrong, and what to do next. Never a stack trace. */
+/**
+ * A person's mistake or an expected problem: what is wrong, and what to do next. Shown without a stack trace.
+ */
 export class Failure extends Error {
   readonly exit: number;
   readonly code: string;

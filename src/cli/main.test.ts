@@ -180,7 +180,9 @@ function record(daemon: object): void {
   writeFileSync(join(home, "daemon.json"), JSON.stringify(whole));
 }
 
-/** Runs a foreign program that has our name on its command line, and checks that it is alive afterwards. */
+/**
+ * Runs a foreign program that has our name on its command line, and checks that it is still alive afterwards.
+ */
 async function withForeignProcess(act: (pid: number) => Promise<void>): Promise<void> {
   const words = ["-e", "setInterval(() => {}, 1000)", "src/kinfold/daemon.ts", "kinfold"];
   const other = spawn(process.execPath, words, { stdio: "ignore" });

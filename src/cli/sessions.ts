@@ -4,7 +4,7 @@ import { Failure } from "./failure.ts";
 import { clip, oneLine } from "./terminal/text.ts";
 import { nearest } from "../text/nearest.ts";
 
-/** The session a person means by an id, a short id or a name; else what they may have meant. */
+/** Finds a session by id, short id, name or title. If there is none, the failure suggests similar names. */
 export async function findSession(client: Client, ref: string): Promise<Session> {
   try {
     return (await client.get({ id: ref })).session;
@@ -16,7 +16,7 @@ export async function findSession(client: Client, ref: string): Promise<Session>
   }
 }
 
-/** Every session that fits, page by page. */
+/** Returns all sessions that match the filter, from all pages. */
 export async function listSessions(
   client: Client,
   filter: { status?: SessionStatus; unseen?: boolean; root?: string } = {},
@@ -31,7 +31,9 @@ export async function listSessions(
   return sessions;
 }
 
-/** Every session whose round is open. One that changes between the two questions is given once. */
+/**
+ * Returns every session whose round is open, each once, even if its status changes between the two requests.
+ */
 export async function listOpen(client: Client): Promise<Session[]> {
   const [waiting, running] = await Promise.all([
     listSessions(client, { status: "waiting" }),
@@ -40,18 +42,18 @@ export async function listOpen(client: Client): Promise<Session[]> {
   return [...new Map([...waiting, ...running].map((session) => [session.id, session])).values()];
 }
 
-/** What a person calls it: its name, else its short id. */
+/** Returns a session's name, else its short id. */
 export function labelOf(session: Pick<Session, "name" | "shortId">): string {
   return session.name === null ? session.shortId : oneLine(session.name);
 }
 
-/** Its name in a list; without one the beginning of what it was asked. */
+/** Returns a session's name for a list, else the beginning of its title in quotes. */
 export function nameOf(session: Pick<Session, "name" | "shortId" | "title">): string {
   if (session.name !== null) return oneLine(session.name);
   return session.title === null ? session.shortId : `"${clip(oneLine(session.title), TITLE_MAX)}"`;
 }
 
-/** A session without a name is called by its title in lists, so it is found by that. */
+/** Finds a session by its title, because lists show the title of a session that has no name. */
 async function byTitle(client: Client, ref: string): Promise<Session> {
   const { sessions } = await client.list({ limit: 500 });
   const titled = sessions.filter(({ name, title }) => {

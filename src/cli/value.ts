@@ -1,4 +1,4 @@
-/** `500ms`, `90s`, `30m`, `2h`, or bare seconds; in milliseconds, null if it is none of these. */
+/** Parses `500ms`, `90s`, `30m`, `2h` or bare seconds into milliseconds; null if it is none of these. */
 export function parseDuration(text: string): number | null {
   const match = /^(\d+(?:\.\d+)?)\s*(ms|s|sec|m|min|h|d)?$/.exec(text.trim().toLowerCase());
   if (match === null) return null;
@@ -9,7 +9,7 @@ export function parseInteger(text: string): number | null {
   return /^\d{1,9}$/.test(text.trim()) ? Number(text) : null;
 }
 
-/** `10`, `2.5`, `$10`; null if it is no amount. */
+/** Parses `10`, `2.5` or `$10`; null if it is not an amount. */
 export function parseNumber(text: string): number | null {
   const match = /^\$?(\d{1,9}(?:\.\d{1,4})?)$/.exec(text.trim());
   return match === null ? null : Number(match[1]);

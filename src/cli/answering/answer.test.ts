@@ -23,7 +23,7 @@ interface Inbox {
   }[];
 }
 
-/** Asks until this session needs a person. */
+/** Polls until this session needs a person. */
 async function needs(name: string): Promise<Inbox["triggers"][number]> {
   for (;;) {
     const { triggers } = await json<Inbox>("inbox");

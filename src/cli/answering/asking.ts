@@ -6,22 +6,22 @@ import { duration } from "../../text/quantity.ts";
 
 export type OpenTrigger = OutputOf<"listTriggers">["triggers"][number];
 
-/** Something that only a person can move on, with all that is needed to decide it. */
+/** Something that waits for a person, with everything needed to decide it. */
 export interface Need {
   readonly kind: "Question" | "Plan" | "Permission" | "Limit" | "Silence";
-  /** A parent has passed it on. */
+  /** True if a parent passed it on to the person. */
   readonly isEscalated: boolean;
-  /** What is asked, exactly, line by line. */
+  /** The exact question, plan or command, line by line. */
   readonly ask: readonly string[];
   readonly session: Session;
-  /** The name of the family's root; null where the session is the root itself. */
+  /** The name of the family's root; null if the session is the root itself. */
   readonly family: string | null;
-  /** When it answers itself; null where it waits without a limit. */
+  /** When the default answer applies; null if it waits without a limit. */
   readonly until: number | null;
   readonly trigger: OpenTrigger | null;
 }
 
-/** All that needs a person, nearest deadline first, then the oldest. */
+/** Returns everything that needs a person: nearest deadline first, then oldest first. */
 export async function needsOf(client: Client): Promise<Need[]> {
   const [{ triggers }, waiting] = await Promise.all([
     client.listTriggers({ for: "person" }),
@@ -47,7 +47,10 @@ export async function needsOf(client: Client): Promise<Need[]> {
   return needs.toSorted((a, b) => (a.until ?? Infinity) - (b.until ?? Infinity) || askedAt(a) - askedAt(b));
 }
 
-/** What waits for a parent, which a person may answer too; the nearest turn of the person first. */
+/**
+ * Returns the triggers that wait for a parent; a person may answer these too. The one that reaches the person
+ * soonest comes first.
+ */
 export async function parentsNeeds(client: Client): Promise<Need[]> {
   const { triggers } = await client.listTriggers({ for: "all" });
   const needs: Need[] = [];
@@ -61,19 +64,21 @@ export async function parentsNeeds(client: Client): Promise<Need[]> {
   return needs.toSorted((a, b) => (a.until ?? Infinity) - (b.until ?? Infinity) || askedAt(a) - askedAt(b));
 }
 
-/** What is asked of a person, by session, for the words of lists and trees. */
+/** Returns the open ask of each session that needs a person, as one line for lists and trees. */
 export async function asksOf(client: Client): Promise<Map<string, string>> {
   const { triggers } = await client.listTriggers({ for: "person" });
   return new Map(triggers.toReversed().map((trigger) => [trigger.sessionId, askLine(trigger)]));
 }
 
-/** The kind of what was asked first, also where it has been passed on since. */
+/** Returns the original type of a trigger, even if a parent has passed it on since. */
 export function kindOf(trigger: Pick<Trigger, "type" | "payload">): string {
   const original = trigger.payload["originalType"];
   return trigger.type === "escalate" && typeof original === "string" ? original : trigger.type;
 }
 
-/** In one line: `asks "Which dataset?"`, `plan of 5 steps to approve`, `wants to run git push`. */
+/**
+ * Describes the ask in one line: `"Which dataset?"`, `plan of 5 steps to approve`, `wants to run git push`.
+ */
 export function askLine(trigger: Pick<Trigger, "type" | "payload">): string {
   const { payload } = trigger;
   switch (kindOf(trigger)) {
@@ -106,7 +111,7 @@ export function questionsOf(trigger: Pick<Trigger, "payload">): AskedQuestion[] 
   }));
 }
 
-/** The exact ask, never a summary. */
+/** Returns the full text of the ask, never a summary. */
 export function askLines(trigger: Pick<Trigger, "type" | "payload">): string[] {
   const { payload } = trigger;
   switch (kindOf(trigger)) {
@@ -137,7 +142,7 @@ export function timeLeft(until: number | null, now: number): string {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")} left`;
 }
 
-/** The commands that answer it. */
+/** Returns the commands that answer it. */
 export function answerCommands(need: Pick<Need, "kind" | "session" | "trigger">): string[] {
   const name = quoted(labelOf(need.session));
   const start = `kinfold answer ${name}`;
@@ -160,7 +165,7 @@ export function answerCommands(need: Pick<Need, "kind" | "session" | "trigger">)
   }
 }
 
-/** A word as a shell takes it. */
+/** Quotes a word for the shell if it needs quotes. */
 export function quoted(word: string): string {
   return /^[\w.=,-]+$/.test(word) && !word.startsWith("-") ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

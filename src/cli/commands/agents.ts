@@ -47,7 +47,7 @@ function rowOf(agent: Agent): { text: string; colour?: "bold" | "soft" | "green"
   ];
 }
 
-/** Installs the adapter through which an agent is driven; the agent's own program stays the person's. */
+/** Installs the adapter that drives an agent. The agent's own program stays as the person installed it. */
 async function add(call: Call, name: string | undefined): Promise<void> {
   const { agentsDirOf, installAdapter, locateAdapter } = await import("../doctor/own-agents.ts");
   const { adapter, vendor } = await wantedAdapter(name);
@@ -93,7 +93,7 @@ interface Added {
   readonly tookMs: number | null;
 }
 
-/** What there is now, and what is still missing: the daemon has looked again by then. */
+/** Prints what is installed now and what is still missing. The daemon has probed the agents again by then. */
 async function tell(call: Call, vendor: Vendor, added: Added): Promise<void> {
   const agent = (await agentsNow(call)).find((one) => one.name === vendor.name);
   const {
@@ -121,7 +121,7 @@ async function tell(call: Call, vendor: Vendor, added: Added): Promise<void> {
     );
 }
 
-/** As the running daemon finds them; where none runs, as one started from here would. */
+/** Returns the agents as the running daemon sees them, or, if none runs, as a daemon started here would. */
 async function agentsNow(call: Call): Promise<readonly Agent[]> {
   const { probeOwnAgents } = await import("../doctor/own-agents.ts");
   try {
@@ -134,7 +134,7 @@ async function agentsNow(call: Call): Promise<readonly Agent[]> {
   return probeOwnAgents(call);
 }
 
-/** A bar on a terminal; nothing in a pipe. */
+/** Draws a progress bar on a terminal, and nothing in a pipe. */
 function progressOf(
   call: Call,
   title: string,

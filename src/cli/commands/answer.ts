@@ -42,7 +42,7 @@ async function seen(client: Client, done: RespondOutput, session: Session): Prom
   return `${label} has not picked it up yet${why}`;
 }
 
-/** When the agent has it; null where it has not within the time a person likes to wait. */
+/** Resolves to the time at which the agent received the answer, or to null if it has not after `SEEN_MS`. */
 async function untilSeen(client: Client, done: RespondOutput): Promise<number | null> {
   const deadline = performance.now() + SEEN_MS;
   for (;;) {
@@ -53,7 +53,10 @@ async function untilSeen(client: Client, done: RespondOutput): Promise<number | 
   }
 }
 
-/** What was passed on to a person is seen where it was first asked. */
+/**
+ * Returns the original trigger: for one that was passed on to a person, only the original records when the
+ * agent saw it.
+ */
 async function current(client: Client, { trigger }: RespondOutput): Promise<RespondOutput["trigger"]> {
   const { triggers } = await client.triggers({ id: trigger.sessionId });
   const id = trigger.originalId ?? trigger.id;

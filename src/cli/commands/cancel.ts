@@ -32,7 +32,7 @@ async function isMeant(client: Client, call: Call, session: Session): Promise<bo
   return confirm(call, `${consequence(working, closed)} Go on?`);
 }
 
-/** What a cancel will do, before it is done. */
+/** Describes what a cancel will do, for the question before it is done. */
 function consequence(working: number, closed: number): string {
   const stops = working === 0 ? "Nothing is at work." : `Stops ${count(working, "session")} at work.`;
   if (closed === 0) return stops;

@@ -36,7 +36,10 @@ export async function run(call: Call): Promise<number | void> {
   return isBroken ? EXITS.refused[0] : EXITS.done[0];
 }
 
-/** What is wrong with a file names the settings there are, so they are listed all the same, as they are without it. */
+/**
+ * If the configuration file is invalid, returns the defaults together with its problems, so that the settings
+ * can still be listed.
+ */
 function loadOrExplain(call: Call): { loaded: Loaded; isBroken: boolean } {
   try {
     return { loaded: load(call), isBroken: false };
@@ -66,7 +69,7 @@ function settingLines(loaded: Loaded, call: Call): string[] {
   return gridLines(columns, rows, { columns: call.io.columns(), paint: call.io.paint });
 }
 
-/** A store's address may hold a password, and a screen is no place for it. */
+/** Formats a value. Hides the password that the store's address may contain. */
 function shown(key: string, value: unknown): string {
   if (key === "store" && typeof value === "string") return value.replace(/(:\/\/[^:/@]+):[^@]*@/, "$1:…@");
   if (value === null || value === undefined) return "not set";
@@ -100,7 +103,7 @@ async function edit(call: Call): Promise<number> {
   return 0;
 }
 
-/** Every setting as a comment, so that the file teaches what there is. */
+/** Lists every setting as a comment, so that the file documents what can be set. */
 function template(): string {
   const lines = ["# Kinfold's settings. Uncomment what you change; kinfold config shows what holds."];
   let section = "";

@@ -30,10 +30,10 @@ export async function run(call: Call): Promise<number> {
   }
 }
 
-/** A home and a daemon of the demo's own; nothing of the person's is touched. */
+/** The demo's own home and daemon; it touches nothing of the person's. */
 interface Stage {
   readonly folder: string;
-  /** Where its sessions work. */
+  /** The working directory of its sessions. */
   readonly cwd: string;
   readonly paths: Paths;
   readonly port: number;
@@ -91,7 +91,7 @@ async function perform(stage: Stage, call: Call): Promise<number> {
   return sum(facts, call, { stage, killedMs, tookMs: Date.now() - begunAt });
 }
 
-/** Only the demo's own daemon, by the pid of the process that this very command started. */
+/** Kills only the demo's own daemon, by the pid of the process that this command started. */
 async function killAndRestart(stage: Stage): Promise<void> {
   sendSignal(stage.daemon.pid, "SIGKILL");
   await waitUntilGone(stage.daemon.pid, 5_000);
@@ -101,11 +101,14 @@ async function killAndRestart(stage: Stage): Promise<void> {
 interface DrawRequest {
   readonly root: Session;
   readonly signal: AbortSignal;
-  /** Called once three generations are at work. */
+  /** Called once three generations are running. */
   readonly onDeep: () => void;
 }
 
-/** Draws until the signal; the returned function draws the last frame. In a pipe only that one is printed. */
+/**
+ * Draws until the signal is aborted; the returned function draws the last frame. A pipe gets only the last
+ * frame.
+ */
 function draw(client: Client, call: Call, request: DrawRequest): (last: DemoFacts) => Promise<void> {
   const isLive = call.io.tty;
   const block = isLive ? inlineBlock(call.io.stdout) : null;
@@ -183,7 +186,9 @@ function lessons(call: Call, seen: Seen & { generations: number }): string[] {
   ];
 }
 
-/** Ends the demo's daemon and removes its home, unless it was asked to stay. Once. */
+/**
+ * Stops the demo's daemon and removes its home, unless `--keep` was given. Does nothing when called again.
+ */
 async function strike(stage: Stage, call: Call): Promise<void> {
   if (stage.isStruck || call.flags.on("keep")) return;
   stage.isStruck = true;

@@ -33,8 +33,9 @@ export async function run(call: Call): Promise<void> {
 }
 
 /**
- * The recorded pid may belong to another program by now. Either the daemon answers with its recorded
- * boot id, or the process started at the recorded moment. Returns how many sessions are open.
+ * Proves that the recorded pid is still the daemon, because another program may have it by now: either the
+ * daemon answers with its recorded boot id, or the process started at the recorded moment. Returns how many
+ * sessions are open.
  */
 async function identify(call: Call, daemon: DaemonFile): Promise<number> {
   const { KINFOLD_URL: _elsewhere, ...env } = call.env;

@@ -29,7 +29,7 @@ export async function run(call: Call): Promise<number> {
   return scan.phase === "failed" ? 1 : 0;
 }
 
-/** Asks until everything is read; on a terminal a bar is drawn meanwhile. */
+/** Polls until everything is read; draws a progress bar on a terminal. */
 async function follow(client: Client, call: Call): Promise<HistoryScan> {
   const block = call.io.tty ? inlineBlock(call.io.stdout) : null;
   try {

@@ -30,7 +30,7 @@ export async function run(call: Call): Promise<void> {
   }
 }
 
-/** What a parent was asked: whose it is, and when the person is asked as well. */
+/** Formats a trigger that waits for a parent: the ask, the session, and when the person is asked as well. */
 function parentLines(need: Need, call: Call, now: number): string[] {
   const { paint } = call.io;
   const family = need.family === null ? "" : ` · ${need.family}`;
@@ -45,7 +45,10 @@ function parentLines(need: Need, call: Call, now: number): string[] {
   ];
 }
 
-/** One item: kind and time left, the exact ask, where it comes from, how to answer, what happens else. */
+/**
+ * Formats one item: kind and time left, the exact ask, who asks, how to answer, and what happens without an
+ * answer.
+ */
 export function needLines(need: Need, call: Call, now: number): string[] {
   const { paint } = call.io;
   const kind = need.isEscalated ? `${need.kind}, passed on by its parent` : need.kind;

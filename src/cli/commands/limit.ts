@@ -37,7 +37,7 @@ function limitsOf(flags: Flags, session: Session): BudgetPatch {
   return Object.fromEntries(Object.keys(session.effective.limits).map((unit) => [unit, null]));
 }
 
-/** Those below it spend from its budget, too. */
+/** Counts descendants too: they spend from the same budget. */
 function usedWords({ treeUsage }: Session): string {
   const spent = treeUsage.inputTokens + treeUsage.outputTokens;
   const money = treeUsage.usd === null || treeUsage.usd === 0 ? "" : ` and ${usd(treeUsage.usd)}`;

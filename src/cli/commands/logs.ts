@@ -22,7 +22,7 @@ export async function run(call: Call): Promise<void> {
   if (call.flags.on("follow")) await follow(daemonLog, end, (line) => call.io.line(readable(line, call)));
 }
 
-/** Reads from the end only as much as is needed: a log may be large. */
+/** Reads only as much as it needs from the end, because a log may be large. */
 async function lastLines(path: string, wanted: number): Promise<{ lines: string[]; end: number }> {
   const file = await open(path);
   try {
@@ -43,7 +43,10 @@ async function lastLines(path: string, wanted: number): Promise<{ lines: string[
   }
 }
 
-/** Never resolves: Ctrl-C ends it. A log that became shorter was begun anew and is read from its start. */
+/**
+ * Follows the log until Ctrl-C; never resolves. A log that became shorter was truncated and is read from its
+ * start.
+ */
 async function follow(path: string, from: number, onLine: (line: string) => void): Promise<never> {
   let position = from;
   let isReading = false;
@@ -64,7 +67,7 @@ async function follow(path: string, from: number, onLine: (line: string) => void
   return await new Promise<never>(() => {});
 }
 
-/** Pino's records as `14:02:07 warn  text  key=value`; other lines as they are. */
+/** Formats a pino record as `14:02:07 warn  text  key=value`; returns other lines unchanged. */
 function readable(line: string, call: Call): string {
   if (call.io.json) return line;
   let record: Record<string, unknown>;

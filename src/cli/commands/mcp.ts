@@ -15,17 +15,19 @@ import {
 import { clientNameIn, errorAnswer, type McpMessage, messageOf, recordOf } from "../mcp/message.ts";
 import { LineReader } from "../../text/line-reader.ts";
 
-/** How long the first questions of a client have before the daemon is looked for. */
+/** How long to leave a new client's first requests undisturbed before connecting to the daemon. */
 const HELLO_MS = 200;
-/** How long a call may still take when the client has closed our input. */
+/** How long a running call may still take after the client has closed our input. */
 const LEAVE_MS = 5_000;
-/** How often, and how much later each time, a daemon that went away is looked for. */
+/** How many times to look for a daemon that has gone away; each pause is `RETRY_MS` longer than the last. */
 const ATTEMPTS = 6;
 const RETRY_MS = 200;
 const SESSION_TOKEN = /^kfs_/;
 const BLOCKING = new Set(["wait_session", "subagent", "ask_user_question", "plan_review"]);
 
-/** The tools over stdio: answers what a client asks first by itself, and hands the rest to the daemon. */
+/**
+ * Serves the tools over stdio: answers a client's first requests itself and forwards the rest to the daemon.
+ */
 export async function run(call: Call): Promise<void> {
   const server = new StdioServer(call, await ownVersion());
   const lines = new LineReader();
@@ -71,7 +73,10 @@ class StdioServer {
     }
   }
 
-  /** The client has gone: nobody would read what a wait brings, so it is ended; the rest may finish. */
+  /**
+   * Ends when the client has gone: aborts blocking calls, whose result nobody would read, and lets the others
+   * finish.
+   */
   async leave(): Promise<void> {
     for (const { blocks, controller } of this.#inFlight.values()) if (blocks) controller.abort();
     const late = setTimeout(() => {
@@ -91,17 +96,19 @@ class StdioServer {
       : await initializeAnswer(message, { version: this.#version, tools: () => this.#tools() });
     if (info === null) return this.#forward(message);
     this.#write(info);
-    // The daemon is found while the client is busy with what it got, not before it got it.
+    // Connect only after the client has its answer, so that it does not wait for the daemon.
     if (message.method === "tools/list") setImmediate(() => this.#warm());
     else setTimeout(() => this.#warm(), HELLO_MS).unref();
   }
 
-  /** A session that we run has its own token and its own list; the daemon knows it. */
+  /** True for a session that the daemon runs: it has its own token, and the daemon knows its tools. */
   get #isKnown(): boolean {
     return SESSION_TOKEN.test(this.#call.env["KINFOLD_TOKEN"]?.trim() ?? "");
   }
 
-  /** An agent that we started has its tools already, and may not be a session of its own beside that. */
+  /**
+   * Returns no tools to an agent that we started: it already has them, and must not become a second session.
+   */
   async #tools(): Promise<readonly ListedTool[]> {
     if (this.#call.env["KINFOLD_LEASE"]) return [];
     return toolsFor("attached", { aliases: await listsAliases(this.#call) });
@@ -136,7 +143,9 @@ class StdioServer {
     }
   }
 
-  /** A daemon that went away is looked for again, and started where it does not come back by itself. */
+  /**
+   * Sends a message. If the daemon has gone away, looks for it again, and starts it if it does not come back.
+   */
   async #send(message: McpMessage, sending: ForwardOptions): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       const wasConnected = this.#target !== null || attempt > 1;
@@ -152,7 +161,10 @@ class StdioServer {
     }
   }
 
-  /** What was cut on the way may have been done: only what changes nothing is asked again. */
+  /**
+   * Allows a retry only if the message cannot have been executed, or changes nothing: a request whose
+   * connection broke may have been executed.
+   */
   #mayRepeat(message: McpMessage, error: unknown): boolean {
     if (error instanceof TokenRefused) return !this.#isKnown;
     if (error instanceof NotConnected || recordOf(error)["code"] === "daemon_unreachable") return true;
@@ -177,7 +189,7 @@ class StdioServer {
     return this.#target;
   }
 
-  /** The daemon's code is large and the client waits for its first answer, so it is loaded only now. */
+  /** Loads the daemon's code only here: it is large, and the client waits for its first answer. */
   async #connect(): Promise<McpTarget> {
     const { openConnection } = await import("../daemon/connection.ts");
     const { client, url } = await openConnection(this.#call, { start: true });
@@ -190,7 +202,10 @@ class StdioServer {
     return target;
   }
 
-  /** The daemon keeps a client's name by its token: how long a call may block depends on it. */
+  /**
+   * Sends `initialize` to the daemon, which stores the client's name by its token and derives from it how
+   * long a call may block.
+   */
   async #introduce(target: McpTarget): Promise<void> {
     if (this.#initialize === null || this.#isKnown) return;
     const sending = { version: null, signal: AbortSignal.timeout(10_000), write: () => undefined };
@@ -202,17 +217,23 @@ class StdioServer {
   }
 }
 
-/** Reading the configuration takes longer than a client should wait, so that is done only where it matters. */
+/**
+ * Loads the configuration only if it may turn aliases on, because loading takes longer than a client should
+ * wait.
+ */
 async function listsAliases(call: Call): Promise<boolean> {
   const paths = homeOf(call);
-  // A configuration that cannot be read is reported when the daemon starts.
+  // The daemon reports an unreadable configuration when it starts.
   const text = await readFile(paths.configFile, "utf8").catch(() => "");
   if (!text.includes("aliases") && !call.env["KINFOLD_MCP_ALIASES"]) return false;
   const { loadConfig } = await import("../../config/load.ts");
   return loadConfig({ home: paths.home, cwd: paths.home, env: call.env, flags: {} }).config.mcp.aliases;
 }
 
-/** A refusal says what to do next by itself; any other trouble is the daemon's silence. */
+/**
+ * Returns the sentence for the model. A refusal says what to do next; any other error means that the daemon
+ * did not answer.
+ */
 function sentenceOf(error: unknown): string {
   const { name, code, next } = recordOf(error);
   const text = error instanceof Error ? error.message : String(error);

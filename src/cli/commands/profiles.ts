@@ -104,7 +104,7 @@ function unknown(set: ProfileSet, name: string | undefined): Failure {
   );
 }
 
-/** What a project's files would have agents do, before a person says yes to it. */
+/** Shows what a project's profile files would let agents do, then asks the person whether to trust them. */
 async function trust(call: Call, project: string): Promise<void> {
   if (!existsSync(project)) {
     throw new Failure("refused", `There is no folder ${project}.`, { code: "cwd_not_found" });

@@ -52,7 +52,7 @@ function guide({ paint }: Io): string[] {
   ];
 }
 
-/** Hits of one session stand together, under its place in its family; the best hit decides the order. */
+/** Groups hits by session, under its lineage; the best hit of each group decides the order. */
 function hitLines(hits: readonly SearchHit[], io: Io): string[] {
   const bySession = Map.groupBy(hits, ({ sessionId }) => sessionId);
   return [...bySession.values()].flatMap((group, at) => [
@@ -62,7 +62,7 @@ function hitLines(hits: readonly SearchHit[], io: Io): string[] {
   ]);
 }
 
-/** An unnamed session is called by its short id, which then stands there already. */
+/** Leaves out the short id of an unnamed session, because the lineage already ends with it. */
 function headLine(hit: SearchHit, { paint, columns }: Io): string {
   const lineage = hit.lineage.map((name) => oneLine(name)).join(" › ");
   const id = `${hit.name === null ? "" : `  ${hit.shortId}`}  ${oneLine(hit.agent)}`;
@@ -77,11 +77,11 @@ function hitLine(hit: SearchHit, group: readonly SearchHit[], io: Io): string {
   return io.paint("soft", head) + marked(hit, io, Math.max(20, io.columns() - columnsOf(head)));
 }
 
-/** What was searched for stands out: in colour, or between signs where a terminal shows none. */
+/** Highlights the matches: in colour, or between « and » on a terminal without colours. */
 function marked({ snippet, marks }: SearchHit, io: Io, columns: number): string {
   if (harmless(snippet) !== snippet) return clip(oneLine(snippet), columns);
   const text = clip(snippet, columns);
-  // The last character is the sign that something was cut.
+  // The last character of a clipped text is the ellipsis.
   const end = text === snippet ? text.length : text.length - 1;
   let line = "";
   let last = 0;
@@ -126,7 +126,7 @@ function noHitLines(found: SearchOutput, query: string, where: string): string[]
 
 const FIELDS = ["agent", "author", "tool", "path", "before", "after", "tree", "sort"];
 
-/** Words are compared without case and accents, so what was typed may differ from what is named here. */
+/** Replaces a word. Words are compared without case and accents, so the typed word may differ from `word`. */
 function inPlaceOf(text: string, word: string, instead: string): string {
   return text
     .split(/([\p{L}\p{N}\p{M}]+)/u)
@@ -164,7 +164,7 @@ function flagsOf({ flags }: Call, cursor: string): string {
   ].join(" ");
 }
 
-/** A line that can be typed: quoted where the shell would read it differently. */
+/** Formats a command that can be pasted into a shell, with quotes where they are needed. */
 function asTyped(query: string, flags = ""): string {
   const plain = oneLine(query);
   const quoted = /^[\w.:/ -]*$/.test(plain) ? plain : `'${plain.replaceAll("'", String.raw`'\''`)}'`;

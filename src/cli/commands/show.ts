@@ -33,13 +33,13 @@ interface Facts {
   readonly session: Session;
   readonly family: readonly Session[];
   readonly receipt: Receipt;
-  /** What its last round has to tell, and what it said after that. */
+  /** The result of its last round. */
   readonly report: string | null;
   readonly lastWords: string | null;
   readonly turns: readonly Turn[];
   readonly entries: readonly Entry[];
   readonly asks: ReadonlyMap<string, string>;
-  /** What it asks and nobody has answered. */
+  /** Its questions that are still open. */
   readonly open: readonly Trigger[];
 }
 
@@ -115,7 +115,10 @@ function lines(facts: Facts, call: Call): string[] {
   return [...out, "", ...lastMessages(facts, call)];
 }
 
-/** We saw nothing of what it did: this is what its own file says. */
+/**
+ * Formats the usage that an imported session's own file states; there is no receipt, because the daemon did
+ * not see the work.
+ */
 function usedLines({ messageCount, toolUseCount, usage }: Session): string[] {
   const all = usage.inputTokens + usage.cachedTokens + usage.outputTokens;
   const what = [count(messageCount, "message"), count(toolUseCount, "tool call"), `${tokens(all)} tokens`];
@@ -165,7 +168,7 @@ async function showInherited(client: Client, call: Call, session: Session): Prom
   else call.io.line(harmless(text).trimEnd());
 }
 
-/** The whole transcript, oldest first. */
+/** Reads the whole transcript, oldest entry first. */
 export async function allEntries(client: Client, id: string): Promise<Entry[]> {
   const entries: Entry[] = [];
   let after = -1;

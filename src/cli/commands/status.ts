@@ -10,7 +10,7 @@ import { labelOf } from "../sessions.ts";
 import { clip, columnsOf, oneLine, padTo, usd } from "../terminal/text.ts";
 import { count, duration, tokens } from "../../text/quantity.ts";
 
-/** Bare `kinfold`: the screen that teaches the rest. */
+/** Bare `kinfold`: an overview that also shows the other commands. */
 export async function run(call: Call): Promise<void> {
   const connection = await tryConnection(call);
   if (connection === null) return await whenDown(call);
@@ -91,7 +91,7 @@ function finishedWords({ counts }: Health): string {
   return counts.sessions === 0 ? "" : "that you have not looked at";
 }
 
-/** What only a person can move on, with the command that does it. */
+/** Lists what waits for a person, with the command that answers each. */
 function needRows(needs: readonly Need[], call: Call): string[] {
   const { paint } = call.io;
   if (needs.length === 0) return [row("Needs you", 0, { words: "", paint })];
@@ -117,7 +117,7 @@ function needWords(need: Need): string {
     : `${name}: ${askLine(need.trigger)}${left}`;
 }
 
-/** Minutes are enough on a screen that stands still. */
+/** Rounds to minutes, because this screen is not updated. */
 function leftWords(until: number): string {
   const minutes = Math.floor((until - Date.now()) / 60_000);
   return minutes >= 1 && minutes < 60 ? `${minutes} min left` : timeLeft(until, Date.now());
@@ -131,7 +131,7 @@ function row(title: string, number: number, { words, paint }: { words: string; p
   return `  ${padTo(title, 14)}${paint(number > 0 ? "bold" : null, String(number))}${words ? `   ${words}` : ""}`;
 }
 
-/** The command that shows more, at the right where there is room, else behind. */
+/** Adds the command that shows more: right-aligned if there is room, else directly after the line. */
 function withHint(line: string, hint: string, call: Call): string {
   if (hint === "") return line;
   const room = call.io.columns() - columnsOf(line) - hint.length;
@@ -141,7 +141,7 @@ function withHint(line: string, hint: string, call: Call): string {
 function agentWords(agent: Agent | undefined, paint: Paint): string {
   if (agent === undefined) return "none";
   const name = oneLine(agent.name);
-  // Where its version is known the program is there, and only the way to it is missing.
+  // A known version means that the program is installed and only its adapter is missing.
   if (!agent.installed && agent.version !== null && agent.howToInstall !== null)
     return `${name}: run ${oneLine(agent.howToInstall)}`;
   if (!agent.installed) return `${name}: not installed`;
@@ -158,7 +158,7 @@ function used(health: Health): string {
   return `${tokens(number)} tokens${!cost ? "" : `; ≈ ${usd(cost)} at API prices`}`;
 }
 
-/** Words beside each other with three spaces, on as many lines as the width asks for. */
+/** Puts words side by side, three spaces apart, on as many lines as the width requires. */
 function packed(words: readonly string[], columns: number, indent: string): string[] {
   const lines: string[] = [];
   for (const word of words) {

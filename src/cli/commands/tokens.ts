@@ -15,7 +15,7 @@ export async function run(call: Call): Promise<void> {
   return await list(client, call);
 }
 
-/** Only the secret goes to standard output, so that a script can keep it in a variable. */
+/** Writes only the secret to standard output, so that a script can keep it in a variable. */
 async function create(call: Call, name: string): Promise<void> {
   const can = rightsOf(call.flags.text("can") ?? "read");
   const ceiling = ceilingOf(call.flags.text("ceiling") ?? "workspace");
@@ -75,7 +75,7 @@ async function revoke(call: Call, name: string): Promise<void> {
     call.io.line(`${call.io.paint("green", "✓")} ${oneLine(token.name)} is revoked; its open streams end.`);
 }
 
-/** A name may have been used before: the key that is still valid is meant. */
+/** Resolves a name to an id. If revoked keys have the same name, the valid one is meant. */
 async function idOf(client: Client, name: string): Promise<string> {
   const { tokens } = await client.listTokens({});
   const found = tokens.filter((token) => token.id === name || token.name === name);

@@ -53,12 +53,12 @@ function settingsOf(call: Call): DaemonSettings {
   return { port, host: call.flags.text("host"), store: call.flags.text("store") };
 }
 
-/** The daemon takes over this process; its own signal handlers end it. */
+/** Runs the daemon in this process; the daemon's signal handlers end it. */
 async function inForeground(call: Call, paths: Paths, settings: DaemonSettings): Promise<never> {
   if (!isHandedOver(process.env)) {
     prepareHome(paths);
     const env = daemonEnv(paths, settings, call.env);
-    // A configuration that cannot be used is not handed over: the daemon says what is wrong with it, and ends.
+    // An invalid configuration is not handed over; the daemon reports what is wrong with it and exits.
     if (isHandedOver(env) && showsStorePassword(call.env, process.argv)) beginAnew(env);
     for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];
     Object.assign(process.env, env);
@@ -69,7 +69,10 @@ async function inForeground(call: Call, paths: Paths, settings: DaemonSettings):
   return await new Promise<never>(() => {});
 }
 
-/** The same command without the store's password, which would be readable as long as this process lives. */
+/**
+ * Replaces this process by the same command without the store's password, which could otherwise be read for
+ * as long as the process lives.
+ */
 function beginAnew(env: NodeJS.ProcessEnv): void {
   const [, ...words] = process.argv;
   const kept = words.filter(

@@ -45,7 +45,7 @@ export async function run(call: Call): Promise<void> {
   }
 }
 
-/** The whole terminal: a head, the families, a foot with what the keys do. */
+/** Fills the terminal: a head line, the families, and a foot line that explains the keys. */
 class Frame {
   readonly #call: Call;
   readonly #screen: ReturnType<typeof fullScreen>;
@@ -79,13 +79,13 @@ class Frame {
     if (step !== 0) this.draw();
   }
 
-  /** Leaves what was last seen on the terminal. */
+  /** Leaves the last view on the terminal. */
   end(): void {
     this.#screen.end();
     for (const line of this.#lines) this.#call.io.line(line);
   }
 
-  /** Ages stop while the daemon cannot be asked: what cannot be known is not shown. */
+  /** Freezes ages while the daemon is unreachable, because nothing newer is known. */
   #now(): number {
     return this.#view?.offlineSince ?? Date.now();
   }

@@ -12,7 +12,7 @@ import { duration } from "../../text/quantity.ts";
 
 export type { Client };
 
-/** A daemon that has answered: reachable, ours, and of a version we understand. */
+/** A daemon that has answered: it is reachable, it accepts our token, and we understand its version. */
 export interface Connection {
   readonly client: Client;
   readonly health: Health;
@@ -22,7 +22,7 @@ export interface Connection {
 
 export const NOT_RUNNING = "The daemon is not running. Start it: kinfold up";
 
-/** The daemon this call is about. With `start`, one is started where none runs, and that is said. */
+/** Connects to the daemon of this call. With `start`, starts one if none runs, and says so. */
 export async function openConnection(call: Call, options: { start?: boolean } = {}): Promise<Connection> {
   const found = await tryConnection(call);
   if (found !== null) return found;
@@ -37,10 +37,10 @@ export async function openConnection(call: Call, options: { start?: boolean } = 
   return started;
 }
 
-/** Null where no daemon runs; any other trouble is a `Failure` that says what to do. */
+/** Returns null if no daemon runs; throws a `Failure` that says what to do on any other problem. */
 export async function tryConnection(call: Call): Promise<Connection | null> {
   const paths = homeOf(call);
-  // Another user's token or address would lead to another user's daemon.
+  // Another user's token or address would lead to that user's daemon.
   requireOwnHome(paths);
   const named = call.env["KINFOLD_URL"]?.trim().replace(/\/+$/, "");
   const daemon = named ? null : readDaemonFile(paths.daemonFile);
@@ -136,7 +136,7 @@ function warnOfStore({ storeTrouble }: Health, call: Call): void {
   call.io.note(`${storeTrouble.text} for ${duration(forMs)}. The daemon waits for it.`);
 }
 
-/** The innermost sentence of a failed connection, such as `connect ECONNREFUSED 127.0.0.1:4680`. */
+/** Returns the innermost message of a failed connection, such as `connect ECONNREFUSED 127.0.0.1:4680`. */
 export function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause === undefined ? error.message : causeOf(error.cause);

@@ -18,7 +18,7 @@ async function json(args: readonly string[]): Promise<Record<string, never>> {
   return JSON.parse(out) as Record<string, never>;
 }
 
-/** The lines of a command that goes on, each awaited by what it says. */
+/** Collects the output lines of a command that keeps running; a test awaits a line by its text. */
 class Lines {
   readonly #seen: string[] = [];
   readonly #wanted = new Map<string, () => void>();

@@ -4,13 +4,13 @@ import { kinfoldHome, type Paths, pathsIn } from "../../config/paths.ts";
 import type { Call } from "../call.ts";
 import { Failure } from "../failure.ts";
 
-/** The home this call is about: `--home`, else `KINFOLD_HOME`, else `~/.kinfold`. */
+/** Returns the home of this call: `--home`, else `KINFOLD_HOME`, else `~/.kinfold`. */
 export function homeOf(call: Pick<Call, "flags" | "env">): Paths {
   const asked = call.flags.text("home");
   return pathsIn(asked === undefined ? kinfoldHome(call.env) : resolve(asked));
 }
 
-/** The token to present: the environment's, else the home's. Null where there is none yet. */
+/** Returns the token to present: from the environment, else from the home. Null if there is none yet. */
 export function readToken(paths: Paths, env: NodeJS.ProcessEnv): string | null {
   const given = env["KINFOLD_TOKEN"]?.trim();
   if (given) return given;

@@ -3,17 +3,16 @@ import { isAlive } from "../../system/proc.ts";
 import { processStart } from "../../system/process-start.ts";
 
 /**
- * Whether the recorded pid may still be the recorded daemon: the process is alive and nothing proves
- * that it is another one.
+ * Returns whether the recorded pid may still be the daemon: the process is alive and nothing proves that it
+ * is another one.
  */
 export function mayRun(daemon: DaemonFile): boolean {
   return isAlive(daemon.pid) && !isAnother(daemon);
 }
 
 /**
- * Whether the recorded pid is proven to be the recorded daemon: the process with this pid started at the
- * recorded moment. What its command line says proves nothing, since any program may run in a folder
- * that is called kinfold.
+ * Returns whether the recorded pid is certainly the daemon: its process started at the recorded moment. A
+ * command line proves nothing, because any program may run in a folder called kinfold.
  */
 export function isProvenDaemon(daemon: DaemonFile): boolean {
   return daemon.processStart !== null && daemon.processStart === processStart(daemon.pid);
@@ -23,7 +22,7 @@ function isAnother(daemon: DaemonFile): boolean {
   return daemon.processStart !== null && daemon.processStart !== processStart(daemon.pid);
 }
 
-/** Resolves to true as soon as the process is gone, to false when the time is up. */
+/** Resolves to true as soon as the process is gone, to false after `timeoutMs`. */
 export async function waitUntilGone(pid: number, timeoutMs: number): Promise<boolean> {
   const deadline = Date.now() + timeoutMs;
   while (isAlive(pid)) {

@@ -12,7 +12,7 @@ import { ConfigError } from "../../config/problem.ts";
 import { Failure } from "../failure.ts";
 import { oneLine } from "../terminal/text.ts";
 
-/** What `kinfold up` may ask of the daemon beside its configuration. */
+/** The settings that `kinfold up` can override. */
 export interface DaemonSettings {
   readonly port?: number | undefined;
   readonly host?: string | undefined;
@@ -22,8 +22,8 @@ export interface DaemonSettings {
 export const DAEMON = fileURLToPath(new URL("../../daemon.ts", import.meta.url));
 
 /**
- * Settings travel in the environment, and what is secret of them in a file: every user of the machine can
- * read a command line, and every program of this user an environment.
+ * Passes settings in the environment and secret ones in a file: every user of the machine can read a command
+ * line, and every program of this user can read an environment.
  */
 export function daemonEnv(paths: Paths, settings: DaemonSettings, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const { KINFOLD_TOKEN: _token, KINFOLD_URL: _url, ...rest } = env;
@@ -39,7 +39,10 @@ export function daemonEnv(paths: Paths, settings: DaemonSettings, env: NodeJS.Pr
   return withChecked(paths, own);
 }
 
-/** As it was where the configuration cannot be used: the daemon itself says what is wrong with it. */
+/**
+ * Hands over the checked configuration. Returns `env` unchanged if the configuration is invalid: the daemon
+ * itself reports what is wrong.
+ */
 function withChecked({ home }: Paths, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   try {
     const loaded = loadConfig({ home, cwd: home, env, flags: {} });
@@ -52,8 +55,8 @@ function withChecked({ home }: Paths, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv
 }
 
 /**
- * Starts a daemon in the background and resolves when it answers. Rejects with why it did not.
- * `note` hears what the daemon waits for, where it has to wait before it can start.
+ * Starts a daemon in the background and resolves when it answers; rejects with the reason if it does not.
+ * Calls `note` with what the daemon has to wait for before it can start.
  */
 export async function startDaemon(
   paths: Paths,
@@ -112,7 +115,7 @@ function stillWaiting(pid: number | undefined, waiting: string): Failure {
   });
 }
 
-/** Whether something takes connections there. It need not be a daemon. */
+/** Returns whether something accepts connections there; it need not be a daemon. */
 export async function answers(url: string): Promise<boolean> {
   const { hostname, port } = new URL(url);
   return await new Promise((resolve) => {
@@ -145,7 +148,7 @@ async function whyNot(
   });
 }
 
-/** What the daemon wrote since it was started, one readable line each. */
+/** Returns what the daemon has logged since it was started, one readable line each. */
 function lastWords(log: string, from: number): string[] {
   const text = readFileSync(log).subarray(from).toString("utf8");
   return text.split("\n").flatMap((line) => {

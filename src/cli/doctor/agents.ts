@@ -6,13 +6,13 @@ import type { Connection } from "../daemon/connection.ts";
 import { homeOf } from "../daemon/home.ts";
 import { oneLine } from "../terminal/text.ts";
 
-/** Every agent: installed, which version, signed in, what would be used, what is wrong. */
+/** Checks every agent: installed, version, signed in, what it would use, what is wrong. */
 export async function checkAgents(call: Call, connection: Connection | null): Promise<Check[]> {
   const { probeOwnAgents } = await import("./own-agents.ts");
   const here = await probeOwnAgents(call);
   if (connection === null) return [...here.map(checkAgent), ...checkDefault(call, here)];
   const { agents } = await connection.client.agents({});
-  // A daemon that was named by its address may be on another machine.
+  // A daemon named by KINFOLD_URL may be on another machine.
   const isOwn = !call.env["KINFOLD_URL"];
   const checks = agents.map((agent) => {
     const seen = here.find((one) => one.name === agent.name);
@@ -46,7 +46,10 @@ function checkAgent(agent: Agent): Check {
   return { name, ok: true, text: words.filter((word) => word !== null).join(", "), advice: null };
 }
 
-/** The daemon has the PATH and the variables of the terminal it was started in, which may be older than these. */
+/**
+ * Compares with this terminal: the daemon has the PATH and the variables of the terminal it was started in,
+ * which may be out of date.
+ */
 function checkPlace(agent: Agent, here: Agent): Check | null {
   const name = oneLine(agent.name);
   const advice = "kinfold down && kinfold up, from here";
@@ -61,7 +64,7 @@ function checkPlace(agent: Agent, here: Agent): Check | null {
   return null;
 }
 
-/** What a session gets that names no agent. */
+/** Checks the agent that a session gets if it names none. */
 function checkDefault(call: Call, agents: readonly Agent[]): Check[] {
   const name = "default agent";
   const wanted = defaultAgent(call);
@@ -70,7 +73,8 @@ function checkDefault(call: Call, agents: readonly Agent[]): Check[] {
   const set = "set agent in kinfold.yaml: kinfold config edit";
   if (agent === undefined)
     return [{ name, ok: false, text: `${oneLine(wanted)} is not a known agent`, advice: set }];
-  // What is wrong with it is wrong with every session that names none; its own line has the same advice.
+  // A problem of the default agent affects every session that names none, so it is repeated here with the
+  // same advice.
   const { ok, text, advice: cure } = checkAgent(agent);
   if (!ok) {
     const problem = agent.installed || agent.version !== null ? ` ${text}` : " is not installed";
@@ -87,7 +91,7 @@ function defaultAgent(call: Call): string | null {
   try {
     return loadConfig({ home: homeOf(call).home, cwd: process.cwd(), env: call.env, flags: {} }).config.agent;
   } catch (error) {
-    // Doctor has a line of its own for a configuration that cannot be used.
+    // Doctor reports an invalid configuration on another line.
     if (error instanceof ConfigError) return null;
     throw error;
   }

@@ -7,7 +7,7 @@ import { homeOf } from "../daemon/home.ts";
 import { answers } from "../daemon/start-daemon.ts";
 import { duration } from "../../text/quantity.ts";
 
-/** The daemon, its port and its store; what only a running daemon knows is left to it. */
+/** Checks the daemon, its port and its store. The store is checked only if the daemon runs. */
 export async function checkDaemon(call: Call): Promise<{ checks: Check[]; connection: Connection | null }> {
   try {
     const connection = await tryConnection(call);

@@ -6,7 +6,10 @@ import { count } from "../../text/quantity.ts";
 
 const PROBLEMS_MAX = 200;
 
-/** What agents left on disk: whether it is read, and every file that could not be, with the reason. */
+/**
+ * Checks the agents' own history on disk: whether it is read, and each file that could not be read, with the
+ * reason.
+ */
 export async function checkHistory(_call: Call, connection: Connection | null): Promise<Check[]> {
   if (connection === null) return [];
   const { scan, problems, onDisk } = await connection.client.imported({

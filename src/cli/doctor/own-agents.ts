@@ -8,7 +8,10 @@ import { homeOf } from "../daemon/home.ts";
 export { agentsDirOf, installAdapter, locateAdapter, VENDORS } from "../../drivers/vendors/index.ts";
 export type { AdapterPackage, InstallProgress, Vendor } from "../../drivers/vendors/index.ts";
 
-/** What a daemon would find if it started from here, now: this PATH, these variables. Starts no agent. */
+/**
+ * Returns the agents that a daemon started here and now would find, with this PATH and these variables.
+ * Starts no agent.
+ */
 export async function probeOwnAgents(call: Call): Promise<Agent[]> {
   const paths = homeOf(call);
   const config = configOf(call, paths.home);
@@ -16,12 +19,15 @@ export async function probeOwnAgents(call: Call): Promise<Agent[]> {
   return Promise.all([...createDrivers(options).values()].map((driver) => driver.probe()));
 }
 
-/** What would hold an agent's processes if a daemon started from here. */
+/** Returns the sandbox that a daemon started here would put agents in. */
 export async function ownSandbox(call: Call): ReturnType<typeof reportSandbox> {
   return reportSandbox(configOf(call, homeOf(call).home).sandbox);
 }
 
-/** Where the file cannot be used, doctor says so in a line of its own; the built-in agents are known without it. */
+/**
+ * Loads the configuration, or the defaults if it is invalid: doctor reports that on another line, and the
+ * built-in agents need no configuration.
+ */
 function configOf(call: Call, home: string): Config {
   try {
     return loadConfig({ home, cwd: process.cwd(), env: call.env, flags: {} }).config;

@@ -1,26 +1,26 @@
 import { SseReader } from "../../client/sse.ts";
 import { errorAnswer, type McpMessage, recordOf, versionIn } from "./message.ts";
 
-/** Where the daemon serves the tools, and as which session. */
+/** The daemon's address, and the token of the session that calls. */
 export interface McpTarget {
   readonly url: string;
   readonly token: string;
 }
 
 export interface ForwardOptions {
-  /** What `initialize` agreed on, for the eras that have it. */
+  /** The protocol version that `initialize` agreed on; null in the protocol versions without it. */
   readonly version: string | null;
   readonly signal: AbortSignal;
   readonly write: (message: unknown) => void;
 }
 
-/** The daemon no longer takes this token. */
+/** The daemon no longer accepts this token. */
 export class TokenRefused extends Error {}
 
-/** Nobody took the connection, so nothing was sent. */
+/** The connection was refused, so nothing was sent. */
 export class NotConnected extends Error {}
 
-/** Hands one message to the daemon and its answers, signs of life among them, to the client. */
+/** Forwards one message to the daemon, and its answers and progress notifications to the client. */
 export async function forward(
   target: McpTarget,
   message: McpMessage,
@@ -39,7 +39,7 @@ export async function forward(
     }
     return;
   }
-  // A body that is not JSON is refused below, with the status of the response.
+  // A body that is not JSON becomes an error below that names the HTTP status.
   const body = recordOf(await response.json().catch(() => null));
   if (body["jsonrpc"] === "2.0") sending.write(body);
   else if (message.id !== null) sending.write(refused(message, body, response.status));
@@ -78,20 +78,23 @@ function headersFor(target: McpTarget, message: McpMessage, version: string | nu
   };
 }
 
-/** As the protocol writes what no header may hold. */
+/** Encodes a value that a header cannot hold, as the protocol prescribes. */
 function headerText(text: string): string {
   if (/^[\x21-\x7e]+(?: [\x21-\x7e]+)*$/.test(text) && !text.startsWith("=?")) return text;
   return `=?base64?${Buffer.from(text).toString("base64")}?=`;
 }
 
-/** A refusal of the daemon itself, said where a model reads it. */
+/** Puts a refusal of the daemon where the model reads it. */
 function refused(message: McpMessage, body: Record<string, unknown>, status: number): object {
   const { code, message: why } = recordOf(body["error"]);
   const text = typeof why === "string" ? `${String(code)}: ${why}` : `The daemon answered HTTP ${status}.`;
   return trouble(message, text);
 }
 
-/** A call that fails is a result, which the model sees; everything else is an error of the protocol. */
+/**
+ * Builds the error answer. A failed tool call is a result, which the model sees; anything else is a protocol
+ * error.
+ */
 export function trouble(message: McpMessage, text: string): object {
   if (message.method !== "tools/call") return errorAnswer(message.id, -32_603, text);
   const result = { content: [{ type: "text", text }], isError: true };

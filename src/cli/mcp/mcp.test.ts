@@ -19,11 +19,11 @@ const open: Client[] = [];
 interface Options {
   readonly name?: string;
   readonly env?: Record<string, string>;
-  /** Of the era without `initialize`. */
+  /** Set for the protocol version without `initialize`. */
   readonly version?: string;
 }
 
-/** A real MCP client that starts the real command, as an agent does. */
+/** Connects a real MCP client that starts the real command, as an agent does. */
 async function connect({ name = "claude-code", env = {}, version }: Options = {}): Promise<Client> {
   const negotiation = version === undefined ? {} : { versionNegotiation: { mode: { pin: version } } };
   const client = new Client({ name, version: "1" }, negotiation);
@@ -55,7 +55,7 @@ function person(): ReturnType<typeof connectClient> {
   return connectClient({ url: readDaemonFile(daemonFile)!.url, token: token ?? "" });
 }
 
-/** Nothing listens there: whatever is answered, the command answers by itself. */
+/** Nothing listens there, so every answer comes from the command itself. */
 const NO_DAEMON = { KINFOLD_URL: "http://127.0.0.1:9" };
 
 afterEach(async () => {

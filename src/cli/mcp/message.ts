@@ -1,7 +1,7 @@
-/** A message of the protocol, as far as this process looks into it. */
+/** A protocol message, with the parts that this process reads. */
 export interface McpMessage {
   readonly id: string | number | null;
-  /** Null for an answer to something the daemon asked. */
+  /** Null for an answer to a request of the daemon. */
   readonly method: string | null;
   readonly params: Readonly<Record<string, unknown>>;
   readonly meta: Readonly<Record<string, unknown>>;
@@ -25,13 +25,16 @@ export function messageOf(whole: unknown): McpMessage {
   };
 }
 
-/** The protocol version a message names itself, as those without `initialize` do. */
+/**
+ * Returns the protocol version in the message itself; clients that do not use `initialize` send it with each
+ * message.
+ */
 export function versionIn(message: McpMessage): string | null {
   const version = message.meta[PROTOCOL_VERSION];
   return typeof version === "string" ? version : null;
 }
 
-/** What the client calls itself, in any era. */
+/** Returns the client's name, in any protocol version. */
 export function clientNameIn(message: McpMessage): string | null {
   const told = message.method === "initialize" ? message.params["clientInfo"] : message.meta[CLIENT_INFO];
   const { name } = recordOf(told);

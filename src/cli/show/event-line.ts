@@ -2,7 +2,7 @@ import type { Event, Session } from "../../contract/index.ts";
 import { labelOf } from "../sessions.ts";
 import { clock, oneLine } from "../terminal/text.ts";
 
-/** One event as one line of text; null for what only machines follow. */
+/** Formats an event as one line; null for events that only programs need. */
 export function eventLine(event: Event, session: Session | undefined): string | null {
   const text = event.text === null ? sentence(event) : oneLine(event.text);
   if (text === undefined) return null;
@@ -18,7 +18,7 @@ function sentence(event: Event): string | undefined {
   return SENTENCES[event.type];
 }
 
-/** For events that carry no sentence of their own. Those that are missing here are not worth a line. */
+/** Sentences for events that carry no text. Events that are not listed are not shown. */
 const SENTENCES: Partial<Record<Event["type"], string>> = {
   "session.created": "created",
   "session.ended": "ended",

@@ -9,17 +9,17 @@ export interface Drawing {
   readonly columns: number;
   readonly paint: Paint;
   readonly now: number;
-  /** What a person is asked, by session. */
+  /** The open ask of each session that needs a person. */
   readonly asks?: ReadonlyMap<string, string>;
 }
 
-/** A session in its place: the lines of the tree before it, and itself. */
+/** A session with the tree lines drawn before it. */
 export interface Placed {
   readonly session: Session;
   readonly branch: string;
 }
 
-/** One line per session, in tree order, fitted to the width: what is least needed goes first. */
+/** Draws one line per session in tree order, fitted to the width by dropping the least important columns. */
 export function familyLines(sessions: readonly Session[], drawing: Drawing): string[] {
   const around = surroundings(sessions, drawing.asks);
   const rows = placed(sessions).map(({ session, branch }) => ({
@@ -36,7 +36,9 @@ export function familyLines(sessions: readonly Session[], drawing: Drawing): str
   return rows.map((row) => drawRow(row, shape, drawing.paint));
 }
 
-/** Tree order with branches. A session whose parent is not in the list stands at the top. */
+/**
+ * Sorts sessions into tree order, with branches. A session whose parent is not in the list becomes a root.
+ */
 export function placed(sessions: readonly Session[]): Placed[] {
   const known = new Set(sessions.map((session) => session.id));
   const below = new Map<string | null, Session[]>();
@@ -71,7 +73,7 @@ interface Row {
   readonly used: string;
 }
 
-/** Widths of the columns; 0 leaves a column out. */
+/** The widths of the columns; a column of width 0 is left out. */
 interface Shape {
   readonly label: number;
   readonly agent: number;
@@ -122,7 +124,7 @@ function drawRow(row: Row, shape: Shape, paint: Paint): string {
     .trimEnd();
 }
 
-/** Finished and not looked at. */
+/** True if the session has finished and nobody has looked at it. */
 function isNews(session: Session): boolean {
   return (
     !session.seen && (session.status === "idle" || session.status === "ended") && session.outcome !== null

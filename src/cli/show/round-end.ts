@@ -6,7 +6,10 @@ import { EXITS, type ExitName } from "../failure.ts";
 import { clip, harmless, oneLine } from "../terminal/text.ts";
 import { duration } from "../../text/quantity.ts";
 
-/** Says how a round ended and gives the exit code: the result to standard output, the rest beside it. */
+/**
+ * Prints how a round ended and returns the exit code. The result goes to standard output, the rest to
+ * standard error.
+ */
 export async function sayEnd(client: Client, call: Call, end: WaitOutput): Promise<number> {
   const exit = EXITS[exitNameOf(end)][0];
   if (call.io.json) {
@@ -35,7 +38,7 @@ export async function sayEnd(client: Client, call: Call, end: WaitOutput): Promi
   return exit;
 }
 
-/** A person has looked. Who may not say so (an agent's token) has not lost anything. */
+/** Marks a session as seen. Ignores a refusal: an agent's token may not do this, and nothing is lost. */
 export async function markSeen(client: Client, id: string): Promise<void> {
   try {
     await client.update({ id, seen: true });
@@ -50,7 +53,7 @@ function sentence(end: WaitOutput): string {
   return `${word}${took}${end.error ? `: ${oneLine(end.error)}` : "."}`;
 }
 
-/** Of what an agent did outside of here, sometimes nobody can tell. */
+/** True if nobody knows how it ended: an agent that ran outside Kinfold does not always record it. */
 function isUnknown({ timedOut, outcome, status }: WaitOutput): boolean {
   return !timedOut && outcome === null && status !== "working";
 }

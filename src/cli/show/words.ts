@@ -3,20 +3,20 @@ import type { Colour } from "../terminal/paint.ts";
 import { age, ago, oneLine } from "../terminal/text.ts";
 import { count } from "../../text/quantity.ts";
 
-/** How a session's state is told to a person. One vocabulary for every surface. */
+/** A session's state in words, the same on every surface. */
 export interface StateWords {
   readonly glyph: string;
   readonly words: string;
   readonly colour: Colour | null;
 }
 
-/** What a session's words need to know beside the session itself. */
+/** Facts about other sessions that `stateWords` needs. */
 export interface Around {
-  /** Its children that are open and will call back. */
+  /** Number of its open children that will call back. */
   readonly childrenOpen: number;
-  /** Sessions that wait for a slot since before this one. */
+  /** Number of sessions that have waited for a slot longer than this one. */
   readonly ahead: number;
-  /** What it asks a person, in one line; null where it asks none. */
+  /** Its question to a person, in one line; null if there is none. */
   readonly ask?: string | null;
 }
 
@@ -26,7 +26,9 @@ export function stateWords(session: Session, around: Around, now: number): State
   return atRest(session);
 }
 
-/** Counts, for every session of a list, what its words need. `asks`: what a person is asked, by session. */
+/**
+ * Computes `Around` for every session of a list. `asks` has the open ask of each session that needs a person.
+ */
 export function surroundings(
   sessions: readonly Session[],
   asks: ReadonlyMap<string, string> = new Map(),
@@ -44,18 +46,18 @@ export function surroundings(
   });
 }
 
-/** Whether a session's round is open: it works, or it waits for something. */
+/** Returns whether a session's round is open: it is running or waiting. */
 export function isOpen(session: Session): boolean {
   return session.status === "running" || session.status === "waiting";
 }
 
-/** The age beside the words: how long an open session has been there, else how long ago it came to rest. */
+/** Returns how long ago an open session was created, or any other session was last active. */
 export function ageOf(session: Session, now: number): string {
   if (isOpen(session)) return age(now - session.createdAt);
   return age(now - session.lastActivityAt);
 }
 
-/** The words for a list or a tree. A glyph stands only before what a person should look at. */
+/** Returns the words for a list or a tree. Only states that a person should look at get a glyph. */
 export function markedWords(state: StateWords): string {
   return MARKED.has(state.glyph) ? `${state.glyph} ${state.words}` : state.words;
 }
@@ -97,7 +99,10 @@ function waiting(session: Session, around: Around): StateWords {
   }
 }
 
-/** A root asks a person; a child does where its parent passed it on, left it, or may not decide it. */
+/**
+ * A root asks a person. A child does so if its parent passed the question on, left it unanswered, or may not
+ * decide it.
+ */
 function asking(session: Session, around: Around): StateWords {
   const ask = around.ask ?? null;
   if (session.origin === "imported")
@@ -141,7 +146,7 @@ function atRest(session: Session): StateWords {
   }
 }
 
-/** What agents left on disk does not always say how it ended: then the evidence stands in place of a word. */
+/** Shows the evidence where the agent's files do not say how the session ended. */
 function unsure({ evidence }: Session): StateWords {
   const reason = oneLine(evidence.reason);
   return { glyph: "?", words: reason === "" ? evidence.state : `${evidence.state}: ${reason}`, colour: null };
@@ -157,7 +162,7 @@ function withReason(word: string, session: Session): string {
   return reason === "" ? word : `${word}: ${reason}`;
 }
 
-/** Who reads this is the user. */
+/** Names who ended it; the reader is the user, so "the user" becomes "you". */
 function byWhom(session: Session): string {
   const who = oneLine(session.endedBy ?? "");
   if (who === "") return "";

@@ -1,6 +1,6 @@
 import type { CommandRow } from "./table.ts";
 
-/** Commands about who works and who may ask. */
+/** Commands about agents, profiles and API keys. */
 export const ACCESS: readonly CommandRow[] = [
   {
     name: "agents",

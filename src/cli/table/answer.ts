@@ -1,6 +1,6 @@
 import type { CommandRow } from "./table.ts";
 
-/** Commands for what only a person can move on. */
+/** Commands that answer what waits for a person. */
 export const ANSWER: readonly CommandRow[] = [
   {
     name: "inbox",

@@ -5,7 +5,7 @@ import { OBSERVE } from "./observe.ts";
 import { OPERATE } from "./operate.ts";
 import { START } from "./start.ts";
 
-/** A word that stands by itself after the command. */
+/** A positional argument of a command. */
 export interface ArgumentRow {
   readonly name: string;
   readonly summary: string;
@@ -16,7 +16,7 @@ export interface ArgumentRow {
 }
 
 export interface OptionRow {
-  /** As commander reads it: `-n, --lines <count>`. */
+  /** In commander's syntax: `-n, --lines <count>`. */
   readonly flags: string;
   readonly summary: string;
   readonly kind?: "int" | "number" | "duration";
@@ -24,14 +24,17 @@ export interface OptionRow {
   readonly completes?: "session" | "file" | "folder";
 }
 
-/** The command in `commands/<name>.ts`. Parsing, help, completion and the reference are all made from this. */
+/**
+ * A command, implemented in `commands/<name>.ts`. Parsing, help, completion and the reference are all
+ * generated from this.
+ */
 export interface CommandRow {
   readonly name: string;
   readonly summary: string;
   readonly about?: string;
   readonly args: readonly ArgumentRow[];
   readonly options: readonly OptionRow[];
-  /** A word such as `-test` is one of its words and no option. */
+  /** A word such as `-test` is an argument, not an option. */
   readonly dashWords?: true;
   readonly examples: readonly (readonly [line: string, what: string])[];
   readonly exits: readonly ExitName[];

@@ -3,9 +3,9 @@ import type { Colour, Paint } from "./paint.ts";
 
 export interface Column {
   readonly title: string;
-  /** Narrowed when the line is too long; at most one column should be. */
+  /** Narrowed if the line is too long; at most one column should have this. */
   readonly flexible?: boolean;
-  /** Left out when there is no room; the highest goes first. */
+  /** Left out if there is no room, highest number first. */
   readonly dropped?: number;
 }
 
@@ -14,7 +14,7 @@ export interface Cell {
   readonly colour?: Colour | null;
 }
 
-/** A table with aligned columns that fits the width. Text may not hold escape sequences. */
+/** Draws a table with aligned columns that fits the width. Text must not contain escape sequences. */
 export function gridLines(
   columns: readonly Column[],
   rows: readonly (readonly Cell[])[],
@@ -37,7 +37,7 @@ export function gridLines(
   return [head, ...rows.map(draw)];
 }
 
-/** Narrows `widths` in place and returns the columns that stay. */
+/** Narrows `widths` in place and returns the columns to draw. */
 function fitted(columns: readonly Column[], widths: number[], room: number): number[] {
   let kept = columns.map((_, i) => i);
   const total = () => kept.reduce((sum, i) => sum + (widths[i] ?? 0) + 2, -2);

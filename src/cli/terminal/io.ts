@@ -1,7 +1,7 @@
 import type { Io } from "../call.ts";
 import { paintFor } from "./paint.ts";
 
-/** The process's own streams as a command sees them. */
+/** Wraps the process's streams for a command. */
 export function processIo(options: { json: boolean; env: NodeJS.ProcessEnv }): Io {
   const { stdout, stderr, stdin } = process;
   return {
@@ -18,10 +18,7 @@ export function processIo(options: { json: boolean; env: NodeJS.ProcessEnv }): I
   };
 }
 
-/**
- * `kinfold ls | head` closes our output early: that is the reader's right and no error.
- * Nothing more can be said, so the process ends quietly.
- */
+/** Exits quietly when the reader closes our output early, as in `kinfold ls | head`: that is not an error. */
 export function endQuietlyOnBrokenPipe(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on("error", (error: NodeJS.ErrnoException) => {
@@ -30,7 +27,7 @@ export function endQuietlyOnBrokenPipe(): void {
   }
 }
 
-/** Everything written so far has left the process. A pipe's writes are not done when `write` returns. */
+/** Waits until everything written has left the process; a pipe's writes are not done when `write` returns. */
 export async function flushed(): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) {
     if (stream.writableLength > 0) await new Promise<void>((done) => stream.write("", () => done()));

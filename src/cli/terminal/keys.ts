@@ -1,6 +1,6 @@
 import type { ReadStream } from "node:tty";
 
-/** Gives single keys until the signal is aborted, and the terminal its usual mode back after that. */
+/** Calls `onKey` for each key until the signal is aborted, then restores the terminal's mode. */
 export function keysOf(stdin: NodeJS.ReadStream, signal: AbortSignal, onKey: (key: string) => void): void {
   const terminal = stdin as ReadStream;
   const onData = (data: string) => onKey(data);

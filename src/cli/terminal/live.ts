@@ -6,7 +6,7 @@ import { listOpen, listSessions } from "../sessions.ts";
 import { isOpen } from "../show/words.ts";
 
 export interface LiveOptions {
-  /** One tree by any of its sessions; without it every open family. */
+  /** Any session of the tree to follow; without it, every open family is followed. */
   readonly tree?: string;
   readonly all?: boolean;
   readonly signal: AbortSignal;
@@ -16,16 +16,16 @@ export interface LiveOptions {
 
 export interface LiveView {
   readonly sessions: readonly Session[];
-  /** Since when the daemon has not answered; null while it does. */
+  /** When the daemon stopped answering; null while it answers. */
   readonly offlineSince: number | null;
-  /** What a person is asked, by session. */
+  /** The open ask of each session that needs a person. */
   readonly asks: ReadonlyMap<string, string>;
 }
 
 /**
- * Keeps a view of sessions equal to the daemon's tables until the signal is aborted. The feed
- * only says which tree has changed; that tree is then read again. After every (re)connection all
- * is read again, so whatever happened in between cannot be missed. Rejects when the daemon refuses.
+ * Keeps a view of sessions equal to the daemon's tables until the signal is aborted. An event only says which
+ * tree has changed; that tree is then read again. Everything is read again after each (re)connection, so
+ * nothing that happened in between is missed. Rejects if the daemon refuses.
  */
 export async function followSessions(client: Client, options: LiveOptions): Promise<void> {
   const view = new View(client, options);
@@ -70,7 +70,7 @@ class View implements LiveView {
   take(item: FeedItem): void {
     if (item.type === "open" || item.type === "reset") this.#isWhole = true;
     if (item.type === "event") {
-      // A great deal may be read from disk at once; a tree is looked at when something about it changes.
+      // An import may create very many sessions at once; a tree is read when something else changes in it.
       if (item.event.type === "session.imported") return;
       this.#dirty.add(item.event.rootId);
       this.#unsaid.push(item.event);
@@ -78,7 +78,7 @@ class View implements LiveView {
     if (item.type !== "fragment") this.#schedule();
   }
 
-  /** A quiet feed looks like a dead one; asking tells them apart. */
+  /** Asks for the daemon's health, because a quiet feed looks the same as a dead one. */
   async check(): Promise<void> {
     try {
       await this.#client.health({}, { signal: AbortSignal.timeout(SILENT_MS) });
@@ -111,7 +111,7 @@ class View implements LiveView {
     try {
       const wanted = isWhole ? await this.#allRoots() : new Set<string>();
       const read = new Map<string, Session>();
-      // Also trees that have ended meanwhile: their events are told with their names.
+      // Includes trees that have ended since: their events are printed with session names.
       for (const root of wanted.union(new Set(roots)))
         for (const session of await this.#readTree(root)) read.set(session.id, session);
       const isAsked = this.sessions.some((session) => session.waiting?.on === "trigger");

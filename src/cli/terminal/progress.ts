@@ -13,7 +13,10 @@ export interface WaitRequest {
   readonly until: "completion" | "turn";
 }
 
-/** Waits across restarts of the daemon; on a terminal the session's family is drawn meanwhile. */
+/**
+ * Waits for the end of a round, across restarts of the daemon; draws the session's family on a terminal
+ * meanwhile.
+ */
 export async function waitWithProgress(
   client: Client,
   call: Call,
@@ -41,7 +44,10 @@ export async function waitWithProgress(
   }
 }
 
-/** Progress is for a person: it goes to standard error, is cleared at the end, and may fail silently. */
+/**
+ * Draws progress for a person: on standard error, cleared at the end. If it fails, waiting goes on without
+ * it.
+ */
 async function drawUntil(
   client: Client,
   call: Call,

@@ -2,7 +2,7 @@ import { text as readAll } from "node:stream/consumers";
 import type { Call } from "../call.ts";
 import { Failure } from "../failure.ts";
 
-/** The words after the command as one text; `-`, or a pipe without words, reads standard input. */
+/** Joins the words after the command into one text; `-`, or a pipe without words, reads standard input. */
 export async function promptOf(call: Call, words: readonly string[], example: string): Promise<string> {
   const written = words.join(" ");
   const fromStdin = written === "-" || (written === "" && isPipe(call));
@@ -23,12 +23,12 @@ export async function promptOf(call: Call, words: readonly string[], example: st
   );
 }
 
-/** A person's yes or no. Anything but yes is no. */
+/** Asks a person yes or no. Any answer but yes is no. */
 export async function confirm(call: Call, question: string): Promise<boolean> {
   return /^y(es)?$/i.test((await lineOf(call, `${question} [y/N] `)) ?? "");
 }
 
-/** One line from a person; null where they wrote nothing or left with Ctrl-C or Ctrl-D. */
+/** Reads one line from a person; null if it is empty or they left with Ctrl-C or Ctrl-D. */
 export async function lineOf(call: Call, question: string): Promise<string | null> {
   const { createInterface } = await import("node:readline/promises");
   const lines = createInterface({ input: call.io.stdin, output: process.stderr });
@@ -37,14 +37,14 @@ export async function lineOf(call: Call, question: string): Promise<string | nul
   try {
     return (await lines.question(question, { signal: left.signal })).trim() || null;
   } catch {
-    // Leaving the question is no answer, and no answer is a valid one.
+    // The person left the question, which counts as no answer.
     return null;
   } finally {
     lines.close();
   }
 }
 
-/** Standard input is a pipe or a file, not a terminal and not nothing. */
+/** True if standard input is a pipe or a file, not a terminal and not closed. */
 function isPipe(call: Call): boolean {
   return call.io.stdin.isTTY !== true && !call.io.stdin.destroyed;
 }

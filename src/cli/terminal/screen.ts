@@ -1,10 +1,10 @@
 /**
- * A block of lines that is drawn again in place. A frame is one write inside a synchronized
- * update, every line is overwritten and then cleared to its end, so nothing ever flickers.
+ * A block of lines that is redrawn in place. Each frame is one write inside a synchronized update, and each
+ * line is overwritten and then cleared to its end, so nothing flickers.
  */
 export interface LiveBlock {
   draw(lines: readonly string[]): void;
-  /** Leaves the last frame where it is and gives the cursor back. */
+  /** Keeps the last frame on the screen and shows the cursor again. */
   end(): void;
 }
 
@@ -30,7 +30,7 @@ export function inlineBlock(terminal: NodeJS.WriteStream): LiveBlock {
   };
 }
 
-/** Takes the whole terminal and gives it back as it was. */
+/** Takes over the whole terminal and restores it at the end. */
 export function fullScreen(terminal: NodeJS.WriteStream): LiveBlock {
   let shown = "";
   terminal.write(`${ALTERNATE}${HIDE_CURSOR}`);
@@ -52,7 +52,9 @@ export function fullScreen(terminal: NodeJS.WriteStream): LiveBlock {
   };
 }
 
-/** Whatever ends the process, the terminal is left usable. Returns how to take that back. */
+/**
+ * Restores the terminal when the process exits for any reason. Returns a function that removes this handler.
+ */
 function onExit(undo: () => void): () => void {
   process.once("exit", undo);
   return () => void process.off("exit", undo);

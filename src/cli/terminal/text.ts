@@ -1,16 +1,16 @@
 import { folded, visible, withoutTerminalSequences } from "../../text/fence.ts";
 
-/** What another program wrote, made harmless for a terminal: no escape sequences, no control characters. */
+/** Makes another program's text safe for a terminal: removes escape sequences and control characters. */
 export function harmless(text: string): string {
   return visible(text);
 }
 
-/** The same on one line, with white space folded. */
+/** Makes a text safe and puts it on one line, with white space folded. */
 export function oneLine(text: string): string {
   return folded(harmless(text));
 }
 
-/** How long ago something was, in one unit: `now`, `4 s`, `12 min`, `2 h`, `3 d`. */
+/** Formats an age in one unit: `now`, `4 s`, `12 min`, `2 h`, `3 d`. */
 export function age(ms: number): string {
   const seconds = Math.floor(Math.max(0, ms) / 1000);
   if (seconds < 1) return "now";
@@ -25,18 +25,18 @@ export function ago(ms: number): string {
   return since === "now" ? "just now" : `${since} ago`;
 }
 
-/** `$2.10`; a dash where nothing is known or nothing was spent. */
+/** Formats an amount: `$2.10`; a dash if it is unknown or zero. */
 export function usd(amount: number | null): string {
   if (!amount) return "-";
   return amount < 0.005 ? "<$0.01" : `$${amount.toFixed(2)}`;
 }
 
-/** The time of day, as a person reads it. */
+/** Formats the local time of day. */
 export function clock(at: number): string {
   return new Date(at).toTimeString().slice(0, 8);
 }
 
-/** How many columns a terminal gives this text; escape sequences take none. */
+/** Returns how many terminal columns a text takes; escape sequences take none. */
 export function columnsOf(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
   let columns = 0;
@@ -49,7 +49,7 @@ export function padTo(text: string, columns: number): string {
   return text + " ".repeat(Math.max(0, columns - columnsOf(text)));
 }
 
-/** Cut to a number of columns with an ellipsis. The text may not hold escape sequences. */
+/** Cuts a text to a number of columns, with an ellipsis. The text must not contain escape sequences. */
 export function clip(text: string, columns: number): string {
   if (columnsOf(text) <= columns) return text;
   if (columns <= 0) return "";

@@ -14,7 +14,7 @@ export interface Ran {
   readonly err: string;
 }
 
-/** A home of its own for the real CLI, and a shared cache of compiled code so that it starts fast. */
+/** Runs the real CLI with a temporary home, and with a shared compile cache so that it starts fast. */
 export class CliHome {
   readonly home = mkdtempSync(join(tmpdir(), "kinfold-cli-"));
   readonly #own = process.env["NODE_COMPILE_CACHE"] ? null : mkdtempSync(join(tmpdir(), "kinfold-compiled-"));
