@@ -22,9 +22,8 @@ import { Indexer } from "./search/indexer.ts";
 import { withClient } from "./with-client.ts";
 import { migrate } from "./migrate.ts";
 import { Searches } from "./search/search.ts";
-import { TreeQueue } from "./tree-queue.ts";
 import { Wakes } from "./wake.ts";
-import { writeDeadline, writeTree } from "./write.ts";
+import { TreeQueue, writeDeadline, writeTree } from "./write.ts";
 
 export interface PostgresOptions {
   readonly url: string;

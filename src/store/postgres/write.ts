@@ -7,7 +7,7 @@ import { GuardedQuery, OpenTx } from "../tx.ts";
 import type { Availability } from "./availability.ts";
 import { PostgresQuery } from "./connection.ts";
 import { postgresEntryIndex } from "./search/entry-index.ts";
-import { codeOf, IDLE_IN_TRANSACTION, isConnectionLoss, remedyFor, translated } from "./failure.ts";
+import { IDLE_IN_TRANSACTION, codeOf, isConnectionLoss, remedyFor, translated } from "./failure.ts";
 import { withClient } from "./with-client.ts";
 
 export interface Written<T> {
@@ -162,4 +162,32 @@ async function didCommit({ pool, availability }: Writer, xid: number): Promise<b
 
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/**
+ * Writes of one tree wait for each other here rather than in the server, where each would hold a
+ * connection of the pool while it waits for the tree's row.
+ */
+export class TreeQueue {
+  readonly #last = new Map<string, Promise<unknown>>();
+
+  waiting = 0;
+
+  run<T>(rootId: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#last.get(rootId);
+    const own = before === undefined ? work() : before.then(work, work);
+    this.#last.set(rootId, own);
+    this.waiting += 1;
+    const forget = () => {
+      this.waiting -= 1;
+      if (this.#last.get(rootId) === own) this.#last.delete(rootId);
+    };
+    own.then(forget, forget);
+    return own;
+  }
+
+  /** Resolves when everything that was taken has ended. */
+  async idle(): Promise<void> {
+    while (this.#last.size > 0) await Promise.allSettled(this.#last.values());
+  }
 }
