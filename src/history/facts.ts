@@ -108,7 +108,7 @@ export interface SpawnCall {
 }
 
 export interface CallResult {
-  /** `running` means launched: the call returned and the work goes on. */
+  /** `running` means launched: the call returned and the work continues. */
   readonly state: HistoryState;
   readonly error: string | null;
   readonly at: number | null;

@@ -37,7 +37,7 @@ class Trees {
   async write(rootId: string, work: (tx: Tx) => Promise<void>): Promise<void> {
     try {
       await this.#store.write(rootId, async (tx) => {
-        if (this.#failed.has(rootId)) throw new Error("a write before this one has failed");
+        if (this.#failed.has(rootId)) throw new Error("an earlier write of this tree failed");
         await work(tx);
       });
     } catch (error) {

@@ -275,7 +275,10 @@ describe("sessions that were read from disk", () => {
     await home.import();
     const { id } = await home.byAgentId(S);
     const texts = (await home.entries(id)).map(({ body }) => body.text);
-    assert.match(texts[4] ?? "", /^What stands before this, back to and with “two, abandoned”, is no longer/);
+    assert.match(
+      texts[4] ?? "",
+      /^The entries before this, back to and including “two, abandoned”, are no longer/,
+    );
     const said = [...texts.slice(0, 4), ...texts.slice(5)];
     const abandoned = ["one", "answer one", "two, abandoned", "answer two, abandoned"];
     assert.deepEqual(said, abandoned.concat("two again", "answer two again", "three", "answer three"));

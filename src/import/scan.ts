@@ -240,7 +240,7 @@ async function whyEmpty(reader: HistoryReader, found: FoundSession): Promise<str
     if (badCount > 0 && first !== undefined) {
       return `${nothing}: ${first.line === null ? "it" : `line ${first.line}`} ${first.reason}`;
     }
-    if (bytesRead === 0 && found.sizeBytes > 0) return `${nothing}: it has no whole line`;
+    if (bytesRead === 0 && found.sizeBytes > 0) return `${nothing}: it has no complete line`;
     return null;
   }
   return null;

@@ -31,7 +31,7 @@ describe("a session that was resumed or forked into a new file", () => {
     const [notice, ...own] = await texts(home, T);
     assert.deepEqual(own, ["More", "ok"]);
     const { shortId } = await home.byAgentId(S);
-    assert.equal(notice, `What came before this stands in session ${shortId}, which this one goes on from.`);
+    assert.equal(notice, `The entries before this are in session ${shortId}, which this session continues.`);
     assert.equal((await home.byAgentId(T)).messageCount, 4);
   });
 

@@ -28,7 +28,7 @@ function replacing({ replaces }: HistoryEntry, body: EntryBody): EntryBody {
   if (replaces === undefined) return body;
   return {
     ...body,
-    text: `${body.text}\n[The agent wrote this again: it takes the place of what it wrote before.]`,
+    text: `${body.text}\n[The agent rewrote this: it replaces the earlier text.]`,
   };
 }
 
@@ -40,9 +40,9 @@ export function leftBehindEntry(
   left: LeftBehind,
   { isSubagent, at, first }: { isSubagent: boolean; at: number; first: string | null },
 ): ImportedEntry {
-  const back = first === null ? "back to an earlier point" : `back to and with “${first}”`;
-  const where = left.afterRef === null ? "Everything before this" : `What stands before this, ${back},`;
-  const text = redact(`${where} is no longer on the agent's own path: ${left.reason}`);
+  const back = first === null ? "back to an earlier point" : `back to and including “${first}”`;
+  const where = left.afterRef === null ? "All entries before this" : `The entries before this, ${back},`;
+  const text = redact(`${where} are no longer on the agent's path: ${left.reason}`);
   const ref = -1 - refNumber(`left behind ${left.afterRef} ${left.beforeRef} ${left.reason}`);
   return { ref, author: "daemon", kind: "notice", isSubagent, at, body: JSON.stringify({ text }) };
 }
@@ -58,7 +58,7 @@ export function rewrittenEntry(voidCount: number, next: ImportedEntry): Imported
 
 /** A notice that the session continues another one, which keeps the shared entries. */
 export function continuesEntry(shortId: string, next: ImportedEntry): ImportedEntry {
-  const text = `What came before this stands in session ${shortId}, which this one goes on from.`;
+  const text = `The entries before this are in session ${shortId}, which this session continues.`;
   const { isSubagent, at } = next;
   const ref = -1 - refNumber(`goes on from ${shortId}`);
   return { ref, author: "daemon", kind: "notice", isSubagent, at, body: JSON.stringify({ text }) };

@@ -248,7 +248,7 @@ export class Work {
 
   #readingOf({ format }: Member): Reading {
     const reading = this.#context.readings.find(({ reader }) => reader.format === format);
-    if (reading === undefined) throw new Error(`nothing here reads ${format}`);
+    if (reading === undefined) throw new Error(`no reader for the format ${format}`);
     return reading;
   }
 }

@@ -23,7 +23,7 @@ describe("a message that an agent writes again", () => {
       return all.length > 2 ? all : null;
     });
     assert.deepEqual(now.slice(0, 2), ["Do X", "Version B"]);
-    assert.match(now[2] ?? "", /^Version C\n\[The agent wrote this again: it takes the place of/u);
+    assert.match(now[2] ?? "", /^Version C\n\[The agent rewrote this: it replaces/u);
     assert.equal(now.length, 3);
   });
 });

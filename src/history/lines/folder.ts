@@ -33,7 +33,7 @@ export async function listFolder(look: Look, folder: string): Promise<Dirent[]> 
  */
 export function tellForeign(look: Look, folder: string, { name }: Dirent): void {
   if (!TRANSCRIPT.test(name)) return;
-  const reason = "it is not called like a session of this agent's, and is left alone";
+  const reason = "it is not named like a session of this agent, so it is not read";
   look.onProblem({ format: look.format, path: join(folder, name), reason });
 }
 

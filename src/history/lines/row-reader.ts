@@ -101,7 +101,8 @@ async function* readBatches<Notes>(
       bad: [...chunk.bad, ...refused],
       badCount: chunk.badCount + refused.length,
       state() {
-        if (batch !== batchCount) throw new Error("the state of a batch was asked for after the next one");
+        if (batch !== batchCount)
+          throw new Error("state() of a batch was called after the next batch was requested");
         return stateOf(format, fold, chunk.position);
       },
       bytesRead: chunk.position.offset,

@@ -5,7 +5,7 @@ import { firstChars, folded } from "../../text/fence.ts";
 export function cut(text: string, max: number): string {
   const head = firstChars(text, max);
   if (head.length === text.length) return text;
-  return `${head}\n[… ${text.length - head.length} more characters stand in the agent's own file]`;
+  return `${head}\n[… ${text.length - head.length} more characters are in the agent's own file]`;
 }
 
 /** Prompts with the same key differ at most in white space and case. */

@@ -33,7 +33,7 @@ export function tableRow(pages: Pages, root: number, rowid: number): Row | null 
     node.expect(INTERIOR_TABLE);
     number = node.child(lowerBound(node.count, (at) => varint(node.page, node.cell(at) + 4)[0] >= rowid));
   }
-  throw new Error("its pages lead nowhere");
+  throw new Error("its B-tree is too deep");
 }
 
 /**
@@ -81,7 +81,7 @@ class Node {
   }
 
   expect(type: number): void {
-    if (this.type !== type) throw new Error("a page is of another kind than expected");
+    if (this.type !== type) throw new Error("a page has an unexpected type");
   }
 }
 
@@ -169,6 +169,6 @@ function payloadAt(
   const localBytes = bytes <= max ? bytes : fitting <= max ? fitting : min;
   const end = start + localBytes;
   const isWhole = localBytes === bytes;
-  if (bytes < 0 || end + (isWhole ? 0 : 4) > page.length) throw new Error("a row is cut off");
+  if (bytes < 0 || end + (isWhole ? 0 : 4) > page.length) throw new Error("a row is truncated");
   return { bytes, local: page.subarray(start, end), overflow: isWhole ? 0 : page.readUInt32BE(end) };
 }

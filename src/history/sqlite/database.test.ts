@@ -234,9 +234,9 @@ describe("a database of someone else", () => {
   it("that is none is refused with a reason", async () => {
     const path = await fresh();
     await fs.writeFile(path, "not a database, but long enough to hold a head of one hundred bytes".repeat(9));
-    assert.throws(() => openDatabase(path), /not a database/u);
+    assert.throws(() => openDatabase(path), /not an SQLite database/u);
     await fs.writeFile(path, "");
-    assert.throws(() => openDatabase(path), /not a database/u);
+    assert.throws(() => openDatabase(path), /not an SQLite database/u);
     await fs.rm(path);
     await fs.mkdir(path);
     assert.throws(() => openDatabase(path), /not a file|EISDIR/u);

@@ -59,10 +59,10 @@ class FilePages implements Pages {
     const head = this.#head();
     this.#pageBytes = pageBytesOf(head);
     if (this.#wal !== null && this.#wal.pageBytes !== this.#pageBytes)
-      throw new Error("its log is of another");
+      throw new Error("its write-ahead log belongs to another database");
     this.usableBytes = this.#pageBytes - (head[20] as number);
-    if (this.usableBytes < 480) throw new Error("its pages hold too little");
-    if (head.readUInt32BE(56) > 1) throw new Error("its texts are not UTF-8");
+    if (this.usableBytes < 480) throw new Error("its page size is invalid");
+    if (head.readUInt32BE(56) > 1) throw new Error("its text encoding is not UTF-8");
     if (this.#wal === null && head[19] === 1) this.#refuseHalfDone();
     this.#pageCount = this.#wal?.pageCount ?? Math.ceil(fstatSync(file).size / this.#pageBytes);
   }
@@ -120,7 +120,7 @@ class FilePages implements Pages {
     const frame = this.#wal?.frames.get(1);
     if (frame === undefined) readSync(this.#file, head, 0, 100, 0);
     else readSync(this.#log as number, head, 0, 100, frame);
-    if (head.toString("latin1", 0, 16) !== MAGIC) throw new Error("it is not a database");
+    if (head.toString("latin1", 0, 16) !== MAGIC) throw new Error("it is not an SQLite database");
     return head;
   }
 
@@ -133,7 +133,7 @@ class FilePages implements Pages {
       frame === undefined
         ? readSync(this.#file, into, 0, into.length, (number - 1) * this.#pageBytes)
         : readSync(this.#log as number, into, 0, into.length, frame);
-    if (count !== into.length) throw new Error(`its page ${number} is cut off`);
+    if (count !== into.length) throw new Error(`its page ${number} is truncated`);
   }
 
   /**
@@ -146,7 +146,8 @@ class FilePages implements Pages {
     try {
       const head = Buffer.alloc(8);
       readSync(journal, head, 0, 8, 0);
-      if (head.equals(JOURNAL_MAGIC)) throw new Error("a change of it was left half done");
+      if (head.equals(JOURNAL_MAGIC))
+        throw new Error("it has an unfinished transaction in its rollback journal");
     } finally {
       closeSync(journal);
     }
@@ -156,7 +157,7 @@ class FilePages implements Pages {
 function pageBytesOf(head: Buffer): number {
   const written = head.readUInt16BE(16);
   const bytes = written === 1 ? 65_536 : written;
-  if (bytes < 512 || (bytes & (bytes - 1)) !== 0) throw new Error("it has no size of pages");
+  if (bytes < 512 || (bytes & (bytes - 1)) !== 0) throw new Error("its page size is invalid");
   return bytes;
 }
 

@@ -25,7 +25,8 @@ export class Row {
     this.#pages = pages;
     this.#payload = payload;
     const [headerBytes, first] = varint(payload.local, 0);
-    if (headerBytes > Math.min(payload.bytes, HEADER_BYTES_MAX)) throw new Error("a row's head is too long");
+    if (headerBytes > Math.min(payload.bytes, HEADER_BYTES_MAX))
+      throw new Error("a row's header is too long");
     const header = this.#bytes(0, headerBytes);
     let start = headerBytes;
     for (let at = first; at < headerBytes;) {
@@ -67,13 +68,13 @@ export class Row {
   raw(column: number): Buffer {
     const start = this.#starts[column] ?? 0;
     const bytes = this.bytesOf(column);
-    if (bytes > VALUE_BYTES_MAX) throw new Error(`a value of ${bytes} bytes`);
+    if (bytes > VALUE_BYTES_MAX) throw new Error(`a value of ${bytes} bytes is too large`);
     return this.#bytes(start, start + bytes);
   }
 
   #bytes(start: number, end: number): Buffer {
     const { local, bytes } = this.#payload;
-    if (end > bytes) throw new Error("a row is cut off");
+    if (end > bytes) throw new Error("a row is truncated");
     return end <= local.length ? local.subarray(start, end) : this.#gathered(start, end);
   }
 
@@ -107,11 +108,11 @@ export function varint(bytes: Buffer, at: number): [value: number, next: number]
   let value = 0;
   for (let index = 0; index < 8; index += 1) {
     const byte = bytes[at + index];
-    if (byte === undefined) throw new Error("a number is cut off");
+    if (byte === undefined) throw new Error("a number is truncated");
     value = value * 128 + (byte & 0x7f);
     if (byte < 0x80) return [value, at + index + 1];
   }
   const last = bytes[at + 8];
-  if (last === undefined) throw new Error("a number is cut off");
+  if (last === undefined) throw new Error("a number is truncated");
   return [Number(BigInt.asIntN(64, BigInt(value) * 256n + BigInt(last))), at + 9];
 }

@@ -147,8 +147,8 @@ function finders(all: readonly FamilyMember[], calls: readonly Placed[]): Finder
     ({ facts }) => throughCall(byAgentId.get(facts.id), "the call's result names it"),
     ({ facts }) => throughCall(byTaskId(facts, calls), facts.parent?.how ?? ""),
     ({ facts }) =>
-      throughCall(byCallId.get(toldCallId.get(facts.id) ?? ""), "what its parent was told names the call"),
-    ({ facts }, taken) => throughCall(byPrompt(facts, calls, taken), "its prompt is that of one call only"),
+      throughCall(byCallId.get(toldCallId.get(facts.id) ?? ""), "a report to its parent names the call"),
+    ({ facts }, taken) => throughCall(byPrompt(facts, calls, taken), "only one call has its prompt"),
     ({ facts }) => {
       const parent = facts.parent?.id ? byId.get(facts.parent.id) : undefined;
       return parent === undefined ? null : { parent, call: null, how: facts.parent?.how ?? "" };
@@ -201,7 +201,7 @@ function withoutCircles(nodes: readonly Node[], rootKey: string | null): void {
   const byKey = firstOf(nodes, ({ key }) => key);
   for (const node of nodes) {
     if (!chainOf(node, byKey).includes(node)) continue;
-    [node.parentKey, node.call, node.link] = [rootKey, null, "its links lead back to itself"];
+    [node.parentKey, node.call, node.link] = [rootKey, null, "its links form a cycle"];
   }
   for (const node of nodes) node.depth = chainOf(node, byKey).length + 1;
 }

@@ -92,7 +92,7 @@ function byTold({ told, facts }: SubagentEvidence): Judgement | null {
     return { ...certain(told.state, `${told.how} says so`, told.at), error: told.error };
   }
   const { kind, error } = facts?.ending ?? { kind: "ended", error: null };
-  const reason = `${told.how} says that it stopped, its file how`;
+  const reason = `${told.how} says that it stopped, and its file shows how`;
   if (kind === "failed") return { ...likely("failed", reason, told.at), error };
   if (kind === "ended" || kind === "answered") return likely("completed", reason, told.at);
   return likely("interrupted", reason, told.at);
@@ -184,7 +184,7 @@ function byNote(facts: SessionFacts): Judgement | null {
   const { ending, finished, promptedAt, createdAt } = facts;
   if (finished !== true || hasEnd(facts)) return null;
   if (promptedAt !== null && createdAt !== null && promptedAt > createdAt) return null;
-  const reason = `its own bookkeeping says that it is over, and ${ending.how}`;
+  const reason = `the agent's records say that it is over, and ${ending.how}`;
   return ending.kind === "toolError"
     ? { ...likely("failed", reason, ending.at), error: ending.error }
     : likely("completed", reason, ending.at);
@@ -193,14 +193,14 @@ function byNote(facts: SessionFacts): Judgement | null {
 function byAbsence(evidence: SubagentEvidence): Judgement {
   const { call, root } = evidence;
   const at = call?.at ?? null;
-  const how = "it has no file, and its call no result";
+  const how = "it has no file, and its call has no result";
   if (call === null) return guess("unknown", "neither a file nor a call of it was found", at);
   const isLeft = call.movedOn || isAbandoned(evidence);
   if (call.progressAt !== undefined) return byProgress(evidence, call.progressAt, isLeft);
   if (root.alive === true && !isLeft && !isBefore(at, root)) {
     return likely("pending", `${how} yet; ${root.how}`, at);
   }
-  if (isLeft) return certain("orphaned", `${how}, and its parent has gone on without one`, at);
+  if (isLeft) return certain("orphaned", `${how}, and its parent has continued without one`, at);
   return confidently(root)("orphaned", `${how}; ${root.how}`, at);
 }
 
@@ -209,7 +209,7 @@ function byProgress({ root }: SubagentEvidence, at: number | null, isLeft: boole
   const how = "its parent's file shows it at work, and its call has no result";
   if (root.alive === true && !isLeft && !isBefore(at, root))
     return likely("running", `${how}; ${root.how}`, at);
-  if (isLeft) return certain("interrupted", `${how}: its parent has gone on without one`, at);
+  if (isLeft) return certain("interrupted", `${how}: its parent has continued without one`, at);
   return cutOff(root, how, at);
 }
 
@@ -261,8 +261,7 @@ function bySessionEnding({ facts, live, seenWorking }: SessionEvidence): Judgeme
 }
 
 function cutOff(live: Liveness, how: string, at: number | null): Judgement {
-  const why =
-    live.alive === true ? "the process that is alive now began later, or went on without it" : live.how;
+  const why = live.alive === true ? "the current process started later, or continued without it" : live.how;
   return confidently(live)("interrupted", `${how}; ${why}`, at);
 }
 

@@ -292,7 +292,7 @@ describe("large and broken", () => {
     const { entries, badCount } = await reading(row);
     const text = entries[2]?.body.text ?? "";
     assert.equal(badCount, 0);
-    assert.ok(text.length < 300_000 && /more characters stand in the agent's own file/.test(text));
+    assert.ok(text.length < 300_000 && /more characters are in the agent's own file/.test(text));
   });
 
   it("a large output is read from the session's own folder, never from where a row says it is", async () => {

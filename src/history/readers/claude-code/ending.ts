@@ -11,7 +11,7 @@ const ERROR_MAX = 500;
 
 export function prompted(line: Line, at: number | null): void {
   line.notes.open = [];
-  set(line, { kind: "prompted", how: "a prompt stands last, without an answer", at });
+  set(line, { kind: "prompted", how: "its last row is a prompt without an answer", at });
 }
 
 export function answered(
@@ -80,7 +80,7 @@ export function resulted(line: Line, { error, at }: { error: string | null; at: 
       confirmed: CHANNEL_BROKE.test(error),
     });
   } else {
-    set(line, { kind: "working", how: "a tool's result stands last, without an answer", at });
+    set(line, { kind: "working", how: "its last row is a tool result without an answer", at });
   }
 }
 

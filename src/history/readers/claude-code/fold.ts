@@ -96,7 +96,7 @@ function lineOf(fold: ClaudeFold, value: JsonObject): Line {
   fold.notes.inlineId = id;
   let facts = fold.inline.get(id);
   if (facts === undefined) {
-    if (fold.inline.size >= INLINE_MAX) throw new Error("more sub-agents in one file than anyone starts");
+    if (fold.inline.size >= INLINE_MAX) throw new Error(`more than ${INLINE_MAX} sub-agents in one file`);
     facts = { ...noFacts(id), isSubagent: true, rootId: fold.facts.id };
     fold.inline.set(id, facts);
   }

@@ -1,7 +1,7 @@
 import type { Ending, SessionFacts } from "../../facts.ts";
 import type { Fold } from "../../lines/row-reader.ts";
 
-/** What the reader remembers from row to row about one line of work in a file. */
+/** Notes that the reader keeps from row to row about one line of work in a file. */
 export interface LineNotes {
   /** Calls without a result yet. */
   open: OpenCall[];

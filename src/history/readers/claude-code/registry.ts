@@ -62,7 +62,7 @@ function isAlive(
 const HOW = {
   true: "its process $ is alive",
   false: "its process $ is gone",
-  null: "whether its process $ is alive cannot be seen from here",
+  null: "it is not visible from here whether its process $ is alive",
 } as const;
 
 /** `shell`: a person is using its shell; the agent is not working. */

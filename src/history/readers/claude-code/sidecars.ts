@@ -56,7 +56,7 @@ async function foldRun(facts: SessionFacts, folder: string, runId: string): Prom
       id: facts.parent?.id ?? null,
       callId: null,
       taskIds,
-      how: "its run is that of the workflow's call",
+      how: "its run belongs to the workflow's call",
     };
   }
   if (snapshot !== null) foldSnapshot(facts, snapshot);

@@ -2,7 +2,7 @@ import type { JsonObject } from "../../lines/json-lines.ts";
 import { asList, asObject, asText } from "../../lines/value.ts";
 import { beginsWithNotice } from "./task-notice.ts";
 
-/** The kinds of rows with type `user`. Only a `prompt` was written by someone who asks. */
+/** The kinds of rows with type `user`. Only a `prompt` asks the agent for something. */
 export type UserKind =
   | "prompt"
   | "results"

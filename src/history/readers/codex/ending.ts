@@ -10,7 +10,7 @@ export function turnBegan(fold: CodexFold, turnId: string | null, at: number | n
   Object.assign(notes, { hasTurns: true, turnOpen: true, turnId, turnError: null, turnHasPrompt: false });
   notes.open = [];
   facts.promptedAt = at ?? facts.promptedAt;
-  set(fold, { kind: "working", how: "its last turn was begun and has no end", at });
+  set(fold, { kind: "working", how: "its last turn began and has no recorded end", at });
 }
 
 /** True when `turnId` is the open turn, or may be. */
@@ -53,23 +53,24 @@ export function after(
   if (notes.hasTurns) {
     // Rows since the start of the last turn were skipped. The turn must be open: its end would come after
     // this row.
-    if (notes.turnOpen === null) set(fold, { kind: "working", how: "its last turn has no end", at });
+    if (notes.turnOpen === null) set(fold, { kind: "working", how: "its last turn has no recorded end", at });
     return;
   }
   const open = notes.open.at(-1);
-  if (shape === "prompt") set(fold, { kind: "prompted", how: "a prompt stands last, without an answer", at });
+  if (shape === "prompt")
+    set(fold, { kind: "prompted", how: "its last row is a prompt without an answer", at });
   else if (open !== undefined) {
     set(fold, { kind: "working", how: `its call of ${shortLine(open.tool, 60)} has no result`, at });
-  } else if (shape === "answer") set(fold, { kind: "ended", how: "an answer stands last", at });
+  } else if (shape === "answer") set(fold, { kind: "ended", how: "its last row is an answer", at });
   else if (shape === "commentary")
     set(fold, { kind: "working", how: "its last answer is not the final one", at });
-  else set(fold, { kind: "working", how: "a tool's result stands last, without an answer", at });
+  else set(fold, { kind: "working", how: "its last row is a tool result without an answer", at });
 }
 
 /** Old versions write an error as a separate record. */
 export function failed(fold: CodexFold, error: string, at: number | null): void {
   if (fold.notes.hasTurns) fold.notes.turnError = shortLine(error, ERROR_MAX);
-  else set(fold, { kind: "failed", how: "an error stands last", at, error: shortLine(error, ERROR_MAX) });
+  else set(fold, { kind: "failed", how: "its last row is an error", at, error: shortLine(error, ERROR_MAX) });
 }
 
 function set({ facts }: CodexFold, ending: Pick<Ending, "kind" | "how" | "at"> & Partial<Ending>): void {

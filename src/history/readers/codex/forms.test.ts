@@ -148,7 +148,7 @@ describe("every form of a Codex session", () => {
     const found = await Array.fromAsync(codex.discover(place, (problem) => problems.push(problem)));
     assert.deepEqual([found.length, problems.length], [1, 1]);
     assert.equal(problems[0]?.path, foreign);
-    assert.match(problems[0].reason, /not called like a session/u);
+    assert.match(problems[0].reason, /not named like a session/u);
   });
 
   it("a first line of a megabyte is read, and a glance and a page see past it", async () => {

@@ -1,6 +1,6 @@
 import type { Fold } from "../../lines/row-reader.ts";
 
-/** What the reader remembers from row to row. */
+/** Notes that the reader keeps from row to row. */
 export interface Notes {
   /** Whether the file's first record was read; it alone says whose file this is. */
   hasMeta: boolean;

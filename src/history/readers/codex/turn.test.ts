@@ -173,6 +173,6 @@ describe("the turns of a Codex session", () => {
     ]);
     const text = entries[1]?.body.text ?? "";
     assert.ok(text.length < 263_000);
-    assert.match(text, /more characters stand in the agent's own file\]$/u);
+    assert.match(text, /more characters are in the agent's own file\]$/u);
   });
 });

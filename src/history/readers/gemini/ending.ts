@@ -11,7 +11,7 @@ const HAND_IN = "complete_task";
 /** These functions set the ending after each kind of row. */
 
 export function prompted(fold: GeminiFold, at: number | null): void {
-  set(fold, { kind: "prompted", how: "a prompt stands last, without an answer", at });
+  set(fold, { kind: "prompted", how: "its last row is a prompt without an answer", at });
 }
 
 export function answered(
@@ -21,7 +21,7 @@ export function answered(
   if (text.trim() === "" || hasCalls) {
     set(fold, { kind: "working", how: "its last answer calls a tool, or is not finished", at });
   } else {
-    set(fold, { kind: "ended", how: "an answer stands last", at });
+    set(fold, { kind: "ended", how: "its last row is an answer", at });
   }
 }
 
@@ -40,7 +40,7 @@ export function resulted(fold: GeminiFold, calls: readonly FoldedCall[] | null, 
     set(fold, { kind: "toolError", how: "its last row is a failed call", at, error });
   } else if (calls !== null || fold.facts.ending.kind !== "toolError") {
     // A result that is repeated for the model does not change the ending of a failed call.
-    set(fold, { kind: "working", how: "a tool's result stands last, without an answer", at });
+    set(fold, { kind: "working", how: "its last row is a tool result without an answer", at });
   }
 }
 

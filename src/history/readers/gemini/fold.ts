@@ -17,7 +17,7 @@ export function foldRow(fold: GeminiFold, { value, offset }: Row): void {
     foldMessage(fold, value, { isSynthetic: false, offset });
   } else {
     const patch = asObject(value["$set"]) ?? (HEAD_FIELDS.some((name) => name in value) ? value : null);
-    if (patch === null) throw new Error("it is neither a message nor anything about the session");
+    if (patch === null) throw new Error("it is neither a message nor session data");
     foldPatch(fold, patch, offset);
   }
 }

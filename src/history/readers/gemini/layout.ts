@@ -11,7 +11,7 @@ export function roots({ home, env }: UserHome): string[] {
   return [join(env["GEMINI_CLI_HOME"] || home, ".gemini")];
 }
 
-/** What the reader needs in order to find a session again. */
+/** The fields that the reader needs in order to find a session again. */
 export interface Extra extends Readonly<Record<string, string | number | boolean | null>> {
   /** Gemini CLI's folder for the project; it identifies the folder that the agent worked in. */
   readonly project: string;

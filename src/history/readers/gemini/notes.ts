@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { Ending } from "../../facts.ts";
 import type { Fold } from "../../lines/row-reader.ts";
 
-/** What the reader remembers from row to row. */
+/** Notes that the reader keeps from row to row. */
 export interface Notes {
   /** The newest messages on the agent's path, in order. */
   steps: Step[];

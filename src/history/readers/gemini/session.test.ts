@@ -365,7 +365,7 @@ describe("Gemini CLI's sessions", () => {
     assert.deepEqual(
       problems.map(({ path, reason }) => `${basename(path)}: ${reason}`),
       [
-        "other.jsonl: it is not called like a session of this agent's, and is left alone",
+        "other.jsonl: it is not named like a session of this agent, so it is not read",
         "session-x.jsonl: it is not a file",
       ],
     );

@@ -12,7 +12,7 @@ import type { GeminiFold } from "./notes.ts";
 export async function foldSidecars({ facts, notes, found }: GeminiFold): Promise<void> {
   const { project, parentId } = found.extra as Extra;
   if (facts.isSubagent && parentId !== null) {
-    facts.parent = { id: parentId, callId: null, how: "it lies in its parent's folder" };
+    facts.parent = { id: parentId, callId: null, how: "its file is in its parent's folder" };
   }
   const marker = (await readSmall(join(project, ".project_root"), PATH_BYTES_MAX))?.trim();
   if (marker) {

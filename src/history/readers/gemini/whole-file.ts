@@ -13,7 +13,7 @@ export async function openWhole(path: string): Promise<ByteFile> {
   try {
     const { mtimeMs } = await stat(path);
     const shape = await shapeOf(file);
-    if (shape === null) throw new Error("it holds no list of messages");
+    if (shape === null) throw new Error("it has no list of messages");
     return {
       identity: `${file.identity}:${file.sizeBytes}:${mtimeMs}`,
       sizeBytes: file.sizeBytes,
@@ -116,7 +116,7 @@ class Scan {
 
   #begin(at: number): void {
     if (this.shape.starts.length === MESSAGES_MAX)
-      throw new Error(`it holds more than ${MESSAGES_MAX} messages`);
+      throw new Error(`it has more than ${MESSAGES_MAX} messages`);
     this.shape.starts.push(at);
   }
 

@@ -332,7 +332,7 @@ describe("OpenCode's database with things in it that do not belong there", () =>
     assert.deepEqual(
       problems.map(({ path, reason }) => `${path.slice(root.length + 1)}: ${reason}`),
       [
-        "opencode-a.db: it is not a database",
+        "opencode-a.db: it is not an SQLite database",
         "opencode-b.db: its table of messages has no column session_id",
         "opencode-c.db: its table of parts has no column message_id",
         "opencode-d.db: it is not a file",

@@ -9,7 +9,7 @@ const ERROR_MAX = 500;
 /** These functions set the ending from the last message. */
 
 export function prompted(facts: SessionFacts, at: number | null): void {
-  set(facts, { kind: "prompted", how: "a prompt stands last, without an answer", at });
+  set(facts, { kind: "prompted", how: "its last row is a prompt without an answer", at });
 }
 
 export function answered(facts: SessionFacts, message: Message): void {
@@ -51,7 +51,7 @@ function resulted(facts: SessionFacts, message: Message, at: number | null): voi
     const error = shortLine(asText(state["error"]) ?? "the call failed", ERROR_MAX);
     set(facts, { kind: "toolError", how: "its last row is a failed call", at, error });
   } else {
-    set(facts, { kind: "working", how: "a tool's result stands last, without an answer", at });
+    set(facts, { kind: "working", how: "its last row is a tool result without an answer", at });
   }
 }
 

@@ -18,7 +18,7 @@ export function roots({ home, env }: UserHome): string[] {
   return [data, isAbsolute(named) ? named : join(data, named)];
 }
 
-/** What the reader needs in order to find a session again. */
+/** The fields that the reader needs in order to find a session again. */
 export interface Extra extends Readonly<Record<string, string | number | boolean | null>> {
   readonly kind: "database" | "tree";
   /** Where its row was last seen. */

@@ -29,7 +29,7 @@ export async function openZstd(path: string): Promise<ByteFile> {
   try {
     if (known === null) while (await unpacking.advance());
     if (unpacking.sizeBytes === BROKEN.length)
-      throw new Error("it is not a zstd file, or has nothing whole in it");
+      throw new Error("it is not a zstd file, or it is damaged from its start");
   } catch (error) {
     await unpacking.stop();
     throw error;
