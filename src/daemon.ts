@@ -45,10 +45,10 @@ export interface DaemonOptions {
   readonly paths: Paths;
   readonly config: Config;
   readonly log: Log;
-  /** Further drivers, for tests and benchmarks. */
+  /** Additional drivers, for tests and benchmarks. */
   readonly drivers?: ReadonlyMap<string, Driver>;
   readonly reached?: (moment: Moment) => void;
-  /** Where agents keep what they leave on disk; default: the person's own home. */
+  /** The home folder in which agents keep their files; default: the person's. */
   readonly place?: UserHome;
 }
 
@@ -59,7 +59,7 @@ export interface Daemon {
   stop(): Promise<void>;
 }
 
-/** Constructs everything and starts a list of services. Nothing here knows a rule. */
+/** Constructs everything and starts the services. No rule of the domain is decided here. */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const { paths, config, log } = options;
   const boot = randomUUID();
@@ -87,7 +87,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   }
 }
 
-/** One part that does not end keeps none of the others, and not the store's lock. */
+/** Stops every part even if one fails, so that the store's lock is always released. */
 async function stopAll(stops: (() => Promise<void>)[]): Promise<void> {
   const failures: unknown[] = [];
   for (const each of stops.splice(0).toReversed()) {
@@ -96,7 +96,7 @@ async function stopAll(stops: (() => Promise<void>)[]): Promise<void> {
   if (failures.length > 0) throw failures[0];
 }
 
-/** Until the store's server answers, the daemon's address and its file say what is waited for. */
+/** While the store's server does not answer, the daemon's address and its file report what it waits for. */
 function whileWaiting({ paths, config, log, boot }: DaemonOptions & { readonly boot: string }): {
   say(trouble: StoreTrouble): Promise<void>;
   end(): Promise<void>;
@@ -126,7 +126,7 @@ function whileWaiting({ paths, config, log, boot }: DaemonOptions & { readonly b
 interface Parts extends DaemonOptions {
   readonly boot: string;
   readonly store: Store;
-  /** What to undo, in the order it was done. */
+  /** Functions that stop each part, in the order of the starts. */
   readonly stops: (() => Promise<void>)[];
   readonly stop: () => Promise<void>;
 }
@@ -200,7 +200,7 @@ async function compose(parts: Parts): Promise<Daemon> {
   return { url, token, store, stop };
 }
 
-/** What is read of a home and of the project that a session works in, when it is asked for. */
+/** Reads profiles and project limits on demand. */
 function projectReads({ home }: Paths): Pick<OperationDeps, "profiles" | "projectCeiling"> {
   return {
     profiles: async (cwd) => {
@@ -214,7 +214,7 @@ function projectReads({ home }: Paths): Pick<OperationDeps, "profiles" | "projec
   };
 }
 
-/** Says where the daemon is, until it stops. */
+/** Writes the daemon's file, and removes it when the daemon stops. */
 function announce(
   file: string,
   facts: { pid: number; url: string; startedAt: number; boot: string },
@@ -224,14 +224,16 @@ function announce(
   stops.push(async () => removeDaemonFile(file, facts.boot));
 }
 
-/** Both are loaded with the first need of them: a start has none. */
+/** Both modules are loaded on first use, because a start does not need them. */
 const reaper: Reaper = {
   reap: async (...order) => (await import("./system/process-tree.ts")).reaper.reap(...order),
 };
 const remembered = async (): Promise<ReadonlySet<number>> =>
   (await import("./drivers/process/descendant-watch.ts")).rememberedPids();
 
-/** Minted at the first start; the file is the person's, the store knows only its hash. */
+/**
+ * Returns the person's token, created at the first start. The file has the token, the store only its hash.
+ */
 async function personToken(paths: Paths, store: Store): Promise<string> {
   if (!existsSync(paths.token)) {
     writeFileSync(paths.token, `${newSecret("kfp")}\n`, { mode: 0o600, flag: "wx" });
@@ -262,7 +264,7 @@ function rolloutFile(folder: string, session: { id: string; createdAt: number })
 const PACKAGE = new URL("../package.json", import.meta.url);
 const VERSION = (JSON.parse(readFileSync(PACKAGE, "utf8")) as { version: string }).version;
 
-/** `kinfold up`: the configuration comes from the home, the environment and nothing else. */
+/** Runs the daemon for `kinfold up`. The configuration comes from the home and the environment only. */
 async function main(): Promise<void> {
   const paths = pathsIn(kinfoldHome(process.env));
   const isForeground = process.env["KINFOLD_FOREGROUND"] === "1";
@@ -270,7 +272,8 @@ async function main(): Promise<void> {
     const { config, problems } = takeChecked(process.env) ?? (await checkHere(paths));
     const log = openLog({ level: config.logLevel, path: isForeground ? paths.daemonLog : null });
     for (const problem of problems) log.warn({ problem: problemLine(problem) }, "a setting was not applied");
-    // A promise that nobody awaited is a bug, and no reason to end every agent: what it left is recovered.
+    // An unhandled rejection is a bug, but no reason to end every agent: recovery handles what it left
+    // undone.
     process.on("unhandledRejection", (error) => log.error({ err: error }, "a failure that nobody awaited"));
     const daemon = await startDaemon({ paths, config, log });
     endOnSignal(daemon, log);

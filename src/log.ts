@@ -3,7 +3,7 @@ import path from "node:path";
 import { redact } from "./secrets/redact.ts";
 import { redactNamed } from "./secrets/redact-deep.ts";
 
-/** What daemon code may say. Never `console`: the log is a file that a person reads later. */
+/** The daemon's log. Daemon code never uses `console`: the log is a file that a person reads later. */
 export interface Log {
   debug(data: object, text: string): void;
   info(data: object, text: string): void;
@@ -14,11 +14,11 @@ export interface Log {
 const LEVELS = { debug: 20, info: 30, warn: 40, error: 50 } as const;
 type Level = keyof typeof LEVELS;
 
-/** How often a pipe that is full is tried again, and how long between. */
+/** How often a write to a full pipe is retried, and the pause between. */
 const TRIES = 20;
 const TRY_MS = 5;
 
-/** One line of JSON for each thing said, written before the call returns; to stderr without a path. */
+/** Opens a log that writes one line of JSON per call, before the call returns; without a path, to stderr. */
 export function openLog(options: { level: Level; path: string | null }): Log {
   const file = options.path === null ? 2 : openFile(options.path);
   let lost = 0;
@@ -40,7 +40,7 @@ function openFile(file: string): number {
   return openSync(file, "a", 0o600);
 }
 
-/** False where the line could not be written: a full disk or a closed pipe must not end the daemon. */
+/** Returns false if the line could not be written: a full disk or a closed pipe must not end the daemon. */
 function writeWhole(file: number, line: Buffer): boolean {
   let written = 0;
   for (let left = TRIES; left > 0 && written < line.length; left--) {
@@ -62,7 +62,7 @@ interface Said {
   readonly msg: string;
 }
 
-/** A log never throws: of what cannot be written as JSON, the words are kept. */
+/** Never throws: keeps the message of a record that cannot be serialised. */
 function json(said: Said): string {
   try {
     return JSON.stringify(said, (key, value: unknown) => shown(key, value));
@@ -72,7 +72,7 @@ function json(said: Said): string {
   }
 }
 
-/** Without secrets: `key` may be the name of one. */
+/** Redacts secrets, also by name: `key` may be the name of one. */
 function shown(key: string, value: unknown): unknown {
   if (typeof value === "string") return redactNamed(key, value);
   if (typeof value === "bigint") return value.toString();

@@ -1,18 +1,23 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 
-/** What a running daemon leaves in its home so that the CLI finds it. Evidence, not proof: ask the address. */
+/**
+ * The file that a running daemon keeps in its home so that the CLI finds it. It is a hint, not proof: ask the
+ * address.
+ */
 export interface DaemonFile {
   readonly pid: number;
   readonly url: string;
   readonly startedAt: number;
   readonly boot: string;
-  /** Which life of the pid it is (`processStart`); null where the system does not say. */
+  /**
+   * Distinguishes processes that had the same pid (`processStart`); null if the system does not report it.
+   */
   readonly processStart: string | null;
-  /** What the daemon waits for before it can start, as a sentence. Absent once it has started. */
+  /** Why the daemon cannot start yet, as a sentence. Absent once it has started. */
   readonly waiting?: string;
 }
 
-/** Null when there is none, or when what is there was not written by a daemon. */
+/** Null if there is no file, or if its content was not written by a daemon. */
 export function readDaemonFile(path: string): DaemonFile | null {
   let data: Partial<DaemonFile> | null;
   try {
@@ -34,14 +39,14 @@ export function readDaemonFile(path: string): DaemonFile | null {
   };
 }
 
-/** Replaces the file in one step: a reader sees the old one or the new one. */
+/** Replaces the file atomically: a reader sees the old one or the new one. */
 export function writeDaemonFile(path: string, daemon: DaemonFile): void {
   const next = `${path}.${daemon.pid}.tmp`;
   writeFileSync(next, `${JSON.stringify(daemon, null, 2)}\n`, { mode: 0o600 });
   renameSync(next, path);
 }
 
-/** Removes the file only if it is still this daemon's own. */
+/** Removes the file only if it belongs to this boot of the daemon. */
 export function removeDaemonFile(path: string, boot: string): void {
   if (readDaemonFile(path)?.boot === boot) rmSync(path, { force: true });
 }

@@ -4,7 +4,7 @@ import { SETTINGS, type Setting } from "./setting.ts";
 import { yaml } from "./yaml.ts";
 import { nearest } from "../text/nearest.ts";
 
-/** Variables that carry something else than a setting. */
+/** Variables that are not settings. */
 const RESERVED = new Set([
   "KINFOLD_HOME",
   "KINFOLD_TOKEN",
@@ -14,7 +14,7 @@ const RESERVED = new Set([
   "KINFOLD_CHECKED",
 ]);
 
-/** The settings in `KINFOLD_*`. An empty variable counts as not set, as shells are used to. */
+/** Reads the settings in `KINFOLD_*`. An empty variable counts as not set, as is usual in shells. */
 export function readEnvironment(env: Readonly<Record<string, string | undefined>>): ReadFile {
   const given: Given[] = [];
   for (const setting of SETTINGS) {
@@ -25,7 +25,7 @@ export function readEnvironment(env: Readonly<Record<string, string | undefined>
   return { given, problems: misspelt(env) };
 }
 
-/** A word on a command line or in the environment, as the kind of value its setting wants. */
+/** Converts text from a command line or the environment to the type of its setting. */
 export function fromText(setting: Setting, text: string): unknown {
   const word = text.trim();
   switch (setting.kind) {
@@ -47,7 +47,7 @@ function truth(word: string): boolean | undefined {
   return /^(0|false|no|off)$/i.test(word) ? false : undefined;
 }
 
-/** Text that is no YAML is kept as it is; the setting's own check then says what is wrong with it. */
+/** Returns text that is not YAML unchanged; the setting's check then reports the problem. */
 function fromYaml(text: string): unknown {
   try {
     return yaml().parse(text);

@@ -5,7 +5,7 @@ import { SETTINGS, isSection, settingOf } from "./setting.ts";
 import { yaml } from "./yaml.ts";
 import { nearest } from "../text/nearest.ts";
 
-/** A value for one setting, and where it was found. */
+/** A value for one setting, and where it came from. */
 export interface Given {
   readonly key: string;
   readonly value: unknown;
@@ -20,7 +20,9 @@ export interface ReadFile {
 
 const nothing: ReadFile = { given: [], problems: [] };
 
-/** The settings of one `kinfold.yaml`. A file that is not there sets nothing; a bad one is never skipped. */
+/**
+ * Reads the settings of one `kinfold.yaml`. A missing file sets nothing; an invalid one is always reported.
+ */
 export function readConfigFile(path: string): ReadFile {
   let text: string;
   try {
@@ -36,7 +38,7 @@ export function readConfigFile(path: string): ReadFile {
   return parseConfig(path, text);
 }
 
-/** The settings in the text of one `kinfold.yaml`. */
+/** Reads the settings in the text of one `kinfold.yaml`. */
 export function parseConfig(path: string, text: string): ReadFile {
   const lines = new (yaml().LineCounter)();
   const document = yaml().parseDocument(text, { lineCounter: lines, prettyErrors: false });

@@ -8,10 +8,9 @@ export type Checked = Pick<Loaded, "config" | "problems">;
 const NAME = "KINFOLD_CHECKED";
 
 /**
- * For the environment of a daemon that is about to start: who starts it has read and checked the
- * configuration, so that the daemon need not load every schema for it. The configuration itself goes
- * by a file of its owner's alone: it may hold the password of a store, and every program of the same
- * user can read a process's environment for as long as it lives.
+ * Returns the variable that passes a checked configuration to a new daemon, so that it need not load every
+ * schema again. The configuration itself goes into a file that only its owner can read: it may contain the
+ * password of a store, and every program of the same user can read a process's environment.
  */
 export function handOver({ config, problems }: Checked, home: string): Record<string, string> {
   const path = join(home, `start-${randomUUID()}.json`);
@@ -19,7 +18,7 @@ export function handOver({ config, problems }: Checked, home: string): Record<st
   return { [NAME]: path };
 }
 
-/** Reads the configuration that was handed over and removes its file; null where there is none. */
+/** Reads the configuration that was passed on and deletes its file; null if there is none. */
 export function takeChecked(env: Record<string, string | undefined>): Checked | null {
   const path = env[NAME];
   delete env[NAME];
@@ -35,13 +34,13 @@ export function isHandedOver(env: Readonly<Record<string, string | undefined>>):
   return env[NAME] !== undefined;
 }
 
-/** After a start that failed: a daemon that never ran has not taken it. */
+/** Deletes the file after a failed start, when no daemon has taken it. */
 export function forgetChecked(env: Readonly<Record<string, string | undefined>>): void {
   const path = env[NAME];
   if (path !== undefined) rmSync(path, { force: true });
 }
 
-/** The environment without the password of a store, and the configuration with it. */
+/** Moves the store's password from the environment into the configuration. */
 export function withoutStorePassword(
   checked: Checked,
   env: NodeJS.ProcessEnv,
@@ -56,7 +55,7 @@ export function withoutStorePassword(
   return { checked: { ...checked, config: { ...config, store: url.href } }, env: rest };
 }
 
-/** Whether the environment or the command line of this process shows a store's password. */
+/** Whether the environment or the command line of this process contains a store's password. */
 export function showsStorePassword(env: NodeJS.ProcessEnv, words: readonly string[]): boolean {
   const shown = [env["KINFOLD_STORE"] ?? "", ...words].some((text) =>
     /:\/\/[^/@\s]*:[^/@\s]*@|password=/.test(text),
@@ -65,8 +64,8 @@ export function showsStorePassword(env: NodeJS.ProcessEnv, words: readonly strin
 }
 
 /**
- * Goes on as a new program in the same process: what was in the environment or on the command line of the
- * old one can no longer be read. Returns where the system has no such call, as Windows.
+ * Replaces this program in the same process (execve), so that its old environment and command line can no
+ * longer be read. Returns if the system does not support this, as on Windows.
  */
 export function replaceProcess(words: readonly string[], env: NodeJS.ProcessEnv): void {
   if (process.execve === undefined || process.platform === "win32") return;

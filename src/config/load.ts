@@ -11,7 +11,9 @@ export interface LoadRequest {
   readonly home: string;
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** By key, as in `limits.childrenMax`; words are read like the environment's. Undefined is not given. */
+  /**
+   * By key, as in `limits.childrenMax`; text is converted as in the environment. Undefined means not given.
+   */
   readonly flags: Readonly<Record<string, unknown>>;
 }
 
@@ -27,13 +29,14 @@ export interface Source {
 export interface Loaded {
   readonly config: Config;
   readonly sources: Readonly<Record<string, Source>>;
-  /** What was not applied and why: shown to the person, never fatal. */
+  /** Settings that were not applied, and why: shown to the person, never fatal. */
   readonly problems: readonly ConfigProblem[];
 }
 
 /**
- * The configuration as it holds here. Later wins: defaults, the home's file, the environment, flags. The
- * files of the project, from its top to this folder, only lower what sessions in their folder may do. Throws one `ConfigError` with every problem.
+ * Loads the configuration for this folder. Later sources override earlier ones: defaults, the home's file,
+ * the environment, flags. The project's files, from its top folder down to this one, can only lower what
+ * sessions in their folders may do. Throws one `ConfigError` with every problem.
  */
 export function loadConfig(request: LoadRequest): Loaded {
   const state: State = { applied: new Map(), errors: [], problems: [] };
@@ -117,7 +120,9 @@ function assemble(state: State): Config {
   );
 }
 
-/** What only shows when all is put together, such as a certificate without its key. */
+/**
+ * Describes a problem that appears only in the whole configuration, such as a certificate without its key.
+ */
 function together(state: State, key: string, message: string): ConfigProblem {
   const section = key.split(".")[0] ?? key;
   const near =
@@ -149,7 +154,7 @@ function valueAt(config: Config, key: string): unknown {
   return value;
 }
 
-/** A daemon started in its own home reads that file once, as the home's. */
+/** A daemon started in its home reads the home's file once, not again as a project's file. */
 function sameFile(a: string, b: string): boolean {
   if (a === b) return true;
   return existsSync(a) && existsSync(b) && realpathSync(a) === realpathSync(b);

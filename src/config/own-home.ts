@@ -4,9 +4,8 @@ import type { Paths } from "./paths.ts";
 import { ConfigError, type ConfigProblem } from "./problem.ts";
 
 /**
- * Refuses a home that another user owns or could have filled: its token would be that user's way in.
- * A home of our own that is merely open to others is closed (mode 0700), and so is its token (0600).
- * A home that does not exist has no owner and passes.
+ * Refuses a home that another user owns or could have written into: that user would know its token. Closes a
+ * home of ours that others can access (mode 0700), and its token (0600). A missing home passes.
  */
 export function requireOwnHome(paths: Paths): void {
   const uid = process.getuid?.();
@@ -25,7 +24,7 @@ export function requireOwnHome(paths: Paths): void {
 interface Looking {
   readonly paths: Paths;
   readonly uid: number;
-  /** Whether other users could reach what is in the home. */
+  /** Whether other users could access the home's content. */
   readonly isOpen: boolean;
 }
 
@@ -34,7 +33,7 @@ const REMOVE = "find out who put it there, then remove it";
 function fileProblem(file: string, { paths, uid, isOpen }: Looking): ConfigProblem | null {
   const link = lstatSync(file, { throwIfNoEntry: false });
   const found = statSync(file, { throwIfNoEntry: false });
-  // A file may go while we look: the database's own come and go.
+  // A file may disappear meanwhile: the database creates and deletes its own.
   if (link === undefined || found === undefined) return null;
   const foreign =
     ownerProblem(file, link, { uid, next: REMOVE }) ?? ownerProblem(file, found, { uid, next: REMOVE });
@@ -50,7 +49,7 @@ function fileProblem(file: string, { paths, uid, isOpen }: Looking): ConfigProbl
   );
 }
 
-/** What root owns counts as ours: root could do everything anyway. */
+/** Files of root count as ours: root can do everything anyway. */
 function ownerProblem(
   file: string,
   { uid: owner }: Stats,

@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { requireOwnHome } from "./own-home.ts";
 
-/** Where one Kinfold keeps everything it owns. Two homes are two Kinfolds that know nothing of each other. */
+/** The paths of one Kinfold home. Two homes are two independent Kinfolds. */
 export interface Paths {
   readonly home: string;
   readonly configFile: string;
@@ -37,13 +37,16 @@ export function pathsIn(home: string): Paths {
   };
 }
 
-/** `KINFOLD_HOME`, else `.kinfold` in the person's home. Always absolute. */
+/** Returns `KINFOLD_HOME`, else `.kinfold` in the person's home folder. Always absolute. */
 export function kinfoldHome(env: Readonly<Record<string, string | undefined>>): string {
   const named = env.KINFOLD_HOME?.trim();
   return named ? resolve(named) : join(homedir(), ".kinfold");
 }
 
-/** Makes the home and its folders, readable by their owner only. A home that is not ours alone is refused. */
+/**
+ * Creates the home and its folders, readable by their owner only. Refuses a home that belongs to another
+ * user.
+ */
 export function prepareHome(paths: Paths): void {
   requireOwnHome(paths);
   for (const folder of [paths.home, paths.logs, paths.rollouts, paths.profiles, paths.sim]) {

@@ -1,4 +1,4 @@
-/** One thing wrong with the configuration, and where it stands. */
+/** One problem in the configuration, and where it is. */
 export interface ConfigProblem {
   /** A file, `KINFOLD_PORT` or `--port`. */
   readonly where: string;
@@ -7,7 +7,7 @@ export interface ConfigProblem {
   readonly text: string;
 }
 
-/** The configuration cannot be used. Its message lists every problem, so that one look is enough. */
+/** The configuration cannot be used. The message lists every problem, so that all can be fixed at once. */
 export class ConfigError extends Error {
   readonly problems: readonly ConfigProblem[];
   readonly what: "configuration" | "home";

@@ -11,7 +11,7 @@ import { listProjectFiles, readProjectFile } from "./project-ceiling.ts";
 const BUILT_IN = fileURLToPath(new URL("./profiles/", import.meta.url));
 const PROJECT_FOLDER = join(".kinfold", "agents");
 
-/** Claude Code's own words for its modes, understood so that its agent files can be used as they are. */
+/** Claude Code's names for its modes, accepted so that its agent files can be used unchanged. */
 const CLAUDE_MODES: Readonly<Record<string, Permission>> = {
   plan: "read-only",
   default: "ask",
@@ -21,11 +21,14 @@ const CLAUDE_MODES: Readonly<Record<string, Permission>> = {
 
 export interface ProfileSet {
   readonly profiles: readonly Profile[];
-  /** Profile files of a project that nobody has trusted: they are there and not used. */
+  /** Profile files of a project that nobody has trusted; they are not used. */
   readonly untrusted: readonly { name: string; file: string }[];
 }
 
-/** Built in, then the home's, then a trusted project's; the later wins. A bad file is an error that names it. */
+/**
+ * Loads the built-in profiles, then the home's, then those of a trusted project; later ones override earlier
+ * ones. Throws an error that names the file if one is invalid.
+ */
 export async function loadProfiles(places: { home: string; project: string | null }): Promise<ProfileSet> {
   const found = new Map<string, Profile>();
   for (const file of await filesIn(BUILT_IN)) add(found, await readOwn(file, "built in"));
@@ -44,12 +47,12 @@ export async function loadProfiles(places: { home: string; project: string | nul
   return { profiles: [...found.values()], untrusted };
 }
 
-/** A profile file of a project, trusted or not, for a person who decides about it. */
+/** Reads a project's profile file, trusted or not, for a person who decides whether to trust it. */
 export async function readProjectProfile(project: string, file: string): Promise<Profile> {
   return parseOnce(file, await projectText(project, basename(file)), file);
 }
 
-/** The text of a file whose content a person has trusted. Other files are not opened. */
+/** Returns the text of a file whose content a person has trusted, else null. Does not open other files. */
 async function trustedText(
   project: string,
   name: string,
@@ -68,12 +71,12 @@ async function projectText(project: string, name: string): Promise<string> {
   throw problem(join(project, PROJECT_FOLDER, name), 1, `it ${why}`);
 }
 
-/** Of the built-in and the home's files, which the person owns. */
+/** Reads a built-in profile or one of the home, which the person owns. */
 async function readOwn(file: string, from: string): Promise<Profile> {
   return parseOnce(file, await readFile(file, "utf8"), from);
 }
 
-/** Parsed anew only when the text has changed: every spawn asks. */
+/** Caches by text, because every spawn loads the profiles. */
 function parseOnce(file: string, text: string, from: string): Profile {
   const before = known.get(file);
   if (before?.text === text && before.profile.from === from) return before.profile;
@@ -111,7 +114,10 @@ function parseProfile(file: string, text: string, from: string): Profile {
   return profileOf(result.data, (match[2] ?? "").trim(), from);
 }
 
-/** A person has read these files of a project as they are now; a change makes them untrusted again. */
+/**
+ * Records that a person trusts the current content of a project's profile files. A change makes a file
+ * untrusted again.
+ */
 export async function trustProject(home: string, project: string): Promise<string[]> {
   const names = await listProjectFiles(project, PROJECT_FOLDER, ".md");
   const trusted = { ...(await readTrusted(home)) };
@@ -162,7 +168,10 @@ async function filesIn(folder: string): Promise<string[]> {
   return files.toSorted().map((name) => join(folder, name));
 }
 
-/** How a file is named in `trusted.json`. The file itself is never a link, so only its folder is resolved. */
+/**
+ * Returns the key of a file in `trusted.json`. The file itself is never a link, so only its folder is
+ * resolved.
+ */
 async function realKey(project: string, name: string): Promise<string> {
   return join(await realpath(join(project, PROJECT_FOLDER)), name);
 }

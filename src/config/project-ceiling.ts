@@ -10,17 +10,20 @@ import { join } from "node:path";
 
 const FILE = "kinfold.yaml";
 
-/** What the `kinfold.yaml` files of a project allow at most, and `file:line` of each word that counts. */
+/** The upper limits from a project's `kinfold.yaml` files, and the `file:line` of each. */
 export interface ProjectCeiling {
   readonly permission: { readonly mode: Permission; readonly where: string } | null;
   readonly limits: Partial<Limits>;
   /** By setting, as in `limits.depthMax`. */
   readonly where: Readonly<Record<string, string>>;
-  /** What cannot be read: a ceiling that is not understood must not be passed over. */
+  /** Files or settings that cannot be read: a limit that is not understood must not be ignored. */
   readonly problems: readonly ConfigProblem[];
 }
 
-/** The folders whose files hold for a session in this one: from the git top level down to it, else itself. */
+/**
+ * Returns the folders whose files apply to a session in this one: from the git top level down to it, else
+ * only itself.
+ */
 export function projectFolders(folder: string): string[] {
   const top = gitTop(folder);
   const folders = [folder];
@@ -28,7 +31,7 @@ export function projectFolders(folder: string): string[] {
   return folders;
 }
 
-/** Reads the ceilings for a session in this folder. The strictest word on each setting counts. */
+/** Reads the limits for a session in this folder. The strictest value of each setting counts. */
 export async function readProjectCeiling(folder: string): Promise<ProjectCeiling> {
   const read = await Promise.all(projectFolders(folder).map((each) => readProject(each)));
   const problems = read.flatMap((each) => [...each.problems]);
@@ -62,7 +65,7 @@ function isStricter(given: Given, before: Given | undefined): boolean {
   return before === undefined || looseness(given.value) < looseness(before.value);
 }
 
-/** Numbers compare as they are; permissions from strict to loose. */
+/** Ranks a value: numbers by size, permissions from strict to loose. */
 export function looseness(value: unknown): number {
   return typeof value === "number" ? value : MODES.findIndex((mode) => mode === value);
 }
@@ -76,12 +79,12 @@ async function readProject(folder: string): Promise<ReadFile> {
   return read.kind === "text" ? parseConfig(file, read.text) : unusable(file, read.why);
 }
 
-/** The same for the CLI, which shows what holds and waits for nothing. */
+/** Reads a project's file synchronously, for the CLI. */
 export function readProjectSync(folder: string): ReadFile {
   const file = path.join(folder, FILE);
   let fd: number;
   try {
-    // A FIFO without a writer would hold up a blocking open for ever, and a link could lead anywhere.
+    // Without O_NONBLOCK, opening a FIFO without a writer would block forever; a link could lead anywhere.
     fd = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
@@ -105,25 +108,25 @@ function unusable(where: string, why: string): ReadFile {
   return { given: [], problems: [{ where, line: null, key: null, text }] };
 }
 
-/** Anyone who can write into a project decides what these files are, so each read has a limit. */
+/** Anyone who can write into a project controls these files, so each read has a limit. */
 export const PROJECT_FILE_BYTES_MAX = 64 * 1024;
 export const PROJECT_FILES_MAX = 100;
-/** Entries of a folder that are looked at while searching for files. */
+/** The most folder entries to look at in a search for files. */
 const ENTRIES_MAX = 1_000;
 
 export type ProjectFile =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "missing" }
-  /** It is there and is not read; `why` completes "It …". */
+  /** The file exists and is not read; `why` completes "It …". */
   | { readonly kind: "refused"; readonly why: string };
 
 /**
- * Reads one file of a project. Reads nothing but a plain file of at most 64 KB that lies in the project:
- * no FIFO, device or socket, no link, and no file behind a folder that links out of the project.
+ * Reads one file of a project, only if it is a plain file of at most 64 KB inside the project: no FIFO,
+ * device or socket, no link, and no file in a folder that links out of the project.
  */
 export async function readProjectFile(project: string, path: string): Promise<ProjectFile> {
   const file = join(project, path);
-  // A FIFO without a writer would hold up a blocking open for ever, and a link could lead anywhere.
+  // Without O_NONBLOCK, opening a FIFO without a writer would block forever. A link could lead anywhere.
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   let handle;
   try {
@@ -145,8 +148,8 @@ export async function readProjectFile(project: string, path: string): Promise<Pr
 }
 
 /**
- * Names of the files in a folder of a project that end so, sorted, at most 100. Lists names only; a folder
- * that is a link, or is behind one that leaves the project, has none.
+ * Returns the names in a project's folder with this ending, sorted, at most 100. Opens no file. Returns
+ * nothing if the folder is a link or is reached through one that leaves the project.
  */
 export async function listProjectFiles(project: string, folder: string, ending: string): Promise<string[]> {
   const path = join(project, folder);
@@ -168,7 +171,7 @@ export async function listProjectFiles(project: string, folder: string, ending: 
   }
 }
 
-/** Whether what was opened is what lies at this path now, and that path leads nowhere out of the project. */
+/** Whether the opened file is still the one at this path, and the path stays inside the project. */
 async function liesIn(project: string, path: string, opened: { dev: number; ino: number }): Promise<boolean> {
   const [top, real] = await Promise.all([realpath(project), realpath(path)]);
   if (real === top || !isInside(real, top)) return false;

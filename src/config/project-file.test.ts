@@ -32,7 +32,7 @@ function projectIn(t: TestContext): { project: string; home: string; agents: str
   return { project, home: join(top, "home"), agents };
 }
 
-/** A read that blocks until another process writes fails after a time limit. */
+/** Fails after a time limit if the read blocks until another process writes. */
 async function withoutWaiting(fifo: string, read: Promise<string>): Promise<string> {
   const late = Promise.withResolvers<string>();
   const timer = setTimeout(() => {

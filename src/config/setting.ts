@@ -1,23 +1,25 @@
 import { Config } from "../contract/config.ts";
 
-/** How far a project's file may go: only towards the stricter, or not at all. */
+/** What a project's file may do with a setting: only make it stricter, or nothing. */
 export type ProjectRight = "narrow" | "none";
 
-/** One leaf of the configuration, with its name on every way in. */
+/** One leaf of the configuration, with its names in files and in the environment. */
 export interface Setting {
   readonly key: string;
   readonly env: string;
   readonly kind: "string" | "number" | "boolean" | "list" | "other";
-  /** The words it may be, where there are only a few. */
+  /** The allowed values, if there are only a few. */
   readonly choices: readonly string[] | null;
   readonly description: string;
   readonly fallback: unknown;
   readonly project: ProjectRight;
-  /** What is wrong with a value, or null. */
+  /** Returns what is wrong with a value, or null. */
   check(value: unknown): string | null;
 }
 
-/** What the walk needs to know of a schema. The layer imports the contract, not its schema library. */
+/**
+ * The part of a schema that is used here, because this layer imports the contract and not its schema library.
+ */
 interface Schema {
   readonly def: { readonly type: string; readonly innerType?: Schema; readonly defaultValue?: unknown };
   readonly shape?: Readonly<Record<string, Schema>>;
@@ -31,10 +33,10 @@ interface Schema {
   };
 }
 
-/** These count what runs on a machine, not what a folder's sessions do. */
+/** Limits of the machine, not of the sessions in a folder. */
 const OF_THE_NODE = new Set(["limits.turnsMax", "limits.processesMax"]);
 
-/** Every setting there is, in the order of the schema. */
+/** All settings, in the order of the schema. */
 export const SETTINGS: readonly Setting[] = leaves(Config as unknown as Schema, "");
 
 const byKey = new Map(SETTINGS.map((setting) => [setting.key, setting]));
@@ -46,7 +48,7 @@ export function settingOf(key: string): Setting | undefined {
   return byKey.get(key);
 }
 
-/** Whether a key stands for a group of settings (`limits`) and not for one. */
+/** Whether a key names a group of settings, such as `limits`. */
 export function isSection(key: string): boolean {
   return sections.has(key);
 }
@@ -72,8 +74,8 @@ function leaf(key: string, schema: Schema): Setting {
 }
 
 /**
- * A project's file comes with a clone, so its author may be anyone. It may lower what sessions in its folders
- * may do, and set nothing else: an agent or a callback's template narrows nothing.
+ * A project's file comes with a clone, so anyone may have written it. It may restrict what sessions in its
+ * folders may do, and set nothing else: an agent or a callback's template restricts nothing.
  */
 function projectRight(key: string): ProjectRight {
   if (key === "permission") return "narrow";

@@ -34,7 +34,7 @@ after(async () => {
   await running.server.close();
 });
 
-/** Runs a program that asks once, and gives back what it was told. */
+/** Runs a program that sends one request, and returns the answer that it got. */
 async function ask(command: readonly string[], env: Record<string, string>, token = PERSON): Promise<string> {
   const [program = "", ...args] = command;
   const child = spawn(program, [...args, running.url, token], { env, stdio: ["ignore", "pipe", "inherit"] });

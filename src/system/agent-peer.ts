@@ -4,28 +4,28 @@ import { listPids, readStat } from "./proc.ts";
 import { sharedRun } from "./shared-run.ts";
 import { markerIn, startedAt } from "./process-table.ts";
 
-/** The two ends of a connection, as its socket knows them. */
+/** The two ends of a connection. */
 export interface Peer {
   readonly remotePort: number;
   readonly remoteAddress: string;
   readonly localPort: number;
 }
 
-/** True when the connection comes from a process that an agent of ours started. */
+/** Resolves to true if the connection comes from one of our agents or a process that it started. */
 export type IsAgentPeer = (peer: Peer) => Promise<boolean>;
 
 export interface PeerOptions {
-  /** False while no agent of ours runs: then nothing needs to be looked up. */
+  /** False while none of our agents runs: then no lookup is needed. */
   readonly hasAgents?: () => boolean;
-  /** Processes of agents that neither carry the marker nor descend from one that does. */
+  /** Pids of agents' processes that neither carry the marker nor descend from a process that does. */
   readonly remembered?: () => Promise<ReadonlySet<number>>;
 }
 
 /**
- * Says whether a connection comes from an agent of ours or from a process it started: one that
- * carries our marker in its environment, or descends from one that does. Linux only; elsewhere
- * nobody is found. A socket that is closed already has no owner to be found: while agents run, that
- * counts as theirs, because a request may be sent and its socket closed within an instant.
+ * Checks whether a connection comes from one of our agents or a process that it started: one that carries our
+ * marker in its environment, or descends from one that does. Linux only; elsewhere always false. The owner of
+ * a closed socket cannot be found. While agents run, a closed socket counts as theirs, because an agent could
+ * send a request and close its socket at once.
  */
 export function agentPeerCheck(options: PeerOptions = {}): IsAgentPeer {
   if (process.platform !== "linux") return () => Promise.resolve(false);
@@ -37,20 +37,20 @@ export function agentPeerCheck(options: PeerOptions = {}): IsAgentPeer {
     const seen = await looks();
     if (!seen.hasAgents) return false;
     if (sockets.length === 0 || sockets.some((socket) => seen.sockets.has(socket))) return true;
-    // A process that ended before it was looked at cannot be told apart any more.
+    // If the socket's process has ended meanwhile, its owner is unknown and it counts as an agent's.
     const left = socketsAt(await tables(), remotePort, localPort);
     return !sockets.some((socket) => left.includes(socket));
   };
 }
 
-/** What the agents of ours held at one moment. */
+/** The sockets of our agents at one moment. */
 interface Seen {
   readonly hasAgents: boolean;
-  /** As links of open files name them: `socket:[123]`. */
+  /** As in the links of `/proc/<pid>/fd`: `socket:[123]`. */
   readonly sockets: ReadonlySet<string>;
 }
 
-/** A flood of connections shares its looks, and costs a quarter of the time at most. */
+/** Under a flood of connections, lookups are shared and use at most a quarter of the CPU time. */
 const REST_FACTOR = 3;
 
 async function lookAround(remembered: PeerOptions["remembered"]): Promise<Seen> {
@@ -71,13 +71,16 @@ interface Process {
   readonly isMarked: boolean;
 }
 
-/** Every process that has the marker or is remembered, and every descendant of one, whatever its own environment is. */
+/**
+ * Returns the pids of marked or remembered processes and of all their descendants, whatever their
+ * environments.
+ */
 async function markedProcesses(remembered: ReadonlySet<number>): Promise<number[]> {
   const own = process.pid;
   const pids = listPids();
   const processes: Process[] = [];
   for (const [at, pid] of pids.entries()) {
-    // So many at a time that nobody else waits long.
+    // Yield after each batch, so that the event loop is not blocked for long.
     if (at % BATCH === BATCH - 1) await new Promise((resolve) => setImmediate(resolve));
     const item = await readProcess(pid);
     if (item !== null) processes.push(item);
@@ -98,9 +101,12 @@ async function markedProcesses(remembered: ReadonlySet<number>): Promise<number[
 
 const BATCH = 50;
 
-/** What the environment of a process said, by pid; of another process with the same pid it says nothing. */
+/** Whether a process has the marker, by pid; valid only for the same start time, because pids are reused. */
 const environments = new Map<number, { readonly start: number; readonly isMarked: boolean }>();
-/** A process that has just been forked has not got its own environment yet, so its first one is not kept. */
+/**
+ * A process that has just been forked does not have its own environment yet, so a missing marker is cached
+ * only after this time.
+ */
 const SETTLED_MS = 10_000;
 
 async function readProcess(pid: number): Promise<Process | null> {
@@ -118,7 +124,7 @@ async function isMarked(pid: number, start: number): Promise<boolean> {
   return found;
 }
 
-/** Null for a process that ended meanwhile or belongs to another user. */
+/** Null if the process has ended or belongs to another user. */
 async function read(path: string): Promise<Buffer | null> {
   try {
     return await readFile(path);
@@ -127,18 +133,21 @@ async function read(path: string): Promise<Buffer | null> {
   }
 }
 
-/** All connections of the machine, which the kernel takes milliseconds to list. */
+/** Reads all TCP connections of the machine, which the kernel takes milliseconds to list. */
 async function readTables(): Promise<(string | null)[]> {
   const tables = await Promise.all([read("/proc/net/tcp"), read("/proc/net/tcp6")]);
   return tables.map((table) => table?.toString("latin1") ?? null);
 }
 
-/** The socket at the other end: its local port is our remote one. Two only if both IP versions number alike. */
+/**
+ * Returns the sockets at the other end: their local port is our remote port. There are two only if IPv4 and
+ * IPv6 have the same port numbers.
+ */
 function socketsAt(tables: readonly (string | null)[], remotePort: number, localPort: number): string[] {
   const [near, far] = [hexOf(remotePort), hexOf(localPort)];
   return tables.flatMap((table) => {
     const found: string[] = [];
-    // Of thousands of rows only those with this port are taken apart.
+    // Parse only the rows that contain this port, not thousands.
     for (let at = table?.indexOf(near) ?? -1; at !== -1; at = table!.indexOf(near, at + 1)) {
       const row = table!.slice(table!.lastIndexOf("\n", at) + 1, table!.indexOf("\n", at));
       const [, local = "", remote = "", , , , , , , inode = "0"] = row.trim().split(/\s+/);
@@ -149,7 +158,7 @@ function socketsAt(tables: readonly (string | null)[], remotePort: number, local
   });
 }
 
-/** How a port ends an address in the tables. */
+/** How an address with this port ends in the tables. */
 function hexOf(port: number): string {
   return `:${port.toString(16).toUpperCase().padStart(4, "0")} `;
 }
@@ -157,11 +166,11 @@ function hexOf(port: number): string {
 async function socketsOf(pid: number): Promise<string[]> {
   try {
     const fds = await readdir(`/proc/${pid}/fd`);
-    // A file that was closed in the meantime is not the socket.
+    // Skip descriptors that were closed meanwhile.
     const targets = await Promise.all(fds.map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => null)));
     return targets.filter((target) => target?.startsWith("socket:") === true) as string[];
   } catch {
-    // The process ended meanwhile, and with it its socket.
+    // The process has ended, and its sockets with it.
     return [];
   }
 }

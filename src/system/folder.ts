@@ -3,8 +3,8 @@ import { existsSync, lstatSync, readlinkSync, realpathSync, statSync } from "nod
 import path from "node:path";
 
 /**
- * Whether `file` is `folder` or below it, by path segments: `/a/..evil` is inside `/a`, and
- * `/ab` is not. Both are taken as they are written; resolve links first where they matter.
+ * Whether `file` is `folder` or below it, by path segments: `/a/..evil` is inside `/a`, and `/ab` is not.
+ * Does not resolve links; resolve them first if they matter.
  */
 export function isInside(file: string, folder: string): boolean {
   const way = path.relative(folder, file);
@@ -12,8 +12,8 @@ export function isInside(file: string, folder: string): boolean {
 }
 
 /**
- * Where a path leads when it is written to: the real path of the nearest folder above it that exists,
- * and of a link that leads to nothing the place where its file would be created.
+ * Returns where a write to this path would go: the path below the real path of the nearest existing folder.
+ * For a dangling link, the path at which its file would be created.
  */
 export function realPathOf(file: string, linksLeft = 40): string {
   if (existsSync(file)) return realpathSync(file);
@@ -22,11 +22,14 @@ export function realPathOf(file: string, linksLeft = 40): string {
   const link = lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() ? readlinkSync(file) : null;
   const folder = realPathOf(parent, linksLeft);
   if (link === null) return path.join(folder, path.basename(file));
-  // Links in a circle lead nowhere, and nowhere is inside no folder.
+  // A cycle of links resolves to the root, which is inside no folder.
   return linksLeft === 0 ? path.parse(file).root : realPathOf(path.resolve(folder, link), linksLeft - 1);
 }
 
-/** The nearest folder at or above this one that holds `.git`, as `git rev-parse --show-toplevel` finds it; else null. */
+/**
+ * Returns the nearest folder at or above this one that contains `.git`, like `git rev-parse --show-toplevel`;
+ * else null.
+ */
 export function gitTop(folder: string): string | null {
   for (let at = folder; ; at = path.dirname(at)) {
     if (existsSync(path.join(at, ".git"))) return at;
@@ -34,16 +37,16 @@ export function gitTop(folder: string): string | null {
   }
 }
 
-/** A name of at most this many characters is the same in every index. */
+/** A name of at most this many characters fits whole into every index. */
 const SCOPE_MAX = 190;
 
 const PATH_MAX = 4_096;
 const NO_FOLDER = "no folder";
 
 /**
- * The scope of sessions that name none: their git top level, else their folder. A path that is too long
- * for a name keeps its beginning and a hash of the whole. Text that is no path is one scope of its own:
- * what was read from disk says of its folder what it likes.
+ * Returns the default scope of a session: its git top level, else its folder. A path that is too long keeps
+ * its beginning and gets a hash of the whole. Text that is not a path has one common scope, because an
+ * imported session may name any text as its folder.
  */
 export function folderScope(folder: string): string {
   if (!path.isAbsolute(folder) || folder.length > PATH_MAX || folder.includes("\0")) return NO_FOLDER;
@@ -54,7 +57,7 @@ export function folderScope(folder: string): string {
   return `${scope.slice(0, SCOPE_MAX - 33)}~${hash}`;
 }
 
-/** Device and inode: they tell a folder from another one that was put at its path. */
+/** Device and inode, which distinguish a folder from another that was put at its path. */
 export interface FolderIdentity {
   readonly dev: number;
   readonly ino: number;
@@ -71,7 +74,7 @@ export interface FolderRule {
   readonly closed: readonly string[];
 }
 
-/** What a rule says of a folder's real path. The rule's own folders may be named by a link. */
+/** Applies a rule to a folder's real path. The rule's folders may be links. */
 export function folderVerdict(real: string, rule: FolderRule): "allowed" | "closed" | "outside" {
   if (rule.closed.some((each) => isInside(real, realPathOf(each)))) return "closed";
   const { roots } = rule;
@@ -81,8 +84,8 @@ export function folderVerdict(real: string, rule: FolderRule): "allowed" | "clos
 }
 
 /**
- * Why a process may not be started in a folder that was granted earlier, or null. `folder` was a
- * real path then, so a link anywhere on the way to it means that somebody has swapped it since.
+ * Returns why a process may not start in a folder that was allowed earlier, or null. `folder` was a real path
+ * then, so a link anywhere in it means that it has been replaced since.
  */
 export function folderChange(
   folder: string,
@@ -104,7 +107,7 @@ export function folderChange(
     : `${folder} is outside the folders sessions may work in (${granted.roots.join(", ")})`;
 }
 
-/** Inode numbers are compared on the same device only: a file system mounted anew may number differently. */
+/** Compares inodes on the same device only: a file system may number them differently after a remount. */
 function isAnother(folder: string, identity: FolderIdentity | null): boolean {
   if (identity === null) return false;
   const { dev, ino } = folderIdentity(folder);

@@ -5,7 +5,10 @@ export function newId(): string {
   return uuidv7();
 }
 
-/** Stands in the text that is sent, and is the nonce of its fence: nobody else can know it. */
+/**
+ * Returns an id that is part of the text sent to an agent, and the nonce of its fence: nobody else can know
+ * it.
+ */
 export function newDeliveryId(): string {
   return randomBytes(4).toString("hex");
 }
@@ -14,7 +17,7 @@ export function newSecret(prefix: string): string {
   return `${prefix}_${randomBytes(32).toString("base64url")}`;
 }
 
-/** Tokens are stored and looked up by this; comparing hashes tells nothing about the token. */
+/** Hashes a token, for storing it and looking it up; comparing hashes reveals nothing about the token. */
 export function hashOf(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }

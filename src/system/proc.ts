@@ -3,33 +3,33 @@ import { existsSync, readFileSync, readdirSync, readlinkSync } from "node:fs";
 /** One process as `/proc/<pid>/stat` shows it. */
 export interface ProcStat {
   readonly parentPid: number;
-  /** The pid of its session's leader. */
+  /** The pid of its session leader. */
   readonly leaderPid: number;
   /** Clock ticks since boot. */
   readonly startTime: number;
   readonly name: string;
   readonly isKernel: boolean;
-  /** A zombie: it has ended, and its parent has not collected it yet. */
+  /** A zombie: it has ended, and its parent has not reaped it yet. */
   readonly hasEnded: boolean;
 }
 
-/** The kernel shows times to programs in this unit on every architecture that Node runs on. */
+/** The unit of the kernel's times in /proc, the same on every architecture that Node supports. */
 export const TICKS_PER_SECOND = 100;
 
 let procSeen: boolean | null = null;
 
-/** Whether this system shows its processes as files. */
+/** Whether this system has `/proc`. */
 export function hasProc(): boolean {
   procSeen ??= existsSync("/proc/self/stat");
   return procSeen;
 }
 
-/** Every pid at this instant; empty on a system without `/proc`. */
+/** Returns all current pids; empty on a system without `/proc`. */
 export function listPids(): number[] {
   return hasProc() ? readdirSync("/proc").map(Number).filter(Number.isInteger) : [];
 }
 
-/** Null when the process is gone, or the system has no `/proc`. */
+/** Null if the process has ended, or the system has no `/proc`. */
 export function readStat(pid: number): ProcStat | null {
   const text = readProcFile(pid, "stat")?.toString("latin1");
   if (text === undefined) return null;
@@ -46,13 +46,16 @@ export function readStat(pid: number): ProcStat | null {
   };
 }
 
-/** When this process started, in clock ticks since boot; null when it has ended or the system does not say. */
+/**
+ * Returns when this process started, in clock ticks since boot; null if it has ended or the system does not
+ * report it.
+ */
 export function startTicks(pid: number): number | null {
   const stat = readStat(pid);
   return stat === null || stat.hasEnded ? null : stat.startTime;
 }
 
-/** Null when the process is gone, or belongs to another user. */
+/** Null if the process has ended or belongs to another user. */
 export function readProcFile(pid: number, name: string): Buffer | null {
   try {
     return readFileSync(`/proc/${pid}/${name}`);
@@ -63,14 +66,14 @@ export function readProcFile(pid: number, name: string): Buffer | null {
 
 let boot: string | null = null;
 
-/** The kernel's id of this boot: pids and start times mean nothing in another one. Null where there is none. */
+/** Returns the kernel's id of this boot, or null. Pids and start times are valid within one boot only. */
 export function bootId(): string | null {
   if (!hasProc()) return null;
   boot ??= readFileSync("/proc/sys/kernel/random/boot_id", "latin1").trim();
   return boot;
 }
 
-/** The PID namespace of this process (`pid:[4026531836]`); null where there are none. */
+/** Returns the PID namespace of this process (`pid:[4026531836]`); null if the system has none. */
 export function pidNamespace(): string | null {
   try {
     return readlinkSync("/proc/self/ns/pid");
@@ -79,7 +82,7 @@ export function pidNamespace(): string | null {
   }
 }
 
-/** Whether a process with this pid runs, whoever owns it. A zombie does not run. */
+/** Whether a process with this pid is running, whoever owns it. A zombie is not. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -89,7 +92,7 @@ export function isAlive(pid: number): boolean {
   return readStat(pid)?.hasEnded !== true;
 }
 
-/** Signals a process, or with a negative pid its group. False when it is gone. */
+/** Signals a process, or its group if the pid is negative. Returns false if it has ended. */
 export function sendSignal(pid: number, name: NodeJS.Signals): boolean {
   try {
     return process.kill(pid, name);

@@ -1,13 +1,16 @@
 import { hostname, uptime } from "node:os";
 import { bootId, isAlive, pidNamespace, startTicks } from "./proc.ts";
 
-/** Which process holds something, told so that another on the same machine can see whether it lives. */
+/**
+ * Identifies the process that holds something, so that another process on the same machine can check whether
+ * it is alive.
+ */
 export interface ProcessMark {
   readonly host: string;
-  /** Machine and PID namespace: pids are comparable only where these are equal. */
+  /** Machine boot and PID namespace: pids are comparable only if these are equal. */
   readonly place: string;
   readonly pid: number;
-  /** Null where the system does not say. */
+  /** Null if the system does not report it. */
   readonly start: string | null;
   readonly since: number;
 }
@@ -22,31 +25,34 @@ export function ownMark(): ProcessMark {
   };
 }
 
-/** True only where it is certain: it runs on this machine, in this namespace, and is the same process. */
+/** True if the process is alive, on this machine and in this namespace. Without a start time, a reused pid counts. */
 export function isHere(mark: ProcessMark): boolean {
   return mark.host === hostname() && mark.place === place() && !isGone(mark);
 }
 
-/** True only where it is certain: same machine, same namespace, and no such process any more. */
+/** True only if it is certain: same machine, same namespace, and the process no longer exists. */
 export function isGone(mark: ProcessMark): boolean {
   if (mark.host !== hostname() || mark.place !== place()) return false;
   if (!isAlive(mark.pid)) return true;
   return mark.start !== null && startOf(mark.pid) !== mark.start;
 }
 
-/** Changes when the machine starts anew. Where the system has no name for it: when it started, to ten minutes. */
+/**
+ * Returns a value that changes when the machine reboots. Without a boot id: the time of the boot, rounded to
+ * ten minutes.
+ */
 export function machineBoot(): string {
-  // Without a boot id, a rounding that falls the other way next time costs clients one snapshot.
+  // If the rounding changes between two calls, clients fetch one more snapshot.
   return bootId() ?? String(Math.round((Date.now() - uptime() * 1_000) / 600_000));
 }
 
-/** Systems without namespaces have one place per machine. */
+/** A system without namespaces has one place per boot. */
 function place(): string {
   const namespace = pidNamespace();
   return namespace === null ? machineBoot() : `${machineBoot()} ${namespace}`;
 }
 
-/** In clock ticks since the machine started; null for a process that has ended. */
+/** In clock ticks since boot; null if the process has ended. */
 function startOf(pid: number): string | null {
   return startTicks(pid)?.toString() ?? null;
 }

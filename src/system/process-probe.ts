@@ -2,32 +2,32 @@ import { readdir, readFile, readlink } from "node:fs/promises";
 import { hasProc, isAlive, listPids, pidNamespace, readStat, startTicks } from "./proc.ts";
 import { startedAt } from "./process-table.ts";
 
-/** What the system says about processes. Nothing is ever sent to one of them. */
+/** Reads facts about processes. Never sends them a signal. */
 export interface ProcessProbe {
   /**
-   * When the process with this pid was started, as the system counts it (field 22 of its `stat` on
-   * Linux), or null when there is none. `undefined` where the system does not say.
+   * When this process started, as the system counts it (field 22 of `stat` on Linux); null if there is no
+   * such process, `undefined` if the system does not report it.
    */
   startOf(pid: number): string | null | undefined;
-  /** The same as a time, at most two seconds too early. Null or absent where the system does not say. */
+  /** The start as a time, at most two seconds too early. Null or absent if the system does not report it. */
   startedAt?(pid: number): number | null;
-  /** The name of the space our pids are counted in (`pid:[4026531836]`); null where there is none. */
+  /** The PID namespace of this process (`pid:[4026531836]`); null if there is none. */
   space(): string | null;
-  /** Whether there is a process with this pid, whoever it is. */
+  /** Whether a process with this pid exists, whoever owns it. */
   exists(pid: number): boolean;
   /**
-   * For each of these files that a process holds open for writing, its pid: who only reads does not work
-   * on it. Empty where the system does not say.
+   * Returns the pid for each of these files that a process has open for writing; a process that only reads is
+   * not working on it. Empty if the system does not report it.
    */
   holders(paths: ReadonlySet<string>): Promise<ReadonlyMap<string, number>>;
   /**
-   * Whether every process of this machine whose name has this word shows which files it holds, so that
-   * one that `holders` does not name holds none. Absent: it is not known.
+   * Whether we can see the open files of every process whose name contains this word. Only then does a file
+   * missing from `holders` mean that no such process has it open. Absent: unknown.
    */
   shows?(word: string): Promise<boolean>;
 }
 
-/** The machine's own processes. */
+/** Probes the processes of this machine. */
 export const systemProbe: ProcessProbe = {
   startOf,
   startedAt: startTimeOf,
@@ -42,7 +42,7 @@ function startOf(pid: number): string | null | undefined {
   return startTicks(pid)?.toString() ?? null;
 }
 
-/** A second earlier than it is computed, so that a change of the clock does not make it too late. */
+/** Subtracts a second, so that a clock adjustment does not make the start too late. */
 function startTimeOf(pid: number): number | null {
   const start = startTicks(pid);
   return start === null ? null : startedAt(start) - 1000;
@@ -60,14 +60,14 @@ async function holders(paths: ReadonlySet<string>): Promise<ReadonlyMap<string, 
   return found;
 }
 
-/** The first space of pids there is, in which those of all others are seen too. */
+/** The machine's initial PID namespace, in which the processes of all others are visible too. */
 const FIRST_SPACE = "pid:[4026531836]";
 
 async function shows(word: string): Promise<boolean> {
   if (pidNamespace() !== FIRST_SPACE) return false;
   for (const pid of listPids()) {
     if (readStat(pid)?.name.toLowerCase().includes(word) !== true) continue;
-    // A process of someone else, or one that keeps others from looking into it.
+    // It belongs to another user, or has made itself unreadable.
     const isHidden = await readdir(`/proc/${pid}/fd`).then(
       () => false,
       (error: NodeJS.ErrnoException) => error.code === "EACCES" || error.code === "EPERM",
@@ -77,7 +77,7 @@ async function shows(word: string): Promise<boolean> {
   return true;
 }
 
-/** A process of someone else, or one that has just gone, shows nothing. */
+/** Returns nothing for a process of another user or one that has just ended. */
 async function openFiles(pid: number): Promise<[path: string, number: string][]> {
   const folder = `/proc/${pid}/fd`;
   // The process has ended, or belongs to another user.
@@ -89,7 +89,7 @@ async function openFiles(pid: number): Promise<[path: string, number: string][]>
   return (await Promise.all(links)).filter(([path]) => path.startsWith("/"));
 }
 
-/** The last two bits of the flags say how a file was opened: 1 to write, 2 to do both. */
+/** The last two bits of the flags are the access mode: 1 for writing, 2 for reading and writing. */
 async function isWritten(pid: number, number: string): Promise<boolean> {
   // The file was closed in the meantime.
   const info = await readFile(`/proc/${pid}/fdinfo/${number}`, "latin1").catch(() => "");

@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { bootId, hasProc, startTicks } from "./proc.ts";
 
 /**
- * Identifies one life of a pid: the machine's boot and the start time of the process. Pids are used
- * again, this text is not. Null when there is no such process or the system does not say.
+ * Identifies a process across reuse of its pid: the machine's boot and the start time of the process. Null if
+ * there is no such process or the system does not report it.
  */
 export function processStart(pid: number): string | null {
   if (!hasProc()) return startByPs(pid);

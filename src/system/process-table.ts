@@ -11,51 +11,53 @@ import { sharedRun } from "./shared-run.ts";
 export interface ProcessRow {
   readonly pid: number;
   readonly parentPid: number;
-  /** The pid of its session's leader; 0 where the system does not tell. */
+  /** The pid of its session leader; 0 if the system does not report it. */
   readonly leaderPid: number;
   readonly startTime: number;
   readonly name: string;
-  /** The value of our marker in its environment, if it has one that we may read. */
+  /** The value of our marker in its environment, if it has one and we may read it. */
   readonly leaseId: string | null;
 }
 
 export type ProcessTable = ReadonlyMap<number, ProcessRow>;
 
-/** Scans all processes. Callers share scans, and each gets one that began after it asked. */
+/** Scans all processes. Callers share scans, and each gets one that began after its call. */
 export const scanProcesses = sharedRun(() => (hasProc() ? scanProc(true) : scanByPs()));
 
-/** All processes without their markers: much cheaper, because no environment is read. */
+/** Scans all processes without their markers: much cheaper, because no environment is read. */
 export const scanParents = sharedRun(() => (hasProc() ? scanProc(false) : scanByPs()));
 
-/** Whether this process carries this lease's marker now: a program keeps its pid when it drops its environment. */
+/**
+ * Whether this process carries this lease's marker now: a process can clear its environment and keep its pid.
+ */
 export function hasMarker(pid: number, leaseId: string): boolean {
   return readMarker(pid) === leaseId;
 }
 
-/** The process with this pid, unless it is gone or a zombie. */
+/** Returns the process with this pid, or null if it has ended or is a zombie. */
 export function readProcess(pid: number): ProcessRow | null {
   return rowOf(pid, readStat(pid));
 }
 
-/** Whether it is still there and still the same; true where the system does not tell cheaply. */
+/** Whether this process is still alive; always true without /proc, where the check is expensive. */
 export function isSameAlive(known: ProcessIdentity): boolean {
   if (!hasProc()) return true;
   const row = readProcess(known.pid);
   return row !== null && (known.startTime === null || row.startTime === known.startTime);
 }
 
-/** How a process is named to people: its program, never its arguments, which may hold secrets. */
+/** Describes a process for people: by its program, never by its arguments, which may contain secrets. */
 export function identify(row: ProcessRow): ProcessIdentity {
   return { pid: row.pid, startTime: row.startTime, command: commandOf(row) };
 }
 
-/** Milliseconds since 1970, from a start time of this system. */
+/** Converts a start time of this system to milliseconds since 1970. */
 export function startedAt(startTime: number): number {
   if (!hasProc()) return startTime * 1000;
   return Date.now() - uptime() * 1000 + (startTime * 1000) / TICKS_PER_SECOND;
 }
 
-/** Read by `ps`, for systems without /proc; exported so that it is tested where both exist. */
+/** Scans with `ps`, for systems without /proc; exported so that it can be tested where both exist. */
 export async function scanByPs(): Promise<ProcessTable> {
   const run = promisify(execFile);
   const options = { maxBuffer: 64 * 1024 * 1024, env: { ...process.env, LC_ALL: "C" } };
@@ -89,7 +91,7 @@ const PS_MARKER = new RegExp(String.raw`^\s*(\d+)\s.*\s${MARKER}=(\S+)`);
 const PS_ROW = /^\s*(\d+)\s+(\d+)\s+(\S+)\s+(\w{3}\s+\w{3}\s+\d+\s+[\d:]+\s+\d{4})\s+(.+)$/;
 const SLICE = 128;
 
-/** In slices, so that a machine with thousands of processes does not hold up the event loop. */
+/** Scans in slices, so that thousands of processes do not block the event loop. */
 async function scanProc(withMarkers: boolean): Promise<ProcessTable> {
   const table = new Map<number, ProcessRow>();
   const pids = listPids();
@@ -104,7 +106,7 @@ async function scanProc(withMarkers: boolean): Promise<ProcessTable> {
   return table;
 }
 
-/** Without its marker; null for a process that is gone or a zombie. */
+/** Returns a row without its marker; null if the process has ended or is a zombie. */
 function rowOf(pid: number, stat: ProcStat | null): ProcessRow | null {
   if (stat === null || stat.hasEnded) return null;
   const { parentPid, leaderPid, startTime, name } = stat;
@@ -118,7 +120,7 @@ function readMarker(pid: number): string | null {
   return environment === null ? null : markerIn(environment);
 }
 
-/** The value of our marker in an environment, as the kernel shows it. */
+/** Returns the value of our marker in an environment, in the kernel's format. */
 export function markerIn(environment: Buffer): string | null {
   let at = environment.indexOf(MARKER_BYTES);
   while (at > 0 && environment[at - 1] !== 0) at = environment.indexOf(MARKER_BYTES, at + 1);

@@ -4,11 +4,11 @@ import { identify, isSameAlive, scanProcesses, startedAt } from "./process-table
 import type { ProcessRow, ProcessTable } from "./process-table.ts";
 import { bootId, sendSignal } from "./proc.ts";
 
-/** One agent's processes: the one we started, everything below it, everything that carries its marker. */
+/** One agent's processes: the one we started, its descendants, and every process with its marker. */
 export interface ProcessTree {
   readonly leaseId: string;
   readonly root: ProcessIdentity;
-  /** Those that were seen below the root before; a process that left the tree is still ours. */
+  /** Processes seen below the root before; a process that left the tree is still ours. */
   readonly seen: Map<number, ProcessIdentity>;
 }
 
@@ -17,8 +17,8 @@ export interface MarkedProcess extends ProcessIdentity {
 }
 
 /**
- * Ends a tree: the root is held still so that it starts nothing new, then everything that is
- * found is killed, again and again until a scan finds nothing. Resolves to what remained.
+ * Ends a tree. Stops the root with SIGSTOP so that it starts nothing new, then kills everything found and
+ * scans again until a scan finds nothing. Resolves to the processes that remained.
  */
 export async function stopTree(tree: ProcessTree, limitMs = STOP_MS): Promise<ProcessIdentity[]> {
   signal(tree.root, "SIGSTOP");
@@ -26,7 +26,7 @@ export async function stopTree(tree: ProcessTree, limitMs = STOP_MS): Promise<Pr
   return [...left];
 }
 
-/** The processes below the root, without the root itself. */
+/** Returns the processes below the root, without the root. */
 export async function descendantsOf(tree: ProcessTree): Promise<ProcessIdentity[]> {
   const table = await scanProcesses();
   const found = membersOf(table, tree)
@@ -36,7 +36,7 @@ export async function descendantsOf(tree: ProcessTree): Promise<ProcessIdentity[
   return found;
 }
 
-/** Whether something below the root began at or after `since` and was not there before. */
+/** Whether a process below the root started at or after `since` and is not in `before`. */
 export async function hasBegun(
   tree: ProcessTree,
   since: number,
@@ -54,8 +54,8 @@ export async function listMarked(leaseIds: ReadonlySet<string>): Promise<MarkedP
 }
 
 /**
- * Kills everything that carries one of the markers, what is remembered of these leases, and everything
- * below either. A remembered process counts only in the same run of the machine and with the same start time.
+ * Kills every process with one of these markers, the remembered processes, and the descendants of both. A
+ * remembered process counts only in the same boot and with the same start time.
  */
 export async function killMarked(
   leaseIds: ReadonlySet<string>,
@@ -83,7 +83,7 @@ function isOfThisBoot({ boot, startTime }: RememberedProcess): boolean {
 }
 
 const STOP_MS = 5_000;
-/** Start times are counted in hundredths of a second. */
+/** Start times have a resolution of a hundredth of a second. */
 const SLACK_MS = 20;
 
 async function endAll(find: (table: ProcessTable) => ProcessRow[], limitMs: number): Promise<ReapReport> {
@@ -92,7 +92,7 @@ async function endAll(find: (table: ProcessTable) => ProcessRow[], limitMs: numb
   for (let round = 0; ; round += 1) {
     const found = find(await scanProcesses());
     if (found.length === 0) return { killed: [...killed.values()], left: [] };
-    // All are held still before the first is killed: an agent that sees its command die would go on.
+    // Stop all of them before the first kill: an agent that sees its command die would continue its work.
     for (const row of found) signal(identify(row), "SIGSTOP");
     for (const row of found) {
       const identity = killed.get(row.pid) ?? identify(row);
@@ -112,7 +112,7 @@ function split(all: ReadonlyMap<number, ProcessIdentity>, remaining: readonly Pr
   };
 }
 
-/** The rows of this table that belong to the tree. */
+/** Returns the rows of this table that belong to the tree. */
 export function membersOf(table: ProcessTable, tree: ProcessTree): ProcessRow[] {
   const roots = markedRows(table, new Set([tree.leaseId]));
   const leader = table.get(tree.root.pid);
@@ -129,7 +129,7 @@ function markedRows(table: ProcessTable, leaseIds: ReadonlySet<string>): Process
   return [...table.values()].filter((row) => row.leaseId !== null && leaseIds.has(row.leaseId));
 }
 
-/** Those rows and all below them; never ourselves, even if we were started below an agent. */
+/** Returns these rows and their descendants; never this process, even if it runs below an agent. */
 function withDescendants(table: ProcessTable, roots: readonly ProcessRow[]): ProcessRow[] {
   const children = new Map<number, ProcessRow[]>();
   for (const row of table.values()) {
@@ -151,13 +151,13 @@ function isSame(row: ProcessRow, known: ProcessIdentity): boolean {
   return known.startTime === null || row.startTime === known.startTime;
 }
 
-/** Signals a process only while it is still the same one: its pid may belong to a stranger by now. */
+/** Signals a process only if it is still the same one: its pid may have been reused. */
 function signal(target: ProcessIdentity, name: "SIGSTOP" | "SIGKILL"): void {
   if (!isSameAlive(target)) return;
   try {
     sendSignal(target.pid, name);
   } catch (error) {
-    // Not ours to kill: the next scan finds it again and reports it.
+    // We may not signal it; the next scan finds it again and reports it.
     if ((error as NodeJS.ErrnoException).code !== "EPERM") throw error;
   }
 }

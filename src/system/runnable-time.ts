@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
 
 /**
- * How long the calling thread has run or has waited for a processor, in milliseconds since it began. It does not
- * grow while the process is stopped or the machine sleeps, and it does while the thread is busy, also on a machine
- * that gives it little time. Where the system does not tell the waiting (all but Linux), the running alone.
+ * Returns how long the calling thread has run or waited for a processor since it began, in milliseconds. The
+ * value does not grow while the process is stopped or the machine sleeps. It grows while the thread is busy,
+ * even if the machine gives it little time. Without data about the waiting (everywhere but Linux), counts the
+ * running only.
  */
 export function runnableMs(): number {
   const [runNs, waitNs] = schedule();
@@ -12,7 +13,7 @@ export function runnableMs(): number {
   return (user + system) / 1000;
 }
 
-/** Time on a processor and time in its queue; null where they are not told. */
+/** Returns the time on a processor and the time waiting for one; null if the system does not report them. */
 function schedule(): [runNs: number, waitNs: number] | [null, null] {
   if (process.platform !== "linux" || isUntold) return [null, null];
   try {
@@ -21,7 +22,7 @@ function schedule(): [runNs: number, waitNs: number] | [null, null] {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === undefined) throw error;
   }
-  // A kernel without these numbers does not get them later.
+  // A kernel that lacks these numbers will not get them later.
   isUntold = true;
   return [null, null];
 }

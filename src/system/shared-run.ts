@@ -1,8 +1,8 @@
 /**
- * Makes calls share their runs. A caller that comes while one is running gets the next one, which begins
- * after its question: forty stops then cost a few scans, and none of them misses what came before it.
- * With `restFactor`, the next run waits that many times the CPU time of the last one, so that a flood of
- * calls costs a part of the time.
+ * Makes concurrent calls share runs. A call during a run gets the next run, which begins after the call:
+ * forty stops cost a few scans, and none misses what happened before it. With `restFactor`, the next run
+ * waits that many times the CPU time of the last one (at most `REST_MAX_MS`), which bounds the share of CPU
+ * time under a flood of calls.
  */
 export function sharedRun<T>(start: () => Promise<T>, restFactor = 0): () => Promise<T> {
   let running: Promise<void> | null = null;

@@ -1,6 +1,6 @@
 import { setImmediate as others } from "node:timers/promises";
 
-/** Does all steps. Everyone else has a turn between two of them. */
+/** Runs all steps and lets the event loop run between them. */
 export async function takeSteps<T>(steps: Generator<void, T>): Promise<T> {
   for (;;) {
     const step = steps.next();

@@ -1,4 +1,4 @@
-/** What each side answers, by name. All values are plain. */
+/** What one side answers, by name. All values can be cloned between threads. */
 export type Handlers = Readonly<Record<string, (value: never) => unknown>>;
 
 type Packet =
@@ -6,12 +6,12 @@ type Packet =
   | { readonly id: number; readonly answer: unknown }
   | { readonly id: number; readonly error: string };
 
-/** The other side could not do it. */
+/** The other side failed to answer. */
 export class ThreadRpcError extends Error {
   override readonly name = "ThreadRpcError";
 }
 
-/** Calls and replies between two threads, both ways over one port. */
+/** Calls and replies between two threads, in both directions over one port. */
 export class ThreadRpc<Theirs extends Handlers> {
   readonly #send: (packet: unknown) => void;
   readonly #handlers: Handlers;
@@ -24,7 +24,7 @@ export class ThreadRpc<Theirs extends Handlers> {
     this.#handlers = handlers;
   }
 
-  /** What came from the other side. */
+  /** Takes a packet from the other side. */
   readonly receive = (packet: unknown): void => void this.#receive(packet as Packet);
 
   ask<N extends keyof Theirs & string>(
@@ -39,7 +39,7 @@ export class ThreadRpc<Theirs extends Handlers> {
     return waiting.promise as Promise<Awaited<ReturnType<Theirs[N]>>>;
   }
 
-  /** Whoever still waits is told why there will be no answer. */
+  /** Rejects all open calls with this reason. */
   close(text: string): void {
     const reason = new ThreadRpcError(text);
     this.#closed = reason;
