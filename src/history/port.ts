@@ -39,8 +39,8 @@ export interface HistoryReader {
     root: string,
     onProblem: (problem: Problem) => void,
     /**
-     * Restricts the search to this folder, as returned by `near`. A copy of a session from elsewhere then
-     * gets the plain key of that session.
+     * Restricts the search to this folder, as returned by `near`. A copied session may then get the key of
+     * its original, because the original is not seen.
      */
     folder?: string,
   ): AsyncIterable<FoundSession>;

@@ -111,8 +111,8 @@ function baseOf(context: Context, { familyKey, discoveries, own }: FamilyNews): 
 }
 
 /**
- * Returns the family's known scope. The scope `default` dates from before scopes were folders and is not
- * kept: the store moves those families.
+ * Returns the family's known scope, unless it is `default`: that scope dates from before scopes were folders,
+ * and the store moves such families.
  */
 export function scopeOf(
   { options }: Context,

@@ -132,7 +132,7 @@ export class Catalog {
     return [...(keys ?? [])].flatMap((key) => this.members.get(key) ?? []);
   }
 
-  /** Returns the knowledge of a whole family. Changes to the map are kept until the family is forgotten. */
+  /** Returns the knowledge of a whole family. Changes to the map last until the family is forgotten or evicted. */
   knowledge(familyKey: string): Promise<Map<string, Knowledge>> {
     const kept = this.#known.get(familyKey);
     const loading = kept ?? this.#read(familyKey);

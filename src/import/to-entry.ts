@@ -33,8 +33,8 @@ function replacing({ replaces }: HistoryEntry, body: EntryBody): EntryBody {
 }
 
 /**
- * Entries are never deleted. A notice after the entries that the agent left behind says so, before the entry
- * with which it continued.
+ * Entries are never deleted. When the agent has left some behind, this notice says so: it comes after them
+ * and before the entry with which the agent continued.
  */
 export function leftBehindEntry(
   left: LeftBehind,

@@ -42,7 +42,7 @@ export class Watch {
     );
     if (!isFolder) return false;
     this.#add(folder);
-    // The folder was removed in the meantime.
+    // The folder may have been removed in the meantime.
     const inside = await readdir(folder, { withFileTypes: true }).catch(() => []);
     for (const each of inside) {
       if (each.isDirectory()) await this.enter(path.join(folder, each.name), depthMax - 1);

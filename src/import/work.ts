@@ -115,7 +115,7 @@ export class Work {
     await outbox.change([{ ...at(member), record, session: null }]);
   }
 
-  /** Reads the session that this one continues first; that session never waits for another. */
+  /** First reads the session that this one continues; that session never waits for another. */
   async #prefixFilterOf(member: Member): Promise<PrefixFilter | null> {
     const { sharedPrefixes, catalog, rpc } = this.#context;
     const kept = this.#prefixFilters.get(member.key);

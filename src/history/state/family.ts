@@ -69,7 +69,7 @@ export function familyOf(input: FamilyInput): Family {
   };
 }
 
-/** Also includes calls that prompted an existing sub-agent again. */
+/** Groups sub-agents by call, including calls that prompted an existing sub-agent again. */
 function agentsByCall(agents: readonly FamilyAgent[], input: FamilyInput): Map<string, FamilyAgent[]> {
   const byCall = Map.groupBy(
     agents.filter(({ status }) => status.toolUseId !== null),

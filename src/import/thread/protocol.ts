@@ -61,7 +61,7 @@ export interface Lineage {
   readonly depth: number;
 }
 
-/** What reading or judging has changed about one session. */
+/** The changes to one session after reading or judging it. */
 export interface MemberChange {
   readonly no: number;
   readonly rootId: string;

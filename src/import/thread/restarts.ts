@@ -29,7 +29,7 @@ export class Restarts {
     return this.#isCareful;
   }
 
-  /** Returns how long to wait before the next start. */
+  /** Records a death of the thread; returns how many milliseconds to wait before the next start. */
   died(death: { tasks: readonly ImportTask[]; error: string; livedMs: number }): number {
     const { tasks, error, livedMs } = death;
     if (livedMs >= WELL_MS) [this.#deathCount, this.#isCareful] = [0, false];

@@ -49,8 +49,7 @@ function kindOf(value: JsonObject, row: Omit<UserRow, "kind">, origin: string | 
   const text = row.text.trim();
   if (row.results.length > 0) return "results";
   if (row.isNoticeCarrier) return "notice";
-  // Commands and interrupts also have a human origin; they are recognised because the whole text is Claude
-  // Code's wording.
+  // Commands and interrupts also come from a person, but their whole text has Claude Code's wording.
   if (INTERRUPTS.has(text) && value["isMeta"] !== true) return "interrupt";
   if (origin === "human")
     return WHOLE_COMMAND.test(text) ? "command" : WHOLE_OUTPUT.test(text) ? "output" : "prompt";
@@ -67,8 +66,8 @@ const WHOLE_OUTPUT =
   /^<(?:local-command|bash)-std(?:out|err)>[\s\S]*<\/(?:local-command|bash)-std(?:out|err)>$/u;
 
 /**
- * Returns the text of content that is a string or a list of blocks; a block without text is shown by its
- * type.
+ * Returns the text of content that is a string or a list of blocks; images and similar blocks become
+ * placeholders.
  */
 export function textOf(content: unknown): string {
   if (typeof content === "string") return content;

@@ -118,7 +118,7 @@ function addCall(fold: CodexFold, parsed: ParsedRow, { tool, input, fields, comm
   after(fold, "call", at);
 }
 
-/** A list is `["bash", "-lc", "…"]`; its last item is the command that people read. */
+/** Returns the command as people read it: of a list like `["bash", "-lc", "…"]`, the last item. */
 export function commandOf(input: JsonObject): string | null {
   const value = input["cmd"] ?? input["command"];
   if (typeof value === "string") return asText(value);

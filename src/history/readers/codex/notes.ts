@@ -31,7 +31,7 @@ export interface Notes {
   /** The last prompt appears in the file a second time, in this form. */
   awaited: { readonly what: "item" | "event"; readonly key: string } | null;
   open: OpenCall[];
-  /** The newest code call, in which the agent calls its tools. */
+  /** The newest piece of code in which the agent calls its tools (code mode). */
   cellId: string | null;
   /** Spawn calls without a result that the session may still be waiting for. */
   unanswered: string[];
@@ -75,7 +75,7 @@ export interface Tokens {
 
 export type CodexFold = Fold<Notes>;
 
-/** What is known of a session before its file is read. */
+/** The facts known about a session before its file is read. */
 export interface Extra extends Readonly<Record<string, string | number | boolean | null>> {
   readonly title: string | null;
   /** Codex's own index says that its parent closed it. */

@@ -212,7 +212,7 @@ function foldAnswer(fold: GeminiFold, message: JsonObject, step: Step): void {
     answered(fold, { text, hasCalls: calls.length > 0, at: step.at });
 }
 
-/** Only the last message decides the ending. */
+/** Whether the step is the last message: only that one decides the ending. */
 function isLastSaid({ notes }: GeminiFold, step: Step): boolean {
   const last = notes.steps.findLast(({ kind }) => kind !== "other");
   return last === undefined || last === step || !notes.steps.includes(step);

@@ -40,7 +40,10 @@ const LOOKED_AT_BYTES_MAX = 1024 * 1024;
  */
 const remembered = new Map<string, Remembered>();
 
-/** Returns every session in a database. Reads only the dates of its messages. */
+/**
+ * Returns every session in a database. Of its messages it reads only the dates, and whether the last one is
+ * finished.
+ */
 export async function sessionsIn(path: string): Promise<ReadonlyMap<string, Seen>> {
   for (let tries = 1; ; tries += 1) {
     const stamp = stampOf(path);

@@ -1,4 +1,4 @@
-/** What OpenCode itself reports about a sub-agent. */
+/** A report by OpenCode itself about a sub-agent. */
 export interface TaskTag {
   readonly agentId: string;
   readonly state: "running" | "completed" | "error";
