@@ -9,7 +9,7 @@ import { waitFor } from "./wait-for.ts";
 import type { WaitForOptions } from "./wait-for.ts";
 
 export interface Connection {
-  /** Where the daemon answers, for example http://127.0.0.1:4680. */
+  /** The daemon's address, for example http://127.0.0.1:4680. */
   readonly url: string;
   readonly token: string;
   /** Another `fetch`, for example one that trusts a private certificate. */
@@ -20,7 +20,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-/** The operations that have an address; what only an agent may ask is not among them. */
+/** The operations that have an HTTP address. Operations that only an agent may ask have none. */
 export type HttpOperationName = {
   [N in OperationName]: (typeof OPERATIONS)[N] extends { readonly http: object } ? N : never;
 }[OperationName];
@@ -30,11 +30,11 @@ type Method<N extends HttpOperationName> =
     ? (input?: AskOf<N>, options?: CallOptions) => Promise<OutputOf<N>>
     : (input: AskOf<N>, options?: CallOptions) => Promise<OutputOf<N>>;
 
-/** One method per operation. Each rejects with a `Refusal`, or with `Unreachable` when nobody answers. */
+/** One method per operation. Each rejects with a `Refusal`, or with `Unreachable` if nothing answers. */
 export type Client = { readonly [N in HttpOperationName]: Method<N> } & {
-  /** Numbered events and live text; reconnects by itself and never repeats an event. */
+  /** Yields numbered events and live text; reconnects by itself and never repeats an event. */
   events(options?: EventsOptions): AsyncGenerator<FeedItem, void>;
-  /** Waits for a round's end across restarts of the daemon. */
+  /** Waits for the end of a round, across restarts of the daemon. */
   waitFor(id: string, options?: WaitForOptions): Promise<WaitOutput>;
 };
 

@@ -8,7 +8,7 @@ import type { SseMessage } from "./sse.ts";
 import { isPassing } from "./wait-for.ts";
 
 export interface EventsOptions {
-  /** A cursor of an earlier item; without one the feed starts with what comes from now on. */
+  /** The cursor of an earlier item; without it the feed starts with new events. */
   readonly after?: string;
   readonly tree?: string;
   readonly session?: string;
@@ -16,19 +16,22 @@ export interface EventsOptions {
 }
 
 export type FeedItem =
-  /** The feed is connected: a snapshot taken from here on misses nothing. */
+  /** The feed is connected: a snapshot taken from now on misses nothing. */
   | { readonly type: "open"; readonly cursor: string | null }
   | { readonly type: "event"; readonly event: Event; readonly cursor: string | null }
   | { readonly type: "fragment"; readonly fragment: Fragment; readonly cursor: string | null }
-  /** What was known is void; take a snapshot after the `open` that follows. */
+  /** Everything known so far is void; take a snapshot after the next `open`. */
   | { readonly type: "reset"; readonly message: string };
 
 const RETRY_FIRST_MS = 50;
 const RETRY_MAX_MS = 5_000;
-/** The daemon sends a sign of life every 15 s; after three missing ones the connection is dead. */
+/** The daemon sends a heartbeat every 15 s; after three missing ones the connection is dead. */
 const SILENCE_MAX_MS = 45_000;
 
-/** Ends only when the signal is aborted or the daemon refuses; a lost connection is resumed. */
+/**
+ * Yields feed items and resumes a lost connection; ends only when the signal is aborted or the daemon
+ * refuses.
+ */
 export async function* events(target: HttpTarget, options: EventsOptions): AsyncGenerator<FeedItem, void> {
   const state: State = { cursor: options.after ?? null, seen: new Map(), retryMs: RETRY_FIRST_MS };
   while (!isAborted(options.signal)) {
@@ -47,14 +50,14 @@ function isAborted(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true;
 }
 
-/** The watch gave up on a silent connection. */
+/** True if the watch aborted a silent connection. */
 function isAbort(error: unknown): boolean {
   return error instanceof Error && error.name === "AbortError";
 }
 
 interface State {
   cursor: string | null;
-  /** The highest number seen per tree: within a tree, numbers only grow. */
+  /** The highest event number seen per tree; within a tree, numbers only grow. */
   seen: Map<string, number>;
   retryMs: number;
 }
@@ -82,7 +85,7 @@ async function* connection(
     for await (const message of messagesOf(response, watch, target.url)) {
       state.retryMs = RETRY_FIRST_MS;
       const item = read(message, state);
-      // The daemon says first where the feed begins: a snapshot taken before that could miss something.
+      // The daemon first sends where the feed begins; a snapshot taken before that could miss an event.
       if (!isOpen && item?.type !== "reset") yield { type: "open", cursor: state.cursor };
       isOpen = true;
       if (item !== null) yield item;
@@ -129,17 +132,17 @@ async function* messagesOf(response: Response, watch: Watch, url: string): Async
         throw new Unreachable(url, error);
       });
       if (done) return;
-      // A reader that takes its time is not silence of the daemon.
+      // A slow reader does not mean that the daemon is silent.
       watch.hold();
       yield* sse.push(decoder.decode(value, { stream: true }));
     }
   } finally {
-    // The body may be broken already; cancelling it only frees the connection.
+    // The body may already be broken; cancelling it only frees the connection.
     await reader.cancel().catch((error: unknown) => error);
   }
 }
 
-/** Aborts a connection that has been silent for too long, or whose reader has gone. */
+/** Aborts a connection that has been silent for too long or whose reader has gone. */
 class Watch {
   readonly #controller = new AbortController();
   readonly #outer: AbortSignal | undefined;

@@ -2,14 +2,14 @@ import { OPERATIONS, REFUSALS, Refusal } from "../contract/index.ts";
 import type { OperationName, OperationSpec, RefusalCode } from "../contract/index.ts";
 import { pause } from "./pause.ts";
 
-/** Where requests go and as whom. */
+/** The daemon's address and the token to present. */
 export interface HttpTarget {
   readonly url: string;
   readonly token: string;
   readonly fetch: typeof globalThis.fetch;
 }
 
-/** Nobody answered at the address: the daemon is not running, or it is restarting. */
+/** Nothing answered at the address: the daemon is not running, or it is restarting. */
 export class Unreachable extends Error {
   readonly url: string;
 
@@ -25,11 +25,14 @@ interface Ask {
   readonly signal?: AbortSignal;
 }
 
-/** How often a daemon that is busy is asked again, and for how long it may ask to wait. */
+/** How many times to retry while the daemon is busy, and the longest pause that it may ask for. */
 const BUSY_TRIES = 6;
 const BUSY_PAUSE_MAX_MS = 10_000;
 
-/** One operation over HTTP. A daemon that is busy has changed nothing, so it is asked again when it said to. */
+/**
+ * Runs one operation over HTTP. Retries while the daemon is busy, after the pause it asks for: a busy daemon
+ * has changed nothing.
+ */
 export async function ask(target: HttpTarget, name: OperationName, options: Ask): Promise<unknown> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -38,14 +41,16 @@ export async function ask(target: HttpTarget, name: OperationName, options: Ask)
       if (!(error instanceof Refusal) || error.code !== "busy" || attempt >= BUSY_TRIES) throw error;
       const { retryAfterMs } = error.details;
       const pauseMs = typeof retryAfterMs === "number" ? retryAfterMs : 1_000;
-      // Not all at once: those who were refused together would come back together.
+      // Add jitter: clients that were refused together would otherwise return together.
       await pause(Math.min(pauseMs, BUSY_PAUSE_MAX_MS) * (0.5 + Math.random()), options.signal);
       options.signal?.throwIfAborted();
     }
   }
 }
 
-/** The path takes its fields, a GET the rest as a query, all others as JSON. */
+/**
+ * Sends one request. Path fields go into the path; the others into the query of a GET, else into a JSON body.
+ */
 async function askOnce(target: HttpTarget, name: OperationName, options: Ask): Promise<unknown> {
   const spec: OperationSpec = OPERATIONS[name];
   if (spec.http === undefined)
@@ -61,7 +66,7 @@ async function askOnce(target: HttpTarget, name: OperationName, options: Ask): P
   return readJson(response, target.url);
 }
 
-/** Sends with the token, follows no redirect, and turns every refusal into a `Refusal`. */
+/** Sends a request with the token, follows no redirect, and turns every error response into a `Refusal`. */
 export async function send(target: HttpTarget, path: string, init: RequestInit): Promise<Response> {
   let response: Response;
   try {
@@ -143,7 +148,7 @@ function fillPath(template: string, input: object): { path: string; rest: Record
   return { path, rest };
 }
 
-/** Query parameters are snake_case on the wire. */
+/** Builds a query string; its names are snake_case. */
 export function queryOf(fields: Record<string, unknown>): string {
   const query = new URLSearchParams();
   for (const [field, value] of Object.entries(fields)) {

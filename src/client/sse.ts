@@ -1,19 +1,19 @@
 import { createParser, type ParseError } from "eventsource-parser";
 
-/** One message of a server-sent event stream, as the HTML standard reads it. */
+/** One message of a server-sent event stream, as the HTML standard defines it. */
 export interface SseMessage {
   readonly event: string;
   readonly data: string;
-  /** The id that holds after this message; empty where none was given yet or it was cleared. */
+  /** The last event id after this message; empty if none was sent yet or it was cleared. */
   readonly lastEventId: string;
 }
 
-/** A stream that holds back more than this in one message is broken. */
+/** The stream is considered broken if one message is longer than this. */
 const MESSAGE_CHARS_MAX = 64 * 1024 * 1024;
 
 /**
- * Reads messages from pieces of text that may be cut anywhere. A block that only sets an id is
- * given as a message with empty data, because that is how a cursor moves on without an event.
+ * Reads messages from chunks of text that may be split anywhere. A block that only sets an id becomes a
+ * message with empty data, because this is how a cursor advances without an event.
  */
 export class SseReader {
   #messages: SseMessage[] = [];
@@ -28,7 +28,7 @@ export class SseReader {
         this.#add("message", "");
       },
       onEvent: ({ id, event = "message", data }) => {
-        // Its id was given just before, as if it came alone.
+        // `onId` has already added this message's id as a message without data.
         if (id !== undefined) this.#messages.pop();
         this.#add(event, data);
       },
@@ -36,7 +36,7 @@ export class SseReader {
     });
   }
 
-  /** Throws for a message that is longer than any that the daemon sends. */
+  /** Throws if a message is longer than the daemon ever sends. */
   push(piece: string): SseMessage[] {
     this.#messages = [];
     this.#parser.feed(piece);
@@ -48,7 +48,7 @@ export class SseReader {
   }
 }
 
-/** Unknown fields are ignored, as the standard says. */
+/** Ignores every other parse error: the standard says that unknown fields are ignored. */
 function throwIfTooLong(error: ParseError): void {
   if (error.type === "max-buffer-size-exceeded") throw error;
 }

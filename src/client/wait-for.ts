@@ -5,20 +5,20 @@ import { Unreachable, ask } from "./request.ts";
 import type { HttpTarget } from "./request.ts";
 
 export interface WaitForOptions {
-  /** How long in all; without it there is no limit. */
+  /** The total time to wait; without it there is no limit. */
   readonly timeoutMs?: number;
   readonly until?: "completion" | "turn";
   readonly signal?: AbortSignal;
 }
 
-/** One request waits this long at most: many HTTP clients give up on headers after five minutes. */
+/** The longest wait of one request: many HTTP clients give up on headers after five minutes. */
 const SLICE_MS = 45_000;
 const RETRY_FIRST_MS = 50;
 const RETRY_MAX_MS = 2_000;
 
 /**
- * Waits until the session's round has ended, or the time is over (`timedOut`). A daemon that is
- * away or restarting is waited for as well; every other refusal is thrown.
+ * Waits until the session's round has ended or the time is up (`timedOut`). Keeps waiting while the daemon is
+ * away or restarting; throws every other refusal.
  */
 export async function waitFor(target: HttpTarget, id: string, options: WaitForOptions): Promise<WaitOutput> {
   const endsAt =
@@ -40,7 +40,7 @@ export async function waitFor(target: HttpTarget, id: string, options: WaitForOp
   }
 }
 
-/** True for what a restart of the daemon looks like from outside. */
+/** True for errors that a client sees while the daemon restarts. */
 export function isPassing(error: unknown): boolean {
   if (error instanceof Unreachable) return true;
   return error instanceof Refusal && ["shutting_down", "store_busy", "busy"].includes(error.code);

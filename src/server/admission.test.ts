@@ -47,7 +47,7 @@ describe("over its capacity", () => {
   const ask = (path: string, token = PERSON, init: RequestInit = {}): Promise<Response> =>
     fetch(running.url + path, { ...init, headers: { ...bearer(token), "content-type": "application/json" } });
 
-  /** So many requests under way; ends them. */
+  /** Starts `count` requests; the returned function ends them. */
   async function under(count: number, token = PERSON): Promise<() => Promise<void>> {
     held = Promise.withResolvers<void>();
     entered.length = 0;
@@ -100,7 +100,7 @@ describe("over its capacity", () => {
       await response.text();
       statuses.push(response.status);
     };
-    /** All of them are at work or were answered. */
+    /** Waits until each of them is running or has been answered. */
     const decided = async (count: number): Promise<void> => {
       while (entered.length + statuses.length < count) await new Promise((resolve) => setImmediate(resolve));
     };

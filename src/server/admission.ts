@@ -2,19 +2,19 @@ import { Refusal } from "../contract/refusal.ts";
 import type { Caller } from "../contract/index.ts";
 
 /**
- * How much is let in at a time. Over it a request is refused at once, because a queue without an end would
- * answer everybody late. Sessions, people and outside systems have rooms of their own, so that a flood of one
- * kind does not keep out the others.
+ * How many requests are admitted at a time. Further requests are refused at once, because an unbounded queue
+ * would answer everyone late. Sessions, people and outside systems have separate limits, so that a flood of
+ * one kind does not keep out the others.
  */
 export const ROOM = {
-  /** Requests of one session under way. */
+  /** Requests in progress of one session. */
   session: 32,
   /** Waits and feeds of one session. */
   sessionLong: 16,
-  /** Requests of all callers of one kind. */
+  /** Requests in progress of all callers of one kind. */
   kind: 128,
   kindLong: 512,
-  /** Writes that wait for the store; beyond it nothing that changes anything is taken. */
+  /** Writes that wait for the store; above this, every request that may change something is refused. */
   writes: 500,
 } as const;
 
@@ -22,16 +22,18 @@ const RETRY_MS = 1_000;
 
 export interface Asking {
   readonly caller: Caller;
-  /** It may change something. */
+  /** The request may change something. */
   readonly isWrite: boolean;
-  /** It stops work: it is let in however much is going on, because it makes room. */
+  /** The request stops work. It is always admitted, because it makes room. */
   readonly isStop: boolean;
   readonly writesWaiting: number;
 }
 
-/** One request that was let in. */
+/** One admitted request. */
 export interface Admitted {
-  /** It has become a wait or a feed: it costs little but may last. Throws where there are too many. */
+  /**
+   * Counts the request as a wait or a feed, which costs little but may last. Throws if there are too many.
+   */
   becomeLong(): void;
   leave(): void;
 }
@@ -94,13 +96,13 @@ export function busy(why: string): Refusal {
   });
 }
 
-/** How many requests begin in one turn of the event loop. */
+/** How many requests start in one turn of the event loop. */
 const PER_TURN = 4;
 
 /**
- * Lets requests begin a few at a time. Hundreds may arrive in one turn of the event loop, and begun together they
- * would hold it until the last of them has been looked at: between turns others are served. A request that comes
- * alone begins at once.
+ * Starts a few requests at a time. Hundreds may arrive in one turn of the event loop; started together, they
+ * would block it until the last one has been handled. With the pacer, other work is served between turns. A
+ * single request starts at once.
  */
 export class RequestPacer {
   readonly #waiting: (() => void)[] = [];
@@ -117,7 +119,7 @@ export class RequestPacer {
     begin();
   }
 
-  /** Resolves when it is the caller's turn. */
+  /** Resolves when the caller may go on. */
   passed(): Promise<void> {
     return new Promise((resolve) => this.enter(resolve));
   }

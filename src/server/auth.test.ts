@@ -23,7 +23,7 @@ before(async () => {
 });
 after(() => running.server.close());
 
-/** Sends bytes as they are and gives back the status and the body. */
+/** Sends raw bytes and returns the status and the body. */
 function raw(lines: readonly string[]): Promise<{ status: number; body: string }> {
   return new Promise((resolve, reject) => {
     const socket = connectSocket(running.port, "127.0.0.1");

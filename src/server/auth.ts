@@ -4,19 +4,19 @@ import type { Socket } from "node:net";
 import { Refusal } from "../contract/refusal.ts";
 import type { CallerContext, Gate } from "../operations/port.ts";
 
-/** Who may be written in a Host header, and with which port. */
+/** The names and the port that a Host header may have. */
 export interface HostRule {
   readonly port: number;
   readonly scheme: "http" | "https";
-  /** The address that is listened on, where it is one and not all of them. */
+  /** The address listened on; null if it is a wildcard. */
   readonly host: string | null;
-  /** Further names: `name`, or `name:port` where a proxy stands in front. */
+  /** Additional names: `name`, or `name:port` behind a proxy. */
   readonly allowHosts: readonly string[];
 }
 
 /**
- * Refuses what a foreign page could send by rebinding a name or by a form: it runs before the token
- * is looked at, for every method. The request target must be of our own host as well.
+ * Refuses requests that a foreign page could send by DNS rebinding or by a form. Runs before the token is
+ * checked, for every method. An absolute request target must name our host as well.
  */
 export function refuseForeign(incoming: IncomingMessage, rule: HostRule): void {
   const hosts = valuesOf(incoming, "host");
@@ -36,7 +36,10 @@ export function refuseForeign(incoming: IncomingMessage, rule: HostRule): void {
   }
 }
 
-/** Only the header carries a token: an address ends up in histories and logs. */
+/**
+ * Returns the token from the Authorization header. A token in the address is not accepted, because addresses
+ * end up in histories and logs.
+ */
 export function bearerOf(incoming: IncomingMessage): string {
   const values = valuesOf(incoming, "authorization");
   const token =
@@ -45,11 +48,11 @@ export function bearerOf(incoming: IncomingMessage): string {
   return token;
 }
 
-/** How long the sign of life waits for the store, and how many people's tokens are remembered for it. */
+/** How long a health check waits for the store, and how many tokens of people are remembered for it. */
 const HEALTH_MS = 250;
 const PEOPLE_MAX = 16;
 
-/** Finds out who calls. Asks about the process behind a socket once, and only for a person's token. */
+/** Finds out who calls. Looks up the process behind a socket once, and not for a session's token. */
 export class Authenticator {
   readonly #gate: Gate;
   readonly #isAgentPeer: IsAgentPeer | undefined;
@@ -66,8 +69,8 @@ export class Authenticator {
   }
 
   /**
-   * For the sign of life, which must not depend on the store: where that does not answer in time, a person's
-   * token that was valid the last time counts.
+   * Admits a health check, which must not depend on the store: if the store does not answer in time, a
+   * person's token counts if it was valid the last time.
    */
   async admitToHealth(token: string, socket: Socket): Promise<CallerContext> {
     const asked = this.#gate.identify(token);
@@ -107,7 +110,7 @@ export class Authenticator {
     if (known !== undefined) return known;
     if (this.#isAgentPeer === undefined) return Promise.resolve(false);
     const { remotePort, remoteAddress, localPort } = socket;
-    // The caller has gone already: what cannot be looked up is not let in.
+    // The caller has gone, so its process cannot be looked up; it is not let in.
     if (remotePort === undefined || remoteAddress === undefined || localPort === undefined) {
       return Promise.resolve(true);
     }
@@ -142,7 +145,7 @@ function allowedHosts(rule: HostRule): Set<string> {
   return new Set([...own, ...further]);
 }
 
-/** All values of a header as they were sent; Node itself would hide a second Host. */
+/** Returns all values of a header as they were sent; Node's parsed headers hide a second Host. */
 function valuesOf(incoming: IncomingMessage, name: string): string[] {
   const raw = incoming.rawHeaders;
   return raw.filter((_, index) => index % 2 === 1 && raw[index - 1]?.toLowerCase() === name);

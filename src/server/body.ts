@@ -3,13 +3,13 @@ import type { IncomingMessage } from "node:http";
 import { Refusal } from "../contract/refusal.ts";
 import { shortLine } from "../text/fence.ts";
 
-/** A prompt of the greatest length that may be configured, escaped, and some more. */
+/** Room for the longest prompt that can be configured, JSON-escaped, and the other fields. */
 export const BODY_BYTES_MAX = 4 * 1024 * 1024;
 
 /**
- * The JSON of a request's body; undefined where there is none. The media type is checked before
- * the first byte is read, because a form or plain text is what a foreign page can send. Size, depth and
- * number of items are checked while the bytes arrive, before anything is parsed.
+ * Returns the JSON of a request's body, or undefined if there is none. Checks the media type before it reads
+ * the first byte, because a foreign page can send only forms and plain text. Checks size, depth and number of
+ * items while the bytes arrive, before anything is parsed.
  */
 export async function readJson(incoming: IncomingMessage): Promise<unknown> {
   const type = incoming.headers["content-type"];
@@ -61,7 +61,7 @@ async function readText(incoming: IncomingMessage): Promise<string> {
     bytes += piece.length;
     if (bytes > BODY_BYTES_MAX) throw tooLarge();
     shape.add(piece);
-    // What is refused is still read to its end, so that the connection can be used again.
+    // A refused body is still read to its end, so that the connection can be reused.
     if (shape.problem === null) pieces.push(piece);
   }
   if (shape.problem !== null) throw shape.problem;
@@ -74,22 +74,22 @@ function tooLarge(): Refusal {
   });
 }
 
-/** How deep a body may nest: nobody's input has more than a few levels, and each level costs stack. */
+/** How deep a body may nest: valid input has only a few levels, and each level costs stack. */
 export const JSON_DEPTH_MAX = 64;
-/** How many fields and items a body may have. Their names and checks cost far more than their bytes. */
+/** How many fields and items a body may have; each costs far more to name and check than its bytes. */
 export const JSON_ITEMS_MAX = 10_000;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-/** What a byte outside a string means: 1 opens a level, 2 closes one, 3 begins another field or item. */
+/** The meaning of a byte outside a string: 1 opens a level, 2 closes one, 3 begins another field or item. */
 const MEANING = new Uint8Array(256);
 for (const sign of "{[") MEANING[sign.charCodeAt(0)] = 1;
 for (const sign of "}]") MEANING[sign.charCodeAt(0)] = 2;
 MEANING[",".charCodeAt(0)] = 3;
 
 /**
- * Counts the levels and items of JSON before it is parsed. Takes the bytes in pieces as they arrive and looks
- * at each once; `problem` is set as soon as a limit is passed. It does not check that the text is JSON.
+ * Counts the levels and items of JSON before it is parsed. Takes the bytes in chunks as they arrive and reads
+ * each byte once; sets `problem` as soon as a limit is exceeded. Does not check that the text is JSON.
  */
 export class JsonShape {
   problem: Refusal | null = null;
@@ -112,7 +112,7 @@ export class JsonShape {
     }
   }
 
-  /** To behind the end of a string, or behind the backslash of an escape. */
+  /** Returns the position after the end of a string, or after the backslash of an escape. */
   #passString(piece: Uint8Array, from: number): number {
     for (let at = from; at < piece.length; at += 1) {
       const byte = piece[at];
@@ -141,7 +141,7 @@ export class JsonShape {
   }
 }
 
-/** Whether a text may be parsed, for JSON that is itself a value in a body. */
+/** Returns whether a text may be parsed. Used for JSON that is itself a value in a body. */
 export function isWithinShape(text: string): boolean {
   const shape = new JsonShape();
   shape.add(Buffer.from(text));

@@ -25,7 +25,7 @@ afterEach(async () => {
   for (const running of open.splice(0)) await running.server.close();
 });
 
-/** Reads messages one by one; the stream's end is null. */
+/** Reads messages one by one; null marks the end of the stream. */
 class Reader {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #sse = new SseReader();
@@ -225,11 +225,11 @@ describe("feed", () => {
     await running.feed.unread();
     const closed = new Promise((resolve) => socket.once("close", resolve));
     let leftBytes = 0;
-    // A cut may arrive as a reset; what matters is that the connection closes.
+    // A cut connection may show as a reset; the test only needs it to close.
     socket.on("error", (error) => assert.match(error.message, /ECONNRESET/));
     socket.on("data", (chunk: Buffer) => (leftBytes += chunk.length));
     await closed;
-    // Of 80 MB only what the system's own socket buffers hold was written.
+    // Of 80 MB, only as much was written as the system's socket buffers hold.
     assert.ok(leftBytes < 20_000_000, `${leftBytes} bytes waited for the client`);
     assert.ok(running.feed.given < 100, `${running.feed.given} of 400 batches were taken from the feed`);
   });

@@ -10,7 +10,7 @@ import type { Env } from "./routes.ts";
 export interface FeedOptions {
   readonly gate: Gate;
   readonly log: Log;
-  /** How long a client may leave what was sent unread. */
+  /** How long a client may leave sent data unread. */
   readonly stallMs: number;
 }
 
@@ -21,10 +21,10 @@ const UNREAD_BYTES_MAX = 64 * 1024;
 const PARAMETERS = ["after", "tree", "session"];
 
 /**
- * Server-sent events. Each numbered event and each fragment is a message; the last message of a
- * batch carries the batch's cursor as its id, so that a cut in the middle of a batch repeats it
- * instead of losing its rest. At most one chunk waits here: a client that does not read is cut off
- * and resumes by its cursor.
+ * Serves events as server-sent events. Each numbered event and each fragment is a message; the last message
+ * of a batch carries the batch's cursor as its id, so that after a cut in the middle of a batch the client
+ * receives the whole batch again and loses nothing. At most one chunk is buffered: a client that does not
+ * read is disconnected and resumes from its cursor.
  */
 export function serveFeed(c: Context<Env>, options: FeedOptions): Response {
   const request = c.var.request;
@@ -46,7 +46,7 @@ function requestOf(c: Context<Env>, signal: AbortSignal): FeedRequest {
       throw new Refusal("invalid_input", `${name} stands twice in the address.`, { field: name });
   }
   const one = (name: string): string | null => query[name]?.[0] || null;
-  // What the client last saw is newer than the address it was first given.
+  // On a reconnect, Last-Event-ID is newer than the cursor in the address.
   const after = c.req.header("last-event-id") || one("after");
   return { after, tree: one("tree"), session: one("session"), signal };
 }
@@ -77,14 +77,14 @@ async function pump(feed: AsyncIterator<FeedBatch>, writer: SseWriter, options: 
   }
 }
 
-/** The next batch. A failure is met when the step is awaited, which may be a little later. */
+/** Requests the next batch. An error is not unhandled: it is thrown when the returned promise is awaited. */
 function step(feed: AsyncIterator<FeedBatch>): Promise<IteratorResult<FeedBatch>> {
   const next = feed.next();
   next.catch((error: unknown) => error);
   return next;
 }
 
-/** One chunk: a batch, and those that come before the next chunk is due. */
+/** Builds one chunk: the first batch, and the batches that arrive before the next chunk is due. */
 async function gather(
   feed: AsyncIterator<FeedBatch>,
   first: FeedBatch,
@@ -96,7 +96,7 @@ async function gather(
   const due = Promise.withResolvers<null>();
   const timer = setTimeout(() => due.resolve(null), dueInMs);
   while (text.length < CHUNK_BYTES_MAX) {
-    // A failure ends this chunk and is met at the next step.
+    // An error ends this chunk; the caller gets it when it awaits `next`.
     const batch = await Promise.race([next, due.promise]).catch(() => null);
     if (batch === null || batch.done === true) break;
     text += render(batch.value);
@@ -112,14 +112,17 @@ function render(batch: FeedBatch): string {
     ...batch.fragments.map((fragment) => `event: fragment\ndata: ${JSON.stringify(fragment)}\n`),
   ];
   const id = `id: ${batch.cursor}\n`;
-  // Nothing to show: the cursor alone moves on.
+  // There is nothing to show: only the cursor advances.
   if (messages.length === 0) return `${id}\n`;
   return messages
     .map((message, index) => (index === messages.length - 1 ? `${id}${message}\n` : `${message}\n`))
     .join("");
 }
 
-/** The empty id with a reset makes a browser forget the cursor it would come back with. */
+/**
+ * Builds the last message. With a reset, the empty id makes a browser forget the cursor that it would send on
+ * reconnect.
+ */
 function farewell(error: unknown, log: Log): string {
   const refusal = refusalOf(error, log);
   const data = JSON.stringify(refusalBody(refusal));
@@ -160,7 +163,10 @@ class SseWriter {
     return this.#wroteAt + BATCH_MS - performance.now();
   }
 
-  /** Resolves when the client has read enough for more; false when it has gone or was cut off. */
+  /**
+   * Resolves to true when the client has read enough to send more, to false if it has gone or was
+   * disconnected.
+   */
   async write(text: string): Promise<boolean> {
     this.last(text);
     while (this.#controller !== null && (this.#controller.desiredSize ?? 0) <= 0) {

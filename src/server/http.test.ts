@@ -27,7 +27,7 @@ interface Body {
 let running: Running;
 const inputs: { name: string; input: unknown }[] = [];
 const logged: string[] = [];
-/** What the next wait does. */
+/** The behaviour of the next wait. */
 let onWait: (call: Call) => Promise<unknown> = () => Promise.resolve({ timedOut: true });
 
 before(async () => {
@@ -213,7 +213,7 @@ describe("body", () => {
   });
 });
 
-/** Writes a body of the size and gives back the status of the answer, however early it comes. */
+/** Sends a body of this size and returns the status of the answer, however early it comes. */
 function sendBytes(bytes: number, isDeclared: boolean): Promise<number> {
   return new Promise((resolve, reject) => {
     const headers = {

@@ -20,22 +20,25 @@ export interface ServerOptions {
   readonly config: Pick<Config, "host" | "port" | "allowHosts" | "allowRemote" | "tls"> &
     Partial<Pick<Config, "mcp">>;
   readonly version: string;
-  /** Whether a process that one of our agents started is behind a connection. */
+  /** Returns whether a connection comes from a process that one of our agents started. */
   readonly isAgentPeer?: IsAgentPeer;
-  /** How long a client of the feed may leave what was sent unread. */
+  /** How long a client of the feed may leave sent data unread. */
   readonly stallMs?: number;
 }
 
 export interface HttpServer {
-  /** Rejects with a refusal whose sentence says why it cannot listen. */
+  /** Rejects with a refusal that says why it cannot listen. */
   listen(): Promise<{ url: string; port: number }>;
-  /** Refuses what comes, ends waits and feeds, and resolves when all other requests are answered. */
+  /**
+   * Refuses new requests, ends waits and feeds, and resolves when all other requests are answered or after
+   * `DRAIN_MS`.
+   */
   drain(): Promise<void>;
   /** Drains, then closes every connection. */
   close(): Promise<void>;
 }
 
-/** Connections that wait to be accepted are accepted together, so there may not be many. */
+/** Kept small, because all connections in the backlog are accepted at once. */
 const BACKLOG = 48;
 const DRAIN_MS = 5_000;
 const KEEP_ALIVE_MS = 65_000;
@@ -91,7 +94,7 @@ export function createServer(options: ServerOptions): HttpServer {
   };
 }
 
-/** Nobody comes in without a token, and nobody at all while the daemon stops. */
+/** Admits a request only with a valid token, and none while the daemon shuts down. */
 function doorOf(
   options: ServerOptions & { readonly authenticator: Authenticator },
   open: OpenHttpRequests,
@@ -118,8 +121,8 @@ function doorOf(
     try {
       return enter(caller, { token, incoming, outgoing });
     } finally {
-      // Connections share one look at the processes, so hundreds of callers may be known at the same instant. Who has
-      // room is decided at once; answers and refusals follow a few at a time.
+      // Connections share one process lookup, so hundreds of callers may be identified at the same instant.
+      // Admission is decided at once; the requests continue a few at a time.
       await identified.passed();
     }
   };
@@ -131,10 +134,13 @@ interface Coming {
   readonly outgoing: ServerResponse;
 }
 
-/** A cancel makes room, so it is let in however much is going on. */
+/** A cancel is always admitted, because it makes room. */
 const STOP = /^\/api\/sessions\/[^/?]+\/cancel(?:$|\?)/;
 
-/** Loaded by the first request that needs it: with `fetch`, on which it stands, it is a third of a start. */
+/**
+ * Loads the router with the first request that needs it: together with `fetch`, which it depends on, it takes
+ * a third of the daemon's start time.
+ */
 function router(options: ServerOptions, enter: Enter): ReturnType<typeof createListener> {
   let listener: Promise<ReturnType<typeof createListener>> | null = null;
   return async (incoming, outgoing) => {
@@ -146,8 +152,8 @@ function router(options: ServerOptions, enter: Enter): ReturnType<typeof createL
 }
 
 /**
- * The sign of life is asked before anything else and answered without the router. It is let in however much is
- * going on, and waits neither for the store nor for a write.
+ * Answers a health check without the router. It is always admitted and waits neither for the store nor for a
+ * write.
  */
 async function answerHealth(
   options: ServerOptions & { readonly authenticator: Authenticator; readonly state: { isDraining: boolean } },
@@ -192,14 +198,16 @@ export function refuseOpenBind(config: ServerOptions["config"]): void {
   );
 }
 
-/** Where a listening server is reached from this machine. */
+/** Returns the address at which this machine reaches the server. */
 export function urlOf(config: Pick<Config, "host" | "tls">, port: number): string {
   const place = PLACES[config.host] ?? config.host;
   const host = place.includes(":") ? `[${place}]` : place;
   return `${config.tls === null ? "http" : "https"}://${host}:${port}`;
 }
 
-/** Wildcards are no names: a browser that is sent to 0.0.0.0 is refused. */
+/**
+ * Returns the host's name for the Host check; null for a wildcard, so that a request to 0.0.0.0 is refused.
+ */
 export function ownName(host: string): string | null {
   const bare = host.replaceAll(/[[\]]/g, "");
   if (Object.hasOwn(PLACES, bare)) return null;
@@ -211,7 +219,7 @@ export async function openServer(
   onRequest: (incoming: IncomingMessage, outgoing: ServerResponse) => void,
 ): Promise<Server> {
   const settings = { keepAliveTimeout: KEEP_ALIVE_MS, requireHostHeader: false };
-  // An import of node:http loads `fetch` with it, for the sake of one of its exports.
+  // An import of node:http would also load `fetch`, because one of its exports needs it.
   if (config.tls === null) return process.getBuiltinModule("node:http").createServer(settings, onRequest);
   const { createServer: createSecure } = process.getBuiltinModule("node:https");
   const [cert, key] = await Promise.all([pem("tls.cert", config.tls.cert), pem("tls.key", config.tls.key)]);

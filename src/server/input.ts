@@ -3,17 +3,17 @@ import { Refusal } from "../contract/refusal.ts";
 import { nearest } from "../text/nearest.ts";
 
 export interface Naming {
-  /** What the caller calls a field, where a surface has another word for it. */
+  /** Returns the caller's name for a field, if its surface uses another name. */
   readonly nameOf?: (field: string) => string;
 }
 
-/** Parses strictly; what does not fit is refused in one sentence that names the field and what is allowed. */
+/** Parses strictly. Refuses invalid input in one sentence that names the field and what is allowed. */
 export function parseInput<S extends z.ZodObject>(schema: S, raw: unknown, naming: Naming = {}): z.output<S> {
   const parsed = schema.safeParse(raw);
   if (parsed.success) return parsed.data;
   const nameOf = naming.nameOf ?? ((field: string) => field);
   const issues = parsed.error.issues.map((issue) => explain(issue, { raw, schema, nameOf }));
-  // A misspelt field is why another is missing, so it is named first.
+  // A misspelt field is often the reason why another one is missing, so it is named first.
   const first = issues.find((issue) => issue.isUnknown) ?? issues[0];
   throw new Refusal("invalid_input", first?.message ?? "The input does not fit.", {
     field: first?.field ?? null,
@@ -21,7 +21,7 @@ export function parseInput<S extends z.ZodObject>(schema: S, raw: unknown, namin
   });
 }
 
-/** The refusal of a field that nobody knows, with the nearest one that somebody does. */
+/** Refuses an unknown field and suggests the nearest known one. */
 export function unknownField(field: string, allowed: readonly string[], inside = ""): Refusal {
   const shown = oneWord(`${inside}${field}`);
   const [near = null] = nearest(`${inside}${field}`, allowed, 1);
@@ -63,7 +63,7 @@ function explain(issue: Issue, context: Context): Explained {
   return { field, message: `${field} must be ${allowedBy(issue)}.`, isUnknown: false };
 }
 
-/** What a field takes, as the rest of a sentence that begins with "must be". */
+/** Describes what a field accepts, to follow "must be". */
 function allowedBy(issue: Issue): string {
   switch (issue.code) {
     case "invalid_type":
@@ -112,7 +112,7 @@ function listed(words: readonly string[]): string {
   return `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
 }
 
-/** The fields that are allowed at a place, written from the top as the caller would name them. */
+/** Returns the fields allowed at a path, each as a full path in the caller's names. */
 function keysAt(context: Context, path: readonly string[]): string[] {
   let schema: unknown = context.schema;
   for (const step of path) schema = /^\d+$/.test(step) ? elementOf(schema) : shapeOf(schema)[step];
@@ -128,7 +128,7 @@ function elementOf(schema: unknown): unknown {
   return def?.element ?? (def?.innerType === undefined ? undefined : elementOf(def.innerType));
 }
 
-/** The shape of an object schema, also where it is optional or one branch of a union. */
+/** Returns the shape of an object schema, also if it is optional or one branch of a union. */
 function shapeOf(schema: unknown): Record<string, unknown> {
   const { shape, def } = (schema ?? {}) as {
     shape?: Record<string, unknown>;
@@ -148,7 +148,7 @@ function valueAt(raw: unknown, path: readonly string[]): unknown {
   return value;
 }
 
-/** Text of a caller inside our own sentence: one line, short, printable. */
+/** Makes a caller's text fit into our sentence: one line, short, printable. */
 function oneWord(text: string): string {
   return text.replaceAll(/[^\x20-\x7e\p{L}\p{N}]/gu, " ").slice(0, 60);
 }

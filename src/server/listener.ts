@@ -13,10 +13,10 @@ import type { Env } from "./routes.ts";
 
 const STALL_MS = 10_000;
 
-/** Lets a request in as its caller's, or throws the refusal. */
+/** Admits a request and identifies its caller, or throws a refusal. */
 export type Enter = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<HttpRequest>;
 
-/** Everything the daemon answers, as a listener of Node's server. */
+/** Creates the request listener for everything the daemon serves. */
 export function createListener(
   options: ServerOptions,
   enter: Enter,
@@ -24,7 +24,9 @@ export function createListener(
   return getRequestListener(createApp(options, enter).fetch, { overrideGlobalObjects: false });
 }
 
-/** Every route stands behind the token, unknown ones too: a stranger learns nothing of what exists. */
+/**
+ * Requires the token on every route, unknown ones too, so that a stranger cannot learn which routes exist.
+ */
 function createApp(options: ServerOptions, enter: Enter): Hono<Env> {
   const app = new Hono<Env>();
   app.use(async (c, next) => {
@@ -41,7 +43,7 @@ function createApp(options: ServerOptions, enter: Enter): Hono<Env> {
   app.get("/", (c) =>
     c.text(`Kinfold ${options.version}. The API is under /api (described by /api/openapi.json).\n`),
   );
-  // The protocol's code is large and most starts of a daemon do not need it at once.
+  // Loaded on first use: the protocol's code is large, and most daemons do not need it at start.
   let mcp: Promise<ReturnType<typeof serveMcp>> | null = null;
   app.all("/mcp", async (c) => {
     mcp ??= import("./mcp/mcp.ts").then((module) => module.serveMcp(options));
@@ -72,7 +74,10 @@ function createApp(options: ServerOptions, enter: Enter): Hono<Env> {
   return app;
 }
 
-/** No CORS header is ever sent: what a page of another origin may do is nothing. */
+/**
+ * Answers OPTIONS and methods that are not allowed. Never sends a CORS header: a page of another origin may
+ * do nothing.
+ */
 function otherMethod(method: string, allowed: readonly string[]): Response {
   const allow = [...new Set([...allowed, ...(allowed.includes("GET") ? ["HEAD"] : []), "OPTIONS"])].join(
     ", ",

@@ -3,7 +3,7 @@ import * as contract from "../contract/index.ts";
 
 type Json = Record<string, unknown>;
 
-/** The OpenAPI 3.1 description of the HTTP surface, made from the operation table and nothing else. */
+/** Returns the OpenAPI 3.1 description of the HTTP surface, generated only from the operation table. */
 export function openapi(): Json {
   const components: Json = { Error: errorSchema() };
   const paths: Record<string, Json> = {};
@@ -35,7 +35,7 @@ export function openapi(): Json {
   };
 }
 
-/** `timeoutMs` in a record is `timeout_ms` in a query. */
+/** Returns the query name of a field: `timeoutMs` becomes `timeout_ms`. */
 export function queryName(field: string): string {
   return field.replaceAll(/[A-Z]/g, "_$&").toLowerCase();
 }
@@ -94,7 +94,10 @@ function body(fields: [string, unknown][], required: Set<string>): Json {
   };
 }
 
-/** One response per status, naming its codes. Every route may also answer what the server itself refuses. */
+/**
+ * Builds one response per status, naming its codes. Includes the refusals of the server itself, which every
+ * route may return.
+ */
 function refusalResponses(codes: readonly contract.RefusalCode[]): Json {
   const byStatus = new Map<number, string[]>();
   for (const code of new Set(codes)) {
@@ -156,7 +159,7 @@ function errorSchema(): Json {
 
 const json = (schema: unknown): Json => ({ "application/json": { schema } });
 
-/** Records that stand once, under their own name, and are referred to from everywhere else. */
+/** Schemas that are defined once under a name and referenced everywhere else. */
 const NAMED = new Map<unknown, string>(
   Object.entries({
     Agent: contract.Agent,

@@ -1,7 +1,7 @@
 import { Refusal } from "../contract/refusal.ts";
 import type { Log } from "../log.ts";
 
-/** Sent with every answer: nothing is cached, sniffed, framed, or told to another site. */
+/** Sent with every response: forbids caching, sniffing and framing, and sends no referrer to other sites. */
 export const SAFE_HEADERS: Readonly<Record<string, string>> = {
   "cache-control": "no-store",
   "x-content-type-options": "nosniff",
@@ -21,10 +21,10 @@ export function refusalBody(refusal: Refusal): RefusalBody {
   return { error: { code: refusal.code, message: refusal.message, details: refusal.details } };
 }
 
-/** What else a refusal says in its headers. */
+/** Returns the additional headers of a refusal. */
 export function refusalHeaders(refusal: Refusal): Record<string, string> {
   if (refusal.code === "unauthorized") return { "www-authenticate": 'Bearer realm="kinfold"' };
-  // The rest of a body that is too large is never read, so the connection cannot be used again.
+  // The rest of a body that is too large is never read, so the connection cannot be reused.
   if (refusal.code === "body_too_large") return { connection: "close" };
   const { retryAfterMs } = refusal.details;
   if (refusal.code === "busy" && typeof retryAfterMs === "number")
@@ -32,7 +32,7 @@ export function refusalHeaders(refusal: Refusal): Record<string, string> {
   return {};
 }
 
-/** A bug is logged in full and told without its inside. */
+/** Turns an error into a refusal. Logs a bug in full, but does not show its details to the caller. */
 export function refusalOf(error: unknown, log: Log): Refusal {
   if (error instanceof Refusal) return error;
   log.error({ err: error }, "a request met a bug");

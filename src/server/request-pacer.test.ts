@@ -63,7 +63,7 @@ test("requests that reach the server together begin a few in each turn of the ev
   };
   const { server, url, port } = await start({ ...fake, gate });
   try {
-    // The first request loads what serves it.
+    // The first request loads the code that serves it.
     await (await fetch(`${url}/api/sessions`, { headers: bearer(PERSON) })).text();
     turns.splice(0, turns.length, 0);
     const sum = (): number => turns.reduce((all, each) => all + each, 0);

@@ -21,9 +21,9 @@ after(() => {
   server.close();
 });
 
-/** A request that has arrived and waits for its answer. */
 const admitted = { becomeLong: (): void => undefined, leave: (): void => undefined };
 
+/** Opens a request that has arrived and waits for its answer. */
 async function openRequest(): Promise<{
   one: HttpRequest;
   outgoing: ServerResponse;

@@ -5,8 +5,8 @@ import type { Log } from "../log.ts";
 import type { Admitted } from "./admission.ts";
 
 /**
- * One request and its answer. Its signal is aborted when the caller has gone, its token was revoked
- * or the daemon stops; in the latter two the signal's reason is the refusal to answer with.
+ * One request and its response. Its signal is aborted when the caller has gone, the token was revoked or the
+ * daemon shuts down; in the last two cases the signal's reason is the refusal to answer with.
  */
 export class HttpRequest {
   readonly caller: CallerContext;
@@ -35,7 +35,9 @@ export class HttpRequest {
     else options.outgoing.once("close", () => this.#onClose());
   }
 
-  /** A wait or a feed: ended at once when the daemon stops. Everything else may finish. */
+  /**
+   * True for a wait or a feed, which ends at once when the daemon shuts down. All other requests may finish.
+   */
   get isLong(): boolean {
     return this.#isLong;
   }
@@ -49,7 +51,7 @@ export class HttpRequest {
     return this.#controller.signal;
   }
 
-  /** The refusal this request was ended with, if it was. */
+  /** The refusal that ended this request, or null. */
   get ending(): Refusal | null {
     const reason: unknown = this.signal.aborted ? this.signal.reason : null;
     return reason instanceof Refusal ? reason : null;
@@ -59,12 +61,12 @@ export class HttpRequest {
     this.#controller.abort(refusal);
   }
 
-  /** Cuts the connection: for a caller that does not read, a polite end would wait for ever. */
+  /** Destroys the connection: a normal end would wait forever for a caller that does not read. */
   cut(): void {
     this.#outgoing.destroy();
   }
 
-  /** Runs when the connection has closed and the answer was not written in full. */
+  /** Calls `run` if the connection closes before the answer was written in full. */
   onLost(run: () => Promise<void>): void {
     if (this.#isClosed) this.#run(run);
     else this.#whenLost.push(run);
@@ -86,7 +88,7 @@ export class HttpRequest {
   }
 }
 
-/** All requests that are open now. */
+/** All requests in progress. */
 export class OpenHttpRequests {
   readonly #gate: Gate;
   readonly #log: Log;
@@ -114,7 +116,7 @@ export class OpenHttpRequests {
     for (const request of this.#open) if (request.isLong) request.end(refusal);
   }
 
-  /** Resolves when no request is open. */
+  /** Resolves when no request is in progress. */
   empty(): Promise<void> {
     if (this.#open.size === 0) return Promise.resolve();
     return new Promise((resolve) => this.#whenEmpty.push(resolve));
@@ -128,7 +130,7 @@ export class OpenHttpRequests {
     for (const resolve of this.#whenEmpty.splice(0)) resolve();
   }
 
-  /** A revoked token ends what it had opened; the token is asked about once however much that is. */
+  /** Ends the requests of revoked tokens. Looks up each token once, however many requests use it. */
   async #endRevoked(): Promise<void> {
     const byToken = Map.groupBy([...this.#open], (request) => request.token);
     for (const [token, requests] of byToken) {

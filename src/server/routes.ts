@@ -23,7 +23,7 @@ type Ctx = Context<Env>;
 type Http = NonNullable<OperationSpec["http"]>;
 type Ask = (caller: CallerContext, input: object, call: Call) => Promise<unknown>;
 
-/** One route per operation that has an address. */
+/** Adds one route per operation that has an HTTP address. */
 export function addOperationRoutes(app: Hono<Env>, options: RouteOptions): void {
   for (const [name, spec] of operationRows()) {
     if (spec.http === undefined) continue;
@@ -32,7 +32,7 @@ export function addOperationRoutes(app: Hono<Env>, options: RouteOptions): void 
   }
 }
 
-/** The methods each path takes, for the answer to all others. */
+/** Returns the methods of each path, for the answer to all other methods. */
 export function methodsByPath(): Map<string, string[]> {
   const methods = new Map<string, string[]>();
   for (const [, spec] of operationRows()) {
@@ -67,7 +67,7 @@ async function answer(c: Ctx, row: Row): Promise<Response> {
   });
 }
 
-/** Runs the operation; an request that was ended meanwhile answers with that instead. */
+/** Runs the operation. If the request was ended meanwhile, throws that refusal instead. */
 async function ask(request: HttpRequest, row: Row, input: object): Promise<unknown> {
   const startedAt = performance.now();
   const run = row.operations[row.name] as Ask;
@@ -89,7 +89,10 @@ async function ask(request: HttpRequest, row: Row, input: object): Promise<unkno
   return output;
 }
 
-/** A session that does not get its answer would spawn again, or never hear what the answer stood for. */
+/**
+ * Reports a lost answer: without its answer, a session would spawn again, or never get the messages that the
+ * answer contained.
+ */
 function keepLost(request: HttpRequest, { name, gate }: Row, output: unknown): void {
   const { caller } = request;
   if (name === "spawn") request.onLost(() => gate.spawnReplyLost(caller, (output as SpawnOutput).session.id));
@@ -107,7 +110,7 @@ function refuseSessions(caller: CallerContext, row: Row): void {
   );
 }
 
-/** Path fields and query, with snake_case as the contract writes it or camelCase as the records do. */
+/** Reads path fields and query; names may be snake_case as in the contract or camelCase as in the records. */
 function fromQuery(c: Ctx, spec: OperationSpec): Record<string, unknown> {
   const input: Record<string, unknown> = {};
   const known = Object.keys(spec.input.shape);
@@ -163,7 +166,10 @@ function badField(field: string, what: string): Refusal {
 
 const mediaTypes = { markdown: "text/markdown", text: "text/plain" } as const;
 
-/** A transcript is JSON unless the first media type that we know in Accept is a text. */
+/**
+ * Returns the text format asked for. A transcript is JSON unless the first known media type in Accept is a
+ * text.
+ */
 function textAsked(c: Ctx): keyof typeof mediaTypes | null {
   for (const part of (c.req.header("accept") ?? "").split(",")) {
     const type = part.split(";")[0]?.trim().toLowerCase();

@@ -13,13 +13,13 @@ import {
 } from "./http.ts";
 
 export interface StartupOptions extends Pick<ServerOptions, "config" | "log"> {
-  /** Whether this is the person's token. There is no store yet that could be asked. */
+  /** Returns whether this is the person's token; there is no store yet to ask. */
   readonly isPerson: (token: string) => boolean;
-  /** What the daemon waits for, as a sentence. */
+  /** Returns what the daemon waits for, as a sentence. */
   readonly reason: () => string;
 }
 
-/** Stands at the daemon's address until there is a store, and tells a person what is waited for. */
+/** Listens at the daemon's address until there is a store, and tells a person what the daemon waits for. */
 export async function openStartupServer(
   options: StartupOptions,
 ): Promise<{ url: string; close(): Promise<void> }> {

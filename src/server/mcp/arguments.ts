@@ -5,9 +5,9 @@ import type { OperationName, OperationSpec, ToolWords } from "../../contract/ind
 import { isWithinShape } from "../body.ts";
 
 /**
- * A tool's arguments as its operation's input. Keys are matched ignoring case and underscores, the
- * names of the source designs are understood, null means "not given", and anything else is refused
- * with the nearest key.
+ * Turns a tool's arguments into its operation's input. Matches keys without regard to case and underscores,
+ * understands the names of the source designs, and treats null as "not given". Refuses any other key and
+ * suggests the nearest one.
  */
 export function readArguments(operation: ToolOperation, args: Fields): Fields {
   const accepted = acceptedBy(operation);
@@ -32,7 +32,7 @@ export function readArguments(operation: ToolOperation, args: Fields): Fields {
   return finished(operation, input);
 }
 
-/** The forms in which the source designs ask with one task, one question or one session. */
+/** Converts the forms in which the source designs pass one task, one question or one session. */
 function finished(operation: ToolOperation, input: Fields): Fields {
   switch (operation) {
     case "waitChildren":
@@ -69,7 +69,10 @@ const TASK = fields(["task", "profile", "agent"], {
 });
 const QUESTION = fields(["id", "question", "header", "options", "type"], { text: "question" });
 
-/** Values whose shape a model, or a client that writes lists and objects as text, gets almost right. */
+/**
+ * Corrects values that are almost in the right shape, from models and from clients that write lists and
+ * objects as text.
+ */
 function convert(field: string, given: unknown): unknown {
   const value = parsed(field, given);
   switch (field) {
@@ -95,7 +98,7 @@ function convert(field: string, given: unknown): unknown {
   }
 }
 
-/** The record's own words for how many may be chosen are understood as well as the tool's. */
+/** Understands `multiple`, `multiSelect` and `ranked` as well as the tool's own `type`. */
 function questionOf(value: Fields): Fields {
   const { multiple, multiSelect, ranked, ...rest } = value;
   const type = ranked === true ? "ranked" : multiple === true || multiSelect === true ? "checkbox" : null;
@@ -108,7 +111,7 @@ function callbackOf(callback: unknown): Fields {
   return typeof callback === "boolean" ? { enabled: callback } : {};
 }
 
-/** One session by `session_id` is the source design's call, with its own answers and errors. */
+/** A single `session_id` is the source design's call, which has its own replies and errors. */
 function withSourceForm({ one, ...input }: Fields): Fields {
   if (one === undefined) return input;
   if (input.ids !== undefined) throw new Refusal("invalid_input", "Give ids or session_id, not both.");
@@ -116,7 +119,7 @@ function withSourceForm({ one, ...input }: Fields): Fields {
   return { ...input, ids: [one], sourceForm: true };
 }
 
-/** One task, `parallel` and `chain` of the source design are all `tasks` with a mode. */
+/** Converts the source design's single task, `parallel` and `chain` into `tasks` with a mode. */
 function withTasks({ one, chain, parallel, ...input }: Fields): Fields {
   const given = [one, chain, parallel, input.tasks].filter((each) => each !== undefined);
   if (given.length > 1) throw new Refusal("invalid_input", "Give the tasks once: as tasks, with a mode.");
@@ -150,19 +153,19 @@ export function operationOf(toolName: string): ToolOperation | null {
   return OPERATION_OF.get(toolName) ?? null;
 }
 
-/** Whether a call of this tool may take as long as its client lets it. */
+/** Returns whether a call of this tool may block for as long as its client allows. */
 export function mayBlock(toolName: string): boolean {
   const operation = operationOf(toolName);
   const row: OperationSpec | null = operation === null ? null : OPERATIONS[operation];
   return row?.blocks === true;
 }
 
-/** The source design's name for a spawn, whose child inherits nothing. */
+/** Returns whether this is the source design's name for a spawn, whose child inherits nothing. */
 export function isAlias(toolName: string): boolean {
   return toolName === ALIAS_WORDS.name;
 }
 
-/** What the tool calls each field of its operation. */
+/** Maps the tool's parameter names to the operation's fields. */
 export function parametersOf(operation: ToolOperation): ReadonlyMap<string, string> {
   return PARAMETERS_OF.get(operation) ?? new Map();
 }
@@ -173,7 +176,7 @@ function parameters(words: ToolWords): ReadonlyMap<string, string> {
 
 type Fields = Record<string, unknown>;
 
-/** Names that are understood, folded, each with the one it stands for. */
+/** Maps each accepted name, folded, to its field. */
 type Names = ReadonlyMap<string, string>;
 
 function fields(own: readonly string[], aliases: Readonly<Record<string, string>> = {}): Names {
@@ -181,12 +184,12 @@ function fields(own: readonly string[], aliases: Readonly<Record<string, string>
   return new Map(rows.map(([name, field]) => [fold(name), field]));
 }
 
-/** Keys are the same when they differ only in case and underscores. */
+/** Folds a key: keys that differ only in case and underscores are the same. */
 function fold(key: string): string {
   return key.toLowerCase().replaceAll("_", "");
 }
 
-/** The same object under its own keys; what is unknown stays, for the contract to refuse. */
+/** Renames the keys of an object to its fields. Unknown keys stay, so that the contract refuses them. */
 function renamed(value: Fields, names: Names): Fields {
   const given = Object.entries(value).filter(([, item]) => item !== null && item !== undefined);
   return Object.fromEntries(given.map(([key, item]) => [names.get(fold(key)) ?? key, item]));
@@ -214,7 +217,7 @@ const STRUCTURES = new Set([
   "tools",
 ]);
 
-/** Some clients write numbers, lists and objects as text. */
+/** Parses numbers, lists and objects that some clients write as text. */
 function parsed(field: string, value: unknown): unknown {
   if (typeof value !== "string") return value;
   if (NUMBERS.has(field)) return /^-?\d+$/.test(value) ? Number(value) : value;

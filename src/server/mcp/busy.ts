@@ -4,14 +4,15 @@ import { refusalBody, refusalHeaders } from "../refusal-response.ts";
 import { readJson } from "../body.ts";
 import { refusalLine } from "./reply.ts";
 
-/** Of a call that is refused anyway; a longer one is not read. */
+/** The longest body read of a call that is refused anyway. */
 const BYTES_MAX = 64 * 1024;
-/** Refused calls whose bodies are being read. */
+/** The most refused calls whose bodies are read at the same time. */
 const READING_MAX = 64;
 
 /**
- * Answers a tool call that there is no room for as a tool's refusal, which the model reads. A client shows a bare 503
- * as an error of its transport, or gives the server up. Null for everything else: that gets the 503.
+ * Answers a tool call that cannot be admitted with a tool error, which the model reads. A client shows a bare
+ * 503 as a transport error, or gives up on the server. Returns null for every other request, which then gets
+ * the 503.
  */
 export class BusyCalls {
   #reading = 0;
@@ -23,7 +24,7 @@ export class BusyCalls {
     try {
       return busyReply(await readJson(incoming), refusal);
     } catch (error) {
-      // A body that cannot be read is refused for the first reason.
+      // If the body cannot be read, the caller gets the original refusal.
       if (error instanceof Refusal || incoming.destroyed) return null;
       throw error;
     } finally {
@@ -32,7 +33,7 @@ export class BusyCalls {
   }
 }
 
-/** The refusal as the result of the call in this body; null where it is no single call. */
+/** Returns the refusal as the result of the call in this body; null if the body is not a single call. */
 export function busyReply(body: unknown, refusal: Refusal): Response | null {
   const { id, method, params } = fields(body);
   if (method !== "tools/call" || (typeof id !== "string" && typeof id !== "number")) return null;

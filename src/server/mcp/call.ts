@@ -18,14 +18,14 @@ import type { ToolOperation } from "./arguments.ts";
 import { waitReply } from "./wait.ts";
 import { nearest } from "../../text/nearest.ts";
 
-/** One call of a tool, with everything it may touch. */
+/** One tool call, with everything it may use. */
 export interface ToolCall {
   readonly operations: Operations;
   readonly gate: Gate;
   readonly log: Log;
   readonly request: HttpRequest;
   readonly clientName: string | null;
-  /** Whether messages reach the caller by themselves. */
+  /** Whether messages are delivered to the caller without a call of its own. */
   readonly isWakeable: boolean;
   readonly tool: string;
   readonly args: Record<string, unknown>;
@@ -60,7 +60,7 @@ function run(call: ToolCall, operation: ToolOperation): Promise<Ran> {
 
 type Run = (call: ToolCall, fields: Record<string, unknown>) => Promise<Ran>;
 
-/** One function per tool: from what was asked to what is said. */
+/** Runs each tool: from its arguments to its reply. */
 const RUN: Readonly<Record<ToolOperation, Run>> = {
   spawn: (call, fields) =>
     spawn(call, parse("spawn", { ...fields, ...aliased(call, fields), id: call.request.caller.id })),
@@ -68,7 +68,7 @@ const RUN: Readonly<Record<ToolOperation, Run>> = {
   waitChildren: (call, fields) => wait(call, parse("waitChildren", fields)),
   cancel: (call, fields) => cancel(call, parse("cancel", fields)),
   tell: (call, fields) => act(call, "tell", { fields, say: tellReply }),
-  // The whole family is always drawn as a tree, and the reply itself is what has pages.
+  // The family is always drawn whole, as a tree; the reply is what is split into pages.
   family: (call, { tree: _tree, cursor = null, ...fields }) =>
     look(call, "family", { fields, say: (output) => familyReply(output, Date.now(), pageCursor(cursor)) }),
   inspect: (call, fields) => look(call, "inspect", { fields, say: inspectReply }),
@@ -96,20 +96,20 @@ interface Plain<N extends ToolOperation> {
   readonly say: (output: OutputOf<N>, unread: number) => string;
 }
 
-/** Asks and says; nothing has been changed. */
+/** Runs an operation that changes nothing, and formats its reply. */
 async function look<N extends ToolOperation>(call: ToolCall, operation: N, plain: Plain<N>): Promise<Ran> {
   const output = await ask(call, operation, parse(operation, plain.fields));
   return { output: output as object, text: plain.say(output, await unread(call)) };
 }
 
-/** The same for what changes something: it is noted who asked for it. */
+/** Runs an operation that changes something, and logs who asked for it. */
 async function act<N extends ToolOperation>(call: ToolCall, operation: N, plain: Plain<N>): Promise<Ran> {
   const ran = await look(call, operation, plain);
   noteDone(call);
   return ran;
 }
 
-/** Asks an operation as the caller of this tool. */
+/** Runs an operation as the caller of this tool. */
 function ask<N extends ToolOperation>(call: ToolCall, operation: N, input: InputOf<N>): Promise<OutputOf<N>> {
   const [who, how] = [caller(call), asked(call)];
   return (call.operations[operation] as Ask<N>)(who, input, how);
@@ -128,7 +128,7 @@ function parse<N extends ToolOperation>(operation: N, fields: object): InputOf<N
   }) as InputOf<N>;
 }
 
-/** The child of `create_session` inherits nothing. */
+/** Makes a child of `create_session` inherit nothing. */
 function aliased(call: ToolCall, { inherit, profile }: Record<string, unknown>): { inherit?: "none" } {
   if (!isAlias(call.tool)) return {};
   if (profile === undefined) {
@@ -173,8 +173,8 @@ function wait(call: ToolCall, input: InputOf<"waitChildren">): Promise<Ran> {
 }
 
 /**
- * Blocks as long as the client allows, with signs of life. A reply that carries messages and does not
- * arrive gives them back, at once where that is known at once.
+ * Blocks for as long as the client allows and sends progress. If the reply does not arrive, its messages are
+ * given back to the inbox, at once if the call is already aborted.
  */
 async function blocked<T extends { readonly taken: readonly string[] }>(
   call: ToolCall,
@@ -196,7 +196,7 @@ async function blocked<T extends { readonly taken: readonly string[] }>(
   return { output, text: say(output, await unread(call)) };
 }
 
-/** The operation raises a time that is too short; the caller is told, because models pass seconds. */
+/** Tells the caller that the operation raised a timeout that was too short: models often pass seconds. */
 function raisedNote({ sourceForm, timeoutMs = 0 }: InputOf<"waitChildren">): string {
   if (sourceForm || timeoutMs <= 0 || timeoutMs >= WAIT_LEAST_MS) return "";
   return `timeoutMs ${timeoutMs} was raised to ${WAIT_LEAST_MS}: it is in milliseconds.`;
@@ -209,7 +209,10 @@ async function keep(call: ToolCall, taken: readonly string[]): Promise<void> {
   else call.request.onLost(lost);
 }
 
-/** A failed child is told as a refusal; it takes the callback as a result does. */
+/**
+ * Returns the messages taken by a refusal: a failed child is reported as a refusal, which takes its callback
+ * as a result does.
+ */
 function takenBy(error: unknown): string[] {
   const taken = error instanceof Refusal ? error.details.taken : [];
   return Array.isArray(taken) ? taken.filter((id) => typeof id === "string") : [];
@@ -228,7 +231,7 @@ function startProgress(call: ToolCall): () => void {
   return () => clearInterval(timer);
 }
 
-/** Only Claude Code gives a call an id that no other call of the session can have. */
+/** Only Claude Code gives each call an id that is unique in its session. */
 function asked(call: ToolCall): Call {
   const toolUseId = call.meta["claudecode/toolUseId"];
   return {
@@ -237,7 +240,7 @@ function asked(call: ToolCall): Call {
   };
 }
 
-/** What was done stays done when the count cannot be read. */
+/** Counts unread messages; 0 if they cannot be counted, because the operation itself has succeeded. */
 async function unread(call: ToolCall): Promise<number> {
   try {
     return await call.gate.unread(caller(call));
@@ -256,7 +259,7 @@ function noteDone(call: ToolCall): void {
   call.log.info({ tool: call.tool, by: { kind, id } }, "asked over MCP");
 }
 
-/** A caller that has gone reads nothing, and its abort is no bug. */
+/** Returns the refusal for an error. The abort of a caller that has gone is not a bug. */
 function refusalFor(call: ToolCall, error: unknown): Refusal {
   if (call.request.ending !== null) return call.request.ending;
   if (call.signal.aborted && !(error instanceof Refusal)) {

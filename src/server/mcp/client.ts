@@ -1,8 +1,7 @@
 /**
- * How long a client lets a call block, from reference trials: Codex cuts at 300 s of wall clock,
- * Claude Code moves a call to the background at 120 s, OpenCode gives up after 60 s of silence
- * unless it gets progress, Gemini after 600 s. An unknown client may be any MCP TypeScript client,
- * which gives up after 60 s.
+ * How long a client lets a call block, measured in trials: Codex aborts after 300 s of wall clock, Claude
+ * Code moves a call to the background after 120 s, OpenCode gives up after 60 s without progress, Gemini
+ * after 600 s. An unknown client may be any MCP TypeScript client, which gives up after 60 s.
  */
 const CAPS: readonly {
   readonly name: RegExp;

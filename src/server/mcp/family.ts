@@ -7,10 +7,13 @@ import { reply } from "./reply.ts";
 
 type Family = OutputOf<"family">;
 
-/** A family of hundreds does not fit into one reply; the next one goes on where this ended. */
+/** A family of hundreds does not fit into one reply; the next page continues where this one ended. */
 const PAGE_BYTES = 20 * 1024;
 
-/** The family as a drawn tree, one line per session: what a parent needs after it forgot everything. */
+/**
+ * Draws the family as a tree, one line per session: what a parent needs to know after it has lost its
+ * context.
+ */
 export function familyReply(output: Family, now: number, cursor: string | null): string {
   const from = cursor === null ? 0 : lineOf(cursor);
   const lines = familyLines(output, now).slice(from);

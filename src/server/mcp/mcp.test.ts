@@ -84,7 +84,7 @@ after(async () => {
 interface Options {
   readonly token?: string;
   readonly name?: string;
-  /** A legacy version, or the modern one as a pin. */
+  /** An older protocol version, or the modern one, pinned. */
   readonly version?: string;
 }
 

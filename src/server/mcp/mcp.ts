@@ -30,9 +30,9 @@ export interface McpOptions {
 }
 
 /**
- * `/mcp` for the sessions we run. Nothing is shared between requests: each gets a handler and a
- * server of its own, made for its caller, so that no answer can reach another client. What must
- * outlive a request is kept by token: the client's name, and calls that may be cancelled.
+ * Serves `/mcp` for the sessions we run. Requests share nothing: each gets a new handler and server for its
+ * caller, so that no answer can reach another client. Only two things outlive a request, both kept by token:
+ * the client's name, and the calls that may be cancelled.
  */
 export function serveMcp(options: McpOptions): (c: Context<Env>) => Promise<Response> {
   const shared: Shared = {
@@ -43,7 +43,7 @@ export function serveMcp(options: McpOptions): (c: Context<Env>) => Promise<Resp
   return (c) => serve(c, shared);
 }
 
-/** One request, with whom it is for. */
+/** One request, with its caller. */
 interface Served extends Shared {
   readonly request: HttpRequest;
 }
@@ -71,7 +71,7 @@ async function serve(c: Context<Env>, shared: Shared): Promise<Response> {
     if (reply === null) throw error;
     return reply;
   }
-  // What blocks answers over a stream, so that progress and signs of life can go before the answer.
+  // A blocking call answers over a stream, so that progress can be sent before the answer.
   const handler = handlerFor(served, isBlocking ? "sse" : "auto");
   if (isListening) request.signal.addEventListener("abort", () => void handler.close(), { once: true });
   return handler.fetch(c.req.raw, { parsedBody: body });
@@ -131,7 +131,9 @@ function toolList({ request, config }: Served): ListToolsResult {
   return { tools: tools as Tool[] };
 }
 
-/** A body that is not JSON is answered as the protocol does; every other refusal is HTTP's. */
+/**
+ * Reads the body. If it is not JSON, the caller gets a protocol error; every other refusal is an HTTP error.
+ */
 async function bodyOf(c: Context<Env>): Promise<unknown> {
   try {
     return await readJson(c.env.incoming);
@@ -153,7 +155,7 @@ interface Message {
   readonly cancels: string | number | null;
 }
 
-/** The few things this endpoint looks at before the protocol's own code does. */
+/** Reads the few fields that this endpoint needs before the protocol's own code runs. */
 function readMessage(message: unknown): Message {
   const { method, params } = record(message);
   const { name, clientInfo, _meta, requestId } = record(params);

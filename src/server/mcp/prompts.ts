@@ -9,7 +9,10 @@ interface Ready {
   readonly text: (given: Readonly<Record<string, string>>) => string;
 }
 
-/** Ready-made words for a person: they become slash commands in Claude Code and Gemini, at no context cost. */
+/**
+ * Ready-made prompts for a person: they become slash commands in Claude Code and Gemini and take no context
+ * until they are used.
+ */
 const PROMPTS: Readonly<Record<string, Ready>> = {
   review: {
     title: "Review by another agent",

@@ -13,7 +13,7 @@ import { duration } from "../../text/quantity.ts";
 
 const TEXT_BYTES_MAX = 22 * 1024;
 
-/** Evidence about one session, in parts; what it wrote stands in a fence. */
+/** Formats evidence about one session, in pages; text that the session wrote is fenced. */
 export function inspectReply(output: InspectOutput, unread: number): string {
   const { session, view, cursor } = output;
   const head = {
@@ -64,7 +64,7 @@ function hitLine(hit: SearchHit, now: number): string {
   return `${where}, ${what}: ${oneLine(marked(hit), 400)}`;
 }
 
-/** The signs of the marks mean only that. */
+/** Marks the matches with « and »; replaces these signs elsewhere, so that they mean nothing else. */
 function marked({ snippet, marks }: SearchHit): string {
   const plain = (text: string): string => text.replaceAll("«", "‹").replaceAll("»", "›");
   let line = "";

@@ -10,10 +10,13 @@ import type { CancelOutput, Refusal, SpawnOutput, TellOutput } from "../../contr
 import { fence, firstBytes, folded, oneLine, visible } from "../../text/fence.ts";
 import { randomBytes } from "node:crypto";
 
-/** The whole of a reply: every client shows at least this much uncut. */
+/** The size limit of a whole reply: every client shows at least this much uncut. */
 export const REPLY_BYTES_MAX = 24 * 1024;
 
-/** Line 1 of a reply is one JSON object of our own words and ids; what people or agents wrote comes below. */
+/**
+ * Builds a reply. Line 1 is a JSON object with only our own words and ids; text that people or agents wrote
+ * comes below it.
+ */
 export function reply(head: object, ...lines: readonly string[]): string {
   const text = [JSON.stringify(head), ...lines.filter((line) => line !== "")].join("\n");
   return shorten(text, REPLY_BYTES_MAX, "\n[cut]");
@@ -21,7 +24,7 @@ export function reply(head: object, ...lines: readonly string[]): string {
 
 export function refusalLine(refusal: Refusal): string {
   const line = shorten(`${refusal.code}: ${folded(visible(refusal.message))}`, 4_096, " […]");
-  // A refusal that tells a child's end carries its delivery id, on a line of its own, as a result does.
+  // A refusal that reports the end of a child carries its delivery id on a separate line, as a result does.
   const { deliveryId } = refusal.details;
   return typeof deliveryId === "string" ? `${line}\n<!-- trigger:${deliveryId} -->` : line;
 }
@@ -29,7 +32,7 @@ export function refusalLine(refusal: Refusal): string {
 export interface SpawnReplyOptions {
   readonly unread: number;
   readonly now: number;
-  /** False for a client that nobody can wake from outside. */
+  /** False for a client that cannot be woken from outside. */
   readonly isWakeable: boolean;
 }
 
@@ -55,7 +58,7 @@ export function spawnReply(output: SpawnOutput, options: SpawnReplyOptions): str
   );
 }
 
-/** What was really applied, which may be less than what was asked. */
+/** Describes what was applied, which may be less than what was asked for. */
 function appliedTo({ effective, metering, inherited }: SpawnOutput): string {
   const { agent, model, profile, cwd, permission, tools, inherit, node } = effective;
   const who = [agent, model].filter((word) => word !== null).join(" ");
@@ -75,7 +78,7 @@ function appliedTo({ effective, metering, inherited }: SpawnOutput): string {
   ].join("; ");
 }
 
-/** A budget can be kept only as exactly as the agent says what it uses. */
+/** Describes the limits. A budget is only as exact as the agent's own usage reports. */
 function limitWords(limits: Readonly<Record<string, number>>, metering: SpawnOutput["metering"]): string {
   const { minutes, usd, tokens, turns } = limits;
   const over = metering === "call" ? "one model call" : "one turn";
@@ -93,7 +96,7 @@ export function cancelReply(output: CancelOutput, unread: number, isTurnOnly: bo
   const left = output.left.map((item) => ({ session_id: shortId(item.sessionId), pid: item.pid }));
   const head = { cancelled: output.cancelled, stopped: output.stopped, left, unread };
   const who = quoted(output.name, output.sessionId);
-  // The callback that this reply stands for has landed once its id was seen in it.
+  // The callback that this reply replaces has landed once its id is seen here.
   const mark = output.deliveryId === null ? "" : `<!-- trigger:${output.deliveryId} -->`;
   if (isTurnOnly) {
     return reply(
@@ -109,12 +112,12 @@ export function cancelReply(output: CancelOutput, unread: number, isTurnOnly: bo
   const stopped = output.cancelled
     ? `Stopped ${who}${more === "" ? "" : ` and ${more}`}${closedWords(output)}`
     : `${who} was not at work; it has ended now and takes no more messages${more === "" ? "" : `. Stopped ${more}`}`;
-  // Where it had finished first, its result is still told.
+  // If it had finished first, its result still arrives as a message.
   const after = output.cancelled ? " You will get no further message about it." : "";
   return reply(head, mark, `${stopped}; ${remainder(output)}${after}`);
 }
 
-/** Finished sessions below the one that was stopped. */
+/** Describes the finished sessions below the one that was stopped. */
 function closedWords({ closed }: CancelOutput): string {
   if (closed === 0) return "";
   return `, and closed ${closed} finished ${closed === 1 ? "session" : "sessions"} below it`;
@@ -144,7 +147,10 @@ function queuedLine(output: SpawnOutput): string {
     : `Queued until a turn is free${limit}; it starts by itself.`;
 }
 
-/** "a 2.1 KB brief"; where it is nothing and that was not asked for, why. */
+/**
+ * Describes the inherited context: "a 2.1 KB brief"; or the reason if the child got nothing against the
+ * request.
+ */
 function inheritWords(inherit: string, { bytes, why }: SpawnOutput["inherited"]): string {
   if (inherit === "none") return why === null ? "nothing" : `nothing: ${why}`;
   const size = byteWords(bytes);
@@ -166,29 +172,32 @@ function remainder(output: CancelOutput): string {
   return parts.length === 0 ? "no process is left." : parts.join(" ");
 }
 
-/** Text of another session in its fence; a text that was cut says so below it. */
+/** Puts another session's text into a fence; a note below says if it was cut. */
 export function fenced(text: string, id: string, bytesMax: number): string {
   const { text: block, cut, bytes } = fence(text, id, bytesMax);
   return cut ? `${block}\n[${shownPart(bytesMax, bytes)}]` : block;
 }
 
-/** For a fence that is no delivery: nobody's message has this id. */
+/** Returns an id for a fence that is not a delivery; no message has this id. */
 export function newNonce(): string {
   return randomBytes(4).toString("hex");
 }
 
-/** How a session is named to an agent. */
+/** Formats a session's name and id for an agent. */
 export function quoted(name: string | null, sessionId: string): string {
   return name === null ? shortId(sessionId) : `"${name}" (${shortId(sessionId)})`;
 }
 
-/** Cuts at a character border so that text and mark fit into the bytes. */
+/** Cuts at a character boundary so that text and mark fit into `bytesMax`. */
 export function shorten(text: string, bytesMax: number, mark: string): string {
   if (byteLength(text) <= bytesMax) return text;
   return firstBytes(text, bytesMax - byteLength(mark)) + mark;
 }
 
-/** Cuts a child's report inside its fence and keeps the fence whole: an open fence would swallow what follows. */
+/**
+ * Cuts a child's report inside its fence but keeps the closing fence: an open fence would swallow the text
+ * that follows.
+ */
 export function fitBlock(block: string, bytesMax: number, rest: string): string {
   const bytes = byteLength(block);
   if (bytes <= bytesMax) return block;
@@ -199,11 +208,11 @@ export function fitBlock(block: string, bytesMax: number, rest: string): string 
   return shorten(block.slice(0, fenceAt), bytesMax, mark);
 }
 
-/** What each of n results may take of one reply. */
+/** Returns how many bytes each of `count` results may take in one reply. */
 export function shareOf(count: number): number {
   return Math.min(RESULT_BYTES_MAX, Math.floor(RESULTS_BYTES_MAX / Math.max(1, count)));
 }
 
-/** All results of one reply share this; the rest is for line 1, names and the next step. */
+/** The limit for all results of one reply together; the rest is for line 1, names and the next step. */
 const RESULTS_BYTES_MAX = 20 * 1024;
 const RESULT_BYTES_MAX = 4 * 1024;

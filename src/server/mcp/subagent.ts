@@ -11,7 +11,10 @@ export interface SubagentReplyOptions {
   readonly isWakeable: boolean;
 }
 
-/** Results in the order asked, failures beside successes; beyond the client's limit, how to go on. */
+/**
+ * Lists results in the order asked, failures among successes. If the client's time limit came first, says how
+ * to go on.
+ */
 export function subagentReply(output: SubagentOutput, options: SubagentReplyOptions): string {
   const { results, needsYou, cursor } = output;
   const head = {

@@ -27,7 +27,7 @@ after(async () => {
   await running.server.close();
 });
 
-/** Every operation notes how it was asked; few need an answer of their own. */
+/** Starts a server whose operations record how they were called; only a few need to return something. */
 async function begin(options: Parameters<typeof start>[1]): Promise<Running> {
   const note =
     (name: OperationName, output: (call: Call) => object | Promise<object>) =>

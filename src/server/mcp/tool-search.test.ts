@@ -3,9 +3,9 @@ import { describe, test } from "node:test";
 import { instructionsFor, toolsFor } from "../../contract/index.ts";
 
 /**
- * Codex hides tools behind a search: it ranks by BM25 over a tool's name (one word, underscores kept),
- * title, description, the server's instructions and the names of its parameters. What a model would
- * type must bring the right tool, beside the tools that Codex has itself.
+ * Codex hides tools behind a search: it ranks by BM25 over a tool's name (one word, underscores kept), title,
+ * description, the server's instructions and the names of its parameters. A query that a model would type
+ * must find the right tool among Codex's own tools.
  */
 const QUERIES: readonly (readonly [query: string, tool: string])[] = [
   ["delegate task to another agent", "spawn_session"],
@@ -40,7 +40,7 @@ const ours: readonly Document[] = toolsFor("full", { aliases: false }).map((tool
   ].join(" "),
 }));
 
-/** What stands beside ours in the same index. */
+/** The other tools in the same index. */
 const others: readonly Document[] = [
   ["spawn_agent", "Spawn a sub-agent for a well-scoped task and return its id. agent_type message items"],
   ["wait_agent", "Wait for agents to reach a final status. ids timeout_ms"],
@@ -69,7 +69,7 @@ describe("tool search", () => {
   }
 });
 
-/** Okapi BM25 with the usual constants, over stemmed words without stop words. */
+/** Ranks by Okapi BM25 with the usual constants, over stemmed words without stop words. */
 function bm25(documents: readonly Document[]): (query: string) => string[] {
   const [k1, b] = [1.2, 0.75];
   const bags = documents.map(({ name, text }) => ({ name, words: wordsOf(text) }));

@@ -6,7 +6,7 @@ import { fenced, newNonce, quoted, reply, shorten } from "./reply.ts";
 const ANSWER_BYTES_MAX = 20 * 1024;
 const PENDING = "pending: end your turn, the answer will come as a message.";
 
-/** What became of a question. */
+/** Reports the state of a question, and its answer. */
 export function askReply(output: Asked, input: InputOf<"ask">, unread: number): string {
   const head = { trigger: output.shortId, status: output.status, unread };
   switch (output.status) {
@@ -25,7 +25,7 @@ export function askReply(output: Asked, input: InputOf<"ask">, unread: number): 
   }
 }
 
-/** What became of a plan, and what that means for its author. */
+/** Reports the state of a plan, and what its author has to do next. */
 export function planReply(output: Asked, unread: number): string {
   const head = { trigger: output.shortId, action: output.action, status: output.status, unread };
   if (output.status === "pending") {
@@ -80,17 +80,17 @@ export function fireReply(output: FireOutput, unread: number): string {
   return reply(head, `${how[output.delivered]} No answer will come from this.`);
 }
 
-/** The message this reply carries has landed once its id was seen here. */
+/** The message in this reply has landed once its id is seen here. */
 function mark(output: Asked): string {
   return output.deliveryId === null ? "" : `<!-- trigger:${output.deliveryId} -->`;
 }
 
-/** Who answered, as the asker would say it. */
+/** Names who answered, from the asker's point of view. */
 function by(output: Asked): string {
   return oneLine(output.by ?? "nobody", 120).replace(/^its parent/, "your parent");
 }
 
-/** The user's own words are the user's; everyone else's are data. */
+/** Returns the user's words as they are, and everyone else's fenced as data. */
 function words(output: Asked, lead: string, text: string): string[] {
   if (text.trim() === "") return [`[Kinfold] ${lead}.`];
   if (output.by === "the user")
@@ -105,7 +105,7 @@ function saidIn(output: Asked): string {
   return oneLine(output.response ?? "", 2_000);
 }
 
-/** One answer per question, each under what was asked. */
+/** Lists one answer per question, each after its question. */
 function answerText(output: Asked, input: InputOf<"ask">): string {
   const { answers, response } = output;
   if (answers === null) return response ?? "";

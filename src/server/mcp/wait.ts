@@ -4,7 +4,7 @@ import type { ChildEnd, WaitChildrenOutput } from "../../contract/index.ts";
 import { fence, oneLine } from "../../text/fence.ts";
 import { fitBlock, quoted, reply, REPLY_BYTES_MAX, shareOf } from "./reply.ts";
 
-/** What line 1, the marks and the last line of the source's form take at most. */
+/** The most bytes that line 1, the marks and the last line take in the source design's form. */
 const SOURCE_FRAME_BYTES = 1_024;
 const LAST_WORDS_BYTES = 1_024;
 
@@ -12,7 +12,7 @@ export interface WaitReplyOptions {
   readonly unread: number;
   readonly isSourceForm: boolean;
   readonly isWakeable: boolean;
-  /** Said when the caller's own time was raised: models pass seconds. */
+  /** Set if the caller's timeout was raised, because models often pass seconds. */
   readonly note: string;
 }
 
@@ -79,7 +79,7 @@ function nextLine(output: WaitChildrenOutput, isWakeable: boolean): string {
     : `Next: go on with other work; before you end your turn: ${again}.`;
 }
 
-/** How each of those that want an answer gets one. */
+/** Lists the calls that answer each open trigger. */
 export function answerCalls(asked: WaitChildrenOutput["needsYou"]): string {
   return asked
     .filter((item) => item.type !== "session_error")
@@ -87,7 +87,7 @@ export function answerCalls(asked: WaitChildrenOutput["needsYou"]): string {
     .join("; ");
 }
 
-/** The source design's answer: the last assistant message itself, fenced as data under its delivery id. */
+/** Returns the source design's reply: the last assistant message, fenced as data under its delivery id. */
 function sourceLines(end: ChildEnd): string[] {
   const who = quoted(end.name, end.sessionId);
   const id = end.deliveryId ?? end.shortId;

@@ -7,12 +7,12 @@ import type { CallerContext, Feed, FeedBatch, FeedRequest, Gate, Operations } fr
 import { createServer } from "../http.ts";
 import type { HttpServer, ServerOptions } from "../http.ts";
 
-/** Small in-memory operations and gate, for tests of what stands before them. */
+/** Small in-memory operations and gate, for tests of the layers in front of them. */
 export interface FakeOperations {
   readonly operations: Operations;
   readonly gate: Gate;
   readonly tokens: Map<string, Caller>;
-  /** By the id of the caller; all others are shown everything. */
+  /** By caller id; every other caller gets all tools. */
   readonly roles: Map<string, ToolRole>;
   readonly feed: MemoryFeed;
   readonly givenBack: { caller: Caller; messageIds: readonly string[] }[];
@@ -53,12 +53,12 @@ export function fakeOperations(own: Partial<Operations> = {}): FakeOperations {
   return { operations, gate, tokens, roles, feed, givenBack, spawnsLost };
 }
 
-/** A caller of whom nothing is known but the tools it is shown. */
+/** Returns a caller of whom only the tools are known. */
 export function known(caller: Caller, role: ToolRole = "full"): CallerContext {
   return { ...caller, self: null, visible: "all", role, withheld: [] };
 }
 
-/** As a test gave it. */
+/** Returns the caller as the test gave it. */
 function plain(caller: Caller): Caller {
   const {
     self: _self,
@@ -76,7 +76,7 @@ export interface Running extends FakeOperations {
   readonly server: HttpServer;
 }
 
-/** A real server on a free port of loopback. */
+/** Starts a real server on a free loopback port. */
 export async function start(fake: FakeOperations, options: Partial<ServerOptions> = {}): Promise<Running> {
   const server = createServer({
     operations: fake.operations,
@@ -93,18 +93,18 @@ export function bearer(token: string): Record<string, string> {
   return { authorization: `Bearer ${token}` };
 }
 
-/** Numbered events of any trees; a cursor is the epoch and how many there were. */
+/** A feed of numbered events of any trees; a cursor is the epoch and the number of events so far. */
 export class MemoryFeed {
   epoch = "e1";
   readonly #batches: FeedBatch[] = [];
   readonly #wakes = new Set<() => void>();
-  /** How many readers are open. */
+  /** The number of open readers. */
   readers = 0;
-  /** How many batches readers have taken. */
+  /** The number of batches that readers have taken. */
   given = 0;
   readonly #whenUnread: (() => void)[] = [];
 
-  /** Resolves when nobody reads. */
+  /** Resolves when there is no reader. */
   unread(): Promise<void> {
     if (this.readers === 0) return Promise.resolve();
     return new Promise((resolve) => this.#whenUnread.push(resolve));
