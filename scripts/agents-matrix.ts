@@ -68,11 +68,11 @@ function page(body: readonly string[]): string {
     return [vendor?.title ?? name, PROGRAMS[name].version, through];
   });
   return [
-    "# What the real agents are proven to do",
+    "# What the tests prove about real agents",
     "",
-    "Written by `npm run test:agents`: real programs, a real daemon, a scripted model on loopback. Each agent is parent and child of",
-    "its own kind; pi is the child of a sim. A message that comes while an agent works is *injected* into its turn, *queued* behind the running step of the",
-    "same turn, or *restarts* the turn (only where the sender asks for that).",
+    "`npm run test:agents` writes this page. It runs the real programs with a real daemon and a scripted model on loopback. Each agent is",
+    "parent and child of its own kind; pi is the child of a sim. A message that arrives during a turn is *injected* into the turn, *queued*",
+    "behind the running step of the same turn, or *restarts* the turn (only if the sender asks for that).",
     "",
     ...table(["agent", "version", "speaks through"], versions),
     "",
@@ -80,8 +80,8 @@ function page(body: readonly string[]): string {
     "",
     "## What holds an agent to its mode",
     "",
-    "`os`: a sandbox of the operating system. `agent`: the agent's own gate. `asked`: the agent asks, and Kinfold's policy or a parent",
-    "answers; a policy is not a wall. `none`: nothing would hold it, so it is not started in this mode.",
+    "`os`: a sandbox of the operating system. `agent`: the agent's own permission check. `asked`: the agent asks, and Kinfold's policy or a",
+    "parent answers; a policy is not a sandbox. `none`: nothing would enforce the mode, so the agent is not started in it.",
     "",
     ...table(
       ["agent", "read-only", "ask", "workspace", "full"],
