@@ -1,6 +1,6 @@
 import { boundedText } from "../text/fence.ts";
 
-/** What may be kept of a value that an agent gave. */
+/** Limits on how much of an agent's value is kept. */
 export interface ValueLimits {
   readonly charsMax: number;
   readonly partsMax: number;
@@ -9,7 +9,10 @@ export interface ValueLimits {
 
 const LIMITS: ValueLimits = { charsMax: 256 * 1024, partsMax: 10_000, depthMax: 32 };
 
-/** The value, or as much of it as the limits allow, and how many characters it has. The time is bounded by the limits. */
+/**
+ * Returns the value, cut to the limits, and the number of characters kept. The limits also bound the time
+ * this takes.
+ */
 export function boundedValue(value: unknown, limits = LIMITS): { value: unknown; chars: number } {
   const left = { chars: limits.charsMax, parts: limits.partsMax };
   const shown = bounded(value, left, limits.depthMax);

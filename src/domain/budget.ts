@@ -2,25 +2,25 @@ import { NO_USAGE } from "../contract/index.ts";
 import type { Budget, Price, Usage } from "../contract/index.ts";
 import { count, tokens } from "../text/quantity.ts";
 
-/** What is counted in money and tokens; null where no budget counts it. */
+/** An amount of money and tokens; null for a unit that no budget limits. */
 export interface Amount {
   readonly tokens: number | null;
   readonly usd: number | null;
 }
 
-/** A budget that a turn spends from: the session's own, or that of one above it. */
+/** A budget that a turn spends from: that of its session or of an ancestor. */
 export interface Account {
   readonly isOwn: boolean;
   readonly budget: Budget;
-  /** What settled turns of that session and of those below it have used. */
+  /** Used by settled turns of that session and of its descendants. */
   readonly spent: { readonly tokens: number; readonly usd: number };
-  /** What other running turns there hold. */
+  /** Reserved by other running turns of that session and of its descendants. */
   readonly reserved: { readonly tokens: number; readonly usd: number };
-  /** Turns there that have begun, without the one in question. */
+  /** Turns begun there, excluding the turn in question. */
   readonly turns: number;
 }
 
-/** The budget that has nothing left, and what the person needs to know about it. */
+/** An exhausted budget, and the reason to show to the person. */
 export interface Exhausted {
   readonly unit: "usd" | "tokens" | "turns" | "minutes";
   readonly limit: number;
@@ -34,12 +34,15 @@ export type Reservation =
 type Metered = "usd" | "tokens";
 const METERED: readonly Metered[] = ["usd", "tokens"];
 
-/** So much larger than the largest turn before it may a turn be. */
+/** A turn reserves this multiple of the largest turn so far. */
 const ROOM = 1.5;
-/** By so much at least is a reservation raised. */
+/** A reservation is raised to at least this multiple of what the turn has used. */
 const STEP = 1.1;
 
-/** What a turn holds when it begins: room for its like, at least a floor, at most what is left anywhere above. */
+/**
+ * Returns what a turn reserves when it begins: `ROOM` times the largest turn so far, at least the floor, at
+ * most what every budget above has left.
+ */
 export function reserve(
   accounts: readonly Account[],
   turn: { readonly largest: Record<Metered, number>; readonly floor: Record<Metered, number> },
@@ -54,8 +57,8 @@ export function reserve(
 }
 
 /**
- * A running turn at its reservation holds a little more where there is more, and is over its budget
- * where not. A little, because others may need what it would hold in vain.
+ * Raises the reservation of a running turn that has used all of it, or reports the exhausted budget. The step
+ * is small, because other turns may need what this one would reserve and never use.
  */
 export function extend(
   accounts: readonly Account[],
@@ -69,13 +72,13 @@ export function extend(
     if (left === null) return null;
     const used = turn.used[unit];
     const wanted = Math.max(used + turn.floor[unit], STEP * used);
-    // Where nothing was used and nothing is the floor, a step further is nothing too.
+    // With nothing used and a floor of zero there is no step to take, so the turn reserves all that is left.
     return wanted > used ? Math.min(left, wanted) : left;
   };
   return { ok: true, reserved: { usd: held("usd"), tokens: whole(held("tokens")) } };
 }
 
-/** Whether a turn has used what it holds. */
+/** Returns whether a turn has used up its reservation in any unit. */
 export function isReached(used: Record<Metered, number>, reserved: Amount): boolean {
   return METERED.some((unit) => {
     const held = reserved[unit];
@@ -83,7 +86,7 @@ export function isReached(used: Record<Metered, number>, reserved: Amount): bool
   });
 }
 
-/** What is left of the tightest of these budgets; null where none counts it. */
+/** Returns what the tightest of these budgets has left; null if none limits this unit. */
 export function leftOf(accounts: readonly Account[], unit: Metered | "turns"): number | null {
   let least: number | null = null;
   for (const account of accounts) {
@@ -96,7 +99,10 @@ export function leftOf(accounts: readonly Account[], unit: Metered | "turns"): n
   return least;
 }
 
-/** The first budget with nothing left after `used`; one's own before those above. */
+/**
+ * Returns the first budget that has nothing left after `used`; the session's own budget comes before its
+ * ancestors'.
+ */
 function exhaustedBy(accounts: readonly Account[], used: Record<Metered, number>): Exhausted | null {
   for (const account of accounts) {
     for (const unit of METERED) {
@@ -140,21 +146,24 @@ function amount(unit: Metered, value: number): string {
   return value > 0 && value < 0.01 ? `$${Number(value.toPrecision(2))}` : `$${value.toFixed(2)}`;
 }
 
-/** How the prompt of a turn ended, as far as its usage is concerned. */
+/** What is known about the usage of a turn when its prompt has ended. */
 export interface Meter {
-  /** What the agent said at the end; null where it said nothing. */
+  /** Usage that the agent reported at the end; null if it reported none. */
   readonly reported: Usage | null;
-  /** What it had said on the way; null where it says nothing then. */
+  /** Usage that the agent reported during the turn; null if it reported none. */
   readonly metered: Usage | null;
-  /** The tokens are not all that were used. */
+  /** The reported tokens are only a part of those used. */
   readonly isPartial?: boolean;
   /** Nothing was sent to the agent. */
   readonly isUnsent: boolean;
-  /** Its process was killed or died, or an earlier part of the turn was lost with one. */
+  /** The agent's process was killed or died, or an earlier part of the turn was lost with its process. */
   readonly isCut: boolean;
 }
 
-/** What is booked for a turn: what was used, or what it held where nobody can know, marked. */
+/**
+ * Returns the usage to book for a turn: the known usage or, where that is unknown, the reservation, marked as
+ * estimated.
+ */
 export function book(meter: Meter, reserved: Amount, price: Price | null): Usage {
   const said = most(meter.reported, meter.metered);
   const known = priced(said, price);
@@ -181,7 +190,10 @@ export function book(meter: Meter, reserved: Amount, price: Price | null): Usage
   };
 }
 
-/** Both say what the same prompt has used so far, each perhaps only in part. */
+/**
+ * Merges two reports about the same prompt by taking the larger value of each field, since either report may
+ * be incomplete.
+ */
 export function most(a: Usage | null, b: Usage | null): Usage {
   if (a === null || b === null) return a ?? b ?? NO_USAGE;
   return {
@@ -192,10 +204,10 @@ export function most(a: Usage | null, b: Usage | null): Usage {
   };
 }
 
-/** The agent's own cost where it says one, else its tokens at the price of its model. */
+/** Adds the cost: the agent's own figure if it reports one, else its tokens at the model's price. */
 export function priced(usage: Usage, price: Price | null): Usage {
   if (usage.usd !== null || price === null) return usage;
-  // Every driver and reader counts what came from the cache beside the input, not within it.
+  // Every driver and reader counts cached tokens separately from input tokens.
   const cached = usage.cachedTokens * (price.cached ?? price.input);
   const micro = usage.inputTokens * price.input + cached + usage.outputTokens * price.output;
   return { ...usage, usd: exact(micro / 1_000_000) };
@@ -209,7 +221,7 @@ export function tokensOf(usage: Usage): number {
   return usage.inputTokens + usage.outputTokens;
 }
 
-/** Why a budget could not be kept with this agent; null where it can. */
+/** Returns why a budget cannot be enforced with this agent; null if it can. */
 export function meterProblem(
   limits: Budget,
   agent: { readonly name: string; readonly cost: "usd" | "tokens" | "none"; readonly model: string | null },
@@ -224,13 +236,16 @@ export function meterProblem(
   return `"${agent.name}" does not report what it costs and ${model} has no price, so a limit in USD could not be kept. Choose another agent, limit tokens, turns or minutes, or let the user set "prices" in kinfold.yaml.`;
 }
 
-/** A stretch in which a person was asked; `to` is null while it lasts. */
+/** A period in which a question to a person was open; `to` is null while it still is. */
 export interface Asked {
   readonly from: number;
   readonly to: number | null;
 }
 
-/** How long a round has worked: not while a person was asked, nor while the machine slept. */
+/**
+ * Returns how long a round has worked, without the time in which a person was being asked or the machine
+ * slept.
+ */
 export function workedMs(round: {
   readonly openedAt: number;
   readonly now: number;
@@ -253,7 +268,10 @@ export function workedMs(round: {
   return Math.max(0, round.now - round.openedAt - round.pausedMs - askedMs);
 }
 
-/** When a parked session tries again: at the reset, within bounds, a little apart from the others. */
+/**
+ * Returns when a parked session tries again: at the reset time, within bounds, with jitter so that sessions
+ * do not all start at once.
+ */
 export function parkedUntil(at: {
   readonly resetAt: number;
   readonly now: number;
@@ -268,7 +286,7 @@ export function parkedUntil(at: {
 
 const PARK_MIN_MS = 500;
 
-/** Dollars are compared to the nanodollar: sums of fractions must not leave dust behind. */
+/** Rounds dollars to the nanodollar, so that sums of fractions leave no rounding error. */
 function exact(value: number): number {
   return Math.round(value * 1e9) / 1e9;
 }

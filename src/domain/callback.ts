@@ -6,7 +6,7 @@ import type { TemplateContext } from "./template.ts";
 import { escapeAt, fence, oneLine, visible, withoutTriggerLines } from "../text/fence.ts";
 import { byteLength, count, duration, shownPart } from "../text/quantity.ts";
 
-/** What a callback is rendered from; stored with its message until it is taken. */
+/** The data that a callback is rendered from; stored with its message until a turn takes it. */
 export interface CallbackData {
   childId: string;
   childShortId: string;
@@ -16,29 +16,29 @@ export interface CallbackData {
   turnId: string | null;
   round: number;
   outcome: Outcome;
-  /** Why, without a full stop; for a cancelled round the note of whoever stopped it, without quotes. */
+  /** The reason, without a full stop; for a cancelled round the note given with the stop, without quotes. */
   reason: string | null;
-  /** Who cancelled, as it reads after "by": "the user". */
+  /** The caller that cancelled the round, worded to follow "by": "the user". */
   by: string | null;
   durationMs: number;
   completedAt: number;
   receipt: Receipt;
-  /** Its report. */
+  /** The child's report. */
   lastMessage: string | null;
-  /** What it said after its report; left out by earlier versions. */
+  /** The child's last message after its report; absent in rows written by earlier versions. */
   lastWords?: string | null;
   prompt: string;
   messageCount: number;
   toolUseCount: number;
   stoppedBelow: number;
   left: { pid: number | null; what: string }[];
-  /** The last call of an interrupted round, if no result of it was seen. */
+  /** The last tool call of an interrupted round, if it has no result. */
   lastTool: string | null;
   includeLastMessage: boolean;
   includeOriginalPrompt: boolean;
   template: string | null;
   parentId: string;
-  /** The prompt of an interrupted round that may have arrived and was therefore not sent again. */
+  /** The prompt of an interrupted round that may have arrived and so was not sent again. */
   unlanded: string | null;
 }
 
@@ -46,15 +46,20 @@ export interface CallbackContext {
   deliveryId: string;
   /** Names of the parent's other children whose rounds are open. */
   stillAtWork: readonly string[];
-  /** Whether the parent can be woken: only then may it be told that results come by themselves. */
+  /**
+   * Whether the daemon can wake the parent. Only then does the text say that results arrive by themselves.
+   */
   wakeable: boolean;
-  /** It may have been delivered before. */
+  /** The callback may have been delivered before. */
   repeated: boolean;
-  /** The reader has ended a turn of this round with a message: its report, unless it writes another. */
+  /**
+   * The reader has already ended a turn of this round with a message. That message stays its report unless it
+   * writes another.
+   */
   hasReported?: boolean;
 }
 
-/** One callback as the parent reads it; the notice says that a broken template was not used. */
+/** Renders one callback as the parent reads it. `notice` is set when a broken template was not used. */
 export function renderCallback(
   data: CallbackData,
   context: CallbackContext,
@@ -63,7 +68,7 @@ export function renderCallback(
   return render(data, { ...context, next, reportBytesMax });
 }
 
-/** The same without its last line, and with more of the report: the answer of a wait. */
+/** Renders the callback for the answer of a wait: without its last line, and with more of the report. */
 export function renderBlock(
   data: CallbackData,
   context: CallbackContext,
@@ -72,7 +77,7 @@ export function renderBlock(
   return render(data, { ...context, next: "", reportBytesMax: bytesMax }).text;
 }
 
-/** Several callbacks for one turn of the parent; each keeps its own delivery id. */
+/** Renders several callbacks for one turn of the parent; each keeps its delivery id. */
 export function renderBatch(
   items: readonly BatchItem[],
   context: BatchContext,
@@ -96,7 +101,7 @@ export interface BatchItem {
   readonly repeated: boolean;
 }
 
-/** How many of these, from the first on, go into one batch: at least one, at most 16 and 16 KB. */
+/** Returns how many of these callbacks, in order, fit into one batch: at least one, at most 16 and 16 KB. */
 export function batchLength(items: readonly BatchItem[]): number {
   let bytes = 0;
   let length = 0;
@@ -108,7 +113,7 @@ export function batchLength(items: readonly BatchItem[]): number {
   return length;
 }
 
-/** What is wrong with a template, in one sentence; null if nothing is. */
+/** Returns what is wrong with a template, in one sentence; null if nothing is. */
 export function checkTemplate(template: string): string | null {
   const problem = templateProblem(template);
   return problem === null ? null : `The callback template cannot be used: ${problem}.`;
@@ -122,7 +127,10 @@ export function messageLine(deliveryId: string): string {
   return `<!-- message:${deliveryId} -->`;
 }
 
-/** The delivery ids in a text that reached an agent: those in whole lines, as only the daemon writes them. */
+/**
+ * Returns the delivery ids in a text that reached an agent. Only whole lines count, because only the daemon
+ * writes them so.
+ */
 export function deliveryIdsIn(text: string): string[] {
   const lines = text.matchAll(/(?:^|\n)<!-- (?:trigger|message):([\w-]{1,64}) -->[ \t]*\r?(?=\n|$)/g);
   return [...new Set(Array.from(lines, (line) => line[1] ?? ""))];
@@ -133,7 +141,7 @@ export function withMessageLine(prompt: string, deliveryId: string): string {
   return `${prompt}${gap}${messageLine(deliveryId)}`;
 }
 
-/** A prompt with what its reader must know besides; the delivery id stays the last line. */
+/** Appends context for the reader to a prompt; the line with the delivery id stays last. */
 export function withPromptContext(prompt: string, context: string): string {
   const line = /\n<!-- message:[\w-]{1,64} -->$/.exec(prompt);
   if (line === null) return `${prompt}\n\n${context}`;
@@ -168,7 +176,10 @@ function renderItems(
   );
 }
 
-/** The first lines are the daemon's own, whatever the template says; so is the escaping of its whole output. */
+/**
+ * The daemon writes the first lines itself, whatever the template says, and escapes the template's whole
+ * output.
+ */
 function render(data: CallbackData, rendering: Rendering): { text: string; notice: string | null } {
   const context = templateContext(data, rendering);
   const own = data.template === null ? null : renderTemplate(data.template, context);
@@ -237,7 +248,10 @@ function nameOf(data: CallbackData): string {
   return oneLine(data.childName) || data.childShortId;
 }
 
-/** Longer than a field, because words of ours stand around what the agent said; a cut quotation is closed. */
+/**
+ * Allows more characters than a field, because our words surround the agent's quoted words; closes a
+ * quotation that was cut.
+ */
 function reasonOf(data: CallbackData): string {
   const reason = oneLine(data.reason ?? "", reasonMax).replace(/[.\s]+$/, "");
   if (reason === "") return "";
@@ -284,7 +298,7 @@ function leftover(left: CallbackData["left"]): string {
   return `${what} could not be stopped: ${names.join(", ")}; the user is told`;
 }
 
-/** Lines that only some callbacks have, between what was seen and the report. */
+/** Lines that only some callbacks have, between the receipt and the report. */
 function notes(data: CallbackData): string[] {
   const lines: string[] = [];
   const denied = deniedLine(data.receipt);
@@ -298,7 +312,7 @@ function notes(data: CallbackData): string[] {
   return lines;
 }
 
-/** The line that answers the three wrong reflexes: to answer, to spawn again, to poll. */
+/** Prevents the three common mistakes of a parent: to reply, to spawn the work again, to poll. */
 function nextStep(data: CallbackData): string {
   if (data.outcome === "completed") return "No answer is needed; more work for it goes through tell_child.";
   if (data.outcome !== "failed") return nextStepInBatch(data);
@@ -346,7 +360,7 @@ function othersAtWork(context: { stillAtWork: readonly string[]; wakeable: boole
   return `Still at work: ${names.join(", ")}; ${how}.`;
 }
 
-/** For a late callback: a reader that only says "noted" keeps its report. */
+/** Says, in a late callback, that a reader who only answers "noted" keeps its report. */
 function reportStands({ hasReported = false }: Pick<CallbackContext, "hasReported">): string {
   return hasReported ? ` ${reportStandsLine}` : "";
 }

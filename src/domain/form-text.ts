@@ -2,7 +2,10 @@ import type { Answer } from "../contract/index.ts";
 
 type Payload = Readonly<Record<string, unknown>>;
 
-/** What a vendor's own form asked, as its session's transcript shows it: all questions with their options, or the plan. */
+/**
+ * Returns what a vendor's own form asked, as the session's transcript shows it: all questions with their
+ * options, or the plan.
+ */
 export function askedInForm(payload: Payload): string {
   const questions = questionsOf(payload);
   if (questions.length > 0) {
@@ -16,8 +19,8 @@ export function askedInForm(payload: Payload): string {
 }
 
 /**
- * What was answered: to each question its answer where they can be told apart, else the words as they came. The words
- * with which a plan is sent back are the session's next message, and stand there.
+ * Returns what was answered: one answer per question if they can be matched, else the words as given. The
+ * words that send a plan back are left out, because they are the session's next message.
  */
 export function answeredInForm(
   payload: Payload,

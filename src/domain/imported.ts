@@ -1,6 +1,6 @@
 import type { Evidence, HistoryState, Outcome, SessionStatus, Waiting } from "../contract/index.ts";
 
-/** What an imported session does, from the word its evidence has for it. */
+/** Derives an imported session's status from its evidence. */
 export function importedStatus({ state, at }: Evidence): { status: SessionStatus; waiting: Waiting | null } {
   switch (state) {
     case "running":
@@ -17,7 +17,7 @@ export function importedStatus({ state, at }: Evidence): { status: SessionStatus
   }
 }
 
-/** How its last work ended; null where it goes on, or where nobody can tell. */
+/** Returns how an imported session's last work ended; null while it goes on, or if that is unknown. */
 export function importedOutcome(state: HistoryState): Outcome | null {
   switch (state) {
     case "completed":

@@ -14,39 +14,41 @@ export interface Constraint {
   readonly text: string;
 }
 
-/** Everything a brief is made of: the same input gives the same bytes. */
+/** Everything a brief is made from: the same input gives the same bytes. */
 export interface BriefInput {
-  /** `brief`: all of it; `tail`: only the recent context; `fork`: the conversation itself goes along. */
+  /**
+   * `brief`: all sections; `tail`: only the recent context; `fork`: the child gets the conversation itself.
+   */
   readonly mode: "brief" | "tail" | "fork";
-  /** Whose it is: the parent's for a child, or one's own for a conversation that starts anew. */
+  /** `parent`: the brief is for a child; `self`: for a new conversation of the same session. */
   readonly of: "parent" | "self";
   readonly title: string | null;
   readonly checkpoint: string | null;
-  /** Since the checkpoint, oldest first. */
+  /** Entries since the checkpoint, oldest first. */
   readonly entries: readonly BriefEntry[];
-  /** There are more since the checkpoint than these. */
+  /** There are more entries since the checkpoint than `entries` has. */
   readonly hasEarlier: boolean;
   readonly entities: readonly string[];
-  /** Those of the oldest generation first. */
+  /** Constraints of the oldest generation first. */
   readonly constraints: readonly Constraint[];
   readonly tailChars: number;
-  /** Of the fences around what tools returned: one that their authors could not know. */
+  /** Id of the fences around tool output; the authors of that output cannot know it. */
   readonly fenceId: string;
-  /** The calls that give what is cut. */
+  /** The tool calls that return the text that was cut. */
   readonly transcriptCall: string;
   readonly restCall: string;
 }
 
 export interface Brief {
   readonly text: string;
-  /** What of it did not fit. */
+  /** Sections that did not fit whole. */
   readonly cut: readonly ("checkpoint" | "constraints")[];
 }
 
 /**
- * The inherited block, made without a model; null where there is nothing to say. Within the budget
- * constraints come first, then the checkpoint, the recent context and the entities: what comes
- * later is cut earlier, and nothing is cut without saying so.
+ * Makes the inherited block without a model; null if there is nothing to say. The budget goes to constraints
+ * first, then to the checkpoint, the recent context and the entities: later sections are cut first, and every
+ * cut is marked.
  */
 export function briefOf(input: BriefInput): Brief | null {
   const head = `${HEADINGS[input.of]}\n\n${title(input.title)}`;
@@ -66,7 +68,7 @@ export function briefOf(input: BriefInput): Brief | null {
   return { text: [head, ...sections].join("\n"), cut: cutOf(input, { checkpoint, constraints }) };
 }
 
-/** Kinds of which a brief shows something. */
+/** Entry kinds that a brief may show. */
 export const SHOWN_KINDS = [
   "text",
   "plan",
@@ -76,12 +78,12 @@ export const SHOWN_KINDS = [
   "trigger",
 ] as const satisfies readonly EntryKind[];
 
-/** Whether earlier entries than these could not be shown any more. */
+/** Returns whether these entries already fill the brief, so that earlier ones need not be read. */
 export function fillsBrief(entries: readonly BriefEntry[], tailChars: number): boolean {
   return !shownEntries({ entries, tailChars, fenceId: "", hasEarlier: false }, tailChars).isAll;
 }
 
-/** The most characters that a block has. */
+/** Returns the largest number of characters that a block can have. */
 export function briefCharsMax(tailChars: number): number {
   return tailChars + 9_000;
 }
@@ -91,7 +93,7 @@ export const HEADINGS = {
   self: "## From Your Own Earlier Conversation",
 } as const;
 
-/** A checkpoint as a brief chooses among them. */
+/** The fields of a checkpoint that a brief needs to choose one. */
 export interface CheckpointLike {
   readonly summary: string;
   readonly entities: readonly string[];
@@ -100,8 +102,8 @@ export interface CheckpointLike {
 }
 
 /**
- * Of what a session said of itself and what its agent said of it, the newer; what was made from the
- * transcript only where there is neither, and without shortening the tail.
+ * Chooses the newer of the session's own checkpoint and its agent's compaction summary. Without either it
+ * takes the automatic checkpoint, which does not shorten the tail.
  */
 export function chooseCheckpoint<T extends CheckpointLike>(of: {
   readonly explicit: T | null;
@@ -123,7 +125,7 @@ export function chooseCheckpoint<T extends CheckpointLike>(of: {
   };
 }
 
-/** How often each file is named by the calls among these entries. */
+/** Counts how often the tool calls among these entries name each file. */
 export function filesNamed(entries: readonly Pick<BriefEntry, "kind" | "body">[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const { kind, body } of entries) {
@@ -133,7 +135,10 @@ export function filesNamed(entries: readonly Pick<BriefEntry, "kind" | "body">[]
   return counts;
 }
 
-/** The files most touched, then those known from before; inside the folder without the folder's name. */
+/**
+ * Returns the files touched most often, then those known before; paths inside the session's folder are
+ * relative to it.
+ */
 export function filesTouched(
   counts: ReadonlyMap<string, number>,
   of: { before: readonly string[]; cwd: string },
@@ -146,7 +151,7 @@ export function filesTouched(
   return [...new Set(names)].slice(0, FILES_MAX);
 }
 
-/** What a session that gave no checkpoint of its own is known by: its title and its last plan. */
+/** Summarizes a session that gave no checkpoint: its title and its last plan. */
 export function automaticSummary(
   sessionTitle: string | null,
   plan: readonly { readonly title: string; readonly status: string }[],
@@ -181,7 +186,7 @@ function constraintLine({ constraints, restCall }: BriefInput, room: number): st
 
 function checkpointSection({ checkpoint, title: of, restCall }: BriefInput, room: number): string | null {
   const summary = checkpoint === null ? "" : asData(checkpoint);
-  // A checkpoint that only says the title once more says nothing.
+  // A checkpoint that only repeats the title adds nothing.
   if (summary === "" || summary === title(of)) return null;
   const section = (text: string): string => `Checkpoint:\n${text.replace(/^(?=.)/gm, "  ")}`;
   const whole = section(summary);
@@ -191,8 +196,8 @@ function checkpointSection({ checkpoint, title: of, restCall }: BriefInput, room
 }
 
 /**
- * Whole entries from the newest backwards. The first that does not fit is left out, unless less
- * than half of the room is used by then: of that one the end is kept.
+ * Shows whole entries from the newest backwards. The first entry that does not fit is left out, unless less
+ * than half of the room is used; then its end is shown.
  */
 function recentSection(input: BriefInput, room: number): string | null {
   const limit = Math.min(input.tailChars, room - RECENT.length - 1);
@@ -210,7 +215,7 @@ interface Shown {
   readonly text: string;
 }
 
-/** The newest entries as they are shown, oldest first: no more of them than could matter. */
+/** Returns the newest entries as they are shown, oldest first, and only as many as can fit. */
 function shownEntries(
   input: Pick<BriefInput, "entries" | "tailChars" | "fenceId" | "hasEarlier">,
   limit: number,
@@ -242,7 +247,10 @@ function newest(shown: readonly Shown[], of: { limit: number; fenceId: string })
   return kept;
 }
 
-/** Calls that have no result among these, marked; a checkpoint's own call says what stands above already. */
+/**
+ * Marks the calls that have no result among these entries. Drops calls of `checkpoint`, whose content the
+ * brief already shows.
+ */
 function withResults(entries: readonly BriefEntry[]): (BriefEntry & { isOpen: boolean })[] {
   const ended = new Set(entries.flatMap(({ kind, body }) => (kind === "toolResult" ? [body.callId] : [])));
   const isOwn = ({ kind, body }: BriefEntry): boolean =>
@@ -252,7 +260,10 @@ function withResults(entries: readonly BriefEntry[]): (BriefEntry & { isOpen: bo
     .map((entry) => ({ ...entry, isOpen: entry.kind === "toolCall" && !ended.has(entry.body.callId) }));
 }
 
-/** Null for what is not passed on: thoughts, notices, and the brief that this session was itself given. */
+/**
+ * Returns null for entries that are not passed on: thoughts, notices, and the brief that this session was
+ * given.
+ */
 function labelOf(
   entry: BriefEntry & { isOpen: boolean },
   { tailChars }: Pick<BriefInput, "tailChars">,

@@ -1,16 +1,16 @@
 import { asData as dataOf, cutBefore, firstChars, folded, oneLine, visible } from "../text/fence.ts";
 
-/** One entry of a brief: a line of ours, and what somebody wrote. */
+/** One entry of a brief: a label that we write, and a body that another author wrote. */
 export interface Label {
   readonly label: string;
   readonly body: string;
-  /** `data`: what tools and other sessions wrote stands in a fence. */
+  /** `data`: text from tools and other sessions, shown in a fence. */
   readonly form?: "prose" | "data";
 }
 
 /**
- * Text that cannot pass for ours: no delivery id, no fence, no heading or label of a block, no
- * path that an agent would expand. With `charsMax` only its end, which is what is newest.
+ * Returns text that cannot pass for ours: no delivery id, no fence, no heading or label of a block, no path
+ * that an agent would expand. With `charsMax` it keeps only the end, which is the newest part.
  */
 export function asData(text: string, charsMax: number = Number.POSITIVE_INFINITY): string {
   const read = text.length > charsMax * READ_AHEAD ? text.slice(-charsMax * READ_AHEAD) : text;
@@ -23,17 +23,20 @@ export function asData(text: string, charsMax: number = Number.POSITIVE_INFINITY
   return `…${clean.slice(beginAt(clean, Math.max(0, clean.length - charsMax + 1)))}`;
 }
 
-/** A short text of somebody in a line of ours. */
+/** Puts another author's short text into a line of ours. */
 export function field(text: string, max: number): string {
   return escaped(oneLine(text, max));
 }
 
-/** The same in one line. */
+/** Like `asData`, folded into one line. */
 export function inline(text: string): string {
   return asData(folded(visible(text)));
 }
 
-/** An entry whole: its first line behind the label, the rest and all data below and deeper than any label. */
+/**
+ * Returns a whole entry. Prose starts on the label's line; its other lines, and all data, are indented deeper
+ * than any label.
+ */
 export function labelled({ label, body, form }: Label, fenceId: string): string {
   if (form === undefined) return `  ${label}`;
   const below = body.replace(/\n(?=.)/g, "\n    ");
@@ -41,7 +44,10 @@ export function labelled({ label, body, form }: Label, fenceId: string): string 
   return `  ${label}:\n    <tool-output id="${fenceId}">\n    ${below}\n    </tool-output id="${fenceId}">`;
 }
 
-/** The end of an entry in at most so many characters, at a code point; null where not even a little fits. */
+/**
+ * Returns the end of an entry in at most `charsMax` characters, cut at a code point; null if too little would
+ * fit.
+ */
 export function tailOf(entry: Label, charsMax: number, fenceId: string): string | null {
   let keep = charsMax;
   while (keep >= LEAST && entry.form !== undefined) {
@@ -53,7 +59,7 @@ export function tailOf(entry: Label, charsMax: number, fenceId: string): string 
   return null;
 }
 
-/** The beginning of a text that, once dressed, has at most so many characters. */
+/** Returns the beginning of a text, cut so that `dress(beginning)` has at most `charsMax` characters. */
 export function headOf(text: string, charsMax: number, dress: (text: string) => string): string | null {
   let keep = charsMax;
   while (keep >= LEAST) {
@@ -68,12 +74,18 @@ function escaped(text: string): string {
   return text.replace(OUR_LINE, String.raw`$1\$2`).replace(BARE_AT, String.raw`\@`);
 }
 
-/** How much more is read than is kept: bounded for a flood of what gets stripped. */
+/**
+ * How many times `charsMax` is read, since some of it is stripped; bounds the work on a text that is mostly
+ * stripped.
+ */
 const READ_AHEAD = 4;
-/** A smaller rest of a text tells nobody anything. */
+/** A shorter remainder is not worth showing. */
 const LEAST = 40;
 
-/** Where a text may begin, from here on: at a code point, and not behind a backslash that escapes it. */
+/**
+ * Returns the first index from `at` on where a text may begin: at a code point, and not right after an
+ * escaping backslash.
+ */
 function beginAt(text: string, at: number): number {
   let from = at;
   while (from < text.length && (cutBefore(text, from) < from || (from > 0 && text[from - 1] === "\\")))
@@ -82,11 +94,11 @@ function beginAt(text: string, at: number): number {
 }
 
 const BARE_AT = /(?<!\\)@/g;
-/** Headings, code fences, labels of a block, the daemon's own lines, and the underline of a heading. */
+/** Headings, code fences, labels of a block, the daemon's lines, and heading underlines. */
 const OUR_LINE =
   /^([ \t>]*)(#|`{3}|~{3}|(?:checkpoint|recent context|focal entities|active constraints)\s*:|\[kinfold\]|(?:=+|-{2,})[ \t]*$)/gim;
 
-/** The task first, so that an agent's own commands in its first line stay what they are. */
+/** Puts the task first, because an agent recognizes its own commands only in the first line. */
 export function withInstructions(
   prompt: string,
   work: { readonly profile: string; readonly instructions: string | null },

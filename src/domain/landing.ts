@@ -4,20 +4,20 @@ import type { Carrier, MessageKind } from "../contract/index.ts";
 export interface TakenMessage {
   readonly kind: MessageKind;
   readonly carrier: Carrier | null;
-  /** Of a steer: the agent said that it took the message. */
+  /** For a steer: the agent acknowledged the message. */
   readonly isAcknowledged: boolean;
   readonly reach: Reach;
   /** The agent worked after the prompt was sent: it wrote, thought, planned or called a tool. */
   readonly hasBegun: boolean;
-  /** Whether the agent's own record, read back, has the message; null where no record could be read. */
+  /** Whether the agent's own record contains the message; null if no record could be read. */
   readonly inRecord: boolean | null;
-  /** Somebody stopped the turn. */
+  /** A caller stopped the turn. */
   readonly isStopped: boolean;
 }
 
 /**
- * How far the prompt of a turn is known to have come. `unsent`: not a byte left the daemon.
- * `unanswered`: it may have been sent. `answered`: the agent replied to it, with a stop reason or an error.
+ * How far the prompt of a turn is known to have got. `unsent`: not a byte left the daemon. `unanswered`: it
+ * may have been sent. `answered`: the agent replied to it, with a stop reason or an error.
  */
 export type Reach = "unsent" | "unanswered" | "answered";
 
@@ -27,9 +27,9 @@ export type Landing =
   | "returned"
   /** Back into the inbox, marked: the agent may have it. */
   | "repeated"
-  /** Void: it is work of a turn that somebody stopped before it began. */
+  /** Void: the message is work, and the turn was stopped before it began. */
   | "unwanted"
-  /** Void: it is work, and whether the agent has it is not known. */
+  /** Void: the message is work, and whether the agent has it is unknown. */
   | "unknown";
 
 /** A message has landed only where there is evidence, never because of how its turn ended. */
@@ -42,12 +42,12 @@ export function landingOf(message: TakenMessage): Landing {
     case "steer":
       return ofSteer(message);
     default:
-      // The id of a tool's reply is seen in the result of that call, or not at all.
+      // A tool reply has landed only if its id appears in the recorded result of that call.
       return "repeated";
   }
 }
 
-/** Work is a thing to do once; information may be sent again, marked. */
+/** Work must be done once; information may be sent again, marked as repeated. */
 export function isWork(kind: string): boolean {
   return kind === "prompt" || kind === "tell";
 }
@@ -58,7 +58,7 @@ function ofPrompt(message: TakenMessage): Landing {
   return message.inRecord === false ? unsent(message) : undecided(message);
 }
 
-/** An acknowledgement alone proves nothing: an agent that dies after it may have lost the message. */
+/** An acknowledgement alone is no proof: an agent that dies after it may have lost the message. */
 function ofSteer(message: TakenMessage): Landing {
   if (message.reach === "answered") return message.isAcknowledged ? "landed" : "repeated";
   return message.inRecord === false ? unsent(message) : undecided(message);

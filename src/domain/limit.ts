@@ -2,18 +2,18 @@ import type { Limits, RefusalCode } from "../contract/index.ts";
 import { oneLine } from "../text/fence.ts";
 import { count } from "../text/quantity.ts";
 
-/** What the tree looks like under its lock, at the moment of a spawn. */
+/** The state of the tree at the moment of a spawn, read under the tree's lock. */
 export interface SpawnFacts {
   readonly parentDepth: number;
   readonly openChildren: readonly { name: string }[];
   readonly openSessions: number;
   readonly spawnsLastMinute: number;
   readonly spawnsEver: number;
-  /** How many it begins, one after another, where it is a chain. */
+  /** For a chain: the number of sessions it spawns, one after another. */
   readonly steps?: number;
 }
 
-/** Places count open rounds, whoever opens them. */
+/** These limits count open rounds, whoever opened them. */
 export type CountFacts = Pick<SpawnFacts, "openChildren" | "openSessions">;
 export type PaceFacts = Pick<SpawnFacts, "spawnsLastMinute" | "spawnsEver" | "steps">;
 
@@ -23,7 +23,7 @@ export interface LimitRefusal {
   readonly details: Record<string, unknown>;
 }
 
-/** Limits with those lowered that these counts lower; none is ever raised. */
+/** Returns the limits, each lowered to its value in `counts` if that is smaller; never raises one. */
 export function lowered<L extends Partial<Limits>>(limits: L, counts: Partial<Limits> | undefined): L {
   const least = Object.entries(counts ?? {}).map(([key, value]) => [
     key,
@@ -32,7 +32,10 @@ export function lowered<L extends Partial<Limits>>(limits: L, counts: Partial<Li
   return { ...limits, ...Object.fromEntries(least) };
 }
 
-/** The limit that stands against one more child, with its holders and the next step; null when none does. */
+/**
+ * Returns the limit that forbids one more child, with the sessions that use it up and the next step; null if
+ * none does.
+ */
 export function spawnLimit(facts: SpawnFacts, limits: Limits): LimitRefusal | null {
   if (facts.parentDepth + 1 > limits.depthMax) {
     return refusal("limit_depth", {
@@ -45,7 +48,7 @@ export function spawnLimit(facts: SpawnFacts, limits: Limits): LimitRefusal | nu
   return countLimit(facts, limits) ?? paceLimit(facts, limits);
 }
 
-/** The place that is missing for one more open round; null where there is one. */
+/** Returns the limit that forbids one more open round; null if none does. */
 export function countLimit(facts: CountFacts, limits: Limits): LimitRefusal | null {
   const { length } = facts.openChildren;
   if (length >= limits.childrenMax) {
@@ -67,7 +70,10 @@ export function countLimit(facts: CountFacts, limits: Limits): LimitRefusal | nu
   return null;
 }
 
-/** What the tree has spawned this minute and in its life against what it may. */
+/**
+ * Returns the limit on spawns, per minute or in the tree's lifetime, that would be exceeded; null if none
+ * would.
+ */
 export function paceLimit(
   facts: PaceFacts,
   limits: Pick<Limits, "spawnsPerMinuteMax" | "spawnsMax">,

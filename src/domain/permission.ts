@@ -8,14 +8,14 @@ export function isLooser(mode: Permission, than: Permission): boolean {
   return STRICT_TO_LOOSE.indexOf(mode) > STRICT_TO_LOOSE.indexOf(than);
 }
 
-/** The most a session may be allowed, and whose word that is. */
+/** The loosest mode a session may have, and who set that limit. */
 export interface Ceiling {
   readonly mode: Permission;
-  /** As it stands in a refusal: "your own", "the API key's". */
+  /** As worded in a refusal: "your own", "the API key's". */
   readonly whose: string;
 }
 
-/** The strictest of these, and of two equal ones the first; null where there is none. */
+/** Returns the strictest ceiling, the first of equal ones; null for an empty list. */
 export function strictest(ceilings: readonly Ceiling[]): Ceiling | null {
   return ceilings.reduce<Ceiling | null>(
     (least, each) => (least === null || isLooser(least.mode, each.mode) ? each : least),
@@ -29,7 +29,9 @@ export function atMost(mode: Permission): Permission[] {
 
 const WEAK_TO_STRONG: readonly Enforcement[] = ["none", "asked", "agent", "os"];
 
-/** What holds an agent to a mode; one that says nothing of it asks, and is answered. */
+/**
+ * Returns how a mode is enforced on an agent. An agent that declares nothing is taken to ask for permission.
+ */
 export function enforcementOf(agent: Pick<Agent, "enforces">, mode: Permission): Enforcement {
   return agent.enforces?.[mode] ?? "asked";
 }
@@ -49,30 +51,38 @@ const OURS: ReadonlySet<string> = new Set([...TOOL_WORDS, ALIAS_WORDS].map(({ na
 const PREFIX = "mcp__kinfold__";
 const ALL_OURS = "mcp__kinfold";
 
-/** Of a list of tools, those that are the agent's own and not Kinfold's; null stays all. */
+/** Returns the agent's own tools from a list, without Kinfold's; null (all tools) stays null. */
 export function ownToolsOf<L extends readonly string[] | null>(list: L): L | string[] {
   return list === null ? list : list.filter((name) => !isOurs(name));
 }
 
-/** Those of Kinfold's tools that a session may not call. Who may not spawn may not do so in other words. */
+/**
+ * Returns the Kinfold tools that a session may not call. Without `spawn_session` it loses every other tool
+ * that spawns as well.
+ */
 export function withheldFrom(lists: Lists): string[] {
   const withheld = [...OURS].filter((name) => !mayCall(lists, name));
   if (!withheld.includes(SPAWN)) return withheld.filter((name) => name !== ALIAS_WORDS.name);
   return [...new Set([...withheld, ...SPAWNING])];
 }
 
-/** Whether a session has none of Kinfold's tools: it then needs neither our server nor a token for it. */
+/**
+ * Returns whether a session has none of Kinfold's tools; it then needs neither our server nor a token for it.
+ */
 export function hasNoTools(lists: Lists): boolean {
   return withheldFrom(lists).length === OURS.size;
 }
 
-/** Whether one of Kinfold's tools may be given on where these are withheld; null for a tool that is not Kinfold's. */
+/**
+ * Returns whether a session from which `withheld` is withheld may give a child this Kinfold tool; null if the
+ * tool is not Kinfold's.
+ */
 export function mayGive(tool: string, withheld: readonly string[]): boolean | null {
   if (!isOurs(tool)) return null;
   return tool === ALL_OURS ? withheld.length === 0 : !withheld.includes(bare(tool));
 }
 
-/** A list in which Kinfold's whole server stands, with those of its tools named that are not withheld. */
+/** Replaces Kinfold's whole server in a list by the names of its tools that are not withheld. */
 export function withoutWithheld(list: readonly string[], withheld: readonly string[]): string[] {
   if (withheld.length === 0) return [...list];
   const left = [...OURS].filter((name) => !withheld.includes(name));
@@ -82,7 +92,10 @@ export function withoutWithheld(list: readonly string[], withheld: readonly stri
 const SPAWN = "spawn_session";
 const SPAWNING = [SPAWN, "subagent", ALIAS_WORDS.name];
 
-/** Whether a session may call one of Kinfold's tools: no list gives it all of them, a list those it names. */
+/**
+ * Returns whether a session may call one of Kinfold's tools. Without an allow list it may call all of them,
+ * with one only those it names.
+ */
 function mayCall({ tools, disallowedTools }: Lists, tool: string): boolean {
   const fits = (name: string): boolean => name === ALL_OURS || bare(name) === tool;
   if (disallowedTools?.some(fits)) return false;
@@ -91,14 +104,14 @@ function mayCall({ tools, disallowedTools }: Lists, tool: string): boolean {
 
 type Lists = Pick<Effective, "tools" | "disallowedTools">;
 
-/** Why an agent cannot be held to such lists; null where it can. */
+/** Returns why an agent cannot be restricted to these lists of tools; null if it can. */
 export function toolProblem(agent: Pick<Agent, "name" | "tools">, lists: Lists): string | null {
   const wanted = [...(ownToolsOf(lists.tools) ?? []), ...(ownToolsOf(lists.disallowedTools ?? []) ?? [])];
   if (agent.tools !== undefined || (lists.tools === null && wanted.length === 0)) return null;
   return `${agent.name} cannot be held to single tools`;
 }
 
-/** The same for the person's own MCP servers. */
+/** Returns why an agent cannot be restricted to these of the person's MCP servers; null if it can. */
 export function serverProblem(
   agent: Pick<Agent, "name" | "servers">,
   servers: readonly string[] | null,
@@ -122,8 +135,8 @@ function bare(name: string): string {
 export type Visible = readonly string[] | "all";
 
 /**
- * What a session of this scope sees. A scope that the configuration does not call shared is isolated:
- * it sees itself and is seen by itself alone.
+ * Returns the scopes that a session of this scope sees. A scope that the configuration does not mark as
+ * shared is isolated: it sees only itself, and no other scope sees it.
  */
 export function visibleFrom(scope: string, scopes: Config["scopes"]): readonly string[] {
   const isShared = (name: string): boolean => scopes[name]?.visibility === "shared";

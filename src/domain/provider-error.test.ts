@@ -16,7 +16,7 @@ interface Row {
   readonly sentence: string;
 }
 
-/** What the pinned versions of the vendors' programs said to the scripted model of `test/agents`. */
+/** Errors that pinned versions of the vendors' programs reported with the scripted model of `test/agents`. */
 const HEARD: readonly Row[] = [
   {
     from: "Claude Code 2.1.325, 401",
@@ -118,7 +118,7 @@ const HEARD: readonly Row[] = [
   },
 ];
 
-/** What they say elsewhere: their own sources, issues and documentation. */
+/** Errors from the vendors' sources, issues and documentation. */
 const READ: readonly Row[] = [
   {
     from: "Claude Code",

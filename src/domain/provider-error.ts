@@ -1,19 +1,19 @@
 import { folded } from "../text/fence.ts";
 
-/** What went wrong between an agent and its model's provider, from the words of the vendors. */
+/** An error between an agent and its model's provider, classified by the vendor's wording. */
 export interface ProviderError {
   readonly kind: ProviderErrorKind;
-  /** What the vendor said: its sentence, once, without the JSON around it. */
+  /** The vendor's sentence, once, without the JSON around it. */
   readonly sentence: string;
 }
 
 /**
- * `overloaded`, `failing` and `cut` pass by themselves. `signed_out` needs a person, `refused` another
- * request. `other` is whatever an agent says that is none of these.
+ * `overloaded`, `failing` and `cut` are temporary. `signed_out` needs a person, `refused` a different
+ * request. `other` is any other error.
  */
 export type ProviderErrorKind = "overloaded" | "failing" | "cut" | "signed_out" | "refused" | "other";
 
-/** `status`: of HTTP, where the agent gives it beside its words. */
+/** `status`: the HTTP status, if the agent reports it separately from the text. */
 export function providerError(said: string, status: number | null = null): ProviderError {
   const text = folded(said.slice(0, READ_MAX));
   return { kind: kindOf(text, status ?? statusIn(text)), sentence: sentenceOf(text) };
@@ -23,7 +23,7 @@ export function isPassing({ kind }: ProviderError): boolean {
   return kind === "overloaded" || kind === "failing" || kind === "cut";
 }
 
-/** The reason of a failed turn, without a full stop. */
+/** Returns the reason for a failed turn, without a full stop. */
 export function providerReason(
   error: ProviderError,
   agent: { readonly title: string; readonly howToSignIn: string | null },
@@ -46,7 +46,7 @@ export function providerReason(
   }
 }
 
-/** How long to wait before the next try: twice as long each time, a little apart from others. */
+/** Returns the pause before the next retry: exponential back-off with jitter. */
 export function retryPauseMs(retry: number, first: { readonly ms: number; readonly chance: number }): number {
   return Math.round(first.ms * 2 ** (retry - 1) * (1 + first.chance / 4));
 }
@@ -76,7 +76,7 @@ const SIGNED_OUT = any(
   String.raw`\b(?:oauth |access |refresh )?token (?:has )?(?:expired|been revoked)\b`,
   String.raw`\b401 unauthorized\b`,
 );
-/** Waiting does not help against these, whatever their status is. */
+/** Waiting does not help against these errors, whatever their HTTP status. */
 const REFUSED = any(
   String.raw`\bprompt is too long\b`,
   String.raw`\bcredit balance is too low\b`,
@@ -119,7 +119,7 @@ function statusIn(text: string): number | null {
 
 const STATUS = /\b(?:error|status|code|repeated|rejected|http)\b["':( ]{0,4}([45]\d\d)\b/i;
 
-/** The words before the JSON, the message inside it, and nothing twice. */
+/** Joins the words before the JSON and the message inside it, without repetition. */
 function sentenceOf(text: string): string {
   const from = text.indexOf("{");
   const before = (from < 0 ? text : text.slice(0, from))
@@ -131,13 +131,13 @@ function sentenceOf(text: string): string {
 }
 
 function joined(before: string, inside: string): string {
-  // "got status: INTERNAL" and the like say less than the message itself.
+  // Prefixes such as "got status: INTERNAL" say less than the message itself.
   return before === "" || inside.includes(before) ? inside : `${before}: ${inside}`;
 }
 
 const DEPTH_MAX = 4;
 
-/** The innermost message: vendors put one error's JSON into the message of another. */
+/** Returns the innermost message, because vendors nest one error's JSON in the message of another. */
 function messageIn(text: string, depth: number): string | null {
   const message = messageOf(parsed(text)) ?? quotedMessage(text);
   if (message === null || message === "") return null;
@@ -151,7 +151,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text.slice(0, end + 1));
   } catch {
-    // It was cut, or is no JSON: its message is looked for in the text.
+    // The text is cut or not JSON: the caller looks for the message in the text.
     return null;
   }
 }

@@ -10,7 +10,7 @@ export interface FileChange {
   readonly removed: number | null;
 }
 
-/** What the fold needs of a driver's updates; the port's own type is assignable to it. */
+/** The part of a driver's updates that `observe` needs; the port's type is assignable to it. */
 export type AgentUpdateLike =
   | {
       readonly kind: "toolCall";
@@ -42,21 +42,21 @@ export type AgentUpdateLike =
         | "notice";
     };
 
-/** What a turn has been seen to do so far. Denied requests are added by whoever denies them. */
+/** What a turn has been seen to do so far. The code that denies a request adds it here. */
 export interface Seen {
   toolCalls: { name: string; ok: boolean }[];
   commands: { command: string; exitCode: number | null }[];
   files: FileChange[];
   denied: string[];
-  /** What the last call was about, for people: its title, else the tool's name. */
+  /** A description of the last call for people: its title, else the tool's name. */
   lastTool: string | null;
   lastToolHasResult: boolean;
-  /** Where each call stands in the lists above, by the agent's own id for it. */
+  /** Indexes of each call in the lists above, by the agent's call id. */
   places: Map<string, { call: number; command: number | null }>;
   lastCallId: string | null;
-  /** Its last plan; null where it made none. */
+  /** The turn's last plan; null if it made none. */
   plan: readonly { title: string; status: string }[] | null;
-  /** How often its calls named each file. */
+  /** How often the turn's calls named each file. */
   touched: Map<string, number>;
 }
 
@@ -76,8 +76,8 @@ export function emptySeen(): Seen {
 }
 
 /**
- * Folds one update in. It changes `seen` in place and returns it: a turn may report thousands of calls.
- * A call counts once, however often it is announced, and is not `ok` until a result says so.
+ * Folds one update in. It changes `seen` in place and returns it, because a turn may report thousands of
+ * calls. A call counts once, however often it is announced, and is not `ok` until a result says so.
  */
 export function observe(seen: Seen, update: AgentUpdateLike): Seen {
   if (update.kind === "toolCall") {
@@ -117,7 +117,7 @@ export function receiptOf(
   };
 }
 
-/** The receipt of a round over several turns, given in their order. */
+/** Merges the receipts of a round's turns, given in order. */
 export function mergeReceipts(receipts: readonly Receipt[]): Receipt {
   return {
     turns: receipts.reduce((sum, receipt) => sum + receipt.turns, 0),
@@ -134,7 +134,7 @@ export function mergeReceipts(receipts: readonly Receipt[]): Receipt {
   };
 }
 
-/** An unknown cost plus a known one is the known one: at least that much was spent. */
+/** Adds two usages. The sum of an unknown and a known cost is the known one: at least that much was spent. */
 export function addUsage(a: Usage, b: Usage): Usage {
   return {
     inputTokens: a.inputTokens + b.inputTokens,
@@ -160,12 +160,12 @@ export function receiptLine(receipt: Receipt): string {
   return parts.join(", ");
 }
 
-/** What a receipt without any tool call or change is worth. */
+/** Says how much a receipt without any tool call or file change proves. */
 export function unprovenLine(durationMs: number): string {
   return `It called no tool at all in ${duration(durationMs)}; treat its report as unproven.`;
 }
 
-/** "Denied on the way: 2 requests (git push, npm publish)."; null if nothing was. */
+/** "Denied on the way: 2 requests (git push, npm publish)."; null if nothing was denied. */
 export function deniedLine(receipt: Receipt): string | null {
   const requests = receipt.denied.reduce((sum, denied) => sum + denied.count, 0);
   if (requests === 0) return null;
@@ -225,7 +225,7 @@ function groupDenied(denied: Receipt["denied"]): Receipt["denied"] {
   return [...groups].map(([tool, times]) => ({ tool, count: times }));
 }
 
-/** One line per file, as it stands after both; a file that came and went has left no change. */
+/** Merges changes to one per file; a file that was added and then removed has no change. */
 function mergeFiles(before: readonly FileChange[], after: readonly FileChange[]): FileChange[] {
   const files = new Map(before.map((file) => [file.path, file]));
   for (const file of after) {
@@ -252,7 +252,7 @@ function sum(a: number | null, b: number | null): number | null {
   return a === null ? b : b === null ? a : a + b;
 }
 
-/** A receipt is kept in a row; of a flood of commands it keeps the first ones and the very last. */
+/** Keeps the first commands and the last one, because a receipt is stored in one row. */
 function bounded<T>(commands: T[]): T[] {
   return commands.length <= commandsMax
     ? commands
@@ -266,7 +266,7 @@ function clipped(text: string, max: number): string {
 const nameMax = 120;
 const commandMax = 300;
 const commandsMax = 1000;
-/** An agent may give every call a name of its own; the receipt stays readable and its row small. */
+/** An agent may invent a new tool name for every call; this keeps the receipt readable and its row small. */
 const toolNamesMax = 200;
 const otherTools = "other tools";
 const deniedShown = 5;

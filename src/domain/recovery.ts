@@ -1,21 +1,21 @@
-/** What is known about a turn that was cut by our own death. */
+/** What is known about a turn that was cut by the daemon's death. */
 export interface CutTurn {
   readonly sessionEnded: boolean;
   readonly stopAsked: boolean;
-  /** The agent's own session id, stored before the first prompt was ever sent. */
+  /** The agent's session id, stored before the first prompt is sent. */
   readonly agentSessionId: string | null;
   readonly canLoad: boolean;
   readonly kind: "prompt" | "autonomous";
 }
 
 export type Recovery =
-  /** Somebody had stopped it: it is settled, never resumed. */
+  /** A caller had stopped it: it is settled, never resumed. */
   | "settle"
-  /** Certainly nothing was sent: the same turn starts afresh. */
+  /** Nothing was sent: the same turn starts again. */
   | "restart"
   /** The agent's session is loaded and read back. */
   | "load"
-  /** Nothing can be known: work is not repeated, information is. */
+  /** Nothing is known: work is not repeated, information is. */
   | "interrupt";
 
 export function recoveryOf(turn: CutTurn): Recovery {
@@ -29,8 +29,8 @@ export function recoveryOf(turn: CutTurn): Recovery {
 const ATTEMPTS_MAX = 3;
 
 /**
- * Whether a turn goes on after its agent was loaded. Only attempts in which the agent had begun to
- * work count, and a turn that has called no tool has changed nothing that could be done twice.
+ * Returns whether a turn continues after its agent was loaded. Only attempts in which the agent began to work
+ * count. A turn that has called no tool may always continue, because it has changed nothing.
  */
 export function mayResume(turn: { attemptsBegun: number; toolCalls: number }): boolean {
   return turn.attemptsBegun < ATTEMPTS_MAX || turn.toolCalls === 0;

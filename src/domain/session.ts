@@ -1,16 +1,16 @@
 import type { Outcome, SessionStatus, Waiting } from "../contract/index.ts";
 import { boundedText } from "../text/fence.ts";
 
-/** What the status and the end of a round are derived from. Nothing else may decide either. */
+/** The facts that decide a round's status and its end. Nothing else may decide either. */
 export interface RoundFacts {
   readonly ended: boolean;
   readonly roundOpen: boolean;
   readonly roundOpenedAt: number | null;
   readonly held: boolean;
   readonly turnRunning: boolean;
-  /** Status of the last turn of this round; null when it has had none. */
+  /** Outcome of the round's last turn; null if it has had none. */
   readonly lastTurn: Outcome | null;
-  /** Messages queued or taken. */
+  /** Messages in state queued or taken. */
   readonly openMessages: number;
   readonly openTriggers: number;
   readonly openTriggerId: string | null;
@@ -21,8 +21,8 @@ export interface RoundFacts {
 }
 
 /**
- * `failed`, `cancelled` and `interrupted` close a round in the transaction that makes them true;
- * this rule says when an open round has completed.
+ * Returns whether an open round has completed. The outcomes `failed`, `cancelled` and `interrupted` close a
+ * round in the transaction that records them.
  */
 export function roundHasCompleted(facts: RoundFacts): boolean {
   return (
@@ -40,7 +40,7 @@ export function roundHasCompleted(facts: RoundFacts): boolean {
 export function statusOf(facts: RoundFacts): { status: SessionStatus; waiting: Waiting | null } {
   if (facts.ended) return { status: "ended", waiting: null };
   const { openTriggerId: triggerId } = facts;
-  // A turn that waits for an answer does nothing else, so that is what the session does.
+  // A turn that waits for an answer does nothing else, so the session counts as waiting.
   if (triggerId !== null && facts.roundOpen)
     return waitingOn({ on: "trigger", triggerId, since: facts.updatedAt });
   if (facts.turnRunning) return { status: "running", waiting: null };
@@ -61,7 +61,7 @@ function waitingOn(waiting: Waiting): { status: SessionStatus; waiting: Waiting 
   return { status: "waiting", waiting };
 }
 
-/** Whether a message from this sender ends the hold on an inbox. */
+/** Returns whether a message from this sender releases a held inbox. */
 export function releases(
   held: "failed" | "stopped" | null,
   sender: { kind: "person" | "session" | "daemon" | "outside"; id: string | null },
@@ -71,9 +71,9 @@ export function releases(
   return sender.kind === "person" || (sender.kind === "session" && sender.id === parentId);
 }
 
-/** What a stop reason means for the turn. `byUs`: somebody asked Kinfold to stop it. */
+/** Maps a stop reason to the turn's outcome. `byUs`: a caller asked Kinfold to stop the turn. */
 export function outcomeOf(stopReason: string, byUs: boolean): Outcome {
-  // Where the agent had finished first, its outcome stands.
+  // If the agent finished before the stop, the turn has completed.
   if (byUs && stopReason !== "end_turn") return "cancelled";
   switch (stopReason) {
     case "end_turn":
@@ -85,31 +85,34 @@ export function outcomeOf(stopReason: string, byUs: boolean): Outcome {
   }
 }
 
-/** A turn's last message stands in its row, its callback and its trigger: beyond this only the entry has all of it. */
+/**
+ * Limit of a last message in the turn's row, its callback and its trigger; only the transcript entry has
+ * more.
+ */
 export const REPORT_CHARS_MAX = 64 * 1024;
 
 export function shownReport(text: string): string {
   return boundedText(text, REPORT_CHARS_MAX);
 }
 
-/** What one turn of a round left. */
+/** What one turn of a round said. */
 export interface TurnSaid {
-  /** Its final message; null where it said nothing. */
+  /** The turn's final message; null if it said nothing. */
   readonly lastMessage: string | null;
-  /** Callbacks of the session's own children were all it had been sent. */
+  /** The turn was sent nothing but callbacks of the session's children. */
   readonly isAboutCallbacks: boolean;
 }
 
-/** What a round has to tell, and what its agent said after that. */
+/** A round's report, and what its agent said after it. */
 export interface Report {
   readonly report: string | null;
-  /** The last message, where it is not the report. */
+  /** The last message, if it is not the report. */
   readonly lastWords: string | null;
 }
 
 /**
- * The report of a round is its last final message that is not merely an answer to a callback: a
- * parent that answers a late child with "noted" has not replaced what it reported before.
+ * Returns a round's report: its last final message that is not merely a reply to a callback. A parent that
+ * answers a late child with "noted" has not replaced its earlier report.
  */
 export function reportOf(turns: readonly TurnSaid[]): Report {
   let report: string | null = null;

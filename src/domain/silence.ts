@@ -1,11 +1,11 @@
 import { duration } from "../text/quantity.ts";
 
-/** What is known of a working agent from which nothing is heard. */
+/** What is known about a working agent that sends nothing. */
 export interface Silence {
   readonly silentMs: number;
-  /** The tool it called last, where no result of it has come. */
+  /** The tool it called last, if that call has no result yet. */
   readonly tool: string | null;
-  /** It asks its model again after an error. */
+  /** Set while the agent retries a model call after an error. */
   readonly retrying: {
     readonly status: number | null;
     readonly attempt: number | null;
@@ -13,7 +13,7 @@ export interface Silence {
   } | null;
 }
 
-/** For how long nothing was heard, and what is known. */
+/** Says how long the agent has been silent, and the known reason. */
 export function silenceWords(silence: Silence): string {
   return `nothing heard for ${duration(silence.silentMs)}: ${knownOf(silence)}`;
 }
@@ -32,7 +32,7 @@ export function silenceReason(silenceMaxMs: number): string {
   return `no sign of life for ${duration(silenceMaxMs)}, stopped`;
 }
 
-/** When a silent agent is looked at next: soon at first, then every minute, and at each of the limits. */
+/** Returns when to check a silent agent next: soon at first, then every minute, and at each limit. */
 export function nextLookMs(silentMs: number, limitsMs: readonly number[]): number {
   const regular = LOOKS_MS.find((ms) => ms > silentMs) ?? Math.floor(silentMs / 60_000 + 1) * 60_000;
   return Math.min(regular, ...limitsMs.filter((ms) => ms > silentMs));

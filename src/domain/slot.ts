@@ -14,7 +14,7 @@ export type Slot<A, T> =
   | {
       readonly phase: "starting";
       readonly turn: T;
-      /** The turn was found over its limit while there was no agent to stop. */
+      /** The limit that the turn was found to exceed before there was an agent to stop. */
       readonly limit: Limit | null;
     }
   | {
@@ -22,23 +22,25 @@ export type Slot<A, T> =
       readonly agent: A;
       readonly turn: T;
       readonly limit: Limit | null;
-      /** The plan was sent back: an agent that ends its turn for that has ended it by itself. */
+      /** The plan was sent back: an agent that then ends its turn has ended it by itself. */
       readonly isPlanSentBack: boolean;
     }
   | { readonly phase: "stopping"; readonly agent: A; readonly turn: T; readonly limit: Limit | null }
   | {
       readonly phase: "idle";
       readonly agent: A;
-      /** Null while a turn is being claimed, or written for what the agent does by itself. */
+      /** Null while a turn is being claimed, or recorded for work that the agent does by itself. */
       readonly since: number | null;
-      /** A turn is being claimed: neither idleness nor the agent's exit ends the process now. */
+      /**
+       * A turn is being claimed: until that is over, neither idleness nor the agent's exit ends the process.
+       */
       readonly isClaimed: boolean;
-      /** Work that the last turn started goes on. */
+      /** Background work that the last turn started is still running. */
       readonly hasBackground: boolean;
     }
   | {
       readonly phase: "ending";
-      /** Null where it had not started yet, and after it has ended. */
+      /** Null if the agent had not started yet, and after it has ended. */
       readonly agent: A | null;
       readonly unsettled: Unsettled<T> | null;
       readonly hasEnded: boolean;
@@ -48,13 +50,13 @@ export type Slot<A, T> =
 
 export type SlotPhase = Slot<unknown, unknown>["phase"];
 
-/** Why a running turn is stopped: a used-up budget, with its numbers, or silence. */
+/** Why a running turn is stopped: an exhausted budget, with its numbers, or silence. */
 export interface Limit {
   readonly reason: string;
   readonly kind: "budget" | "silence";
 }
 
-/** A turn whose process is ending and whose outcome is not written yet. */
+/** A turn whose process is ending and whose outcome is not recorded yet. */
 export interface Unsettled<T> {
   readonly turn: T;
   readonly limit: Limit | null;
@@ -69,10 +71,10 @@ export interface LeftProcess {
 }
 
 export type SlotEvent<A, T> =
-  /** A turn was claimed, or written for what the agent does by itself. */
+  /** A turn was claimed, or recorded for work that the agent does by itself. */
   | { readonly type: "begin"; readonly turn: T }
   | { readonly type: "started"; readonly agent: A }
-  /** The agent of the turn is gone, and another one starts. */
+  /** The turn's agent is gone, and another one starts. */
   | { readonly type: "restart"; readonly turn: T }
   | { readonly type: "stop"; readonly turn: T }
   | { readonly type: "limit"; readonly turn: T; readonly limit: Limit }
@@ -81,9 +83,9 @@ export type SlotEvent<A, T> =
   | { readonly type: "claim" }
   /** Nothing was claimed. */
   | { readonly type: "unclaim"; readonly at: number }
-  /** The idle agent works by itself. */
+  /** The idle agent has started to work by itself. */
   | { readonly type: "stir" }
-  /** That led to no turn. */
+  /** The work after `stir` led to no turn. */
   | { readonly type: "rest"; readonly at: number }
   | { readonly type: "backgroundOver" }
   | { readonly type: "exited"; readonly agent: A }
@@ -96,14 +98,14 @@ export type Evolved<A, T> =
   | { readonly ok: true; readonly slot: Slot<A, T> }
   | { readonly ok: false; readonly why: string };
 
-/** What must be done because a slot has changed. */
+/** Side effects that the caller carries out after a slot has changed. */
 export type SlotEffect = "askToStop" | "forgetStop" | "waitIdle" | "forgetIdle" | "endProcess" | "leave";
 
 export function newSlot<T>(turn: T): Slot<never, T> {
   return { phase: "starting", turn, limit: null };
 }
 
-/** The slot after an event, or why the event does not apply to it. */
+/** Returns the slot after an event, or why the event does not apply to it. */
 export function evolve<A, T>(slot: Slot<A, T>, event: SlotEvent<A, T>): Evolved<A, T> {
   switch (event.type) {
     case "begin":
@@ -133,7 +135,7 @@ export function evolve<A, T>(slot: Slot<A, T>, event: SlotEvent<A, T>): Evolved<
   }
 }
 
-/** The turn that has yet to settle here. */
+/** Returns the turn that this slot has yet to settle. */
 export function turnOf<T>(slot: Slot<unknown, T>): T | null {
   if (slot.phase === "ending") return slot.unsettled?.turn ?? null;
   return slot.phase === "idle" || slot.phase === "gone" ? null : slot.turn;
@@ -148,7 +150,7 @@ export function limitOf(slot: Slot<unknown, unknown>): Limit | null {
   return slot.phase === "idle" || slot.phase === "gone" ? null : slot.limit;
 }
 
-/** In the order in which they are to be carried out. */
+/** Returns the effects in the order in which they must be carried out. */
 export function effectsOf(before: Slot<unknown, unknown>, after: Slot<unknown, unknown>): SlotEffect[] {
   const effects: SlotEffect[] = [];
   const [wasIdle, isIdle] = [idleSince(before), idleSince(after)];
@@ -172,7 +174,7 @@ function begin<A, T>(slot: Slot<A, T>, turn: T): Evolved<A, T> {
       return yes({ phase: "prompting", agent: slot.agent, turn, limit: null, isPlanSentBack: false });
     case "ending":
       if (slot.unsettled !== null) return no("the slot is in another turn");
-      // Its row was written before the end was known, so it has to settle.
+      // The turn's row was written before the end was known, so it must settle.
       return yes({ ...slot, unsettled: { turn, limit: null, isStopped: false } });
     case "gone":
       return no("the slot is gone; recovery takes the turn up");
@@ -187,7 +189,7 @@ function started<A, T>(slot: Slot<A, T>, agent: A): Evolved<A, T> {
     const { turn, limit } = slot;
     return yes({ phase: "prompting", agent, turn, limit, isPlanSentBack: false });
   }
-  // It started although it is no longer wanted, and ends with the slot.
+  // The agent started although it is no longer wanted; it ends with the slot.
   if (phase === "ending" && slot.agent === null && !slot.hasEnded) return yes({ ...slot, agent });
   return no("the slot does not wait for an agent");
 }
@@ -219,7 +221,7 @@ function stop<A, T>(slot: Slot<A, T>, limit: Limit | null): Evolved<A, T> {
   return no(slot.phase === "starting" ? "there is no agent to ask yet" : "the turn is being stopped already");
 }
 
-/** The first limit is the reason of the turn's failure. */
+/** Only the first limit counts: it is the reason of the turn's failure. */
 function limited<A, T>(slot: Slot<A, T>, limit: Limit): Evolved<A, T> {
   switch (slot.phase) {
     case "prompting":
@@ -296,7 +298,7 @@ function ended<A, T>(slot: Slot<A, T>, left: readonly LeftProcess[]): Evolved<A,
   return yes(over<A, T>({ ...slot, agent: null, hasEnded: true, left }));
 }
 
-/** A turn that has yet to settle keeps its slot: without one it would be taken for lost. */
+/** A slot keeps an unsettled turn until it settles; without a slot, recovery would treat the turn as lost. */
 function over<A, T>(slot: Slot<A, T> & { phase: "ending" }): Slot<A, T> {
   return slot.hasEnded && slot.unsettled === null ? { phase: "gone", left: slot.left } : slot;
 }

@@ -3,7 +3,7 @@ import type Handlebars from "handlebars";
 import { oneLine } from "../text/fence.ts";
 import { byteLength, bytes, count } from "../text/quantity.ts";
 
-/** What a template may name. `check` and `changes` are empty as long as nothing fills them. */
+/** The fields that a template may use. `check` and `changes` are empty until something fills them. */
 export interface TemplateContext {
   readonly childSessionId: string;
   readonly childSessionFullId: string;
@@ -15,14 +15,14 @@ export interface TemplateContext {
   readonly completedAt: string;
   readonly messageCount: number;
   readonly toolUseCount: number;
-  /** Already fenced and escaped, with its heading: no template can take it out of its fence. */
+  /** Already fenced and escaped, with its heading: a template cannot take it out of its fence. */
   readonly lastAssistantMessage: string;
   readonly childName: string;
   readonly agent: string;
   readonly duration: string;
   readonly reason: string;
   readonly by: string;
-  /** `line` is the bare list; `sentence` the whole line with it; `notes` further lines, or nothing. */
+  /** `line` is the bare list, `sentence` the full sentence around it, `notes` further lines or "". */
   readonly receipt: { readonly line: string; readonly sentence: string; readonly notes: string };
   readonly check: null;
   readonly changes: null;
@@ -33,7 +33,7 @@ export type Rendered =
   | { readonly ok: true; readonly text: string }
   | { readonly ok: false; readonly problem: string };
 
-/** Never throws, never logs, and ends: there is nothing in a template that could repeat itself. */
+/** Never throws, never logs, and always ends, because templates have no loops. */
 export function renderTemplate(template: string, context: TemplateContext): Rendered {
   const compiled = compiledOf(template);
   if (!compiled.ok) return compiled;
@@ -46,7 +46,7 @@ export function renderTemplate(template: string, context: TemplateContext): Rend
   }
 }
 
-/** What is wrong with a template, or null. */
+/** Returns what is wrong with a template; null if nothing is. */
 export function templateProblem(template: string): string | null {
   const compiled = compiledOf(template);
   return compiled.ok ? null : compiled.problem;
@@ -56,7 +56,7 @@ type Compiled =
   | { readonly ok: true; readonly run: (context: TemplateContext) => string }
   | { readonly ok: false; readonly problem: string };
 
-/** A template is compiled once; the oldest gives way. This changes what a call costs, never what it returns. */
+/** Compiled templates; the oldest is evicted. The cache changes the cost of a call, never its result. */
 const cache = new Map<string, Compiled>();
 
 function compiledOf(template: string): Compiled {
@@ -72,7 +72,7 @@ function compiledOf(template: string): Compiled {
 }
 
 function compile(template: unknown): Compiled {
-  // A syntax tree in place of a string would be compiled to code as it is.
+  // Handlebars would compile a syntax tree, given in place of a string, to code without checks.
   if (typeof template !== "string") return { ok: false, problem: "it is not a string" };
   if (template.length > templateMax)
     return { ok: false, problem: `it is longer than ${templateMax} characters` };
@@ -83,7 +83,7 @@ function compile(template: unknown): Compiled {
     const problem = forbidden(environment.parse(template));
     if (problem !== null) return { ok: false, problem };
     const run = environment.compile<TemplateContext>(template, compileOptions);
-    // The code is made at the first run; a template that only then turns out broken is broken here.
+    // Handlebars generates the code at the first run; running it here finds templates that only fail then.
     run(emptyContext, runtimeOptions);
     return { ok: true, run: (context) => run(context, runtimeOptions) };
   } catch (error) {
@@ -92,8 +92,8 @@ function compile(template: unknown): Compiled {
 }
 
 /**
- * Only conditions, fields and `eq` are allowed: no loops, so that the output is no longer than the template
- * allows. Deep nesting is refused, because it makes compiling it take seconds.
+ * Allows only conditions, fields and `eq`. Without loops the output length is bounded; deep nesting is
+ * refused because it takes seconds to compile.
  */
 function forbidden(program: hbs.AST.Program): string | null {
   const nodes: { node: object; depth: number }[] = [{ node: program, depth: 0 }];
@@ -129,7 +129,7 @@ function forbiddenNode(node: Partial<hbs.AST.BlockStatement>): string | null {
   return `the ${what} "${oneLine(name, 40)}" is not known (only if, unless and eq are)`;
 }
 
-/** Loaded at the first template, not with the daemon: it costs more than the rest of the domain together. */
+/** Loaded with the first template, because loading it costs more than the rest of the domain together. */
 let environment: typeof Handlebars | null = null;
 
 function handlebars(): typeof Handlebars {
@@ -142,7 +142,9 @@ function handlebars(): typeof Handlebars {
   return made;
 }
 
-/** Handlebars explains a parse error in several lines: where it is, a picture of it, what it met. */
+/**
+ * Handlebars explains a parse error in several lines: the position, a picture of it, the unexpected token.
+ */
 function explained(error: unknown): string {
   const lines = (error instanceof Error ? error.message : String(error)).split("\n");
   const met = /got '\w+'$/.exec(lines.at(-1) ?? "")?.[0];
@@ -171,7 +173,7 @@ const compileOptions = {
   data: false,
 };
 
-/** Said outright, because an undecided access to a prototype is refused too, but with a line on the console. */
+/** Set explicitly: by default Handlebars also refuses access to a prototype, but logs it to the console. */
 const runtimeOptions = { allowProtoPropertiesByDefault: false, allowProtoMethodsByDefault: false };
 
 const emptyContext: TemplateContext = {

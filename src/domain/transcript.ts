@@ -2,7 +2,7 @@ import type { Entry } from "../contract/index.ts";
 import { oneLine, visible } from "../text/fence.ts";
 import { count } from "../text/quantity.ts";
 
-/** A transcript for people. Nothing in an entry can pass for the heading of another one. */
+/** Renders a transcript for people. Nothing in an entry can pass for the heading of another one. */
 export function transcriptText(
   entries: readonly Entry[],
   format: "text" | "markdown",
@@ -26,7 +26,10 @@ export class TranscriptWriter {
   readonly #write: (entry: Entry, agent: string) => string;
   readonly #agent: string;
   readonly #keptFrom: number;
-  /** How many of the removed ones are missing: what was inherited stays, whatever else is removed. */
+  /**
+   * Number of removed entries not yet accounted for. Inherited entries are kept even if the others are
+   * removed.
+   */
   #missing: number;
 
   constructor(format: "text" | "markdown", head: TranscriptHead) {
@@ -37,7 +40,7 @@ export class TranscriptWriter {
     this.#push(format === "text" ? `${title}\n${this.#agent}` : `# ${title}\n\nAgent: ${this.#agent}`);
   }
 
-  /** In the order of the transcript. */
+  /** Takes entries in the order of the transcript. */
   add(entry: Entry): void {
     if (entry.index < this.#keptFrom) this.#missing -= 1;
     else this.#sayRemoved();
@@ -64,14 +67,14 @@ export class TranscriptWriter {
   }
 }
 
-/** Every line of an entry is indented; only headings stand at the margin. */
+/** Indents every line of an entry, so that only headings start at the margin. */
 function textEntry(entry: Entry, agent: string): string {
   const body = [bodyOf(entry), ...stepsOf(entry)].filter((part) => part !== "").join("\n");
   const indented = body.replace(/^(?=.)/gm, "  ");
   return indented === "" ? heading(entry, agent) : `${heading(entry, agent)}\n${indented}`;
 }
 
-/** What tools were given and returned is quoted as it is; a line of prose that looks like our heading is not one. */
+/** Quotes the input and output of tools unchanged; escapes a line of prose that looks like our heading. */
 function markdownEntry(entry: Entry, agent: string): string {
   const body = bodyOf(entry);
   const quoted = entry.kind === "toolCall" || entry.kind === "toolResult";
@@ -110,7 +113,7 @@ function whatOf(entry: Entry): string {
   return `result of ${tool}${body.ok === false ? ", failed" : ""}${exit}`;
 }
 
-/** The text of a plan says its steps once more. */
+/** Returns "" for a plan with steps, because its text only repeats them. */
 function bodyOf(entry: Entry): string {
   if ((entry.body.steps ?? []).length > 0) return "";
   const text = visible(entry.body.text);

@@ -2,9 +2,9 @@ import { triggerLine } from "./callback.ts";
 import { fence, oneLine, withoutDeliveryLines } from "../text/fence.ts";
 import { count, duration } from "../text/quantity.ts";
 
-/** Who sent a trigger, as its reader is told. */
+/** The sender of a trigger, as shown to its reader. */
 export interface TriggerSender {
-  /** `Child`, `Session` or, from outside, the name of the system. */
+  /** Shown as `Child`, `Session` or, from outside, the name of the system. */
   readonly kind: "child" | "session" | "outside";
   readonly name: string;
   readonly shortId: string | null;
@@ -14,14 +14,14 @@ export interface TriggerSender {
 export interface TriggerContext {
   readonly deliveryId: string;
   readonly sender: TriggerSender;
-  /** Milliseconds until the default holds; null where none was stated. */
+  /** Milliseconds until the default applies; null if none was stated. */
   readonly defaultInMs: number | null;
   readonly repeated: boolean;
 }
 
 type Payload = Record<string, unknown>;
 
-/** A trigger as the session it goes to reads it: what is asked, by whom, until when, how to answer. */
+/** Renders a trigger for the session that receives it: what is asked, by whom, until when, how to answer. */
 export function renderTrigger(type: string, payload: Payload, context: TriggerContext): string {
   const lines = [triggerLine(context.deliveryId)];
   if (context.repeated) lines.push(repeatedLine);
@@ -126,10 +126,10 @@ function senderOf(sender: TriggerSender): string {
   return `${kind} "${name}" (${sender.shortId ?? "?"}, ${oneLine(sender.agent ?? "?", 60)})`;
 }
 
-/** An answer that comes as a message, because the call that asked is gone. */
+/** Renders an answer that is sent as a message, because the call that asked has ended. */
 export function renderAnswer(answer: {
   deliveryId: string;
-  /** It may have been delivered before. */
+  /** The answer may have been delivered before. */
   repeated: boolean;
   type: string;
   asked: string;
@@ -137,7 +137,7 @@ export function renderAnswer(answer: {
   action: string | null;
   response: string | null;
   answers: Record<string, unknown> | null;
-  /** Not the user's own words. */
+  /** The answer is not in the user's own words, so it is fenced. */
   isData: boolean;
 }): string {
   const what = ASKED_WORDS[answer.type] ?? "trigger";
@@ -153,7 +153,10 @@ export function renderAnswer(answer: {
   return lines.join("\n");
 }
 
-/** What a parent that has read a question is told when somebody else answered it: one line, as data. */
+/**
+ * Renders the line for a parent that has read a question which someone else then answered. The line is data,
+ * not an instruction.
+ */
 export function renderAnswered(answered: {
   type: string;
   asked: string;

@@ -1,15 +1,17 @@
 import { BLOCKING_TYPES } from "../contract/blocking-type.ts";
 
-/** How long a parent has before a person is asked as well, and before a stated default holds. */
+/** How long a parent has to answer before a person is asked as well, and before a stated default applies. */
 export const PARENT_MS = 5 * 60_000;
 export const DEFAULT_MS = 10 * 60_000;
-/** A parent's clock starts when the question reaches its turn, or so long after it was raised. */
+/**
+ * A parent's time starts when the question enters its turn, but at the latest this long after it was raised.
+ */
 export const UNTAKEN_MS = 2 * 60_000;
 
 export interface DeadlineFacts {
   readonly type: string;
   readonly raisedAt: number;
-  /** When it came into the parent's turn; null while it has not. */
+  /** When the question entered the parent's turn; null until then. */
   readonly takenAt: number | null;
   readonly toPerson: boolean;
   readonly default: string | null;
@@ -17,7 +19,9 @@ export interface DeadlineFacts {
   readonly defaultMs: number;
 }
 
-/** When a person is asked as well, and when the default holds; null where that never comes by itself. */
+/**
+ * Returns when a person is asked as well, and when the default applies; null if that never happens by itself.
+ */
 export function deadlinesOf(facts: DeadlineFacts): { personAt: number | null; defaultAt: number | null } {
   if (!isBlocking(facts.type)) return { personAt: null, defaultAt: null };
   const start = Math.min(facts.takenAt ?? Infinity, facts.raisedAt + UNTAKEN_MS);
@@ -32,12 +36,12 @@ export function isBlocking(type: string): boolean {
   return (BLOCKING_TYPES as readonly string[]).includes(type);
 }
 
-/** An end and an error tell; they ask nothing. */
+/** These triggers report an end or an error and ask nothing. */
 export function needsNoAnswer(type: string): boolean {
   return type === "session_complete" || type === "session_error";
 }
 
-/** What may be answered to a trigger of this type; null: free text. */
+/** Returns the actions that may answer a trigger of this type; empty means free text. */
 export function actionsOf(type: string): readonly string[] {
   switch (type) {
     case "plan_review":
@@ -57,7 +61,7 @@ export interface AnswerInput {
   readonly answers: Record<string, unknown> | null;
 }
 
-/** What is wrong with an answer to this type, in words that say what is allowed; null: nothing. */
+/** Returns what is wrong with an answer and what is allowed; null if nothing is wrong. */
 export function answerProblem(type: string, answer: AnswerInput): string | null {
   const actions = actionsOf(type);
   const hasText = (answer.response ?? "").trim() !== "" || answer.answers !== null;
