@@ -7,7 +7,7 @@ import {
 } from "../test/support/attacks.ts";
 import { atMost, type Measurement, type Row } from "./measurement.ts";
 
-/** One child against everyone: how long the daemon's main thread answers nobody. */
+/** Attacks the daemon from one child and measures how long its main thread answers no other session. */
 export const attacks: Measurement = {
   name: "attacks",
   skip: () => (process.platform === "linux" ? false : "processor time of one thread is measured on Linux"),

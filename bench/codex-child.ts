@@ -13,9 +13,9 @@ const ROUNDS = 9;
 const WARM = 2;
 
 /**
- * From the call that spawns a Codex child until its model is asked, against `codex exec` by hand with
- * the same home and the same model, and against the adapter alone: from its start until it has
- * answered `initialize`. One of each in turn.
+ * Measures the time from the call that spawns a Codex child until its model is asked. Compares it with `codex
+ * exec` run by hand with the same home and model, and with the adapter alone, from its start until it answers
+ * `initialize`. The three alternate.
  */
 export const codexChild: Measurement = {
   name: "codex-child",
@@ -56,7 +56,7 @@ export const codexChild: Measurement = {
 
 let count = 0;
 
-/** A mark that stands in one prompt only. */
+/** Returns a mark that occurs in one prompt only. */
 function newMark(): string {
   count += 1;
   return `WORK-${count}-`;

@@ -5,7 +5,7 @@ import { inTurn, median, ratio, timeMs } from "./sample.ts";
 
 const ROUNDS = 15;
 
-/** From the process's birth until /api/health answers, on a home that has been used before. */
+/** Measures from the start of the process until /api/health answers, on a home that has been used before. */
 export const coldStart: Measurement = {
   name: "cold-start",
   run: () =>

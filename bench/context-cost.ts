@@ -4,7 +4,10 @@ import { atMost, type Measurement } from "./measurement.ts";
 const ROLES = { full: "everyone else", attached: "attached root", leaf: "leaf" } as const;
 const TOOLS_BYTES_MAX = 8_192;
 
-/** What Kinfold costs in an agent's context: the answer to tools/list and the server's instructions. */
+/**
+ * Measures how much of an agent's context Kinfold uses: the reply to tools/list and the server's
+ * instructions.
+ */
 export const contextCost: Measurement = {
   name: "context-cost",
   run: async () =>

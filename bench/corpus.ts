@@ -4,7 +4,10 @@ import type { EntryBody } from "../src/contract/index.ts";
 import type { NewEntry, SessionRecord, Store } from "../src/store/port/store.ts";
 import { aChild, aSession } from "../src/store/testing/sample.ts";
 
-/** As an agent writes: few words often, many rarely. The same for the same number, on every machine. */
+/**
+ * Generated text with the word frequencies of an agent: a few words are common, most are rare. It is the same
+ * on every machine.
+ */
 export class Corpus {
   readonly sessions: SessionRecord[] = [];
   /** Bytes of text so far. */
@@ -20,7 +23,7 @@ export class Corpus {
     return n < 60 ? word : word + ENDINGS[n % ENDINGS.length];
   }
 
-  /** Trees of eight: a root and its children. */
+  /** Plans trees of eight sessions: a root and seven children. */
   plan(count: number): void {
     let root: SessionRecord | null = null;
     for (let n = 0; n < count; n++) {
@@ -62,7 +65,10 @@ export class Corpus {
   }
 }
 
-/** Writes sessions and entries as turns do: a few entries of one session at a time, several sessions at once. */
+/**
+ * Writes sessions and entries as turns do: a few entries of one session at a time, several sessions
+ * concurrently.
+ */
 export async function fill(store: Store, corpus: Corpus, entries: number): Promise<void> {
   for (const session of corpus.sessions) await store.write(session.rootId, (tx) => tx.sessions.add(session));
   let left = entries;
@@ -84,7 +90,7 @@ export async function append(
   await store.write(session.rootId, (tx) => tx.entries.append(session.id, batch));
 }
 
-/** The same text as files, one per session. */
+/** Writes the same text as files, one per session. */
 export async function exported(store: Store, corpus: Corpus, folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
   for (const { id } of corpus.sessions) {

@@ -17,12 +17,12 @@ export const FAKE_DAEMON = fileURLToPath(new URL("./fake-daemon.ts", import.meta
 const ASK_MS = 2;
 const GIVE_UP_MS = 60_000;
 
-/** A daemon as a process of its own, started as `kinfold up` starts it. */
+/** A daemon in a separate process, started as `kinfold up` starts it. */
 export class DaemonProcess {
   readonly #paths: Paths;
   readonly #child: ChildProcess;
   readonly #port: number;
-  /** Resolves when as many turns have begun as were asked for. */
+  /** Resolves when `tellTurns` turns have begun. */
   readonly begun: Promise<unknown>;
   readonly #tokens = new Map<string, PromiseWithResolvers<string>>();
 
@@ -39,8 +39,8 @@ export class DaemonProcess {
   }
 
   /**
-   * Known to the fake daemon only: `tellTurns`, how many turns have begun when `begun` resolves, and
-   * `turnsMax`, how many may run.
+   * Two options work only with the fake daemon: `tellTurns` is the number of turns after which `begun`
+   * resolves, `turnsMax` is the number of turns that may run at once.
    */
   static async start(
     paths: Paths,
@@ -83,12 +83,12 @@ export class DaemonProcess {
     await this.#until(() => answers(`${this.url}/api/health`, this.token));
   }
 
-  /** Resolves when every service is at work: recovery has taken up what was left. */
+  /** Resolves when every service is running and recovery has picked up the work that was left. */
   async atWork(): Promise<void> {
     await this.#until(async () => readDaemonFile(this.#paths.daemonFile)?.pid === this.pid);
   }
 
-  /** The token with which a session's agent calls our tools, once it has been started. */
+  /** Resolves to the token that a session's agent calls our tools with, once the agent has been started. */
   sessionToken(sessionId: string): Promise<string> {
     return this.#tokenOf(sessionId).promise;
   }
@@ -128,14 +128,14 @@ export class DaemonProcess {
   }
 }
 
-/** `node -e 0`: what no program on Node can do without. */
+/** Runs `node -e 0`, the minimum that any Node program costs. */
 export async function startBareNode(): Promise<void> {
   const { PATH = "", HOME = "" } = process.env;
   const child = spawn(process.execPath, ["-e", "0"], { stdio: "ignore", env: { PATH, HOME } });
   await once(child, "exit");
 }
 
-/** Memory of a process that is in RAM, as the system counts it. */
+/** Returns the resident memory of a process, as the system counts it. */
 export function rssKb(pid: number): number {
   if (!existsSync("/proc/self/status"))
     return Number(execFileSync("ps", ["-o", "rss=", "-p", String(pid)], { encoding: "utf8" }));
@@ -149,7 +149,7 @@ function answers(url: string, token: string): Promise<boolean> {
       response.resume();
       resolve(response.statusCode === 200);
     });
-    // Nobody listens yet: the caller asks again.
+    // Nothing listens on the port yet: the caller asks again.
     request.on("error", () => resolve(false));
   });
 }

@@ -10,7 +10,7 @@ const ROUNDS = 5;
 const SESSIONS = 8;
 const EACH = 500;
 
-/** Agents that say a lot at once, until every entry is durable and every turn settled. */
+/** Runs agents that all write a lot, until every entry is durable and every turn has settled. */
 export const entries: Measurement = {
   name: "entries",
   run: () =>

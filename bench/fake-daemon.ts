@@ -1,4 +1,4 @@
-// The daemon with the agent that lives inside it, as a process that can be measured and killed.
+// Runs the daemon with an in-process agent, in a process that can be measured and killed.
 import { kinfoldHome, loadConfig, pathsIn } from "../src/config/index.ts";
 import type { Config } from "../src/contract/index.ts";
 import { startDaemon } from "../src/daemon.ts";
@@ -26,7 +26,7 @@ process.on("SIGTERM", () => {
   void daemon.stop().then(() => process.exit(0));
 });
 
-/** Takes up any conversation, also one that died with another process, and remembers nothing of it. */
+/** Makes a driver open any conversation as a new one, even one that died with another process. */
 function forgetful(driver: Driver): Driver {
   return {
     name: driver.name,
@@ -38,7 +38,7 @@ function forgetful(driver: Driver): Driver {
   };
 }
 
-/** Where few turns may run, what is spawned waits, and nothing but the spawn is measured. */
+/** With a low limit, spawned children wait, so only the spawn is measured. */
 function turnsMax(value: string | undefined): Partial<Pick<Config, "limits">> {
   return value === undefined ? {} : { limits: { ...benchConfig().limits, turnsMax: Number(value) } };
 }

@@ -1,20 +1,23 @@
 import { mkdirSync, openSync, closeSync, writeFileSync, writeSync } from "node:fs";
 import path from "node:path";
 
-/** What is made, in Claude Code's own format: nobody's real files are ever read by a measurement. */
+/**
+ * The size of the generated history, in Claude Code's format. A measurement never reads a person's real
+ * files.
+ */
 export interface HistorySize {
   readonly families: number;
   readonly subagentsEach: number;
   readonly subagentBytes: number;
-  /** One transcript of this size beside them. */
+  /** The size of one additional long transcript. */
   readonly longBytes: number;
-  /** One session of so many lines, with so many sub-agents. */
+  /** The number of lines of one more session, which has `lineSubagents` sub-agents. */
   readonly lines: number;
   readonly lineSubagents: number;
 }
 
 export interface HistoryData {
-  /** The folder that is Claude Code's own. */
+  /** The folder that stands in for Claude Code's folder. */
   readonly root: string;
   readonly bytes: number;
   readonly longId: string;
@@ -68,7 +71,7 @@ function agentOf(family: number, number: number): string {
   return `a${String(family * 1_000 + number).padStart(16, "0")}`;
 }
 
-/** A session at the top: it starts its sub-agents, is given their results, and works itself. */
+/** Writes a top-level session: it starts its sub-agents, receives their results, and does work itself. */
 function writeMain(
   file: string,
   id: string,
@@ -100,7 +103,7 @@ function writeMain(
   return Buffer.byteLength(whole);
 }
 
-/** Work as agents do it: words, reads and edits of files, commands with long outputs. */
+/** Writes work as agents do it: text, reads and edits of files, commands with long outputs. */
 function writeSubagent(
   file: string,
   { id, agentId }: { id: string; agentId: string | null },
@@ -128,7 +131,7 @@ function writeSubagent(
   return written;
 }
 
-/** How long results are: most are short, a few are files and logs. */
+/** Lengths of results: most are short, a few are whole files and logs. */
 const LENGTHS = [400, 1_200, 9_000, 300, 2_500, 24_000, 800, 5_000] as const;
 const WORDS = Array.from(
   { length: 6_000 },

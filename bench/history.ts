@@ -9,7 +9,7 @@ import { inHome } from "./home.ts";
 import { atLeast, atMost, type Measurement, type Row } from "./measurement.ts";
 import { median, percentile, timeMs } from "./sample.ts";
 
-/** The goals are for 2 GB; a quarter of that says the same in a quarter of the time. */
+/** The goals are for 2 GB. A quarter of that gives the same answer in a quarter of the time. */
 const IS_FULL = process.env["BENCH_HISTORY_FULL"] === "1";
 const SIZE: HistorySize = {
   families: 20,
@@ -24,7 +24,7 @@ const LIVE_ROWS = 10;
 
 type Client = ReturnType<typeof connect>;
 
-/** What agents left on disk: in the list, in the store, and opened. */
+/** Measures sessions that agents left on disk: listing them, importing them, and opening them. */
 export const history: Measurement = {
   name: "history",
   run: () =>
@@ -89,7 +89,10 @@ function rowsOf(
   ];
 }
 
-/** Reading does not wait for the index; what is not in it yet is told with every search. */
+/**
+ * Measures the time until all imported text can be found. Imports do not wait for the index; each search
+ * reports whether the index is complete.
+ */
 async function indexed(client: Client): Promise<Row> {
   const answers: number[] = [];
   const from = performance.now();

@@ -4,7 +4,7 @@ import path from "node:path";
 import { type Paths, pathsIn, prepareHome } from "../src/config/index.ts";
 import { Config } from "../src/contract/index.ts";
 
-/** A folder of its own, on the disk where temporary files are, gone when the measurement ends. */
+/** Runs the work in a temporary home on disk and removes it afterwards. */
 export async function inHome<T>(work: (paths: Paths) => Promise<T>): Promise<T> {
   const home = mkdtempSync(path.join(tmpdir(), "kinfold-bench-"));
   const paths = pathsIn(home);
@@ -18,7 +18,9 @@ export async function inHome<T>(work: (paths: Paths) => Promise<T>): Promise<T> 
 
 const MANY = 1_000_000;
 
-/** Limits out of the way: what is measured is the kernel, not its patience. */
+/**
+ * Returns a configuration with the limits out of the way, so that the kernel is measured and not its limits.
+ */
 export function benchConfig(more: Partial<Config> = {}): Config {
   const limits = {
     childrenMax: MANY,

@@ -8,7 +8,10 @@ import { median } from "./sample.ts";
 const ROUNDS = 3;
 const SETTLE_MS = 1_500;
 
-/** Twice: as a start leaves it, and after the first request, which loads the router and the operations. */
+/**
+ * Measures twice: right after the start, and after the first request, which loads the router and the
+ * operations.
+ */
 export const idleMemory: Measurement = {
   name: "idle-memory",
   run: () =>
@@ -21,7 +24,7 @@ export const idleMemory: Measurement = {
           await daemon.healthy();
           await daemon.atWork();
           await pause(SETTLE_MS);
-          // The first start compiles, which costs memory that later starts do not need.
+          // The first start compiles the code, which takes memory that later starts do not need.
           if (round > 0) started.push(daemon.rssKb() / 1024);
           await connect({ url: daemon.url, token: daemon.token }).list();
           await pause(SETTLE_MS);

@@ -30,7 +30,10 @@ export interface Kernel {
   close(): Promise<void>;
 }
 
-/** The real store and the operations over it, with no engine: what is asked is committed, and nothing follows. */
+/**
+ * Opens the real store and the operations over it, without an engine: calls are committed, and nothing reacts
+ * to them.
+ */
 export async function openKernel(paths: Paths): Promise<Kernel> {
   const config = benchConfig();
   const store = await openStore({ config, paths, boot: randomUUID(), log: silentLog });

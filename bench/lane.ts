@@ -9,7 +9,9 @@ const CALLERS = 16;
 const EACH = 40;
 const COMMITS = 200;
 
-/** One durable change with its event, from many callers at once, against a bare commit for each. */
+/**
+ * Measures durable changes with their events from many concurrent callers, against one bare commit for each.
+ */
 export const lane: Measurement = {
   name: "lane",
   run: () =>

@@ -1,4 +1,4 @@
-// Measures what the design promises: `npm run bench`, with `--only <name>`, `--json` and `--strict`.
+// Measures what the design promises. Usage: `npm run bench`, with `--only <name>`, `--json` and `--strict`.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { availableParallelism, loadavg } from "node:os";
 import path from "node:path";
@@ -37,7 +37,7 @@ const MEASUREMENTS: readonly Measurement[] = [
   history,
   attacks,
 ];
-/** Load per core from which on a run measures its neighbours as well. */
+/** From this load per core on, other processes distort a measurement. */
 const BUSY = 1.5;
 const OUT = fileURLToPath(new URL("./out/latest.json", import.meta.url));
 

@@ -7,16 +7,18 @@ import { median, percentile, ratio, timeMs } from "./sample.ts";
 
 const ROUNDS = 40;
 const WARM = 10;
-/** As many children as a parent may have by default: half of them over each way. */
+/** The default limit of children per parent. Half of them are spawned over each interface. */
 const CHILDREN = 8;
 const PROMPT = "Look at the tests and report what is missing.";
-/** With a brief the spawn waits until the agent's own call is in its transcript, and no agent calls here. */
+/**
+ * With a brief, a spawn waits until the agent's call is in its transcript, and no agent makes a call here.
+ */
 const INHERIT = "none";
 
 /**
- * The same spawn by the same session over both ways in turn, each on a connection that stays open,
- * until its whole answer has come. Only the parent's turn may run, so that children wait and nothing
- * but the spawn is measured.
+ * Measures the same spawn by the same session over MCP and HTTP in turn, until the whole reply has arrived.
+ * Each interface keeps one connection open. Only the parent's turn may run: children wait, so only the spawn
+ * is measured.
  */
 export const mcpSpawn: Measurement = {
   name: "mcp-spawn",
@@ -60,7 +62,7 @@ async function family(
   for (let child = 0; child < CHILDREN; child += 2) {
     const overMcp = (): Promise<void> => spawnOverMcp(mcp, token, child);
     const overHttp = (): Promise<void> => spawnOverHttp(http, token, { id: session.id, child: child + 1 });
-    // Whoever is second meets a tree with one child more.
+    // The order alternates, because the second spawn meets a tree with one more child.
     const isMcpFirst = child % 4 === 0;
     if (isMcpFirst) taken.a.push(await timeMs(overMcp));
     taken.b.push(await timeMs(overHttp));
@@ -102,7 +104,7 @@ async function spawnOverHttp(wire: Wire, token: string, at: { id: string; child:
   if (!text.includes('"session"')) throw new Error(`no child was spawned: ${text}`);
 }
 
-/** One connection that stays open, with nothing around it. */
+/** One keep-alive connection, without a client library around it. */
 class Wire {
   readonly #url: string;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });

@@ -1,10 +1,10 @@
-/** One line of the table. Without a goal it is told, not judged. */
+/** One line of the table. A row without a goal is reported, not judged. */
 export interface Row {
   readonly what: string;
   readonly value: number;
   readonly unit: Unit;
   readonly goal?: Goal;
-  /** What it was compared with, or how it was taken. */
+  /** What the value is compared with, or how it was measured. */
   readonly note: string;
 }
 
@@ -15,10 +15,10 @@ export interface Goal {
   readonly value: number;
 }
 
-/** One file of this folder. Its figures are compared only with others of the same run. */
+/** One measurement; each file of this folder defines one. Its figures can be compared only within one run. */
 export interface Measurement {
   readonly name: string;
-  /** Why it cannot be taken here, or false. */
+  /** Returns why it cannot be measured here, or false. */
   skip?(): string | false;
   run(): Promise<readonly Row[]>;
 }

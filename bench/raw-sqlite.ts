@@ -2,7 +2,7 @@ import path from "node:path";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { Paths } from "../src/config/index.ts";
 
-/** What SQLite itself needs for as much durability, with nothing around it. */
+/** The baseline: bare SQLite with the same durability. */
 export class RawSqlite {
   readonly #db: DatabaseSync;
   readonly #statement: Record<"begin" | "commit" | "session" | "message" | "event", StatementSync>;
@@ -32,7 +32,7 @@ export class RawSqlite {
     commit.run();
   }
 
-  /** The least a spawn can be: a session, its first message, an event. */
+  /** Commits the minimum of a spawn: a session, its first message, an event. */
   commitThree(): void {
     const { begin, session, message, event, commit } = this.#statement;
     const id = this.#id();
@@ -43,7 +43,7 @@ export class RawSqlite {
     commit.run();
   }
 
-  /** The log starts anew, as the daemon's own WAL checkpoints let it. */
+  /** Truncates the write-ahead log, as the daemon's WAL checkpoints do. */
   walCheckpoint(): void {
     this.#db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
   }

@@ -12,7 +12,7 @@ const OPEN = FAMILIES * (CHILDREN + 1);
 const KILLS = 2;
 const HOMES = 2;
 
-/** Every session is in a turn when the daemon is killed; done is when every one of these turns goes on. */
+/** Kills the daemon while every session is in a turn, and measures until all these turns have resumed. */
 export const recovery: Measurement = {
   name: "recovery",
   async run() {

@@ -1,4 +1,4 @@
-/** Medians everywhere: a shared machine makes every mean a story about its neighbours. */
+/** Medians are used everywhere: on a shared machine, other processes distort every mean. */
 export function median(values: readonly number[]): number {
   return percentile(values, 50);
 }
@@ -16,7 +16,7 @@ export async function timeMs(work: () => Promise<unknown> | unknown): Promise<nu
   return performance.now() - from;
 }
 
-/** Two things measured in turn, A B A B, so that what disturbs one disturbs the other. */
+/** Measures two things alternately, A B A B, so that a disturbance affects both. */
 export async function inTurn(
   rounds: number,
   a: () => Promise<number>,
@@ -30,7 +30,9 @@ export async function inTurn(
   return taken;
 }
 
-/** The median of each round's own ratio: both halves of a ratio met the same machine. */
+/**
+ * Returns the median of the ratios of each round: both values of a ratio were measured under the same load.
+ */
 export function ratio(taken: { a: readonly number[]; b: readonly number[] }): number {
   return median(taken.a.map((value, at) => value / taken.b[at]!));
 }

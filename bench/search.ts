@@ -19,16 +19,19 @@ import { inTurn, median, percentile, ratio, timeMs } from "./sample.ts";
 const ENTRIES = 100_000;
 const SESSIONS = 2_000;
 const QUERIES = 200;
-/** Asked of each kind before any is timed: a daemon that has run for a while is what people search. */
+/** Untimed queries of each kind before the timed ones: people search a daemon that has run for a while. */
 const WARM_UP = 60;
 const GREPS = 7;
 const STORM = 8;
 const ASKS = 400;
 const ROUNDS = 40;
-/** So long after its last change the index is taken to be as it will be. */
+/** After this time without a change, the index counts as fully merged. */
 const STEADY_MS = 4_000;
 
-/** A store of a hundred thousand entries: what one more costs, what it takes on disk, and what finding one takes. */
+/**
+ * Fills a store with a hundred thousand entries and measures the cost of one more entry, the size on disk,
+ * and the time of a search.
+ */
 export const search: Measurement = {
   name: "search",
   run: () =>
@@ -57,7 +60,7 @@ export const search: Measurement = {
     }),
 };
 
-/** Nobody has written for some seconds, in which the daemon merges the parts of its index. */
+/** Waits until the daemon has merged the segments of its index, which it does while nothing is written. */
 async function tended(database: string): Promise<void> {
   const db = new DatabaseSync(database, { readOnly: true });
   const parts = db.prepare("SELECT segid, count(*) FROM entry_index_idx GROUP BY segid");
@@ -74,7 +77,7 @@ function open(database: string): Promise<Store> {
   return openStore({ config: benchConfig(), paths: { database }, boot: randomUUID(), log: silentLog });
 }
 
-/** The same turns into the full store and into one that has just begun, in turn. */
+/** Writes the same turns alternately into the full store and into an empty one. */
 async function appending(full: Store, corpus: Corpus, paths: Paths): Promise<Row> {
   const folder = path.join(paths.home, "begun");
   const begun = await open(path.join(folder, "kinfold.db"));
@@ -112,7 +115,7 @@ function sizeRow(paths: Paths, corpus: Corpus): Row {
   };
 }
 
-/** What is asked, the nth time. */
+/** Returns the nth query. */
 type Ask = (corpus: Corpus, n: number) => { query: string; id?: string };
 
 const KINDS: readonly (readonly [what: string, ask: Ask, p99Ms: number])[] = [
@@ -167,7 +170,7 @@ async function grepping(daemon: DaemonProcess, corpus: Corpus, folder: string): 
 
 const run = promisify(execFile);
 
-/** grep ends with 1 where it found nothing. */
+/** grep exits with 1 when it finds nothing. */
 function noHit(error: { code?: unknown }): void {
   if (error.code !== 1) throw error;
 }

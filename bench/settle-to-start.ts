@@ -11,7 +11,7 @@ const FAMILIES = 60;
 const WARM = 5;
 const CHILDREN = 8;
 
-/** From the commit that settles a child until its idle parent's agent has the callback. */
+/** Measures from the commit that settles a child until its idle parent's agent receives the callback. */
 export const settleToStart: Measurement = {
   name: "settle-to-start",
   run: () =>
@@ -59,7 +59,7 @@ class Watch {
     if (point.at === "begin" && point.sessionId === this.#parent) this.#begun.resolve(performance.now());
   }
 
-  /** When the next prompt of this session reaches its agent. */
+  /** Resolves to the time when the next prompt of this session reaches its agent. */
   nextPrompt(sessionId: string): Promise<number> {
     this.#parent = sessionId;
     this.#begun = Promise.withResolvers<number>();
@@ -67,7 +67,7 @@ class Watch {
   }
 }
 
-/** One child after the other under one idle parent: how long each callback took. */
+/** Runs children one after another under one idle parent and returns how long each callback took. */
 async function callbacks(client: Client, watch: Watch): Promise<number[]> {
   const { session } = await client.create({ prompt: "sim> say ready", agent: "fake" });
   await client.waitFor(session.id);

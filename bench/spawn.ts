@@ -5,7 +5,7 @@ import { RawSqlite } from "./raw-sqlite.ts";
 import { inTurn, median, ratio, timeMs } from "./sample.ts";
 
 const ROUNDS = 40;
-/** As many children as a parent may have by default, so that the trees are as large as trees are. */
+/** The default limit of children per parent, so that the trees have a realistic size. */
 const CHILDREN = 8;
 const CALLERS = 16;
 const WORK = { prompt: "Look at the tests and report what is missing.", agent: "fake" };
@@ -40,7 +40,10 @@ export const spawn: Measurement = {
     }),
 };
 
-/** One parent's children one after another, each timed; cancelled after, so that nothing piles up. */
+/**
+ * Spawns one parent's children one after another and times each. Cancels them afterwards, so that nothing
+ * piles up.
+ */
 async function family(kernel: Kernel): Promise<number[]> {
   const { operations } = kernel;
   const id = await root(kernel);

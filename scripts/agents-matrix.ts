@@ -1,4 +1,4 @@
-// Prints what the real agents have been proven to do, and writes it to the reference.
+// Prints what the real agents have been proven to do, and writes it to docs/agents.md.
 import { writeFileSync } from "node:fs";
 import type { Enforcement } from "../src/drivers/port.ts";
 import { createDrivers } from "../src/drivers/registry.ts";
@@ -11,7 +11,7 @@ import type { Cell, Role, Row } from "../test/agents/support/cells.ts";
 const PAGE = new URL("../docs/agents.md", import.meta.url);
 const ROLES: readonly Role[] = ["parent", "child"];
 
-/** pi is no parent: it knows no tools of ours. */
+/** pi cannot be a parent, because it cannot use our tools. */
 const PI_WHY_NOT: Partial<Record<Row, string>> = {
   "sees and calls the tools": "knows no MCP",
   spawns: "knows no MCP",
@@ -21,7 +21,7 @@ const PI_WHY_NOT: Partial<Record<Row, string>> = {
   "has a permission request answered": "asks nobody: reads only, or may do all",
 };
 
-/** Rows that concern only one end. */
+/** Rows that apply only to the parent or only to the child. */
 const WHY_NOT: Partial<Record<Row, Partial<Record<Role, string>>>> = {
   spawns: { child: "as parent" },
   "is called back while idle": { child: "as parent" },
@@ -97,7 +97,7 @@ function page(body: readonly string[]): string {
   ].join("\n");
 }
 
-/** pi is no vendor of this table: it has a driver of its own. */
+/** pi is not among the vendors of this table, because it has a separate driver. */
 async function enforcedByPi(): Promise<Enforcement> {
   const options = { config: { agents: {} }, simDir: "sim", sandbox: "auto", log: silentLog } as const;
   const agent = await createDrivers(options).get("pi")?.probe();

@@ -3,16 +3,16 @@ import { writeFileSync } from "node:fs";
 import { z } from "zod";
 import * as contract from "../src/contract/index.ts";
 
-/** What the hash is made from: the operation table, the refusal table, and every exported schema by its name. */
+/** The input of the hash: the operation table, the refusal table, and every exported schema by name. */
 export interface ContractSource extends Readonly<Record<string, unknown>> {
   readonly OPERATIONS: Readonly<Record<string, contract.OperationSpec>>;
   readonly REFUSALS: Readonly<Record<string, readonly [status: number, sentence: string]>>;
 }
 
 /**
- * One hash over everything that crosses a boundary: operations, refusals, events, every record and the
- * configuration. Prose (summaries, descriptions, the sentences of refusals) can be reworded without changing it,
- * and the operation table can carry facts that only the daemon uses.
+ * Returns one hash over everything that crosses a boundary: operations, refusals, events, every record and
+ * the configuration. Rewording prose (summaries, descriptions, texts of refusals) does not change it, nor do
+ * fields of the operation table that only the daemon uses.
  */
 export function contractHash(source: ContractSource = contract): string {
   const records = Object.entries(source).flatMap(([name, value]) =>
@@ -32,7 +32,7 @@ function wireOf({ input, output, refusals, http, mcp, cli, sessions }: contract.
   return { ...schemas, refusals: refusals.toSorted(), http, mcp, cli, sessions };
 }
 
-/** The JSON schema without descriptions: the empty registry knows none. */
+/** Returns the JSON schema without descriptions, because the empty registry has none. */
 function shapeOf(schema: z.ZodType, io: "input" | "output"): unknown {
   return z.toJSONSchema(schema, { io, metadata: z.registry<Record<string, never>>() });
 }
@@ -41,7 +41,7 @@ function mapped<T>(table: Readonly<Record<string, T>>, shape: (row: T) => unknow
   return Object.fromEntries(Object.entries(table).map(([name, row]) => [name, shape(row)]));
 }
 
-/** Makes the order of keys irrelevant: moving a field within its file is not a change of the contract. */
+/** Sorts the keys, so that moving a field within its file does not change the contract. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== "object" || value === null) return value;

@@ -10,7 +10,7 @@ import { type CodeFile, isTest, readTree } from "./tidy/tree.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
-/** The numbers by which the shape of the code is judged, at one commit. */
+/** Returns the numbers by which we judge the shape of the code, at one commit. */
 async function measure(commit: string): Promise<Record<string, number>> {
   const folder = mkdtempSync(join(tmpdir(), "kinfold-house-"));
   try {
@@ -47,12 +47,15 @@ function linesOf(files: readonly CodeFile[]): number {
   return files.reduce((sum, { text }) => sum + text.split("\n").length - 1, 0);
 }
 
-/** `as const` narrows and hides nothing. */
+/** `as const` does not count: it narrows the type and hides nothing. */
 function isCast(node: CodeFile["nodes"][number]): boolean {
   return isAsExpression(node) && !(isTypeReferenceNode(node.type) && node.type.getText() === "const");
 }
 
-/** Modules of ours that the import table opens to a single file; the log is open to almost everyone. */
+/**
+ * Counts the modules that the import table allows to single files. The log does not count: almost every file
+ * may import it.
+ */
 async function permissions(folder: string): Promise<number> {
   const url = pathToFileURL(join(folder, "scripts/tidy/layers.ts")).href;
   const module: { LAYERS: typeof LAYERS } = await import(url);

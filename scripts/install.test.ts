@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 const made: string[] = [];
 after(() => made.forEach((root) => rmSync(root, { recursive: true, force: true })));
 
-/** Stands where npm stands: puts down what `npm ci` would, and counts how often it was asked. */
+/** Replaces npm: writes the files that `npm ci` would, and counts its calls. */
 const NPM = `
 const fs = require("node:fs"), path = require("node:path");
 fs.appendFileSync("asked", process.argv.slice(2).join(" ") + "\\n");

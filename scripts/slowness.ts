@@ -1,7 +1,7 @@
 /**
- * How much longer work takes here than on two quiet cores, from 1 to 20: a fixed amount of processor
- * time is used, and the time on the clock is compared with it. Time limits of tests are multiplied by
- * this, because a machine that is shared by many runs is slow and not broken.
+ * Returns how much longer work takes here than on two idle cores, from 1 to 20: uses a fixed amount of
+ * processor time and compares it with the wall clock. Time limits of tests are multiplied by this, because a
+ * machine shared by many runs is slow, not broken.
  */
 export function slowness(): number {
   const startedAt = performance.now();
@@ -22,7 +22,7 @@ const SLOWNESS_MAX = 20;
 function burn(): void {
   let hash = 0;
   for (let at = 0; at < 100_000; at += 1) hash = Math.imul(hash ^ at, 16_777_619);
-  // Used, so that the loop is not optimised away.
+  // Uses the result, so that the loop is not optimised away.
   if (hash === 1) throw new Error("unreachable");
 }
 

@@ -1,15 +1,15 @@
-// Plain JavaScript for Node 20. One run of tests: watched while it goes on, and cleaned up after, however it ends.
+// Plain JavaScript for Node 20. Watches one test run and cleans up after it, however it ends.
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 
-/** In the environment of every process that a run starts; agents do not get it, but their daemons do. */
+/** An environment variable of every process that a run starts. Agents do not get it, but their daemons do. */
 const MARK = "KIN_TEST_RUN";
-/** A run in which no test ends for this long is stuck. */
+/** A run in which no test ends for this long counts as stuck. */
 const STILL_MS = 8 * 60_000;
-/** Processes that end together with the run may take this long. */
+/** Grace period for processes that end together with the run. */
 const GRACE_MS = 5_000;
 const LOOK_MS = 5_000;
 
@@ -22,7 +22,10 @@ export class TestRun {
     this.env = { [MARK]: this.id };
   }
 
-  /** Calls `giveUp` with a sentence when no test has ended for too long. Returns a function that ends the watch. */
+  /**
+   * Calls `giveUp` with a message when no test has ended for too long. Returns a function that stops the
+   * watch.
+   */
   watch(giveUp) {
     let size = 0;
     let movedAt = performance.now();
@@ -39,13 +42,13 @@ export class TestRun {
     return () => clearInterval(timer);
   }
 
-  /** Ends every process of this run that is still there, and what it started. Returns what it found. */
+  /** Kills every process of this run that is still alive, and its descendants. Returns what it found. */
   async clean() {
     rmSync(this.folder, { recursive: true, force: true });
     if (process.platform !== "linux") return [];
     await this.#untilGone(GRACE_MS * this.slowness());
     const found = new Map();
-    // What a process started while it was listed is found in the next look.
+    // A process that was started during one listing is found in the next.
     for (let look = 0; look < 20; look += 1) {
       const left = this.#processes();
       if (left.length === 0) break;
@@ -64,7 +67,7 @@ export class TestRun {
     while (this.#processes().length > 0 && performance.now() < deadline) await pause(100);
   }
 
-  /** Processes with the mark, and all their descendants, which may not have it. */
+  /** Returns the processes with the mark and all their descendants, which may lack it. */
   #processes() {
     const rows = processTable();
     const chosen = new Set(rows.filter((row) => hasMark(row.pid, this.id)).map((row) => row.pid));
@@ -94,7 +97,7 @@ function hasMark(pid, id) {
   return (readOrNull(`/proc/${pid}/environ`) ?? "").includes(`${MARK}=${id}`);
 }
 
-/** Null for a process that has ended meanwhile, or that is not ours to read. */
+/** Returns null for a process that has ended, or that we may not read. */
 function readOrNull(path) {
   try {
     return readFileSync(path, "latin1");

@@ -9,7 +9,7 @@ import { checkTestBodies } from "./tidy/test-body.ts";
 import { checkText } from "./tidy/text.ts";
 import { type Finding, readTree, type Tree } from "./tidy/tree.ts";
 
-/** Everything in a tree that a machine can see is not as CONTRIBUTING.md says. */
+/** Returns everything in a tree that violates the machine-checkable rules of CONTRIBUTING.md. */
 export function tidy(root: string): Finding[] {
   const tree = readTree(root);
   return [
@@ -26,14 +26,14 @@ export function tidy(root: string): Finding[] {
 export const TABLE_START = "<!-- import table: npm run docs -->";
 export const TABLE_END = "<!-- end of import table -->";
 
-/** A text with the import table between its marks brought up to date. */
+/** Returns the text with the import table between its markers updated. */
 export function withTable(text: string): string {
   const [start, end] = [text.indexOf(TABLE_START), text.indexOf(TABLE_END)];
   if (start < 0 || end < start) return text;
   return `${text.slice(0, start)}${TABLE_START}\n\n${layerTable()}\n\n${text.slice(end)}`;
 }
 
-/** The table people read is the table the machine keeps. */
+/** Checks that the printed import table matches the enforced one. */
 function checkPrintedTable(tree: Tree): Finding[] {
   const page = tree.files.find(({ path }) => path === "ARCHITECTURE.md");
   if (page === undefined) return [];

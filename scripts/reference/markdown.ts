@@ -1,4 +1,4 @@
-/** A table cell: on one line, with its bars kept from ending it. */
+/** Formats text for a table cell: on one line, with `|` escaped. */
 export function cell(text: string): string {
   return text.replaceAll(/\s+/g, " ").replaceAll("|", "\\|").trim();
 }

@@ -104,7 +104,7 @@ export function configPage(): string {
   ]);
 }
 
-/** What each event says happened. A new type without a line here does not compile. */
+/** The meaning of each event. A new type without a line here does not compile. */
 const EVENTS: Record<EventType, string> = {
   "session.created": "A root session was started.",
   "session.spawned": "A parent spawned a child.",

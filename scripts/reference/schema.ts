@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** A field of a record or an input, as a reader wants to see it. */
+/** A field of a record or an input, as the reference shows it. */
 export interface Field {
   readonly name: string;
   readonly type: string;
@@ -33,7 +33,7 @@ export function fieldsOf(schema: z.ZodType, io: "input" | "output"): Field[] {
   }));
 }
 
-/** A type in as few words as tell it: the shape of nested records is said one level deep. */
+/** Returns a short name for a type. Nested records are spelled out one level deep. */
 export function typeOf(schema: Json, depth = 0): string {
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (schema.enum !== undefined) return schema.enum.map((value) => JSON.stringify(value)).join(" | ");

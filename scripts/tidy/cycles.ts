@@ -8,9 +8,9 @@ interface Edge extends Import {
 }
 
 /**
- * Two kinds of import cycles are refused: any cycle of values, because the order in which its modules run then
- * depends on which of them is imported first, and a cycle of types that crosses folders, because neither folder
- * can then be read without the other.
+ * Refuses two kinds of import cycles: any cycle of values, because its modules then run in an order that
+ * depends on which is imported first; and a cycle of types that crosses folders, because neither folder can
+ * then be read without the other.
  */
 export function checkCycles({ code }: Pick<Tree, "code">): Finding[] {
   const ofValues = valueCycles(code);
@@ -24,7 +24,7 @@ export function checkCycles({ code }: Pick<Tree, "code">): Finding[] {
   ];
 }
 
-/** How many groups of files import each other's values. */
+/** Counts the groups of files that import each other's values. */
 export function countCycleGroups(code: readonly CodeFile[]): number {
   const groups: Set<string>[] = [];
   for (const cycle of valueCycles(code)) {
@@ -58,14 +58,16 @@ function told(cycle: readonly Edge[], what: string): Finding {
   return finding(first.from, first.node, `${what}: ${way}`);
 }
 
-/** Without the imports that can be in no cycle: those into a file that imports nothing, again and again. */
+/** Repeatedly drops the imports of files that import nothing: they cannot be part of a cycle. */
 function trimmed(edges: readonly Edge[]): readonly Edge[] {
   const importing = new Set(edges.map(({ from }) => from.path));
   const left = edges.filter(({ to }) => importing.has(to));
   return left.length === edges.length ? edges : trimmed(left);
 }
 
-/** The shortest cycle through each of some imports, without those that an earlier cycle already holds. */
+/**
+ * Returns the shortest cycle through each of the given imports, unless an earlier cycle contains that import.
+ */
 function cyclesThrough(some: readonly Edge[], edges: readonly Edge[]): Edge[][] {
   const next = Map.groupBy(edges, ({ from }) => from.path);
   const cycles: Edge[][] = [];
@@ -81,7 +83,7 @@ function cyclesThrough(some: readonly Edge[], edges: readonly Edge[]): Edge[][] 
   return cycles;
 }
 
-/** The shortest chain of imports from one file to another; empty where they are the same. */
+/** Returns the shortest chain of imports from one file to another; empty if they are the same. */
 function shortestWay(
   start: string,
   goal: string,

@@ -6,10 +6,10 @@ import { type CodeFile, type Finding, isExported, isTest, type Tree } from "./tr
 
 const SOURCE_FILES_MAX = 25;
 
-/** One file per command: the folder is the list of them. */
+/** These folders may be long: each is a list, such as one file per command. */
 const LISTS = new Set(["src/cli/commands"]);
 
-/** A folder is small enough to be read, and what only tests need has a place of its own. */
+/** Checks that a folder is small enough to read, and that code only for tests is in `testing/`. */
 export function checkFolders(tree: Tree): Finding[] {
   const users = usersOf(tree.code);
   return [
@@ -31,7 +31,7 @@ function tooManyFiles({ code }: Tree): Finding[] {
   );
 }
 
-/** Recordings and samples lie in `testing/`, where nobody takes them for a part of the product. */
+/** Recordings and samples belong in `testing/`, where nobody mistakes them for part of the product. */
 function checkFixture(path: string): Finding[] {
   const parts = path.split("/");
   const at = parts.findIndex((part) => part === "fixtures" || part === "fixture");
@@ -56,7 +56,7 @@ function callsTest(node: Node): boolean {
   return isCallExpression(node) && isIdentifier(node.expression) && TESTS.has(node.expression.text);
 }
 
-/** A program that another one starts is not imported, but its name stands there. */
+/** A program that another one starts is not imported, but its path appears in the code that starts it. */
 function checkTestOnly({ code }: Tree, { path }: CodeFile, users: Users): Finding[] {
   const by = users.get(path) ?? [];
   if (!path.startsWith("src/") || isTest(path) || by.length === 0 || !by.every(isTest)) return [];
@@ -65,7 +65,7 @@ function checkTestOnly({ code }: Tree, { path }: CodeFile, users: Users): Findin
   return [{ path, line: 1, text: "only tests import this; it belongs into a testing/ folder" }];
 }
 
-/** Which files import a file. */
+/** For each file, the files that import it. */
 type Users = ReadonlyMap<string, readonly string[]>;
 
 function usersOf(code: readonly CodeFile[]): Users {

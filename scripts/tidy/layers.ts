@@ -10,19 +10,19 @@ import {
 } from "typescript/unstable/ast/is";
 import { type CodeFile, type Finding, finding, isTest } from "./tree.ts";
 
-/** What the files of one folder may import. Names are folders below `src`, or files in them. */
+/** The imports that the files of one folder may have. Names are folders below `src`, or files in them. */
 interface Layer {
   readonly may: readonly string[];
-  /** Folders of which only types may be imported. */
+  /** Folders from which only types may be imported. */
   readonly types?: readonly string[];
   readonly packages: readonly string[];
-  /** What one file alone may import. */
+  /** Additional imports for single files. */
   readonly only?: Readonly<Record<string, readonly string[]>>;
-  /** Whether it runs in a browser as well, or is pure: nothing of Node's. */
+  /** Forbids Node's modules, because the folder is pure or also runs in a browser. */
   readonly noNode?: true;
 }
 
-/** The import table. `ARCHITECTURE.md` prints it; a folder without a row is not a layer. */
+/** The import table, which `ARCHITECTURE.md` prints. A folder without a row is not a layer. */
 export const LAYERS: Readonly<Record<string, Layer>> = {
   text: { may: [], packages: [], noNode: true },
   system: { may: [], packages: ["uuidv7"] },
@@ -102,7 +102,7 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
     packages: ["commander", "yaml"],
     only: {
       "commands/up.ts": ["daemon.ts"],
-      // It works on the files of a store that no daemon could open.
+      // Restore works on the files of a store that no daemon can open.
       "commands/restore.ts": ["store/restore/restore.ts", "store/problem.ts", "log.ts"],
       "doctor/own-agents.ts": ["drivers/registry.ts", "drivers/vendors/index.ts", "log.ts"],
     },
@@ -110,7 +110,7 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
   "log.ts": { may: ["secrets"], packages: [] },
 };
 
-/** The composition root sees everything. */
+/** The composition root may import everything. */
 const ROOT = "daemon.ts";
 
 export function layerTable(): string {
@@ -127,7 +127,7 @@ export function layerTable(): string {
   return [...head, ...rows, "| daemon.ts | everything | everything | – | yes |"].join("\n");
 }
 
-/** Imports point one way. Tests may look from anywhere; everything else keeps to the table. */
+/** Checks imports against the table. Tests may import anything. */
 export function checkImports(file: CodeFile): Finding[] {
   const name = layerOf(file.path);
   if (name === null || name === ROOT || isTest(file.path)) return [];
@@ -179,7 +179,7 @@ function allowed(layer: Layer): string {
   return [...layer.may, ...(layer.types ?? []).map((folder) => `types of ${folder}`)].join(", ") || "nothing";
 }
 
-/** The folder below `src` a path lies in, or the file that stands there alone. */
+/** Returns the folder below `src` that contains a path, or the file directly below `src`. */
 function layerOf(path: string): string | null {
   return path.startsWith("src/") ? (path.split("/")[1] ?? null) : null;
 }

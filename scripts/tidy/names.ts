@@ -9,10 +9,10 @@ import {
 } from "typescript/unstable/ast/is";
 import { type CodeFile, type Finding, finding, isExported, type Tree, type TreeFile } from "./tree.ts";
 
-/** Names that say nothing about what is inside. */
+/** Names that do not describe the content. */
 const EMPTY_WORDS = new Set(["util", "utils", "common", "helper", "helpers", "manager", "v2", "misc"]);
 
-/** Names of files, tables and exports: the right shape, saying something, in the words of the project. */
+/** Checks names of files, tables and exports: the right case, a meaning, and words of the vocabulary. */
 export function checkNames(tree: Tree): Finding[] {
   const banned = bannedWords(tree);
   const say = (name: string): string | null => complaint(name, banned);
@@ -23,7 +23,10 @@ export function checkNames(tree: Tree): Finding[] {
   ];
 }
 
-/** The words of the vocabulary's "Not" column with the word to use instead; those marked * have another honest use. */
+/**
+ * Returns the words of the vocabulary's "Not" column, each with the word to use instead. Words marked * have
+ * another valid use and are left out.
+ */
 export function bannedWords(tree: Pick<Tree, "files">): Map<string, string> {
   const vocabulary = tree.files.find(({ path }) => path === "VOCABULARY.md")?.text ?? "";
   const rows = vocabulary.split("\n").filter((line) => line.startsWith("| **"));
@@ -60,7 +63,7 @@ function wordsOf(name: string): string[] {
 
 function checkFileName({ path }: TreeFile, say: (name: string) => string | null): Finding[] {
   if (!/^(?:src|scripts|test|bench|bin|docs|web)\//.test(path)) return [];
-  // What an agent wrote keeps the names that the agent gave it.
+  // Files that an agent wrote keep the names that it gave them.
   if (path.includes("/fixtures/")) return [];
   const parts = path.split("/");
   const findings: Finding[] = [];
@@ -70,7 +73,7 @@ function checkFileName({ path }: TreeFile, say: (name: string) => string | null)
       findings.push({ path, line: 1, text: `"${part}" is not kebab-case` });
     }
   }
-  // A documented decision may name what was decided against.
+  // A decision record may name a rejected alternative.
   const text = path.startsWith("docs/")
     ? null
     : say(
