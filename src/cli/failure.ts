@@ -2,10 +2,10 @@
 export const EXITS = {
   done: [0, "done; for run and wait: completed"],
   failed: [1, "failed"],
-  refused: [2, "refused, or the command was used in a wrong way"],
+  refused: [2, "refused, or the command was used wrongly"],
   cancelled: [3, "cancelled"],
   interrupted: [4, "interrupted"],
-  outOfTime: [5, "out of time"],
+  outOfTime: [5, "timed out"],
   noDaemon: [6, "the daemon is not running or cannot be reached"],
 } as const satisfies Record<string, readonly [number, string]>;
 

@@ -228,7 +228,7 @@ describe("output", () => {
     assert.equal(code, 0);
     assert.match(
       out,
-      /Exit codes:\n {2}0 {2}done.*\n {2}1 {2}failed\n {2}2 {2}refused.*\n {2}3 {2}cancelled\n {2}4 {2}interrupted\n {2}5 {2}out of time/,
+      /Exit codes:\n {2}0 {2}done.*\n {2}1 {2}failed\n {2}2 {2}refused.*\n {2}3 {2}cancelled\n {2}4 {2}interrupted\n {2}5 {2}timed out/,
     );
   });
 });

@@ -81,7 +81,7 @@ function buildProgram(version: string, onAsked: OnAsked): Command {
   }
   program.addHelpText(
     "after",
-    `\nBare kinfold prints what is going on.\n\n${exitText(Object.keys(EXITS) as ExitName[])}`,
+    `\nWithout a command, kinfold prints what is going on.\n\n${exitText(Object.keys(EXITS) as ExitName[])}`,
   );
   return program;
 }
@@ -115,9 +115,9 @@ function parsed(row: OptionRow, text: string): number {
 }
 
 const VALUES = {
-  int: [parseInteger, "Write a whole number."],
-  number: [parseNumber, "Write a number, such as 10 or 2.5."],
-  duration: [parseDuration, "Write a time as 90s, 30m or 2h."],
+  int: [parseInteger, "Use a whole number."],
+  number: [parseNumber, "Use a number, such as 10 or 2.5."],
+  duration: [parseDuration, "Use a time, such as 90s, 30m or 2h."],
 } as const;
 
 function exampleText(row: CommandRow): string {
@@ -134,7 +134,7 @@ function unknownWord(word: string): Failure {
   if (word.startsWith("-")) {
     return new Failure("refused", `There is no option ${word}.`, {
       code: "wrong_use",
-      next: ["All of them: kinfold --help"],
+      next: ["All options: kinfold --help"],
     });
   }
   const close = nearest(

@@ -286,7 +286,7 @@ describe("profiles and agents", () => {
   it("a budget is taken from the flags, and a bad one says how to write it", async () => {
     const { out } = await kinfold("spawn", "--agent", "sim", "--turns", "4", "--minutes", "2.5", "hi");
     assert.match(out, /limit 4 turns, 2 min 30 s/);
-    assert.match((await kinfold("spawn", "--usd", "much", "hi")).err, /Write a number, such as 10 or 2\.5/);
+    assert.match((await kinfold("spawn", "--usd", "much", "hi")).err, /Use a number, such as 10 or 2\.5/);
   });
   it("a session that waits for its budget is in the inbox, and goes on when its limit is raised", async () => {
     const script = "sim> usage 50 50 0\nsim> say one";

@@ -4,9 +4,9 @@ import type { CommandRow } from "./table.ts";
 export const ACCESS: readonly CommandRow[] = [
   {
     name: "agents",
-    summary: "The agents of this machine: version, signed in, what is missing; or install an adapter.",
+    summary: "List the agents on this machine: version, sign-in, what is missing. Or install an adapter.",
     about:
-      "Claude Code and Codex are driven through a small adapter that uses your own program; add installs it into Kinfold's home.",
+      "Kinfold drives Claude Code and Codex through a small adapter that uses the program you installed. The action add installs the adapter into Kinfold's home.",
     args: [
       { name: "action", summary: "add: install an adapter", required: false, choices: ["add"] },
       { name: "agent", summary: "claude or codex", required: false },
@@ -17,28 +17,28 @@ export const ACCESS: readonly CommandRow[] = [
   },
   {
     name: "profiles",
-    summary: "The profiles there are: built in, your own, and the project's.",
+    summary: "List the profiles: built in, your own, and the project's.",
     about:
-      "Your own are Markdown files in the profiles folder of Kinfold's home; a project's are in .kinfold/agents. A project's files are used only after you have trusted them as they are, and again after every change.",
+      "Your own profiles are Markdown files in the profiles folder of Kinfold's home; a project's are in .kinfold/agents. A project's files are used only after you have trusted them; a changed file must be trusted again.",
     args: [
       {
         name: "action",
-        summary: "show: one of them whole; trust: use a project's files",
+        summary: "show: print one profile in full; trust: allow a project's files",
         required: false,
         choices: ["show", "trust"],
       },
       { name: "subject", summary: "the profile to show, or the project's folder", required: false },
     ],
-    options: [{ flags: "-y, --yes", summary: "do not ask" }],
+    options: [{ flags: "-y, --yes", summary: "do not ask for confirmation" }],
     examples: [
-      ["kinfold profiles show reviewer", "its settings and instructions"],
-      ["kinfold profiles trust .", "the files of the project you are in"],
+      ["kinfold profiles show reviewer", "prints its settings and instructions"],
+      ["kinfold profiles trust .", "trusts the files of the current project"],
     ],
     exits: ["done", "refused", "cancelled"],
   },
   {
     name: "tokens",
-    summary: "API keys for scripts and other programs: create, list, revoke.",
+    summary: "Create, list and revoke API keys for scripts and other programs.",
     about:
       "A new key's secret is printed once, alone, on standard output. A revoked key is refused from its next request on, and its open streams end.",
     args: [
@@ -51,14 +51,25 @@ export const ACCESS: readonly CommandRow[] = [
       { name: "name", summary: "the key's name; for revoke also its id", required: false },
     ],
     options: [
-      { flags: "--can <rights>", summary: "read, spawn, answer, fire, cancel; with commas (default: read)" },
-      { flags: "--scope <scope>", summary: "only sessions of this scope (default: all)" },
-      { flags: "--ceiling <mode>", summary: "the most its sessions may be allowed (default: workspace)" },
+      {
+        flags: "--can <rights>",
+        summary: "its rights, separated by commas: read, spawn, answer, fire, cancel (default: read)",
+      },
+      { flags: "--scope <scope>", summary: "only sessions of this scope (default: all scopes)" },
+      {
+        flags: "--ceiling <mode>",
+        summary: "the highest permission its sessions may have (default: workspace)",
+      },
       {
         flags: "--root <folders>",
-        summary: "folders its sessions may work in, with commas; / is any (default with spawn: this one)",
+        summary:
+          "folders its sessions may work in, separated by commas; / means any (default with spawn: the current one)",
       },
-      { flags: "--expires <time>", summary: "after this time: 12h, 30d (default: never)", kind: "duration" },
+      {
+        flags: "--expires <time>",
+        summary: "how long it is valid: 12h, 30d (default: no expiry)",
+        kind: "duration",
+      },
     ],
     examples: [
       ["export KINFOLD_TOKEN=$(kinfold tokens create ci --can spawn,read --expires 30d)", "for a script"],

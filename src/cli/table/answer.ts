@@ -4,21 +4,21 @@ import type { CommandRow } from "./table.ts";
 export const ANSWER: readonly CommandRow[] = [
   {
     name: "inbox",
-    summary: "What needs you: questions, plans, permissions; nearest deadline first.",
-    about: "Each with the exact ask, who asks, the time left, and the command that answers it.",
+    summary: "List what needs you: questions, plans, permission requests; nearest deadline first.",
+    about: "Each item shows exactly what is asked, who asks, the time left, and the command that answers it.",
     args: [],
     options: [],
     examples: [
-      ["kinfold inbox", "what waits for you"],
+      ["kinfold inbox", "shows what waits for you"],
       ["kinfold inbox --json | jq -r '.triggers[].id'", "for scripts"],
     ],
     exits: ["done", "refused", "noDaemon"],
   },
   {
     name: "answer",
-    summary: "Answer a question, a plan or a permission request; or a child that has finished.",
+    summary: "Answer a question, a plan, a permission request, or a child that has finished.",
     about:
-      "A question takes words or one of its options; several questions at once take id=answer for each. On a terminal, without words, it asks you. It says when the agent has the answer.",
+      "Answer a question in your own words or with one of its options; answer several questions at once with id=answer for each. On a terminal, without an answer, the command asks you. It reports when the agent has received the answer.",
     args: [
       {
         name: "asked",
@@ -34,18 +34,21 @@ export const ANSWER: readonly CommandRow[] = [
       },
     ],
     options: [
-      { flags: "--approve", summary: "a plan: go on with it" },
-      { flags: "--edit <text>", summary: "a plan: what to change; it is submitted again" },
-      { flags: "--cancel", summary: "a plan: do not do it" },
-      { flags: "--allow", summary: "a permission: this once" },
-      { flags: "--deny", summary: "a permission: no" },
-      { flags: "--follow-up <text>", summary: "a child that has finished: more work for it" },
-      { flags: "--ack", summary: "a child that has finished: close it early" },
+      { flags: "--approve", summary: "a plan: approve it" },
+      {
+        flags: "--edit <text>",
+        summary: "a plan: send it back with this change; the agent submits it again",
+      },
+      { flags: "--cancel", summary: "a plan: reject it" },
+      { flags: "--allow", summary: "a permission request: allow it once" },
+      { flags: "--deny", summary: "a permission request: deny it" },
+      { flags: "--follow-up <text>", summary: "a finished child: give it more work" },
+      { flags: "--ack", summary: "a finished child: close it early" },
     ],
     examples: [
       ["kinfold answer docs small", "one of the options, or your own words"],
       ['kinfold answer release --edit "Two steps are enough"', "sends the plan back"],
-      ["kinfold answer perf --allow", "what it wants to run, once"],
+      ["kinfold answer perf --allow", "allows what it wants to run, once"],
     ],
     exits: ["done", "refused", "cancelled", "noDaemon"],
   },

@@ -15,22 +15,22 @@ const MAYBE: ArgumentRow = { ...SESSION, required: false };
 export const OBSERVE: readonly CommandRow[] = [
   {
     name: "ls",
-    summary: "List sessions: families with something open or not looked at.",
+    summary: "List the sessions that are open, or that finished and you have not seen.",
     args: [],
     options: [
-      { flags: "-a, --all", summary: "every session, also those finished and looked at" },
-      { flags: "--unseen", summary: "only what has finished and was not looked at" },
-      { flags: "--status <status>", summary: "only sessions of this status", choices: STATUSES },
+      { flags: "-a, --all", summary: "all sessions, also finished ones that you have seen" },
+      { flags: "--unseen", summary: "only finished sessions that you have not seen" },
+      { flags: "--status <status>", summary: "only sessions with this status", choices: STATUSES },
     ],
     examples: [
-      ["kinfold ls --unseen", "what came in since you looked"],
+      ["kinfold ls --unseen", "what has finished since you last looked"],
       ["kinfold ls --all --json | jq -r '.sessions[].shortId'", "for scripts"],
     ],
     exits: ["done", "refused", "noDaemon"],
   },
   {
     name: "tree",
-    summary: "A family as a tree: of one session, or all open ones.",
+    summary: "Draw the family of one session as a tree, or all open families.",
     args: [MAYBE],
     options: [],
     examples: [["kinfold tree release", "its whole family, from the root"]],
@@ -38,25 +38,25 @@ export const OBSERVE: readonly CommandRow[] = [
   },
   {
     name: "show",
-    summary: "One session: state, evidence, receipt, last messages. Marks it as looked at.",
+    summary: "Show one session: state, evidence, receipt, last messages. Marks it as seen.",
     args: [SESSION],
     options: [
       { flags: "--transcript", summary: "the whole transcript" },
-      { flags: "--inherited", summary: "what it was given of its parent's context" },
-      { flags: "--entry <number>", summary: "one entry whole, with those around it", kind: "int" },
+      { flags: "--inherited", summary: "the context that it inherited from its parent" },
+      { flags: "--entry <number>", summary: "one entry in full, with the entries around it", kind: "int" },
     ],
     examples: [
       ["kinfold show tests --transcript | less", "everything that was said and done"],
-      ["kinfold show tests --entry 12", "what kinfold search found"],
+      ["kinfold show tests --entry 12", "an entry that kinfold search found"],
     ],
     exits: ["done", "refused", "noDaemon"],
   },
   {
     name: "watch",
-    summary: "A live tree on a terminal; event lines in a pipe.",
-    about: "q quits; arrow keys scroll. It stays correct when the daemon restarts.",
+    summary: "Watch sessions live: a tree on a terminal, one line per event in a pipe.",
+    about: "q quits; the arrow keys scroll. It keeps working when the daemon restarts.",
     args: [MAYBE],
-    options: [{ flags: "-a, --all", summary: "also families that have finished" }],
+    options: [{ flags: "-a, --all", summary: "also finished families" }],
     examples: [
       ["kinfold watch", "all open families"],
       ["kinfold watch release | tee release.log", "one line per event"],
@@ -65,21 +65,29 @@ export const OBSERVE: readonly CommandRow[] = [
   },
   {
     name: "search",
-    summary: "Find what was said and done, in every transcript.",
-    about: `Words are ranked together. "a phrase", begin*, -without, agent: author: tool: path: before: after: tree:`,
+    summary: "Search everything that was said and done, in all transcripts.",
+    about: `Hits with more of the words come first. You can use "a phrase", begin*, -without, and the filters agent: author: tool: path: before: after: tree:`,
     args: [
-      { name: "words", summary: "what to find; without any: how to search", required: false, many: true },
+      {
+        name: "words",
+        summary: "what to find; without words, it prints how to search",
+        required: false,
+        many: true,
+      },
     ],
     dashWords: true,
     options: [
-      { flags: "--in <session>", summary: "one session, or all (default: all)", completes: "session" },
-      { flags: "--newest", summary: "the newest first, not the best" },
+      { flags: "--in <session>", summary: "only this session (default: all)", completes: "session" },
+      { flags: "--newest", summary: "newest hits first, instead of best hits first" },
       { flags: "-n, --limit <count>", summary: "how many hits (default: 10)", kind: "int" },
-      { flags: "--cursor <cursor>", summary: "go on where an earlier search ended" },
+      { flags: "--cursor <cursor>", summary: "continue an earlier search from this cursor" },
     ],
     examples: [
       ["kinfold search token refresh -test", "in every transcript"],
-      [`kinfold search '"access denied"' agent:codex after:2d`, "a phrase, by one agent, since two days"],
+      [
+        `kinfold search '"access denied"' agent:codex after:2d`,
+        "a phrase, by one agent, in the last two days",
+      ],
       ["kinfold search expiry --in review --newest", "in one session, newest first"],
     ],
     exits: ["done", "refused", "noDaemon"],
@@ -89,9 +97,17 @@ export const OBSERVE: readonly CommandRow[] = [
     summary: "Write a transcript to standard output or a file.",
     args: [SESSION],
     options: [
-      { flags: "--format <format>", summary: "default: markdown", choices: ["markdown", "text", "json"] },
+      {
+        flags: "--format <format>",
+        summary: "the format (default: markdown)",
+        choices: ["markdown", "text", "json"],
+      },
       { flags: "--tree", summary: "the whole tree it belongs to" },
-      { flags: "-o, --output <file>", summary: "a file instead of standard output", completes: "file" },
+      {
+        flags: "-o, --output <file>",
+        summary: "write to this file instead of standard output",
+        completes: "file",
+      },
     ],
     examples: [["kinfold export release --tree -o release.md", "the whole family in one file"]],
     exits: ["done", "failed", "refused", "noDaemon"],

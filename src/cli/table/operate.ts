@@ -14,42 +14,42 @@ export const OPERATE: readonly CommandRow[] = [
       { flags: "--store <store>", summary: "sqlite, or a postgres:// address" },
     ],
     examples: [
-      ["kinfold up", "on the embedded store"],
-      ["kinfold up --store postgres://localhost/kinfold", "on PostgreSQL"],
+      ["kinfold up", "with the embedded store"],
+      ["kinfold up --store postgres://localhost/kinfold", "with PostgreSQL"],
     ],
     exits: ["done", "failed", "refused"],
   },
   {
     name: "down",
-    summary: "Stop the daemon. Nothing is lost: what was at work goes on when it starts again.",
+    summary: "Stop the daemon. Nothing is lost: unfinished work continues when it starts again.",
     args: [],
-    options: [{ flags: "--force", summary: "end it with SIGKILL if it has not stopped within ten seconds" }],
+    options: [{ flags: "--force", summary: "kill it with SIGKILL if it has not stopped within ten seconds" }],
     examples: [["kinfold down && kinfold up", "after an upgrade"]],
     exits: ["done", "failed"],
   },
   {
     name: "import",
-    summary: "Read the sessions that agents left on disk, and keep up with them from then on.",
+    summary: "Import the sessions that agents left on disk, and keep them up to date from then on.",
     about:
-      "Claude Code, Codex, OpenCode and Gemini CLI: their sessions and sub-agents, with a state that can be defended. Nothing of theirs is ever written to. Ctrl-C leaves the reading to the daemon.",
+      "Imports the sessions and sub-agents of Claude Code, Codex, OpenCode and Gemini CLI, each with a state backed by evidence. Never writes to their files. After Ctrl-C the daemon continues in the background.",
     args: [],
     options: [
       {
         flags: "--exclude <folders>",
-        summary: "project folders to leave out, as globs separated by commas; what is there already stays",
+        summary: "project folders to leave out, as globs separated by commas; sessions already imported stay",
       },
     ],
     examples: [
-      ["kinfold import", "everything, and say what was found"],
-      ["kinfold import --exclude '~/private/**,/tmp/**'", "all but these"],
+      ["kinfold import", "imports everything and reports what was found"],
+      ["kinfold import --exclude '~/private/**,/tmp/**'", "everything except these folders"],
     ],
     exits: ["done", "failed", "noDaemon"],
   },
   {
     name: "mcp",
-    summary: "Serve the tools to an agent over standard input and output.",
+    summary: "Serve Kinfold's tools to an agent over standard input and output (MCP).",
     about:
-      "For an agent's own configuration, as an absolute path: a client that is not otherwise known becomes a session of its own. It answers at once and starts the daemon behind it.",
+      "Put this command into an agent's MCP configuration, with an absolute path. A client that Kinfold does not know becomes a new session. The command answers at once and starts the daemon in the background.",
     args: [],
     options: [],
     examples: [["claude mcp add kinfold -- kinfold mcp", "Claude Code starts it with each session"]],
@@ -57,11 +57,11 @@ export const OPERATE: readonly CommandRow[] = [
   },
   {
     name: "config",
-    summary: "Every setting, its value and where it comes from.",
+    summary: "List every setting, its value and where it comes from.",
     args: [
       {
         name: "action",
-        summary: "path: where the file is; edit: open it in your editor",
+        summary: "path: print where the file is; edit: open it in your editor",
         required: false,
         choices: ["path", "edit"],
       },
@@ -72,7 +72,7 @@ export const OPERATE: readonly CommandRow[] = [
   },
   {
     name: "paths",
-    summary: "Where everything is: database, token, log, rollouts.",
+    summary: "Print where everything is: database, token, log, rollouts.",
     args: [],
     options: [],
     examples: [],
@@ -80,10 +80,10 @@ export const OPERATE: readonly CommandRow[] = [
   },
   {
     name: "logs",
-    summary: "The daemon's log.",
+    summary: "Print the daemon's log.",
     args: [],
     options: [
-      { flags: "-f, --follow", summary: "go on as it grows; Ctrl-C ends" },
+      { flags: "-f, --follow", summary: "keep printing new lines; Ctrl-C ends it" },
       { flags: "-n, --lines <count>", summary: "how many lines from the end (default: 50)", kind: "int" },
     ],
     examples: [["kinfold logs -f", "follow it"]],
@@ -91,9 +91,14 @@ export const OPERATE: readonly CommandRow[] = [
   },
   {
     name: "backup",
-    summary: "Write a consistent copy of the embedded store, while it runs.",
+    summary: "Write a consistent copy of the embedded store while the daemon runs.",
     args: [
-      { name: "file", summary: "the file to write; it may not exist yet", required: true, completes: "file" },
+      {
+        name: "file",
+        summary: "the file to write; it must not exist yet",
+        required: true,
+        completes: "file",
+      },
     ],
     options: [],
     examples: [["kinfold backup ~/kinfold-$(date +%F).db", "with the date in its name"]],
@@ -101,24 +106,24 @@ export const OPERATE: readonly CommandRow[] = [
   },
   {
     name: "restore",
-    summary: "Make the embedded store again after it was damaged or lost. The daemon must be down.",
+    summary: "Restore the embedded store after it was damaged or lost. The daemon must be stopped.",
     about:
-      "From one of: a file that kinfold backup made; the rollouts, whose sessions come back ended and marked as rebuilt; what can still be read of the store; or nothing. The files that were there are moved into a folder before-restore-… of the home, never deleted.",
-    args: [{ name: "file", summary: "a file that kinfold backup made", required: false, completes: "file" }],
+      "Restores from one of: a file that kinfold backup wrote; the rollouts, whose sessions come back ended and marked as rebuilt; what can still be read of the store; or nothing. The old files are moved into a folder before-restore-… in the home, never deleted.",
+    args: [{ name: "file", summary: "a file that kinfold backup wrote", required: false, completes: "file" }],
     options: [
       { flags: "--from-rollouts", summary: "transcripts of all sessions, from the rollouts in the home" },
-      { flags: "--as-is", summary: "what can still be read; the newest commits may be gone" },
-      { flags: "--empty", summary: "start with nothing" },
+      { flags: "--as-is", summary: "what can still be read of the store; the newest commits may be lost" },
+      { flags: "--empty", summary: "an empty store" },
     ],
     examples: [
       ["kinfold restore ~/kinfold-2026-07-01.db", "a backup"],
-      ["kinfold restore --from-rollouts", "where there is no backup"],
+      ["kinfold restore --from-rollouts", "if there is no backup"],
     ],
     exits: ["done", "failed", "refused"],
   },
   {
     name: "doctor",
-    summary: "Check this machine: what works, and what to do about what does not.",
+    summary: "Check this machine: what works, and how to fix what does not.",
     args: [],
     options: [],
     examples: [],
@@ -126,7 +131,7 @@ export const OPERATE: readonly CommandRow[] = [
   },
   {
     name: "completion",
-    summary: "A completion script for your shell.",
+    summary: "Print a completion script for your shell.",
     args: [{ name: "shell", summary: "bash, zsh or fish", required: true, choices: ["bash", "zsh", "fish"] }],
     options: [],
     examples: [

@@ -11,43 +11,50 @@ const PROMPT: ArgumentRow = {
 };
 
 const SPAWN_OPTIONS: readonly OptionRow[] = [
-  { flags: "--name <name>", summary: "a short label; it is accepted wherever an id is" },
+  { flags: "--name <name>", summary: "a short name, accepted wherever an id is" },
   { flags: "--agent <agent>", summary: "claude, codex, gemini, opencode, sim, …" },
   { flags: "--model <model>", summary: "the agent's model" },
-  { flags: "--cwd <folder>", summary: "where it works (default: here)", completes: "folder" },
-  { flags: "--profile <profile>", summary: "a named way to work: reviewer, tester, …; see kinfold profiles" },
+  {
+    flags: "--cwd <folder>",
+    summary: "the folder it works in (default: the current one)",
+    completes: "folder",
+  },
+  {
+    flags: "--profile <profile>",
+    summary: "a named way to start a session: reviewer, tester, …; see kinfold profiles",
+  },
   { flags: "--permission <mode>", summary: "what it may do", choices: PERMISSIONS },
-  { flags: "--scope <scope>", summary: "whose memory this is; only its own sessions see it" },
+  { flags: "--scope <scope>", summary: "whose memory this is; only sessions of this scope see it" },
   { flags: "--parent <session>", summary: "spawn it as a child of this session", completes: "session" },
   {
     flags: "--inherit <how>",
-    summary: "what a child is given of its parent (default: brief)",
+    summary: "the context that a child gets from its parent (default: brief)",
     choices: ["none", "brief", "tail", "fork"],
   },
-  { flags: "--usd <amount>", summary: "stop it when it has spent so many dollars", kind: "number" },
-  { flags: "--tokens <count>", summary: "stop it when it has used so many tokens", kind: "int" },
-  { flags: "--turns <count>", summary: "at most so many turns", kind: "int" },
-  { flags: "--minutes <minutes>", summary: "at most so long at work", kind: "number" },
-  { flags: "--no-callback", summary: "do not tell the parent when it ends" },
-  { flags: "--key <key>", summary: "an idempotency key: the same key starts nothing twice" },
+  { flags: "--usd <amount>", summary: "the most dollars it may spend", kind: "number" },
+  { flags: "--tokens <count>", summary: "the most tokens it may use", kind: "int" },
+  { flags: "--turns <count>", summary: "the most turns it may take", kind: "int" },
+  { flags: "--minutes <minutes>", summary: "the most minutes it may work", kind: "number" },
+  { flags: "--no-callback", summary: "do not notify the parent when it ends" },
+  { flags: "--key <key>", summary: "an idempotency key: the same key never starts a second session" },
 ];
 
 /** Commands that start or change work. */
 export const START: readonly CommandRow[] = [
   {
     name: "demo",
-    summary: "Watch a family of four at work; needs no model and no key.",
+    summary: "Watch a family of four sessions at work; needs no model and no API key.",
     about:
-      "Starts a daemon of its own in a temporary home, raises three generations of the sim agent, kills the daemon once on the way, starts it again, and says what was seen. Everything is removed at the end.",
+      "Starts a separate daemon in a temporary home, spawns three generations of the sim agent, kills the daemon once, starts it again, and reports whether anything was lost. Removes everything at the end.",
     args: [],
-    options: [{ flags: "--keep", summary: "keep the demo's home and daemon for a closer look" }],
-    examples: [["kinfold demo", "about ten seconds"]],
+    options: [{ flags: "--keep", summary: "keep the demo's home and daemon, to look at them" }],
+    examples: [["kinfold demo", "takes about ten seconds"]],
     exits: ["done", "failed"],
   },
   {
     name: "spawn",
     summary: "Start a session, or with --parent a child session.",
-    about: "Answers at once; the session works in the background. Starts the daemon if it is not running.",
+    about: "Returns at once; the session works in the background. Starts the daemon if it is not running.",
     args: [PROMPT],
     options: SPAWN_OPTIONS,
     examples: [
@@ -65,7 +72,7 @@ export const START: readonly CommandRow[] = [
     name: "run",
     summary: "Start a session, wait for it, print its result.",
     about:
-      "The result goes to standard output, progress to a terminal only. A session that is still at work when the time is up goes on; stop it with kinfold cancel.",
+      "The result goes to standard output; progress is shown only on a terminal. A session that is still at work after the timeout goes on; stop it with kinfold cancel.",
     args: [PROMPT],
     options: [
       ...SPAWN_OPTIONS,
@@ -84,15 +91,16 @@ export const START: readonly CommandRow[] = [
   {
     name: "tell",
     summary: "Send a message to a session.",
-    about: "It enters the running turn where the agent takes messages there, else it comes right after it.",
+    about:
+      "It enters the running turn if the agent accepts messages during a turn; otherwise it is delivered right after that turn.",
     args: [
       { name: "session", summary: "id, short id or name", required: true, completes: "session" },
       { ...PROMPT, name: "message", summary: "the message; - reads it from standard input" },
     ],
     options: [
-      { flags: "--follow-up", summary: "after the running turn, never into it" },
-      { flags: "--restart", summary: "cut the running turn where the agent takes messages only so" },
-      { flags: "--key <key>", summary: "an idempotency key: the same key is delivered once" },
+      { flags: "--follow-up", summary: "deliver it after the running turn, never into it" },
+      { flags: "--restart", summary: "interrupt the running turn if the agent accepts no message during it" },
+      { flags: "--key <key>", summary: "an idempotency key: a message with the same key is delivered once" },
     ],
     examples: [['kinfold tell docs "Use the small dataset"', "into its running turn, or right after it"]],
     exits: ["done", "refused", "noDaemon"],
@@ -107,48 +115,49 @@ export const START: readonly CommandRow[] = [
         summary: "how long to wait: 90s, 30m, 2h (default: no limit)",
         kind: "duration",
       },
-      { flags: "--turn", summary: "only until the running turn has settled" },
+      { flags: "--turn", summary: "wait only until the running turn has settled" },
     ],
     examples: [["kinfold wait release --timeout 30m", "prints its result; exit code 5 when the time is up"]],
     exits: ["done", "failed", "refused", "cancelled", "interrupted", "outOfTime", "noDaemon"],
   },
   {
     name: "limit",
-    summary: "Change what a session and those below it may spend.",
+    summary: "Show or change how much a session and its descendants may use.",
     about:
-      "One that waits for its budget goes on by itself. Without flags it says what holds and what is used.",
+      "A session that waits for budget continues by itself when its limit is raised. Without options, prints the limits and the usage so far.",
     args: [{ name: "session", summary: "id, short id or name", required: true, completes: "session" }],
     options: [
-      { flags: "--usd <amount>", summary: "so many dollars in all", kind: "number" },
-      { flags: "--tokens <count>", summary: "so many tokens in all", kind: "int" },
-      { flags: "--turns <count>", summary: "so many turns in all", kind: "int" },
-      { flags: "--minutes <minutes>", summary: "so long at work in all", kind: "number" },
-      { flags: "--none", summary: "take all its limits away" },
+      { flags: "--usd <amount>", summary: "the most dollars in total", kind: "number" },
+      { flags: "--tokens <count>", summary: "the most tokens in total", kind: "int" },
+      { flags: "--turns <count>", summary: "the most turns in total", kind: "int" },
+      { flags: "--minutes <minutes>", summary: "the most minutes of work in total", kind: "number" },
+      { flags: "--none", summary: "remove all its limits" },
     ],
     examples: [
-      ["kinfold limit release --usd 20", "it may spend 20 dollars in all, what is spent included"],
-      ["kinfold limit release", "what holds, and what is used"],
+      ["kinfold limit release --usd 20", "20 dollars in total, including what is already spent"],
+      ["kinfold limit release", "prints its limits and its usage"],
     ],
     exits: ["done", "refused", "noDaemon"],
   },
   {
     name: "cancel",
-    summary: "Stop a session and all below it, and close them.",
+    summary: "Stop a session and all its descendants, and close them.",
     about:
-      "Closed sessions take no more messages until you reopen them, also those that had finished. On a terminal it says what will happen and asks first.",
+      "Closed sessions accept no messages until you reopen them; finished descendants are closed too. On a terminal, the command says what will happen and asks first.",
     args: [{ name: "session", summary: "id, short id or name", required: true, completes: "session" }],
     options: [
-      { flags: "--turn", summary: "stop only the running turn; session and children stay" },
-      { flags: "--reason <text>", summary: "why; its parent reads this" },
-      { flags: "-y, --yes", summary: "do not ask" },
+      { flags: "--turn", summary: "stop only the running turn; the session and its children stay open" },
+      { flags: "--reason <text>", summary: "the reason, shown to its parent" },
+      { flags: "-y, --yes", summary: "do not ask for confirmation" },
     ],
-    examples: [['kinfold cancel docs --reason "wrong branch"', "it and all below it"]],
+    examples: [['kinfold cancel docs --reason "wrong branch"', "stops it and all its descendants"]],
     exits: ["done", "failed", "refused", "noDaemon"],
   },
   {
     name: "reopen",
-    summary: "Let a cancelled session take messages again.",
-    about: "Its messages of before stay void, and sessions below it stay ended; reopen those by themselves.",
+    summary: "Let a cancelled session accept messages again.",
+    about:
+      "Messages that it had not read stay void, and its descendants stay ended; reopen those one by one.",
     args: [{ name: "session", summary: "id, short id or name", required: true, completes: "session" }],
     options: [],
     examples: [["kinfold reopen docs", "then: kinfold tell docs 'Go on'"]],

@@ -42,7 +42,7 @@ export interface CommandRow {
 
 /** Accepted by every command. */
 export const GLOBAL_OPTIONS: readonly OptionRow[] = [
-  { flags: "--json", summary: "answer as JSON, for scripts" },
+  { flags: "--json", summary: "print JSON, for scripts" },
   {
     flags: "--home <folder>",
     summary: "use this home instead of KINFOLD_HOME or ~/.kinfold",
@@ -58,7 +58,7 @@ export interface CommandGroup {
 export const GROUPS: readonly CommandGroup[] = [
   { title: "Start work", rows: START },
   { title: "What needs you", rows: ANSWER },
-  { title: "Look", rows: OBSERVE },
+  { title: "See what is going on", rows: OBSERVE },
   { title: "Agents, profiles and keys", rows: ACCESS },
   { title: "The daemon", rows: OPERATE },
 ];
@@ -66,7 +66,7 @@ export const GROUPS: readonly CommandGroup[] = [
 /** Bare `kinfold`. */
 export const STATUS: CommandRow = {
   name: "status",
-  summary: "What needs you, what runs, what has finished, which agents there are.",
+  summary: "Show what needs you, what runs, what has finished, and which agents there are.",
   args: [],
   options: [],
   examples: [],

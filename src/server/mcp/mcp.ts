@@ -183,8 +183,8 @@ function record(value: unknown): Record<string, unknown> {
 const NAMES_MAX = 4_096;
 
 /**
- * The names clients gave in `initialize`. Requests of the older protocol eras do not repeat them,
- * and no connection is kept between requests, so they are remembered by token.
+ * The names that clients gave in `initialize`, kept by token: requests of the older protocol versions do not
+ * repeat the name, and no connection is kept between requests.
  */
 class ClientNames {
   readonly #names = new Map<string, string>();
@@ -208,7 +208,7 @@ interface Flight {
   readonly controller: AbortController;
 }
 
-/** Tool calls that run now, by token: a cancel comes as a request of its own. */
+/** The tool calls in progress, by token: a cancel arrives as a separate request. */
 class CallsInFlight {
   readonly #byToken = new Map<string, Set<Flight>>();
 
@@ -223,7 +223,10 @@ class CallsInFlight {
     return { signal: flight.controller.signal, leave };
   }
 
-  /** Two clients may hold the same token and number alike; then nobody's call is guessed at. */
+  /**
+   * Cancels a call. Two clients may share a token and use the same request id; then nothing is cancelled, because
+   * the right call is not known.
+   */
   cancel(token: string, requestId: RequestId): void {
     const meant = [...(this.#byToken.get(token) ?? [])].filter((flight) => flight.requestId === requestId);
     if (meant.length === 1) meant[0]?.controller.abort(new Error("the client cancelled the call"));
