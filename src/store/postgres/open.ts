@@ -7,6 +7,7 @@ import { eventReads } from "../tables/event.ts";
 import { redactWrites, writeOver } from "../around-write.ts";
 import { importsOver } from "../tables/history.ts";
 import { Listeners } from "../listener.ts";
+import { IndexUpkeep } from "../search/upkeep.ts";
 import type { Commit, Store } from "../port/store.ts";
 import { StoreProblem, type StoreTrouble, StoreUnusable } from "../problem.ts";
 import { numberOf } from "../column.ts";
@@ -18,7 +19,7 @@ import { openNodes } from "./nodes.ts";
 import { addressOf, openPool, PoolQuery, type Address } from "./connection.ts";
 import { openEpoch } from "./epoch.ts";
 import { codeOf, isConnectionLoss } from "./failure.ts";
-import { Indexer } from "./search/indexer.ts";
+import { upkeepSteps } from "./search/entry-index.ts";
 import { withClient } from "./with-client.ts";
 import { migrate } from "./migrate.ts";
 import { Searches } from "./search/search.ts";
@@ -100,9 +101,8 @@ async function storeOver(
   const wakes = new Wakes({ address, pool, boot, log, heard: (commit) => listeners.committed(commit) });
   await wakes.listen();
   const searches = new Searches(address, options);
-  const indexer = new Indexer(q, log);
-  const told = (): void => indexer.start();
-  told();
+  const upkeep = new IndexUpkeep((work) => work(q), upkeepSteps, log);
+  const told = (): void => upkeep.behind();
   let closing: Promise<void> | null = null;
   return {
     kind: "postgres",
@@ -143,9 +143,9 @@ async function storeOver(
 
   async function close(): Promise<void> {
     const watched = availability.close();
-    const tended = indexer.close();
+    const upkept = upkeep.close();
     await queue.idle();
-    await tended;
+    await upkept;
     await watched;
     await searches.close();
     await wakes.close();

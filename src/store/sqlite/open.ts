@@ -6,6 +6,7 @@ import { asError, errorCode } from "../../system/error.ts";
 import { fileSize } from "../../system/file-size.ts";
 import type { Log } from "../../log.ts";
 import type { EntryIndex } from "../search/entry-index.ts";
+import { IndexUpkeep } from "../search/upkeep.ts";
 import { eventReads, writeEvents } from "../tables/event.ts";
 import { isStale, redactWrites, writeOver } from "../around-write.ts";
 import { importsOver } from "../tables/history.ts";
@@ -26,7 +27,7 @@ import { takeLock, type Lock, type Note } from "./lock.ts";
 import { refuseLoss, refuseOlderThanRollouts } from "./wal/loss.ts";
 import { migrate } from "./migrate.ts";
 import { Searches } from "./search/search.ts";
-import { tendedIndex } from "./search/index-parts.ts";
+import { FullSeconds, sqliteEntryIndex, upkeepSteps } from "./search/entry-index.ts";
 
 export interface SqliteOptions {
   readonly path: string;
@@ -123,7 +124,7 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
     afterCommit(writes) {
       xids.committed = xids.issued;
       walCheckpointer.grown();
-      tended.committed(writes.length);
+      upkeep.committed(writes.length);
       announce(listeners, writes);
     },
   });
@@ -135,7 +136,9 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
   const walCheckpointer = new WalCheckpointer(path, { log, pauseUntil });
   walCheckpointer.grown();
   const plain = <T>(work: (q: GuardedQuery) => Promise<T>) => lane.run(plainWrite(writer, work));
-  const tended = tendedIndex(plain, log);
+  const full = new FullSeconds();
+  const upkeep = new IndexUpkeep(plain, upkeepSteps(full), log);
+  const index = sqliteEntryIndex(() => upkeep.grown(), full);
   let closing: Promise<void> | null = null;
   return {
     kind: "sqlite",
@@ -145,10 +148,10 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
     read: readsOver(reader),
     feed: eventReads(reader, async () => ({ xmin: xids.committed + 1 })),
     nodes: openNodes({ node, boot, reader, plain }),
-    imports: importsOver({ node, reader, plain, listeners, told: () => tended.behind() }),
+    imports: importsOver({ node, reader, plain, listeners, told: () => upkeep.behind() }),
     write: writeOver((rootId, by, work) =>
       redactWrites((begin) => {
-        const at = { rootId, by, writer, index: tended.index, nextXid: () => ++xids.issued, begin };
+        const at = { rootId, by, writer, index, nextXid: () => ++xids.issued, begin };
         return lane.run(treeWrite(at, work));
       }),
     ),
@@ -167,9 +170,9 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
   };
 
   async function close(): Promise<void> {
-    const untended = tended.close();
+    const upkept = upkeep.close();
     await lane.close();
-    await untended;
+    await upkept;
     await searches.close();
     await walCheckpointer.close();
     reader.db.close();

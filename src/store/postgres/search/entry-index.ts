@@ -1,7 +1,9 @@
 import { entries, entriesWithWords } from "../../tables/entry.ts";
 import { indexedWords } from "../../../search/expression.ts";
 import type { EntryIndex } from "../../search/entry-index.ts";
-import { sql } from "../../sql.ts";
+import type { UpkeepSteps } from "../../search/upkeep.ts";
+import { valuesOf, word } from "../../column.ts";
+import { sql, type Query } from "../../sql.ts";
 
 /** Rows in one statement: few enough for its text to be kept and its parameters to be allowed. */
 const ROWS_MAX = 32;
@@ -27,13 +29,36 @@ export const postgresEntryIndex: EntryIndex = {
   },
 };
 
+/** The server merges its index by itself. */
+export const upkeepSteps: UpkeepSteps = {
+  index: indexSome,
+  indexMs: 100,
+  isShared: true,
+  merge: async () => false,
+};
+
+/** Indexes entries that have no words yet, the newest first, and returns how many. Another node may do the same. */
+async function indexSome(q: Query, limit: number): Promise<number> {
+  const rows = await q.all(sql`SELECT s.agent, s.scope, ${entries.columnsOf("e")}
+    FROM entries e JOIN sessions s ON s.id = e.session_id
+    WHERE e.words IS NULL ORDER BY e.at DESC LIMIT ${limit}`);
+  for (const row of rows) {
+    const record = entries.record(row.slice(2));
+    const [agent, scope] = valuesOf(row, word(), word());
+    const words = vectorOf(indexedWords(record, { agent, scope }));
+    await q.run(sql`UPDATE entries SET words = ${words}::text::tsvector
+      WHERE session_id = ${record.sessionId} AND idx = ${record.index} AND words IS NULL`);
+  }
+  return rows.length;
+}
+
 /** PostgreSQL keeps so many places of one word, and forgets those after them. */
 const PLACES_MAX = 255;
 /** Leads a word that has more places than are kept: where it stands beside others only its entry can tell. */
 export const MANY = "\ue008";
 
 /** Words with their places, as PostgreSQL reads them. None holds a quote or a backslash. */
-export function vectorOf(words: readonly string[]): string {
+function vectorOf(words: readonly string[]): string {
   const places = new Map<string, number[]>();
   for (const [at, word] of words.entries()) {
     const known = places.get(word);

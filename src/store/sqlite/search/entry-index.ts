@@ -1,16 +1,18 @@
 import { entries, entriesWithDoc } from "../../tables/entry.ts";
 import { indexedWords } from "../../../search/expression.ts";
 import type { EntryIndex } from "../../search/entry-index.ts";
+import type { UpkeepSteps } from "../../search/upkeep.ts";
 import type { EntryRecord } from "../../port/record.ts";
-import { firstOf, maybe, number, valueOf } from "../../column.ts";
+import { firstOf, maybe, number, valueOf, word } from "../../column.ts";
 import { sql, type Query } from "../../sql.ts";
+import { mergeParts } from "./index-parts.ts";
 
 /** Rows in one statement: few enough for its text to be kept and its parameters to be allowed. */
 const ROWS_MAX = 32;
 /** Entries of one second have this many numbers; those that find them taken go into the next second's. */
 export const DOCS_PER_SECOND = 256;
 
-/** An entry and its row of the index are one write; `grown` is told, so that the index is tended later. */
+/** An entry and its row of the index are one write; `grown` is told, so that the index is merged later. */
 export function sqliteEntryIndex(grown: () => void, full: FullSeconds): EntryIndex {
   return {
     async insert(q, records, session) {
@@ -38,7 +40,40 @@ export function sqliteEntryIndex(grown: () => void, full: FullSeconds): EntryInd
   };
 }
 
-export async function addToIndex(q: Query, doc: number, words: readonly string[]): Promise<void> {
+export function upkeepSteps(full: FullSeconds): UpkeepSteps {
+  const index = (q: Query, limit: number): Promise<number> => indexSome(q, limit, full);
+  return { index, indexMs: 4, isShared: false, merge: mergeParts };
+}
+
+/** Indexes entries that have no number yet, those of the newest day first, and returns how many. */
+async function indexSome(q: Query, limit: number, full: FullSeconds): Promise<number> {
+  // Exactly the order of the index `entries_unindexed`; any other order would sort all that is left.
+  const rows = await q.all(sql`SELECT s.agent, s.scope, ${entries.columnsOf("e")}
+    FROM entries e JOIN sessions s ON s.id = e.session_id
+    WHERE e.doc IS NULL ORDER BY e.at / 86400000 DESC, e.rowid LIMIT ${limit}`);
+  const found = rows
+    .map((row) => ({
+      agent: valueOf(row[0], word()),
+      scope: valueOf(row[1], word()),
+      record: entries.record(row.slice(2)),
+    }))
+    .toSorted((a, b) => a.record.at - b.record.at);
+  const docs = await docsFor(
+    q,
+    found.map(({ record }) => record),
+    full,
+  );
+  // Within one write the index wants its numbers in ascending order.
+  const numbered = found.map((each, i) => ({ ...each, doc: docs[i]! })).toSorted((a, b) => a.doc - b.doc);
+  for (const { record, agent, scope, doc } of numbered) {
+    await q.run(sql`UPDATE entries SET doc = ${doc}
+      WHERE session_id = ${record.sessionId} AND idx = ${record.index}`);
+    await addToIndex(q, doc, indexedWords(record, { agent, scope }));
+  }
+  return rows.length;
+}
+
+async function addToIndex(q: Query, doc: number, words: readonly string[]): Promise<void> {
   await q.run(sql`INSERT INTO entry_index (rowid, words) VALUES (${doc}, ${words.join(" ")})`);
 }
 

@@ -2,7 +2,6 @@ import { fileSize } from "../../../system/file-size.ts";
 import type { Worker } from "node:worker_threads";
 import type { Log } from "../../../log.ts";
 import type { Answer } from "./checkpoint-worker.ts";
-import type { Query } from "../../sql.ts";
 
 const EVERY_MS = 250;
 /** From this size on the log is copied back while writes go on. */
@@ -142,45 +141,5 @@ export class WalCheckpointer {
     // Only now: a listener for messages would keep the process alive again.
     worker.unref();
     return worker;
-  }
-}
-
-export type Plain = <T>(work: (q: Query) => Promise<T>) => Promise<T>;
-
-/** Who writes: those that tend the index, or anybody else, for whom they make way. */
-export class Traffic {
-  readonly #plain: Plain;
-  #all = 0;
-  #own = 0;
-
-  constructor(plain: Plain) {
-    this.#plain = plain;
-  }
-
-  /** To be asked whether others have written since it was last asked. */
-  watch(): () => boolean {
-    let seen = this.#all - this.#own;
-    return () => {
-      const before = seen;
-      seen = Math.max(before, this.#all - this.#own);
-      return seen > before;
-    };
-  }
-
-  /** So many writes were committed together. */
-  committed(writes: number): void {
-    this.#all += writes;
-  }
-
-  /** A write of those that tend the index. */
-  async own<T>(work: (q: Query) => Promise<T>): Promise<T> {
-    // Before it is committed: for a moment there are fewer others, never more.
-    this.#own += 1;
-    try {
-      return await this.#plain(work);
-    } catch (error) {
-      this.#own -= 1;
-      throw error;
-    }
   }
 }

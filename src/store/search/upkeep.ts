@@ -1,0 +1,186 @@
+import { setImmediate as turn } from "node:timers/promises";
+import type { Log } from "../../log.ts";
+import type { Query } from "../sql.ts";
+
+/** How a database tends its index. Each step is one short write. */
+export interface UpkeepSteps {
+  /** Indexes up to `limit` entries that were written without an index, and returns how many it indexed. */
+  index(q: Query, limit: number): Promise<number>;
+  /** How long that should take; the limit is adapted to it. */
+  readonly indexMs: number;
+  /** Others may write to this database without the loop being told. */
+  readonly isShared: boolean;
+  /** Merges parts of the index for some milliseconds. False when nothing is left to merge. */
+  merge(q: Query, how: { ms: number; isQuiet: boolean }): Promise<boolean>;
+}
+
+const SLICE_MAX = 64;
+/** Between two steps that index: while others write, and while nobody does. */
+const PAUSE_MS = 50;
+const PAUSE_ALONE_MS = 1;
+/** Each write adds a part to the index. From this many on they are merged. */
+const PARTS_MIN = 8;
+const MERGE_MS = 2;
+/** With this many new parts, merging falls behind and takes longer steps: each part slows every search down. */
+const PARTS_MANY = 24;
+const MERGE_LONG_MS = 5;
+/** After this long without a write by others, the parts are made as few as possible. */
+const QUIET_MS = 2_000;
+const QUIET_PAUSE_MS = 4;
+const RETRY_MS = 30_000;
+
+/**
+ * The one loop that tends the search index, in short writes between those of others. It indexes entries that were
+ * written without an index: by an import, or before a daemon was killed. And it merges the parts of the index, which
+ * the database would otherwise do in the middle of a write: some when there are many, and all in quiet moments.
+ */
+export class IndexUpkeep {
+  readonly #write: <T>(work: (q: Query) => Promise<T>) => Promise<T>;
+  readonly #steps: UpkeepSteps;
+  readonly #log: Log;
+  readonly #running: Promise<void>;
+  #isClosed = false;
+  #wake = (): void => undefined;
+  /** Set at the start as well: the last daemon may have been killed while it indexed. */
+  #isBehind = true;
+  #slice = 8;
+  #indexAt = performance.now() + PAUSE_MS;
+  #isGrown = false;
+  #parts = 0;
+  #isMerging = false;
+  /** Nothing was added since everything was merged. */
+  #isTidy = false;
+  #tidyAt = 0;
+  #retryAt = 0;
+  #writes = { all: 0, own: 0, others: 0, othersAt: performance.now() };
+
+  constructor(write: <T>(work: (q: Query) => Promise<T>) => Promise<T>, steps: UpkeepSteps, log: Log) {
+    this.#write = write;
+    this.#steps = steps;
+    this.#log = log;
+    this.#running = this.#run();
+  }
+
+  /** Entries were written without an index. */
+  behind(): void {
+    this.#isBehind = true;
+    this.#wake();
+  }
+
+  /** The current write adds to the index. */
+  grown(): void {
+    this.#isGrown = true;
+  }
+
+  /** This many writes were committed together. */
+  committed(count: number): void {
+    const writes = this.#writes;
+    writes.all += count;
+    if (writes.all - writes.own > writes.others) {
+      writes.others = writes.all - writes.own;
+      writes.othersAt = performance.now();
+    }
+    if (!this.#isGrown) return;
+    this.#isGrown = false;
+    this.#parts += 1;
+    const isDue = this.#parts >= PARTS_MIN && !this.#isMerging;
+    if (isDue) {
+      this.#isMerging = true;
+      this.#parts = 0;
+    }
+    if (isDue || this.#isTidy) this.#wake();
+    this.#isTidy = false;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#wake();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isClosed) {
+      const ms = this.#dueAt() - performance.now();
+      if (ms > 0) {
+        await this.#pause(ms);
+        continue;
+      }
+      await turn();
+      try {
+        await this.#step();
+      } catch (error) {
+        if (this.#isClosed) return;
+        this.#log.warn({ error: String(error) }, "search index upkeep failed; it is retried");
+        this.#isBehind = true;
+        this.#isTidy = false;
+        this.#retryAt = performance.now() + RETRY_MS;
+      }
+    }
+  }
+
+  /** When the next step is due. */
+  #dueAt(): number {
+    const indexAt = this.#isBehind ? this.#indexAt : Infinity;
+    const tidyAt = this.#isTidy ? Infinity : Math.max(this.#tidyAt, this.#writes.othersAt + QUIET_MS);
+    const dueAt = this.#isMerging ? 0 : this.#isBehind ? indexAt : tidyAt;
+    return Math.max(dueAt, this.#retryAt);
+  }
+
+  async #step(): Promise<void> {
+    const isIndexDue = this.#isBehind && performance.now() >= this.#indexAt;
+    if (this.#isMerging) this.#isMerging = await this.#merge(false);
+    else if (!isIndexDue) return this.#tidy();
+    if (isIndexDue) await this.#index();
+  }
+
+  async #index(): Promise<void> {
+    const { indexMs, isShared } = this.#steps;
+    const isAlone = !isShared && performance.now() - this.#writes.othersAt > PAUSE_MS;
+    let tookMs = 0;
+    // Before the write: entries that are added meanwhile set it again.
+    this.#isBehind = false;
+    const count = await this.#own(async (q) => {
+      const from = performance.now();
+      const indexed = await this.#steps.index(q, this.#slice);
+      tookMs = performance.now() - from;
+      if (indexed > 0) this.grown();
+      return indexed;
+    });
+    if (count > 0) this.#isBehind = true;
+    this.#slice = tookMs > indexMs ? Math.max(1, this.#slice >> 1) : Math.min(SLICE_MAX, this.#slice + 1);
+    this.#indexAt = performance.now() + (isAlone ? PAUSE_ALONE_MS : PAUSE_MS);
+  }
+
+  async #tidy(): Promise<void> {
+    // Before the write: what is added meanwhile resets it.
+    this.#isTidy = true;
+    if (await this.#merge(true)) this.#isTidy = false;
+    this.#tidyAt = performance.now() + QUIET_PAUSE_MS;
+  }
+
+  #merge(isQuiet: boolean): Promise<boolean> {
+    const ms = this.#parts < PARTS_MANY ? MERGE_MS : MERGE_LONG_MS;
+    return this.#own((q) => this.#steps.merge(q, { ms, isQuiet }));
+  }
+
+  async #own<T>(work: (q: Query) => Promise<T>): Promise<T> {
+    // Before it is committed: for a moment too few writes count as those of others, never too many.
+    this.#writes.own += 1;
+    try {
+      return await this.#write(work);
+    } catch (error) {
+      this.#writes.own -= 1;
+      throw error;
+    }
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = ms === Infinity ? undefined : setTimeout(resolve, ms).unref();
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
