@@ -24,7 +24,7 @@ test("whoever asks while the agents are being looked at shares one look that beg
       looks.push(look);
       const at = looks.length - 1;
       begun[at]?.resolve();
-      // The daemon's own look at its start is not held up.
+      // The probe that the daemon makes at its start is not delayed.
       if (at > 0) await look.promise;
       return { ...(await fake.probe()), version: `${at}.0.0` };
     },

@@ -2,9 +2,8 @@ import type { EngineDeps, Service } from "./deps.ts";
 import type { Runner } from "./runner.ts";
 
 /**
- * Looks at the agents again whenever somebody asks, and publishes what has changed: a program that
- * was installed, an adapter that was added, an account that was signed in to are there for the next
- * spawn, without a restart.
+ * Probes the agents again on request and publishes the changes. A newly installed program, a new adapter or a
+ * new sign-in is available to the next spawn without a restart.
  */
 export class AgentProbe implements Service {
   readonly name = "agent-probe";
@@ -28,10 +27,13 @@ export class AgentProbe implements Service {
     await Promise.allSettled([this.#looking, this.#next]);
   }
 
-  /** A look that has begun may have passed by what has just changed: all who ask meanwhile share the one after it. */
+  /**
+   * A running probe may have missed a change made since it began, so all requests that arrive meanwhile share
+   * one further probe.
+   */
   #askedFor(): Promise<void> {
     if (this.#looking === null) return this.#lookNow();
-    // The caller of the running look gets its error; the next look starts all the same.
+    // The caller of the running probe gets its error; the next probe starts in any case.
     this.#next ??= this.#looking
       .catch(() => undefined)
       .then(() => {

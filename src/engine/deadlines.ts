@@ -3,15 +3,15 @@ import { askPerson, closeTrigger } from "../kernel/trigger.ts";
 import type { TriggerRecord, Tx } from "../store/port/store.ts";
 import type { EngineDeps } from "./deps.ts";
 
-/** None fires so soon after a start: whoever was away has time to come back. */
+/** Grace period after a start, so that people and parents have time to come back before a deadline passes. */
 const GRACE_MS = 60_000;
 
-/** Questions whose time is over: a person is asked as well, or the stated default holds. */
+/** Handles questions whose deadline has passed: asks a person as well, or answers with the stated default. */
 export async function passDeadlines(deps: EngineDeps, startedAt: number): Promise<void> {
   const now = deps.now();
   if (now - startedAt < Math.min(GRACE_MS, deps.config.triggers.parentMs)) return;
   for (const trigger of await deps.store.read.triggers.due(now)) {
-    // No fence: a question may outlive the process that asked it, and is closed by compare and set.
+    // No fence: a question may outlive the process that asked it; it is closed by compare-and-set.
     await deps.store.write(trigger.rootId, async (tx) => {
       const fresh = await tx.triggers.byId(trigger.id);
       if (fresh === null || fresh.status !== "open") return;
@@ -24,7 +24,7 @@ export async function passDeadlines(deps: EngineDeps, startedAt: number): Promis
   }
 }
 
-/** Deadlines count awake time only: what was slept, or spent without a daemon, is added to each. */
+/** Moves open deadlines by time that does not count: the machine slept, or no daemon was running. */
 export async function moveDeadlines(tx: Tx, triggers: readonly TriggerRecord[], byMs: number): Promise<void> {
   for (const { id } of triggers) {
     const fresh = await tx.triggers.byId(id);

@@ -3,13 +3,13 @@ import type { Deps } from "../kernel/deps.ts";
 import type { Driver } from "../drivers/port.ts";
 import type { Reaper } from "../system/process.ts";
 
-/** What agents have used, from the files in which they keep their own sessions. */
+/** Reads usage from the session files that agents write. */
 export interface UsageFiles {
-  /** Whether this kind of agent keeps such a file. */
+  /** Whether this kind of agent writes such a file. */
   covers(agent: string): boolean;
   /**
-   * Everything that the agent's session has used since it began; null while nothing is known. Reads only
-   * what was added since the last call. Never rejects.
+   * Returns the total usage of the agent's session since it began; null while it is unknown. Reads only what
+   * was added since the last call. Never rejects.
    */
   total(agent: string, agentSessionId: string): Promise<Usage | null>;
   /** Forgets how far the file has been read. */
@@ -20,21 +20,21 @@ export interface EngineDeps extends Deps {
   readonly usageFiles: UsageFiles;
   readonly drivers: ReadonlyMap<string, Driver>;
   readonly reaper: Reaper;
-  /** Where agents reach our tools; null while the server does not listen. */
+  /** The URL at which agents reach our tools; null while the server is not listening. */
   readonly toolsUrl: () => string | null;
   readonly rolloutPath: (session: { id: string; createdAt: number }) => string;
   readonly rolloutFolder: string;
-  /** Where the rest of messages is that are too long for an entry. */
+  /** The folder for the remainder of messages that are too long for an entry. */
   readonly messageFolder: string;
   /** Folders no session may work in: the daemon's own home. */
   readonly privateFolders: readonly string[];
 }
 
-/** The one shape of everything long-lived. */
+/** The interface of every long-lived part of the daemon. */
 export interface Service {
   readonly name: string;
-  /** Resolves once it is at work. */
+  /** Resolves once the service is running. */
   run(): Promise<void>;
-  /** Takes on nothing new, ends what it holds, and leaves nothing behind. */
+  /** Accepts nothing new, ends all running work, and leaves no process or timer behind. */
   stop(): Promise<void>;
 }

@@ -18,7 +18,7 @@ test("a session that cannot be started does not keep those behind it from starti
       admit(tx, row, { now: at, kind: "prompt", delivery: "followUp", body: "sim> say hi", ...sender }),
     );
   }
-  // The first one's row is such that it cannot be claimed: its head has no text and no data to make one from.
+  // The first session cannot be claimed: the first message of its inbox has neither text nor data to render.
   const [poisoned] = await family.inbox(ids[0]);
   await family.write((tx) =>
     tx.messages.move(poisoned!.id, ["queued"], {

@@ -10,14 +10,14 @@ import { pause, resumeParked, stopOvertime } from "./round-clock.ts";
 
 const TICK_MS = 1_000;
 const RENEW_MS = 5_000;
-/** A node that has not renewed for so long ends its agents, before others may act for it. */
+/** A node that has not renewed its lease for this long ends its agents, before other nodes may take over. */
 const LOST_MS = 20_000;
-/** Shorter sleeps are not worth moving deadlines for. */
+/** Shorter sleeps do not move deadlines. */
 const SLEPT_MS = 10_000;
 
 /**
- * Time as this node lives it: notices sleep and moves open deadlines by it, renews the node's
- * lease, and ends background work that has stopped or lasted too long.
+ * Runs the periodic work of this node: detects sleep and moves open deadlines by it, renews the node's lease,
+ * and ends background work that has stopped or lasted too long.
  */
 export class Heartbeat implements Service {
   readonly name = "heartbeat";
@@ -28,7 +28,10 @@ export class Heartbeat implements Service {
   #busy: Promise<void> | null = null;
   #ticked: Beat = { wall: 0, monotonic: 0, runnable: 0 };
   #sleptMs = 0;
-  /** A sleep whose deadlines are being moved: a tree that has been is not moved twice. */
+  /**
+   * A sleep by which deadlines are being moved, and the trees already done, so that a retry does not move
+   * them twice.
+   */
   #moving: { readonly ms: number; readonly trees: Set<string> } | null = null;
   #renewed = 0;
   #startedAt = 0;
@@ -53,7 +56,7 @@ export class Heartbeat implements Service {
 
   #tickSoon(): void {
     this.#measure();
-    // A store that does not answer holds up the tick, and must not hold up this.
+    // Checked outside the tick, because a store that does not answer blocks the tick.
     if (this.#isLost()) this.#runner.halt();
     if (this.#busy !== null) return;
     this.#busy = this.#tick()
@@ -65,14 +68,15 @@ export class Heartbeat implements Service {
       });
   }
 
-  /** On every beat, also while a tick is still at work: one that takes long is not sleep. */
+  /** Runs on every beat, even while a tick is still running, so that a slow tick is not taken for sleep. */
   #measure(): void {
     const before = this.#ticked;
     this.#ticked = this.#beat();
     const sleptMs = sleptBetween(before, this.#ticked, TICK_MS);
     if (sleptMs <= SLEPT_MS) return;
     this.#sleptMs += sleptMs;
-    // A clock that stood still with the machine knows nothing of the server's: the lease is asked for at once.
+    // The monotonic clock may have stopped during the sleep while the server's went on, so the lease is
+    // renewed at once.
     this.#renewed -= RENEW_MS;
   }
 
@@ -81,7 +85,8 @@ export class Heartbeat implements Service {
   }
 
   async #tick(): Promise<void> {
-    // What is over is decided by the time at which the tick began: it may be stopped half-way.
+    // Deadlines are compared with the time at which the tick began, because the process may be suspended in
+    // the middle of it.
     const { wall } = this.#ticked;
     await this.#renew();
     await this.#afterSleep();
@@ -110,7 +115,7 @@ export class Heartbeat implements Service {
     for (const rootId of new Set([...open.keys(), ...asked.keys()])) {
       if (trees.has(rootId)) continue;
       const sessions = open.get(rootId) ?? [];
-      // No fence: it moves the time of all sessions of a tree that are open.
+      // No fence: it moves the deadlines of all open sessions of a tree.
       await store.write(rootId, async (tx) => {
         await moveDeadlines(tx, asked.get(rootId) ?? [], sleptMs);
         await pause(tx, sessions, sleptMs);
@@ -127,7 +132,10 @@ export class Heartbeat implements Service {
     this.#moving = null;
   }
 
-  /** The embedded store's lease has no clock; a server's does, and a node that lost it starts over. */
+  /**
+   * Renews the node's lease. The lease of the embedded store does not expire; a server's does, and a node
+   * that lost it starts over.
+   */
   async #renew(): Promise<void> {
     const { store, log } = this.#deps;
     if (store.kind === "sqlite") return;
@@ -137,7 +145,8 @@ export class Heartbeat implements Service {
     const sent = performance.now();
     if (!runtime.isHalted && !this.#isLost() && (await store.nodes.renew())) {
       this.#renewed = sent;
-      // Halted while the answer was on its way: its agents are gone, and it starts over with the next tick.
+      // If the node was halted while the answer was on its way, its agents are gone and the next tick starts
+      // over.
       return;
     }
     log.warn({ sinceMs: Math.round(sinceMs) }, "the node's lease was not renewed in time; its agents end");

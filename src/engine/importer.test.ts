@@ -34,11 +34,11 @@ test("an import that fails with the store is logged and does not end the daemon"
   ]);
 });
 
-/** Enough for an import of a few small files, and not for a hundred thousand of anything. */
+/** Enough to import a few small files, but not a file with a hundred thousand items. */
 const SMALL = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 20 };
 const CLAUDE_ID = "0f0e8d3a-1111-4222-8333-944445555666";
 
-/** A Claude Code session, and an OpenCode database that a test fills. */
+/** Makes a home with a Claude Code session and an OpenCode database that the test fills. */
 async function layHome(t: TestContext, fill: (writer: Writer) => void): Promise<string> {
   const home = mkdtempSync(path.join(tmpdir(), "kinfold-agents-"));
   t.after(() => rmSync(home, { recursive: true, force: true }));
@@ -54,7 +54,10 @@ async function layHome(t: TestContext, fill: (writer: Writer) => void): Promise<
 
 const COUNT = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000)";
 
-/** Imports with little memory until everything is read. Returns the agents' ids of what was, and what was not. */
+/**
+ * Imports with little memory until everything is read. Returns the agents' ids of the imported sessions, and
+ * the problems.
+ */
 async function importAll(t: TestContext, home: string) {
   const { family, deps } = await openEngine(t);
   const { store } = family;
@@ -85,7 +88,7 @@ test("a session on which the import thread dies is set aside and named, and the 
     writer.user("ses_small", "Do Y");
   });
   const { agentIds, problems } = await importAll(t, home);
-  // Whether it dies on the first look into the large one or on reading it is a matter of a few megabytes.
+  // A few megabytes decide whether the thread dies while it scans the large session or while it reads it.
   assert.deepEqual(
     agentIds.filter((id) => id !== "ses_large"),
     [CLAUDE_ID, "ses_small"],

@@ -7,12 +7,15 @@ import type { ImportTask } from "../import/thread/current-tasks.ts";
 import type { ImportOptions, ReaderSide } from "../import/thread/protocol.ts";
 import { Restarts } from "../import/thread/restarts.ts";
 
-/** How long after the start it begins, so that a start is not slower for it. */
+/** Delay after the daemon's start, so that the import does not slow the start down. */
 const BEGIN_MS = 500;
 const SCAN_MS = 15_000;
 const PROBE_MS = 3_000;
 const STOP_MS = 2_000;
-/** Of the import thread. Enough for the longest line that is read, as text and as what stands in it; without it, garbage would be let lie. */
+/**
+ * Memory limit of the import thread: enough for the longest line that is read, both as text and parsed.
+ * Without a limit, V8 would collect garbage too late.
+ */
 const MEMORY = { maxYoungGenerationSizeMb: 48, maxOldGenerationSizeMb: 224 } as const;
 
 export interface ImporterOptions {
@@ -20,8 +23,8 @@ export interface ImporterOptions {
 }
 
 /**
- * Keeps what agents left on disk in the store, from the day somebody asks for it. All reading is done in a
- * thread of its own, which is started by the first need and asks this one for every write.
+ * Imports the sessions that agents left on disk and keeps them up to date, once a caller has asked for it. A
+ * separate thread does all the reading; it starts on demand and sends every write to this thread.
  */
 export class Importer implements Service {
   readonly name = "importer";
@@ -52,7 +55,7 @@ export class Importer implements Service {
     this.#isStopped = true;
     this.#off();
     if (this.#timer !== null) clearTimeout(this.#timer);
-    // A failed start was logged; there is nothing of it to stop.
+    // A failed start was already logged, and it left nothing to stop.
     await this.#starting?.catch(() => undefined);
     const thread = this.#thread;
     this.#thread = null;
@@ -75,7 +78,7 @@ export class Importer implements Service {
     }
   }
 
-  /** Somebody asks: the first time it starts, every further time everything is looked at. */
+  /** Handles an import request: the first one starts the thread, each later one scans everything again. */
   async #asked(): Promise<void> {
     try {
       const asked = await this.#deps.store.imports.asked();
@@ -143,8 +146,8 @@ export class Importer implements Service {
   }
 
   /**
-   * What ends the import thread does not end the daemon. It starts again after a pause, and leaves out the
-   * file that it died on.
+   * Handles the end of the import thread, which does not end the daemon. The thread starts again after a
+   * pause and skips the file that it died on.
    */
   #failed(error: unknown, { tasks, livedMs }: { tasks: readonly ImportTask[]; livedMs: number }): void {
     if (this.#isStopped) return;
@@ -160,7 +163,10 @@ export class Importer implements Service {
     this.#timer.unref();
   }
 
-  /** The store may be what has failed: then the log alone has it, and the next start of the thread publishes anew. */
+  /**
+   * Publishes the failure. If the store is what failed, only the log has it, and the next start of the thread
+   * publishes again.
+   */
   async #publishFailure(reason: string): Promise<void> {
     const { imports } = this.#deps.store;
     try {

@@ -29,16 +29,16 @@ const USAGE = { inputTokens: 50, cachedTokens: 0, outputTokens: 50, usd: null };
 interface World {
   readonly engine: Awaited<ReturnType<typeof openEngine>>;
   readonly session: SessionRecord;
-  /** Writes as somebody else, beside what is watched. */
+  /** Writes as another writer, not as the one under test. */
   readonly write: <T>(work: (tx: Tx) => Promise<T>) => Promise<T>;
-  /** A turn of the session, and a slot that is in it. */
+  /** Starts a turn of the session and returns it with its slot. */
   readonly running: (turn?: Partial<TurnRecord>, handle?: Partial<AgentHandle>) => Promise<Running>;
 }
 
 /** One kind of write that the engine makes for an agent process. */
 interface Writer {
   readonly session?: Partial<SessionRecord>;
-  /** Which of the writes it is that `run` makes, from 1. */
+  /** Which of the writes made by `run` is the one under test, counted from 1. */
   readonly nth?: number;
   readonly run: (world: World) => Promise<unknown>;
 }
@@ -193,7 +193,7 @@ function rowOf(deps: World["engine"]["deps"], session: SessionRecord) {
   return leaseRow(deps, { session, lease: leaseFor(session), isWanted: () => true });
 }
 
-/** The tree before and after the watched write. */
+/** Returns the tree before and after the write under test. */
 async function watch(t: TestContext, writer: Writer, isLate: boolean): Promise<Watched> {
   const engine = await openEngine(t);
   const { family } = engine;
@@ -221,7 +221,7 @@ async function steer({ engine, session, running, write }: World, result: "inject
   await steerQueued(engine.runner.runtime, slot);
 }
 
-/** An agent that tries again is said to be silent at once; the next thing it does withdraws that. */
+/** Makes the agent retry, so that its silence is reported at once; its next update withdraws the report. */
 async function beSilent({ engine: { runner, deps }, running }: World): Promise<void> {
   Object.assign(deps.config, { silenceMs: 0 });
   const { recorder } = await running();
@@ -233,7 +233,7 @@ async function beSilent({ engine: { runner, deps }, running }: World): Promise<v
   await silence.beat();
 }
 
-/** Asks, and is answered as soon as it has. */
+/** Raises a request and answers it at once. */
 async function request({ engine: { runner, deps }, session, running, write }: World): Promise<void> {
   const { slot } = await running();
   const asked = answerRequest(runner.runtime, slot, PLAN);

@@ -49,7 +49,7 @@ async function setUp(t: TestContext, config: object, agents: FakeOptions = {}) {
     start,
     say,
     pass: () => retention.pass(),
-    /** Resolves when all that has happened is in the rollouts. */
+    /** Resolves when all events so far are in the rollouts. */
     written: async () => {
       const { xmin } = await fake.store.feed.point();
       await fake.when(async () => (await rolloutPoint(deps)) >= xmin);

@@ -11,12 +11,13 @@ const PASS_MS = 10 * 60_000;
 const DAY_MS = 86_400_000;
 const MEGABYTE = 1_000_000;
 const PAGE = 100;
-/** As many as one write removes, so that nobody waits for it. */
+/** Number of rows that one write removes, so that other writes do not wait long. */
 const SLICE = 100;
 
 /**
- * Removes entries beyond what a scope keeps, and the events of trees that have been idle for long, a little at
- * a time. Sessions at work keep everything, and of every session its place, turns, results and receipts stay.
+ * Removes entries beyond a scope's retention limits, and events of trees that have been idle for long, in
+ * small writes. Sessions with an open round keep everything; every session keeps its place in the tree,
+ * turns, results and receipts.
  */
 export class Retention implements Service {
   readonly name = "retention";
@@ -43,7 +44,7 @@ export class Retention implements Service {
     await this.#pass;
   }
 
-  /** Once through every scope, then through every tree. */
+  /** Checks every scope once, then every tree. */
   async pass(): Promise<void> {
     const { keep, scopes } = this.#deps.config;
     for (const scope of await this.#deps.store.read.retention.scopes()) {
@@ -54,7 +55,10 @@ export class Retention implements Service {
     if (keep.eventDays !== null) await this.#events(this.#deps.now() - keep.eventDays * DAY_MS);
   }
 
-  /** What the rollouts do not hold yet stays: a restore is made from them. */
+  /**
+   * Removes events of idle trees. Events that are not yet in the rollouts stay, because a restore reads the
+   * rollouts.
+   */
   async #events(idleSince: number): Promise<void> {
     const xidBelow = await rolloutPoint(this.#deps);
     for (let after: string | undefined = ""; after !== undefined && !this.#isStopped;) {
@@ -69,7 +73,7 @@ export class Retention implements Service {
 
   async #pruneTree(rootId: string, of: { idleSince: number; xidBelow: number }): Promise<void> {
     for (let isDone = false; !isDone && !this.#isStopped;) {
-      // No fence: events of a whole tree have no writer once they are written.
+      // No fence: nobody writes a tree's events again once they are written.
       ({ isDone } = await this.#deps.store.write(rootId, (tx) =>
         tx.retention.pruneEvents({ ...of, limit: SLICE }),
       ));
@@ -114,7 +118,7 @@ export class Retention implements Service {
   async #measured(session: Prunable): Promise<number> {
     let { bytes } = session;
     for (let isDone = session.measuredTo >= session.entryCount; !isDone && !this.#isStopped;) {
-      // No fence: it counts what is stored, whoever runs the session.
+      // No fence: it counts stored bytes, regardless of which process runs the session.
       const more = await this.#deps.store.write(session.rootId, (tx) =>
         tx.retention.measure(session.id, SLICE),
       );
@@ -125,7 +129,7 @@ export class Retention implements Service {
     return bytes;
   }
 
-  /** How many bytes fewer there are. */
+  /** Removes entries of a session. Returns the number of bytes removed. */
   async #prune(
     session: Prunable,
     of: { olderThan: number | null; bytesMin: number | null },
@@ -133,7 +137,7 @@ export class Retention implements Service {
     let bytes = 0;
     let removed = 0;
     for (let isDone = false; !isDone && !this.#isStopped;) {
-      // No fence: entries of settled turns have no writer any more.
+      // No fence: nobody writes the entries of settled turns any more.
       const gone = await this.#deps.store.write(session.rootId, async (tx) => {
         const bytesMin = of.bytesMin === null ? null : of.bytesMin - bytes;
         const pruned = await tx.retention.prune(session.id, { ...of, bytesMin, limit: SLICE });

@@ -4,8 +4,8 @@ import type { EngineDeps } from "./deps.ts";
 const RETRY_MS = 1_000;
 
 /**
- * A full disk or a busy store costs time, never an outcome. It goes on until it is written or
- * nobody wants it any more; then it rejects with what stood against it.
+ * Retries a write while the store fails temporarily, for example on a full disk, so that no outcome is lost.
+ * Rejects with the last error when the error is permanent or `isWanted` returns false.
  */
 export async function retryWrite<T>(
   deps: EngineDeps,

@@ -7,23 +7,23 @@ import type { EngineDeps, Service } from "./deps.ts";
 const WRITE_MS = 500;
 const PAGE = 500;
 const TAIL_BYTES = 65_536;
-/** Entries may be long: so much is read at once, and after a long line everyone else goes first. */
+/** Bytes per read, because entries may be long. After a long line other work gets its turn. */
 const READ_BYTES = 1024 * 1024;
 const LONG_CHARS = 65_536;
-/** Trees whose last line is remembered. */
+/** Number of trees whose last written event is kept in memory. */
 const TREES_MAX = 1_000;
 
 /**
- * One append-only JSONL per session, written from the feed. They are read back only by `kinfold restore`, and
- * at a start after an unclean end, to see whether the store has lost commits. A point
- * kept beside them says from where to look after a start; each file's last line says what it
- * has, so nothing is missing and nothing stands twice, wherever the daemon died.
+ * Writes one append-only JSONL file per session from the feed. The files are read only by `kinfold restore`,
+ * and after an unclean shutdown to check whether the store has lost commits. A stored point says where to
+ * continue after a start, and each file's last line says which events it has, so a crash at any moment
+ * neither loses nor repeats a line.
  */
 export class Rollout implements Service {
   readonly name = "rollout";
   readonly #deps: EngineDeps;
   #xmin = 0;
-  /** The last event written, by tree. */
+  /** Sequence number of the last written event, by tree. */
   readonly #written = new Map<string, number>();
   #timer: NodeJS.Timeout | null = null;
   #busy: Promise<void> = Promise.resolve();
@@ -47,7 +47,7 @@ export class Rollout implements Service {
     await this.#write();
   }
 
-  /** One pass at a time: two at once would write the same lines. */
+  /** Schedules a pass. Passes never overlap, because two would write the same lines. */
   #soon(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = null;
@@ -64,18 +64,19 @@ export class Rollout implements Service {
         if (this.#written.get(tree.rootId) === tree.seq) continue;
         if (!(await this.#tryTree(tree.rootId))) failed += 1;
       }
-      // From the old point on, what failed is found again.
+      // The point is not moved, so the next pass finds the failed trees again.
       if (failed > 0 || xmin === this.#xmin) return;
       await this.#keepPoint(xmin);
       this.#xmin = xmin;
-      // What is before the point is written; a tree that goes on is compared with its files once.
+      // All events before the point are written. A forgotten tree that goes on is compared with its files
+      // once.
       if (this.#written.size > TREES_MAX) this.#written.clear();
     } catch (error) {
       this.#deps.log.error({ err: error }, "rollouts could not be written; the next commit tries again");
     }
   }
 
-  /** A file that cannot be written keeps no other from being written. */
+  /** Writes a tree's rollouts. An error in one tree does not affect the others. */
   async #tryTree(rootId: string): Promise<boolean> {
     try {
       await this.#writeTree(rootId);
@@ -91,7 +92,7 @@ export class Rollout implements Service {
     const known = this.#written.get(rootId);
     const first = known === undefined ? await feed.firstSince(rootId, this.#xmin) : known + 1;
     if (first === null) return;
-    // Until the tree is written it is not known: a pass that failed compares what is there.
+    // Forgotten until the tree is written, so that after a failed pass the next one compares with the files.
     this.#written.delete(rootId);
     for (let after = first - 1; ;) {
       const page = await feed.ofTree(rootId, after, PAGE);
@@ -106,11 +107,14 @@ export class Rollout implements Service {
     }
   }
 
-  /** All lines of one session in one write. With `compare`, those that are there already are left out. */
+  /**
+   * Appends the lines of one session in one write. With `compare`, lines that the file already has are
+   * skipped.
+   */
   async #append(sessionId: string, events: readonly EventRecord[], compare: boolean): Promise<void> {
     const { store, rolloutPath } = this.#deps;
     const session = await store.read.sessions.byId(sessionId);
-    // What was read from disk stands in the agent's own file already.
+    // The agent's own file already holds an imported session.
     if (session === null || session.origin === "imported") return;
     const lines = await linesOf(store.read, session, events);
     const handle = await openFile(rolloutPath(session));
@@ -129,9 +133,9 @@ export class Rollout implements Service {
   }
 }
 
-/** Events with a lower transaction number are in the rollouts. 0 where that is not known. */
+/** Returns the transaction number below which all events are in the rollouts; 0 if it is unknown. */
 export async function rolloutPoint(deps: Pick<EngineDeps, "rolloutFolder" | "store">): Promise<number> {
-  // Without the point, everything is compared again, which writes nothing twice.
+  // Without a point, everything is compared with the files again; no line is written twice.
   const text = await readFile(pointFile(deps), "utf8").catch(() => "");
   const [epoch, xmin] = text.trim().split(".");
   return epoch === deps.store.epoch ? Number(xmin) || 0 : 0;
@@ -174,7 +178,7 @@ async function linesOf(
   return lines;
 }
 
-/** The entries these events refer to, by index. */
+/** Returns the entries to which these events refer, by index. */
 async function entriesOf(
   read: Reads,
   session: SessionRecord,
@@ -256,7 +260,10 @@ function metaOf(session: SessionRecord): Record<string, unknown> {
   };
 }
 
-/** A last line that was torn by a crash is ended, so that the next one stands alone. */
+/**
+ * Returns the sequence number of the file's last complete line. Ends a torn line, so that the next one starts
+ * on a new line.
+ */
 async function lastSeq(handle: FileHandle): Promise<number> {
   const { size } = await handle.stat();
   if (size === 0) return 0;
@@ -270,7 +277,7 @@ async function lastSeq(handle: FileHandle): Promise<number> {
     const match = /"seq":(\d+)/.exec(line.slice(0, 200));
     if (match !== null) return Number(match[1]);
   }
-  // One line longer than the tail: the file is read whole, which happens once after a crash.
+  // The last line is longer than the tail: the whole file is read. This happens only once after a crash.
   const all = (await handle.readFile("utf8")).matchAll(/^\{"timestamp":"[^"]*","seq":(\d+)/gm);
   return [...all].reduce((max, match) => Math.max(max, Number(match[1])), 0);
 }

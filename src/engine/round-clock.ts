@@ -8,7 +8,7 @@ import type { EngineDeps } from "./deps.ts";
 import type { Runtime } from "./agent/slot.ts";
 import { stopAtLimit } from "./usage/reservation.ts";
 
-/** Parked sessions whose time has come go on. */
+/** Resumes parked sessions whose waiting time is over. */
 export async function resumeParked(deps: EngineDeps, now: number): Promise<void> {
   for (const { id, rootId, fence } of await deps.store.read.sessions.parkedUntil(deps.store.node, now)) {
     await deps.store.write(rootId, { session: id, fence }, async (tx) => {
@@ -19,7 +19,10 @@ export async function resumeParked(deps: EngineDeps, now: number): Promise<void>
   }
 }
 
-/** Rounds whose minutes, or those of a round above them, are over: their turn is stopped, or they fail as they are. */
+/**
+ * Stops rounds whose time budget, or that of a round above them, is used up: stops the running turn, or fails
+ * the round if no turn runs.
+ */
 export async function stopOvertime(runtime: Runtime, now: number): Promise<void> {
   const { store } = runtime.deps;
   const timed = new Set(await store.read.sessions.timedTrees(store.node));
@@ -39,8 +42,7 @@ export async function stopOvertime(runtime: Runtime, now: number): Promise<void>
 }
 
 /**
- * A daemon that was down counts for nobody: since its last sign of life in a tree no round has worked,
- * and no question has waited.
+ * Excludes the daemon's downtime from time budgets and deadlines. It counts from the last activity in a tree.
  */
 export async function forgetDowntime(deps: EngineDeps): Promise<void> {
   const { store } = deps;
@@ -54,7 +56,7 @@ export async function forgetDowntime(deps: EngineDeps): Promise<void> {
     const lastSign = Math.max(...tree.map((each) => Math.max(each.lastActivityAt, each.updatedAt)));
     const byMs = Math.round(deps.now() - lastSign);
     if (byMs <= 0) continue;
-    // No fence: it moves the time of all sessions of a tree that are open.
+    // No fence: it moves the deadlines of all open sessions of a tree.
     await store.write(rootId, async (tx) => {
       await pause(tx, timed.get(rootId) ?? [], byMs);
       await moveDeadlines(tx, triggers, byMs);
@@ -62,7 +64,7 @@ export async function forgetDowntime(deps: EngineDeps): Promise<void> {
   }
 }
 
-/** Time that does not count, for sessions of one tree. */
+/** Adds time that does not count against time budgets, for sessions of one tree. */
 export async function pause(tx: Tx, sessions: readonly SessionRecord[], byMs: number): Promise<void> {
   for (const { id } of sessions) {
     const session = await tx.sessions.byId(id);
@@ -75,7 +77,7 @@ function isTimed(session: SessionRecord): boolean {
   return budgetOf(session).minutes !== undefined;
 }
 
-/** Nothing runs that could be stopped: it waits for a slot, for children, or for a limit. */
+/** Fails a round that has no running turn: it waits for a slot, for children, or for a limit. */
 async function failRound(deps: EngineDeps, over: SessionRecord, reason: string): Promise<void> {
   const { id, rootId, fence } = over;
   await deps.store.write(rootId, { session: id, fence }, async (tx) => {

@@ -11,15 +11,14 @@ import { steerQueued } from "./turn/steer.ts";
 import { forgetDowntime } from "./round-clock.ts";
 import { runTurn } from "./turn/turn.ts";
 
-/** The floor under every wake that is lost. */
+/** Polling interval, which limits the delay when a wake is lost. */
 const POLL_MS = 2_000;
-/** Sessions that are ready and cannot be claimed yet must not hide those behind them. */
+/** Extra rows to read, so that ready sessions that cannot be claimed yet do not hide those behind them. */
 const SPARE = 16;
 
 /**
- * Hosts agent processes: finds sessions that are ready, claims them while slots are free, and
- * reacts to what has been committed about those it runs. It decides nothing that is not in the
- * store.
+ * Hosts agent processes: finds ready sessions, claims them while slots are free, and reacts to commits about
+ * the sessions that it runs. It bases every decision on the store.
  */
 export class Runner implements Service {
   readonly name = "runner";
@@ -51,7 +50,7 @@ export class Runner implements Service {
     this.#fillSoon();
   }
 
-  /** What runs is left to the next start: its turns stay open in the store and are resumed there. */
+  /** Ends all processes. Their turns stay open in the store, and the next start resumes them. */
   async stop(): Promise<void> {
     this.runtime.isStopping = true;
     this.#off();
@@ -60,14 +59,20 @@ export class Runner implements Service {
     await this.#releaseAll();
   }
 
-  /** The node's lease is lost: its agents end at once, whatever the store answers, and nothing is claimed. */
+  /**
+   * Called when the node's lease is lost: ends all agents at once, whatever the store answers, and stops
+   * claiming.
+   */
   halt(): void {
     if (this.runtime.isHalted) return;
     this.runtime.isHalted = true;
     void this.#releaseAll();
   }
 
-  /** After the node's lease was lost: nothing runs or is claimed until it is held again. */
+  /**
+   * Starts over after the node's lease was lost: nothing runs and nothing is claimed until the node is
+   * registered again.
+   */
   async startOver(register: () => Promise<void>): Promise<void> {
     this.halt();
     await this.#filling;
@@ -82,7 +87,7 @@ export class Runner implements Service {
     this.#fillSoon();
   }
 
-  /** Ends every process here without settling its turn; recovery takes the turns up again. */
+  /** Ends every process of this node without settling its turn; recovery takes over the turns. */
   async #releaseAll(): Promise<void> {
     await Promise.all([...this.runtime.slots.values()].map(release));
   }
@@ -111,7 +116,7 @@ export class Runner implements Service {
     if (this.#filling !== null || this.runtime.isStopping || this.runtime.isHalted) return;
     this.#filling = this.#fill().finally(() => {
       this.#filling = null;
-      // Asked for between its last look and its end.
+      // A call came after the last look and before the end.
       if (this.#again) this.#fillSoon();
     });
   }
@@ -139,7 +144,10 @@ export class Runner implements Service {
     }
   }
 
-  /** One that cannot be started hides nobody behind it; a store that refuses refuses all. */
+  /**
+   * Starts a session. An error in one session does not stop the others; a refusal of the store does, because
+   * it applies to all.
+   */
   async #tryStart(session: SessionRecord, counts: Counts): Promise<void> {
     try {
       await this.#start(session, counts);
@@ -167,7 +175,10 @@ export class Runner implements Service {
     return true;
   }
 
-  /** While it is claimed, an idle slot is neither ended for idleness nor for its agent's exit. */
+  /**
+   * Starts the next turn in an idle slot. While the slot is claimed, neither the idle timeout nor the agent's
+   * exit ends it.
+   */
   async #goOn(session: SessionRecord, slot: AgentSlot): Promise<boolean> {
     if (slot.state.phase !== "idle") return false;
     if (slot.lease.fence !== session.fence) {
@@ -180,7 +191,7 @@ export class Runner implements Service {
       if (claimed !== null) this.#begin(slot, slot.begin(claimed.turn), claimed.text);
       return claimed !== null;
     } finally {
-      // There was nothing to take, or the store refused: the slot is as it was.
+      // Nothing was claimed, or the store failed: the slot returns to idle.
       if (slot.recorder === null) takeEarly(slot);
       slot.unclaim();
     }
@@ -188,18 +199,18 @@ export class Runner implements Service {
 
   #begin(slot: AgentSlot, recorder: Recorder | null, text: string): void {
     this.#deps.reached("turn.claimed");
-    // A slot that is gone leaves the turn to recovery.
+    // If the slot is gone, recovery takes over the turn.
     if (recorder !== null) slot.follow(runTurn(this.runtime, slot, { recorder, text }));
   }
 }
 
-/** Of one look for ready sessions. */
+/** Counts of one search for ready sessions. */
 interface Counts {
   started: number;
   withoutRoom: number;
 }
 
-/** What has been committed about a session that runs here: an end, a stop, a message for its turn. */
+/** Reacts to commits about a session that runs here: a cancel, a stop, or a message for the running turn. */
 async function look(runtime: Runtime, sessionId: string): Promise<void> {
   const slot = runtime.slots.get(sessionId);
   if (slot === undefined || runtime.isStopping) return;
@@ -213,15 +224,15 @@ async function look(runtime: Runtime, sessionId: string): Promise<void> {
   if (recorder === null) return;
   const turn = await read.turns.running(sessionId);
   if (turn === null || turn.id !== recorder.turn.id) return;
-  // A turn that has settled since it was read is refused, so that this does not stop the one after it.
+  // The slot refuses a turn that has settled since it was read, so this cannot stop the next one.
   if (turn.stopBy !== null) slot.stop(recorder);
   else await steerQueued(runtime, slot);
 }
 
 /**
- * Whether one more process may start; the one that has been idle longest makes way. A process
- * whose turn is inside a blocking call of ours does not count, or those it waits for could never
- * start. `waiting`: how many others wait for the room that is being made already.
+ * Returns whether one more process may start; if not, ends the process that has been idle longest. A process
+ * whose turn waits in a blocking call of ours does not count, because otherwise the sessions that it waits
+ * for could never start. `waiting` is the number of sessions that already wait for a process to end.
  */
 async function makeRoom(runtime: Runtime, waiting: number): Promise<boolean> {
   const { slots, deps } = runtime;
@@ -240,15 +251,17 @@ async function makeRoom(runtime: Runtime, waiting: number): Promise<boolean> {
   return false;
 }
 
-/** Since when a slot could make way for another; null where it could not. */
+/** Returns since when the slot could be ended for another session; null if it cannot be. */
 function idleSince({ state }: AgentSlot): number | null {
   return state.phase === "idle" && !state.hasBackground ? state.since : null;
 }
 
-/** The end of the prompt settles nothing then: the turn stays open for the next start. */
+/**
+ * Ends a slot's process. The end of its prompt does not settle the turn, which stays open for the next start.
+ */
 async function release(slot: AgentSlot): Promise<void> {
   const { recorder } = slot;
   const ended = slot.release();
-  // The process ends whether or not the store takes what was gathered.
+  // The process ends even if the store does not accept the pending entries.
   await Promise.all([recorder?.handOver(), ended]);
 }

@@ -72,7 +72,7 @@ const databases: Record<"sqlite" | "postgres", () => Promise<TestDatabase>> = {
 const open = ({ config, paths }: TestDatabase): Promise<Store> =>
   openStore({ config, paths, boot: uuidv7(), log: silentLog, searchMs: 10_000 });
 
-/** The statement of the migration that says which sessions are to be moved. */
+/** Returns the migration's statement that lists the sessions to move. */
 function listing(dialect: "sqlite" | "postgres"): string {
   const all = migrationsIn(new URL(`../store/${dialect}/migrations/`, import.meta.url));
   const { text } = all.find(({ name }) => name.includes("scope-moves"))!;

@@ -3,12 +3,12 @@ import { folderScope } from "../system/folder.ts";
 import type { EngineDeps, Service } from "./deps.ts";
 
 const PAGE = 100;
-/** Entries of one write, so that nobody waits for it. */
+/** Number of entries that one write moves, so that other writes do not wait long. */
 const SLICE = 16;
 
 /**
- * Moves sessions of before scopes were folders out of the scope `default`, once. What is left to move is in
- * the store: a daemon that is killed meanwhile goes on at its next start.
+ * Moves sessions that are older than folder scopes out of the scope `default`, once. The list of sessions to
+ * move is in the store, so a killed daemon continues at its next start.
  */
 export class ScopeMover implements Service {
   readonly name = "scope mover";
@@ -42,7 +42,7 @@ export class ScopeMover implements Service {
         scopes.set(cwd, scope);
         for (let isDone = false; !isDone;) {
           if (this.#isStopped) return;
-          // No fence: it moves what is stored, whoever runs the session.
+          // No fence: it moves stored rows, regardless of which process runs the session.
           isDone = await store.write(rootId, (tx) => tx.scopeMoves.step(sessionId, scope, SLICE));
           await others();
         }

@@ -144,7 +144,7 @@ test("a daemon that takes a turn up says nothing of a silence before it", async 
   resumed.open();
 });
 
-/** Updates that a test sends in the place of an agent. */
+/** Lets a test send updates in place of the agent. */
 function listening() {
   let heard: ((update: AgentUpdate) => void) | null = null;
   const prompted = Promise.withResolvers<void>();

@@ -6,7 +6,7 @@ import type { AgentSlot, Runtime } from "./agent/slot.ts";
 import type { Recorder } from "./record/recorder.ts";
 import { stopAtLimit } from "./usage/reservation.ts";
 
-/** A late beat counts as no more than this: the time in which the machine slept is nobody's silence. */
+/** Maximum time that one beat adds, so that sleep of the machine does not count as silence. */
 const BEAT_MAX_MS = 2_000;
 
 interface Watched {
@@ -18,8 +18,8 @@ interface Watched {
 }
 
 /**
- * Notices working agents from which nothing is heard: says so in their evidence, tells the parent and the
- * person after `silenceMs`, and ends the turn after `silenceMaxMs`. Only awake time counts.
+ * Detects working agents that send no updates: states it in their evidence, notifies the parent and the
+ * person after `silenceMs`, and stops the turn after `silenceMaxMs`. Only awake time counts.
  */
 export class SilenceWatch {
   readonly #runtime: Runtime;
@@ -36,7 +36,7 @@ export class SilenceWatch {
     this.#beatAt = now;
     for (const slot of this.#runtime.slots.values()) {
       const { state } = slot;
-      // A start has a limit of its own, and so has a stop.
+      // Starting and stopping have time limits of their own.
       if (state.phase !== "prompting") continue;
       await this.#listen(slot, { agent: state.agent, recorder: state.turn, sinceMs });
     }
@@ -48,7 +48,7 @@ export class SilenceWatch {
   ): Promise<void> {
     const { recorder } = at;
     const watched = this.#watched.get(recorder);
-    // It began somewhen since the last beat: its silence counts from this one on.
+    // The turn began after the last beat; its silence counts from this beat.
     if (watched === undefined) {
       this.#watched.set(recorder, this.#fresh(recorder));
       return;
@@ -73,7 +73,7 @@ export class SilenceWatch {
     await this.#say(slot, recorder, watched);
   }
 
-  /** It waits for an answer, or a command of it runs. */
+  /** Whether the silence is expected: the agent waits for an answer, or one of its commands is running. */
   async #isExcused(slot: AgentSlot, at: { agent: LiveAgent; recorder: Recorder }): Promise<boolean> {
     const { read } = this.#runtime.deps.store;
     const { turn, openCalls } = at.recorder;
@@ -132,7 +132,7 @@ export class SilenceWatch {
   }
 }
 
-/** The store takes its time: meanwhile the agent may have been heard, or another turn may have begun. */
+/** While the store was being read, the agent may have sent an update or another turn may have begun. */
 function isStillSilent(slot: AgentSlot, recorder: Recorder, watched: Watched): boolean {
   return slot.isIn(recorder) && !recorder.isOver && watched.heard === recorder.recorded;
 }

@@ -5,10 +5,13 @@ import type { EngineDeps } from "../deps.ts";
 import { retryWrite } from "../retry-write.ts";
 import type { ProcessIdentity, RememberedProcess } from "../../system/process.ts";
 
-/** The right of one agent process to its session: what it is started with, and what its writes are fenced with. */
+/**
+ * The right of one agent process to its session. The process is started with it, and its writes are fenced
+ * with it.
+ */
 export interface ProcessLease extends ProcessFence {
   readonly id: string;
-  /** The token of this process; null where the process runs already. */
+  /** The token of this process; null if the process is already running. */
   readonly token: string | null;
 }
 
@@ -17,7 +20,10 @@ export function fenceOf({ sessionId, fence }: Pick<TurnRecord, "sessionId" | "fe
   return { session: sessionId, fence };
 }
 
-/** A new lease with the next fence and a token of its own: from its commit on, every older process is late. */
+/**
+ * Makes a new lease with the next fence and a new token. Once it is committed, writes of every older process
+ * are refused.
+ */
 export async function newProcessLease(
   deps: EngineDeps,
   tx: Tx,
@@ -59,7 +65,7 @@ interface Order {
   readonly isWanted: () => boolean;
 }
 
-/** Starts an agent's processes under the lock of their session, and keeps them in the row of their lease. */
+/** Starts an agent's processes under the lock of its tree and records them in the lease's row. */
 export interface LeaseRow {
   /** As in `OpenRequest`. */
   admitProcess(start: () => ProcessIdentity | null): Promise<boolean>;
@@ -74,7 +80,7 @@ export function leaseRow(deps: EngineDeps, order: Order): LeaseRow {
       return retryWrite(deps, () => startIn(deps, order, start), order.isWanted);
     },
     onUnmarked(processes) {
-      // One after another, or an older list could replace a newer one.
+      // Writes run one after another; otherwise an older list could replace a newer one.
       remembered = remembered
         .then(() => rememberProcesses(deps, order, processes))
         .catch((error: unknown) => {
@@ -86,8 +92,9 @@ export function leaseRow(deps: EngineDeps, order: Order): LeaseRow {
 }
 
 /**
- * A cancel either comes before this transaction, which then starts nothing, or after it, and finds a process
- * whose pid it can see. A daemon that dies inside it leaves a process that carries the lease's marker.
+ * Starts the process inside the transaction. A cancel that commits before it prevents the start; a cancel
+ * that commits after it finds the pid in the row. If the daemon dies inside it, the process still carries the
+ * lease's marker.
  */
 async function startIn(
   deps: EngineDeps,
@@ -108,7 +115,10 @@ async function startIn(
   return isStarted === true;
 }
 
-/** So that the next daemon finds them; not after the process has ended, when the row says what is left. */
+/**
+ * Records an agent's descendant processes so that the next daemon finds them. Does nothing after the process
+ * has ended, because the row then lists the processes that could not be stopped.
+ */
 async function rememberProcesses(
   deps: EngineDeps,
   { session, lease }: Order,

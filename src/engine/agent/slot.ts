@@ -21,17 +21,20 @@ import type { ProcessLease } from "./process-lease.ts";
 import { type AgentStart, type LiveAgent, UNWANTED } from "./start.ts";
 import { endProcess, idleLeftMs } from "./stop.ts";
 
-/** What the parts of the runner share. Everything durable is in the store; this is only who is here. */
+/**
+ * State shared by the parts of the runner. All durable state is in the store; this holds only the processes
+ * of this node.
+ */
 export interface Runtime {
   readonly deps: EngineDeps;
-  /** By session. A slot enters when it is made and leaves when it is gone. */
+  /** By session id. A slot is added when it is created and removed when it is `gone`. */
   readonly slots: Map<string, AgentSlot>;
-  /** What each agent can do, as it was last found. */
+  /** The capabilities of each agent, as of the last probe. */
   agents: ReadonlyMap<string, Agent>;
-  /** Looks for sessions that may start. */
+  /** Looks for sessions that are ready to start. */
   readonly fill: () => void;
   isStopping: boolean;
-  /** Nothing is claimed before what was cut has been taken up, or while the node's lease is lost. */
+  /** While true, nothing is claimed: recovery has not finished, or the node's lease is lost. */
   isHalted: boolean;
 }
 
@@ -43,14 +46,15 @@ export interface UpdateMeter {
 /**
  * A session's slot on this node: its agent process, and the turn that the process is in.
  *
- * It is the only writer of its state, which changes by the events of `domain/slot.ts` and by nothing else. A
- * method that reports an event answers false where the slot refused it, and has then changed nothing. Whatever
- * is written for it carries its lease, so that the store refuses it once another process has taken the session over.
+ * It is the only writer of its state, and the state changes only by the events of `domain/slot.ts`. A method
+ * that reports an event returns false if the slot refused the event; nothing has changed then. Every write
+ * for the slot carries its lease, so the store refuses the write once another process has taken over the
+ * session.
  */
 export class AgentSlot {
   readonly session: SessionRecord;
   readonly lease: ProcessLease;
-  /** What its agent has asked and nobody has answered yet. */
+  /** The agent's requests that have no answer yet. */
   readonly requests = new OpenRequests();
   readonly #runtime: Runtime;
   #state: Slot<LiveAgent, Recorder>;
@@ -78,7 +82,7 @@ export class AgentSlot {
     return agentOf(this.#state);
   }
 
-  /** Of the turn that has yet to settle here. */
+  /** The recorder of the turn that has not settled yet. */
   get recorder(): Recorder | null {
     return turnOf(this.#state);
   }
@@ -87,7 +91,7 @@ export class AgentSlot {
     return limitOf(this.#state);
   }
 
-  /** Nothing new starts here. */
+  /** True once nothing new may start in this slot. */
   get isEnding(): boolean {
     return this.#state.phase === "ending" || this.#state.phase === "gone";
   }
@@ -110,12 +114,12 @@ export class AgentSlot {
     return this.#state.phase === "ending" || this.#state.phase === "gone" ? this.#state.left : [];
   }
 
-  /** The turn under way, for whoever must wait for it. */
+  /** The running turn, for callers that wait for its end. */
   get task(): Promise<void> | null {
     return this.#task;
   }
 
-  /** The start under way. */
+  /** The start in progress. */
   get starting(): Promise<AgentStart> | null {
     return this.#starting;
   }
@@ -124,18 +128,24 @@ export class AgentSlot {
     return this.#usageMeter;
   }
 
-  /** Whether this is still the turn that the slot is in. */
+  /** Whether the slot is still in this turn. */
   isIn(recorder: Recorder): boolean {
     return this.recorder === recorder;
   }
 
-  /** A turn whose row has been written. Null where the slot is gone: recovery takes the turn up. */
+  /**
+   * Begins a turn whose row has been written. Returns null if the slot is gone; recovery then takes over the
+   * turn.
+   */
   begin(turn: TurnRecord): Recorder | null {
     const recorder = this.#recorderOf(turn);
     return this.#apply({ type: "begin", turn: recorder }) ? recorder : null;
   }
 
-  /** Starts the agent of the turn. One that starts although the slot no longer waits for it is ended. */
+  /**
+   * Starts the agent of the turn. If the slot no longer waits for the agent once it has started, the agent is
+   * stopped.
+   */
   async start(open: () => Promise<AgentStart>): Promise<AgentStart> {
     const starting = open().then((started) => this.#started(started));
     this.#starting = starting;
@@ -146,17 +156,17 @@ export class AgentSlot {
     }
   }
 
-  /** The agent of the turn is gone, and another one is about to start. */
+  /** Reports that the turn's agent is gone and another one is about to start. */
   restart(recorder: Recorder): boolean {
     return this.#apply({ type: "restart", turn: recorder });
   }
 
-  /** Asks the agent to end its turn. After the grace period its process ends. */
+  /** Asks the agent to end its turn; after the grace period its process is ended. */
   stop(recorder: Recorder): boolean {
     return this.#apply({ type: "stop", turn: recorder });
   }
 
-  /** Stops a turn that has reached a limit; it fails with the first limit that it reached. */
+  /** Stops a turn that has reached a limit. The turn fails with the first limit that it reached. */
   exceed(recorder: Recorder, limit: Limit): boolean {
     return this.#apply({ type: "limit", turn: recorder, limit });
   }
@@ -165,7 +175,7 @@ export class AgentSlot {
     return this.#apply({ type: "plan", turn: recorder, isSentBack });
   }
 
-  /** The outcome of the turn is written. */
+  /** Reports that the turn's outcome is written. */
   settled(recorder: Recorder, hasBackground: boolean): boolean {
     return this.#apply({ type: "settled", turn: recorder, hasBackground, at: performance.now() });
   }
@@ -174,13 +184,16 @@ export class AgentSlot {
     return this.#apply({ type: "claim" });
   }
 
-  /** Nothing was claimed, or the turn that was has begun: then there is nothing to undo. */
+  /** Undoes a claim that took nothing. Does nothing if the claimed turn has begun. */
   unclaim(): void {
     const isIdle = this.#apply({ type: "unclaim", at: performance.now() });
     if (isIdle && this.agent?.hasExited === true) void this.end();
   }
 
-  /** The idle agent works by itself: it does not end before that has become a turn, or nothing. */
+  /**
+   * Reports that the idle agent works by itself. Its process is not ended until that work has become a turn
+   * or has turned out to be nothing.
+   */
   stir(): boolean {
     return this.#apply({ type: "stir" });
   }
@@ -194,8 +207,8 @@ export class AgentSlot {
   }
 
   /**
-   * Ends the process, in order: asked, given a grace period, killed with everything below it. The turn in it,
-   * if there is one, settles by itself when its prompt ends. Resolves when the process has ended.
+   * Ends the process: asks it to stop, waits for the grace period, then kills it with all its descendants. A
+   * turn in it settles by itself when its prompt ends. Resolves when the process has ended.
    */
   end(): Promise<void> {
     this.#apply({ type: "end" });
@@ -208,7 +221,10 @@ export class AgentSlot {
     return this.#ending;
   }
 
-  /** A turn that fails in our own code is a bug: it is logged, the process ends, and recovery takes the turn up. */
+  /**
+   * Watches a turn. An error in it is a bug of ours: it is logged, the process is ended, and recovery takes
+   * over the turn.
+   */
   follow(task: Promise<void>): void {
     this.#task = task.catch(async (error: unknown) => {
       const { log } = this.#runtime.deps;
@@ -221,7 +237,7 @@ export class AgentSlot {
     this.#usageMeter = usageMeter;
   }
 
-  /** Steers unless it is being done already. */
+  /** Runs a steer unless one is already running. */
   async steer(run: () => Promise<void>): Promise<void> {
     if (this.#steering !== null) return;
     const steering = run();
@@ -230,7 +246,7 @@ export class AgentSlot {
     if (this.#steering === steering) this.#steering = null;
   }
 
-  /** Waits this long for a message that is being steered; what becomes of it later is no longer waited for. */
+  /** Waits at most `waitMs` for the running steer, then stops waiting for it. */
   async steered(waitMs: number): Promise<void> {
     if (this.#steering === null) return;
     const late = Promise.withResolvers<void>();
@@ -299,7 +315,7 @@ export class AgentSlot {
   async #endIfIdle(): Promise<void> {
     const since = this.#idleSince();
     const leftMs = await idleLeftMs(this.#runtime.deps, this.session.id);
-    // It may have worked meanwhile.
+    // The agent may have worked in the meantime.
     if (since === null || this.#idleSince() !== since) return;
     if (leftMs > 0) this.#waitIdle(leftMs);
     else await this.end();

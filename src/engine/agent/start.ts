@@ -8,13 +8,13 @@ import type { ProcessIdentity } from "../../system/process.ts";
 import { hasNoTools, ownToolsOf } from "../../domain/permission.ts";
 import { folderChange } from "../../system/folder.ts";
 
-/** One agent process that we run, and what the engine knows about it. */
+/** One agent process of this node and what the engine knows about it. */
 export interface LiveAgent {
   readonly session: SessionRecord;
   readonly lease: ProcessLease;
   readonly handle: AgentHandle;
   hasExited: boolean;
-  /** It has had a prompt of this process: what a conversation opens with was sent. */
+  /** This process has had a prompt, so the opening context of the conversation was sent. */
   isOpened: boolean;
 }
 
@@ -30,15 +30,15 @@ export type AgentStart =
   | {
       readonly ok: false;
       readonly isLoadFailure: boolean;
-      /** It was cancelled or stopped, or its lease was taken, before it had begun. */
+      /** The session was cancelled or stopped, or its lease was taken over, before the agent began. */
       readonly isUnwanted: boolean;
       readonly reason: string;
     };
 
 /**
- * Starts an agent under a lease: a new session of its own, or `load`. Its process is in the
- * lease's row as soon as it exists, and its own session id in the session's row before the
- * first prompt. Where that cannot be written, nothing stays that was started.
+ * Starts an agent under a lease, in a new conversation or, with `load`, in an earlier one. The process is in
+ * the lease's row as soon as it exists, and the agent's session id is in the session's row before the first
+ * prompt. If either write fails, the process is stopped.
  */
 export async function startAgent(
   deps: EngineDeps,
@@ -80,7 +80,7 @@ export async function startAgent(
   if (!result.ok && result.reason === "unwanted") return UNWANTED;
   if (!result.ok) return { ok: false, isUnwanted: false, ...failureOf(deps, session, result) };
   deps.reached("agent.started");
-  // It may have been swapped while the process started: then it is not told anything.
+  // The folder may have been swapped while the process started; if so, the agent gets no prompt.
   const swapped = folderRefusal(deps, session);
   if (swapped !== null) {
     await result.handle.stop(0);
@@ -109,7 +109,7 @@ function failed(reason: string): AgentStart {
   return { ok: false, isLoadFailure: false, isUnwanted: false, reason };
 }
 
-/** It was stopped, or its lease was taken, before it had begun. */
+/** The session was stopped, or its lease was taken over, before the agent began. */
 export const UNWANTED: AgentStart & { ok: false } = {
   ok: false,
   isLoadFailure: false,
@@ -142,7 +142,7 @@ async function noteAgent(
   const isNoted = await deps.store.write(session.rootId, lease, async (tx) => {
     const fresh = await tx.sessions.byId(session.id);
     if (fresh === null || fresh.endedAt !== null) return false;
-    // What it says it runs is the truth; what was asked for stands where it does not say.
+    // The model that the agent reports wins over the requested one.
     const model = handle.model ?? session.model;
     const { agentSessionId } = handle;
     session.agentSessionId = agentSessionId;
@@ -158,14 +158,14 @@ async function noteAgent(
   return isNoted === true;
 }
 
-/** Ends an agent's whole process tree. Says what is left of it. */
+/** Ends an agent's whole process tree. Returns the processes that could not be stopped. */
 export async function stopAgent(agent: LiveAgent, graceMs: number): Promise<readonly ProcessIdentity[]> {
   const { left } = await agent.handle.stop(graceMs);
   agent.hasExited = true;
   return left;
 }
 
-/** What could not be stopped keeps the lease, by name. */
+/** Gives a lease back. If processes could not be stopped, the lease's row stays and lists them. */
 export async function giveBackLease(
   deps: EngineDeps,
   end: { session: SessionRecord; lease: ProcessLease; left: readonly ProcessIdentity[]; hasRun: boolean },
@@ -181,17 +181,17 @@ export async function giveBackLease(
     const text = left.length === 0 ? null : `could not be stopped: ${names.join(", ")}`;
     if (end.hasRun || left.length > 0)
       tx.append({ sessionId: session.id, type: "agent.exited", text, data, at });
-    // Whoever waits to be told what became of it can be told now.
+    // A callback that waits to know whether the processes have ended can be delivered now.
     tx.wake(session.id);
   });
 }
 
 /**
- * Why no process may be started in a session's folder now, or null. It was checked at the spawn, and
- * whoever may write beside it could have put a link in its place since: every process start asks again.
+ * Returns why no process may start in a session's folder now, or null. The folder was checked at the spawn,
+ * but a link may have replaced it since, so every process start checks it again.
  */
 export function folderRefusal(deps: EngineDeps, { cwd, parentId, effective }: SessionRecord): string | null {
-  // A person names a path and may put a new clone there; a child was given this one folder.
+  // A person names a path and may put a new clone there; a child was given exactly this folder.
   const identity = parentId === null ? null : (effective.folder ?? null);
   const closed = deps.privateFolders;
   const problem =

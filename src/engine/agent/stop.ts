@@ -6,10 +6,16 @@ import { giveBackLease, stopAgent } from "./start.ts";
 
 const CUT_MS = 250;
 
-/** How often an idle slot is looked at whose round is open: it waits for children, or works in the background. */
+/**
+ * How often an idle slot is checked while its round is open: the session waits for children or works in the
+ * background.
+ */
 const OPEN_MS = 1_000;
 
-/** How long an idle process stays in case more work comes. Its time begins when its round closes. */
+/**
+ * Returns how much longer an idle process is kept in case more work comes, in milliseconds. The time starts
+ * when the round closes.
+ */
 export async function idleLeftMs(deps: EngineDeps, sessionId: string): Promise<number> {
   const { store, config, now, log } = deps;
   const waitMs = Math.max(config.idleMs, OPEN_MS);
@@ -24,7 +30,7 @@ export async function idleLeftMs(deps: EngineDeps, sessionId: string): Promise<n
   }
 }
 
-/** Ends the process of a slot and gives its lease back. Answers what could not be stopped. */
+/** Ends a slot's process and gives its lease back. Returns the processes that could not be stopped. */
 export async function endProcess(runtime: Runtime, slot: AgentSlot): Promise<readonly LeftProcess[]> {
   const { deps } = runtime;
   const { session, lease } = slot;
@@ -35,16 +41,20 @@ export async function endProcess(runtime: Runtime, slot: AgentSlot): Promise<rea
     if (agent !== null) left = await stopAgent(agent, agent.hasExited ? 0 : deps.config.cancelGraceMs);
     const isWanted = (): boolean => !runtime.isStopping && !runtime.isHalted;
     const end = { session, lease, left, hasRun: agent !== null };
-    // While its lease stands, its token is alive and whoever cancelled it is not told.
+    // Until the lease is given back, its token is valid and the caller that cancelled the session gets no
+    // report.
     await retryWrite(deps, () => giveBackLease(deps, end), isWanted);
   } catch (error) {
-    // The lease stays in the store, where the next recovery finds it; the slot must not stay here.
+    // The lease stays in the store for the next recovery; the slot must still be released.
     deps.log.error({ err: error, sessionId: session.id }, "a lease could not be given back");
   }
   return left;
 }
 
-/** An agent that is still starting cannot be asked: its process is ended by its marker. */
+/**
+ * An agent that is still starting cannot be asked to stop, so its processes are found by the lease's marker
+ * and killed.
+ */
 async function cutStart(runtime: Runtime, { starting, lease }: AgentSlot): Promise<readonly LeftProcess[]> {
   let left: readonly LeftProcess[] = [];
   let isDone = starting === null;

@@ -5,7 +5,7 @@ import type { FakePoint } from "../../drivers/fake/driver.ts";
 import type { AgentUpdate, Driver } from "../../drivers/port.ts";
 import { startFake } from "../testing/fake-daemon.ts";
 
-/** A session at work, whose agent says what the test lets it say. */
+/** Starts a session whose agent writes what the test gives it. */
 async function atWork(t: TestContext, reached: (moment: string) => void = () => undefined) {
   const heard: ((update: AgentUpdate) => void)[] = [];
   const wrap = (driver: Driver): Driver => ({
@@ -43,7 +43,7 @@ test("a message that grows without a pause is written at most once a second", as
   }
   assert.ok((await open())?.startsWith("another word another"));
   const gaps = writtenAt.slice(1).map((at, i) => at - writtenAt[i]!);
-  // A write is noted a moment after its time was taken.
+  // The moment of a write is noted slightly after the recorder took its time.
   assert.ok(
     gaps.every((ms) => ms > 900),
     `${gaps.map(Math.round).join(", ")} ms apart`,

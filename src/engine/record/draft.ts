@@ -4,26 +4,27 @@ import type { NewEntry, Tx, TurnRecord } from "../../store/port/store.ts";
 import type { MessageFile } from "./message-file.ts";
 import { firstChars } from "../../text/fence.ts";
 
-/** How often a growing message is written: at most once a second, and a long one less often. */
+/** Minimum time between two writes of a growing message; long messages are written less often. */
 const DRAFT_MS = 1_000;
 const DRAFT_CHARS_PER_MS = 256;
 
 /**
- * The message that the agent is writing, as it may be kept and shown: without secrets, and no longer than an entry may be.
- * The rest of a longer one goes to a file. It is never handled as a whole: each piece costs what it is long.
+ * The message that the agent is writing, as it may be stored and shown: redacted, and cut at the maximum
+ * length of an entry. The remainder goes to a file. The cost of each fragment is linear in its length, never
+ * in that of the message.
  */
 export class OpenMessage {
   readonly kind: "text" | "thought";
   readonly at: number;
-  /** Without secrets. */
+  /** Redacted. */
   text = "";
-  /** How much of it has come. */
+  /** Number of characters received so far. */
   chars = 0;
-  /** Where its rest is. */
+  /** The file with the remainder of the message. */
   file: MessageFile | null = null;
-  /** The entry that it became. */
+  /** The entry that the message has become. */
   entry: NewEntry | null = null;
-  /** How much of `text` the store has. */
+  /** Number of characters of `text` that are in the store. */
   stored = 0;
   storedEnd = "";
   readonly #live = new LiveRedactor();
@@ -37,10 +38,10 @@ export class OpenMessage {
     this.#newFile = of.newFile;
   }
 
-  /** The part of it that may be shown now. */
+  /** Adds a fragment. Returns the text that may be shown now. */
   push(text: string): string {
     this.chars += text.length;
-    // What nobody will ever read need not lose its secrets either.
+    // Text beyond a full file is dropped, so it needs no redaction.
     if (this.file?.isFull === true) {
       this.file.add(text);
       return "";
@@ -48,12 +49,12 @@ export class OpenMessage {
     return this.#add(this.#live.push(text));
   }
 
-  /** Nothing more belongs to it: the part that was held back. */
+  /** Ends the message. Returns the text that was held back. */
   end(): string {
     return this.#add(this.#live.flush());
   }
 
-  /** What the draft ends with while more may come. */
+  /** The last word received, if it cannot be part of a secret. The draft ends with it while more may come. */
   get ending(): string {
     return this.file === null ? this.#live.peek() : "";
   }
@@ -82,7 +83,10 @@ export class OpenMessage {
   }
 }
 
-/** What a write does to the session's draft; `message` is what the row holds afterwards. */
+/**
+ * The change that a write makes to the session's draft; `message` is the message in the draft's row
+ * afterwards.
+ */
 export type DraftStep =
   | { readonly what: "remove"; readonly message: null }
   | {
@@ -92,7 +96,7 @@ export type DraftStep =
       readonly end: string;
     };
 
-/** In the transaction that writes the entries before it, and the entry that it has become. */
+/** Writes the draft, in the same transaction as the entries before it or as the entry that replaces it. */
 export async function writeDraft(
   tx: Tx,
   turn: TurnRecord,

@@ -2,14 +2,17 @@ import { mkdir, open, readdir, rm, type FileHandle } from "node:fs/promises";
 import path from "node:path";
 import type { EngineDeps } from "../deps.ts";
 
-/** A message that goes on for longer is no message any more. */
+/** Maximum length of a message file; text beyond it is dropped. */
 const CHARS_MAX = 16 * 1024 * 1024;
 
-/** The rest of a message that is too long for its entry: a file of its own, for its owner only. */
+/**
+ * The remainder of a message that is too long for its entry: one file per message, readable only by its
+ * owner.
+ */
 export class MessageFile {
   readonly path: string;
   chars = 0;
-  /** What came after the file was full, or could not be written. */
+  /** Number of characters that came after the file was full. */
   leftOutChars = 0;
   #handle: FileHandle | null = null;
   #failure: Error | null = null;
@@ -21,12 +24,12 @@ export class MessageFile {
     this.#charsMax = charsMax;
   }
 
-  /** Nothing more is kept: whatever is added now is only counted. */
+  /** True once further text is only counted, not kept. */
   get isFull(): boolean {
     return this.chars >= this.#charsMax;
   }
 
-  /** Text without secrets. */
+  /** Adds text, which must already be redacted. */
   add(text: string): void {
     const kept = text.slice(0, Math.max(0, this.#charsMax - this.chars));
     this.leftOutChars += text.length - kept.length;
@@ -35,7 +38,7 @@ export class MessageFile {
     this.#writing = this.#writing.then(() => this.#write(kept));
   }
 
-  /** Resolves when all of it is on the disk; to what went wrong, where something did. */
+  /** Resolves when the whole file is on disk, with the write error or null. */
   async end(): Promise<Error | null> {
     await this.#writing;
     try {
@@ -65,12 +68,12 @@ async function create(file: string): Promise<FileHandle> {
   return open(file, "wx", 0o600);
 }
 
-/** The n-th long message of an attempt of a turn. */
+/** The file name of the n-th long message in one attempt of a turn. */
 export function messageFileName(turn: { id: string; attempt: number }, n: number): string {
   return `${turn.id}-${turn.attempt}-${n}.txt`;
 }
 
-/** Removes the files of turns of which no entry is kept. */
+/** Removes the message files of turns that have no entries left. */
 export async function removeMessageFiles(
   { store, messageFolder }: Pick<EngineDeps, "store" | "messageFolder">,
   sessionId: string,

@@ -15,54 +15,54 @@ import { fenceOf } from "../agent/process-lease.ts";
 import { activityOf, cleanEntries, entryOfUpdate } from "./update-entry.ts";
 import { shownReport } from "../../domain/session.ts";
 
-/** A message that ends sooner needs no draft. */
+/** A message that ends before this time gets no draft. */
 const FIRST_DRAFT_MS = 200;
 const FLUSH_MS = 50;
 const FLUSH_ENTRIES = 64;
-/** One write takes no more than this, so that a flood does not lease up everyone else. */
+/** Maximum size of one write, so that a burst of entries does not hold the lock for long. */
 const FLUSH_ENTRIES_MAX = 64;
 const FLUSH_CHARS_MAX = 256 * 1024;
 const RETRY_MS = 1_000;
 
 export interface Batch {
   readonly entries: readonly NewEntry[];
-  /** Delivery ids seen in results of our own tools. */
+  /** Delivery ids found in results of our own tools. */
   readonly landed: readonly string[];
-  /** What becomes of the draft; null leaves it as it is. */
+  /** The change to the draft; null leaves it as it is. */
   readonly draft: DraftStep | null;
 }
 
 /**
- * What a turn does, on its way into the store: updates become entries in batches; fragments go live
- * over the feed, and what they have made of a message is kept as its draft. When the turn is no
- * longer ours, `onLost` is called once and nothing more is written.
+ * Records a turn in the store: updates become entries and are written in batches; fragments are published
+ * live over the feed, and the unfinished message is stored as a draft. When another process has taken over
+ * the turn, `onLost` is called once and nothing more is written.
  */
 export class Recorder {
   readonly turn: TurnRecord;
   readonly seen: Seen = emptySeen();
   usage: Usage | null = null;
   toolUseCount = 0;
-  /** The agent has answered: nothing more is put into this turn. */
+  /** The agent has answered its prompt: nothing more may be steered into this turn. */
   isOver = false;
-  /** Messages steered into it of which the agent has not said that it took them. */
+  /** Messages steered into the turn that the agent has not acknowledged yet. */
   readonly unacknowledged = new Set<string>();
-  /** The prompt was sent, and the agent has worked since: it has what was sent. */
+  /** The agent has worked since the prompt was sent, so the prompt has reached it. */
   hasBegun = false;
-  /** From here on what the agent does is about the prompt. */
+  /** The prompt was sent; updates from here on belong to it. */
   isPrompted = false;
-  /** Its agent asks its model again, and nothing has come since. */
+  /** The latest update, if it reports a retry of a model call; null after any other update. */
   retrying: (AgentUpdate & { readonly kind: "retrying" }) | null = null;
   recorded = 0;
-  /** Calls without a result so far, by the agent's id for them, and what each is about. An agent may make several at once. */
+  /** Tool calls without a result, by call id, each with a description; there may be several. */
   readonly openCalls = new Map<string, string>();
   #entries: NewEntry[] = [];
   #landed: string[] = [];
-  /** About how long each entry is. */
+  /** Approximate length of each entry. */
   readonly #chars = new WeakMap<NewEntry, number>();
   readonly #files: MessageFile[] = [];
   #fileCount = 0;
   #lastText: string | null = null;
-  /** The message that is being written, and the one whose text is in the draft's row. */
+  /** The message being written, and the message whose text is in the draft's row. */
   #open: OpenMessage | null = null;
   #drafted: OpenMessage | null = null;
   #draftedAt = Number.NEGATIVE_INFINITY;
@@ -122,7 +122,7 @@ export class Recorder {
     this.#chars.set(entry, chars);
   }
 
-  /** A message that has ended. Its fragments have made most of it already, piece by piece. */
+  /** Records a finished message. Most of its text has already come as fragments. */
   #say(update: AgentUpdate & { kind: "text" | "thought" }): void {
     const { kind, text, chars = text.length } = update;
     const isWhole = this.#open?.kind === kind && this.#open.chars === chars;
@@ -132,7 +132,7 @@ export class Recorder {
     this.#keep(message, {});
   }
 
-  /** The message becomes an entry, and the draft that it was goes with the same write. */
+  /** Turns the message into an entry. Its draft is removed in the same write. */
   #keep(message: OpenMessage, mark: { cut?: boolean }): void {
     const { kind, file } = message;
     if (message.text === "" && file === null) return;
@@ -161,7 +161,7 @@ export class Recorder {
     return new OpenMessage(kind, { at: now(), charsMax: config.limits.entryCharsMax, newFile });
   }
 
-  /** The end of a turn's last message, as a callback shows it; the whole of a longer one is in its entry. */
+  /** The end of the turn's last message, as the callback shows it; the entry has the full text. */
   get lastText(): string | null {
     return this.#lastText;
   }
@@ -170,7 +170,7 @@ export class Recorder {
     this.#lastText = text === null ? null : shownReport(text);
   }
 
-  /** Live text goes out without secrets too, and those come in pieces: what may be one is held back. */
+  /** Publishes redacted live text. Text that could be the start of a secret has been held back. */
   #publish(kind: "text" | "thought", text: string): void {
     const { rootId, sessionId, id: turnId } = this.turn;
     if (text !== "") this.#deps.store.publish({ rootId, sessionId, turnId, kind, text });
@@ -188,7 +188,7 @@ export class Recorder {
     this.#flushSoon(Math.max(FIRST_DRAFT_MS, this.#open.writeEveryMs - sinceMs));
   }
 
-  /** What the turn has used so far, from one of several sources that may each know only a part. */
+  /** Merges a report of the turn's usage so far; each of several sources may know only a part. */
   metered(usage: Usage): void {
     this.usage = most(this.usage, usage);
   }
@@ -197,7 +197,7 @@ export class Recorder {
     this.record({ kind: "notice", text });
   }
 
-  /** Resolves when all that was recorded before is in the store, or a write of it has failed. */
+  /** Resolves when everything recorded so far is in the store, or a write has failed. */
   async written(): Promise<void> {
     for (let before = -1; this.#entries.length > 0 && this.#entries.length !== before && !this.#isLast;) {
       before = this.#entries.length;
@@ -206,21 +206,21 @@ export class Recorder {
     }
   }
 
-  /** Writes what has gathered, for a turn that is left to someone else. */
+  /** Writes everything pending, for a turn that another process will take over. */
   async handOver(): Promise<void> {
     await this.#alone();
-    // Nothing more comes of the open message here: whoever takes the turn up marks it as cut.
+    // No more text of the open message arrives here. The process that takes over the turn marks it as cut.
     this.#open?.end();
     this.#draftedAt = Number.NEGATIVE_INFINITY;
     await this.#flush(Number.POSITIVE_INFINITY);
     this.#isLost = true;
   }
 
-  /** The turn's last write, with all that has gathered: it begins when no other is under way, and none follows. */
+  /** Makes the turn's last write, with everything pending, after the running write. */
   async last(write: (batch: Batch) => Promise<boolean>): Promise<boolean> {
     await this.#alone();
     this.#cutOpen();
-    // What does not fit into one write with the outcome goes before it.
+    // Entries that do not fit into the write of the outcome are written before it.
     for (
       let before = -1;
       before !== this.#entries.length && this.#fitting(FLUSH_ENTRIES_MAX) < this.#entries.length;
@@ -239,7 +239,7 @@ export class Recorder {
     return isWritten;
   }
 
-  /** A message that never ended is kept as far as it came. */
+  /** Keeps an unfinished message, marked `cut`. */
   #cutOpen(): void {
     const open = this.#open;
     if (open === null) return;
@@ -255,13 +255,13 @@ export class Recorder {
     await this.#writing;
   }
 
-  /** What has gathered so far. It stays until `#drop`, so that a failed write loses nothing. */
+  /** Returns the pending batch. The data is kept until `#drop`, so a failed write loses nothing. */
   #pending(entriesMax: number): Batch {
     const entries = this.#entries.slice(0, this.#fitting(entriesMax));
     return { entries, landed: [...this.#landed], draft: this.#draftStep(entries) };
   }
 
-  /** How many of the first entries one write may take; one at least. */
+  /** Returns how many pending entries fit into one write, at least one. */
   #fitting(entriesMax: number): number {
     if (entriesMax === Number.POSITIVE_INFINITY) return this.#entries.length;
     let chars = 0;
@@ -272,7 +272,7 @@ export class Recorder {
     return over === -1 ? this.#entries.length : over;
   }
 
-  /** The open message is written behind all entries before it, never ahead of one. */
+  /** Returns the draft's next change. The open message is written after all entries before it. */
   #draftStep(entries: readonly NewEntry[]): DraftStep | null {
     const open = this.#open;
     const isDue = open !== null && performance.now() - this.#draftedAt >= open.writeEveryMs;
@@ -298,7 +298,7 @@ export class Recorder {
     this.#draftedAt = performance.now();
   }
 
-  /** A flush that is due sooner stands, or updates without a pause would put it off for ever. */
+  /** Schedules a flush. Keeps an earlier schedule, or constant updates would postpone it forever. */
   #flushSoon(asked: number): void {
     if (this.#isLost || this.#isLast) return;
     const waitMs = this.#isRefused ? RETRY_MS : asked;
@@ -344,7 +344,7 @@ export class Recorder {
     }
   }
 
-  /** An entry names its file: the file is there first. Texts lose their secrets here, a piece at a time. */
+  /** Completes the files that pending entries name, then redacts the entries in steps. */
   async #prepared(entriesMax: number): Promise<void> {
     for (const file of this.#files.splice(0)) {
       const failure = await file.end();
@@ -366,7 +366,7 @@ export class Recorder {
   }
 }
 
-/** Part of the flush and of the settle. */
+/** Writes a batch; used by the flush and by the settle. */
 export async function writeBatch(
   tx: Tx,
   turn: TurnRecord,
@@ -381,12 +381,12 @@ export async function writeBatch(
   }
 }
 
-/** Whether an agent that sends this is at work on what it was sent. */
+/** Whether this update shows that the agent is working on its prompt. */
 export function isWorking({ kind }: AgentUpdate): boolean {
   return kind !== "usage" && kind !== "notice" && kind !== "compaction";
 }
 
-/** What a child shall inherit must be in the store before the call that spawns it is worked off. */
+/** Whether the call may spawn a child; its inheritance must be in the store before the call is handled. */
 function isPassedOn(update: AgentUpdate): boolean {
   return update.kind === "toolCall" && PASSES_ON.has(update.tool);
 }

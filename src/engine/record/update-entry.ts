@@ -6,7 +6,7 @@ import { takeSteps } from "../../system/steps.ts";
 import { redact } from "../../secrets/redact.ts";
 import { boundedText, oneLine } from "../../text/fence.ts";
 
-/** What an agent says beside its messages is kept up to here. */
+/** Maximum length of an agent's text outside its messages, such as a tool's result. */
 const TEXT_CHARS_MAX = 256 * 1024;
 const LINE_CHARS_MAX = 16 * 1024;
 const PATHS_MAX = 1_000;
@@ -17,7 +17,7 @@ type Update = Exclude<
   { kind: "text" | "thought" | "fragment" | "usage" | "modelCall" | "retrying" }
 >;
 
-/** An update as an entry, no longer than an entry may be, and about how many characters it has. */
+/** Converts an update to an entry within the length limits. Also returns its approximate length. */
 export function entryOfUpdate(
   update: Update,
   of: { turnId: string; at: number },
@@ -65,7 +65,7 @@ export function entryOfUpdate(
   }
 }
 
-/** The entries without their secrets. Where they have much text, everyone else has a turn in between. */
+/** Returns the entries redacted. Yields to other work between steps when they are long. */
 export async function cleanEntries(entries: readonly NewEntry[]): Promise<NewEntry[]> {
   const unclean = entries.filter(({ isClean }) => isClean !== true);
   if (unclean.length === 0) return [...entries];
@@ -74,7 +74,7 @@ export async function cleanEntries(entries: readonly NewEntry[]): Promise<NewEnt
   return entries.map((entry) => clean.get(entry) ?? entry);
 }
 
-/** What an update shows its agent to be doing, as evidence; null where it shows nothing. */
+/** Describes what the agent is doing, as evidence of its status; null if the update does not show it. */
 export function activityOf(update: AgentUpdate): string | null {
   switch (update.kind) {
     case "fragment":

@@ -13,7 +13,7 @@ import { adoptLost } from "./recovery.ts";
 test("a turn that is cancelled while it is being taken up is settled, not resumed", async (t) => {
   const { family, runner, opened } = await openEngine(t);
   const { id, turn } = await cutTurn(family);
-  // The cancel has the lock between the look for cut turns and the first of them.
+  // The cancel takes the lock after the search for cut turns and before the first of them is recovered.
   beforeNextWrite(family.store, () =>
     family.change(id, async (tx, session) => {
       await cancelSubtree(tx, session, { by: "the user", reason: null, now: 5 });
@@ -63,7 +63,7 @@ test("a turn whose past cannot be read is given up and taken up again", async (t
 
 const ID = "d-1";
 
-/** A conversation that the agent has kept, up to the death of its process. */
+/** Starts a conversation that its agent stored up to the death of its process. */
 async function keptConversation(deps: EngineDeps, prompt: string): Promise<string> {
   const opened = await deps.drivers.get("sim")!.open({
     sessionId: "earlier",
@@ -87,7 +87,7 @@ async function keptConversation(deps: EngineDeps, prompt: string): Promise<strin
   return opened.handle.agentSessionId;
 }
 
-/** A turn with this prompt that a dead daemon left. */
+/** A turn with this prompt, left running by a dead daemon. */
 async function cutPrompt(family: Family, session: Partial<SessionRecord>, turn: Partial<TurnRecord>) {
   const cut = await cutTurn(family, session, turn);
   await family.write(async (tx) => {
@@ -163,7 +163,7 @@ test("a session that is ready is claimed only when all that was cut has been tak
   const { ready } = family.store.read.sessions;
   Object.assign(family.store.read.turns, {
     async runningOn(node: string) {
-      // Somebody asks for work while the daemon starts.
+      // A wake arrives while the daemon starts.
       await family.write(async (tx) => tx.wake(family.rootId));
       reads.push("cut");
       return runningOn(node);

@@ -28,8 +28,8 @@ const ADOPT_MS = 30_000;
 const TOGETHER = 64;
 
 /**
- * After a start: what a dead daemon left behind is ended, and every turn it was in is settled,
- * started afresh, or resumed in the agent's own session.
+ * Runs after a start: ends the processes that a dead daemon left behind, and settles, restarts or resumes
+ * each of its turns.
  */
 export async function recover(runtime: Runtime): Promise<void> {
   const { store } = runtime.deps;
@@ -37,13 +37,16 @@ export async function recover(runtime: Runtime): Promise<void> {
   const turns = await store.read.turns.runningOn(store.node);
   const cut = turns.filter((turn) => !runtime.slots.has(turn.sessionId));
   await together(cut, (turn) => tryRecover(runtime, turn));
-  // Background work lived in a process that is gone.
+  // Background work has ended with its process.
   for (const session of await store.read.sessions.inBackground(store.node)) {
     if (!runtime.slots.has(session.id)) await endBackground(runtime.deps, session);
   }
 }
 
-/** Turns of this node that nobody here is in, long after they were claimed: a bug's leavings get an exit. */
+/**
+ * Recovers turns of this node that have had no slot for a long time since their claim, so that a bug cannot
+ * leave them running forever.
+ */
 export async function adoptLost(runtime: Runtime): Promise<void> {
   const { store, now, log } = runtime.deps;
   for (const turn of await store.read.turns.runningOn(store.node)) {
@@ -70,12 +73,14 @@ async function reapLeases(runtime: Runtime): Promise<void> {
     await together(dead, (lease) => dropLease(runtime, lease, left));
     return;
   }
-  // Where something is left, each lease is asked for once more, to know whose it is.
+  // Some processes are left: each lease is reaped again alone, to find out which lease they belong to.
   for (const lease of dead)
     await dropLease(runtime, lease, (await reaper.reap([lease.id], lease.descendants)).left);
 }
 
-/** Some at a time, so that their writes share commits: one by one each would wait for the disk. */
+/**
+ * Handles items in parallel batches, so that their writes share commits instead of each waiting for the disk.
+ */
 async function together<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   for (let at = 0; at < items.length; at += TOGETHER) {
     await Promise.all(items.slice(at, at + TOGETHER).map(work));
@@ -87,7 +92,8 @@ async function dropLease(
   lease: LeaseRecord,
   left: readonly { pid: number; startTime: number | null; command: string }[],
 ): Promise<void> {
-  // No fence: its process is dead, and a newer lease is not touched by the fence of this one.
+  // No fence: the process of this lease is dead, and the lease's fence in the condition protects a newer
+  // lease.
   await runtime.deps.store.write(lease.rootId, async (tx) => {
     if (left.length === 0) await tx.leases.remove(lease.sessionId, lease.fence);
     else
@@ -98,7 +104,10 @@ async function dropLease(
   });
 }
 
-/** One that fails must not keep the others, or the daemon, from starting; it is tried again later. */
+/**
+ * Recovers a turn. An error must not keep other turns or the daemon from starting; `adoptLost` tries again
+ * later.
+ */
 async function tryRecover(runtime: Runtime, turn: TurnRecord): Promise<void> {
   try {
     await recoverTurn(runtime, turn);
@@ -123,13 +132,13 @@ interface TakenOver {
   readonly turn: TurnRecord;
   readonly lease: ProcessLease;
   readonly recovery: Recovery;
-  /** The agent had begun to work in the attempt that was cut. */
+  /** The agent had begun to work in the interrupted attempt. */
   readonly hasBegun: boolean;
 }
 
 /**
- * The same turn under a new fence, so that whatever is left of the old process loses. What becomes
- * of it is decided under the lock: a cancel may have come since the turn was found.
+ * Takes over the turn under a new fence, so that late writes of the old process are refused. The kind of
+ * recovery is decided under the lock, because a cancel may have come since the turn was found.
  */
 async function takeOver(runtime: Runtime, found: TurnRecord): Promise<TakenOver | null> {
   const { deps } = runtime;
@@ -139,7 +148,7 @@ async function takeOver(runtime: Runtime, found: TurnRecord): Promise<TakenOver 
     if (session === null || row?.status !== "running") return null;
     const recovery = recoveryFor(runtime, session, row);
     await withdrawOf(tx, session.id, { fence: row.fence, now: deps.now() });
-    // It was the silence of a process that is gone.
+    // The process that was silent is gone.
     await withdrawSilence(tx, session, deps.now());
     const lease = await newProcessLease(deps, tx, session);
     await cutDraft(tx, session.id);
@@ -190,7 +199,7 @@ async function resume(runtime: Runtime, slot: AgentSlot, how: "restart" | "load"
     return;
   }
   runtime.deps.reached("resume.loaded");
-  // Released meanwhile: whoever comes next takes the turn up.
+  // The slot was released in the meantime; the next recovery takes over the turn.
   if (!slot.isIn(recorder)) return;
   const { replay } = started.agent.handle;
   const { attemptsBegun } = recorder.turn;
@@ -203,14 +212,15 @@ async function resume(runtime: Runtime, slot: AgentSlot, how: "restart" | "load"
     return;
   }
   const text = await readBack(runtime, recorder.turn, replay);
-  // Of a turn that another process has taken over nothing is sent; its end here writes nothing either.
+  // If another process has taken over the turn, nothing is sent, and `endTurn` writes nothing.
   const end = text === STALE ? unknowable(NOT_LOADED) : await converse(runtime, slot, text);
   await endTurn(runtime, slot, { recorder, end });
 }
 
 /**
- * A process that ends while it loads says nothing about the conversation, and another one is asked.
- * An agent that kept no record of its first turn, and was not seen to work in it, begins it anew.
+ * Loads the conversation. If the process ends while it loads, tries once more, because that says nothing
+ * about the conversation. If the agent has no record of its first turn and was not seen to work in it, starts
+ * that turn afresh.
  */
 async function loadOrBegin(runtime: Runtime, slot: AgentSlot, recorder: Recorder): Promise<AgentStart> {
   let started = await loadAgent(runtime, slot);
@@ -221,7 +231,7 @@ async function loadOrBegin(runtime: Runtime, slot: AgentSlot, recorder: Recorder
   return index === 0 && attemptsBegun === 0 ? ensureAgent(runtime, slot, recorder) : started;
 }
 
-/** How many tools the agent's own record shows for this turn. */
+/** Returns how many tool calls the agent's own record has for this turn. */
 async function toolCallsOf(runtime: Runtime, turn: TurnRecord, replay: Replay | null): Promise<number> {
   if (replay === null) return 0;
   const messages = await runtime.deps.store.read.messages.ofTurn(turn.id);
@@ -231,7 +241,10 @@ async function toolCallsOf(runtime: Runtime, turn: TurnRecord, replay: Replay | 
   return calls.reduce((sum, count) => sum + count, 0);
 }
 
-/** What the replay holds has landed; the rest is sent again, behind the words that continue the turn. */
+/**
+ * Marks messages found in the replay as landed. Returns the prompt that resumes the turn, with the missing
+ * messages after it.
+ */
 async function readBack(runtime: Runtime, turn: TurnRecord, replay: Replay | null): Promise<string | Stale> {
   const { deps } = runtime;
   const found = deliveredIn(replay);
@@ -255,7 +268,10 @@ async function readBack(runtime: Runtime, turn: TurnRecord, replay: Replay | nul
   });
 }
 
-/** A child whose spawn was never answered: an equal spawn within ten minutes returns it. */
+/**
+ * Marks children whose spawn call got no result: an identical spawn within ten minutes returns the same
+ * child.
+ */
 async function markLostReplies(
   tx: Tx,
   turn: TurnRecord,
@@ -272,7 +288,7 @@ function endWithout(recovery: "settle" | "interrupt", session: SessionRecord, tu
   if (recovery === "interrupt") return unknowable(NOT_LOADED);
   return {
     stopReason: "cancelled",
-    // The agent's own session id is stored before its first prompt is sent.
+    // The agent's session id is stored before its first prompt is sent.
     reach: session.agentSessionId === null ? "unsent" : "unanswered",
     outcome: "cancelled",
     reason: turn.stopNote,

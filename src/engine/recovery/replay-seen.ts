@@ -5,10 +5,13 @@ import type { EntryRecord } from "../../store/port/store.ts";
 import type { EngineDeps } from "../deps.ts";
 import type { Recorder } from "../record/recorder.ts";
 
-/** Entries may be long: they are gone through a little at a time. */
+/** Entries may be long, so they are read in small pages. */
 const PAGE = { limit: 500, bytesMax: 1024 * 1024 } as const;
 
-/** A resumed turn's receipt tells the whole turn: what was seen before the cut comes from its entries. */
+/**
+ * Restores the observations made before the interruption from the turn's entries, so that the receipt covers
+ * the whole turn.
+ */
 export async function replaySeen(deps: EngineDeps, recorder: Recorder): Promise<void> {
   const { turn } = recorder;
   for (let after = turn.entryFrom - 1; ;) {

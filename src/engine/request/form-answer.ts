@@ -4,8 +4,9 @@ import type { AgentAnswer, AgentQuestion } from "../../drivers/port.ts";
 type Answers = (AgentAnswer & { kind: "answer" })["answers"];
 
 /**
- * What was answered to each question of a form: by its id or its words, else in words, a line for each
- * where there are as many. What cannot be told apart answers the first.
+ * Assigns an answer to each question of a form: by the question's id or text; otherwise by the lines of a
+ * free-text response, if there are as many lines as questions. A response that cannot be divided answers the
+ * first question.
  */
 export function answersTo(
   questions: readonly AgentQuestion[],

@@ -1,7 +1,7 @@
 import type { TriggerRecord } from "../../store/port/store.ts";
 import type { EngineDeps } from "../deps.ts";
 
-/** A commit that was not heard of costs this much time. */
+/** Polling interval, for commits whose notification was lost. */
 const POLL_MS = 2_000;
 const MANY = 64;
 const PAUSE_MS = 100;
@@ -12,12 +12,12 @@ interface Waiting {
 }
 
 /**
- * The requests of one agent process that wait for an answer. However many there are, one look at the store
- * finds all that were closed: each looking by itself would cost the square of their number.
+ * The open requests of one agent process. One query finds all that were closed; a query per request would
+ * cost the square of their number.
  */
 export class OpenRequests {
   readonly #waiting = new Map<string, Waiting>();
-  /** Asked for and not yet raised. */
+  /** Requests received but not yet raised as triggers. */
   #raising = 0;
   #off: (() => void) | null = null;
   #timer: NodeJS.Timeout | null = null;
@@ -28,7 +28,10 @@ export class OpenRequests {
     return this.#waiting.size + this.#raising;
   }
 
-  /** Counts a request as open from the moment it is asked, so that a flood is refused before it is written. */
+  /**
+   * Counts a request as open from the moment it is received, so that the limit applies before anything is
+   * written.
+   */
   async raising<T>(raise: () => Promise<T>): Promise<T> {
     this.#raising += 1;
     try {
@@ -38,7 +41,7 @@ export class OpenRequests {
     }
   }
 
-  /** Resolves with the trigger when it is closed, by whoever, or when the process is ending. */
+  /** Resolves with the trigger when it is closed by anyone, or when the process is ending. */
   closed(deps: EngineDeps, trigger: TriggerRecord, isEnding: () => boolean): Promise<TriggerRecord> {
     return new Promise((resolve) => {
       this.#waiting.set(trigger.id, { trigger, resolve });
@@ -57,7 +60,7 @@ export class OpenRequests {
     this.#isStale = true;
     if (this.#looking) return;
     this.#looking = true;
-    // Of many that wait, each look costs more; a pause between looks keeps the whole in proportion.
+    // With many open requests each query costs more, so a pause follows it.
     const pauseMs = this.#waiting.size > MANY ? PAUSE_MS : 0;
     void this.#look(deps, isEnding)
       .then(() => new Promise((resolve) => setTimeout(resolve, pauseMs)))

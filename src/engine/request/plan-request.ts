@@ -4,7 +4,9 @@ import { admitAnswer } from "../../kernel/trigger.ts";
 import type { SessionRecord, TriggerRecord } from "../../store/port/store.ts";
 import type { AgentSlot, Runtime } from "../agent/slot.ts";
 
-/** A plan that is nothing but a list is its steps; any other stands as it was written. */
+/**
+ * Makes the payload of a plan review. A plan that is only a list becomes steps; any other is kept as text.
+ */
 export function planPayload(
   plan: AgentRequest & { kind: "plan" },
   session: SessionRecord,
@@ -24,9 +26,9 @@ export function planPayload(
 }
 
 /**
- * A vendor's way out of its planning takes yes or no. So what is to be changed comes as the session's
- * next message, and so does the approval of a plan that a session in `read-only` may not carry out:
- * a yes would take it out of the mode that holds it.
+ * Answers a plan review. A vendor's plan mode accepts only yes or no, so requested changes are sent as the
+ * session's next message. The approval of a plan in a `read-only` session is sent the same way, because a yes
+ * would switch the agent out of that mode.
  */
 export async function answerPlan(
   { deps }: Runtime,

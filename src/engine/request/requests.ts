@@ -19,9 +19,8 @@ import type { AgentSlot, Runtime } from "../agent/slot.ts";
 import { excerpt } from "../../secrets/redact.ts";
 
 /**
- * A vendor's own request: answered by the session's mode where that decides it, else raised as a
- * trigger, the same as a question of ours. It lives with its process: when that is gone the
- * trigger is withdrawn.
+ * Answers a vendor's own request: by the session's permission mode if that decides it, otherwise by raising a
+ * trigger, like a question of ours. The trigger is withdrawn when the process is gone.
  */
 export async function answerRequest(
   runtime: Runtime,
@@ -36,13 +35,13 @@ export async function answerRequest(
   let answer: TriggerRecord["answer"];
   try {
     const trigger = await slot.requests.raising(() => raiseRequest(runtime, slot, request));
-    // Nobody would hear the answer of a process that was replaced.
+    // A replaced process could not receive the answer.
     if (trigger === STALE) return { kind: "deny" };
     const closed = await answered(runtime, slot, trigger);
     answer = closed.answer;
     if (request.kind === "plan") return await answerPlan(runtime, slot, closed);
   } catch (error) {
-    // The agent waits for an answer in any case.
+    // The agent waits for an answer even after an error.
     if (error instanceof Refusal && error.code === "limit_requests")
       return refusedAtLimit(slot, request, requestsMax);
     runtime.deps.log.error({ err: error, sessionId: slot.session.id }, "a request could not be asked");
@@ -55,7 +54,10 @@ export async function answerRequest(
   return noted(slot, request, { kind: answer?.action === "allow" ? "allow" : "deny" });
 }
 
-/** A vendor's protocol has no room for a reason, so the transcript says it, once per turn. */
+/**
+ * Denies a request at the limit. The vendor's protocol cannot carry a reason, so the transcript states it,
+ * once per turn.
+ */
 function refusedAtLimit(slot: AgentSlot, request: AgentRequest, max: number): AgentAnswer {
   const { recorder } = slot;
   if (recorder !== null && !told.has(recorder)) {
@@ -66,10 +68,10 @@ function refusedAtLimit(slot: AgentSlot, request: AgentRequest, max: number): Ag
   return { kind: "deny" };
 }
 
-/** Turns whose transcript says that requests are denied at the limit. */
+/** Turns whose transcript already states that requests are denied at the limit. */
 const told = new WeakSet<object>();
 
-/** What the mode itself says; null: it must be asked. */
+/** Returns the answer that the permission mode gives; null if a reader must decide. */
 function byMode(session: SessionRecord, request: AgentRequest): AgentAnswer | null {
   if (request.kind !== "permission") return null;
   const mode = session.effective.permission;
@@ -79,8 +81,8 @@ function byMode(session: SessionRecord, request: AgentRequest): AgentAnswer | nu
 }
 
 /**
- * A command names the files it likes and touches others: no shell can be confined by looking at what
- * it says, so only a request that is about files, all of them inside the folder, goes unasked.
+ * Whether a request only reads or changes files inside the folder; those are allowed without asking. A
+ * command may touch other files than it names, so no command qualifies.
  */
 export function isFileWork(folder: string, request: AgentRequest & { kind: "permission" }): boolean {
   const { command, risk, paths } = request;
@@ -88,7 +90,7 @@ export function isFileWork(folder: string, request: AgentRequest & { kind: "perm
   return paths.length > 0 && paths.every((each) => inside(folder, each));
 }
 
-/** Where a path really leads: a link inside the folder may point out of it. */
+/** Compares real paths, because a link inside the folder may point out of it. */
 function inside(folder: string, file: string): boolean {
   return isInside(realPathOf(path.resolve(folder, file)), realPathOf(folder));
 }
@@ -100,7 +102,7 @@ function noted(slot: AgentSlot, request: AgentRequest, answer: AgentAnswer): Age
   return answer;
 }
 
-/** A receipt counts requests by tool, and an agent can ask without end. */
+/** The receipt counts denied requests by tool, and an agent may ask without end. */
 const DENIED_MAX = 10_000;
 const DENIED_CHARS_MAX = 400;
 
@@ -126,7 +128,7 @@ async function raiseRequest(
   request: AgentRequest,
 ): Promise<TriggerRecord | Stale> {
   const { store, config, now } = runtime.deps;
-  // What the agent said before it asks stands before the question.
+  // Entries that precede the question are written before it.
   await slot.recorder?.written();
   const write = (): Promise<TriggerRecord | Stale> =>
     store.write(slot.session.rootId, slot.lease, async (tx) => {
@@ -182,7 +184,10 @@ function payloadOf(
   };
 }
 
-/** Resolves when it is closed, by whoever; a turn that waits here holds no slot. */
+/**
+ * Resolves when the trigger is closed by anyone. A turn that waits here does not count against the limit of
+ * running turns.
+ */
 async function answered(runtime: Runtime, slot: AgentSlot, trigger: TriggerRecord): Promise<TriggerRecord> {
   const { store } = runtime.deps;
   const turn = slot.recorder?.turn ?? null;
@@ -195,7 +200,10 @@ async function answered(runtime: Runtime, slot: AgentSlot, trigger: TriggerRecor
   return closed;
 }
 
-/** A store that is away for a while must neither turn an answer into a denial nor leave the turn blocked. */
+/**
+ * Changes the turn's count of blocking requests. It retries, so that a store outage neither turns an answer
+ * into a denial nor leaves the turn blocked.
+ */
 async function changeBlocked(
   runtime: Runtime,
   slot: AgentSlot,
