@@ -8,11 +8,11 @@ import type { SessionRecord, TurnRecord } from "../../store/port/store.ts";
 import type { EngineDeps } from "../deps.ts";
 import { Runner } from "../runner.ts";
 
-/** The engine over a store in which a test has put what a dead daemon left, or anything else. */
+/** Makes an engine over a store that a test fills, for example with the rows that a dead daemon left. */
 export async function openEngine(t: TestContext, options: FakeOptions = {}) {
   const family = await openFamily(t);
   const fake = createFakeDriver({ name: "sim", ...options });
-  /** For which sessions an agent was opened. */
+  /** Ids of the sessions for which an agent was opened. */
   const opened: string[] = [];
   const driver: Driver = {
     ...fake,
@@ -51,7 +51,7 @@ export async function cutTurn(
   return { id, turn: await family.startTurn(id, turn) };
 }
 
-/** Asks after every commit until it is so. */
+/** Waits until the turn has settled; checks after every commit. */
 export async function settledTurn(family: Family, { id }: TurnRecord): Promise<TurnRecord> {
   for (;;) {
     const changed = Promise.withResolvers<void>();

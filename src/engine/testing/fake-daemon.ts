@@ -19,14 +19,16 @@ import type { SessionRecord, Store } from "../../store/port/store.ts";
 export interface FakeSetup extends FakeOptions {
   readonly config?: Record<string, unknown>;
   readonly reached?: (moment: Moment) => void;
-  /** Changes the driver before the daemon sees it. */
+  /** Wraps the driver before the daemon gets it. */
   readonly wrap?: (driver: Driver) => Driver;
   readonly home?: string;
   readonly driver?: Driver;
   readonly place?: UserHome;
 }
 
-/** The whole daemon on a real file, with agents inside this process that a test can hold up. */
+/**
+ * Starts the whole daemon on a real database file, with in-process agents that a test can hold at a point.
+ */
 export async function startFake(t: TestContext, setup: FakeSetup = {}) {
   const home = setup.home ?? mkdtempSync(path.join(tmpdir(), "kinfold-fake-"));
   const driver = setup.driver ?? createFakeDriver(setup);
@@ -52,7 +54,7 @@ export async function startFake(t: TestContext, setup: FakeSetup = {}) {
   return { home, driver, client, store, stop, when: whenOf(store), quiet: quietOf(store) };
 }
 
-/** The wall clock, which a test can put forward. To be taken before the daemon starts. */
+/** Replaces the wall clock by one that a test can advance. Must be called before the daemon starts. */
 export function movableClock(t: TestContext): { add(ms: number): void } {
   const real = Date.now.bind(Date);
   let aheadMs = 0;
@@ -64,10 +66,10 @@ export function movableClock(t: TestContext): { add(ms: number): void } {
   };
 }
 
-/** Asks after every commit until it is so; fails where that never happens. */
+/** Waits until `ask` returns a value; checks after every commit. Fails after a timeout. */
 function whenOf(store: Store) {
   return async <T>(ask: () => Promise<T | null | undefined | false>): Promise<T> => {
-    // Not one of the clocks that a test may put forward.
+    // Tests may advance the other clocks, not this one.
     const from = process.uptime();
     for (;;) {
       const changed = Promise.withResolvers<void>();
@@ -85,7 +87,7 @@ function whenOf(store: Store) {
   };
 }
 
-/** What does not come true on a quiet machine in this time will never: the test says so and ends. */
+/** Timeout on an idle machine; a slow machine gets proportionally more. */
 const NEVER_S = 60;
 const LOOK_MS = 1_000;
 
@@ -99,7 +101,7 @@ function quietOf(store: Store) {
     });
 }
 
-/** Holds a fake agent at a point: `reached` says that it is there, `open` lets it go on. */
+/** Holds a fake agent at a point: `reached` resolves when it is there, `open` lets it continue. */
 export function holdAt(at: FakePoint["at"], isWanted: (point: FakePoint) => boolean = () => true) {
   const reached = Promise.withResolvers<void>();
   const held = Promise.withResolvers<void>();
@@ -118,7 +120,7 @@ export function holdAt(at: FakePoint["at"], isWanted: (point: FakePoint) => bool
   };
 }
 
-/** A driver whose handles do some things in another way. */
+/** Wraps a driver so that some methods of its handles are replaced. */
 export function withHandles(
   change: (handle: AgentHandle) => Partial<AgentHandle>,
 ): (driver: Driver) => Driver {
@@ -139,7 +141,10 @@ export function withHandles(
   });
 }
 
-/** Makes the store refuse writes, as on a full disk, while `isFull` says so. `refused`: it has done so. */
+/**
+ * Makes the store refuse writes, as on a full disk, while `isFull` returns true. `refused` resolves at the
+ * first refusal.
+ */
 export function fillDisk(store: Store, isFull: () => boolean): { refused: Promise<void> } {
   const first = Promise.withResolvers<void>();
   breakWrites(store, () => {
@@ -150,7 +155,7 @@ export function fillDisk(store: Store, isFull: () => boolean): { refused: Promis
   return { refused: first.promise };
 }
 
-/** Every write fails for which there is an error. */
+/** Makes a write fail whenever `errorOf` returns an error. */
 export function breakWrites(store: Store, errorOf: () => Error | null): void {
   aroundWrites(store, async (_, work, write) => {
     const error = errorOf();
@@ -159,7 +164,7 @@ export function breakWrites(store: Store, errorOf: () => Error | null): void {
   });
 }
 
-/** So many beats of the daemon's own clock: what it does every second it has done by then. */
+/** Waits for `count` beats of the heartbeat, which run every second. */
 export async function ticks(count: number): Promise<void> {
   await pause(count * 1_000 + 200);
 }

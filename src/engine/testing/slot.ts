@@ -14,7 +14,7 @@ export function aLease({ id, fence }: SessionRecord): ProcessLease {
   return { id: "lease", session: id, fence, token: null };
 }
 
-/** An agent of which only what a test gives does anything. */
+/** An agent whose handle does nothing except what the test defines. */
 export function aLiveAgent(session: SessionRecord, handle: Partial<AgentHandle> = {}): LiveAgent {
   const quiet: Partial<AgentHandle> = {
     exited: new Promise(() => undefined),
@@ -26,7 +26,7 @@ export function aLiveAgent(session: SessionRecord, handle: Partial<AgentHandle> 
   return { session, lease: aLease(session), handle: live, hasExited: false, isOpened: false };
 }
 
-/** A slot whose agent has started and is in a turn. */
+/** Returns a slot whose agent has started and is in a turn. */
 export async function aRunningSlot(
   runtime: Runtime,
   of: { session: SessionRecord; turn: TurnRecord },

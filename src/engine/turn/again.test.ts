@@ -6,7 +6,7 @@ import { holdAt, startFake } from "../testing/fake-daemon.ts";
 
 class Undone extends Error {}
 
-/** Every write runs, is taken back, and runs again: as a server makes it where two of them met. */
+/** Runs every write, rolls it back and runs it again, as the PostgreSQL store does when two writes conflict. */
 function everyWriteTwice(store: Store): void {
   aroundWrites(store, async (_, work, write) => {
     await write(async (tx) => {
@@ -19,7 +19,10 @@ function everyWriteTwice(store: Store): void {
   });
 }
 
-/** A family at work: a spawn, a callback, a steer, a stop, a cancel. Everything that has happened, in order. */
+/**
+ * Runs a family of sessions through a spawn, a callback, a steer, a stop and a cancel. Returns everything
+ * that happened, in order.
+ */
 async function story(t: TestContext, isTwice: boolean): Promise<unknown> {
   const root = holdAt("end", (point) => point.text?.startsWith("sim> say the root") === true);
   const { client, store, quiet, when } = await startFake(t, { gate: (point) => root.gate(point) });

@@ -8,10 +8,12 @@ import { endTurn, type TurnEnd } from "./settle.ts";
 import { openRound } from "../../kernel/admit.ts";
 import { newTurn } from "./claim.ts";
 
-/** An agent gives no sign when work outside a prompt ends: so long without an update is its end. */
+/**
+ * An agent does not report the end of work outside a prompt; this long without an update counts as its end.
+ */
 const QUIET_MS = 1_500;
 
-/** Updates that are no work. */
+/** Updates that do not count as work. */
 const SILENT: ReadonlySet<AgentUpdate["kind"]> = new Set([
   "usage",
   "modelCall",
@@ -20,10 +22,10 @@ const SILENT: ReadonlySet<AgentUpdate["kind"]> = new Set([
   "fragment",
 ]);
 
-/** Updates that came before their turn's row was written. */
+/** Updates that arrived before their turn's row was written. */
 const gathering = new WeakMap<AgentSlot, AgentUpdate[]>();
 
-/** Updates outside a prompt open a turn of their own kind. */
+/** Opens an autonomous turn for updates that arrive outside a prompt. */
 export function autonomous(runtime: Runtime, slot: AgentSlot, update: AgentUpdate): void {
   if (SILENT.has(update.kind)) return;
   const early = gathering.get(slot);
@@ -36,14 +38,14 @@ export function autonomous(runtime: Runtime, slot: AgentSlot, update: AgentUpdat
   slot.follow(begin(runtime, slot, slot.task));
 }
 
-/** What the agent did before there was a turn to write it to. */
+/** Removes and returns the updates that arrived before their turn's row was written. */
 export function takeEarly(slot: AgentSlot): AgentUpdate[] {
   const early = gathering.get(slot) ?? [];
   gathering.delete(slot);
   return early;
 }
 
-/** `before`: a turn that is over may still be settling. */
+/** Begins the autonomous turn, after the previous turn (`before`) has settled. */
 async function begin(runtime: Runtime, slot: AgentSlot, before: Promise<void> | null): Promise<void> {
   await before;
   slot.stir();
@@ -59,7 +61,10 @@ async function begin(runtime: Runtime, slot: AgentSlot, before: Promise<void> | 
   await endTurn(runtime, slot, { recorder, end: await endOf(slot, added.since) });
 }
 
-/** A prompt came first, and what was seen belongs to its turn; or nothing may be written here any more. */
+/**
+ * Handles updates that get no autonomous turn: they belong to the turn of a prompt that came first, or
+ * nothing may be written any more.
+ */
 function notOurs(slot: AgentSlot): void {
   if (slot.isClaimed) return;
   for (const update of takeEarly(slot)) slot.recorder?.record(update);
@@ -75,7 +80,7 @@ async function quiet(recorder: Recorder): Promise<void> {
 
 async function endOf(slot: AgentSlot, since: number): Promise<TurnEnd> {
   const { agent } = slot;
-  // There was no prompt that an agent could have answered.
+  // An autonomous turn has no prompt that the agent could answer.
   const reach: TurnEnd["reach"] = "unanswered";
   if (agent === null || agent.hasExited) {
     const reason = "the agent process exited while it went on by itself";
@@ -98,7 +103,7 @@ async function addTurn(
       if (session === null || session.endedAt !== null) return null;
       if ((await tx.turns.running(session.id)) !== null) return null;
       const now = deps.now();
-      // What an agent does after it failed or was stopped is kept, but releases no held inbox.
+      // Work of an agent after a failure or a stop is recorded, but does not release a held inbox.
       if (session.held === null) await openRound(tx, session, now);
       const reserved = await reserveBegun(deps, tx, session);
       const turn = await tx.turns.add(

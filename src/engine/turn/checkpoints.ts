@@ -6,7 +6,7 @@ import { firstChars } from "../../text/fence.ts";
 
 const SUMMARY_CHARS_MAX = 20_000;
 
-/** What an agent says of a conversation that it has cut is a checkpoint at that point of the transcript. */
+/** Stores an agent's summary of a compacted conversation as a checkpoint at that point of the transcript. */
 export async function keepCompactions(
   tx: Tx,
   turn: TurnRecord,
@@ -30,7 +30,7 @@ export async function keepCompactions(
   }
 }
 
-/** Part of the settle: made from what the turn was seen to do, where that was more than talking. */
+/** Makes an automatic checkpoint when a turn settles, if the turn made a plan or touched files. */
 export async function checkpointTurn(
   tx: Tx,
   of: { session: SessionRecord; turn: TurnRecord; seen: Seen; entryIndex: number; now: number },

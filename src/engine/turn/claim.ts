@@ -35,13 +35,16 @@ export interface Claim {
   readonly text: string;
 }
 
-/** Takes the head of a session's inbox into a new turn: one guarded transaction, before a byte is sent. */
+/**
+ * Takes the first messages of a session's inbox into a new turn, in one fenced transaction, before anything
+ * is sent to the agent.
+ */
 export async function claim(
   deps: EngineDeps,
   candidate: SessionRecord,
   held: ProcessLease | null,
 ): Promise<Claim | null> {
-  // A process that was replaced takes nothing more, and a session that was claimed since is another's.
+  // A replaced process may not claim, and neither may a caller whose view of the session is outdated.
   const by = held ?? { session: candidate.id, fence: candidate.fence };
   const claimed = await deps.store.write(candidate.rootId, by, async (tx) => {
     const session = await tx.sessions.byId(candidate.id);
@@ -55,7 +58,7 @@ export async function claim(
     if (messages === null || messages.length === 0) return null;
     const reserved = await reserveTurn(deps, tx, session);
     if (reserved === null) return null;
-    // Whatever is worked off belongs to a round, or nobody would be told of it.
+    // Every turn belongs to a round; otherwise no callback would report it.
     if (!session.roundOpen) await openRound(tx, session, deps.now());
     const lease = held ?? (await newProcessLease(deps, tx, session));
     const rendered = await render(tx, session, messages);
@@ -67,20 +70,20 @@ export async function claim(
   return claimed === STALE ? null : claimed;
 }
 
-/** What is left of a cancelled child's processes may not be known yet. */
+/** Whether the message reports a cancelled child, whose processes may still be stopping. */
 function isOfCancelled({ data }: MessageRecord): boolean {
   return data?.["outcome"] === "cancelled";
 }
 
 export interface Rendered {
   readonly text: string;
-  /** Each message's own part. */
+  /** The rendered part of each message. */
   readonly bodies: readonly { message: MessageRecord; body: string }[];
-  /** Templates that were replaced by the default. */
+  /** Notices about templates that were replaced by the default. */
   readonly notices: readonly string[];
 }
 
-/** The text of these messages as it is sent. */
+/** Renders messages to the text that is sent to the agent. */
 export async function render(
   tx: Tx,
   session: SessionRecord,
@@ -106,7 +109,7 @@ export async function render(
   return { text, bodies, notices };
 }
 
-/** Whether the last turn of the open round has left a message, which is the round's report so far. */
+/** Whether the last turn of the open round left a message; it is the round's report so far. */
 async function hasSaid(tx: Tx, session: SessionRecord): Promise<boolean> {
   const last = await tx.turns.last(session.id);
   return last?.round === session.round && last.lastAssistantMessage !== null;
@@ -127,8 +130,8 @@ function bodyOf(
 }
 
 /**
- * A prompt is sent as it was written, without what only the daemon writes: delivery ids and its own lines.
- * A prompt of another session also loses the characters that nobody can see.
+ * Returns a message's text as written, without lines that only the daemon may write, such as delivery ids.
+ * Text from another session also loses its invisible characters.
  */
 function wordsOf({ body, senderKind }: MessageRecord): string {
   const text = body ?? "";
@@ -141,7 +144,7 @@ function batchItem(message: MessageRecord): BatchItem {
   return { data: message.data as unknown as CallbackData, deliveryId, repeated };
 }
 
-/** The head, and the unbroken run of callbacks behind it that fits into one turn. */
+/** Returns the first message, or the callbacks at the head of the inbox that fit into one turn. */
 function callbackRun(queued: readonly MessageRecord[]): MessageRecord[] {
   const first = queued.findIndex((message) => message.kind !== "callback");
   const run = first === -1 ? [...queued] : queued.slice(0, first);
@@ -202,7 +205,10 @@ async function takeAll(
   await appendMessages(tx, turn, { bodies: rendered.bodies, now });
 }
 
-/** A message is in the transcript once, where it was first sent. When it is sent again, a notice refers to it. */
+/**
+ * Adds messages to the transcript, each only once, where it was first sent. A repeated message gets a notice
+ * that refers to its entry.
+ */
 export async function appendMessages(
   tx: Tx,
   turn: Pick<TurnRecord, "id" | "sessionId">,
@@ -221,7 +227,7 @@ export async function appendMessages(
   }
 }
 
-/** Lands a message. A steer whose acknowledgement was lost with its agent gets its entry here. */
+/** Marks a message as landed. Adds its entry if the agent died before it acknowledged the steer. */
 export async function landInTranscript(tx: Tx, message: MessageRecord, now: number): Promise<void> {
   const isInPrompt = message.carrier === "prompt" || message.carrier === "steer";
   if (isInPrompt && message.entryIndex === null && message.turnId !== null) {
@@ -265,7 +271,7 @@ function kindOf(message: MessageRecord): EntryKind {
 
 type Decided = Pick<TurnRecord, "kind" | "fence" | "description" | "reservedTokens" | "reservedUsd">;
 
-/** The row of a turn that begins now. */
+/** Makes the row of a turn that begins now. */
 export function newTurn(
   { store, now }: EngineDeps,
   session: SessionRecord,

@@ -66,7 +66,7 @@ test("work outside a prompt is a turn of its own, also when the disk is full as 
   const entries = await store.read.entries.page(session.id, { limit: 100 });
   const said = entries.filter((entry) => entry.turnId === turn?.id).map((entry) => entry.body.text);
   assert.deepEqual(said, ["unasked", "and more"]);
-  // The process goes on as before: the next prompt is its own turn.
+  // The process keeps running, and the next prompt gets its own turn.
   await client.prompt({ id: session.id, prompt: "sim> say again" });
   await when(async () => (await store.read.turns.last(session.id))?.lastAssistantMessage === "again");
 });

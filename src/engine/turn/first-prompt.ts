@@ -5,9 +5,9 @@ import type { EngineDeps } from "../deps.ts";
 import type { LiveAgent } from "../agent/start.ts";
 
 /**
- * What the first prompt of a conversation carries along: what the session has inherited, and its
- * own brief where its earlier conversation is gone. A loaded conversation has it already, unless
- * its very first prompt had not arrived.
+ * Returns the context for the first prompt of a conversation: the inherited context, and the session's own
+ * brief if its earlier conversation is lost. A loaded conversation already has it, unless its first prompt
+ * never arrived.
  */
 export async function firstPromptContext(
   deps: EngineDeps,
@@ -30,7 +30,7 @@ export async function firstPromptContext(
   return parts.length === 0 ? null : parts.join("\n\n");
 }
 
-/** The conversation that a session begins with a copy of; null once it has its own. */
+/** Returns the conversation from which the session is forked; null once the session has its own. */
 export async function forkOf(deps: EngineDeps, session: SessionRecord): Promise<string | null> {
   if (session.effective.inherit !== "fork" || session.agentSessionId !== null) return null;
   return (await inheritedOf(deps, session))?.forkOf ?? null;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { AgentHandle, Driver } from "../../drivers/port.ts";
 import { startFake, withHandles } from "../testing/fake-daemon.ts";
 
-/** An agent whose conversations cannot be loaded: what it had received is known to nobody. */
+/** An agent that cannot load conversations, so nothing shows what it had received. */
 const forgetful = (driver: Driver): Driver => ({
   ...driver,
   probe: async () => ({ ...(await driver.probe()), load: false }),

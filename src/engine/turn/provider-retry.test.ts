@@ -67,7 +67,7 @@ for (const said of ["Authentication required", "Prompt is too long", "something 
   });
 }
 
-/** An agent whose first prompts end with these errors. */
+/** Starts an agent whose first prompts end with these errors. */
 async function startTroubled(t: TestContext, errors: readonly string[], how: { afterWork?: true } = {}) {
   const prompts: string[] = [];
   const wrap = withHandles((handle) => ({
@@ -81,7 +81,7 @@ async function startTroubled(t: TestContext, errors: readonly string[], how: { a
   }));
   const started = await startFake(t, { wrap, config: { retriesMax: 3, retryMs: 20 } });
   const { store, when } = started;
-  /** Resolves to the pause before this retry. */
+  /** Resolves to the parked state before this retry. */
   const pausedFor = (id: string, retry: number): Promise<Parked> =>
     when(async () => {
       const parked = (await store.read.sessions.byId(id))?.parked ?? null;

@@ -5,16 +5,19 @@ import { count, duration } from "../../text/quantity.ts";
 import type { EngineDeps } from "../deps.ts";
 import type { TurnEnd } from "./settle.ts";
 
-/** What follows from a turn that its provider's trouble has ended. */
+/** The retry after a turn that failed with a temporary error of its provider. */
 export interface Retry {
-  /** Of the retry that would follow, from 1. */
+  /** Number of this retry, from 1. */
   readonly number: number;
   readonly isLeft: boolean;
-  /** The reason of the turn; it says how often it was tried where that was more than once. */
+  /** The turn's reason; if retries are used up, it includes the number of attempts. */
   readonly reason: string;
 }
 
-/** Null where nothing is to be retried. Which retry a turn is stands in the message that began it. */
+/**
+ * Returns the retry that follows; null if the error must not be retried. The number of earlier retries is in
+ * the message that began the turn.
+ */
 export async function retryAfter(
   deps: EngineDeps,
   tx: Tx,

@@ -1,12 +1,12 @@
 import { oneLine } from "../../text/fence.ts";
 import type { SessionRecord } from "../../store/port/store.ts";
 
-/** The words with which the daemon continues a turn that its own death has cut. No agent goes on by itself. */
+/** Makes the prompt that continues a turn after the daemon died, because no agent continues by itself. */
 export function resumePrompt(cut: {
   cutAt: number;
   now: number;
   children: readonly SessionRecord[];
-  /** Messages that had not arrived, as they are sent. */
+  /** Rendered messages that had not reached the agent. */
   missing: string;
 }): string {
   const lines = [

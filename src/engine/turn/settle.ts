@@ -30,35 +30,35 @@ import { priceOf } from "../usage/reservation.ts";
 import type { AgentSlot, Runtime } from "../agent/slot.ts";
 import { endSteering } from "./steer.ts";
 
-/** How a turn came to its end, as the engine saw it. */
+/** How a turn ended, as the engine observed it. */
 export interface TurnEnd {
   readonly stopReason: PromptEnd["stopReason"] | "not_started" | "unknowable";
-  /** How far its prompt is known to have come. */
+  /** How far the prompt is known to have come. */
   readonly reach: Reach;
-  /** Delivery ids in the agent's own record, where it was read back; null or left out where it was not. */
+  /** Delivery ids in the agent's own record; null or absent if the record was not read. */
   readonly record?: ReadonlySet<string> | null;
-  /** One line of the closed list of reasons; null where it completed. */
+  /** One line from the closed list of reasons; null if the turn completed. */
   readonly reason: string | null;
   readonly usage: Usage | null;
-  /** Its tokens are of the last model call only. */
+  /** True if `usage` covers only the last model call. */
   readonly isUsagePartial?: boolean;
-  /** Work that goes on outside the prompt. */
+  /** True if work continues outside the prompt. */
   readonly background: boolean;
-  /** The outcome where the stop reason does not give it. */
+  /** The outcome, if it does not follow from the stop reason. */
   readonly outcome?: Outcome;
-  /** What kind of error it was, where the stop reason does not say. */
+  /** The kind of error, if it does not follow from the stop reason. */
   readonly errorKind?: ErrorPayload["kind"];
-  /** What its provider said, where the agent could not go on for that. */
+  /** The provider's error, if that ended the turn. */
   readonly provider?: ProviderError | null;
-  /** When the vendor's usage limit is over, where it was that. */
+  /** When the vendor's usage limit resets, if that limit ended the turn. */
   readonly limitedUntil?: number | null;
   /** Processes that could not be stopped. */
   readonly left?: readonly { pid: number; command: string }[];
 }
 
 /**
- * The one transaction that records an outcome and all that follows from it, guarded by the
- * fence. False when the turn was no longer ours to settle.
+ * Records an outcome and everything that follows from it, in one fenced transaction. Returns false if another
+ * process has taken over the turn.
  */
 export async function settle(
   deps: EngineDeps,
@@ -134,14 +134,15 @@ async function settleInTx(deps: EngineDeps, tx: Tx, settling: Settling): Promise
   const lastTool = recorder.seen.lastToolHasResult ? null : recorder.seen.lastTool;
   const ending = { sessionId: session.id, turn: after, outcome, end, retry, unlanded, lastTool, now };
   await settleRound(deps, tx, ending);
-  // Its outcome first: a round that only waited for such an answer closes with this, one that failed has.
+  // After `settleRound`: withdrawing requests may close a round that only waited for their answers, and a
+  // failed round must already be closed as failed.
   await withdrawOf(tx, session.id, { fence: turn.fence, now });
   await retryBudgets(tx, session.rootId, now);
   tx.wake(session.id);
   return true;
 }
 
-/** What it used, or what it held where that cannot be known. */
+/** Returns the turn's usage, or its reservation if the usage is unknown. */
 function bookedFor(
   deps: EngineDeps,
   session: SessionRecord,
@@ -167,7 +168,7 @@ function outcomeOfTurn(session: SessionRecord, turn: TurnRecord, end: TurnEnd): 
   return outcomeOf(end.stopReason, turn.stopBy !== null);
 }
 
-/** Of a turn that somebody stopped the note says more than how the agent ended. */
+/** For a stopped turn the note of the stop says more than how the agent ended. */
 function reasonOfTurn(outcome: Outcome, turn: TurnRecord, end: TurnEnd): string | null {
   if (outcome === "completed") return null;
   return outcome === "cancelled" ? (turn.stopNote ?? end.reason) : end.reason;
@@ -187,7 +188,10 @@ function evidenceOf(outcome: Outcome, turn: TurnRecord): string {
   return turn.error ?? outcome;
 }
 
-/** Returns the first prompt of which it is not known whether the agent has it. */
+/**
+ * Decides what becomes of each message of the turn. Returns the first prompt that may or may not have reached
+ * the agent.
+ */
 async function settleMessages(
   tx: Tx,
   turn: TurnRecord,
@@ -276,13 +280,13 @@ async function settleRound(
     await closeIfOver(tx, session.id, at.now);
     return;
   }
-  // The error is a trigger row and an event; the one message about it is the callback.
+  // The error becomes a trigger row and an event; the callback is the only message about it.
   if (at.outcome === "failed")
     await raiseError(tx, session, { error: errorOf(at.turn, at.end), now: at.now });
   await closeRound(tx, session, end);
 }
 
-/** At its vendor's usage limit a session waits for the reset, unless it shall fail there. */
+/** Parks a session at its vendor's usage limit until the reset, unless it is configured to fail. */
 async function parkAtLimit(
   deps: EngineDeps,
   tx: Tx,
@@ -311,7 +315,10 @@ function errorKind(turn: TurnRecord): ErrorPayload["kind"] {
   return turn.stopReason === "error" ? "provider" : "other";
 }
 
-/** The tombstone closed the round before its turn had settled: a callback still waiting gets the facts. */
+/**
+ * Completes the callback of a session that was cancelled before its turn settled, if the callback is still in
+ * the inbox.
+ */
 async function completeCancelled(
   tx: Tx,
   session: SessionRecord,
@@ -333,17 +340,17 @@ function leftOf(end: TurnEnd): { pid: number; what: string }[] {
   return (end.left ?? []).map((each) => ({ pid: each.pid, what: each.command }));
 }
 
-/** Settles a turn. Its slot is idle afterwards, or ends. */
+/** Settles a turn. Afterwards its slot is idle or ending. */
 export async function endTurn(
   runtime: Runtime,
   slot: AgentSlot,
   { recorder, end }: { recorder: Recorder; end: TurnEnd },
 ): Promise<void> {
-  // A turn whose slot was released stays open: the next start, or a new lease, takes it up.
+  // The turn of a released slot stays open; the next start or a new lease takes it over.
   const isOurs = (): boolean => slot.isIn(recorder);
   if (!isOurs()) return;
   await endSteering(slot, recorder);
-  // Where the agent is gone, its process tree ends before the outcome is written.
+  // If the agent is gone, its process tree is ended before the outcome is written.
   if (slot.agent === null || slot.agent.hasExited || slot.isEnding) await slot.end();
   if (!isOurs()) return;
   const isSettled = await settle(runtime.deps, recorder, {
@@ -357,7 +364,7 @@ export async function endTurn(
   runtime.fill();
 }
 
-/** A turn that was stopped at its budget has failed, unless it had ended by itself before. */
+/** A turn that was stopped at a limit has failed, unless it had already ended by itself. */
 function withinLimit(slot: AgentSlot, end: TurnEnd): TurnEnd {
   if (slot.limit === null || end.stopReason === "end_turn") return end;
   const { reason, kind } = slot.limit;

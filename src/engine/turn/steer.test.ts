@@ -7,7 +7,7 @@ test("a message steered while the agent ends its prompt is not lost: it is the n
   const end = holdAt("end", (point) => point.text?.includes("first") === true);
   const steering = Promise.withResolvers<void>();
   const wrap = withHandles((handle) => ({
-    // The agent answers its prompt before it looks at the message, and then takes none.
+    // The agent answers its prompt before it handles the message, and then refuses the message.
     async steer(): Promise<"refused"> {
       end.open();
       await steering.promise;

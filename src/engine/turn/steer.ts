@@ -5,15 +5,20 @@ import { appendMessages, render } from "./claim.ts";
 import type { AgentSlot, Runtime } from "../agent/slot.ts";
 import type { Recorder } from "../record/recorder.ts";
 
-/** How long the end of a turn waits for an agent to say whether it took a message. */
+/** How long the end of a turn waits for the agent to acknowledge a steered message. */
 const ACK_MS = 2_000;
 
-/** Messages that want to go into the running turn, where the agent can take them. One at a time, in order. */
+/**
+ * Sends queued steer messages into the running turn, one at a time and in order, if the agent supports it.
+ */
 export async function steerQueued(runtime: Runtime, slot: AgentSlot): Promise<void> {
   if (slot.recorder !== null) await slot.steer(() => steerAll(runtime, slot));
 }
 
-/** Before a turn settles: nothing more goes into it, and what is on its way is known, or known to be unknown. */
+/**
+ * Ends steering before a turn settles: no further message goes into the turn, and the one in progress is
+ * acknowledged or counts as unacknowledged.
+ */
 export async function endSteering(slot: AgentSlot, recorder: Recorder): Promise<void> {
   recorder.isOver = true;
   await slot.steered(ACK_MS);
@@ -39,7 +44,10 @@ async function nextSteer(runtime: Runtime, slot: AgentSlot): Promise<MessageReco
   return queued.find(isWanted) ?? null;
 }
 
-/** False where the turn takes no more, or is another's: its end decides what becomes of the message. */
+/**
+ * Steers one message. Returns false if the turn accepts no more or has been taken over; the end of the turn
+ * then decides about the message.
+ */
 async function steerOne(runtime: Runtime, slot: AgentSlot, message: MessageRecord): Promise<boolean> {
   const how = runtime.agents.get(slot.session.agent)?.steer ?? "none";
   const mayRestart = message.metadata["restart"] === true;
@@ -48,7 +56,7 @@ async function steerOne(runtime: Runtime, slot: AgentSlot, message: MessageRecor
   }
   const { agent, recorder } = slot;
   if (agent === null || recorder === null) return false;
-  // Until the agent has acknowledged it, its turn may settle and must not take it for landed.
+  // The turn may settle before the agent has acknowledged the message, and must not count it as landed then.
   recorder.unacknowledged.add(message.id);
   const text = await take(runtime, slot, { turn: recorder.turn, message });
   if (text === null) return false;
@@ -56,7 +64,7 @@ async function steerOne(runtime: Runtime, slot: AgentSlot, message: MessageRecor
   const isTooLate = recorder.isOver || !slot.isIn(recorder);
   const result = isTooLate ? "refused" : await agent.handle.steer(text);
   runtime.deps.reached("steer.sent");
-  // The agent died with it, and its own record decides.
+  // The agent died before it acknowledged the message; its own record decides whether it has it.
   if (result === "lost") return false;
   if (result === "refused") {
     await returnToQueue(runtime, slot, { turn: recorder.turn, message });
@@ -73,7 +81,9 @@ interface Steer {
 
 type Delivered = "injected" | "queued" | "restarted";
 
-/** Durable before the first byte; the turn must still be ours and running. */
+/**
+ * Marks the message as taken before anything is sent. Returns null unless the turn is still ours and running.
+ */
 async function take(runtime: Runtime, slot: AgentSlot, { turn, message }: Steer): Promise<string | null> {
   const taken = await runtime.deps.store.write(message.rootId, slot.lease, async (tx) => {
     if (!(await tx.turns.patchRunning(turn.id, turn.fence, { fence: turn.fence }))) return null;
@@ -91,7 +101,10 @@ async function take(runtime: Runtime, slot: AgentSlot, { turn, message }: Steer)
   return taken === STALE ? null : taken;
 }
 
-/** With `into`, the agent took it into that turn: it is in the transcript from here on. False to a late writer. */
+/**
+ * Records how a message was delivered. With `into`, the agent took it into that turn, and it is added to the
+ * transcript. Returns false if another process has taken over.
+ */
 async function note(
   runtime: Runtime,
   slot: AgentSlot,
@@ -111,7 +124,10 @@ async function note(
   return noted !== STALE;
 }
 
-/** A refusal may come after the turn has settled, which gave it back: by now another turn may have it. */
+/**
+ * Gives a refused message back to the inbox. If the turn has settled since, the settle gave it back and
+ * another turn may have taken it.
+ */
 async function returnToQueue(runtime: Runtime, slot: AgentSlot, { turn, message }: Steer): Promise<void> {
   await runtime.deps.store.write(message.rootId, slot.lease, async (tx) => {
     const fresh = await tx.messages.byId(message.id);

@@ -16,7 +16,7 @@ import { endSteering, steerQueued } from "./steer.ts";
 import { UsageMeter } from "../usage/meter.ts";
 import { excerpt } from "../../secrets/redact.ts";
 
-/** From a claimed turn to its settled outcome. Whatever happens on the way, it settles. */
+/** Runs a claimed turn until its outcome is settled. */
 export async function runTurn(
   runtime: Runtime,
   slot: AgentSlot,
@@ -36,7 +36,7 @@ export async function ensureAgent(
 ): Promise<AgentStart> {
   const { agent } = slot;
   if (agent !== null && !agent.hasExited) return { ok: true, agent };
-  // It exited while it was idle: what is left of it ends, and another one starts.
+  // The process exited while idle: what remains of it is ended, and a new one starts.
   if (agent !== null) {
     await agent.handle.stop(0);
     if (!slot.restart(recorder)) return UNWANTED;
@@ -85,14 +85,14 @@ export function listener(runtime: Runtime, slot: AgentSlot): AgentListener {
   };
 }
 
-/** Loads the agent's own conversation; nothing is started anew where that fails. */
+/** Loads the agent's conversation; does not start a new one if that fails. */
 export async function loadAgent(runtime: Runtime, slot: AgentSlot): Promise<AgentStart> {
   const { session, lease } = slot;
   const load = session.agentSessionId;
   return slot.start(() => startAgent(runtime.deps, session, { lease, ...listener(runtime, slot), load }));
 }
 
-/** Sends the prompt and waits for its end; a stop that came while the agent started is kept. */
+/** Sends the prompt and waits for its end. Sends nothing if a stop came while the agent started. */
 export async function converse(runtime: Runtime, slot: AgentSlot, text: string): Promise<TurnEnd> {
   const { agent, recorder } = slot;
   if (agent === null || recorder === null) return notStarted("the agent is gone");
@@ -107,7 +107,7 @@ export async function converse(runtime: Runtime, slot: AgentSlot, text: string):
   const end = await promptEnd(runtime, slot, { agent, recorder, usageMeter, text });
   if (end.exit !== null) agent.hasExited = true;
   const record = end.exit === null ? null : await readBackDead(runtime, slot, recorder);
-  // A process that died while it was idle, before anybody noticed: another one takes the prompt.
+  // The process had died while idle, unnoticed: a new one gets the prompt.
   if (record?.size === 0 && wasIdle && !recorder.hasBegun) return converse(runtime, slot, text);
   if (slot.isEnding || agent.hasExited) await slot.end();
   const isOver = end.stopReason !== "end_turn" || slot.isEnding;
@@ -127,7 +127,7 @@ export async function converse(runtime: Runtime, slot: AgentSlot, text: string):
   };
 }
 
-/** An error of the agent in the words of its provider; nothing where it was none, or a usage limit. */
+/** Returns the provider's error in its own words; null if there is none, or if it is a usage limit. */
 function providerEnd(
   runtime: Runtime,
   slot: AgentSlot,
@@ -135,7 +135,7 @@ function providerEnd(
 ): Pick<TurnEnd, "provider" | "reason"> | null {
   if (end.stopReason !== "error" || end.error === null || (end.limitedUntil ?? null) !== null) return null;
   const { recorder, session } = slot;
-  // Some agents say the error as if their model had said it: it is the reason, and no report.
+  // Some agents repeat the error as a message of their model; it is the reason of the turn, not its report.
   if (recorder !== null && recorder.lastText?.trim() === end.error.trim()) recorder.lastText = null;
   const found = providerError(excerpt(end.error, ERROR_MAX), end.errorStatus ?? null);
   const provider = { ...found, sentence: oneLine(found.sentence, SENTENCE_MAX) };
@@ -145,7 +145,7 @@ function providerEnd(
 }
 
 const SENTENCE_MAX = 140;
-/** An agent may report an error of any length: so much of it is read. */
+/** Number of characters read of an agent's error, which may have any length. */
 const ERROR_MAX = 8_000;
 const REASON_MAX = 400;
 
@@ -173,9 +173,9 @@ async function promptEnd(
 }
 
 /**
- * After an agent died without a reply, its conversation is loaded once more: only its own record
- * says what had reached it. Returns which of the turn's delivery ids the record holds; null where
- * it cannot be read, or where nothing depends on it.
+ * Loads the conversation of an agent that died without a reply, because only the agent's own record shows
+ * what had reached it. Returns the turn's delivery ids found in the record; null if the record cannot be read
+ * or nothing depends on it.
  */
 async function readBackDead(
   runtime: Runtime,
@@ -199,19 +199,22 @@ async function readBackDead(
   return new Set(messages.map((message) => message.deliveryId).filter((id) => found.has(id)));
 }
 
-/** The delivery ids that a loaded conversation holds. */
+/** Returns the delivery ids found in a loaded conversation. */
 export function deliveredIn(replay: Replay | null): ReadonlySet<string> {
   const texts = replay === null ? [] : [...replay.userTexts, ...replay.toolResults];
   return new Set(texts.flatMap((text) => deliveryIdsIn(text)));
 }
 
-/** Claude cuts its own turn when its plan is sent back; what is to be changed is its next message. */
+/**
+ * Claude cancels its own turn when its plan is sent back. That is a normal end, because the requested changes
+ * are its next message.
+ */
 function withoutRejection(slot: AgentSlot, end: PromptEnd): PromptEnd {
   const isOwn = end.stopReason === "cancelled" && slot.isPlanSentBack && !slot.isStopping;
   return isOwn && !slot.isEnding ? { ...end, stopReason: "end_turn" } : end;
 }
 
-/** A cancel or a stop that came while there was no agent to tell: not a byte is sent after it. */
+/** Whether no cancel or stop came while there was no agent to receive it. */
 async function isStillWanted(runtime: Runtime, turn: TurnRecord): Promise<boolean> {
   const { read } = runtime.deps.store;
   const session = await read.sessions.byId(turn.sessionId);
@@ -219,7 +222,7 @@ async function isStillWanted(runtime: Runtime, turn: TurnRecord): Promise<boolea
   return session?.endedAt === null && row?.stopBy === null;
 }
 
-/** The end of a turn whose agent has not been given its prompt. */
+/** The end of a turn whose agent did not get its prompt. */
 export function endOfStart(start: { isUnwanted: boolean; reason: string }): TurnEnd {
   return start.isUnwanted ? { ...notStarted(start.reason), outcome: "cancelled" } : notStarted(start.reason);
 }
@@ -235,7 +238,7 @@ function notStarted(reason: string): TurnEnd {
   };
 }
 
-/** One of a closed list, for the callback. */
+/** Returns one of a closed list of reasons, for the callback. */
 function reasonOf(end: PromptEnd): string | null {
   switch (end.stopReason) {
     case "end_turn":

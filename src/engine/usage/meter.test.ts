@@ -51,7 +51,7 @@ function tokens({ usage }: SessionRecord): number {
   return usage.inputTokens + usage.outputTokens;
 }
 
-/** An agent that says nothing of what it uses, and writes it where Gemini CLI does. */
+/** Starts an agent that reports no usage but writes it where Gemini CLI does. */
 async function startGemini(t: TestContext) {
   const home = mkdtempSync(path.join(tmpdir(), "kinfold-usage-"));
   t.after(() => rmSync(home, { recursive: true, force: true }));
@@ -79,7 +79,7 @@ async function startGemini(t: TestContext) {
   const gate = ({ at: point }: FakePoint): void => {
     if (point === "begin") begun.resolve();
   };
-  /** Resolves when the agent has got its next prompt. */
+  /** Resolves when the agent has received its next prompt. */
   const prompted = async (): Promise<void> => {
     await begun.promise;
     begun = Promise.withResolvers<void>();

@@ -7,15 +7,15 @@ import type { AgentSlot, Runtime } from "../agent/slot.ts";
 import type { Recorder } from "../record/recorder.ts";
 import { meter } from "./reservation.ts";
 
-/** The floor under the updates that say when to look. */
+/** Interval between reads while no updates come. */
 const LOOK_MS = 500;
 
 /**
- * Meters one running turn from its agent's own session file. It looks whenever the agent does something,
- * one look at a time, and stops the turn through `meter` when its budget is used up.
+ * Meters one running turn from its agent's session file. Reads the file after each update, one read at a
+ * time, and stops the turn through `meter` when its budget is used up.
  */
 export class UsageMeter {
-  /** Whether the file has said what this turn used. */
+  /** Whether the file has shown this turn's usage. */
   hasRead = false;
   readonly #runtime: Runtime;
   readonly #slot: AgentSlot;
@@ -33,7 +33,10 @@ export class UsageMeter {
     this.#before = at.before;
   }
 
-  /** For a turn that has a budget. Null where the agent has no such file. To be called before the prompt is sent. */
+  /**
+   * Makes a meter for a turn that has a budget; null if the agent writes no such file. Must be called before
+   * the prompt is sent.
+   */
   static async begin(runtime: Runtime, slot: AgentSlot, recorder: Recorder): Promise<UsageMeter | null> {
     const { agent } = slot;
     if (agent === null) return null;
@@ -42,13 +45,13 @@ export class UsageMeter {
     return before === null ? null : new UsageMeter(runtime, slot, { recorder, before });
   }
 
-  /** From now on until `end`: the prompt is about to be sent. */
+  /** Starts reading, just before the prompt is sent; `end` stops it. */
   watch(): void {
     this.#timer = setInterval(() => this.look(), LOOK_MS);
     this.#timer.unref();
   }
 
-  /** Whatever an agent does follows an answer of its model. */
+  /** Reads the file again, because an update follows a model call. */
   heard(update: AgentUpdate): void {
     if (update.kind !== "fragment" && update.kind !== "usage") this.look();
   }
@@ -61,7 +64,7 @@ export class UsageMeter {
     });
   }
 
-  /** The last look, with everything that the turn has used. */
+  /** Reads the file for the last time, to get the turn's full usage. */
   async end(): Promise<void> {
     if (this.#timer !== null) clearInterval(this.#timer);
     this.look();
@@ -83,11 +86,11 @@ export class UsageMeter {
   }
 }
 
-/** A new conversation has used nothing; null where that cannot be known of an old one. */
+/** Returns the usage before this turn: none for a new conversation; null if it is unknown for an old one. */
 async function usedBefore(runtime: Runtime, slot: AgentSlot, agent: LiveAgent): Promise<Usage | null> {
   const { usageFiles } = runtime.deps;
   const { agentSessionId, replay } = agent.handle;
-  // A new process may go on in another file.
+  // A new process may write to another file.
   if (!agent.isOpened) usageFiles.forget(agentSessionId);
   const isNew = replay === null && !agent.isOpened && (await forkOf(runtime.deps, slot.session)) === null;
   return isNew ? NO_USAGE : usageFiles.total(slot.session.agent, agentSessionId);

@@ -3,11 +3,11 @@ import type { UserHome } from "../../history/port.ts";
 
 export interface UsageOptions {
   readonly userHome: UserHome;
-  /** Further folders by format, from the configuration. */
+  /** Additional folders per format, from the configuration. */
   readonly roots: Readonly<Record<string, readonly string[]>>;
 }
 
-/** What the reading thread answers. */
+/** The calls that the reading thread answers. */
 export type UsageSide = {
   readonly total: (asked: { agent: string; id: string }) => Promise<Usage | null>;
   readonly forget: (id: string) => void;

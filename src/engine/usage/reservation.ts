@@ -16,7 +16,10 @@ import { fenceOf } from "../agent/process-lease.ts";
 import type { AgentSlot, Runtime } from "../agent/slot.ts";
 import type { Recorder } from "../record/recorder.ts";
 
-/** What a new turn holds of every budget it spends from; null where nothing is left, and the session waits. */
+/**
+ * Reserves a part of every budget from which a new turn spends. Parks the session and returns null if a
+ * budget is used up.
+ */
 export async function reserveTurn(
   deps: EngineDeps,
   tx: Tx,
@@ -36,7 +39,7 @@ export async function reserveTurn(
   return null;
 }
 
-/** For work that has begun by itself: what is left, be it nothing. */
+/** Reserves what is left, even if it is nothing, for work that has begun by itself. */
 export async function reserveBegun(
   deps: EngineDeps,
   tx: Tx,
@@ -52,8 +55,8 @@ export async function reserveBegun(
 }
 
 /**
- * After each model call that the driver meters: a turn that has used what it holds asks for more,
- * and is stopped where there is no more. So it goes over by one call at most.
+ * Runs after each metered model call: a turn that has used its reservation asks for more, and is stopped if
+ * nothing is left. So a turn exceeds its budget by at most one call.
  */
 export function meter(runtime: Runtime, slot: AgentSlot): void {
   const { recorder } = slot;
@@ -70,19 +73,22 @@ export function meter(runtime: Runtime, slot: AgentSlot): void {
     .finally(() => asking.delete(recorder));
 }
 
-/** Ends the running turn as failed, with the numbers, once its agent has obeyed or was ended. */
+/**
+ * Stops the running turn at a limit. It fails with the numbers, once its agent has stopped or its process was
+ * ended.
+ */
 export function stopAtLimit(slot: AgentSlot, reason: string, kind: "budget" | "silence" = "budget"): void {
   const { recorder } = slot;
   if (recorder === null) return;
   if (slot.limit === null) recorder.notice(`stopped: ${reason}`);
-  // An agent that is still starting cannot be asked yet: whoever found the limit finds it again.
+  // The slot refuses this while the agent is starting; the caller finds the limit again later.
   slot.exceed(recorder, { reason, kind });
 }
 
 export function priceOf(deps: EngineDeps, session: SessionRecord): Price | null {
   const { prices } = deps.config;
   const asked = session.spawnConfig["model"];
-  // An agent may run what was asked for under a name of its own.
+  // An agent may report the requested model under another name.
   const names = [session.model, typeof asked === "string" ? asked : null].filter((name) => name !== null);
   const priced = names.find((name) => Object.hasOwn(prices, name));
   return priced === undefined ? null : (prices[priced] ?? null);
@@ -104,7 +110,7 @@ async function askForMore(runtime: Runtime, slot: AgentSlot, recorder: Recorder)
   }
 }
 
-/** Null when the turn is no longer ours. */
+/** Raises a turn's reservation. Returns null if another process has taken over the turn. */
 async function raiseReservation(
   deps: EngineDeps,
   session: SessionRecord,

@@ -6,15 +6,15 @@ import type { Service, UsageFiles } from "../deps.ts";
 import type { ThreadRpc } from "../../system/thread-rpc.ts";
 import type { UsageOptions, UsageSide } from "./protocol.ts";
 
-/** Agents whose own session files say what each model call used. */
+/** Agents whose session files record the usage of each model call. */
 const COVERED: ReadonlySet<string> = new Set(["claude", "codex", "gemini", "opencode"]);
-/** A thread that does not answer for this long is no source: the turn is then metered by its agent alone. */
+/** Timeout of a read; after it the turn is metered by its agent's updates alone. */
 const ANSWER_MS = 5_000;
 const MEMORY = { maxYoungGenerationSizeMb: 32, maxOldGenerationSizeMb: 192 } as const;
 
 /**
- * Reads agents' session files in a thread of its own, because they are as large as an agent makes them.
- * The thread starts with the first turn that needs it.
+ * Reads agents' session files in a separate thread, because they may have any size. The thread starts with
+ * the first turn that needs it.
  */
 export class UsageThread implements Service, UsageFiles {
   readonly name = "usage";
@@ -32,7 +32,7 @@ export class UsageThread implements Service, UsageFiles {
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    // A thread that failed to start was logged, and there is nothing to end.
+    // A failed start of the thread was already logged, and there is nothing to end.
     const thread = await this.#thread?.catch(() => null);
     thread?.rpc.close("the daemon goes down");
     await thread?.worker.terminate();
@@ -60,7 +60,7 @@ export class UsageThread implements Service, UsageFiles {
   }
 
   forget(agentSessionId: string): void {
-    // A thread that has ended remembers nothing.
+    // A thread that has ended has nothing to forget.
     this.#thread?.then(({ rpc }) => rpc.ask("forget", agentSessionId)).catch(() => undefined);
   }
 

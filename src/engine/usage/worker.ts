@@ -1,4 +1,4 @@
-// The thread that reads what running sessions have used from their agents' own files.
+// The thread that reads the usage of running sessions from their agents' files.
 import { parentPort, workerData } from "node:worker_threads";
 import type { Usage } from "../../contract/index.ts";
 import { historyReaders } from "../../history/index.ts";
@@ -6,7 +6,7 @@ import type { FoundSession, HistoryReader, ReadState } from "../../history/port.
 import { ThreadRpc } from "../../system/thread-rpc.ts";
 import type { UsageOptions, UsageSide } from "./protocol.ts";
 
-/** A session and how far its file has been read. */
+/** A session and the read position in its file. */
 interface Reading {
   readonly found: FoundSession;
   state: ReadState | null;
@@ -16,13 +16,13 @@ const port = parentPort;
 if (port === null) throw new Error("this runs as a thread of the daemon");
 const options = workerData as UsageOptions;
 const readings = new Map<string, Reading>();
-/** Sessions whose file was not there yet, and when it was last looked for. */
+/** Sessions whose file was not found, and when it was last searched for. */
 const missed = new Map<string, number>();
-/** More sessions than run at once on one node; one that was let go is looked for again. */
+/** More than the sessions that run at once on one node; a dropped one is searched for again. */
 const KEPT_MAX = 512;
-/** Looking through all folders of a person may take a while, so it is not done for every model call. */
+/** Minimum time between searches, because searching all folders of a user may take long. */
 const MISSED_MS = 200;
-/** Only numbers are wanted: no text has to be kept. */
+/** Only the numbers are needed, so texts are cut short. */
 const TEXT_MAX = 64;
 
 const handlers: UsageSide = {
@@ -35,7 +35,7 @@ const handlers: UsageSide = {
     try {
       return await readOn(reader, reading);
     } catch {
-      // The file was moved, replaced or removed: it is looked for again at the next call.
+      // The file was moved, replaced or removed; the next call searches for it again.
       readings.delete(id);
       return null;
     }
@@ -61,7 +61,7 @@ async function locate(reader: HistoryReader, id: string): Promise<Reading | null
   return newest === null ? null : { found: newest, state: null };
 }
 
-/** Keeps the newest only: sessions end without a word to this thread. */
+/** Keeps only the newest values, because this thread is not notified when a session ends. */
 function keep<T>(map: Map<string, T>, id: string, value: T): void {
   map.delete(id);
   map.set(id, value);
