@@ -3,7 +3,7 @@ import { type Query, type Sql, sql } from "./sql.ts";
 import { LongTexts, searched, writeRedactions } from "../secrets/redact-long.ts";
 import { takeSteps } from "../system/steps.ts";
 
-/** Both forms of `Store.write` over one that may be given a fence. */
+/** Builds both overloads of `Store.write` from one function that takes an optional fence. */
 export function writeOver(
   run: <T>(rootId: string, by: ProcessFence | null, work: (tx: Tx) => Promise<T>) => Promise<T | Stale>,
 ): Store["write"] {
@@ -14,12 +14,12 @@ export function writeOver(
   ): Promise<T> => {
     const [fence, closure] = typeof by === "function" ? [null, by] : [by, work];
     if (closure === undefined) throw new TypeError("a write needs a closure");
-    // Only a write with a fence is answered `STALE`, and its overload says so.
+    // Only a write with a fence can return `STALE`; the overload's type says so.
     return run(rootId, fence, closure) as Promise<T>;
   };
 }
 
-/** To be asked under the tree's lock. */
+/** Call it under the tree's lock. */
 export async function isStale(q: Query, rootId: string, by: ProcessFence): Promise<boolean> {
   return (await q.get(holder(rootId, by))) === null;
 }
@@ -28,12 +28,15 @@ function holder(rootId: string, { session, fence }: ProcessFence): Sql {
   return sql`SELECT 1 FROM sessions WHERE id = ${session} AND root_id = ${rootId} AND fence = ${fence}`;
 }
 
-/** A write that has other long texts every time it is tried must end too: then they are searched in one go. */
+/**
+ * Limits the retries of a write whose long texts differ on every try; the last try redacts them in one go.
+ */
 const TRIES_MAX = 8;
 
 /**
- * Tries a write. Where it has long texts to redact, it throws and leaves nothing behind, they are searched step by step,
- * and it is tried again from its beginning. The write calls `begin` when its turn has come.
+ * Runs a write and redacts its long texts. A write with long texts that are not redacted yet throws and
+ * changes nothing; the texts are redacted step by step, then the write runs again from the beginning. The
+ * write calls `begin` when its turn comes.
  */
 export async function redactWrites<T>(write: (begin: () => void) => Promise<T>): Promise<T> {
   const kept = new Set<string>();

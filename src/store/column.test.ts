@@ -56,7 +56,7 @@ interface Made {
   readonly isNullable: boolean;
 }
 
-/** What the tables declare, beside what a database says of the same columns. */
+/** Compares the columns that the tables declare with the columns of a database. */
 function compare(made: (table: string, column: string) => Made | undefined): void {
   const wrong: string[] = [];
   for (const { name, declared } of TABLES) {
@@ -75,7 +75,7 @@ it("every column is declared with the type that it has in SQLite, and may be emp
   compare((table, column) => {
     const found = db.prepare('SELECT type, "notnull" AS must FROM pragma_table_info(?) WHERE name = ?');
     const row = found.get(table, column);
-    // The key of a table by row number is never empty.
+    // The primary key of a table with row numbers is never null.
     const isKey = table === "history_sessions" && column === "no";
     const type = row?.["type"] === "TEXT" ? "text" : "number";
     return row === undefined ? undefined : { type, isNullable: row["must"] === 0 && !isKey };

@@ -2,29 +2,28 @@ import { DamagedValue } from "./problem.ts";
 import type { Query, Row, Sql } from "./sql.ts";
 
 /**
- * How a column is written. `plain`: as it is, which is for ids, numbers, paths and words of our own.
- * `text`: what somebody wrote, without its secrets; `json`: the same for a value, as JSON text. `held` and
- * `heldJson` keep what somebody wrote as it was sent, because an agent has yet to receive it: who writes
- * them sees to it that they are redacted when it has (`redacted`).
+ * How a column is written. `plain`: unchanged; for ids, numbers, paths and our own words. `text`: user or
+ * agent text, redacted. `json`: a value as JSON text, redacted. `held` and `heldJson`: kept exactly as sent,
+ * because an agent has yet to receive it; the writer must redact it afterwards (`redacted`).
  */
 export type Kind = "plain" | "text" | "bool" | "json" | "held" | "heldJson";
 
-/** What a column holds, which decides how it is read. */
+/** The type of a column's values, which decides how they are read. */
 type Form = "text" | "number" | "flag" | "object" | "list";
 
-/** One column: how it is written, and what is read from it. */
+/** One column: how it is written, and the type of its values. */
 export interface Column<T> {
   readonly kind: Kind;
   readonly form: Form;
   readonly isNullable: boolean;
-  /** For the compiler only: the type of what is read. */
+  /** For the compiler only: the type of the values. */
   readonly reads?: T;
 }
 
 /** A column for each field of a record. */
 export type Columns<R> = { readonly [F in keyof R]-?: Column<R[F]> };
 
-/** Ids, paths and words of our own. */
+/** Ids, paths and our own words. */
 export function word<T extends string>(): Column<T> {
   return { kind: "plain", form: "text", isNullable: false };
 }
@@ -34,37 +33,37 @@ export function number(): Column<number> {
   return { kind: "plain", form: "number", isNullable: false };
 }
 
-/** Yes or no, kept as 1 and 0. */
+/** A boolean, stored as 1 or 0. */
 export function flag(): Column<boolean> {
   return { kind: "bool", form: "flag", isNullable: false };
 }
 
-/** What somebody wrote, kept without its secrets. */
+/** User or agent text, redacted. */
 export function prose(): Column<string> {
   return { kind: "text", form: "text", isNullable: false };
 }
 
-/** What somebody wrote, kept as it was sent. */
+/** User or agent text, kept as it was sent. */
 export function heldProse(): Column<string> {
   return { kind: "held", form: "text", isNullable: false };
 }
 
-/** An object as JSON, kept without its secrets. It has the shape with which it was written. */
+/** An object as JSON, redacted. Its inner shape is trusted, not checked. */
 export function json<T extends object>(): Column<T> {
   return { kind: "json", form: "object", isNullable: false };
 }
 
-/** An object as JSON, kept as it was given. */
+/** An object as JSON, kept as it was sent. */
 export function heldJson<T extends object>(): Column<T> {
   return { kind: "heldJson", form: "object", isNullable: false };
 }
 
-/** A list as JSON, kept without its secrets. */
+/** A list as JSON, redacted. */
 export function jsonList<T>(): Column<T[]> {
   return { kind: "json", form: "list", isNullable: false };
 }
 
-/** The same column where there may be nothing. */
+/** The same column, nullable. */
 export function maybe<T>(column: Column<T>): Column<T | null> {
   return { kind: column.kind, form: column.form, isNullable: true };
 }
@@ -73,33 +72,33 @@ type Values<C extends readonly Column<unknown>[]> = {
   -readonly [I in keyof C]: C[I] extends Column<infer T> ? T : never;
 };
 
-/** One value of a row. `name` says in an error where it was. */
+/** Reads one value of a row. `name` identifies the value in an error message. */
 export function valueOf<T>(value: unknown, column: Column<T>, name: string | number = 0): T {
   return decoded(column, value, name) as T;
 }
 
-/** The first values of a row, one for each column. */
+/** Reads the first values of a row, one per column. */
 export function valuesOf<const C extends readonly Column<unknown>[]>(row: Row, ...columns: C): Values<C> {
   return columns.map((column, at) => decoded(column, row[at], at)) as Values<C>;
 }
 
-/** The first value of the first row, or null where there is no row. */
+/** Returns the first value of the first row, or null if there is no row. */
 export async function firstOf<T>(q: Query, statement: Sql, column: Column<T>): Promise<T | null> {
   const row = await q.get(statement);
   return row === null ? null : valueOf(row[0], column);
 }
 
-/** The first value of every row. */
+/** Returns the first value of every row. */
 export async function listOf<T>(q: Query, statement: Sql, column: Column<T>): Promise<T[]> {
   return (await q.all(statement)).map((row) => valueOf(row[0], column));
 }
 
-/** The number that a statement answers; 0 where there is no row. */
+/** Returns the statement's number, or 0 if there is no row. */
 export async function numberOf(q: Query, statement: Sql): Promise<number> {
   return (await firstOf(q, statement, number())) ?? 0;
 }
 
-/** A function that makes records of rows whose values come in the order of these columns. */
+/** Returns a function that turns a row into a record; the row's values are in the order of these columns. */
 export function readerOf<R extends object>(columns: Columns<R>, table = "a row"): (row: Row) => R {
   const parts = fieldsOf(columns).map((field) => ({
     field,
@@ -114,12 +113,15 @@ export function readerOf<R extends object>(columns: Columns<R>, table = "a row")
   };
 }
 
-/** The fields of a record, as its columns name them. */
+/** Returns the fields of a record, in the order of its columns. */
 export function fieldsOf<R extends object>(columns: Columns<R>): (keyof R & string)[] {
   return Object.keys(columns) as (keyof R & string)[];
 }
 
-/** What we wrote is trusted; what cannot have been written by us is an error that says where it is. */
+/**
+ * Decodes a value. We trust what we wrote; a value that we cannot have written is an error that names its
+ * column.
+ */
 function decoded(column: Column<unknown>, value: unknown, name: string | number): unknown {
   if (value === null && column.isNullable) return null;
   switch (column.form) {
@@ -150,7 +152,7 @@ function parsed(text: string, form: "object" | "list", name: string | number): u
   throw damaged(name, `it should be ${WORDS[form]} and is ${shapeOf(value)}`);
 }
 
-/** Where a value has no name, its position in the row is told. */
+/** A value without a name is identified by its position in the row. */
 function damaged(name: string | number, what: string, options?: ErrorOptions): DamagedValue {
   return new DamagedValue(typeof name === "string" ? name : `value ${name + 1} of a row`, what, options);
 }

@@ -2,7 +2,10 @@ import type { Fragment } from "../contract/index.ts";
 import type { Log } from "../log.ts";
 import type { Commit } from "./port/store.ts";
 
-/** Who wants to hear of commits, of live text, and when agents are to be looked at. A listener that throws harms nobody else. */
+/**
+ * Listeners for commits, live text, import requests and requests to look at the agents again. A listener that
+ * throws does not affect the others.
+ */
 export class Listeners {
   readonly #log: Log;
   readonly #commit = new Set<(commit: Commit) => void>();

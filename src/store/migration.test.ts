@@ -19,10 +19,10 @@ import { testPostgres } from "./testing/test-postgres.ts";
 
 /** A store as an older Kinfold left it. */
 interface Old {
-  /** The columns that a table had then. */
+  /** The columns that a table had at that version. */
   columns(table: string): Promise<Set<string>>;
   run(statement: Sql): Promise<void>;
-  /** Opens it with this Kinfold, which migrates it. */
+  /** Opens it with the current Kinfold, which migrates it. */
   open(): Promise<Store>;
 }
 
@@ -35,7 +35,7 @@ after(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** All before the one with this name. */
+/** Returns the migrations before the one with this name. */
 function before(dialect: "sqlite" | "postgres", name: string) {
   const all = migrationsIn(new URL(`./${dialect}/migrations/`, import.meta.url));
   const at = all.findIndex((each) => each.name.includes(name));
@@ -91,7 +91,7 @@ async function oldPostgres(name: string): Promise<Old> {
   };
 }
 
-/** Writes a session as it was written before some of its columns were there. */
+/** Inserts a session into a table that may lack some of today's columns. */
 async function addSession(old: Old, session: SessionRecord): Promise<void> {
   const { text, params } = sessions.insert([session]);
   const names = /\(([^)]*)\)/.exec(text)?.[1]?.split(", ") ?? [];

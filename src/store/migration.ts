@@ -6,7 +6,7 @@ export interface Migration {
   readonly text: string;
 }
 
-/** The numbered files of a folder, which must count from 1 without a gap. */
+/** Returns the numbered files of a folder. The numbers must start at 1 and have no gap. */
 export function migrationsIn(folder: URL): Migration[] {
   const files = readdirSync(folder)
     .filter((file) => file.endsWith(".sql"))

@@ -7,25 +7,30 @@ import { openSqlite } from "./sqlite/open.ts";
 
 export interface OpenOptions {
   readonly config: Pick<Config, "store" | "node">;
-  /** Where the embedded store is: its database and its lock. */
+  /** The files of the embedded store: its database and its lock. */
   readonly paths: {
     readonly database: string;
     readonly lock?: string;
-    /** Traces of an earlier store, which prove that a missing one is not new. */
+    /**
+     * Traces of an earlier store: if they exist, a missing database has been lost and is not a first start.
+     */
     readonly token?: string;
     readonly rollouts?: string;
   };
   readonly boot: string;
   readonly log: Log;
-  /** PostgreSQL: how long to wait for a node of the same name that may still live. */
+  /** PostgreSQL: how long to wait for a node with the same name that may still be alive. */
   readonly waitMs?: number;
-  /** How long one search may work, where that is not half a second: a test's machine may be busy. */
+  /** The CPU time that one search may use; default half a second. Tests on a busy machine raise it. */
   readonly searchMs?: number;
-  /** PostgreSQL: given where a server that does not answer yet is waited for; hears what is waited for. */
+  /**
+   * PostgreSQL: if given, opening waits for a server that does not answer yet, and calls this with the
+   * reason.
+   */
   readonly waiting?: (trouble: StoreTrouble) => Promise<void>;
 }
 
-/** The one place that knows there are two stores. */
+/** Opens the configured store. Only this function knows that there are two kinds. */
 export async function openStore(options: OpenOptions): Promise<Store> {
   const { config, paths, boot, log, searchMs } = options;
   const searching = searchMs === undefined ? {} : { searchMs };

@@ -8,7 +8,9 @@ type Fresh = () => Promise<Store>;
 
 const AT = 1_790_000_000_000;
 
-/** What a draft promises: the message that a turn is writing, as the entry it will become. */
+/**
+ * The contract of drafts: a draft is the message that a turn is writing, shown as the entry it will become.
+ */
 export function draftRules(fresh: Fresh): void {
   it("a draft is the entry it will become, marked open, behind the last entry", async () => {
     const { store, root, turn } = await begun(fresh);

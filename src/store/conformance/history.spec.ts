@@ -69,7 +69,7 @@ function entry(ref: number, text = `text ${ref}`): ImportedEntry {
   return { ref, author: "agent", kind: "text", isSubagent: false, at: ref, body: JSON.stringify({ text }) };
 }
 
-/** What was read from disk, as every store keeps it. */
+/** How every store keeps sessions that were read from disk. */
 export function historyRules(fresh: Fresh): void {
   it("an entry from disk is appended once, whatever is read again", async () => {
     const store = await fresh();

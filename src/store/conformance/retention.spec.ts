@@ -14,7 +14,7 @@ const entry = (at: number, text = "text"): NewEntry => ({
 
 const by = "createdAt";
 
-/** Which entries a store lets go, and what it knows of those that are gone. */
+/** Which entries a store removes, and what it still knows about them. */
 export function retentionRules(fresh: () => Promise<Store>): void {
   const withEntries = async (store: Store, ats: readonly number[], fields: object = {}) => {
     const session = aSession({ roundOpen: false, ...fields });
@@ -122,7 +122,7 @@ export function retentionRules(fresh: () => Promise<Store>): void {
   eventRules(fresh);
 }
 
-/** Which events a store lets go. */
+/** Which events a store removes. */
 function eventRules(fresh: () => Promise<Store>): void {
   const withEvents = async (store: Store, ats: readonly number[], fields: Partial<SessionRecord> = {}) => {
     const session = aSession({ roundOpen: false, lastActivityAt: 50, ...fields });

@@ -9,7 +9,7 @@ const { secret, text } = sampleSecrets(21).find((each) => each.kind === "github 
 const MARK = "[redacted: github token]";
 const shown = text.replace(secret, MARK);
 
-/** What somebody wrote is kept without its secrets, but for what an agent has yet to receive. */
+/** The store redacts user and agent text, except text that an agent has yet to receive. */
 export function secretRules(fresh: () => Promise<Store>): void {
   heldRules(fresh);
   longRules(fresh);
@@ -74,7 +74,7 @@ export function secretRules(fresh: () => Promise<Store>): void {
   });
 }
 
-/** Longer than what is searched for secrets in one go, each another. */
+/** Returns a text that is too long to be redacted in one go; each `n` gives a different one. */
 function longText(n: number): string {
   return `${n} ${"a line of a log\n".repeat(2_000)}${text}`;
 }

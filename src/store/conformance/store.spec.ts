@@ -16,7 +16,7 @@ import { secretRules } from "./secret.spec.ts";
 import { searchRules } from "./search.spec.ts";
 import { aChild, aMessage, anEvent, aSession } from "../testing/sample.ts";
 
-/** A database for one store. Opening it twice at once is for the database to refuse. */
+/** A database for one store. It must itself refuse to be opened twice at once. */
 export interface TestDatabase {
   open(): Promise<Store>;
   remove(): Promise<void>;
@@ -27,7 +27,7 @@ export interface Suite {
   database(): Promise<TestDatabase>;
 }
 
-/** What every store promises, whatever is behind it. */
+/** The contract of every store, whatever its database. */
 export function storeSuite(suite: Suite): void {
   describe(`the ${suite.name} store`, () => {
     const opened: { store: Store; database: TestDatabase }[] = [];
@@ -118,7 +118,7 @@ function writeRules(fresh: Fresh): void {
     const root = await aTree(store);
     const write = store.write(root.id, async (tx) => {
       await tx.sessions.patch(root.id, { title: "changed" });
-      // The swallowed error is what this test is about.
+      // Swallowing the error is the subject of this test.
       await tx.sessions.add(root).catch(() => undefined);
     });
     await assert.rejects(write);

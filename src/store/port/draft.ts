@@ -1,8 +1,8 @@
 import type { EntryRecord, TurnRecord } from "./record.ts";
 
 /**
- * The message that a running turn is writing at the moment; a session has at most one. It is kept without secrets.
- * The end of it is replaced each time it grows, the rest is only added to.
+ * The message that a running turn is writing; a session has at most one. It is redacted. When it grows, its
+ * end (`ending`) is replaced and the rest is only appended to.
  */
 export interface DraftRecord {
   rootId: string;
@@ -11,25 +11,28 @@ export interface DraftRecord {
   kind: "text" | "thought";
   text: string;
   end: string;
-  /** When its first words came. */
+  /** When its first words arrived. */
   at: number;
   updatedAt: number;
 }
 
 export interface DraftReads {
-  /** The open message as the entry it will become, marked `open`, at the index it would have now. */
+  /** Returns the draft as the entry it will become: marked `open`, with the index it would get now. */
   ofSession(sessionId: string): Promise<EntryRecord | null>;
-  /** Whether the agent had begun to work in the turn's attempt: an entry of it or of its tools, or a draft. */
+  /**
+   * Whether the agent has begun to work in the turn's current attempt: there is an entry by it or its tools,
+   * or a draft.
+   */
   hasBegun(turn: Pick<TurnRecord, "id" | "sessionId" | "attemptFrom">): Promise<boolean>;
 }
 
 export interface DraftWrites {
   /**
-   * Begins a draft in place of the one before. Returns the index its entry would have now. `isClean`, here and below:
-   * the text lost its secrets as it came, and is not searched again.
+   * Begins a draft and replaces the previous one. Returns the index that its entry would get now. `isClean`,
+   * here and below: the text was already redacted as it arrived and is not redacted again.
    */
   put(draft: Omit<DraftRecord, "rootId"> & { isClean?: boolean }): Promise<number>;
-  /** Adds to the draft. False where the turn has none. */
+  /** Appends to the draft. Returns false if the turn has none. */
   grow(
     turn: { sessionId: string; id: string },
     by: { text: string; end: string; at: number; isClean?: boolean },

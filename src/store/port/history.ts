@@ -5,20 +5,23 @@ import type { Visible } from "../../domain/permission.ts";
 export interface HistoryReads {
   byKey(key: string): Promise<HistoryRecord | null>;
   bySession(sessionId: string): Promise<HistoryRecord | null>;
-  /** By number. */
+  /** Ordered by number. */
   ofFamily(familyKey: string, page: { after: number; limit: number }): Promise<HistoryRecord[]>;
-  /** Only what is known of the sub-agents of a family, without what a reader needs. */
+  /** Returns only the status of a family's sub-agents, without the reader's data. */
   statusesOf(familyKey: string): Promise<HistoryStatus[]>;
-  /** What a scan has to compare with, by number. */
+  /** Returns the rows that a scan compares files with, by number. */
   known(node: string, page: { after: number; limit: number }): Promise<HistoryKnown[]>;
-  /** The refs of the entries a session has, in ascending order; those of what we said ourselves are left out. */
+  /**
+   * Returns the refs of a session's entries in ascending order, without the negative refs of entries that we
+   * added.
+   */
   refs(no: number, page: { after: number; limit: number }): Promise<number[]>;
-  /** The key of the first session at the top of a tree that has an entry with this ref. */
+  /** Returns the key of the first root session that has an entry with this ref. */
   ownerOfRef(at: { node: string; format: string; ref: number }): Promise<string | null>;
-  /** Those that could not be read, or not all of them, by path. */
+  /** Returns those that could not be read completely, by path. */
   problems(node: string, limit: number): Promise<HistoryRecord[]>;
   problemCount(node: string): Promise<number>;
-  /** The folders sessions worked in, with how many of which kind. */
+  /** Returns the folders that sessions worked in, with a count of sessions per kind. */
   folders(visible: Visible): Promise<FolderCount[]>;
 }
 
@@ -38,8 +41,8 @@ export interface FolderCount {
 }
 
 /**
- * An entry from a file: its body is JSON, capped and redacted, and its ref a number between 0 and 2^53, or a
- * negative one for what the file does not say itself.
+ * An entry from a file. Its body is JSON, already capped and redacted. Its ref is a number from 0 to 2^53, or
+ * negative for an entry that is not in the file itself.
  */
 export interface ImportedEntry {
   readonly ref: number;
@@ -56,12 +59,14 @@ export type NewHistory = Omit<
 >;
 
 export interface HistoryWrites {
-  /** Answers its number. Takes the place of one that was left out; any other stays as it is. */
+  /**
+   * Returns its number. Replaces a row that was left out; an existing row of any other kind stays unchanged.
+   */
   add(record: NewHistory): Promise<number>;
   patch(no: number, patch: Partial<HistoryRecord>): Promise<void>;
   /**
-   * Appends those entries that the session has not, by ref; `first` is the index of the first. Live ones
-   * can be searched for from the commit on, others a little later.
+   * Appends the entries whose refs the session does not have yet; `first` is the index of the first. Live
+   * entries are searchable from the commit on, others a little later.
    */
   append(
     at: { no: number; sessionId: string; isLive: boolean },
@@ -69,16 +74,16 @@ export interface HistoryWrites {
   ): Promise<{ first: number; appended: ImportedEntry[] }>;
 }
 
-/** With what could not even be listed, and so has no row of its own. */
+/** The progress of a scan, and the problems with files that could not even be listed and so have no row. */
 export interface HistoryProgress {
   readonly scan: HistoryScan;
   readonly problems: readonly HistoryProblem[];
 }
 
-/** What was asked about agents' own files on this node, and how far that has come. */
+/** The import requested on this node, and its progress. */
 export interface Imports {
   asked(): Promise<HistoryAsked | null>;
-  /** Durable first, then whoever listens is told. */
+  /** Stores the request, then notifies the listeners. */
   ask(asked: HistoryAsked): Promise<void>;
   scan(): Promise<HistoryProgress | null>;
   publish(progress: HistoryProgress): Promise<void>;

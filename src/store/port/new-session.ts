@@ -1,7 +1,7 @@
 import { type Effective, NO_USAGE } from "../../contract/index.ts";
 import type { SessionRecord, TokenRecord } from "./record.ts";
 
-/** The fields of a session that nobody decides when it is made, before its life begins. */
+/** Initial values of the session fields that no caller chooses. */
 export const NEW_SESSION = {
   detachedAt: null,
   spawnTurnId: null,
@@ -32,7 +32,7 @@ export const NEW_SESSION = {
   replyLostAt: null,
 } as const satisfies Partial<SessionRecord>;
 
-/** What is applied to a session that Kinfold did not start. */
+/** The effective settings of a session that Kinfold did not start. */
 export function unmanagedEffective(
   known: Pick<Effective, "agent" | "node" | "cwd" | "permission"> & Partial<Effective>,
 ): Effective {
@@ -48,7 +48,7 @@ export function unmanagedEffective(
   };
 }
 
-/** A token that is limited by nothing but its kind. */
+/** A token that is limited only by its kind. */
 export const NEW_TOKEN = {
   can: null,
   scope: null,

@@ -23,7 +23,9 @@ import type {
   Usage,
 } from "../../contract/index.ts";
 
-/** What the tables hold. Times are milliseconds since the epoch; a status is never stored, it is derived. */
+/**
+ * The records of the tables. Times are milliseconds since the epoch. A status is never stored; it is derived.
+ */
 export interface SessionRecord {
   id: string;
   rootId: string;
@@ -47,7 +49,7 @@ export interface SessionRecord {
   scope: string;
   callback: CallbackConfig;
   onParentEnd: "cancel" | "detach";
-  /** The number of the round that is open, or of the last one; 0 before the first. */
+  /** The number of the open round, else of the last one; 0 before the first. */
   round: number;
   roundOpen: boolean;
   roundOpenedAt: number | null;
@@ -55,22 +57,25 @@ export interface SessionRecord {
   /** How the last closed round ended, and why. */
   outcome: Outcome | null;
   outcomeReason: string | null;
-  /** Why queued messages are not worked off: the last round failed, or a person stopped it. */
+  /** Why queued messages wait: the last round failed, or a person stopped it. */
   held: "failed" | "stopped" | null;
   /** Until when background work that the driver reported keeps the round open. */
   backgroundUntil: number | null;
-  /** Why nothing is taken from its inbox: a vendor's usage limit, or nothing left to reserve. */
+  /** Why nothing is taken from its inbox: a vendor's usage limit, or no budget left to reserve. */
   parked: Parked | null;
-  /** How much of the open round does not count as its time: sleep, and a daemon that was down. */
+  /**
+   * How much of the open round does not count against its time limit: the machine slept, or the daemon was
+   * down.
+   */
   pausedMs: number;
   evidence: Evidence;
   agentSessionId: string | null;
-  /** Raised with every new lease; a writer with an older one loses. */
+  /** Raised with every new lease; a writer with an older fence is refused. */
   fence: number;
   messageCount: number;
   toolUseCount: number;
   usage: Usage;
-  /** How many entries, messages and turns there have been: the next index of each. */
+  /** The next index of entries, messages and turns: how many of each there have been. */
   entryCount: number;
   positionCount: number;
   turnCount: number;
@@ -79,7 +84,7 @@ export interface SessionRecord {
   updatedAt: number;
   lastActivityAt: number;
   endedAt: number | null;
-  /** `rebuilt`: made again from its rollout after the store was lost. */
+  /** `rebuilt`: restored from its rollout after the store was lost. */
   endReason: "cancelled" | "acked" | "removed" | "gone" | "rebuilt" | null;
   endBy: string | null;
   endNote: string | null;
@@ -93,11 +98,11 @@ export interface SessionRecord {
 export interface Parked {
   on: "limit" | "budget";
   since: number;
-  /** When it goes on by itself; null where something must change first. */
+  /** When it continues by itself; null if something must change first. */
   until: number | null;
   /** One line: which limit, with its numbers. */
   reason: string;
-  /** It waits for a provider in trouble, and this is the number of the retry that follows. */
+  /** Set while it waits out a provider's failure: the number of the next retry. */
   retry?: number;
 }
 
@@ -112,9 +117,9 @@ export interface TurnRecord {
   node: string;
   boot: string;
   fence: number;
-  /** 1 at first, one more for every resume. */
+  /** Starts at 1; each resume adds 1. */
   attempt: number;
-  /** In how many of its earlier attempts the agent had begun to work; only these count against the limit. */
+  /** In how many earlier attempts the agent began to work; only these count against the limit. */
   attemptsBegun: number;
   /** How many entries the session had when this attempt began. */
   attemptFrom: number;
@@ -127,15 +132,17 @@ export interface TurnRecord {
   entryFrom: number;
   entryTo: number | null;
   toolUseCount: number;
-  /** What it has used; what it held where that could not be known (`estimated`). */
+  /** What it has used. If that is unknown, what it had reserved (`estimated`). */
   usage: Usage;
-  /** What it holds of the budgets above it while it runs; null where none of them counts that. */
+  /**
+   * What it reserves from the budgets above it while it runs; null if no such budget counts tokens or cost.
+   */
   reservedTokens: number | null;
   reservedUsd: number | null;
   receipt: Receipt | null;
-  /** How many blocking Kinfold calls it is inside of: above 0 it holds no slot. */
+  /** How many blocking Kinfold calls it is waiting in; above 0 it holds no slot. */
   blocked: number;
-  /** A stop was asked for; by whom stands in the session's row or in `stopBy`. */
+  /** Set once a stop was requested: who requested it. */
   stopBy: string | null;
   stopNote: string | null;
 }
@@ -155,21 +162,21 @@ export interface MessageRecord {
   key: string | null;
   keyCaller: string | null;
   keyHash: string | null;
-  /** Unique per session: child and round of a callback. */
+  /** Unique per session: the child and round that the callback is about. */
   callbackKey: string | null;
   turnId: string | null;
   /** Null for a callback until it is rendered. */
   body: string | null;
-  /** What a callback is rendered from. */
+  /** The input that a callback is rendered from. */
   data: Record<string, unknown> | null;
   metadata: Record<string, unknown>;
-  /** It may have been seen already: said so when it is sent. */
+  /** The agent may have seen it already; the message says so when it is sent again. */
   repeated: boolean;
   voidReason: string | null;
   admittedAt: number;
   takenAt: number | null;
   landedAt: number | null;
-  /** Its entry in the transcript; null until it has one. A tool's reply is an entry of its own. */
+  /** Its entry in the transcript; null until there is one. A tool's reply has an entry of its own. */
   entryIndex: number | null;
 }
 
@@ -196,18 +203,18 @@ export interface TriggerRecord {
   status: TriggerStatus;
   round: number;
   /**
-   * When a person is asked as well: awake time, moved by sleep. With `toPerson` it is when that came;
-   * null there: a person was asked from the beginning.
+   * When a person is asked too; sleep of the machine moves it. If `toPerson` is set, when that happened; null
+   * with `toPerson`: a person was asked from the beginning.
    */
   personAt: number | null;
-  /** When the default holds, likewise. */
+  /** When the default answer applies; sleep moves it too. */
   defaultAt: number | null;
   default: string | null;
   originalId: string | null;
   context: string | null;
   answer: Answer | null;
   seenAt: number | null;
-  /** Of a vendor's own request: it lives with the process of this fence and no longer. */
+  /** Only for a vendor's own request: it ends with the process of this fence. */
   fence: number | null;
   createdAt: number;
   closedAt: number | null;
@@ -226,7 +233,7 @@ export interface CheckpointRecord {
   at: number;
 }
 
-/** A runner's right to a session: one agent process. Its id is the marker in the environment. */
+/** A runner's right to a session: one agent process. Its id is the marker in that process's environment. */
 export interface LeaseRecord {
   id: string;
   sessionId: string;
@@ -237,8 +244,8 @@ export interface LeaseRecord {
   pid: number | null;
   startTime: number | null;
   /**
-   * While the agent runs (`pid` is set): processes seen below it that do not carry its marker.
-   * Afterwards: what could not be stopped.
+   * While the agent runs (`pid` is set): processes seen below it that do not carry its marker. Afterwards:
+   * processes that could not be stopped.
    */
   descendants: { pid: number; startTime: number | null; command: string; boot?: string | null }[];
   openedAt: number;
@@ -251,10 +258,13 @@ export interface TokenRecord {
   rootId: string | null;
   fence: number | null;
   name: string;
-  /** Of an API key: what it may do, and in which scope; null reaches all. */
+  /** Only for an API key: what it may do, and in which scope; null means everything. */
   can: TokenRight[] | null;
   scope: string | null;
-  /** Of an API key: the most that its sessions may be allowed, and their folders; null is any. */
+  /**
+   * Only for an API key: the highest permission of its sessions, and the folders they may work in; null means
+   * any.
+   */
   ceiling: Permission | null;
   roots: string[] | null;
   createdAt: number;
@@ -285,15 +295,15 @@ export interface TreeRecord {
   seq: number;
   xid: number;
   spawnCount: number;
-  /** The highest transaction number among events that were removed; 0 where none was. */
+  /** The highest transaction number of the removed events; 0 if none was removed. */
   prunedXid: number;
 }
 
-/** What the turns of a session and of those below it have taken of its budget. */
+/** How much of a session's budget its turns, and those of the sessions below it, have used or reserved. */
 export interface Spent {
   tokens: number;
   usd: number;
-  /** Held by running turns. */
+  /** Reserved by running turns. */
   reservedTokens: number;
   reservedUsd: number;
   turns: number;
@@ -308,50 +318,50 @@ export interface Counts {
   open: number;
   unseen: number;
   sessions: number;
-  /** Trees with an open round in them. */
+  /** Trees with an open round. */
   families: number;
 }
 
 /**
- * A session or sub-agent that a reader found on disk. `imported` has a session of its own; `ours` is one
- * that we run or that is attached, of which only the facts are kept; the others are left out: because
- * somebody wants that, as the agent's own bookkeeping, or because nothing is in them yet.
+ * A session or sub-agent that a reader found on disk. `imported`: it has a session. `ours`: Kinfold runs it
+ * or it is attached, and only its facts are kept. The others are left out: `excluded` on request, `internal`
+ * as the agent's own bookkeeping, `empty` because it has no content yet.
  */
 export interface HistoryRecord {
   no: number;
   key: string;
   node: string;
   agent: string;
-  /** The agent's own id of it. */
+  /** The id that the agent gave it. */
   agentId: string;
   format: string;
   path: string;
-  /** As the reader gave it, and wants it back. */
+  /** The reader's description of the file, passed back to it unchanged. */
   found: Record<string, unknown>;
-  /** The key of the session at the top of its family, whether that is there or not. */
+  /** The key of the session at the top of its family, even if that session is missing. */
   familyKey: string;
-  /** Of a sub-agent whose rows stand in another's file: that file's key. */
+  /** For a sub-agent whose rows are in another session's file: the key of that file. */
   hostKey: string | null;
   sessionId: string;
   rootId: string;
   kind: "imported" | "ours" | "excluded" | "internal" | "empty";
   stamp: string;
-  /** The stamp up to which it was read; null while only its head and tail were looked at. */
+  /** The stamp up to which it was read; null if only its head and tail were read. */
   readStamp: string | null;
   sizeBytes: number;
   readBytes: number;
-  /** Of a sub-agent. */
+  /** Only for a sub-agent. */
   status: AgentStatus | null;
-  /** Sub-agents that calls in this file started and that left no file. */
+  /** Sub-agents that calls in this file started but that left no file. */
   missing: AgentStatus[] | null;
   badCount: number;
   bad: { line: number | null; byteOffset: number | null; reason: string }[] | null;
   problem: string | null;
   changedAt: number;
   goneAt: number | null;
-  /** What was learnt: the reader's own facts, opaque here. */
+  /** The facts that the reader found; opaque here. */
   facts: Record<string, unknown> | null;
-  /** Where to read on: the reader's own, opaque here. */
+  /** The position at which the reader continues; opaque here. */
   place: Record<string, unknown> | null;
 }
 
@@ -364,7 +374,7 @@ export interface HistoryKnown extends Pick<
   goneAt: number | null;
   sizeBytes: number;
   readBytes: number;
-  /** Of its session, where there is one: what its evidence says, where it stands and in which scope. */
+  /** If it has a session: its state from evidence, its place in the tree, its folder and its scope. */
   state: string | null;
   depth: number | null;
   parentId: string | null;
@@ -372,10 +382,10 @@ export interface HistoryKnown extends Pick<
   scope: string | null;
 }
 
-/** Somebody asked for what agents left on disk to be read. */
+/** A request to read what agents left on disk. */
 export interface HistoryAsked {
   exclude: string[];
-  /** Raised when everything is to be looked at again. */
+  /** Raised to request a complete new scan. */
   count: number;
   at: number;
 }

@@ -1,29 +1,32 @@
-/** A session of which entries may be removed, the oldest first. */
+/** A session whose entries may be removed, oldest first. */
 export interface Prunable {
   readonly id: string;
   readonly rootId: string;
   readonly createdAt: number;
   readonly lastActivityAt: number;
   readonly entryCount: number;
-  /** Its round is open: nothing of it is removed. */
+  /** Its round is open: none of its entries is removed. */
   readonly isOpen: boolean;
-  /** Entries before this one are gone. */
+  /** Entries with a lower index have been removed. */
   readonly entriesFrom: number;
-  /** Entries before this one are counted in `bytes`. */
+  /** Entries with a lower index are counted in `bytes`. */
   readonly measuredTo: number;
   readonly bytes: number;
 }
 
 export interface RetentionReads {
   scopes(): Promise<string[]>;
-  /** Those with entries left, by when they were made or were last at work, oldest first. */
+  /** Returns sessions that have entries left, by the time they were created or last worked, oldest first. */
   sessions(
     scope: string,
     page: { by: "createdAt" | "lastActivityAt"; after?: Prunable; limit: number },
   ): Promise<Prunable[]>;
-  /** The first entry that is still there, beside what was inherited. */
+  /** Returns the index of the first entry that is still there; inherited entries do not count. */
   keptFrom(sessionId: string): Promise<number>;
-  /** Every tree, by id. `isIdle`: it has events, no round is open, and nothing was at work since then. */
+  /**
+   * Returns every tree, by id. `isIdle`: it has events, no open round, and none of its sessions has worked
+   * since `idleSince`.
+   */
   trees(page: {
     idleSince: number;
     after: string;
@@ -32,19 +35,19 @@ export interface RetentionReads {
 }
 
 export interface RetentionWrites {
-  /** Counts at most so many entries more. */
+  /** Counts the bytes of at most `limit` more entries. */
   measure(sessionId: string, limit: number): Promise<{ bytes: number; isDone: boolean }>;
   /**
-   * Removes at most so many of the oldest entries, of those older than a time, and no more than are needed for
-   * so many bytes; null is any. What was inherited stays.
+   * Removes the oldest entries: at most `limit`, only those older than `olderThan`, and no more than it takes
+   * to free `bytesMin`; null means no condition. Inherited entries stay.
    */
   prune(
     sessionId: string,
     what: { olderThan: number | null; bytesMin: number | null; limit: number },
   ): Promise<{ removed: number; bytes: number; isDone: boolean }>;
   /**
-   * Removes at most so many of the tree's oldest events, where the tree has been idle since then: those that
-   * happened before, and whose transaction number is below `xidBelow`.
+   * Removes at most `limit` of the oldest events of a tree that has been idle since `idleSince`: events from
+   * before that time whose transaction number is below `xidBelow`.
    */
   pruneEvents(what: {
     idleSince: number;
