@@ -237,7 +237,8 @@ describe("a connection that breaks", () => {
 
   it("because the write awaited something foreign is told as the bug it is", async () => {
     const url = new URL(await server.url());
-    // Made first: the short time below is for one write, not for all migrations on a busy machine.
+    // Run the migrations first: the short deadline below is meant for one write, not for all migrations on a
+    // busy machine.
     await (await open(url.href)).close();
     url.searchParams.set("options", "-c idle_in_transaction_session_timeout=100");
     const store = await open(url.href);

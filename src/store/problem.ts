@@ -1,4 +1,4 @@
-/** The store cannot be opened, or cannot go on. Its message says what to do. */
+/** The store cannot be opened, or cannot continue. The message says what to do. */
 export class StoreProblem extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -6,7 +6,7 @@ export class StoreProblem extends Error {
   }
 }
 
-/** The store does not answer at present; the daemon waits for it. */
+/** The store does not answer at the moment; the daemon waits for it. */
 export interface StoreTrouble {
   /** Milliseconds since the epoch. */
   readonly since: number;
@@ -22,7 +22,7 @@ export interface Holder {
   readonly boot: string | null;
 }
 
-/** Another daemon has this store, or this node's place in it. */
+/** Another daemon uses this store, or this node's name in it. */
 export class StoreLocked extends StoreProblem {
   readonly holder: Holder;
 
@@ -38,7 +38,7 @@ export class StoreLocked extends StoreProblem {
   }
 }
 
-/** What a person can do about a store that is damaged or gone. */
+/** How a person can recover a store that is damaged or gone. */
 const RESTORE =
   "Nothing was changed. Put it right with one of: " +
   "kinfold restore <backup file>; " +
@@ -46,7 +46,7 @@ const RESTORE =
   "kinfold restore --as-is (what can still be read); " +
   "kinfold restore --empty (start with nothing). Each keeps the old files in a folder of their own.";
 
-/** The database file is damaged. It has been left as it was found. */
+/** The database file is damaged. It was left untouched. */
 export class StoreCorrupt extends StoreProblem {
   readonly path: string;
 
@@ -56,14 +56,14 @@ export class StoreCorrupt extends StoreProblem {
   }
 }
 
-/** There was a store, and it or a part of it is gone. What is left has been left as it was found. */
+/** The store existed before, and it or a part of it is gone. The remaining files were left untouched. */
 export class StoreLost extends StoreProblem {
   constructor(missing: string, proof: readonly string[]) {
     super(`${missing} There was a store here: ${proof.join("; ")}. ${RESTORE}`);
   }
 }
 
-/** The schema was made by a newer Kinfold. */
+/** A newer Kinfold created the schema. */
 export class StoreTooNew extends StoreProblem {
   constructor(where: string, found: number, known: number) {
     super(
@@ -73,7 +73,7 @@ export class StoreTooNew extends StoreProblem {
   }
 }
 
-/** The folder, the disk or the server does not allow the store to be opened. */
+/** The folder, the disk or the server prevents the store from being opened. */
 export class StoreUnusable extends StoreProblem {}
 
 /** A value in the store that we cannot have written. Everything else can still be read. */

@@ -29,27 +29,27 @@ export type * from "./history.ts";
 export type * from "./retention.ts";
 export type * from "./record.ts";
 export type * from "./found.ts";
-// A type of the domain's own, so that what decides who sees what and what asks for it cannot differ.
+// A domain type, so that the rules that decide visibility and the queries that apply it cannot differ.
 export type { Visible } from "../../domain/permission.ts";
 
 /**
  * The port to durable state.
  *
- * `write` names one tree and holds its lock until the commit; it resolves only after the commit
- * is durable, and rejects with whatever the closure threw, having changed nothing. Reads that a
- * decision needs happen on `tx`. The closure may await nothing but `tx`: an implementer revokes
- * `tx` and rolls back where it does. Wakes and the commit listener run after the commit and are
- * advice only: losing every one of them costs one poll. What somebody wrote is kept without its
- * secrets (`table.ts` says by column), but for what an agent has yet to receive.
+ * `write` names one tree and holds its lock until the commit. It resolves only after the commit is durable.
+ * If the closure throws, it changes nothing and rejects with that error. Reads that a decision depends on
+ * must use `tx`. The closure may await nothing but `tx`: otherwise the implementer revokes `tx` and rolls
+ * back. Wakes and the commit listener run after the commit and are only advice: losing one costs one poll.
+ * User and agent text is redacted (`table.ts` says which columns), except text that an agent has yet to
+ * receive.
  */
 export interface Store {
   readonly kind: "sqlite" | "postgres";
   /**
-   * Part of every cursor of the feed. Minted when something a cursor has seen may be gone: for a new
-   * or restored store, or where the machine itself ended uncleanly; a killed daemon keeps it.
+   * Part of every feed cursor. A new epoch begins when something that a cursor has seen may be gone: for a
+   * new or restored store, or after the machine itself crashed. A killed daemon keeps its epoch.
    */
   readonly epoch: string;
-  /** This process's own life; the owner of leases on the embedded store. */
+  /** Identifies this run of the daemon; on the embedded store it owns the leases. */
   readonly boot: string;
   readonly node: string;
   readonly read: Reads;
@@ -59,42 +59,42 @@ export interface Store {
   write<T>(rootId: string, work: (tx: Tx) => Promise<T>): Promise<T>;
   /**
    * A write that comes from an agent process, or is about one. Under the tree's lock the store compares the
-   * fence with the session's: where they differ the closure does not run, nothing is written, and the answer
-   * is `STALE`.
+   * fence with the session's. If they differ, the closure does not run, nothing is written, and the result is
+   * `STALE`.
    */
   write<T>(rootId: string, by: ProcessFence, work: (tx: Tx) => Promise<T>): Promise<T | Stale>;
   /**
-   * Full-text search over entries. It delays nothing else: at most two run at once, each for at most
-   * half a second of work, after which it rejects with `search_too_long`.
+   * Full-text search over entries. It does not delay other work: at most two run at once. A search that has
+   * worked for half a second is rejected with `search_too_long`.
    */
   search(search: EntrySearch): Promise<EntryFound>;
-  /** Tokens, beside any tree. */
+  /** Tokens belong to no tree. */
   addToken(token: TokenRecord): Promise<void>;
   revokeToken(hash: string, at: number): Promise<boolean>;
   onCommit(listener: (commit: Commit) => void): () => void;
-  /** Live text, already without secrets: reaches listeners of this store, is never kept. */
+  /** Sends live text, already redacted, to the listeners of this store. It is never stored. */
   publish(fragment: Fragment): void;
   onFragment(listener: (fragment: Fragment) => void): () => void;
   /**
    * Asks this node's engine to look at its agents again: one may have been installed, or signed in to.
-   * Resolves when what it found is published, or at once where nobody listens. Never rejects: what was
-   * published before then still stands.
+   * Resolves when the result is published, or at once if there is no listener. Never rejects: on failure the
+   * previously published result remains valid.
    */
   probe(): Promise<void>;
   onProbe(listener: () => Promise<void>): () => void;
-  /** A consistent copy in one file. Rejects with `not_available` where the store is a server. */
+  /** Makes a consistent copy in one file. Rejects with `not_available` if the store is a server. */
   backup(path: string): Promise<{ bytes: number }>;
-  /** How many writes were asked for and have not been answered. Answered from memory. */
+  /** The number of writes in progress or waiting. Reads memory only. */
   writesWaiting(): number;
-  /** Not null while the store's server does not answer. Answered from memory, so it never waits. */
+  /** Not null while the store's server does not answer. Reads memory only, so it never waits. */
   trouble(): StoreTrouble | null;
-  /** Ends cleanly: the epoch is kept for the next opening. */
+  /** Closes cleanly: the next opening keeps the epoch. */
   close(): Promise<void>;
 }
 
 export interface Commit {
   readonly rootIds: readonly string[];
-  /** Sessions that may be ready. */
+  /** Sessions that may be ready for work. */
   readonly wakes: readonly string[];
 }
 
@@ -115,45 +115,48 @@ export interface Reads {
 }
 
 export interface SessionFilter {
-  /** No query over several trees goes without. */
+  /** Required: every query over several trees is limited to what the caller may see. */
   visible: Visible;
   parentId?: string;
   rootId?: string;
   origin?: string;
   agent?: string;
   ended?: boolean;
-  /** Those with an open round, and imported ones that are said to run or to wait. */
+  /** Only sessions with an open round, and imported ones whose evidence says that they run or wait. */
   atWork?: boolean;
   unseen?: boolean;
-  /** Created before this session, in the order of creation (createdAt, then id). */
+  /** Only sessions created before this one, in the order of createdAt, then id. */
   before?: { createdAt: number; id: string };
   limit: number;
 }
 
-/** Enough of a session to count it and to call it by name. */
+/** The fields needed to count a session and to name it. */
 export type SessionName = Pick<SessionRecord, "id" | "shortId" | "name">;
 
 export interface SessionReads {
   byId(id: string): Promise<SessionRecord | null>;
-  /** By id, short id or name; newest first; at most ten. A prefix of an id of eight characters or more counts. */
+  /**
+   * Finds sessions by id, short id, name, or a prefix of an id of at least eight characters; newest first, at
+   * most ten.
+   */
   byRef(ref: string, visible: Visible): Promise<SessionRecord[]>;
   byKey(caller: string, key: string): Promise<SessionRecord | null>;
-  /** By the agent's own id of it, whoever runs it. */
+  /** Finds sessions by the agent's own id, whatever their origin. */
   byAgentSession(agent: string | null, agentSessionId: string): Promise<SessionRecord[]>;
-  /** The open child of this name, if there is one. */
+  /** Returns the open child with this name, if any. */
   openByName(parentId: string, name: string): Promise<SessionRecord | null>;
-  /** A child of equal input whose reply was lost since then. */
+  /** Returns the child spawned with the same input whose reply was lost at or after `since`. */
   replyLost(parentId: string, keyHash: string, since: number): Promise<SessionRecord | null>;
   children(parentId: string): Promise<SessionRecord[]>;
-  /** Children that are managed, not detached, with callbacks on, and whose round is open. */
+  /** Children that the parent waits for: managed, not detached, with callbacks on and an open round. */
   awaitedChildren(parentId: string): Promise<SessionName[]>;
   /** Children that count for limits: managed, not detached, not ended, with an open round. */
   openChildren(parentId: string): Promise<SessionName[]>;
-  /** All of a tree, by depth and then creation. */
+  /** All sessions of a tree, by depth, then creation. */
   tree(rootId: string): Promise<SessionRecord[]>;
-  /** What each of a tree has used, by depth and then creation. */
+  /** What each session of a tree has used, by depth, then creation. */
   treeUsage(rootId: string): Promise<Pick<SessionRecord, "id" | "parentId" | "usage">[]>;
-  /** Managed sessions of the tree, not ended, whose round is open. */
+  /** Counts the tree's managed sessions that have not ended and have an open round. */
   openCount(rootId: string): Promise<number>;
   spawnedSince(rootId: string, at: number): Promise<number>;
   list(filter: SessionFilter): Promise<SessionRecord[]>;
@@ -162,20 +165,20 @@ export interface SessionReads {
    * running turn; longest waiting first.
    */
   ready(node: string, limit: number): Promise<SessionRecord[]>;
-  /** How many are ready before this one. */
+  /** How many sessions are ready ahead of this one. */
   readyBefore(node: string, sessionId: string): Promise<number>;
-  /** Managed sessions of this node, not ended, whose round is open. */
+  /** Managed sessions of this node, not ended, with an open round. */
   withOpenRound(node: string): Promise<SessionRecord[]>;
-  /** Trees of this node with an open round whose minutes are limited. */
+  /** Trees of this node with a time limit and an open round. */
   timedTrees(node: string): Promise<string[]>;
-  /** Those with an open round that work in the background. */
+  /** Sessions of this node with an open round that have background work. */
   inBackground(node: string): Promise<SessionRecord[]>;
-  /** Managed sessions of this node, not ended, that are parked until then or earlier. */
+  /** Managed sessions of this node, not ended, whose parking ends at `at` or earlier. */
   parkedUntil(node: string, at: number): Promise<SessionRecord[]>;
-  /** Those of a tree that are parked and have not ended; longest first. */
+  /** Parked sessions of a tree that have not ended; least recently updated first. */
   parkedIn(rootId: string): Promise<SessionRecord[]>;
   counts(visible: Visible): Promise<Counts>;
-  /** Tokens and cost of turns settled since then. */
+  /** Tokens and cost of the turns settled at or after `at`. */
   usageSince(at: number, visible: Visible): Promise<{ tokens: number; usd: number | null }>;
 }
 
@@ -184,13 +187,13 @@ export interface MessageReads {
   byKey(caller: string, key: string): Promise<MessageRecord | null>;
   byDeliveryId(sessionId: string, deliveryId: string): Promise<MessageRecord | null>;
   byCallbackKey(sessionId: string, callbackKey: string): Promise<MessageRecord | null>;
-  /** In the order they are worked off: answers and the daemon's own words first, then position. */
+  /** In the order they are taken: answers and the daemon's own messages first, then by position. */
   queued(sessionId: string, limit: number): Promise<MessageRecord[]>;
   ofTurn(turnId: string): Promise<MessageRecord[]>;
-  /** The turns of a round that were sent callbacks and nothing else. */
+  /** The turns of a round that received only callbacks. */
   callbackTurns(sessionId: string, round: number): Promise<string[]>;
   ofSession(sessionId: string, statuses: readonly MessageStatus[]): Promise<MessageRecord[]>;
-  /** Queued or taken. */
+  /** Counts messages that are queued or taken. */
   openCount(sessionId: string): Promise<number>;
   queuedCount(sessionId: string): Promise<number>;
 }
@@ -198,27 +201,31 @@ export interface MessageReads {
 export interface TurnReads {
   byId(id: string): Promise<TurnRecord | null>;
   running(sessionId: string): Promise<TurnRecord | null>;
-  /** Of the session's last round, oldest first. */
+  /** Oldest first. */
   ofRound(sessionId: string, round: number): Promise<TurnRecord[]>;
   last(sessionId: string): Promise<TurnRecord | null>;
   /** Newest first. */
   ofSession(sessionId: string, page: { beforeIndex?: number; limit: number }): Promise<TurnRecord[]>;
-  /** Running turns of a node that hold a slot. */
+  /** Counts the node's running turns that hold a slot. */
   slotsHeld(node: string): Promise<number>;
-  /** Running turns of a node, of any boot. */
+  /** Running turns of a node, whichever boot started them. */
   runningOn(node: string): Promise<TurnRecord[]>;
-  /** Of this session and all managed ones below it, without the turn named. */
+  /** What this session and all managed sessions below it have spent, without the given turn. */
   spentBelow(sessionId: string, withoutTurnId: string | null): Promise<Spent>;
-  /** The most that a settled turn of this profile in this tree is known to have used. */
+  /** The highest known usage of a settled turn with this profile in this tree. */
   largest(rootId: string, profile: string): Promise<{ tokens: number; usd: number }>;
 }
 
 export interface EntryReads {
-  /** Ascending. With `before`, the last `limit` below it; with `after`, the first above it; with neither, the tail. */
+  /**
+   * Ascending. With `before`: the last `limit` entries below it. With `after`: the first `limit` above it.
+   * With neither: the newest.
+   */
   page(sessionId: string, page: EntryPage): Promise<EntryRecord[]>;
   /**
-   * The newest of these kinds above `after` and below `before`, ascending: as many as there are room for in
-   * `bytesMax`, where none counts for more than `entryBytesMax`, at most `limit`, and always the newest.
+   * Returns the newest entries of these kinds between `after` and `before`, ascending: at most `limit`, and
+   * as many as fit into `bytesMax`, where an entry counts for at most `entryBytesMax`. The newest is always
+   * included.
    */
   tail(
     sessionId: string,
@@ -226,44 +233,44 @@ export interface EntryReads {
   ): Promise<EntryRecord[]>;
 }
 
-/** With `bytesMax` fewer, as many as there is room for in so many bytes; one at least. */
+/** `bytesMax` limits the page to the entries that fit, but to one at least. */
 type EntryPage = { before?: number; after?: number; limit: number; bytesMax?: number };
 type TailMost = { bytesMax: number; entryBytesMax: number; limit: number };
 
 export interface TriggerReads {
   byId(id: string): Promise<TriggerRecord | null>;
   ofSession(sessionId: string): Promise<TriggerRecord[]>;
-  /** By id, or by its last characters; newest first, at most five. */
+  /** Finds triggers by id or by its last characters; newest first, at most five. */
   byRef(ref: string): Promise<TriggerRecord[]>;
-  /** Open ones that may want an answer, oldest first. */
+  /** Open triggers that may need an answer, oldest first. */
   open(of: {
     sessionId?: string;
     toId?: string;
     toPerson?: boolean;
     fence?: number;
   }): Promise<TriggerRecord[]>;
-  /** Open ones with a deadline that has passed. */
+  /** Open triggers whose deadline has passed. */
   due(now: number): Promise<TriggerRecord[]>;
   withDeadline(): Promise<TriggerRecord[]>;
-  /** Open ones of the same session that were escalated from this one, or that this one was escalated from. */
+  /** Open triggers of the same session that were escalated from this one, or that it was escalated from. */
   openPairOf(trigger: TriggerRecord): Promise<TriggerRecord[]>;
-  /** Whether it was escalated, also if that has been answered since. */
+  /** Whether it was escalated, even if the escalation has been answered since. */
   isPassedOn(id: string): Promise<boolean>;
-  /** Those that wait for an answer: an end or an error never does. */
+  /** Counts the session's open questions, plan reviews and permission requests. */
   openCount(sessionId: string): Promise<number>;
 }
 
 export interface CheckpointReads {
   ofSession(sessionId: string): Promise<CheckpointRecord[]>;
-  /** The newest of each kind, in the order of the transcript. */
+  /** The newest checkpoint of each kind, by position in the transcript. */
   latest(sessionId: string): Promise<Record<CheckpointRecord["kind"], CheckpointRecord | null>>;
-  /** What the newest explicit checkpoint of each session above this one holds; the root's first. */
+  /** The constraints of the newest explicit checkpoint of each ancestor, the root's first. */
   constraintsAbove(sessionId: string): Promise<Pick<CheckpointRecord, "sessionId" | "constraints">[]>;
 }
 
 export interface CheckpointWrites {
   add(record: CheckpointRecord): Promise<void>;
-  /** There is one automatic checkpoint of a session: the newest. */
+  /** Replaces the session's automatic checkpoint; there is only one. */
   replaceAutomatic(record: CheckpointRecord): Promise<void>;
 }
 
@@ -280,7 +287,7 @@ export interface LeaseReads {
 
 export interface Tx extends Reads {
   readonly rootId: string;
-  /** The tree's row; made by the first write that names it. */
+  /** The tree's row; the first write that names the tree creates it. */
   readonly tree: TreeWrites;
   readonly sessions: SessionReads & SessionWrites;
   readonly messages: MessageReads & MessageWrites;
@@ -297,15 +304,15 @@ export interface Tx extends Reads {
     add(token: TokenRecord): Promise<void>;
     revokeOfSession(sessionId: string, at: number): Promise<void>;
   };
-  /** Kept until the closure has ended, then numbered and written as the last statement. */
+  /** Buffers the event until the closure has ended; the last statement of the write numbers and stores it. */
   append(event: NewEvent): void;
-  /** After the commit this session is looked at. */
+  /** Lets the engine look at this session after the commit. */
   wake(sessionId: string): void;
 }
 
 export type NewEvent = Omit<EventRecord, "rootId" | "seq" | "xid">;
 export type NewMessage = Omit<MessageRecord, "rootId" | "position">;
-/** `isClean`: its body lost its secrets as it came, and is not gone through again. */
+/** `isClean`: the body was already redacted as it arrived and is not redacted again. */
 export type NewEntry = Omit<EntryRecord, "rootId" | "sessionId" | "index"> & { isClean?: boolean };
 
 export interface TreeWrites {
@@ -316,72 +323,78 @@ export interface TreeWrites {
 export interface SessionWrites {
   add(record: SessionRecord): Promise<void>;
   /**
-   * Fields that never change (`id`, `rootId`, `createdAt`) and those the store itself counts
-   * (`entryCount`, `positionCount`, `turnCount`) are left as they are. Rejects where the tree has
-   * no such session.
+   * Ignores fields that never change (`id`, `rootId`, `createdAt`) and counters that the store maintains
+   * (`entryCount`, `positionCount`, `turnCount`). Rejects if the tree has no such session.
    */
   patch(id: string, patch: Partial<SessionRecord>): Promise<void>;
 }
 
 export interface MessageWrites {
-  /** Gives it the next position of its session. Raises the session's `messageCount` too. */
+  /** Assigns the session's next position and raises its `messageCount`. */
   add(message: NewMessage): Promise<MessageRecord>;
   /**
-   * Guarded: false unless its status was one of `from`. Body, data and metadata stay as they were sent until it
-   * is landed or void, because the agent must receive exactly that; then they lose their secrets.
+   * Guarded: returns false unless its status was one of `from`. Body, data and metadata stay as they were
+   * sent until the message is landed or void, because the agent must receive exactly that; then they are
+   * redacted.
    */
   move(id: string, from: readonly MessageStatus[], patch: Partial<MessageRecord>): Promise<boolean>;
 }
 
 export interface TurnWrites {
-  /** Gives it the session's next index. */
+  /** Assigns the session's next index. */
   add(turn: Omit<TurnRecord, "rootId" | "index">): Promise<TurnRecord>;
-  /** Guarded by the fence and by `running`: false where either does not hold. */
+  /** Returns false unless the turn is running and has this fence. */
   patchRunning(id: string, fence: number, patch: Partial<TurnRecord>): Promise<boolean>;
 }
 
 export interface EntryWrites {
-  /** Gives each the session's next index. What is appended can be searched for from the commit on. */
+  /** Assigns each entry the session's next index. Entries are searchable from the commit on. */
   append(sessionId: string, entries: readonly NewEntry[]): Promise<EntryRecord[]>;
 }
 
 export interface TriggerWrites {
   add(trigger: Omit<TriggerRecord, "rootId">): Promise<void>;
-  /** Changes an open one: false where it is closed. */
+  /** Changes an open trigger; returns false if it is closed. */
   patch(id: string, patch: Partial<TriggerRecord>): Promise<boolean>;
-  /** What happened to a closed one's answer: it has been heard, so nothing is held for the asker any more. */
+  /** Records that the asker has received the answer of a closed trigger, and redacts the answer. */
   seen(id: string, at: number): Promise<void>;
-  /** Answers to requests of this process that it will not hear: nothing is held for it any more. */
+  /** Redacts answers to requests of a process that will never receive them. */
   unheard(sessionId: string, fence: number): Promise<void>;
-  /** Compare and set: false unless it was open. */
+  /** Compare-and-set: returns false unless it was open. */
   close(id: string, patch: Partial<TriggerRecord>): Promise<boolean>;
 }
 
 export interface LeaseWrites {
-  /** Takes the place of an older lease of the session. */
+  /** Replaces an older lease of the session. */
   put(lease: Omit<LeaseRecord, "rootId">): Promise<void>;
-  /** False unless the fence is the lease's own. */
+  /** Returns false unless the lease has this fence. */
   patch(sessionId: string, fence: number, patch: Partial<LeaseRecord>): Promise<boolean>;
   remove(sessionId: string, fence: number): Promise<boolean>;
 }
 
 export interface FeedReads {
-  /** A point such that everything committed later has `xid >= xmin`. */
+  /** Returns a point such that every later commit has `xid >= xmin`. */
   point(): Promise<{ xmin: number }>;
-  /** Trees in which something may have happened since the point. */
+  /** Trees that may have changed since the point. */
   treesSince(xmin: number): Promise<{ rootId: string; seq: number }[]>;
-  /** By seq. */
+  /** Ordered by seq. */
   ofTree(rootId: string, after: number, limit: number): Promise<EventRecord[]>;
-  /** The first event of a tree with `xid >= xmin`: its seq, or null. */
+  /** The seq of the tree's first event with `xid >= xmin`, or null. */
   firstSince(rootId: string, xmin: number): Promise<number | null>;
 }
 
-/** Nodes and their leases on life. On the embedded store a lease has no clock and is void at the next boot. */
+/**
+ * Nodes and the leases that say which boot is alive. On the embedded store such a lease does not expire; it
+ * is void at the next boot.
+ */
 export interface Nodes {
   /** Claims the node's row for this boot and publishes what its agents can do. */
   register(agents: readonly Agent[]): Promise<{ previousBoot: string | null }>;
   publish(agents: readonly Agent[]): Promise<void>;
-  /** False when another boot has taken the row, or it lapsed: this node's agents must end. */
+  /**
+   * Returns false if another boot has taken the row or the lease has expired: this node must then end its
+   * agents.
+   */
   renew(): Promise<boolean>;
   byName(node: string): Promise<NodeRecord | null>;
 }

@@ -6,7 +6,7 @@ import { clientOptions, type Address } from "./connection.ts";
 import { isConnectionLoss } from "./failure.ts";
 
 const BEAT_MS = 5_000;
-/** A statement without an answer for this long is reason to look. */
+/** After this long without an answer to a statement, the server is probed. */
 const ANSWER_MS = 5_000;
 const PROBE_MS = 3_000;
 const RETRY_MS = 500;
@@ -17,8 +17,8 @@ export interface AvailabilityOptions {
 }
 
 /**
- * Knows whether the server answers, so that the daemon can say what it waits for. A lost connection
- * or a statement without an answer is only a suspicion: a connection of its own decides.
+ * Knows whether the server answers, so that the daemon can say what it waits for. A lost connection or an
+ * unanswered statement is only a suspicion; a probe on a separate connection decides.
  */
 export class Availability {
   readonly #at: AvailabilityOptions;
@@ -41,7 +41,7 @@ export class Availability {
     return this.#isClosed;
   }
 
-  /** Looks whether the server still answers: every few seconds, because a server that hangs gives no error. */
+  /** Probes the server every few seconds, because a server that hangs gives no error. */
   watch(pool: pg.Pool): void {
     let isAsking = false;
     this.#beat = setInterval(() => {
@@ -60,7 +60,7 @@ export class Availability {
     this.#beat.unref();
   }
 
-  /** Somebody's statement failed with this. */
+  /** Reports that a statement failed with this error. */
   met(error: unknown): void {
     if (isConnectionLoss(error)) this.#probeSoon(0);
   }
@@ -104,7 +104,7 @@ export class Availability {
   }
 }
 
-/** Null where the server answers on a new connection; else why it does not. */
+/** Returns null if the server answers on a new connection, else why it does not. */
 async function probe(address: Address): Promise<string | null> {
   const client = new pg.Client({
     ...clientOptions(address),

@@ -5,19 +5,19 @@ import { numbered, type Query, type Row, type Sql } from "../sql.ts";
 import { isConnectionLoss, translated } from "./failure.ts";
 
 export interface Address {
-  /** For the driver; holds the password. */
+  /** For the driver; contains the password. */
   readonly url: string;
   readonly schema: string;
-  /** For people: no password. */
+  /** For people; without the password. */
   readonly shown: string;
 }
 
 const POOL_MAX = 16;
 const CONNECT_MS = 10_000;
 const IDLE_MS = 30_000;
-/** Later than the server's own limit for a statement: a server that is gone without a word never answers. */
+/** Longer than the server's own statement timeout: a server that vanished never answers. */
 const ANSWER_MS = 40_000;
-/** Longer than any honest statement; they free the tree's lock when something hangs. */
+/** Longer than any legitimate statement takes; they free the tree's lock when something hangs. */
 const SETTINGS = [
   "-c synchronous_commit=on",
   "-c lock_timeout=10000",
@@ -25,7 +25,7 @@ const SETTINGS = [
   "-c idle_in_transaction_session_timeout=10000",
 ];
 
-/** `?schema=` names where the tables are, so that one database can hold several stores. */
+/** `?schema=` names the schema of the tables, so that one database can hold several stores. */
 export function addressOf(store: string): Address {
   const url = new URL(store);
   const schema = url.searchParams.get("schema") ?? "kinfold";
@@ -46,9 +46,9 @@ export function openPool(address: Address, log: Log): pg.Pool {
 }
 
 /**
- * A pool whose connections have an error listener for their whole life. The pool removes its own listener
- * when it lends a connection, before the borrower can add one: the server's answer and the news that it shuts
- * down may arrive in one packet, and an error without a listener ends the process.
+ * Returns a pool whose connections always have an error listener. The pool removes its listener when it lends
+ * a connection, before the borrower can add one. The server's answer and its shutdown notice may arrive in
+ * one packet, and an error without a listener ends the process.
  */
 export function newPool(options: pg.PoolConfig, log: Log): pg.Pool {
   const pool = new pg.Pool(options);
@@ -77,12 +77,12 @@ function parserFor(oid: number, format?: string): unknown {
   return pg.types.getTypeParser(oid, format as "text");
 }
 
-/** The least a connection must offer: a client of the pool, or the pool itself. */
+/** The part of the driver that a query needs: a pool's client, or the pool itself. */
 interface Asks {
   query(config: pg.QueryArrayConfig<unknown[]>): Promise<pg.QueryArrayResult<unknown[][]>>;
 }
 
-/** Statements that occur often get a name, and are parsed once per connection. */
+/** How many statements get a name; a named statement is parsed once per connection. */
 const NAMED_MAX = 400;
 const prepared = new Map<string, { text: string; name?: string }>();
 
@@ -112,19 +112,19 @@ export class PostgresQuery implements Query {
   }
 }
 
-/** Hears of failed statements, and knows whether the server is away. */
+/** Is notified of failed statements, and knows whether the server is down. */
 interface Watching {
   readonly trouble: object | null;
   met(error: unknown): void;
 }
 
-/** How long a read waits for a server that went away, and how often it asks. */
+/** How long a read waits for a server that went away, and how often it retries. */
 const RECONNECT_MS = 10_000;
 const PAUSE_MS = 100;
 
 /**
- * Outside a write. A read whose connection was lost is asked again for a while, because servers
- * restart; where the server is known to be away, it is refused at once.
+ * Queries outside a write. A read whose connection was lost is retried for a while, because servers restart;
+ * while the server is known to be down, it is refused at once.
  */
 export class PoolQuery extends PostgresQuery {
   readonly #watching: Watching;
@@ -176,7 +176,7 @@ function preparedFor(text: string): { text: string; name?: string } {
   return made;
 }
 
-/** PostgreSQL's text cannot hold NUL; its picture can stand for it. */
+/** PostgreSQL's text cannot hold NUL; U+2400 (␀) replaces it. */
 function storable(value: string): string {
   return value.includes("\u0000") ? value.replaceAll("\u0000", "\u2400") : value;
 }

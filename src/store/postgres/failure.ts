@@ -1,10 +1,10 @@
 import { errorCode } from "../../system/error.ts";
 import { Refusal } from "../../contract/refusal.ts";
 
-/** What can be done about an error: try the whole write again, or tell the caller. */
+/** How to handle an error: retry the whole write, reconnect and retry, or pass the error to the caller. */
 export type Remedy = "again" | "reconnect" | "tell";
 
-/** The server ended the connection because a write sat there without asking it anything. */
+/** The server closed the connection because a transaction sat idle for too long. */
 export const IDLE_IN_TRANSACTION = "25P03";
 
 const AGAIN = new Set([
@@ -27,7 +27,7 @@ const GONE = new Set([
   "EAI_AGAIN",
 ]);
 
-/** What PostgreSQL, its driver or the network says went wrong. */
+/** The error code of PostgreSQL, its driver or the network. */
 export const codeOf = errorCode;
 
 export function remedyFor(error: unknown): Remedy {
@@ -46,7 +46,7 @@ export function isConnectionLoss(error: unknown): boolean {
   );
 }
 
-/** What a caller is told: trouble of the server is a refusal, anything else stays what it was. */
+/** Turns a server failure into a refusal; returns any other error unchanged. */
 export function translated(error: unknown): unknown {
   const code = codeOf(error);
   if (code === "53100") {

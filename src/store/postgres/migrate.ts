@@ -3,12 +3,12 @@ import { migrationsIn } from "../migration.ts";
 import { StoreTooNew } from "../problem.ts";
 import type { Address } from "./connection.ts";
 
-/** Any number, as long as every Kinfold uses the same: one migration at a time per server. */
+/** An arbitrary number, the same for every Kinfold: it serializes migrations on one server. */
 const ADVISORY_LOCK = 5_146_320_681;
 
 /**
- * Brings the schema to the newest version. Safe when several processes do it at once. Where it fails,
- * its transaction is left open for the caller to roll back, or to end with the connection.
+ * Migrates the schema to the newest version. Safe when several processes do it at once. On failure its
+ * transaction stays open; the caller rolls it back or closes the connection.
  */
 export async function migrate(client: pg.ClientBase, address: Address): Promise<void> {
   const known = migrationsIn(new URL("./migrations/", import.meta.url));
@@ -40,7 +40,7 @@ async function versionOf(client: pg.ClientBase): Promise<number> {
   return rows[0]?.version ?? 0;
 }
 
-/** The schema as text, in the order of names: what is committed as `schema.sql`. */
+/** Returns the schema as text, sorted by name; this is the content of `schema.sql`. */
 export async function schemaOf(client: pg.ClientBase): Promise<string> {
   const columns = await client.query<{ table: string; line: string }>(`
     SELECT c.relname AS table, a.attname || ' ' || format_type(a.atttypid, a.atttypmod)

@@ -10,12 +10,12 @@ import { PostgresQuery } from "./connection.ts";
 import { translated } from "./failure.ts";
 import { withClient } from "./with-client.ts";
 
-/** A renewal is good for this long by the server's clock. */
+/** How long a renewal is valid, by the server's clock. */
 const LIFE_MS = 30_000;
-/** Others act this long after a node's time has run out. */
+/** Grace period: other nodes take over only this long after a lease has expired. */
 const GRACE_MS = 10_000;
 const LOOK_MS = 250;
-/** A holder seen to be alive will not go away by waiting, unless it is just ending. */
+/** How long to wait for a holder that is known to be alive: it may just be shutting down. */
 const LIVING_MS = 5_000;
 const NOW = raw("(extract(epoch FROM clock_timestamp()) * 1000)::bigint");
 
@@ -28,9 +28,9 @@ interface Claim {
 }
 
 /**
- * One row per node says which boot may act in its name and until when. A boot that still may is
- * refused or waited for; one whose process is certainly dead on this very machine is not, so that
- * a daemon started again after a crash has its node at once.
+ * One row per node says which boot may act for it, and until when. A boot that still may act is waited for or
+ * refused. A boot whose process is certainly dead on this same machine is replaced at once, so that a daemon
+ * restarted after a crash does not wait.
  */
 export function openNodes(claim: Claim): Nodes & { release(): Promise<void> } {
   const { q, node, boot } = claim;

@@ -31,14 +31,14 @@ export interface PostgresOptions {
   readonly node: string;
   readonly boot: string;
   readonly log: Log;
-  /** How long `register` waits for a node of the same name that may still live. */
+  /** How long `register` waits for a node with the same name that may still be alive. */
   readonly waitMs: number;
   readonly searchMs?: number;
-  /** Given where a server that does not answer yet is waited for: hears what is waited for. */
+  /** If given, opening waits for a server that does not answer yet, and calls this with the reason. */
   readonly waiting?: (trouble: StoreTrouble) => Promise<void>;
 }
 
-/** `pg_current_xact_id` came with this one. */
+/** PostgreSQL 13, the first version with `pg_current_xact_id`. */
 const VERSION_MIN = 130_000;
 const RETRY_MS = 500;
 
@@ -56,7 +56,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   }
 }
 
-/** Where the caller wants to wait, a server that does not answer yet is asked until it does. */
+/** Retries until the server answers, if the caller wants to wait. */
 async function reached<T>(options: PostgresOptions, address: Address, ask: () => Promise<T>): Promise<T> {
   const { waiting, log } = options;
   const since = Date.now();

@@ -3,9 +3,9 @@ import type { Log } from "../../log.ts";
 import type { Commit } from "../port/store.ts";
 import { clientOptions, type Address } from "./connection.ts";
 
-/** At most twenty a second. */
+/** At most twenty notifications a second. */
 const SPACING_MS = 50;
-/** PostgreSQL takes 8,000 bytes; what does not fit is said as "look at everything". */
+/** PostgreSQL allows 8,000 bytes. A longer list is sent as "look at everything". */
 const PAYLOAD_MAX = 7_000;
 const RECONNECT_MS = 1_000;
 const RECONNECT_MAX_MS = 30_000;
@@ -24,7 +24,9 @@ export interface WakeOptions {
   readonly heard: (commit: Commit) => void;
 }
 
-/** Tells other nodes of commits, and hears of theirs. Advice only: whatever is lost here costs one poll. */
+/**
+ * Notifies other nodes of commits and listens for theirs. Only advice: a lost notification costs one poll.
+ */
 export class Wakes {
   readonly #at: WakeOptions;
   readonly #channel: string;

@@ -3,12 +3,12 @@ import { asError } from "../../system/error.ts";
 import { codeOf, IDLE_IN_TRANSACTION, isConnectionLoss } from "./failure.ts";
 
 /**
- * Lends one connection of a pool to `work`. This is the only place that takes one: a connection
- * that breaks while nobody listens for its error ends the whole process.
+ * Lends one connection of a pool to `work`. Only this function takes connections: one that breaks without an
+ * error listener ends the whole process.
  *
- * A connection goes back to the pool only if it can still be used: one that broke is closed, and
- * after failed work its transaction is rolled back. Where the connection broke, the caller gets the
- * error of the connection and not the one that the driver made of it.
+ * A connection goes back to the pool only if it is still usable: a broken one is closed, and after failed
+ * work its transaction is rolled back. If the connection broke, the caller gets the connection's error, not
+ * the one that the driver derived from it.
  */
 export async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect();
@@ -25,7 +25,7 @@ export async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient)
     else lost ??= await rolledBack(client);
     throw error;
   } finally {
-    // The pool listens from here on, before anything else can happen to the connection.
+    // From here on the pool listens for errors again; nothing can happen to the connection in between.
     client.release(lost);
     client.off("error", onError);
   }
@@ -35,7 +35,7 @@ function saysLess(error: unknown, lost: Error): boolean {
   return codeOf(lost) === IDLE_IN_TRANSACTION || (codeOf(error) === "" && isConnectionLoss(error));
 }
 
-/** The error that makes the connection unusable, if it is. */
+/** Rolls back. Returns the error that makes the connection unusable, if any. */
 async function rolledBack(client: pg.PoolClient): Promise<Error | undefined> {
   try {
     await client.query("ROLLBACK");

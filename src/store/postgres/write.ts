@@ -16,17 +16,17 @@ export interface Written<T> {
 }
 
 const AGAIN_MAX = 8;
-/** How long a server that went away is waited for. */
+/** How long a write waits for a server that went away. */
 const RECONNECT_MS = 10_000;
 const PAUSE_MS = 25;
 
-/** What every write needs of the store. */
+/** The parts of the store that every write needs. */
 export interface Writer {
   readonly pool: pg.Pool;
   readonly availability: Availability;
 }
 
-/** A write that is asked for at this moment waits until then for a server that went away. */
+/** Returns the time until which a write that starts now waits for a server that went away. */
 export function writeDeadline(): number {
   return performance.now() + RECONNECT_MS;
 }
@@ -40,9 +40,9 @@ interface At {
 }
 
 /**
- * One write: the tree's row is locked first, the fence is compared, the closure runs, the events are numbered last. What
- * the server could not do is tried again as a whole, because nothing of it has been answered. When
- * the connection breaks at the COMMIT itself, the server is asked what became of the transaction.
+ * Runs one write: locks the tree's row, compares the fence, runs the closure, numbers the events. A write
+ * that the server could not finish is retried as a whole, because the caller has had no answer yet. If the
+ * connection breaks during COMMIT, the server is asked whether the transaction committed.
  */
 export async function writeTree<T>(
   writer: Writer,
@@ -64,7 +64,7 @@ export async function writeTree<T>(
   }
 }
 
-/** Once it may have been the machine that slept. */
+/** Made only after a retry: the first time, the machine may have been asleep. */
 function foreignAwait(cause: unknown): Error {
   const text = "A write awaited something other than its own transaction. It was rolled back; this is a bug.";
   return new Error(text, { cause });
@@ -100,15 +100,15 @@ function attemptOnce<T>(writer: Writer, at: At, work: (tx: Tx) => Promise<T>): P
 }
 
 /**
- * Begins with the tree's row, made where this is the first write to name it. Answers the transaction's number,
- * or `STALE` to a late writer. The fence is read by a statement of its own, which sees what was committed
- * while this one waited for the lock.
+ * Begins the transaction and locks the tree's row; creates the row if this is the first write to name the
+ * tree. Returns the transaction number, or `STALE` to a late writer. The fence is read by a separate
+ * statement, which sees what was committed while this one waited for the lock.
  */
 async function lockTree(client: pg.PoolClient, q: GuardedQuery, { rootId, by }: At): Promise<number | Stale> {
   const lock = `SELECT pg_current_xact_id()::text::bigint AS xid FROM trees
     WHERE root_id = ${client.escapeLiteral(rootId)} FOR UPDATE`;
   const fence = by === null ? "" : `; ${holder(client, rootId, by)}`;
-  // Several statements in one text are one journey; the driver's types know one result only.
+  // Several statements in one text take one round trip; the driver's types know only one result.
   const all: unknown = await client.query(`BEGIN ISOLATION LEVEL READ COMMITTED; ${lock}${fence}`);
   const [, found, holders] = all as [unknown, pg.QueryResult<{ xid: number }>, pg.QueryResult | undefined];
   if (holders?.rowCount === 0) return STALE;
@@ -135,8 +135,8 @@ async function commit(writer: Writer, client: pg.PoolClient, xid: number): Promi
 }
 
 /**
- * Asks until the server knows, however long it is away: an answer either way would be a guess, and
- * a wrong guess loses the write or repeats it. Only the end of the daemon ends the wait early.
+ * Asks until the server knows, however long it is away: to guess wrong would lose the write or repeat it.
+ * Only the daemon's shutdown ends the wait early.
  */
 async function didCommit({ pool, availability }: Writer, xid: number): Promise<boolean> {
   const closing = performance.now() + RECONNECT_MS;
@@ -165,8 +165,8 @@ function pause(ms: number): Promise<void> {
 }
 
 /**
- * Writes of one tree wait for each other here rather than in the server, where each would hold a
- * connection of the pool while it waits for the tree's row.
+ * Queues the writes of one tree here instead of in the server, where each would hold a connection of the pool
+ * while it waits for the tree's row.
  */
 export class TreeQueue {
   readonly #last = new Map<string, Promise<unknown>>();
@@ -186,7 +186,7 @@ export class TreeQueue {
     return own;
   }
 
-  /** Resolves when everything that was taken has ended. */
+  /** Resolves when all queued writes have ended. */
   async idle(): Promise<void> {
     while (this.#last.size > 0) await Promise.allSettled(this.#last.values());
   }

@@ -16,17 +16,18 @@ import { type RolloutFile, rolloutsIn } from "./rollout-file.ts";
 export interface Rebuilt {
   readonly sessions: number;
   readonly entries: number;
-  /** Rollouts that could not be read, or not to their end. */
+  /** Rollouts that could not be read completely. */
   readonly unreadable: readonly string[];
 }
 
-/** Entries in one write: few enough to keep it short. */
+/** Entries per write: few enough to keep it short. */
 const SLICE = 200;
 const NOTE = "made again from its rollout after the store was lost";
 
 /**
- * Makes ended sessions of rollouts: the families, and what was said in them. What was not said is gone:
- * inboxes, turns, budgets, keys. Older sessions come first, so that a parent is there before its children.
+ * Creates ended sessions from rollouts: the trees and their transcripts. Rollouts do not contain inboxes,
+ * turns, budgets and keys, so those are lost. Older sessions come first, so that a parent exists before its
+ * children.
  */
 export async function rebuildFrom(store: Store, folder: string): Promise<Rebuilt> {
   const files = [...rolloutsIn(folder)].toReversed();
@@ -53,7 +54,7 @@ export async function rebuildFrom(store: Store, folder: string): Promise<Rebuilt
   return { sessions: known.size, entries, unreadable };
 }
 
-/** A file that the disk does not give back keeps none of the others. */
+/** Skips a file that the disk fails to read, so that the others are still restored. */
 function passOver(error: unknown): null {
   if (!(error instanceof Error) || !("syscall" in error)) throw error;
   return null;
@@ -99,8 +100,8 @@ interface Line {
 }
 
 /**
- * A line that cannot be read, such as one that a crash cut off, is passed over. The stream is read directly:
- * `readline` neither passes its errors on nor closes it when the reader leaves early.
+ * Skips lines that cannot be parsed, such as one that a crash cut off. It reads the stream directly:
+ * `readline` neither reports the stream's errors nor closes it when the reader leaves early.
  */
 async function* linesOf({ path }: RolloutFile): AsyncGenerator<Line> {
   const lines = new LineReader();
@@ -147,7 +148,7 @@ interface Meta {
   readonly payload: Line["payload"];
 }
 
-/** The line that made the session; it is among the first. */
+/** Returns the line that created the session; it is among the first. */
 async function metaOf(file: RolloutFile): Promise<Meta | null> {
   for await (const { at, type, payload } of linesOf(file)) {
     if (type !== "session_meta" || payload["id"] !== file.sessionId) continue;
@@ -214,7 +215,7 @@ function effectiveOf(
   return unmanagedEffective({ agent, node, cwd, permission: "read-only" });
 }
 
-/** What a session without a life of its own has. */
+/** Fields of a session that ended before it was restored. */
 const ENDED = {
   ...NEW_SESSION,
   seen: true,

@@ -31,7 +31,7 @@ export interface RestoreTarget {
   readonly log: Log;
 }
 
-/** From what the store is made again. */
+/** What the store is restored from. */
 export type RestoreSource =
   | { readonly from: "backup"; readonly file: string }
   | { readonly from: "rollouts" }
@@ -39,13 +39,13 @@ export type RestoreSource =
   | { readonly from: "empty" };
 
 export interface Restored extends Rebuilt {
-  /** The folder that holds the files that were there before; null where there were none. */
+  /** The folder with the previous files; null if there were none. */
   readonly aside: string | null;
 }
 
 /**
- * Makes the embedded store again while no daemon runs. The new file is complete before the old ones are
- * touched, and those are moved into a folder of their own, never deleted.
+ * Restores the embedded store while no daemon runs. The new file is complete before the old ones are touched;
+ * those are moved into a separate folder, never deleted.
  */
 export async function restore(target: RestoreTarget, source: RestoreSource): Promise<Restored> {
   const lock = await takeLock(target.lock, newId());
@@ -108,8 +108,9 @@ function takeBackup(file: string, part: string): void {
 }
 
 /**
- * Of a damaged log SQLite reads the beginning. Where more than that had been copied into the database
- * already, the log would take pages back to an earlier state: then the database is better without it.
+ * Copies the database, and its write-ahead log only if that is usable. SQLite reads a damaged log up to the
+ * first bad frame. If more than that had already been copied into the database, replaying the log would
+ * revert pages to an earlier state.
  */
 function takeAsItIs(database: string, part: string): void {
   if (!existsSync(database)) {
@@ -122,7 +123,7 @@ function takeAsItIs(database: string, part: string): void {
   finish(part, database);
 }
 
-/** Proves that the copy can be used, and marks it: cursors given out before are not of it. */
+/** Checks that the copy is usable, and marks it so that older cursors are not valid for it. */
 function finish(part: string, shown: string): void {
   try {
     const db = new DatabaseSync(part);

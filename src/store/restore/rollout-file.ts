@@ -11,7 +11,7 @@ const NAME = /^rollout-.*-([\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{1
 const NEWEST_MAX = 20;
 const TAIL_BYTES = 65_536;
 
-/** A few of the newest rollouts, by the time in their names. */
+/** Returns a few of the newest rollouts, by the time in their names. */
 export function newestRollouts(folder: string): RolloutFile[] {
   const found: RolloutFile[] = [];
   for (const file of rolloutsIn(folder)) {
@@ -21,7 +21,7 @@ export function newestRollouts(folder: string): RolloutFile[] {
   return found;
 }
 
-/** All rollouts, the newest day first. */
+/** Lists all rollouts, newest day first. */
 export function* rolloutsIn(folder: string): Generator<RolloutFile> {
   for (const year of foldersIn(folder)) {
     for (const month of foldersIn(join(folder, year))) {
@@ -36,14 +36,14 @@ export function* rolloutsIn(folder: string): Generator<RolloutFile> {
   }
 }
 
-/** The number and time of the last event in a rollout; null where its end cannot be read. */
+/** Returns the number and time of a rollout's last event; null if its end cannot be read. */
 export function lastLineOf(path: string): { readonly seq: number; readonly at: number } | null {
   const file = openSync(path, "r");
   try {
     const { size } = fstatSync(file);
     const bytes = Buffer.alloc(Math.min(size, TAIL_BYTES));
     readSync(file, bytes, 0, bytes.length, size - bytes.length);
-    // What stands behind the last line's end was cut off by a crash.
+    // Text after the last newline was cut off by a crash.
     const lines = bytes.toString("utf8").split("\n").slice(0, -1);
     for (const line of lines.toReversed()) {
       const found = /^\{"timestamp":"([^"]*)","seq":(\d+)/.exec(line);
