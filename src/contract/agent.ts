@@ -5,13 +5,13 @@ export const Steer = z.enum(["inject", "queue", "restart", "none"]);
 export type Steer = z.infer<typeof Steer>;
 
 /**
- * What holds an agent to a mode. `os`: a sandbox; `agent`: the vendor's own gate; `asked`: the agent
- * asks and we answer; `none`: nothing would, so it is not started in that mode.
+ * How a mode is enforced on an agent. `os`: by a sandbox; `agent`: by the vendor's own permission checks;
+ * `asked`: the agent asks and we answer; `none`: not at all, so the agent is not started in that mode.
  */
 export const Enforcement = z.enum(["os", "agent", "asked", "none"]);
 export type Enforcement = z.infer<typeof Enforcement>;
 
-/** What an agent on a node can do, as the engine found it. */
+/** What an agent on a node can do, as the engine has detected. */
 export const Agent = z.object({
   name: z.string(),
   title: z.string(),

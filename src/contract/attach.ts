@@ -8,6 +8,6 @@ export const AttachInput = z.strictObject({
 });
 export type AttachInput = z.input<typeof AttachInput>;
 
-/** The token is the new session's own, and stands in this answer only. It lives until it is revoked. */
+/** The token belongs to the new session, is shown only in this answer and is valid until it is revoked. */
 export const AttachOutput = z.object({ session: Session, token: z.string() });
 export type AttachOutput = z.infer<typeof AttachOutput>;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { CallbackPatch, Permission } from "./session.ts";
 
-/** Counts that hold per tree or per node. Budgets are not among them. */
+/** Limits on counts per tree or per node. Budgets are separate. */
 export const Limits = z.strictObject({
   depthMax: z.int().min(1).max(100).default(5).describe("generations below a root"),
   childrenMax: z.int().min(1).default(8).describe("open children per session"),
@@ -48,7 +48,7 @@ export const AgentCommand = z.strictObject({
 });
 export type AgentCommand = z.infer<typeof AgentCommand>;
 
-/** How long transcripts are kept, and how much of them. Lineage, results and receipts always stay. */
+/** How long transcripts are kept, and how much of them. Lineage, results and receipts are always kept. */
 export const Keep = z.strictObject({
   days: z.number().min(0).nullable().default(null).describe("older entries are removed; null keeps all"),
   megabytes: z
@@ -60,7 +60,7 @@ export const Keep = z.strictObject({
 });
 export type Keep = z.infer<typeof Keep>;
 
-/** `kinfold.yaml`, `KINFOLD_*` and flags, validated by this one schema. */
+/** `kinfold.yaml`, `KINFOLD_*` variables and flags, all validated by this schema. */
 export const Config = z.strictObject({
   host: z.string().default("127.0.0.1").describe("the address to listen on"),
   port: z.int().min(0).max(65_535).default(4680).describe("the port; 0 picks a free one"),

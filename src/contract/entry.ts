@@ -18,8 +18,7 @@ export const EntryKind = z.enum([
 export type EntryKind = z.infer<typeof EntryKind>;
 
 /**
- * The body of an entry. `text` is what a person reads; the rest is there for tool calls,
- * tool results and plans.
+ * The body of an entry. `text` is for people; the other fields are for tool calls, tool results and plans.
  */
 export const EntryBody = z.object({
   text: z.string(),

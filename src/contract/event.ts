@@ -28,7 +28,7 @@ export const EventType = z.enum([
 ]);
 export type EventType = z.infer<typeof EventType>;
 
-/** A fact of one tree. `(rootId, seq)` is its identity; order inside a tree is by `seq` only. */
+/** A fact about one tree, identified by `(rootId, seq)`. Only `seq` gives the order inside a tree. */
 export const Event = z.object({
   rootId: Id,
   seq: z.number(),
@@ -40,7 +40,7 @@ export const Event = z.object({
 });
 export type Event = z.infer<typeof Event>;
 
-/** A piece of text on its way. It has no number and is never stored. */
+/** A piece of text from a running agent. It has no number and is never stored. */
 export const Fragment = z.object({
   rootId: Id,
   sessionId: Id,

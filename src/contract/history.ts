@@ -3,7 +3,7 @@ import { EntryAuthor, EntryBody, EntryKind } from "./entry.ts";
 import { Id } from "./id.ts";
 import { Origin, Session } from "./session.ts";
 
-/** How far a session that is only known from its files has come; every one is held by evidence. */
+/** State of a session that is known only from its files; each value is based on evidence. */
 export const HistoryState = z.enum([
   "running",
   "waiting",
@@ -41,7 +41,7 @@ export const AgentStatus = z.object({
 });
 export type AgentStatus = z.infer<typeof AgentStatus>;
 
-/** A folder that sessions worked in, whoever ran them. */
+/** A folder that sessions have worked in, no matter who ran them. */
 export const Project = z.object({
   id: z.string(),
   cwd: z.string(),
@@ -55,7 +55,7 @@ export const Project = z.object({
 });
 export type Project = z.infer<typeof Project>;
 
-/** An entry as it stands in an agent's own file: whole, where the store may hold a part. */
+/** An entry as read from an agent's own file: complete, even where the store has only a part. */
 export const HistoryItem = z.object({
   ref: z.string().describe("the agent's own name of it"),
   author: EntryAuthor,
@@ -111,7 +111,7 @@ export const HistoryProblem = z.object({
 });
 export type HistoryProblem = z.infer<typeof HistoryProblem>;
 
-/** How far the reading of what agents left on disk has come. */
+/** Progress of the scan of the files that agents left on disk. */
 export const HistoryScan = z.object({
   enabled: z.boolean().describe("somebody asked for it: the daemon keeps up from then on"),
   phase: z.enum(["off", "starting", "listing", "reading", "watching", "failed"]),

@@ -6,7 +6,7 @@ export { shortId } from "./short-id.ts";
 export const Id = z.uuid();
 export type Id = z.infer<typeof Id>;
 
-/** What a caller may write where a session is meant: an id, a short id or a name. */
+/** A reference to a session: an id, a short id or a name. */
 export const SessionRef = z
   .string()
   .trim()

@@ -19,7 +19,7 @@ export const Sender = z.object({
 });
 export type Sender = z.infer<typeof Sender>;
 
-/** Something addressed to a session, with a sender and a key. */
+/** Something addressed to a session, with a sender and an idempotency key. */
 export const Message = z.object({
   id: Id,
   sessionId: Id,

@@ -2,8 +2,7 @@ import { z } from "zod";
 import { Agent } from "./agent.ts";
 import { CallbackPatch, Permission } from "./session.ts";
 
-/** What a session may spend at most. A child's is never more than what its parent has left. */
-/** With nothing to spend a session could never begin, so a limit of nothing is a mistake. */
+/** A session with nothing to spend could never begin, so a limit of zero is a mistake. */
 const LIMITS = {
   usd: z.number().positive(),
   tokens: z.int().positive(),
@@ -11,6 +10,7 @@ const LIMITS = {
   minutes: z.number().positive(),
 };
 
+/** What a session may spend at most. A child's budget is never more than what its parent has left. */
 export const Budget = z.strictObject(LIMITS).partial();
 export type Budget = z.infer<typeof Budget>;
 
@@ -24,7 +24,10 @@ export const BudgetPatch = z
   .partial();
 export type BudgetPatch = z.infer<typeof BudgetPatch>;
 
-/** A named way to start a session; a Markdown file, its body the instructions. It can only narrow. */
+/**
+ * A named way to start a session: a Markdown file whose body is the instructions. It can only narrow what the
+ * session may do.
+ */
 export const Profile = z.object({
   name: z.string(),
   description: z.string(),
@@ -45,7 +48,7 @@ export const Profile = z.object({
 export type Profile = z.infer<typeof Profile>;
 
 const List = z.union([z.string(), z.array(z.string())]);
-/** The front matter of a profile's file; compatible with Claude Code's agent files. */
+/** The front matter of a profile file; compatible with Claude Code's agent files. */
 export const ProfileHead = z.strictObject({
   name: z.string().regex(/^[A-Za-z][A-Za-z0-9_-]*$/, "letters, digits, dash and underscore"),
   description: z.string().min(1),

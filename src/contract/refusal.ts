@@ -1,4 +1,6 @@
-/** Every expected "no", with its HTTP status and what it means. `docs/reference/refusals.md` is made from this. */
+/**
+ * Every refusal code with its HTTP status and meaning. `docs/reference/refusals.md` is generated from this.
+ */
 export const REFUSALS = {
   invalid_input: [400, "A field is missing, of the wrong type, unknown or out of range."],
   malformed_json: [400, "The body is not JSON."],

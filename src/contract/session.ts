@@ -67,7 +67,7 @@ export const Source = z.enum(["cli", "page", "http", "mcp", "subsession", "hook"
 export const OnParentEnd = z.enum(["cancel", "detach"]);
 export const EndReason = z.enum(["cancelled", "acked", "removed", "gone", "rebuilt"]);
 
-/** What was applied, which may differ from what was asked (`spawnConfig`). */
+/** The settings that were applied; they may differ from those requested (`spawnConfig`). */
 export const Effective = z.object({
   agent: z.string(),
   agentVersion: z.string().nullable(),

@@ -1,4 +1,4 @@
-/** The last eight characters: the part of a UUIDv7 that is random. */
+/** Returns the last eight characters, which are random in a UUIDv7. */
 export function shortId(id: string): string {
   return id.slice(-8);
 }

@@ -13,7 +13,7 @@ export const Name = z
   .regex(/^[\p{L}\p{N}][\p{L}\p{N} ._-]*$/u, "letters, digits, space, dot, dash and underscore")
   .describe("short label; the same name again returns the same child");
 
-/** What both a root and a child are started with. */
+/** Settings that a root and a child have in common. */
 const start = {
   prompt: z.string().describe("self-contained: what to do, where, what to report"),
   name: Name.optional(),

@@ -55,7 +55,7 @@ export type Trigger = z.infer<typeof Trigger>;
 
 const Cap = z.number().int().min(0).default(45_000).describe("the longest the caller's client allows");
 
-/** What became of a question: its answer, or that it will come as a message. */
+/** The result of asking a question: its answer, or the notice that it will arrive as a message. */
 export const Asked = z.object({
   triggerId: z.string(),
   shortId: z.string(),

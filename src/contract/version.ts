@@ -1,2 +1,5 @@
-/** Raised whenever the contract changes; `version.test.ts` hashes the contract and says when. */
+/**
+ * Raised with every change of the contract; `version.test.ts` compares a hash of the contract and fails if it
+ * was not.
+ */
 export const CONTRACT_VERSION = "1.19.0";

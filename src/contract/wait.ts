@@ -51,7 +51,10 @@ export const ChildEnd = z.object({
 });
 export type ChildEnd = z.infer<typeof ChildEnd>;
 
-/** What asks the one who waits, or makes its wait vain. */
+/**
+ * Something that needs the waiting caller's attention: a question to it, or an error that makes the wait
+ * pointless.
+ */
 export const Attention = z.object({
   sessionId: z.string(),
   name: z.string().nullable(),

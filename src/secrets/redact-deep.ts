@@ -3,9 +3,9 @@ import { hasFigure, isSecretValue, nameSays } from "./detect/name.ts";
 import { markOf, redact } from "./redact.ts";
 
 /**
- * `redact` for every string within a value; the key a string stands under is its name, and keys lose
- * their secrets too. What holds no secret is returned as it is, not copied. What nests deeper than anyone reads
- * is left out: whoever handles it next would run out of stack. `clean` redacts one string.
+ * Applies `redact` to every string within a value. A string's key counts as its name, and keys are redacted
+ * too. A value without secrets is returned as it is, not copied. Levels that are nested too deep are left
+ * out, because code that handles them next would overflow its stack. `clean` redacts one string.
  */
 export function redactDeep<T>(value: T, clean: Clean = redact): T {
   return deep(value, null, { levels: DEPTH_MAX, clean }) as T;
@@ -14,7 +14,7 @@ export function redactDeep<T>(value: T, clean: Clean = redact): T {
 type Clean = (text: string) => string;
 
 interface Walk {
-  /** How much deeper it may go. */
+  /** How many more levels are allowed. */
   readonly levels: number;
   readonly clean: Clean;
 }
@@ -34,7 +34,7 @@ function deep(value: unknown, name: string | null, { levels, clean }: Walk): unk
 
 const QUOTED = { quoted: true, spelled: false, next: "end" } as const;
 
-/** A text that stands under a name, as in a record. */
+/** Redacts a text that belongs to a name, as in a record. */
 export function redactNamed(name: string, text: string): string {
   return named(text, name, redact);
 }
@@ -48,21 +48,21 @@ function named(text: string, name: string | null, clean: Clean): string {
   return clean(name === null ? text : redactUnder(name, text, clean));
 }
 
-/** Headers have values of several words: they are read as they would stand in a request. */
+/** Header values can have several words, so they are read as a line of a request. */
 function redactUnder(name: string, text: string, clean: Clean): string {
   if (!HEADER.test(name)) return text;
   const line = `${name}: ${text}`;
   return clean(line).slice(name.length + 2);
 }
 
-/** A password may be a number; a token of so many digits is a count. */
+/** A password may be a number, but a "token" that is a number is a count. */
 function number(value: number, name: string | null): unknown {
   if (name === null || (value > -1_000 && value < 1_000)) return value;
   const says = nameSays(name);
   return says?.sure === "secret" ? markOf(says.kind) : value;
 }
 
-/** In a list of arguments a flag names what follows it, and in a list of headers a name does. */
+/** In a list of arguments a flag names the next item; in a list of headers a name does. */
 function list(values: readonly unknown[], name: string | null, walk: Walk): readonly unknown[] {
   let isChanged = false;
   const shown = commandLine(values).map((value, i) => {
@@ -83,16 +83,16 @@ function nameBefore(before: string, value: unknown): string | null {
   const isFlag = FLAG.test(before);
   if (!isFlag && !NAME.test(before)) return null;
   if (nameSays(before) === null && !HEADER.test(before)) return null;
-  // A list of names looks like names with their values, so behind a name only what has a figure in it counts.
+  // A list of names looks like names with their values, so after a name only a value with a digit counts.
   const isValue = typeof value === "string" && hasFigure(value) && !/^[A-Z][A-Z0-9]*_[A-Z0-9_]*$/.test(value);
   return isFlag || isValue ? before : null;
 }
 
-/** The words before the arguments: which command it is stands in one of them. */
+/** The first words of a list of arguments; the name of the command is one of them. */
 const COMMAND_WORDS = 4;
 const ARGUMENTS_MAX = 64;
 
-/** `["mysql", "-p…"]`: arguments are read as they would stand in one line. */
+/** `["mysql", "-p…"]`: arguments are read as if they were on one line. */
 function commandLine(values: readonly unknown[]): readonly unknown[] {
   const isCommand = values
     .slice(0, COMMAND_WORDS)
@@ -111,15 +111,15 @@ function commandLine(values: readonly unknown[]): readonly unknown[] {
   });
 }
 
-/** No key as short as this, of these characters, holds a secret. */
+/** A key this short, of these characters, cannot hold a secret. */
 const PLAIN_KEY = /^[\w$-]{0,14}$/;
-/** `{ name: "API_KEY", value: "…" }` is how protocols write an environment and headers. */
+/** Protocols write environments and headers as `{ name: "API_KEY", value: "…" }`. */
 const PAIR_NAMES = ["name", "key", "variable", "k"] as const;
 const PAIR_VALUE = /^(?:value|val|v|stringValue|plaintext|raw)$/;
 
 function record(value: Record<string, unknown>, name: string | null, walk: Walk): Record<string, unknown> {
   const keys = Object.keys(value);
-  // Most hold none, and are not copied to find that out.
+  // Most records hold no secret, and are not copied to find that out.
   let shown: [string, unknown][] | null = null;
   for (const [i, key] of keys.entries()) {
     const under = PAIR_VALUE.test(key) ? (pairName(value) ?? name ?? key) : key;
@@ -141,7 +141,7 @@ function pairName(value: Record<string, unknown>): string | null {
   return null;
 }
 
-/** Two keys may have become one mark. */
+/** Keeps keys distinct, because two keys may have been redacted to the same mark. */
 function apart(entries: readonly [string, unknown][]): [string, unknown][] {
   const seen = new Set<string>();
   const used = new Map<string, number>();

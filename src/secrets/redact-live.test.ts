@@ -43,13 +43,13 @@ it("live text that comes one character at a time shows no part of any secret", (
 
 const lines = secrets.find(({ kind }) => kind === "private key")!.text.split("\n");
 const [body, foot] = [lines.slice(1, -1), lines.at(-1) as string];
-/** A key as it stands in a file, in a diff, in what `grep` found, in an address and on a page. */
+/** A key as it appears in a file, in a diff, in the output of `grep`, in an address and on a page. */
 const KEYS = [
   ...["\n", "\r\n", "\n    ", "\n+", "\n-", "\n> ", "\nkey.pem:", "\nmy-key.pem-3-", "\nkey.pem:3:"].map(
     (by) => lines.join(by),
   ),
   ...["%0A", "<br>", "<br/>", String.raw`\n`, String.raw`\n-`].map((by) => lines.join(by)),
-  // Without its first border.
+  // Without the first border line.
   ...["\n", "\n+", "\n-"].map((by) => [...body, foot].join(by)),
 ];
 
@@ -121,7 +121,7 @@ it("what is kept of an unfinished text shows no piece of a secret, wherever it i
   }
 });
 
-/** The longest beginning of the secret that the text ends with. */
+/** Returns the longest prefix of the secret that the text ends with. */
 function leakedOf(text: string, secret: string): string {
   for (let length = Math.min(text.length, secret.length); length > 0; length--) {
     if (text.endsWith(secret.slice(0, length))) return secret.slice(0, length);

@@ -1,40 +1,42 @@
 import { secretsIn, shownPart } from "./redact.ts";
 import { type Secret, Tail } from "./detect/shape.ts";
 
-/** How much of what was shown is remembered: names stand before their values. */
+/** How many characters already shown are kept, because names come before their values. */
 const CONTEXT_MAX = 512;
 /**
- * No more than this is held of what may be a secret: without an end by then it is shown as if it ended there, and a
- * certain one as its mark. Everything that is held is searched at once, so it also bounds the time for a piece.
+ * Most characters held back for a possible secret. If it has not ended by then, the text is shown as if it
+ * ended there, with a mark for a certain secret. All held text is searched at once, so this also bounds the
+ * time per piece.
  */
 const HOLD_MAX = 96 * 1024;
-/** A private key has lines that cost little to search, and may be much longer. */
+/** A private key is cheap to search and may be much longer. */
 const KEY_MAX = 320 * 1024;
-/** A word that is longer is shown before it ends, except for its last part, in which a secret may begin. */
+/** A longer word is shown before it ends, except for its last part, in which a secret may begin. */
 const WORD_MAX = 32 * 1024;
 const KEEP_BACK = 8 * 1024;
-/** What is held longer than this is looked at again only when it has grown by a quarter. */
+/** Held text longer than this is searched again only after it has grown by a quarter. */
 const HELD_MAX = 256;
 
 /**
- * Live text without secrets, however it is cut. The pieces that `push` and at last `flush` return are
- * together what `redact` makes of the whole, and no piece of a secret is among them: the last word, and
- * whatever may still turn out to be part of a secret, is held until more text or the end has decided it.
+ * Removes secrets from live text, wherever it is cut into pieces. The results of all `push` calls and the
+ * final `flush` together equal `redact` of the whole text, and no result contains a part of a secret: the
+ * last word, and any text that may still turn out to be part of a secret, is held back until more text or the
+ * end decides it.
  */
 export class LiveRedactor {
-  /** What was shown last, as it came. */
+  /** The text shown last, before redaction. */
   #context = "";
   #held = "";
   #lookAt = 0;
-  /** What is held is a private key that goes on. */
+  /** The held text is an unfinished private key. */
   #isKey = false;
-  /** The mark of a secret that is longer than may be held was shown: the rest of its word belongs to it. */
+  /** A secret longer than the limit was shown as its mark; the rest of its word belongs to it. */
   #isInSecret = false;
 
   push(piece: string): string {
     const text = this.#isInSecret ? this.#behindSecret(piece) : piece;
     if (text === "") return "";
-    // A word goes on until a space ends it.
+    // A word is complete only when a space ends it.
     this.#held += text;
     const { length } = this.#held;
     const isFull = length > (this.#isKey ? KEY_MAX : HOLD_MAX);
@@ -57,7 +59,7 @@ export class LiveRedactor {
     return shown;
   }
 
-  /** One secret fills all that is held. */
+  /** Releases all held text, because one secret fills it. */
   #showAll(whole: string, secrets: readonly Secret[]): string {
     const from = this.#context.length;
     this.#isInSecret = /\S$/.test(whole);
@@ -76,8 +78,8 @@ export class LiveRedactor {
   }
 
   /**
-   * What may be kept beside the pieces while more may come: the last word, where it is an ordinary one that neither
-   * is nor begins a secret. The next `push` or `flush` returns it again.
+   * Returns the part of the held text that may already be saved: the last word, if it is an ordinary one that
+   * neither is nor begins a secret. The next `push` or `flush` returns it again.
    */
   peek(): string {
     if (!ORDINARY.test(this.#held)) return "";
@@ -89,7 +91,7 @@ export class LiveRedactor {
     return shownPart(whole, secrets.all, { from, to: whole.length }) === this.#held ? this.#held : "";
   }
 
-  /** The rest: nothing more belongs to it. */
+  /** Returns the rest; the text has ended. */
   flush(): string {
     const whole = this.#context + this.#held;
     const from = this.#context.length;
@@ -102,14 +104,14 @@ export class LiveRedactor {
   }
 }
 
-/** One word as prose has it, with the signs behind it. Keys and tokens have figures, both cases, or more letters. */
+/** One word of prose with its punctuation. Keys and tokens have digits, mixed case, or more letters. */
 const ORDINARY = /^\s*\p{Lu}?\p{Ll}{0,15}[.,;:!?…)\]}"'»”’*_`]{0,4}\s*$/u;
 
 const MARK_BEGUN = /\[redacted: [a-z0-9 .]{0,32}$/;
 
 /**
- * Where the last word begins, with the blanks behind it: whether a line ends there is not known yet. A word that
- * begins before `from` counts from there.
+ * Returns where the last word begins. Blanks after it are held too, because the line may end there. A word
+ * that begins before `from` counts from there.
  */
 function lastWord(text: string, from: number): number {
   const mark = MARK_BEGUN.exec(text.slice(-48));

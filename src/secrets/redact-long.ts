@@ -2,10 +2,10 @@ import { redact } from "./redact.ts";
 import { redactDeep } from "./redact-deep.ts";
 import { LiveRedactor } from "./redact-live.ts";
 
-/** So much text is searched for secrets in one go. More of it would keep everyone else waiting. */
+/** Characters searched for secrets in one step. A longer step would block the event loop. */
 const AT_ONCE_CHARS = 16 * 1024;
 
-/** `redactDeep` in steps, each of which takes little time. */
+/** Does `redactDeep` in short steps. */
 export function* redactSlowly<T>(value: T): Generator<void, T> {
   const known = new Map<string, string>();
   const { shown, long } = redactUpTo(value, { chars: AT_ONCE_CHARS, known });
@@ -14,7 +14,10 @@ export function* redactSlowly<T>(value: T): Generator<void, T> {
   return redactDeep(value, (text) => known.get(text) ?? redact(text));
 }
 
-/** Texts without their secrets, by what they were. A step searches no more than can be searched in one go. */
+/**
+ * Maps each text to its redacted form. One step searches at most `AT_ONCE_CHARS`, or a piece of one long
+ * text.
+ */
 export function* searched(texts: Iterable<string>): Generator<void, Map<string, string>> {
   const shown = new Map<string, string>();
   let chars = 0;
@@ -40,7 +43,7 @@ function* redactInPieces(text: string): Generator<void, string> {
   return shown + live.flush();
 }
 
-/** Redacts as much as there is room for; `long` has the texts that were left as they are. */
+/** Redacts strings up to a total of `chars`; `long` lists the texts left unredacted. */
 function redactUpTo<T>(
   value: T,
   of: { chars: number; known: { get(text: string): string | undefined } },
@@ -58,7 +61,10 @@ function redactUpTo<T>(
   return { shown, long, chars };
 }
 
-/** Within a write these texts are too long to be searched for secrets. Whoever began the write searches them and begins again. */
+/**
+ * Thrown within a write whose texts are too long to be searched there. The caller searches them outside and
+ * retries the write.
+ */
 export class LongTexts extends Error {
   readonly texts: readonly string[];
 
@@ -69,8 +75,8 @@ export class LongTexts extends Error {
 }
 
 /**
- * What writes may still search, and the long texts that were searched for them before they began. Writes cannot pause,
- * and what they redact is known only within them.
+ * The search budget of the current write, and the long texts that were redacted before it began. A write
+ * cannot pause, and the texts it redacts are known only once it runs.
  */
 class WriteRedactions {
   readonly #known = new Map<string, { shown: string; users: number }>();
@@ -78,7 +84,7 @@ class WriteRedactions {
   #open = 0;
   #unlimited = 0;
 
-  /** `isLimited`: its texts may be left for `LongTexts`. */
+  /** `isLimited`: the write may throw `LongTexts` for its texts. */
   open(isLimited: boolean): void {
     this.#open += 1;
     if (!isLimited) this.#unlimited += 1;
@@ -89,7 +95,7 @@ class WriteRedactions {
     if (!isLimited) this.#unlimited -= 1;
   }
 
-  /** Another write has its turn. */
+  /** Resets the search budget for the next write. */
   begin(): void {
     this.#chars = AT_ONCE_CHARS;
   }
@@ -123,7 +129,10 @@ class WriteRedactions {
 
 export const writeRedactions = new WriteRedactions();
 
-/** `redactDeep` for use within a write: throws `LongTexts` once the write has more text than can be searched in one go. */
+/**
+ * `redactDeep` for use within a write: throws `LongTexts` if the write has more text than one step may
+ * search.
+ */
 export function redactBriefly<T>(value: T): T {
   return writeRedactions.redact(value);
 }

@@ -5,13 +5,13 @@ import { namedIn } from "./detect/field.ts";
 import { type Secret, Spans, type Tail, shapesIn } from "./detect/shape.ts";
 import { firstChars } from "../text/fence.ts";
 
-/** Nothing shorter can hold a name with its value. */
+/** A shorter text cannot hold a name with its value. */
 const LENGTH_MIN = 7;
 const MARK = /\[redacted: [a-z0-9 .]{1,32}\]/g;
 
 /**
- * Text as it may be kept and shown: whatever looks like a secret, or stands behind the name of one, is
- * replaced by a mark that says what stood there. Takes time in proportion to the text; twice is as once.
+ * Returns text that may be kept and shown: everything that looks like a secret, or follows the name of one,
+ * is replaced by a mark that says what it was. Linear in the length of the text, and idempotent.
  */
 export function redact(text: string): string {
   if (text.length < LENGTH_MIN) return text;
@@ -19,7 +19,7 @@ export function redact(text: string): string {
   return all.length === 0 ? text : shownPart(text, all, { from: 0, to: text.length });
 }
 
-/** A part of a text, with marks in place of its secrets. */
+/** Returns a part of a text with marks in place of its secrets. */
 export function shownPart(
   text: string,
   secrets: readonly Secret[],
@@ -41,13 +41,16 @@ export function markOf(kind: string): string {
 }
 
 /**
- * All that `HINT` and `LEADS` name: without any of it nothing is given away by what stands before it. Every string
- * comes here, so it is one look, and written so that a letter which begins none of them is passed at once.
+ * Combines `HINT` and `LEADS`: a text without any match has no secret that its context reveals. Every string
+ * is tested, so this is one expression that rejects most letters at once.
  */
 export const GIVEN_AWAY =
   /p(?:ass|wd)|s(?:ecret|ig(?:nature)?=)|token|key|c(?:red|ookie|url)|auth|m(?:nemonic|ysql|ariadb)|jwt|_p(?:w|at)|bearer|identified|redis-cli|login|ngrok|sql(?:plus|ldr)|expdp|impdp|rman/i;
 
-/** All secrets of a text, and the marks that stand in it already. `tail` is told what may still go on. */
+/**
+ * Returns all secrets of a text, and the marks already in it. `tail` receives the index from which the text
+ * may be unfinished.
+ */
 export function secretsIn(text: string, tail: Tail | null): Spans {
   const isGivenAway = GIVEN_AWAY.test(text);
   const known = new Spans([
@@ -61,18 +64,18 @@ export function secretsIn(text: string, tail: Tail | null): Spans {
   return named.length === 0 ? known : new Spans([...named, ...known.all]);
 }
 
-/** Most texts have none, and finding that out must cost little: every string that is kept comes here. */
+/** Every stored string is checked here and most have no mark, so that case must be cheap. */
 function marksIn(text: string): Secret[] {
   if (!text.includes("[redacted: ")) return [];
   const found = [...text.matchAll(MARK)];
   return found.map(({ index, 0: mark }) => ({ start: index, end: index + mark.length, kind: null }));
 }
 
-/** How much more is read than kept, because a secret that was hidden leaves room. */
+/** How many times `max` is read, because hidden secrets make the text shorter. */
 const READ_AHEAD = 8;
 
-/** The first characters of a text, without secrets: a secret that is cut no longer looks like one. */
+/** Returns the first characters of a text, redacted before the cut: a cut secret no longer looks like one. */
 export function excerpt(text: string, max: number): string {
-  // Cut before it is searched: a prompt may have megabytes.
+  // Limit the search first: a prompt may have megabytes.
   return firstChars(redact(text.slice(0, READ_AHEAD * max)), max);
 }

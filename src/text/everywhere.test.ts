@@ -35,7 +35,7 @@ const HIDDEN = [
 const ID = "7c1e4b90";
 const session = sampleSession({ name: "docs", status: "idle", outcome: "completed" });
 
-/** Every place where words of another session enter a prompt or the reply of a tool. */
+/** Every place where another session's words enter a prompt or a tool's reply. */
 const PLACES: Readonly<Record<string, (text: string) => string>> = {
   callback: (text) =>
     renderCallback(callbackOf(text, null), {
@@ -177,7 +177,7 @@ for (const [place, render] of Object.entries(PLACES)) {
   });
 }
 
-/** All of `HIDDEN` but the first of several variation selectors. */
+/** All of `HIDDEN` except the first of several variation selectors. */
 const NEVER_SHOWN =
   /[[\p{Cc}--[\t\n]][\p{Default_Ignorable_Code_Point}--[\ufe00-\ufe0f]]\ufff9-\ufffb]|[\ufe00-\ufe0f]{2}/v;
 

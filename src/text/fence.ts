@@ -1,11 +1,13 @@
 import { byteLength } from "./quantity.ts";
 
 /**
- * The one fence: text of another session is data, and passes through here wherever it enters a prompt or
- * the reply of a tool.
+ * Another session's text is data. It passes through this file wherever it enters a prompt or a tool's reply.
  */
 
-/** A field that somebody else may influence: one line, capped, unable to be a command, a path or a fence. */
+/**
+ * Returns a field that others can influence as one line: capped, and unable to act as a command, a path or a
+ * fence.
+ */
 export function oneLine(text: string, max = 120): string {
   const read = text.slice(0, max * readAhead);
   const line = harmless(folded(visible(read)))
@@ -22,8 +24,8 @@ export function escapeAt(text: string): string {
 }
 
 /**
- * Wraps another session's text so that it cannot pass for anything else. The id is one that its author
- * cannot know. `bytes` is the size of the whole text, of which at most the first `bytesMax` are kept.
+ * Wraps another session's text so that it cannot pass for anything else. Its author cannot know the id.
+ * `bytes` is the size of the whole text, of which at most the first `bytesMax` are kept.
  */
 export function fence(
   text: string,
@@ -42,30 +44,37 @@ export function fence(
   };
 }
 
-/** Text that can neither close a fence, nor be a mark of ours, nor name a file, nor hide a character. */
+/** Returns text that cannot close a fence, imitate our marks, name a file or hide a character. */
 export function asData(text: string): string {
   return escapeAt(harmless(visible(text)));
 }
 
-/** Undoes what a line of ours would be mistaken for: a delivery id counts only where the daemon wrote it. */
+/**
+ * Escapes comments that look like our delivery lines: a delivery id counts only where the daemon wrote it.
+ */
 export function withoutTriggerLines(text: string): string {
   return text.replace(deliveryComment, String.raw`<\!--`);
 }
 
 /**
- * The words of one who may instruct the reader stay as they are, code included; only a whole line
- * that would count as a delivery is undone.
+ * Escapes only whole lines that would count as a delivery. For the words of a sender who may instruct the
+ * reader; the rest, including code, stays unchanged.
  */
 export function withoutDeliveryLines(text: string): string {
   return text.replace(deliveryLine, String.raw`$1<\!--`);
 }
 
-/** The same for words of another session or system: nor does a line begin as the daemon's own do. */
+/**
+ * Does the same for another session's or system's words, and also escapes lines that begin with `[Kinfold]`.
+ */
 export function withoutOurLines(text: string): string {
   return withoutDeliveryLines(text).replace(ourLine, String.raw`$1$2\[`);
 }
 
-/** The end of a field that was cut: neither a space nor an at sign that the next character would complete. */
+/**
+ * Removes spaces and unescaped at signs from the end of a cut field, because the next character could
+ * complete an `@path`.
+ */
 function withoutDanglingAt(line: string): string {
   let end = line.length;
   while (end > 0 && (line[end - 1] === " " || (line[end - 1] === "@" && line[end - 2] !== "\\"))) end -= 1;
@@ -76,7 +85,10 @@ function harmless(text: string): string {
   return withoutTriggerLines(text).replace(fenceMark, String.raw`<\$1`);
 }
 
-/** How much more is read than is kept, in characters: enough for what gets stripped, bounded for a flood. */
+/**
+ * How many characters more than kept are read: enough to replace what is stripped, bounded for a text that is
+ * mostly stripped.
+ */
 const readAhead = 64;
 
 const bareAt = /(?<!\\)@(?![ \t\n]|$)/g;
@@ -84,14 +96,14 @@ const bareAtOrLast = /(?<!\\)@(?! )/g;
 const deliveryComment = /<!--(?=\s*(?:trigger|message)\s*:)/gi;
 const deliveryLine = /(^|\n)<!--(?= (?:trigger|message):[\w-]{1,64} -->[ \t]*\r?(?:\n|$))/g;
 const ourLine = /(^|[\n\r\u0085\u2028\u2029])([ \t]*)\[(?=kinfold\])/gi;
-/** One run of spaces has one reading here: two adjacent `\s*` would be quadratic in it. */
+/** A run of spaces can match in only one way here; two adjacent `\s*` would be quadratic. */
 const fenceMark = /<(\s*(?:\/\s*)?(?:child|tool)-output)/gi;
 
 /**
- * The characters of a text that a reader can see. Drops terminal sequences, control characters, lone
- * surrogates, and characters that are never shown: zero-width, bidi and tag characters. Keeps the two
- * joiners and one variation selector behind a character, which change how their neighbours look.
- * Linear in the length of the text.
+ * Returns the characters of a text that a reader can see. Drops terminal sequences, control characters, lone
+ * surrogates, and characters that are never shown: zero-width, bidi and tag characters. Keeps the two joiners
+ * and one variation selector after a character, which change how their neighbours look. Linear in the length
+ * of the text.
  */
 export function visible(text: string): string {
   return withoutTerminalSequences(text.toWellFormed())
@@ -100,15 +112,15 @@ export function visible(text: string): string {
     .replace(selectorRun, "$1");
 }
 
-/** Drops complete terminal sequences, for instance colours and links. A sequence that is not closed stays. */
+/** Drops complete terminal sequences, for instance colours and links. Keeps unterminated ones. */
 export function withoutTerminalSequences(text: string): string {
   return text.replace(terminalSequence, "");
 }
 
 const escape = String.raw`\u001b`;
 /**
- * A control string may not hold another opener: otherwise each of n openers without an end would be
- * searched to the end of the text, which is quadratic.
+ * A control string may not contain another opener; otherwise each of n unterminated openers would be searched
+ * to the end of the text, which is quadratic.
  */
 const stringBody = String.raw`[^\u0007\u001b\u0090\u0098\u009c-\u009f\n]*`;
 const terminalSequence = new RegExp(
@@ -125,40 +137,40 @@ const invisible = new RegExp(
   String.raw`[[\p{Cc}--[\t\n]][\p{Default_Ignorable_Code_Point}--[\u200c\u200d${variationSelector}]]\ufff9-\ufffb]`,
   "gv",
 );
-/** More than one selector behind a character changes nothing that is shown, and can carry hidden text. */
+/** A second selector after a character changes nothing visible, and can carry hidden text. */
 const selectorRun = new RegExp(`([${variationSelector}])[${variationSelector}]+`, "gv");
 
-/** Where a text may be cut at or before `at`: never between the two halves of a character. */
+/** Returns the last index at or before `at` where a text may be cut without splitting a surrogate pair. */
 export function cutBefore(text: string, at: number): number {
   return at > 0 && isHalf(text.charCodeAt(at), 0xdc00) && isHalf(text.charCodeAt(at - 1), 0xd800)
     ? at - 1
     : at;
 }
 
-/** The longest beginning of at most this many UTF-16 units that ends at a code point. */
+/** Returns the longest prefix of at most `max` UTF-16 units that ends at a code point. */
 export function firstChars(text: string, max: number): string {
   return text.length <= max ? text : text.slice(0, cutBefore(text, Math.max(0, max)));
 }
 
-/** The longest beginning of at most this many bytes that ends at a code point. */
+/** Returns the longest prefix of at most `bytesMax` bytes that ends at a code point. */
 export function firstBytes(text: string, bytesMax: number): string {
   const room = new Uint8Array(Math.max(0, bytesMax));
   return text.slice(0, encoder.encodeInto(text, room).read);
 }
 
-/** White space folded to single spaces. */
+/** Folds each run of white space to one space. */
 export function folded(text: string): string {
   return text.replace(/\s+/g, " ").trim();
 }
 
-/** One line of at most this many characters; an ellipsis shows that it was cut. */
+/** Returns one line of at most `max` characters; an ellipsis marks a cut. */
 export function shortLine(text: string, max: number): string {
-  // Text far behind the cut is not worth the work: it may have megabytes.
+  // The text may have megabytes, so text far behind the cut is not processed.
   const line = folded(text.slice(0, max * READ_AHEAD));
   return line.length <= max ? line : `${firstChars(line, max - 1)}…`;
 }
 
-/** The beginning of a text, with a note of how much is missing. */
+/** Returns the beginning of a text, with a note of how much is missing. */
 export function boundedText(text: string, max: number): string {
   if (text.length <= max) return text;
   const head = firstChars(text, max);

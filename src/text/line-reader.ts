@@ -12,7 +12,7 @@ export class LineReader {
     return lines.filter((line) => line.trim() !== "");
   }
 
-  /** The line that no LF has ended. */
+  /** Returns the last line, if no LF has ended it. */
   rest(): string {
     return this.#rest.join("");
   }

@@ -1,4 +1,4 @@
-/** The candidates that a mistyped word most likely meant, best first; none where nothing is close. */
+/** Returns the candidates that a mistyped word most likely meant, best first; empty if none is close. */
 export function nearest(word: string, candidates: readonly string[], atMost = 3): string[] {
   const wanted = comparable(word);
   const distanceMax = Math.max(1, Math.floor(wanted.length / 3));
@@ -10,7 +10,7 @@ export function nearest(word: string, candidates: readonly string[], atMost = 3)
     .map(({ candidate }) => candidate);
 }
 
-/** All candidates, the most likely meant ones first. */
+/** Returns all candidates, the most likely ones first. */
 export function byNearness(word: string, candidates: readonly string[]): string[] {
   const wanted = comparable(word);
   return candidates
@@ -19,7 +19,10 @@ export function byNearness(word: string, candidates: readonly string[]): string[
     .map(({ candidate }) => candidate);
 }
 
-/** How many letters are inserted, left out, changed, or swapped with their neighbour between two words. */
+/**
+ * Returns the number of insertions, deletions, substitutions and swaps of neighbours that turn one word into
+ * the other.
+ */
 export function editDistance(a: string, b: string): number {
   let before: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, at) => at);
@@ -39,13 +42,13 @@ export function editDistance(a: string, b: string): number {
   return last[b.length]!;
 }
 
-/** A word that is part of a candidate is as close as one with a single slip. */
+/** A word that is contained in a candidate counts as one edit away. */
 function closeness(word: string, candidate: string): number {
   const distance = editDistance(word, candidate);
   return distance > 1 && word.length >= PART_MIN && candidate.includes(word) ? 1 : distance;
 }
 
-/** Ignores case, dashes and underscores, and everything behind a length that nobody mistypes. */
+/** Ignores case, dashes and underscores, and everything beyond a length that nobody mistypes. */
 function comparable(word: string): string {
   return word
     .slice(0, COMPARED_MAX)
@@ -53,6 +56,6 @@ function comparable(word: string): string {
     .replaceAll(/[-_\s]/g, "");
 }
 
-/** Shorter words are part of too many names. */
+/** Shorter words occur in too many names. */
 const PART_MIN = 3;
 const COMPARED_MAX = 80;

@@ -18,7 +18,7 @@ export function bytes(n: number): string {
   return n < 1024 ** 3 ? `${short(n / 1024 ** 2)} MB` : `${short(n / 1024 ** 3)} GB`;
 }
 
-/** How much of a text that was cut is shown: "first 4 of 11 KB". */
+/** Says how much of a cut text is shown: "first 4 of 11 KB". */
 export function shownPart(shownBytes: number, allBytes: number): string {
   return `first ${Math.max(1, Math.round(shownBytes / 1024))} of ${Math.ceil(allBytes / 1024)} KB`;
 }

@@ -33,9 +33,9 @@ const spawning = [
   "cannot_meter",
 ] as const;
 
-/** A message that opens a finished session's round needs a place. */
+/** A message that reopens a finished session's round must pass these limits. */
 const PLACES = ["limit_children", "limit_sessions"] as const;
-/** What a message to a session may meet. */
+/** Refusals of a message to a session. */
 const SENDING = [
   ...FOUND,
   ...PLACES,
@@ -46,7 +46,7 @@ const SENDING = [
   "not_available",
 ] as const;
 
-/** What changes a session or waits for it. */
+/** Operations that change a session or wait for it. */
 export const ACT = {
   create: {
     summary: "Start a root session with its first prompt.",

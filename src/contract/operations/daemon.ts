@@ -35,7 +35,7 @@ export const Health = z.object({
 });
 export type Health = z.infer<typeof Health>;
 
-/** What is asked of the daemon itself. */
+/** Operations on the daemon itself. */
 export const DAEMON = {
   health: {
     summary: "Whether the daemon works, which one it is, and how much is going on.",

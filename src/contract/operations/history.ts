@@ -10,7 +10,7 @@ const InProject = z.strictObject({
   limit: z.coerce.number().int().min(1).max(1000).default(100),
 });
 
-/** What agents left on disk. */
+/** Operations on the files that agents left on disk. */
 export const HISTORY = {
   import: {
     summary: "Read what agents left on disk, and keep up with it from then on.",

@@ -9,10 +9,10 @@ import { Session, SessionStatus } from "../session.ts";
 import { Trigger } from "../trigger.ts";
 import { Turn } from "../turn.ts";
 
-/** A family as one reads it: sessions in tree order, each with its depth below the first. */
+/** A tree of sessions: listed in tree order, each with its depth below the first. */
 const Tree = z.object({ sessions: z.array(Session) });
 
-/** What is read of sessions. */
+/** Operations that read sessions. */
 export const READ = {
   list: {
     summary: "Sessions, newest first, filtered and paged.",

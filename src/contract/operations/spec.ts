@@ -9,26 +9,27 @@ export interface OperationSpec {
   readonly input: z.ZodObject;
   readonly output: z.ZodType;
   readonly refusals: readonly RefusalCode[];
-  /** Absent where only an agent may ask. A `:id` in the path is the input's field `id`. */
+  /** Absent for operations that only an agent may call. A `:id` in the path is the input's field `id`. */
   readonly http?: { readonly method: "GET" | "POST" | "PATCH"; readonly path: string };
-  /** The name of the tool, where an agent may ask. */
+  /** The tool's name; absent if agents may not call this. */
   readonly mcp?: string;
-  /** The CLI command that asks this. */
+  /** The CLI command that calls this. */
   readonly cli?: string;
-  /** A session's own token may ask this over HTTP as well. */
+  /** Whether a session's token may call this over HTTP as well. */
   readonly sessions: boolean;
-  /** What an API key must be allowed to ask this; without it no key may. */
+  /** The right that an API key needs to call this; if absent, no key may. */
   readonly right?: TokenRight;
-  /** The tool may take as long as its client lets it. */
+  /** The tool may take as long as its client allows. */
   readonly blocks?: true;
   /**
-   * Further names of the tool's parameters, each with its field: those of the source designs, and fields that are
-   * accepted without being advertised. `one.` is a field of the single task or question that a source design asks with.
+   * Other names for the tool's parameters, each mapped to its field: names from the source designs, and
+   * fields that are accepted but not advertised. `one.` marks a field of the single task or question in a
+   * source design.
    */
   readonly aliases?: Readonly<Record<string, string>>;
 }
 
-/** What many rows share. */
+/** Schemas that many operations share. */
 export const One = z.strictObject({ id: SessionRef });
 export const Page = {
   cursor: z.string().max(200).optional(),

@@ -8,7 +8,7 @@ import { TRIGGER } from "./trigger.ts";
 export { Health } from "./daemon.ts";
 export type { OperationSpec } from "./spec.ts";
 
-/** Every surface is made from this one table: HTTP, MCP, CLI, client, OpenAPI and the reference. */
+/** All surfaces are generated from this table: HTTP, MCP, CLI, client, OpenAPI and the reference. */
 export const OPERATIONS = { ...DAEMON, ...READ, ...ACT, ...TRIGGER, ...HISTORY } as const;
 
 export type OperationName = keyof typeof OPERATIONS;

@@ -12,7 +12,7 @@ import {
   Trigger,
 } from "../trigger.ts";
 
-/** What goes up and comes down: questions, plans, permissions, ends, things fired. */
+/** Operations on triggers: questions, plans, permissions, ends and fired events. */
 export const TRIGGER = {
   ask: {
     summary: "Ask the parent, or through it the person, and wait for the answer.",

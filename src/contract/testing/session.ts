@@ -1,6 +1,6 @@
 import { CallbackConfig, NO_USAGE, type Session } from "../index.ts";
 
-/** A whole session record with what a test cares about changed. */
+/** Returns a complete session record with the given fields changed. */
 export function session(change: Partial<Session> = {}): Session {
   const id = change.id ?? "01900000-0000-7000-8000-00000000aaaa";
   return {

@@ -144,7 +144,7 @@ describe("the instructions", () => {
   });
 });
 
-/** Values that a model may send for what it was told. */
+/** Returns values that a model may send for an advertised schema. */
 function samples(schema: JsonSchema): unknown[] {
   if (schema.enum !== undefined) return [...schema.enum];
   switch (schema.type) {
@@ -168,7 +168,7 @@ function samples(schema: JsonSchema): unknown[] {
   }
 }
 
-/** The words one may choose from, wherever they stand in a schema. */
+/** Returns the allowed words of a schema, at whatever level its `enum` is. */
 function choices(schema: unknown): readonly string[] {
   const {
     enum: own,

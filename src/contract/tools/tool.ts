@@ -1,27 +1,30 @@
 import { ALIAS_WORDS, TOOL_WORDS } from "./words.ts";
 
 /**
- * What an agent's model reads of Kinfold. It is data and imports no schema, so that `kinfold mcp` can
- * answer within an instant of its start; a test holds it against the operation table.
+ * The text about Kinfold that an agent's model reads. It is plain data without schemas, so that `kinfold mcp`
+ * can answer immediately after its start; a test compares it with the operation table.
  */
 export interface ToolWords {
-  /** The row of the operation table. */
+  /** Key in the operation table. */
   readonly operation: string;
   readonly name: string;
-  /** No model sees it, but Codex finds tools by it. */
+  /** Models do not see the title, but Codex searches tools by it. */
   readonly title?: string;
   readonly description: string;
-  /** What is advertised; the operation accepts more, and keeps the bounds. */
+  /** The advertised parameters. The operation accepts more, and enforces the bounds. */
   readonly parameters: Readonly<Record<string, JsonSchema>>;
   readonly required: readonly string[];
-  /** Where a parameter is not called as its field in the operation's input. */
+  /** Maps a parameter to its field in the operation's input, where the names differ. */
   readonly fields?: Readonly<Record<string, string>>;
   readonly reads: boolean;
-  /** Claude Code finds the others by its tool search. */
+  /** Claude Code finds the other tools by its tool search. */
   readonly alwaysLoaded: boolean;
-  /** A session that may not spawn has it. */
+  /** A session that may not spawn has this tool as well. */
   readonly leaf?: true;
-  /** False where an attached session has it not: it asks its user in its own terminal, and a second way would confuse. */
+  /**
+   * False if an attached session does not have this tool: it asks its user in its own terminal, and a second
+   * way would confuse.
+   */
   readonly attached?: false;
 }
 
@@ -37,7 +40,10 @@ export interface JsonSchema {
 
 export type ToolOperation = (typeof TOOL_WORDS)[number]["operation"];
 
-/** Who reads the list: one that may not spawn, one in somebody's own terminal, or any other session. */
+/**
+ * The kind of session that reads the list: one that may not spawn, one in a user's own terminal, or any
+ * other.
+ */
 export type ToolRole = "leaf" | "attached" | "full";
 
 export function toolWordsFor(role: ToolRole, options: { aliases: boolean }): readonly ToolWords[] {
@@ -65,7 +71,7 @@ export interface ListedTool {
   readonly _meta?: Record<string, boolean>;
 }
 
-/** The list of a role: the same bytes for the life of a session. */
+/** Returns the tool list of a role, byte-identical for the life of a session. */
 export function toolsFor(role: ToolRole, options: { aliases: boolean }): ListedTool[] {
   return toolWordsFor(role, options).map((words) => ({
     name: words.name,
@@ -81,7 +87,7 @@ export function toolsFor(role: ToolRole, options: { aliases: boolean }): ListedT
   }));
 }
 
-/** The server's instructions: every client's model reads them, and Codex searches tools by them. */
+/** Returns the server's instructions, which every client's model reads and by which Codex searches tools. */
 export function instructionsFor(role: ToolRole): string {
   return [
     "Kinfold hands work to other coding agents and brings their results back to you.",

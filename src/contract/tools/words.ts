@@ -256,7 +256,7 @@ export const TOOL_WORDS = [
   },
 ] as const satisfies readonly ToolWords[];
 
-/** The source design's name for a spawn: accepted when called, listed only where that is configured. */
+/** The source design's name for a spawn: always accepted, listed only if the configuration says so. */
 export const ALIAS_WORDS = {
   operation: "spawn",
   name: "create_session",

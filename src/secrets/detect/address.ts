@@ -2,12 +2,12 @@ import { isPlaceholder } from "./name.ts";
 import type { Secret } from "./shape.ts";
 
 const SCHEME = /[A-Za-z][A-Za-z0-9+]{0,24}$/;
-/** People write passwords into these without escaping a slash. */
+/** Schemes of database addresses, in which people write passwords with unescaped slashes. */
 const DATABASE =
   /^(?:postgres|postgresql|mysql|mariadb|mongodb|mongodb\+srv|redis|rediss|amqp|amqps|mssql|sqlserver|clickhouse|cockroachdb|neo4j|ldap|ldaps|smtp|smtps|ftp|sftp)$/i;
 const TOKEN_MIN = 20;
 
-/** The password in `scheme://user:password@host`; scheme, user and host stay. */
+/** Finds the password in `scheme://user:password@host`; scheme, user and host stay visible. */
 export function passwordsInAddresses(text: string): Secret[] {
   const found = [...encodedIn(text), ...oracleIn(text)];
   if (!text.includes("://") && !text.includes(":\\/\\/")) return found;
@@ -26,7 +26,10 @@ export function passwordsInAddresses(text: string): Secret[] {
 const ENCODED =
   /%3A%2F%2F(?:[^\s"'`<>&%]|%(?!2F|3A|40)){0,128}%3A((?:[^\s"'`<>&%]|%(?!2F|3A|40)){1,256})%40/gi;
 
-/** The same in an address that is part of another: `url=https%3A%2F%2Fuser%3Apassword%40host`. */
+/**
+ * Finds the password in an address that is encoded inside another:
+ * `url=https%3A%2F%2Fuser%3Apassword%40host`.
+ */
 function encodedIn(text: string): Secret[] {
   if (!text.includes("%40")) return [];
   return [...text.matchAll(ENCODED)].flatMap(({ index, 0: whole, 1: password }) => {
@@ -38,7 +41,7 @@ function encodedIn(text: string): Secret[] {
 
 const ORACLE = /jdbc:oracle:\w{1,8}:[^\s"'`/@:\\]{1,128}\/([^\s"'`@\\]{1,256})(?=\\{0,2}@)/gi;
 
-/** Oracle's addresses write `user/password@host`. */
+/** Finds the password in Oracle addresses: `user/password@host`. */
 function oracleIn(text: string): Secret[] {
   if (!text.includes("jdbc:")) return [];
   return [...text.matchAll(ORACLE)].flatMap(({ index, 0: whole, 1: password }) => {
@@ -48,20 +51,23 @@ function oracleIn(text: string): Secret[] {
   });
 }
 
-/** What one session wrote reaches another with every at sign behind a backslash, in JSON behind two. */
+/** Text from another session has a backslash before every at sign, in JSON two. */
 const AUTHORITY = /(?:\[redacted: [a-z0-9 .]{1,32}\]|[^\s"'`<>/?#,\\]|\\{1,2}@){0,512}/y;
-/** A slash, a question mark or a hash within a password; what a question mark and a name begin is a query. */
+/**
+ * Matches the rest of a password that contains a slash, a question mark or a hash; `?name=` begins a query
+ * instead.
+ */
 const ADDRESS = /(?!\?[\w.]{1,64}=)[^\s"'`<>,\\@]{0,256}(?=\\{0,2}@)/y;
 const WEB_ADDRESS = /(?!\?[\w.]{1,64}=)[^\s"'`<>,\\@/]{0,256}(?=\\{0,2}@[\w[])/y;
 
-/** Where the user and the password end: at the last `@` before the host. */
+/** Returns where user and password end: at the last `@` before the host. */
 function userEnd(text: string, start: number, isDatabase: boolean): number | null {
   AUTHORITY.lastIndex = start;
   const authority = AUTHORITY.exec(text)?.[0] ?? "";
   const found = authority.lastIndexOf("@");
   if (found !== -1) return start + authority.slice(0, found).replace(/\\{1,2}$/, "").length;
   const end = start + authority.length;
-  // Cut off before its host; a port that was cut off is no password.
+  // The address is cut off before its host; a cut port number is not a password.
   if (authority.endsWith("…") && /:(?!\d{0,5}…)/.test(authority)) return end - 1;
   if (!/^[^:]*:(?!\d{0,5}$)/.test(authority) || !/[/?#]/.test(text[end] ?? "")) return null;
   const address = isDatabase ? ADDRESS : WEB_ADDRESS;

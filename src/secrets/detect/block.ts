@@ -1,17 +1,17 @@
 import type { Secret, Tail } from "./shape.ts";
 
-/** The end of both border lines of a private key; PuTTY's files have a heading of their own. */
+/** The end of a private key's first or last border line; PuTTY files have a different header. */
 const BORDER = /PRIVATE KEY(?: BLOCK)?(?:-{4,5}| ----)|Private-Lines: \d{1,4}/g;
 const HEAD = /-{2,5} ?BEGIN [A-Z0-9 ]{0,40}$/;
 const FOOT = /-{2,5} ?END [A-Z0-9 ]{0,40}$/;
 const BORDER_MAX = 64;
-/** Breaks of lines, also as JSON, an address and a page write them. */
+/** Line breaks, also as written in JSON, in an address and in HTML. */
 const BREAK = String.raw`\s|\\{1,4}[nrt]|%0[AaDd]|<br\/?>`;
-/** What a diff and `grep` write before a line. */
+/** Prefixes that a diff and `grep` write before a line. */
 const MARGIN = String.raw`(?<=\s|\\[nr])(?!-{3,6} ?E)[\w./-]{0,128}[:-](?:\d{1,6}[:-])?`;
-/** Quotes of source code and of messages, numbers of lines. */
+/** Quotes and comment signs of source code and messages, and line numbers. */
 const QUOTES = String.raw`["',;>|#*→]|\+(?=[\s"'])|\d{1,6}[\t→:|]`;
-/** What stands between two lines of a key: breaks, margins, quotes. */
+/** Text between two lines of a key: breaks, prefixes, quotes. */
 const BETWEEN = new RegExp(String.raw`(?:${BREAK}|${QUOTES}|${MARGIN}(?=[A-Za-z0-9+/=]{2})){0,64}`, "y");
 const HEADERS = new RegExp(
   String.raw`(?:(?:${BREAK}){0,16}(?:\+|${MARGIN})?[A-Z][A-Za-z-]{2,30}: [^\n\\]{0,200}){0,12}`,
@@ -22,14 +22,14 @@ const END = new RegExp(
   String.raw`(?:${BREAK}|${QUOTES}){0,64}(?:[\w./-]{0,128}[:+-](?:\d{1,6}[:-])?)?-{4,5} ?END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?(?:-{4,5}| ----)`,
   "y",
 );
-/** A line of a key is longer than a word; only its last ones may be shorter. */
+/** A line of a key is longer than a word; only the last lines may be shorter. */
 const LINE_MIN = 16;
 const SHORT_MAX = 3;
 const KEY_MIN = 16;
-/** Without its first border, more is needed to know a key. */
+/** Without its first border line, a key is recognized only if it is this long. */
 const HEADLESS_MIN = 40;
 
-/** Private keys in their own format, whole or cut off at either end. */
+/** Finds private keys in PEM and PuTTY format, complete or cut off at either end. */
 export function keyBlocksIn(text: string, tail: Tail | null): Secret[] {
   if (tail === null && !text.includes("PRIVATE KEY") && !text.includes("Private-Lines")) return [];
   const found: Secret[] = [];
@@ -51,10 +51,10 @@ export function keyBlocksIn(text: string, tail: Tail | null): Secret[] {
   return found;
 }
 
-/** A border that has only begun, or the name of a header behind it. */
+/** A border line that has only begun at the end of the text, or the start of PuTTY's header. */
 const BEGUN = /-{1,6} ?(?:[A-Z][A-Z0-9 ]{0,60}-{0,5})?$|Private-Lines:? ?\d{0,4}$/;
 
-/** Lines that the border of a key may still follow. */
+/** Holds back lines that may turn out to be a key once its last border line arrives. */
 function holdBegun(text: string, tail: Tail, from: number): void {
   const begun = BEGUN.exec(text.slice(-BORDER_MAX - 12))?.[0] ?? "";
   const end = text.length - begun.length;
@@ -64,15 +64,18 @@ function holdBegun(text: string, tail: Tail, from: number): void {
 }
 
 interface Body {
-  /** Where the key ends, or begins. */
+  /** Where the key ends or, when read backwards, begins. */
   readonly at: number;
-  /** How much of it there is. */
+  /** Number of key characters found. */
   readonly length: number;
-  /** It reaches to where the text ends. */
+  /** The key may go on where the text ends. */
   readonly isOpen: boolean;
 }
 
-/** What a key may go on with where the text ends: a break, its last border, its first header; a line's margin. */
+/**
+ * Unfinished text at the end that may belong to a key: a break, its last border, its first header or a line's
+ * prefix.
+ */
 const GOES_ON = /^(?:\\{1,4}|-{1,6}[ A-Z0-9]{0,60}-{0,5})?$/;
 const WORD_BEGUN = /^\S{1,200}(?:(?<=-) ?E[A-Z0-9 ]{0,60}-{0,5})?$/;
 const HEADER_BEGUN = /^[A-Z][A-Za-z-]{0,30}:? ?$/;
@@ -101,7 +104,7 @@ function bodyAfter(text: string, start: number): Body {
   }
 }
 
-/** The same from a key's last line upward, no further than `from`. */
+/** Reads a key's body backwards from its last border line, no further than `from`. */
 function bodyBefore(text: string, footStart: number, from: number): Body {
   let at = footStart;
   let start = footStart;
@@ -126,7 +129,7 @@ const LINE_CODES = new Set(
   [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="].map((char) => char.charCodeAt(0)),
 );
 
-/** A diff has one of its signs before each line. */
+/** A diff has a `+` or `-` before each line. */
 function isBetween(text: string, at: number): boolean {
   const code = text.charCodeAt(at);
   return BETWEEN_CODES.has(code) || (DIFF_CODES.has(code) && text.charCodeAt(at - 1) === NEWLINE);

@@ -1,9 +1,9 @@
 import { hasFigure, isPlaceholder } from "./name.ts";
 import type { Secret } from "./shape.ts";
 
-/** The rest of one command: a pipe, a semicolon and `&&` begin another. */
+/** The rest of one command; a pipe, a semicolon or `&&` begins the next. */
 const REST = String.raw`(?=\s)(?:[^\n|;&]|[;&](?![\s&])){0,200}?\s`;
-/** A word begins here, also behind the end of a line as JSON writes it. */
+/** The start of a word, also after a line break written as in JSON. */
 const WORD_START = String.raw`(?:(?<![\w.])|(?<=\\[nrt]))`;
 const command = (names: string, secret: string): RegExp =>
   new RegExp(String.raw`${WORD_START}(?:${names})${REST}${secret}`, "g");
@@ -11,7 +11,10 @@ const command = (names: string, secret: string): RegExp =>
 const BREAK = String.raw`(?:\s|\\{1,4}[nrt]){1,8}`;
 const FIELD = String.raw`[^\s\\]{1,128}`;
 
-/** Spellings of their own: each pattern ends with the secret. What is repeated in them is bounded. */
+/**
+ * Secrets in the syntax of a particular program; each pattern ends with the secret. All repetitions are
+ * bounded.
+ */
 const SPELLINGS: readonly (readonly [kind: string, pattern: RegExp])[] = [
   ["credential", /(?<![A-Za-z0-9_])bearer(?: |%20|\+){1,4}([\w.~+/=-]{12,})/gi],
   [
@@ -43,7 +46,8 @@ const SPELLINGS: readonly (readonly [kind: string, pattern: RegExp])[] = [
       String.raw`-p[\s=]{1,4}["']?([^\s"'\\]{3,256})`,
     ),
   ],
-  // A line of `.netrc`, also as JSON writes it; in prose a login has a password too.
+  // A line of `.netrc`, also as written in JSON. The pattern is strict because prose also mentions logins and
+  // passwords.
   [
     "password",
     new RegExp(
@@ -61,11 +65,11 @@ const SPELLINGS: readonly (readonly [kind: string, pattern: RegExp])[] = [
   ],
 ];
 
-/** Each spelling has one of these in it. */
+/** Every pattern of `SPELLINGS` contains one of these words. */
 export const LEADS =
   /bearer|identified|curl|mysql|mariadb|sshpass|redis-cli|login|ngrok|sqlplus|sqlldr|expdp|impdp|rman/i;
 
-/** Secrets that a command or a scheme before them gives away. */
+/** Finds secrets by the command or the scheme before them. */
 export function spelledIn(text: string): Secret[] {
   if (!LEADS.test(text)) return [];
   const found: Secret[] = [];

@@ -5,10 +5,12 @@ import { BLANKS_MAX, isBlank, type Looking, type Name, run, separatorBehind, sti
 import type { Secret, Spans, Tail } from "./shape.ts";
 
 export const HINT = /pass|pwd|secret|token|key|cred|auth|cookie|mnemonic|jwt|_pw|_pat|sig(?:nature)?=/gi;
-/** How far around a hint its name is looked for. */
+/** How many characters around a hint can belong to its name. */
 const NAME_MAX = 64;
 
-/** Where a value stands. `spelled`: as in an environment, an address or a flag, which is never code. */
+/**
+ * The range of a value. `spelled`: the syntax of an environment, an address or a flag, which is never code.
+ */
 interface Field {
   readonly start: number;
   readonly end: number;
@@ -16,7 +18,10 @@ interface Field {
   readonly spelled: boolean;
 }
 
-/** Values that a name before them gives away, in any spelling. `known` are those found by shape, and marks. */
+/**
+ * Finds values by the name before them, in any syntax. `known` are the secrets found by shape, and existing
+ * marks.
+ */
 export function namedIn(text: string, known: Spans, tail: Tail | null): Secret[] {
   const found: Secret[] = [];
   let at = 0;
@@ -38,10 +43,10 @@ export function namedIn(text: string, known: Spans, tail: Tail | null): Secret[]
 function nameAt(text: string, hint: number, known: Spans): Name {
   let start = hint;
   while (start > 0 && hint - start < NAME_MAX && isName(text[start - 1] as string)) start -= 1;
-  // Behind a backslash it is a line's end in JSON, and no part of the name.
+  // After a backslash the letter is part of a JSON escape such as `\n`, not of the name.
   if (start < hint && text[start - 1] === "\\" && /[nrtbf]/.test(text[start] as string)) start += 1;
   let end = run(text, hint, { is: isName, max: NAME_MAX });
-  // Nor is what is hidden.
+  // Known secrets are not part of the name either.
   for (const each of known.within(start, end)) {
     if (each.end <= hint) start = each.end;
     else end = Math.min(end, each.start);
@@ -58,26 +63,29 @@ function behind(text: string, name: Name, at: Looking): Secret | null {
   const field = fieldBehind(text, name, { named, known, tail });
   if (field === null) return null;
   const { start, end, quoted, spelled } = field;
-  // A value of several words may go on where the text ends.
+  // A quoted value of several words may continue after the end of the text.
   if (quoted && end === text.length && named.sure === "secret") tail?.hold(start);
-  // So may one that has a key without its end in it.
+  // So may a value that contains an unfinished key.
   if (tail !== null && tail.from > start && tail.from <= end) tail.hold(start);
   if (known.has(field)) return null;
   const context = { quoted, spelled, next: follows(text, end, known) };
   const rest = without(text, field, known);
   const isPart = rest.length < end - start;
   const isRest = isPart && isPartKnown(field, known) && /^[^\s(]*[A-Za-z0-9][^\s(]*$/.test(rest);
-  // Where a name within the value had a secret of its own, the rest is no value.
+  // If a name inside the value has its own secret, the rest is not a value.
   if (isPart && !isRest && !quoted) return null;
   return isRest || isSecretValue(named, rest, context) ? { start, end, kind: named.kind } : null;
 }
 
-/** A part has the shape of a secret, or the value begins with a mark that may be forged. */
+/** Returns whether a part looks like a secret, or the value begins with a mark, which may be forged. */
 function isPartKnown({ start, end }: Field, known: Spans): boolean {
   return known.within(start, end).some((each) => each.kind !== null || each.start === start);
 }
 
-/** What is left of a value without what is known of it, so that it is judged the same once that is hidden. */
+/**
+ * Returns a value without its known secrets, so that the judgement is the same before and after they are
+ * hidden.
+ */
 function without(text: string, { start, end }: Field, known: Spans): string {
   if (known.all.length === 0) return text.slice(start, end);
   let rest = "";
@@ -107,7 +115,7 @@ function fieldBehind(text: string, name: Name, at: Looking & { named: Named }): 
   if (separator.sign === ",") {
     return separator.quotedName && isInQuotes ? listed(text, separator.value, at) : null;
   }
-  // `"password:"` is a label, and the quote behind it ends it; `/etc/passwd:` is a path.
+  // `"password:"` is a label that ends at its closing quote; `/etc/passwd:` is a path.
   if (isInQuotes && !separator.quotedName && text[separator.value] === before) return null;
   if (before === "/" && separator.sign === ":") return null;
   const below = valueBelow(text, separator.value, known);
@@ -121,7 +129,7 @@ function fieldBehind(text: string, name: Name, at: Looking & { named: Named }): 
   return typed(text, separator.value, known) ?? valueAt(text, separator.value, { known, spelled, isLine });
 }
 
-/** A YAML block, or a quoted value that is not the name of another one. */
+/** Returns a YAML block, or a quoted value that is not itself the name of another value. */
 function valueBelow(text: string, at: number, known: Spans): Field | null {
   const block = blockAt(text, at, known);
   if (block !== null) return { ...block, quoted: true, spelled: false };
@@ -130,7 +138,7 @@ function valueBelow(text: string, at: number, known: Spans): Field | null {
   return field === null || /^\\{0,3}["']\s{0,4}:/.test(text.slice(field.end, field.end + 9)) ? null : field;
 }
 
-/** `token: string = "…"`: the value stands behind the type. */
+/** `token: string = "…"`: the value follows the type. */
 function typed(text: string, at: number, known: Spans): Field | null {
   const type = /^&?(?:'static )?(?:string|str|char\*?)(?: \| \w{1,20})? {0,4}= {0,4}/i.exec(
     text.slice(at, at + 64),
@@ -146,7 +154,7 @@ function element(text: string, start: number): Field | null {
   return end > start && text[end] === "<" ? { start, end, quoted: true, spelled: false } : null;
 }
 
-/** `set("password", "…")`: a list of names looks the same, so only what has a figure in it counts. */
+/** `set("password", "…")`: a list of names looks the same, so only a value with a digit counts. */
 function listed(text: string, at: number, { known, tail }: Looking): Field | null {
   const field = valueAt(text, at, { known });
   if (field?.end === text.length) tail?.hold(field.start);
@@ -157,7 +165,9 @@ function listed(text: string, at: number, { known, tail }: Looking): Field | nul
 
 const METHOD = /^(?:(?:base|sha|md|utf|aes|rsa|oauth|argon|http)[-_]?\d|\d{1,4}[-A-Za-z]{1,12}$)/i;
 
-/** “The password is hunter2”: in prose only what is quoted, or has a figure in it and is no name of a method. */
+/**
+ * “The password is hunter2”: in prose a value counts only if it has a digit and is not the name of a method.
+ */
 function said(text: string, nameEnd: number, { known, tail }: Looking): Field | null {
   const is = /^ (?:is|was)(?: now| set to)?:? /.exec(text.slice(nameEnd, nameEnd + 20));
   if (is === null) return null;
@@ -188,7 +198,10 @@ function valueAt(
   return end > at ? { start: at, end, quoted: false, spelled } : null;
 }
 
-/** What is known within a run belongs to it, also where a mark has a space in it. */
+/**
+ * Returns the end of a run. Known secrets and marks inside the run belong to it, even if a mark contains a
+ * space.
+ */
 function runOver(
   text: string,
   start: number,
@@ -208,7 +221,7 @@ function runOver(
 
 const CLOSING = new Map<string, RegExp>();
 
-/** Where a quoted value ends: at its quote, or with its line. */
+/** Returns where a quoted value ends: at its quote, or at the end of its line. */
 function closing(text: string, start: number, quote: string): number {
   let found = CLOSING.get(quote);
   if (found === undefined) {
@@ -221,7 +234,7 @@ function closing(text: string, start: number, quote: string): number {
 
 function follows(text: string, end: number, known: Spans): "end" | "word" | "code" {
   const at = run(text, end, { is: isBlank, max: NAME_MAX });
-  // A secret is a word before it is hidden and behind it.
+  // A secret counts as a word both before and after it is hidden.
   if (at > end && known.covering(at) !== null) return "word";
   const char = text[at];
   if (char === undefined || /[\n\r\\#]/.test(char)) return "end";
@@ -229,7 +242,7 @@ function follows(text: string, end: number, known: Spans): "end" | "word" | "cod
   return /[A-Za-z0-9]/.test(char) ? "word" : "code";
 }
 
-/** `Uid=sa;Pwd=…`: by itself, PWD is the folder one works in. */
+/** `Uid=sa;Pwd=…`: alone, PWD is the working directory. */
 function connection(text: string, { text: name, start, end }: Name): Named | null {
   const isPart =
     text[end] === "=" &&
@@ -238,7 +251,7 @@ function connection(text: string, { text: name, start, end }: Name): Named | nul
   return isPart ? { sure: "secret", kind: "password" } : null;
 }
 
-/** An address that was signed: whoever has the signature may use it. */
+/** A signed address: anyone who has the signature may use it. */
 function signature(text: string, { text: name, start }: Name): Named | null {
   const isSigned = /[?&;]/.test(text[start - 1] ?? "") && /(?:^|-)(?:sig|signature)$/i.test(name);
   return isSigned ? { sure: "key", kind: "signature" } : null;

@@ -2,17 +2,19 @@ import { hasFigure, isPlaceholder, looksLikeKey } from "./name.ts";
 import { type Looking, type Name, separatorBehind, stick } from "./separator.ts";
 import type { Secret, Spans, Tail } from "./shape.ts";
 
-/** Schemes of which one word follows, and those of which the whole line does. */
+/** Schemes that are followed by one word, and schemes that are followed by the whole line. */
 const ONE_WORD = /(?:bearer|basic|token|apikey|api-key|key|negotiate|ntlm|ssws|dpop)[ \t]{1,8}/iy;
 const WHOLE_LINE = /(?:digest|hawk|oauth|signature|aws4-hmac-sha256)[ \t]{1,8}/iy;
 const WORD = /[^\s"'`,;\\]*/y;
 const SHORT = /[^\s"'`,;\\]{0,257}/y;
 const LINE = /[^\n\r'`]{0,1024}/y;
 const PAIRS = /(?:[\w.$-]{1,64}=[^\s;"'`\\]*(?:; ?|$)){0,64}[\w.$-]{1,64}=[^\s;"'`\\]*/y;
-/** Longer than any name in code: it is hidden without another look, so that no text is looked at twice. */
+/**
+ * Longer words cannot be a name in code, so they are hidden without another scan; no text is scanned twice.
+ */
 const WORD_MAX = 256;
 
-/** `Authorization: Bearer …` keeps its scheme; of `Cookie: …` nothing is kept. */
+/** `Authorization: Bearer …` keeps its scheme; `Cookie: …` is hidden whole. */
 export function headerValue(text: string, name: Name, at: Looking & { header: string }): Secret | null {
   const separator = separatorBehind(text, name.end);
   if (separator === null) return null;
@@ -60,7 +62,7 @@ function credential(text: string, start: number, { known, tail }: Looking): Secr
 
 const SCHEME = /[A-Za-z][\w-]{1,40}[ \t]{1,8}/y;
 
-/** `Authorization: GenieKey …`: behind a scheme of any name, what looks like a key is one. */
+/** `Authorization: GenieKey …`: after an unknown scheme, a word that looks like a key is hidden. */
 function otherScheme(text: string, start: number, known: Spans): Secret | null {
   const at = stick(SCHEME, text, start);
   if (at === start) return null;
@@ -70,7 +72,7 @@ function otherScheme(text: string, start: number, known: Spans): Secret | null {
     : null;
 }
 
-/** What is known and begins within a word belongs to it. */
+/** Returns the end of a word, including known secrets that begin inside it. */
 function wordEnd(text: string, start: number, known: Spans): number {
   let end = stick(WORD, text, start);
   for (let over = known.covering(end); over !== null; over = known.covering(end))

@@ -1,7 +1,7 @@
 /**
- * What a name says about its value. `secret`: whatever stands there is one. `key`: it is one where it
- * looks like one, because code has tokens and keys of many other kinds. `maybe`: only where it looks like
- * nothing else, because the name has other meanings too (`pass: 12`, `pwd`, `API_TOKENS`).
+ * How strongly a name suggests a secret. `secret`: any value is one. `key`: only a value that looks like one,
+ * because code has tokens and keys of many other kinds. `maybe`: only a value that looks like nothing else,
+ * because the name has other meanings too (`pass: 12`, `pwd`, `API_TOKENS`).
  */
 export interface Named {
   readonly sure: "secret" | "key" | "maybe";
@@ -11,30 +11,30 @@ export interface Named {
 const WORDS = /[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+/g;
 const NAME_MAX = 96;
 
-/** Last words that name a secret by themselves. */
+/** Words that, at the end of a name, mean a secret by themselves. */
 const SECRET = /^(?:password|passwd|passphrase|passcode|mnemonic)$/;
-/** And those that do behind another: `DB_PASS`, `mysql_pwd`. */
+/** Words that mean one only after another word: `DB_PASS`, `mysql_pwd`. */
 const SECRET_BEHIND = /^(?:pass|pwd|pw)$/;
 const RUN_TOGETHER = /^(?:[a-z]{2,20})(?:password|passwd|passphrase)$|^(?:sshpass|mysqlpwd|userpass|dbpass)$/;
 const TOKEN_RUN_TOGETHER =
   /^(?:auth|access|refresh|id|api|bot|session|bearer|csrf|xsrf|security|github|gh|npm|user|app|deploy|push|device|secret)token$/;
 const KEY_RUN_TOGETHER = /^(?:api|access|secret|private|account|encryption|signing|sharedaccess|auth)key$/;
 const SECRET_RUN_TOGETHER = /^(?:client|app|api|consumer|shared|webhook|auth|jwt|user)secret$/;
-/** A token of these kinds opens nothing. */
+/** Kinds of tokens that give no access. */
 const HARMLESS_TOKEN =
   /^(?:page|next|prev|previous|continuation|cancel|cancellation|end|start|first|last|stop|eos|bos|eot|pad|unk|mask|sep|cls|special|per|each|input|output|prompt|completion|current|peek|syntax|lexer|parser|abort)$/;
-/** A key with these words before it opens something. */
+/** Words before "key" that make it one that gives access. */
 const KEY_OPENS =
   /^(?:api|access|secret|private|encryption|encrypt|decryption|signing|sign|auth|account|master|service|deploy|shared|admin|webhook|storage|subscription|management|consumer|application|hmac|aes|jwt|license|root|client|server|app|ssh|gpg|rsa|ingest|license|write|read|integration|developer|publish)$/;
 const KEY_HARMLESS =
   /^(?:public|publishable|primary|foreign|cache|sort|partition|index|hot|arrow|group|object|row|map|unique|composite|lookup|registry|idempotency|dedup|dedupe|known|host|translation|i18n|locale|config|setting|storage|query|react|list|item|data|json|shortcut|modifier|any|press|enter|escape|delete|up|down|left|right|s3|file|path|bucket|feature|flag|env|ref|tree|event|message|trigger|callback|delivery|caller|hash|topic|routing|record|shard|hkey)$/;
 
-/** What short names say: the same few come again with every entry. */
+/** Cache for short names, because the same few recur in every entry. */
 const known = new Map<string, Named | null>();
 const KNOWN_MAX = 2_000;
 const KNOWN_NAME_MAX = 24;
 
-/** What the name of a field, variable, flag or header says; null for a name that says nothing. */
+/** Returns what the name of a field, variable, flag or header says about its value; null if nothing. */
 export function nameSays(name: string): Named | null {
   if (name.length > NAME_MAX) return null;
   if (name.length > KNOWN_NAME_MAX) return meaningOf(name);
@@ -50,12 +50,12 @@ function meaningOf(name: string): Named | null {
   const isLoud = name === name.toUpperCase();
   const words = (name.match(WORDS) ?? []).map((word) => word.toLowerCase());
   const last = words.at(-1);
-  // `no-password` is a rule about one.
+  // `no-password` is a rule about passwords.
   if (last === undefined || words.includes("no")) return null;
   return wordsSay(words, isLoud) ?? oneOfSeveral(words, isLoud);
 }
 
-/** Which of several it is: `DB_PASSWORD_PROD`, `TOKEN_2`, `SECRET_KEY_BASE`. */
+/** Suffixes that only say which of several it is: `DB_PASSWORD_PROD`, `TOKEN_2`, `SECRET_KEY_BASE`. */
 const WHICH =
   /^(?:\d+|v|prod|production|dev|development|staging|stage|stg|test|testing|qa|uat|local|live|sandbox|demo|base|new|old|current|previous|prev|primary|secondary|backup|ro|rw)$/;
 const PLURAL = /^(?:passwords|tokens|keys|secrets|apikeys)$/;
@@ -92,7 +92,7 @@ function wordsSay(words: readonly string[], isLoud: boolean): Named | null {
     const opens = isLoud ? !KEY_HARMLESS.test(before) : KEY_OPENS.test(before);
     return opens ? { sure: words.includes("secret") ? "secret" : "key", kind: "key" } : null;
   }
-  // As kubeconfig writes a private key.
+  // The name of a private key in a kubeconfig file.
   if (last === "data" && before === "key" && words.at(-3) === "client")
     return { sure: "key", kind: "private key" };
   if (/^(?:credential|credentials|auth|authorization|jwt|pat)$/.test(last))
@@ -100,10 +100,10 @@ function wordsSay(words: readonly string[], isLoud: boolean): Named | null {
   return null;
 }
 
-/** Words that stand where a value would, and references to one: none of them is a secret. */
+/** Placeholders for a value and references to one; neither is a secret. */
 const PLACEHOLDER =
   /^(?:\*+|x{3,}|\.{2,}|…+|•+|-+|_+|\?+|\[[^\]]*\]?|<[^>]*>?|\{.*|%[\w()]*%?[sdv]?|\$[A-Za-z_]\w*|\$[{(].*|#\{.*|!\w+ .*|your[-_ ].*|my[-_](?:api|secret|token|password|key)[-_a-z]*|(?:op|vault|env|file|ref|secret|ssm|arn):.*|changeme|redacted|hidden|masked|example|placeholder|todo|none|null|nil|undefined|true|false)$/i;
-/** `$ecret12345` has more figures than the name of a variable. */
+/** `$ecret12345` has more digits than the name of a variable. */
 const DOLLAR_WORD = /^\$(?=\w{0,64}[a-z])[A-Za-z_]{1,64}(?:\d{4}|\d{1,3}[A-Za-z]{1,64}\d)\w*$/;
 const TYPE =
   /^(?:string|number|boolean|bool|str|int|integer|float|any|unknown|never|void|object|bytes|text|char|varchar|uuid|date|none|null|nil|undefined|true|false|yes|no|on|off|required|optional|empty|default|plain|hidden|masked|secret|password|passwd|pass|pwd|token|key|self|this|value|data|input|string\[\]|symbol|bigint|function|required\w*)$/i;
@@ -118,7 +118,7 @@ const ADDRESS = /^[a-z][a-z0-9+.-]{1,20}:\/\//i;
 const PROSE =
   /(?:^|[\s"'])(?:passwords?|passphrase|secrets?|tokens?|keys?|required|your|invalid|please|the|is|are|of|for|and|not|with|cannot)(?=$|[\s"'.,:!?])/i;
 
-/** More than this is never taken for code: it bounds what one name costs. */
+/** Longer values are never treated as code; this bounds the cost per name. */
 const CODE_MAX = 256;
 
 export function isPlaceholder(value: string): boolean {
@@ -128,16 +128,16 @@ export function isPlaceholder(value: string): boolean {
 
 export interface ValueContext {
   readonly quoted: boolean;
-  /** Spellings that are never code: an environment, an address's query, a flag, a header. */
+  /** Syntax that is never code: an environment, an address's query, a flag, a header. */
   readonly spelled: boolean;
-  /** What follows the value on its line. */
+  /** The kind of text that follows the value on its line. */
   readonly next: "end" | "word" | "code";
 }
 
-/** What was hidden before; a mark that something is written behind may be forged, and hides nothing. */
+/** Marks of hidden secrets. A mark with more text after it may be forged, and protects nothing. */
 const MARKS = /\[redacted: [a-z0-9 .]{1,32}\]/g;
 
-/** Whether the value that stands behind such a name is to be hidden. */
+/** Returns whether the value of such a name must be hidden. */
 export function isSecretValue(named: Named, value: string, context: ValueContext): boolean {
   const text = (value.includes("[redacted: ") ? value.replaceAll(MARKS, "") : value).trim();
   if (text.length < 3 || isPlaceholder(text)) return false;
@@ -159,32 +159,32 @@ export function isSecretValue(named: Named, value: string, context: ValueContext
 function isCode(text: string, context: ValueContext): boolean {
   if (PATTERN.test(text) || (CALL.test(text) && !/\)[A-Za-z0-9]/.test(text))) return true;
   const isReference = REFERENCE.test(text);
-  // Where nothing but a value can stand, `env.Xk9vQ2mZ7` is one.
+  // In syntax that is never code, `env.Xk9vQ2mZ7` is a value.
   if (context.spelled) return isReference && !isDrawn(text.split(/[.?[]/).at(-1) as string, 8);
   if (isReference) return true;
   if (MEMBER.test(text) || /^[({[`]|=>|\|\||&&|^!|[|&]$/.test(text)) return true;
   return IDENTIFIER.test(text) && !/\d/.test(text) && (context.next === "code" || isIdentifier(text));
 }
 
-/** `authToken`, `new_password`: two words or more, which nobody chooses as a value. */
+/** `authToken`, `new_password`: an identifier of two or more words, which nobody chooses as a secret. */
 function isIdentifier(text: string): boolean {
   return /[a-z]_[a-z]|[a-z][A-Z][a-z]/.test(text) && isWords(text);
 }
 
-/** A path of words; a key in base64 may look like a path too, but its parts are no words. */
+/** A path made of words; a base64 key may look like a path, but its parts are not words. */
 function isWordyPath(text: string): boolean {
   if (!PATH.test(text)) return false;
   const parts = text.split("/");
   return !parts.some((part) => isDrawn(part, 12)) && parts.filter((part) => isDrawn(part, 4)).length < 2;
 }
 
-/** As long as this, of both cases, and not made of words. */
+/** Returns whether a part looks random: at least `lengthMin` long, in mixed case, and not made of words. */
 function isDrawn(part: string, lengthMin: number): boolean {
   const isMixed = part.length >= lengthMin && /[a-z]/.test(part) && /[A-Z]/.test(part);
   return isMixed && (/\d/.test(part) || !isWords(part));
 }
 
-/** Letters and digits together, or a long run of both cases: no word and no identifier is like that. */
+/** Letters and digits together, or a long run of mixed case: no word and no identifier looks like that. */
 export function looksLikeKey(text: string, lengthMin: number): boolean {
   if (text.length < lengthMin) return false;
   if (/\d/.test(text) && /[A-Za-z]/.test(text)) return true;
@@ -192,13 +192,13 @@ export function looksLikeKey(text: string, lengthMin: number): boolean {
   return text.length >= 20 && /[a-z]/.test(text) && /[A-Z]/.test(text) && !isWords(text);
 }
 
-/** Letters and figures in one word, and neither a path, a file, a time nor a size. */
+/** Letters and digits in one word that is not a path, a file, a time or a size. */
 function isUnlikeAnyWord(text: string, lengthMin: number): boolean {
   if (text.length < lengthMin || !hasFigure(text)) return false;
   return !/[/\\]|^[\d.]+[a-z]{0,5}$|\.[a-z]{1,5}$/i.test(text);
 }
 
-/** `SomeLongNameOfAThing`: its capitals stand where words begin. */
+/** `SomeLongNameOfAThing`: its capitals are where words begin. */
 function isWords(text: string): boolean {
   const words = text.match(/[A-Z]?[a-z]+|[A-Z]+/g) ?? [];
   return text.length / words.length >= 3.5;

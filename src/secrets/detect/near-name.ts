@@ -1,7 +1,7 @@
 import type { Spans } from "./shape.ts";
 import { BLANKS_MAX, isBlank, type Name, run, stick } from "./separator.ts";
 
-/** How far before a name its keyword is looked for. */
+/** How many characters before a name are searched for its keyword. */
 const BEFORE_MAX = 32;
 const PAIR_NAME = /(?:name|key|variable|id)\\{0,3}["'`]?[ \t]{0,4}[:=][ \t]{0,4}\\{0,3}["'`]?$/i;
 const PAIR_VALUE =
@@ -10,8 +10,8 @@ const ENVIRONMENT = /(?:[\n\r]|\\n)[ \t]{0,8}(?:ENV|setx|set -g?x)[ \t]{1,4}$/;
 const SQL = /(?:with|encrypted|set)\s$/i;
 
 /**
- * Where the value of a name stands that no sign joins to it: `name: DB_PASSWORD` with `value: …` below it,
- * `ENV API_KEY …` in a Dockerfile, `PASSWORD '…'` in SQL.
+ * Finds a secret's value when no `=` or `:` connects it to its name: `name: DB_PASSWORD` with `value: …`
+ * below it, `ENV API_KEY …` in a Dockerfile, `PASSWORD '…'` in SQL.
  */
 export function valueNear(text: string, name: Name): number | null {
   const { start, end } = name;
@@ -44,7 +44,7 @@ export function blockAt(text: string, at: number, known: Spans): { start: number
 
 const LINE_BELOW = /\\?\r?\n[ \t]{0,40}(?=\\{0,3}["'])/y;
 
-/** A quoted value may stand in the line below its name. */
+/** Returns the start of a quoted value on the line below its name. */
 export function lineBelow(text: string, at: number): number | null {
   const below = stick(LINE_BELOW, text, at);
   return below > at ? below : null;

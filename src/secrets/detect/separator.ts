@@ -1,6 +1,6 @@
 import type { Spans, Tail } from "./shape.ts";
 
-/** How far blanks are looked over. */
+/** At most this many blanks are skipped. */
 export const BLANKS_MAX = 8;
 
 export interface Looking {
@@ -16,7 +16,7 @@ export interface Name {
 
 export interface Separator {
   readonly sign: string;
-  /** Where the value begins. */
+  /** Index at which the value begins. */
   readonly value: number;
   readonly isTight: boolean;
   readonly quotedName: boolean;
@@ -36,7 +36,7 @@ export function separatorBehind(text: string, nameEnd: number): Separator | null
   return { sign: sign.replace(/^[?!]:/, ":"), value, isTight, quotedName: closed > nameEnd };
 }
 
-/** `**Password:** …`: what is bold ends behind the sign. */
+/** `**Password:** …`: the bold text ends after the sign. */
 function bold(text: string, at: number): number {
   return text[at] === "*" ? stick(/\*{1,2}(?=[ \t])/y, text, at) : at;
 }

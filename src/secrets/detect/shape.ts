@@ -1,11 +1,11 @@
-/** A stretch of text that is not shown: `kind` says what stood there; null where it is a mark already. */
+/** A range of text to hide. `kind` names what it is; null for a mark that is already there. */
 export interface Secret {
   readonly start: number;
   readonly end: number;
   readonly kind: string | null;
 }
 
-/** Where a text may be unfinished: what is behind this place could still become something else. */
+/** The index from which a text may be unfinished: text after it could still become part of a secret. */
 export class Tail {
   from = Infinity;
 
@@ -14,7 +14,7 @@ export class Tail {
   }
 }
 
-/** Stretches of one text, in order and apart from each other. */
+/** Sorted ranges of one text that do not overlap. */
 export class Spans {
   readonly all: readonly Secret[];
 
@@ -29,13 +29,13 @@ export class Spans {
     this.all = apart;
   }
 
-  /** The one that this place lies in. */
+  /** Returns the range that contains this index. */
   covering(place: number): Secret | null {
     const found = this.all[this.#firstBehind(place)];
     return found !== undefined && found.start <= place ? found : null;
   }
 
-  /** Where a value ends that would end within one of them: `next` says where it ends behind that one. */
+  /** Extends a value that would end inside a range; `next` returns where it ends after that range. */
   past(valueEnd: number, next: (from: number) => number): number {
     let end = valueEnd;
     for (let over = this.covering(end); over !== null && over.start < end; over = this.covering(end)) {
@@ -44,7 +44,7 @@ export class Spans {
     return end;
   }
 
-  /** Those that touch this stretch. */
+  /** Returns the ranges that overlap this one. */
   within(start: number, end: number): readonly Secret[] {
     const first = this.#firstBehind(start);
     let last = first;
@@ -52,7 +52,7 @@ export class Spans {
     return this.all.slice(first, last);
   }
 
-  /** Which is the first that ends behind this place. */
+  /** Returns the index of the first range that ends after this place. */
   #firstBehind(place: number): number {
     let low = 0;
     let high = this.all.length;
@@ -71,9 +71,9 @@ export class Spans {
 }
 
 /**
- * What vendors' keys look like. Each begins with letters nobody writes by chance, or has a length and an
- * alphabet of its own. A pattern may end in one open run and in nothing after it, so that a start that
- * fails fails within a few characters: that keeps the whole linear.
+ * Shapes of vendors' keys. Each has a prefix that nobody writes by chance, or a distinctive length and
+ * alphabet. A pattern may have one unbounded run, only at its end, so that a failed match fails within a few
+ * characters: this keeps the search linear.
  */
 const ANYWHERE: readonly (readonly [kind: string, pattern: string])[] = [
   ["google secret", String.raw`GOCSPX-[\w-]{16,}`],
@@ -129,13 +129,13 @@ const ANYWHERE: readonly (readonly [kind: string, pattern: string])[] = [
   ["discord webhook", String.raw`discord(?:app)?\.com/api/webhooks/\d{6,24}/[\w-]{40,}`],
 ];
 
-/** A figure or both cases, within so many characters: `sk_test_environment` has neither. */
+/** Requires a digit or mixed case within 64 characters: `sk_test_environment` has neither. */
 const DRAWN = String.raw`(?=[A-Za-z_-]{0,64}\d|[a-z_-]{0,64}[A-Z][A-Z_-]{0,64}[a-z]|[A-Z][A-Z_-]{0,64}[a-z][a-z_-]{0,64}[A-Z])`;
 
-/** Not behind `test_` and the like: there the letters are part of a name. Behind `MY_` they are a key. */
+/** Not after `test_` and the like, where the letters are part of a name. After `MY_` they are a key. */
 const NO_SNAKE = "(?<![a-z0-9]_)";
 
-/** These are taken only where a word begins: `task_test_…`, `desk-admin-…` and `highs_and_…` are names of files. */
+/** Match only where a word begins: `task_test_…`, `desk-admin-…` and `highs_and_…` are file names. */
 const WHERE_A_WORD_BEGINS: typeof ANYWHERE = [
   ["anthropic key", String.raw`sk-ant-${DRAWN}[\w-]{12,}`],
   ["openai key", String.raw`sk-(?:proj|svcacct|admin|None)-${DRAWN}[\w-]{16,}`],
@@ -146,7 +146,10 @@ const WHERE_A_WORD_BEGINS: typeof ANYWHERE = [
   ["kinfold token", String.raw`kf[a-z]_${DRAWN}[\w-]{40,}`],
 ];
 
-/** And these not within an image or a checksum either: inside a longer run they would be chance. */
+/**
+ * Match only where a word begins and not within an image or a checksum, whose long runs contain them by
+ * chance.
+ */
 const AT_A_WORD: readonly (readonly [kind: string, pattern: string])[] = [
   ["openai key", String.raw`sk-[A-Za-z0-9]{20,}`],
   ["google key", String.raw`AIza[\w-]{35}(?![\w-])`],
@@ -177,21 +180,24 @@ const AT_A_WORD: readonly (readonly [kind: string, pattern: string])[] = [
   ["jwt", String.raw`(?<!-)eyJ[\w-]{8,}\.[\w-]{6,}(?:\.[\w-]{6,}){0,3}`],
 ];
 
-/** Not only a space, a quote or `_` stands before a word: in JSON it may be `\n`, in an address `%3D`, on a terminal a colour. */
+/**
+ * The start of a word. Besides a space, a quote or `_`, a word may follow `\n` in JSON, `%3D` in an address,
+ * or a colour sequence on a terminal.
+ */
 const WORD_START = String.raw`(?<=^|[^A-Za-z0-9]|\\[nrtbf]|%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\x1b\[[0-9;]{0,12}m)`;
 
 const either = (shapes: typeof ANYWHERE): string => shapes.map(([, pattern]) => pattern).join("|");
-/** Images and checksums are long runs in which any few letters come up. */
+/** Images and checksums are long runs that contain any short sequence by chance. */
 const NO_BASE64 = "(?<![A-Za-z0-9+/]{40})";
 const AT_WORDS = `${either(WHERE_A_WORD_BEGINS)}|${NO_BASE64}(?:${either(AT_A_WORD)})`;
 const SHAPE = new RegExp(`(?:${either(ANYWHERE)})|${WORD_START}(?:${AT_WORDS})`, "g");
 const KINDS = [...ANYWHERE, ...WHERE_A_WORD_BEGINS, ...AT_A_WORD].map(([kind, pattern]) => ({
   kind,
-  // What stands before it has been looked at, and is no part of it.
+  // The lookbehind was already checked and is not part of the match.
   whole: new RegExp(`^(?:${pattern.replace(/^\(\?<[=!][^)]*\)/, "")})$`),
 }));
 
-/** As much as may stand before a word, see `WORD_START`. */
+/** The most characters that `WORD_START` looks at before a word. */
 const BEFORE_MAX = 24;
 
 export function shapesIn(text: string): Secret[] {
@@ -199,7 +205,7 @@ export function shapesIn(text: string): Secret[] {
   for (const { start, end } of runsIn(text)) {
     const from = Math.max(0, start - BEFORE_MAX);
     const piece = text.slice(from, end);
-    // Not `matchAll`: it makes a new expression each time, and this one is long.
+    // Not `matchAll`: it copies the expression each time, and this one is long.
     SHAPE.lastIndex = start - from;
     for (let match = SHAPE.exec(piece); match !== null; match = SHAPE.exec(piece)) {
       const { index, 0: whole } = match;
@@ -213,7 +219,7 @@ export function shapesIn(text: string): Secret[] {
   return found;
 }
 
-/** The head of a key that was cut off, and is now shorter than one: what cuts text for people writes `…`. */
+/** The beginning of a key that was cut off with `…` and is now too short for its shape. */
 const CUT =
   /(?<![A-Za-z0-9_])(?:sk-(?:ant|proj|or|svcacct)-|sk-|gh[opsur]_|github_pat_|gl(?:pat|ptt|dt|rt|sa)[-_]|xox[a-z]-|xapp-|[rs]k_(?:live|test)_|whsec_|npm_|hf_|pypi-Ag|AKIA|ASIA|AIza|GOCSPX-|ya29\.|eyJ|lin_api_|ntn_|secret_|kf[a-z]_|do[oprt]_v1_|dckr_pat_|SG\.|hv[bsr]\.|shpat_|figd_|gsk_|xai-)(?=[\w.+/=-]{0,100}[A-Z0-9])[\w.+/=-]{4,}$/;
 const CUT_MAX = 120;
@@ -222,7 +228,7 @@ function kindOf(text: string): string {
   return KINDS.find(({ whole }) => whole.test(text))?.kind ?? "key";
 }
 
-/** No shape is shorter than this, and none has a character that is not one of these. */
+/** Every shape is at least this long and consists of these characters only. */
 const RUN_MIN = 15;
 const RUN_CODES = new Uint8Array(128);
 for (const char of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./~+=:-") {
@@ -230,9 +236,9 @@ for (const char of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234567
 }
 
 /**
- * Stretches in which a shape may stand. Most of what is written has none, and looking for them takes a
- * fraction of the time that looking for shapes does: what is looked at first is where the last character of the
- * shortest would be, and from there back no further than to what ends every stretch.
+ * Finds the ranges that may contain a shape. Most texts have none, and this is much faster than the search
+ * for shapes: it checks the position where the last character of the shortest shape would be, then goes back
+ * only to the nearest character that no shape contains.
  */
 function runsIn(text: string): { start: number; end: number }[] {
   const runs: { start: number; end: number }[] = [];

@@ -1,10 +1,10 @@
-/** Secrets for tests. All are made here from parts, so that no scanner finds one in the repository. */
+/** Secrets for tests. They are assembled from parts, so that no scanner finds one in the repository. */
 
 export interface SampleSecret {
   readonly kind: string;
-  /** What must never be kept. */
+  /** The secret, which must never be stored. */
   readonly secret: string;
-  /** As it would be written down. */
+  /** The text that contains the secret. */
   readonly text: string;
 }
 
@@ -14,7 +14,7 @@ const DIGITS = "0123456789";
 const WORD = LOWER + UPPER + DIGITS;
 const HEX = `${DIGITS}abcdef`;
 
-/** The same seed gives the same secrets, and another seed others. */
+/** Returns the same secrets for the same seed, and others for another seed. */
 export function sampleSecrets(seed: number): SampleSecret[] {
   const { of, word, hex, url, base64 } = drawing(seed);
   const made: SampleSecret[] = [];
@@ -66,7 +66,7 @@ export function sampleSecrets(seed: number): SampleSecret[] {
   return all.map((each) => (each.text === "" ? { ...each, text: webhook(each.secret) } : each));
 }
 
-/** Those that only their name, their place or a command gives away. */
+/** Secrets that only their name, their position or a command reveals. */
 function namedSecrets(seed: number): SampleSecret[] {
   const { of, word, url } = drawing(seed + 0x5eed);
   const made: SampleSecret[] = [];
@@ -116,7 +116,7 @@ function namedSecrets(seed: number): SampleSecret[] {
   return made;
 }
 
-/** Those that a file or an address of one vendor gives away. */
+/** Secrets that a vendor's file format or address reveals. */
 function placedSecrets(seed: number): SampleSecret[] {
   const { of, word, url, hex, base64 } = drawing(seed + 0xface);
   const uuid = (): string => [hex(8), hex(4), hex(4), hex(4), hex(12)].join("-");
@@ -154,7 +154,7 @@ function placedSecrets(seed: number): SampleSecret[] {
   ];
 }
 
-/** Keys that are known by their shape alone, each with the kind its mark names. */
+/** Keys that are recognized by their shape alone, each with the kind that its mark names. */
 export function vendorKeys(seed: number): [kind: string, key: string][] {
   const { of, word, hex, url } = drawing(seed);
   const joined = (by: string, ...parts: string[]): string => parts.join(by);
@@ -206,7 +206,7 @@ export function vendorKeys(seed: number): [kind: string, key: string][] {
   ];
 }
 
-/** Hashes, ids, paths and code of which nothing may be changed: as many as asked for. */
+/** Returns `count` hashes, ids, paths and lines of code that must not be changed. */
 export function sampleInnocents(seed: number, count: number): string[] {
   const { of, word, hex, base64 } = drawing(seed);
   const uuid = (): string => [hex(8), hex(4), `7${hex(3)}`, `a${hex(3)}`, hex(12)].join("-");
@@ -245,7 +245,7 @@ export function sampleInnocents(seed: number, count: number): string[] {
   return Array.from({ length: count }, (_, i) => (kinds[i % kinds.length] as () => string)());
 }
 
-/** Lines as they stand in real repositories and terminals, each with the look of a secret in it. */
+/** Lines from real repositories and terminals, each of which resembles a secret. */
 const ORDINARY = `
 tests/network_test_environment.py
 src/benchmark_test_performance.rs

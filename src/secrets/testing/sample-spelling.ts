@@ -1,4 +1,4 @@
-/** The secret of each is `hunter2…`, in one of the spellings people and programs use. */
+/** Each contains the secret `hunter2…`, in one of the spellings that people and programs use. */
 export const SPELLINGS = [
   "password=hunter2",
   "password = hunter2",
@@ -107,7 +107,7 @@ export const SPELLINGS = [
   "my_pw=hunter2",
 ];
 
-/** What has the look of one and is none. */
+/** Texts that look like a secret and are none. */
 export const INNOCENT = [
   'sessionKey: "agent:main:abc123def456"',
   '{"sessionKey":"0190a1b2-0000-7000-8000-123456789012"}',
