@@ -15,6 +15,6 @@ test("one spawn runs through no more files and changes of folder than its limits
     const count = counts[name] ?? Infinity;
     assert.ok(count <= limit, `${count} ${name}, at most ${limit}; node scripts/walk.ts --list names them`);
   }
-  // A walk that saw nothing would pass as well.
+  // A walk that recorded nothing would pass the limits too.
   assert.ok(counts["files"]! > 50 && counts["statements"]! > 50 && counts["commits"]! > 2);
 });

@@ -1,5 +1,6 @@
-// Follows one `spawn_session` through a whole daemon, from the call until the parent's next prompt, and prints
-// how far it goes. `--postgres` takes that store, `--list` prints the files and each change, `--json` is for tests.
+// Follows one `spawn_session` through a whole daemon, from the call until the parent's next prompt, and
+// prints how much code it passes through. `--postgres` selects that store, `--list` prints the files and each
+// change of room, `--json` is for tests.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -7,10 +8,10 @@ import { parseArgs } from "node:util";
 import { reportCalls } from "./walk/instrument.ts";
 import { reportStatements } from "./walk/statements.ts";
 
-/** Changes between these are counted; a sub-folder belongs to its room. */
+/** Changes between these folders are counted; a sub-folder belongs to its room. */
 const ROOMS: readonly string[] = ["server", "operations", "kernel", "engine", "drivers"];
 const LIMITS: Readonly<Record<string, number>> = { files: 105, changes: 70 };
-/** The first spawn also loads modules, and is not counted. Of the others the median is printed. */
+/** The first spawn also loads modules and is not counted. The median of the others is printed. */
 const WALKS = 8;
 
 const { values: options } = parseArgs({
@@ -21,7 +22,7 @@ const { values: options } = parseArgs({
   },
 });
 
-/** Code that a timer runs is no part of a call, even where it runs while the call does. */
+/** True in code that a timer runs: it is not part of a call, even if it runs during one. */
 const byTimer = new AsyncLocalStorage<boolean>();
 let files: string[] = [];
 let statements: string[] = [];
@@ -42,13 +43,13 @@ process.exit(0);
 
 interface Walk {
   readonly files: readonly string[];
-  /** Each file by which the walk comes into another room. */
+  /** The files at which the walk enters another room. */
   readonly changes: readonly string[];
   readonly counts: Readonly<Record<string, number>>;
 }
 
 async function walked(): Promise<Walk[]> {
-  // Nothing of `src` may be loaded before its functions report their calls.
+  // Imported here, because `src` must be instrumented before any of it is loaded.
   const { spawnAgainAndAgain } = await import("./walk/scenario.ts");
   const done: Walk[] = [];
   await spawnAgainAndAgain({
@@ -83,7 +84,10 @@ function roomOf(file: string): string {
   return file.split("/")[1] ?? "";
 }
 
-/** By changes of folder: what else the daemon does at the same time may add some. */
+/**
+ * Returns the walk with the median number of room changes: concurrent work of the daemon may add some to a
+ * walk.
+ */
 function median(all: readonly Walk[]): Walk {
   const sorted = all.toSorted((a, b) => a.counts["changes"]! - b.counts["changes"]!);
   return sorted[Math.floor(sorted.length / 2)]!;

@@ -15,7 +15,7 @@ describe("agents that come while the daemon runs", () => {
   let client: Client;
   before(async () => {
     mkdirSync(bin);
-    // Nothing else is on its PATH, whatever this machine has.
+    // Only this folder is on the PATH, whatever is installed on this machine.
     client = await home.start({ env: { PATH: bin } });
   });
   after(() => home.close());
@@ -52,7 +52,7 @@ describe("agents that come while the daemon runs", () => {
     assert.match(well?.uses ?? "", /bin\/codex through Kinfold's adapter 2\.6\.0/);
   });
 
-  /** As `kinfold agents add codex` leaves it. */
+  /** Installs what `kinfold agents add codex` would. */
   function addAdapter(): void {
     const folder = path.join(home.home, "agents/codex/node_modules/@agentclientprotocol/codex-acp");
     mkdirSync(path.join(folder, "dist"), { recursive: true });

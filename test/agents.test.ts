@@ -54,7 +54,7 @@ describe("agents", { concurrency: 4 }, () => {
   const rogues = (mode: string): number[] =>
     home.agents().flatMap(({ pid, command }) => (command.includes(`${ROGUE} ${mode}`) ? [pid] : []));
 
-  /** Its end, as it is in the session and as its parent is told. */
+  /** Returns the outcome of a session with this agent, as the session has it and as its parent is told. */
   async function endOf(mode: string): Promise<{ outcome: string | null; reason: string; told: string }> {
     const prompt = script(spawnStep({ name: mode, agent: mode, prompt: "do something" }), "say spawned");
     const { session: root } = await client.create({ cwd: home.work, prompt });
@@ -229,7 +229,7 @@ describe("agents", { concurrency: 4 }, () => {
     assert.match(result, /"code":"caller_is_agent"/);
   });
 
-  /** The process of a round that has just ended by itself stays a while. */
+  /** Whether the process stays for a while: its round ended normally. */
   function isIdle(mode: string): boolean {
     return mode === "refuses" || mode === "invents" || mode === "noise";
   }
@@ -293,7 +293,7 @@ function everyProcess(): { pid: number; command: string }[] {
   return pids.map((pid) => ({ pid: Number(pid), command: ofProcess(Number(pid), "cmdline") }));
 }
 
-/** Empty where the process has ended meanwhile. */
+/** Returns "" if the process has ended. */
 function ofProcess(pid: number, file: "cmdline" | "environ"): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "utf8");

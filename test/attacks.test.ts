@@ -10,7 +10,7 @@ function yamlOf(more = ""): string {
   return `agents:\n  attack:\n    command: ["${process.execPath}", "${AGENT}"]\nenforcement: mode\n${more}`;
 }
 
-/** Processor time that a process has used so far. */
+/** Returns the processor time that a process has used so far. */
 function cpuMsOf(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, "latin1")
     .replace(/^.*\) /s, "")
@@ -42,7 +42,7 @@ test("of a flood of permission requests 32 wait for an answer, the rest is denie
   }
 });
 
-/** Resolves when what `begin` began has brought about so many events of this type. */
+/** Calls `begin` and resolves after `count` events of this type. */
 async function eventsOf(
   client: Client,
   awaited: { type: string; count: number },

@@ -10,7 +10,7 @@ import { openSpy, type Spy, SPY_YAML } from "./support/spy.ts";
 
 const BUSY = "sim> hang";
 
-/** The address of an operation with every field of its path filled in. */
+/** Returns the address of an operation with every field of its path filled in. */
 function addressOf(spec: OperationSpec, id: string): string {
   return (spec.http?.path ?? "").replace(":id", id);
 }
@@ -36,7 +36,10 @@ async function refusalOf(asked: Promise<unknown>): Promise<string> {
   );
 }
 
-/** The feed as it is read over HTTP: resolves to how many bytes came when the daemon has ended it. */
+/**
+ * Opens the feed over HTTP. `ended` resolves to the number of bytes received once the daemon has ended the
+ * stream.
+ */
 async function openStream(
   home: TestHome,
   token: string,
@@ -52,7 +55,7 @@ async function openStream(
       for (let part = await reader.read(); !part.done; part = await reader.read())
         bytes += part.value.byteLength;
     } catch {
-      // A daemon that was killed cuts its streams: that is an end as well.
+      // A killed daemon cuts its streams, which counts as an end too.
       return bytes;
     }
     return bytes;
@@ -80,7 +83,7 @@ describe("tokens, at the door", { concurrency: 2 }, () => {
       assert.equal(await refusalOf(key.get({ id: "busy" })), "unauthorized");
       await stream.ended;
       assert.equal(await waiting, "unauthorized");
-      // A person's own stream goes on: it still hears of what happens next.
+      // The person's stream stays open and still receives events.
       await client.cancel({ id: session.id });
       await home.stop();
       assert.ok((await other.ended) > 0);
@@ -244,7 +247,7 @@ describe("tokens, at the door", { concurrency: 2 }, () => {
       const follow = await fetch(`${home.url}/api/events?tree=${id}`, {
         headers: { authorization: `Bearer ${spy.token}` },
       });
-      // The stream says why and ends.
+      // The stream reports the reason and ends.
       assert.match(await follow.text(), /"forbidden"/);
       const opened = await spy.call("get_session", { sessionId: id, view: "transcript" });
       assert.equal(opened.isError, true);

@@ -18,14 +18,14 @@ interface Ask {
   readonly method?: string;
   readonly path: string;
   readonly body?: unknown;
-  /** Sent as it is, in place of `body`. */
+  /** Sent unchanged instead of `body`. */
   readonly raw?: string;
   readonly headers?: Record<string, string>;
 }
 
 interface Expected {
   readonly code: RefusalCode;
-  /** What was wrong, what is allowed, what next. */
+  /** What was wrong, what is allowed, and what to do next. */
   readonly says: readonly RegExp[];
   readonly details?: Record<string, unknown>;
 }

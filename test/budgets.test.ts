@@ -108,7 +108,7 @@ describe("a budget", () => {
       "failed",
     ]);
     await worker("fourth", "usage 0 0 0.04", "say all of it");
-    // Its callback finds nothing left: the root itself waits for the person now.
+    // When its callback arrives, no budget is left, so the root waits for the person.
     await waitsOn(client, root.id, "budget");
     await assert.rejects(worker("late", "say never"), (error: Refusal) => {
       assert.deepEqual([error.code, error.details["unit"], error.details["left"]], ["over_budget", "usd", 0]);
@@ -140,7 +140,7 @@ describe("a budget", () => {
   });
 
   test("a child that waits for its budget wakes the wait of every session above it", async () => {
-    // Each turn holds ten thousand tokens: two turns hold all there is.
+    // Each turn reserves ten thousand tokens: two turns reserve the whole budget.
     const limits = { tokens: 20_000 };
     const spy = await openSpy(home, client, { name: "above", limits, prompt: script(gate("end")) });
     const inner = spawnStep({ name: "inner", prompt: script("say at last") });
@@ -190,7 +190,7 @@ describe("a budget", () => {
     const slow = await childNamed(client, root.id, "slow");
     assert.ok(slow.effective.limits["minutes"]! <= 0.05);
     const sessions = await allQuiet(client, root.id);
-    // The news of the child's end may come after its parent's own, and then opens a round of its own.
+    // The child's callback may arrive after its parent has failed, and then opens another round.
     for (const { id } of sessions) {
       const first = (await client.turns({ id })).turns.at(-1)!;
       assert.equal(first.status, "failed");

@@ -11,7 +11,7 @@ import { allQuiet, running } from "./support/family.ts";
 import { messagesOf } from "./support/feed-reader.ts";
 import { script, spawnStep, tool } from "./support/script.ts";
 
-/** Each way has secrets of its own, so that one that is found says where it went through. */
+/** Each path has different secrets, so that a leaked one identifies the path it took. */
 const WAYS =
   "prompt title output command callback checkpoint plan question answer request permission fired error steer void".split(
     " ",
@@ -22,13 +22,13 @@ const textOf = (way: string): string =>
   secretsOf(way)
     .map(({ text }) => text)
     .join("\n");
-/** Where a line is a line: what needs several lines cannot be said there. */
+/** For commands that end with the line: leaves out secrets that need several lines. */
 const linesOf = (way: string, without: RegExp): string =>
   secretsOf(way)
     .filter(({ text }) => !without.test(text.trim()))
     .map(({ text }) => text.trim())
     .join(" ");
-/** What an agent was sent stands in its own memory as it was sent. */
+/** The agent's memory holds these messages exactly as they were sent. */
 const SENT = ["prompt", "callback", "answer", "request", "steer", "fired"];
 const INNOCENTS = sampleInnocents(SEED + WAYS.length, 200);
 
@@ -80,7 +80,10 @@ async function canary(store: string): Promise<void> {
   }
 }
 
-/** Prompts, tool output, callbacks, checkpoints, questions with their answers, errors, and what never arrives. */
+/**
+ * Sends secrets in prompts, tool output, callbacks, checkpoints, questions and answers, errors, and messages
+ * that never arrive.
+ */
 async function sayEverything(client: Client, home: TestHome): Promise<string> {
   const create = (name: string, prompt: string) =>
     client.create({ name, cwd: home.work, permission: "full", prompt });
@@ -140,7 +143,7 @@ async function sayEverything(client: Client, home: TestHome): Promise<string> {
   await answer(client, { action: "deny" });
   await allQuiet(client, asker.id);
   for (const group of inGroups(secretsOf("error"), 600)) {
-    // What waits behind a failure is held until something new comes.
+    // After a failure, queued messages are held until a new one arrives.
     await allQuiet(client, root.id);
     await client.prompt({ id: root.id, prompt: script(`fail ${group.replaceAll("\n", " ")}`) });
   }
@@ -148,7 +151,7 @@ async function sayEverything(client: Client, home: TestHome): Promise<string> {
   return root.id;
 }
 
-/** A message that is steered into a turn, and one that is void because the session is cancelled before it. */
+/** Steers one message into a turn, and sends one that becomes void because the session is cancelled first. */
 async function stopped(client: Client, { session }: { session: { id: string } }): Promise<void> {
   await running(client, session.id);
   await client.prompt({ id: session.id, prompt: textOf("steer"), delivery: "steer" });
@@ -183,7 +186,7 @@ async function allOver(client: Client, rootId: string): Promise<void> {
   }
 }
 
-/** What is innocent stands in the transcript as it came, and marks where the secrets were. */
+/** Checks that innocent text is unchanged in the transcript, and that marks replace the secrets. */
 async function assertShown(client: Client, rootId: string): Promise<void> {
   const { entries } = await client.entries({ id: rootId, limit: 1000 });
   assert.ok(entries.some((entry) => entry.body.text === INNOCENTS.join("\n")));
@@ -203,7 +206,7 @@ async function assertShown(client: Client, rootId: string): Promise<void> {
 
 async function assertFiles(client: Client, home: TestHome, store: string): Promise<void> {
   if (store === "sqlite") {
-    // The daemon empties its log by itself once nothing is written.
+    // The daemon truncates its write-ahead log once nothing is written.
     const log = path.join(home.home, "kinfold.db-wal");
     await eventually("the log is emptied", async () => statSync(log).size === 0);
     await client.backup({ path: path.join(home.home, "backup.db") });
@@ -224,7 +227,7 @@ async function assertFiles(client: Client, home: TestHome, store: string): Promi
   for (const file of files) assertClean(file, readFileSync(file, "latin1"));
 }
 
-/** Everything we keep. What an agent keeps for itself, and the person's own token, are theirs. */
+/** Returns the files that we write, without the agent's memory and the person's token. */
 function ownFiles(home: TestHome): string[] {
   const theirs = [path.join(home.home, "sim"), path.join(home.home, "token")];
   return filesBelow(home.home).filter((file) => !theirs.some((each) => file.startsWith(each)));
@@ -261,7 +264,7 @@ async function rowsOf(url: string): Promise<string> {
   }
 }
 
-/** All that the API tells of every session. */
+/** Returns everything that the API shows of every session. */
 async function everythingShown(client: Client): Promise<string> {
   const { sessions } = await client.list({ limit: 100 });
   const parts = await Promise.all(
@@ -276,7 +279,7 @@ async function everythingShown(client: Client): Promise<string> {
   return parts.flat().join("\n");
 }
 
-/** A secret that was cut into several fragments is one for who reads them together. */
+/** Joins the fragments, so that a secret split over several of them is found. */
 function fragmentsOf(told: string): string {
   return [...told.matchAll(/^fragment (\{.*\})$/gm)]
     .map(([, data]) => (JSON.parse(data as string) as { text: string }).text)
@@ -306,7 +309,7 @@ function assertClean(where: string, text: string): void {
   }
 }
 
-/** Texts together, no group longer than this. */
+/** Joins texts into groups of limited length. */
 function inGroups(parts: readonly { text: string }[], lengthMax: number): string[] {
   const groups: string[] = [];
   for (const { text } of parts) {

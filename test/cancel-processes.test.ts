@@ -114,7 +114,7 @@ async function allWorking(home: TestHome, count: number): Promise<Marked[]> {
   );
 }
 
-/** Another life of the daemon, in which another session has come and gone, has not touched the tree. */
+/** Restarts the daemon, runs another session, and checks that the cancelled tree is unchanged. */
 async function nothingResumes(home: TestHome, rootId: string): Promise<void> {
   await home.kill();
   const client = await home.start();
@@ -199,7 +199,7 @@ async function lastTold(client: Client, id: string, count: number): Promise<stri
   });
 }
 
-/** An agent that ends as it should, and leaves something behind that nobody can end. */
+/** An agent that ends normally and leaves behind a process that cannot be killed. */
 function unstoppable(left: ProcessIdentity): Driver {
   const fake = createFakeDriver({ name: "stuck" });
   return {

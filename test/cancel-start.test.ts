@@ -16,18 +16,18 @@ import { script } from "./support/script.ts";
 interface Window {
   /** Called between the claim of a turn and the start of its process. */
   readonly beforeStart?: (client: Client, sessionId: string) => Promise<void>;
-  /** Called when the process exists, before its agent is told anything. */
+  /** Called when the process exists, before anything is sent to its agent. */
   readonly afterStart?: (client: Client, sessionId: string) => Promise<void>;
 }
 
-/** A whole daemon whose sim agents stop at the window; `starts` counts their processes. */
+/** Runs a whole daemon whose sim agents call the hooks of the window; `starts` counts their processes. */
 async function inWindow(
   window: Window,
   work: (at: {
     client: Client;
     work: string;
     starts: () => number;
-    /** How many processes the feed has told of. */
+    /** The number of process starts in the feed. */
     told: (rootId: string) => Promise<number>;
   }) => Promise<void>,
 ): Promise<void> {
@@ -74,7 +74,10 @@ async function inWindow(
   }
 }
 
-/** Begins a cancel and resolves when its tombstone is committed; its reply would wait for the start. */
+/**
+ * Begins a cancel and resolves when its tombstone is committed. Waiting for the reply would deadlock, because
+ * it waits for the start.
+ */
 function burying(replies: Promise<unknown>[]): NonNullable<Window["beforeStart"]> {
   return async (client, id) => {
     replies.push(client.cancel({ id }));

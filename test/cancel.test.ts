@@ -26,7 +26,7 @@ describe("cancel", { concurrency: 3 }, () => {
   });
   after(() => home.close());
 
-  /** A folder of its own tells whose a process is. */
+  /** A separate folder, by which the processes of one test are recognised. */
   function folder(name: string): string {
     const made = path.join(home.work, name);
     mkdirSync(made);
@@ -79,7 +79,7 @@ describe("cancel", { concurrency: 3 }, () => {
     const ids = await Promise.all(
       moments.map(async (moment) => {
         const { session } = await client.create({ cwd, prompt: WORK });
-        // Not a wait for something: the moments are samples of a start.
+        // This pause does not wait for anything: the moments sample the duration of a start.
         await pause(moment);
         const reply = await client.cancel({ id: session.id });
         assert.deepEqual([reply.stopped, reply.left], [1, []]);
@@ -225,7 +225,7 @@ describe("cancel", { concurrency: 3 }, () => {
       prompt: script("say ready"),
     });
     await quiet(client, root.id);
-    // Its parent's process lives on, and elsewhere.
+    // The child works in another folder than its parent, whose process stays alive.
     const below = ["x", "y"].map((name) => spawnStep({ name, prompt: WORK }));
     const middle = await client.spawn({
       id: root.id,

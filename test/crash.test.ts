@@ -22,7 +22,7 @@ async function toldOnce(client: Client, sessions: Sessions): Promise<void> {
   assert.match(told[0]!.text, /kid done/);
 }
 
-/** By the reply of the wait or by a callback, and not by both. */
+/** The result arrives in the reply of the wait or in a callback, never in both. */
 async function toldByWait(client: Client, sessions: Sessions): Promise<void> {
   assert.equal(sessions.length, 2, "the child exists once");
   assert.ok(sessions.every((each) => each.outcome === "completed"));
@@ -117,7 +117,7 @@ const TABLE: readonly CrashRow[] = [
   row("settle.committed", 2, "taken to landed by a tool's result", waits),
   row("steer.taken", 1, "queued to taken by a steer: not a byte was sent", steers),
   row("steer.sent", 1, "a steer was acknowledged and has not landed", steers),
-  // The agent's own record shows that it had the message, whoever asks: recovery, or the settle itself.
+  // The agent's record shows that it had the message. Recovery and the settle must both see that.
   row("outcome.received", 1, "taken to landed: the agent died with a steer, not yet settled", crashes),
   row("settle.committed", 1, "taken to landed: the agent died with a steer, settled", crashes),
   row("cancel.committed", 1, "queued to void: the tombstone is written, nothing is stopped", cancels),

@@ -10,7 +10,7 @@ import { script } from "./support/script.ts";
 
 const MARK = "You may have seen this already";
 
-/** What agents of this home have received as user messages. */
+/** Returns the user messages that agents of this home have received. */
 function received(home: TestHome): string[] {
   const folder = path.join(home.home, "sim");
   const lines = readdirSync(folder)
@@ -22,12 +22,12 @@ function received(home: TestHome): string[] {
 const withId = (lines: readonly string[], { deliveryId }: Message): string[] =>
   lines.filter((line) => line.includes(`:${deliveryId} -->`));
 
-/** To the agent itself, not to what holds its process. */
+/** Signals the agent itself, not the process that supervises it. */
 function signal(home: TestHome, name: NodeJS.Signals): void {
   const isAgent = (command: string): boolean =>
     command.startsWith(process.execPath) && command.includes("sim/agent");
   const pids = home.agents().flatMap(({ pid, command }) => (isAgent(command) ? [pid] : []));
-  // A command that it is about to run looks like itself for a moment.
+  // The lowest pid: a forked command has the agent's command line until it executes.
   process.kill(Math.min(...pids), name);
 }
 
@@ -69,7 +69,7 @@ function stories(setup: () => Promise<DaemonSetup>): void {
     async (home, client) => {
       const id = await create(home, client, script("say ready"));
       await quiet(client, id);
-      // A stopped process reads nothing: what is sent to it before it is killed has not arrived.
+      // A stopped process reads nothing, so a message sent now does not arrive before the kill.
       signal(home, "SIGSTOP");
       await client.tell({ id, message: script("say TOLD") });
       const tell = await taken(client, id, "tell");

@@ -10,7 +10,7 @@ import { applyEvent, tablesOf, type View, viewOf } from "./support/feed-view.ts"
 import { script, spawnStep, tool } from "./support/script.ts";
 
 const CUTS = 50;
-/** The typed client waits before it connects again. */
+/** Fewer cuts, because the typed client waits before it reconnects. */
 const TYPED_CUTS = 12;
 
 describe("feed", { concurrency: true }, () => {
@@ -88,7 +88,7 @@ async function manyCuts(t: TestContext, store: string): Promise<void> {
   }
 }
 
-/** Three trees in which children are spawned, waited for, called back from and cancelled. */
+/** Starts three trees in which children are spawned, waited for and cancelled, and send callbacks. */
 async function startFamilies(client: Client, cwd: string): Promise<string[]> {
   const steps = (name: string): string[] => [`think ${name}`, "sleep 120", `say ${name} goes on`, "run true"];
   const child = (name: string): string =>
@@ -106,7 +106,7 @@ async function startFamilies(client: Client, cwd: string): Promise<string[]> {
   return created.map(({ session }) => session.id);
 }
 
-/** Something goes on until there have been enough cuts. */
+/** Sends prompts until there have been enough cuts. */
 async function keepBusy(client: Client, roots: readonly string[], isEnough: () => boolean): Promise<void> {
   for (let at = 0; !isEnough(); at += 1) {
     const id = roots[at % roots.length]!;
@@ -133,7 +133,7 @@ function withEvents(snapshot: View, events: readonly Event[]): View {
   return view;
 }
 
-/** Nothing happens any more: what is on its way arrives, and then the two are equal. */
+/** Waits until the view equals the tables. No new events happen by now; only events in transit arrive. */
 async function converge(what: string, look: () => View, tables: View): Promise<void> {
   const isEqual = async (): Promise<boolean> => {
     try {
@@ -158,7 +158,7 @@ async function sameFromTheStart(home: TestHome, cursor: string, known: readonly 
     assert.deepEqual(ofTree(events, rootId), ofTree(known, rootId));
 }
 
-/** The typed client, whose connections are cut beneath it. */
+/** Reads the feed with the typed client while its connections are cut. */
 class TypedReader {
   readonly events: Event[] = [];
   isOpen = false;
@@ -190,7 +190,7 @@ class TypedReader {
     }
   }
 
-  /** Cut some time after it was answered. */
+  /** Cuts the connection some time after the response. */
   async #fetch(input: Parameters<typeof fetch>[0], init: Parameters<typeof fetch>[1]): Promise<Response> {
     if (this.cuts >= TYPED_CUTS) return fetch(input, init);
     const cut = new AbortController();
@@ -241,7 +241,7 @@ interface From {
   readonly tree: string | null;
 }
 
-/** The first message that says something. */
+/** Returns the first message with an id or an event. */
 async function opening(home: TestHome, from: From): Promise<RawMessage> {
   const end = new AbortController();
   for await (const message of messagesOf(home, { ...from, signal: end.signal })) {

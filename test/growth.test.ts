@@ -4,15 +4,15 @@ import { LiveRedactor } from "../src/secrets/redact-live.ts";
 import { ATOMS, SCANNERS } from "./support/foreign-text.ts";
 
 /**
- * Text that others write is handled in time proportional to its length. Every scanner gets the worst texts
- * there are, made of pieces that open something and never end it. Measured in processor time of this thread,
- * so that a busy machine makes no difference.
+ * Foreign text must be processed in time proportional to its length. Every scanner gets its worst-case texts,
+ * made of pieces that open something and never close it. The test measures the processor time of this thread,
+ * so that a busy machine does not matter.
  */
 
 const LENGTH = 32_768;
-/** A quadratic scan of this length takes seconds. Whatever is below this needs no second look. */
+/** A quadratic scan of this length takes seconds. A scan below this limit needs no comparison. */
 const FAST_MS = 25;
-/** Four times the text may take eight times the time; a quadratic scan takes sixteen times. */
+/** A text four times as long may take eight times the time; a quadratic scan takes sixteen times. */
 const RATIO_MAX = 8;
 
 for (const [name, scan] of Object.entries(SCANNERS)) {
@@ -28,7 +28,7 @@ for (const [name, scan] of Object.entries(SCANNERS)) {
   });
 }
 
-/** Longer than whatever is held back of a text that comes in pieces: what is held may not grow with the text. */
+/** The texts are longer than the part of a live text that is held back, which must not grow with the text. */
 test("takes time proportional to the text: redact of live text of megabytes", () => {
   const scan = (text: string): string => {
     const live = new LiveRedactor();
@@ -45,7 +45,7 @@ test("takes time proportional to the text: redact of live text of megabytes", ()
 
 const ENDLESS = ["password=", "token=", 'name="API_KEY" value', "password: 'x ", "//", "QUJD", "a://a:a"];
 
-/** Repeated whole, and once followed by its last character repeated: `<` and then nothing but spaces. */
+/** The atom repeated; the atom followed by its last character repeated; and the atom followed by spaces. */
 const SHAPES: readonly ((atom: string, length: number) => string)[] = [
   (atom, length) => atom.repeat(Math.ceil(length / atom.length)).slice(0, length),
   (atom, length) => `${atom}${atom.slice(-1).repeat(length)}\u0001`,
@@ -54,7 +54,7 @@ const SHAPES: readonly ((atom: string, length: number) => string)[] = [
 
 function least(scan: (text: string) => unknown, text: string): number {
   let least = Infinity;
-  // What takes this long is measured well enough the first time.
+  // A scan that takes 250 ms or more is measured once.
   for (let run = 0; run < 3 && (run === 0 || least < 250); run += 1)
     least = Math.min(
       least,

@@ -18,7 +18,7 @@ function agentOf(family: number, number: number): string {
   return `a${family}x${number}`;
 }
 
-/** Enough that a daemon can be killed in the middle of it. */
+/** Writes enough transcripts that a daemon can be killed in the middle of the import. */
 function layMany(work: string): void {
   const projects = path.join(work, ".claude", "projects", "-w-app");
   for (let family = 0; family < FAMILIES; family += 1) {
@@ -44,7 +44,7 @@ async function done(client: Client): Promise<void> {
   await eventually("everything is read", async () => (await client.imported({})).scan.phase === "watching");
 }
 
-/** Every entry of every imported session, in order, by the agent's own id. */
+/** Returns every entry of every imported session, in order, by the agent's id. */
 async function allEntries(client: Client): Promise<Record<string, string[]>> {
   const { sessions } = await client.list({ origin: "imported", limit: 500 });
   const all: Record<string, string[]> = {};

@@ -9,7 +9,10 @@ import { script } from "./support/script.ts";
 const CHILDREN = 4;
 const LIFE_MS = 2_000;
 
-/** Each life of the daemon ends at one of these, when some of the children have come as far and others have not. */
+/**
+ * The moments at which the daemon dies, one per life. At each, only some of the children have reached that
+ * moment.
+ */
 const DEATHS: readonly (readonly [Moment, number])[] = [
   ["agent.identified", 2],
   ["prompt.sent", 3],
@@ -41,10 +44,10 @@ async function story(setup: DaemonSetup): Promise<void> {
         const spawned = await Promise.allSettled(Array.from({ length: CHILDREN }, kid));
         accepted = spawned.filter(({ status }) => status === "fulfilled").length;
       } else {
-        // It may die before it is up.
+        // The daemon may die before it is up.
         await starting.catch(() => undefined);
       }
-      // Where the moment does not come, because all have come further, the daemon is killed all the same.
+      // If every child is already past this moment, a timer kills the daemon instead.
       const killing = setTimeout(() => home.signal("SIGKILL"), LIFE_MS);
       await home.ended();
       clearTimeout(killing);

@@ -41,14 +41,14 @@ class Gated {
     openGate(this.folder, OPEN);
   }
 
-  /** No agent runs, and the next one has yet to start. */
+  /** Stops all agents and closes the gate, so that the next agent cannot finish its start. */
   async shut(options: Parameters<TestHome["start"]>[0] = {}): Promise<void> {
     await this.home.stop();
     rmSync(path.join(this.folder, OPEN));
     this.client = await this.home.start(options);
   }
 
-  /** How often agents received a message, and how often marked. */
+  /** Counts how often agents received a message, and how often with the repeat mark. */
   received(deliveryId: string): { times: number; marked: number } {
     const lines = readdirSync(this.folder)
       .filter((name) => name.endsWith(".jsonl"))
@@ -58,7 +58,7 @@ class Gated {
   }
 }
 
-/** A session with one finished turn, and what makes a message of this kind come to it. */
+/** For each kind: the first prompt of a session, and a call that sends it a message of this kind. */
 const SETUPS: Readonly<Record<Exclude<Kind, "notice">, { first: string; send: Send }>> = {
   prompt: {
     first: script("say ready"),
@@ -87,7 +87,7 @@ const SETUPS: Readonly<Record<Exclude<Kind, "notice">, { first: string; send: Se
 
 type Send = (client: Client, id: string) => Promise<unknown>;
 
-/** A message of this kind is taken into a turn whose agent is still starting, and the turn is stopped. */
+/** Stops a turn that has taken a message of this kind while its agent is still starting. */
 async function stopWhileStarting(gated: Gated, kind: Exclude<Kind, "notice">, isKilled: boolean) {
   const { first, send } = SETUPS[kind];
   gated.open();

@@ -48,7 +48,9 @@ test("a message of 24 MB is kept once: a megabyte in its entry, the rest in a bo
   }
 });
 
-/** Five copies of it were in the store: entry, turn, trigger, callback and its message. */
+/**
+ * Guards against copies: the store once kept five of them, in the entry, turn, trigger, callback and message.
+ */
 async function isKeptOnce(home: TestHome, text: string): Promise<void> {
   const sizes = ["kinfold.db", "kinfold.db-wal"].map((name) => {
     const file = path.join(home.home, name);

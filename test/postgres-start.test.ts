@@ -22,7 +22,7 @@ describe("a start while PostgreSQL is away", () => {
     const store = await server.url();
     const kinfold = (...words: string[]): Promise<Said> => run(words, { folder, home, store });
     try {
-      // The first start makes the token: with it a person may hear what is waited for.
+      // The first start creates the token, with which a person can ask what the daemon waits for.
       assert.equal((await kinfold("up", "--port", "0")).code, 0);
       assert.equal((await kinfold("down")).code, 0);
       await server.crash();

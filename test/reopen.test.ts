@@ -84,7 +84,7 @@ test("a reopened session is still open after the daemon was killed", async () =>
     await running(client, session.id);
     await client.cancel({ id: session.id });
     await eventually("it is reopened", async () => {
-      // It is refused until the turn has stopped.
+      // Refused until the turn has stopped.
       const reopened = await client.reopen({ id: session.id }).catch(() => null);
       return reopened?.session.status === "idle" || null;
     });

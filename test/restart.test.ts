@@ -55,7 +55,7 @@ test("an idle agent whose process was killed by somebody is started anew for the
   }
 });
 
-/** In a sandbox the first of them takes the others with it. */
+/** Returns false if the process is gone: in a sandbox, killing the first process ends the others. */
 function killed(pid: number): boolean {
   try {
     return process.kill(pid, "SIGKILL");

@@ -66,7 +66,7 @@ async function runAway(setup: { store?: string }): Promise<void> {
   }
 }
 
-/** Looks at the tree again and again until nothing in it can go on; no look finds it over a limit. */
+/** Polls the tree until no session in it can continue, and checks the limits each time. */
 async function watched(client: Client, rootId: string): Promise<Session[]> {
   return eventually(
     "the runaway family has run out of its budget",
@@ -99,12 +99,15 @@ function checkPlaces(sessions: readonly Session[]): void {
   assert.ok(recent.length <= LIMITS.spawnsPerMinuteMax, `${recent.length} spawns in a minute`);
 }
 
-/** In its first round: a callback to one that had finished is never refused, and takes no place away. */
+/**
+ * Whether a session counts against the limits: only in its first round, because a callback to a finished
+ * session is never refused and uses no limit.
+ */
 function isOpen(session: Session): boolean {
   return session.round === 1 && (session.status === "running" || session.status === "waiting");
 }
 
-/** Every refused call of the loop says which limit it met and what to do instead. */
+/** Checks that every refused call names the limit and what to do instead. */
 async function checkTold(client: Client, sessions: readonly Session[]): Promise<void> {
   const refusals: string[] = [];
   for (const { id } of sessions) {
@@ -131,14 +134,14 @@ async function checkTold(client: Client, sessions: readonly Session[]): Promise<
   }
 }
 
-/** At most one model call too many for each session that was at work. */
+/** Allows at most one model call too many for each session that was running. */
 function checkSpend(root: Session): void {
   const spent = root.treeUsage.usd ?? 0;
   assert.ok(spent >= BUDGET_USD - CALL_USD, `only $${spent} was spent`);
   assert.ok(spent <= BUDGET_USD + CALL_USD * LIMITS.sessionsMax, `$${spent} was spent`);
 }
 
-/** With every place free again there is still nothing to spend. */
+/** Checks that the budget still refuses a spawn after the other limits are free again. */
 async function checkEmpty(client: Client, rootId: string): Promise<void> {
   const { sessions } = await client.children({ id: rootId });
   for (const { id } of sessions) await client.cancel({ id });
@@ -146,7 +149,7 @@ async function checkEmpty(client: Client, rootId: string): Promise<void> {
   await assert.rejects(spawned, (error: Refusal) => ["over_budget", "limit_rate"].includes(error.code));
 }
 
-/** A person's token in an agent's hands opens nothing. */
+/** Checks that an agent cannot use a person's token. */
 function checkStolen(home: TestHome): void {
   const file = path.join(home.work, "stolen-answers.txt");
   if (process.platform !== "linux") return;
@@ -164,7 +167,7 @@ function assertHas(codes: readonly string[], wanted: readonly string[]): void {
     assert.ok(codes.includes(code), `${code} is among ${[...new Set(codes)].join(", ")}`);
 }
 
-/** A person's script gone wild beside it: spawns under every session of the tree, over plain HTTP. */
+/** A person's runaway script at the same time: spawns under every session of the tree, over plain HTTP. */
 function spawnAsPerson(client: Client, rootId: string): { codes: string[]; stop(): Promise<void> } {
   const codes: string[] = [];
   let isStopped = false;

@@ -8,7 +8,7 @@ import { allQuiet } from "./support/family.ts";
 import { SANDBOXES, whyNot } from "./support/processes.ts";
 import { script, spawnStep } from "./support/script.ts";
 
-/** Presents the person's token and writes down what it was told. Run without any environment. */
+/** Uses the person's token and writes the reply to a file. It runs with an empty environment. */
 const ASK = `const [url, token, file] = process.argv.slice(1);
 fetch(url + "/api/sessions", { headers: { authorization: "Bearer " + token } })
   .then((response) => response.json())
@@ -114,7 +114,7 @@ test("what the guard remembers of an agent is ended by the next daemon where gua
   }
 });
 
-/** Resolves when this process is in the row of its agent's lease. */
+/** Resolves when the row of the agent's lease contains this process. */
 async function remembered(home: TestHome, pid: number): Promise<void> {
   const database = new DatabaseSync(path.join(home.home, "kinfold.db"), { readOnly: true });
   try {
@@ -127,7 +127,7 @@ async function remembered(home: TestHome, pid: number): Promise<void> {
   }
 }
 
-/** A length of sleep that only one test uses: a process without any marker is known by it. */
+/** Returns a unique sleep duration, which identifies a process without a marker. */
 function newNap(): string {
   count += 1;
   return `${700 + count}.${process.pid}`;
@@ -164,7 +164,7 @@ function parentOf(pid: number): number {
   );
 }
 
-/** Empty where the process has ended meanwhile. */
+/** Returns "" if the process has ended. */
 function read(file: string): string {
   try {
     return readFileSync(file, "utf8");

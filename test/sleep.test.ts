@@ -99,7 +99,7 @@ async function openFeed(home: TestHome): Promise<FeedReader> {
   return feed;
 }
 
-/** An idle parent with children that each stand at a gate of their own. */
+/** Starts an idle parent with children, each of which waits at a gate. */
 async function family(
   client: Client,
   home: TestHome,
@@ -120,12 +120,12 @@ function atGate(marked: readonly Marked[]): Set<string> {
   return leasesRunning(marked, "/bin/sh -c until");
 }
 
-/** The daemon and everything it runs stand still, as in a machine that sleeps. */
+/** Suspends the daemon and all its processes, as when the machine sleeps. */
 async function sleepFor(home: TestHome, sleepMs: number): Promise<void> {
   home.signal("SIGSTOP");
   const stopped = new Set<number>();
   try {
-    // Again until there is nothing new: one that is not stopped yet may start another.
+    // Repeats until it finds no new process, because one that is not stopped yet may start another.
     for (let found = home.agents(); found.some(({ pid }) => !stopped.has(pid)); found = home.agents()) {
       for (const { pid } of found) if (signalled(pid, "SIGSTOP")) stopped.add(pid);
     }
@@ -136,7 +136,7 @@ async function sleepFor(home: TestHome, sleepMs: number): Promise<void> {
   }
 }
 
-/** False where the process ended since it was listed. */
+/** Returns false if the process has ended since it was listed. */
 function signalled(pid: number, signal: NodeJS.Signals): boolean {
   try {
     return process.kill(pid, signal);

@@ -33,8 +33,8 @@ test("until the first request but health, no schema, router or SDK is loaded", a
   await once(child, "exit");
   const loaded = readFileSync(file, "utf8");
   const packages = [...loaded.matchAll(/\/node_modules\/((?:@[^/]+\/)?[^/]+)/g)].map((match) => match[1]);
-  // Most often: something that is loaded at the start imports `contract/index.ts` for a value, where
-  // `contract/refusal.ts` or `contract/short-id.ts` has it without the schemas.
+  // The usual cause of a failure: a module that is loaded at start imports a value from `contract/index.ts`,
+  // which `contract/refusal.ts` or `contract/short-id.ts` provides without the schemas.
   assert.deepEqual([...new Set(packages)], ["uuidv7"]);
   assert.doesNotMatch(loaded, /^node:https?2?$/m, "an import of node:http loads fetch with it");
 });

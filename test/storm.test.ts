@@ -5,7 +5,7 @@ import { storm } from "./storm/storm.ts";
 import type { StoreKind } from "./storm/world.ts";
 
 const KILLS = 20;
-/** On a machine that is busy with other tests a storm takes several times as long. */
+/** A storm takes several times as long on a machine that runs other tests. */
 const TIMEOUT_MS = 8 * 60_000;
 
 describe("a storm", () => {

@@ -83,7 +83,7 @@ async function killed(store: string): Promise<void> {
   }
 }
 
-/** The indexes of entries that the feed has told of. */
+/** Returns the indexes of the entries that appeared in the feed. */
 function shown(reader: FeedReader, sessionId: string): Set<number> {
   const appended = reader.events.filter(
     (event) => event.type === "entry.appended" && event.sessionId === sessionId,

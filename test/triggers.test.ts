@@ -22,13 +22,16 @@ async function said(client: Client, id: string): Promise<string> {
   return text;
 }
 
-/** What the last call of a tool returned to the agent. The transcript as a whole also has the prompt, which names every option. */
+/**
+ * Returns the result of the last call of a tool. The whole transcript would not do: it also contains the
+ * prompt, which names every option.
+ */
 async function replyTo(client: Client, id: string, tool = "ask_user_question"): Promise<string> {
   const replies = await toolReplies(client, id, tool);
   return replies.at(-1)?.text ?? "no reply";
 }
 
-/** The texts that the agent itself wrote, in order. */
+/** Returns the texts that the agent wrote, in order. */
 async function agentTexts(client: Client, id: string): Promise<string[]> {
   const { entries } = await client.entries({ id, limit: 1000 });
   return entries

@@ -16,7 +16,7 @@ describe("waits", { concurrency: 4 }, () => {
   });
   after(() => home.close());
 
-  /** A root that stays in its turn until the gate `end` is opened. */
+  /** Starts a root that stays in its turn until the gate `end` is opened. */
   const parent = (name: string): Promise<Spy> =>
     openSpy(home, client, { name, prompt: script(gate("end"), "say the turn ends") });
   const spawn = async (spy: Spy, name: string, prompt: string): Promise<SpawnOutput["session"]> => {
@@ -241,7 +241,7 @@ describe("waits", { concurrency: 4 }, () => {
   ] as const) {
     test(`a result in ${form} form of which the agent never saw the answer is told again, marked`, async () => {
       const spy = await parent(`unseen-${form.replaceAll(/\W/g, "")}`);
-      // The test reads the reply in the agent's place, so its driver has no evidence that it landed.
+      // The test reads the reply instead of the agent, so the driver has no evidence that it landed.
       const child = await spawn(spy, "bearer", script("fail on purpose"));
       const reply = await spy.call("wait_session", args(child.id));
       assert.match(reply.text, /on purpose/);
@@ -296,7 +296,7 @@ describe("waits", { concurrency: 4 }, () => {
     assert.match(itself.text, /^wait_on_ancestor: You cannot wait for yourself/);
     const refused = await young.call("wait_session", { ids: [sister.id] });
     assert.match(refused.text, /^not_a_child: .* is not below you\..* list_sessions shows them\./);
-    // A root in another folder has another scope: to this session it does not exist.
+    // A root in another folder has another scope, so this session cannot see it.
     const foreign = await young.call("wait_session", { ids: [stranger.id] });
     assert.match(foreign.text, /^not_found: No session /);
     const unknown = await young.call("wait_session", { ids: ["nobody"] });

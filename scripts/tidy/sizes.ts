@@ -31,7 +31,7 @@ export function checkSizes(file: CodeFile): Finding[] {
   ];
 }
 
-/** The fourth of several values is easily swapped with another; in an object each has its name. */
+/** The fourth of several positional values is easily swapped with another; an object names each value. */
 function checkParameters(file: CodeFile, node: Node): Finding[] {
   if (!isFunction(node) || isTest(file.path) || file.path.startsWith("bench/")) return [];
   const count = node.parameters.filter(({ name }) => !isIdentifier(name) || name.text !== "this").length;
@@ -60,7 +60,7 @@ function isFunction(node: Node): node is SignatureDeclaration {
   );
 }
 
-/** A suite is a list of tests and not a piece of work; each test in it has its own ceiling. */
+/** A suite is a list of tests and not one piece of work; each test in it has its own limit. */
 function holdsTests(node: Node): boolean {
   return (
     callsOne(node.parent, ["describe", "suite"]) || nodesOf(node).some((child) => callsOne(child, TESTS))

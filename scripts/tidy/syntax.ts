@@ -26,7 +26,7 @@ import { type CodeFile, type Finding, finding, isTest } from "./tree.ts";
 
 type Rule = (node: Node, file: CodeFile) => string | null;
 
-/** What may not stand in any file, and what may not stand in a pure one. */
+/** Checks the syntax rules for all files, and the additional rules for pure ones. */
 export function checkSyntax(file: CodeFile): Finding[] {
   const rules = [
     defaultExport,
@@ -74,7 +74,7 @@ const emptyCatch: Rule = (node) => {
   return handler.body.statements.length === 0 ? text : null;
 };
 
-/** An error that becomes a constant is lost unless somebody has thought about it, so the reason stands there. */
+/** A `.catch` that returns a constant loses the error, so a comment must say why that is right. */
 const swallowedError: Rule = (node, file) => {
   if (!isCallExpression(node) || !isPropertyAccessExpression(node.expression)) return null;
   const [handler] = node.arguments;
@@ -83,7 +83,7 @@ const swallowedError: Rule = (node, file) => {
   return "`.catch` turns every error into a constant; a comment says why that is right";
 };
 
-/** What a function gives back, where that is all it does. */
+/** Returns the value of a function that does nothing but return it. */
 function returned(body: Node): Node | undefined {
   if (!isBlock(body)) return isParenthesizedExpression(body) ? body.expression : body;
   const [only, ...more] = body.statements;
@@ -109,7 +109,7 @@ function isConstant(node: Node | undefined): boolean {
   return isPrefixUnaryExpression(node) && isConstant(node.operand);
 }
 
-/** A comment above, in or behind the statement, or the property of an object, that a node stands in. */
+/** Whether a comment is above, inside or behind the statement (or object property) that contains a node. */
 function hasComment(node: Node, { text }: CodeFile, comment = /\/\/|\/\*/): boolean {
   let at = node;
   while (!holdsStatements(at.parent)) at = at.parent;
@@ -118,7 +118,7 @@ function hasComment(node: Node, { text }: CodeFile, comment = /\/\/|\/\*/): bool
   return comment.test(code + behind);
 }
 
-/** An address in a string is not a comment. */
+/** Matches strings: a `//` in one, as in a URL, does not begin a comment. */
 const STRING = /(["'`])(?:\\.|(?!\1)[^\\\n])*\1/g;
 
 function holdsStatements(node: Node): boolean {
@@ -175,7 +175,10 @@ const AMBIENT = new Set([
   "queueMicrotask",
 ]);
 
-/** The domain decides from what it is given: the same input gives the same answer, now and in a test. */
+/**
+ * The domain decides only from its arguments: the same input gives the same answer, in production and in a
+ * test.
+ */
 const impureDomain: Rule = (node, { path }) => {
   if (!path.startsWith("src/domain/") || isTest(path)) return null;
   const text = "the domain has no await, clock, randomness or I/O; take it as an argument";
@@ -191,7 +194,10 @@ const impureDomain: Rule = (node, { path }) => {
   return AMBIENT.has(object) || asked === "Date.now" || asked === "Math.random" ? text : null;
 };
 
-/** Processes have one door. Shell text and arguments of programs that we start may name /proc. */
+/**
+ * Only `src/system` may access processes. Shell text and arguments of programs that we start may mention
+ * /proc.
+ */
 const processAccess: Rule = (node, { path }) => {
   if (!path.startsWith("src/") || path.startsWith("src/system/") || isTest(path)) return null;
   const text = "only src/system reads /proc or signals a process; use src/system/proc.ts";
@@ -201,7 +207,10 @@ const processAccess: Rule = (node, { path }) => {
   return /^\/proc(?:\/|$)/.test(node.text) && !isArrayLiteralExpression(node.parent) ? text : null;
 };
 
-/** A write that comes from an agent process, or is about one, carries its fence; the store refuses it when it is late. */
+/**
+ * A write that comes from an agent process, or is about one, carries its fence, so that the store can refuse
+ * a late one.
+ */
 const unfencedWrite: Rule = (node, file) => {
   if (!file.path.startsWith("src/engine/") || isTest(file.path) || !isCallExpression(node)) return null;
   const { expression: callee } = node;

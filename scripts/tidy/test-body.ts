@@ -21,7 +21,7 @@ import {
 } from "typescript/unstable/ast/is";
 import { type CodeFile, type Finding, finding, isTest, nodesOf, type Tree } from "./tree.ts";
 
-/** Every test asserts something, and a case that is left out prints its reason. */
+/** Checks that every test asserts something, and that a skipped case prints its reason. */
 export function checkTestBodies(tree: Tree): Finding[] {
   const tests = tree.code.filter(({ path }) => isTest(path));
   const asserting = assertingNames(tests);
@@ -60,7 +60,10 @@ function isTestCall(node: Node, of: ReadonlySet<string> = TESTS): node is CallEx
   return isCallExpression(node) && isIdentifier(node.expression) && of.has(node.expression.text);
 }
 
-/** `it(name, …)` stands in a function that is given the name and the body; the calls of that function are the tests. */
+/**
+ * Recognises `it(name, …)` inside a function that takes the name and the body. The calls of that function are
+ * the tests.
+ */
 function takesName(node: CallExpression): boolean {
   const [name] = node.arguments;
   return name !== undefined && isTestCall(node) && isIdentifier(name) && name.text === "name";
@@ -85,7 +88,7 @@ function checkSilence(file: CodeFile, node: Node): Finding[] {
     : [];
 }
 
-/** Whether a statement stands directly in the body of a test or suite. */
+/** Whether a statement is directly in the body of a test or suite. */
 function isInTest(node: Node): boolean {
   const body: Node | undefined = node.parent.parent;
   return body !== undefined && isFunction(body) && isTestCall(body.parent, SUITES);
@@ -122,7 +125,7 @@ function initializerOf(file: CodeFile, name: string): Node | undefined {
   return found !== undefined && isVariableDeclaration(found) ? found.initializer : undefined;
 }
 
-/** By file, the names that assert: `assert` itself, and every function that mentions one of them. */
+/** Returns for each file the names that assert: `assert` itself, and every function that uses one of them. */
 function assertingNames(files: readonly CodeFile[]): ReadonlyMap<string, ReadonlySet<string>> {
   const known = new Map(files.map(({ path }) => [path, new Set(["assert"])]));
   const defined = files.flatMap((file) => file.nodes.flatMap((node) => definitionOf(file, node)));
@@ -168,14 +171,14 @@ function isFunction(node: Node): boolean {
   return isArrowFunction(node) || isFunctionExpression(node);
 }
 
-/** The name of a function, where it has one. */
+/** Returns the name of a function, or null if it has none. */
 function nameOf(node: Node): string | null {
   if (isFunctionDeclaration(node)) return node.name?.text ?? null;
   if (!isVariableDeclaration(node) || !isIdentifier(node.name)) return null;
   return node.initializer !== undefined && isFunction(node.initializer) ? node.name.text : null;
 }
 
-/** The names that are used below a node, without those behind a dot. */
+/** Returns the names used below a node, except those after a dot. */
 function wordsOf(node: Node): string[] {
   return nodesOf(node).flatMap((each) => {
     if (!isIdentifier(each)) return [];

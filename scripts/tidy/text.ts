@@ -1,6 +1,6 @@
 import type { Finding, TreeFile } from "./tree.ts";
 
-// Put together from pieces, so that this file does not find itself.
+// Assembled from pieces, so that these rules do not match this file.
 const RULES: readonly (readonly [RegExp, string])[] = [
   [new RegExp(["\\bTO", "DO\\b|\\bFIX", "ME\\b|\\bXX", "X\\b"].join("")), "unfinished work is not committed"],
   [new RegExp(["\\bfor", "now\\b"].join(" "), "i"), "either it is meant or it is not committed"],
@@ -14,7 +14,7 @@ const RULES: readonly (readonly [RegExp, string])[] = [
   [new RegExp(["_auth", "Token\\b"].join("")), "a credential's name"],
 ];
 
-/** What may not stand in any tracked file, in whatever language. */
+/** Checks the rules for every tracked file, in any language. */
 export function checkText({ path, text }: TreeFile): Finding[] {
   return text.split("\n").flatMap((line, index) =>
     RULES.flatMap(([pattern, why]) => {

@@ -4,16 +4,16 @@ import { join } from "node:path";
 import { API } from "typescript/unstable/sync";
 import { type Node, type SourceFile, SyntaxKind } from "typescript/unstable/ast";
 
-/** One file as the rules see it: its path from the root with forward slashes, and its text. */
+/** One file as the rules see it: its path from the root, with forward slashes, and its text. */
 export interface TreeFile {
   readonly path: string;
   readonly text: string;
 }
 
-/** A file the compiler has read. */
+/** A file that the compiler has parsed. */
 export interface CodeFile extends TreeFile {
   readonly source: SourceFile;
-  /** Every node of it, parents before children; walked once, because every rule looks at all of them. */
+  /** All nodes, parents before children; collected once, because every rule visits all of them. */
   readonly nodes: readonly Node[];
 }
 
@@ -29,7 +29,10 @@ export interface Finding {
   readonly text: string;
 }
 
-/** Everything git tracks or would track; in a folder without git, everything but what is installed. */
+/**
+ * Reads every file that git tracks or would track; in a folder without git, everything except installed
+ * packages.
+ */
 export function readTree(root: string): Tree {
   const files = listed(root)
     .filter((path) => statSync(join(root, path), { throwIfNoEntry: false })?.isFile())
@@ -55,7 +58,7 @@ export function lineOf(file: CodeFile, position: number): number {
   return file.source.getLineAndCharacterOfPosition(position).line + 1;
 }
 
-/** A node and every node below it, parents before children. */
+/** Returns a node and every node below it, parents before children. */
 export function nodesOf(node: Node): Node[] {
   const found: Node[] = [];
   const visit = (at: Node): void => {
@@ -88,7 +91,7 @@ const texts = new Map<string, string>();
 let compiler: API | undefined;
 let projects = 0;
 
-/** One compiler for the life of this process: starting it takes longer than all its work. */
+/** Returns the one compiler of this process, because starting it takes longer than all its work. */
 function theCompiler(): API {
   compiler ??= new API({
     cwd: "/",
@@ -104,8 +107,8 @@ function theCompiler(): API {
 }
 
 /**
- * Syntax only: the compiler sees a project without libraries and resolves nothing, so that this
- * takes milliseconds and works on any tree, whole or not.
+ * Parses the syntax only: the compiler sees a project without libraries and resolves no imports. This takes
+ * milliseconds and works even on an incomplete tree.
  */
 export function parsed(files: readonly TreeFile[]): CodeFile[] {
   const place = `/tidy-${projects++}/`;

@@ -16,8 +16,8 @@ const FUNCTIONS: ReadonlySet<SyntaxKind> = new Set([
 ]);
 
 /**
- * From now on every function of `src` reports its file when it is called. To be called before anything
- * of `src` is imported. Threads and other processes are not instrumented.
+ * Makes every function of `src` report its file when it is called. Call it before importing anything of
+ * `src`. Threads and other processes are not instrumented.
  */
 export function reportCalls(root: string, entered: (file: string) => void): void {
   const paths = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })
@@ -37,7 +37,7 @@ export function reportCalls(root: string, entered: (file: string) => void): void
   });
 }
 
-/** The text with a call in front of each function's body. No line moves. */
+/** Returns the source with a report at the start of each function body. Line numbers do not change. */
 function instrumented({ source, text }: CodeFile, index: number): string {
   const report = `globalThis.entered(${index})`;
   const inserts: { at: number; text: string }[] = [];
@@ -50,7 +50,7 @@ function instrumented({ source, text }: CodeFile, index: number): string {
   }
   let at = 0;
   let result = "";
-  // Where one body ends and another begins at the same place, the sort keeps parents before children.
+  // If one body ends where another begins, the stable sort keeps parents before children.
   for (const insert of inserts.toSorted((a, b) => a.at - b.at)) {
     result += text.slice(at, insert.at) + insert.text;
     at = insert.at;

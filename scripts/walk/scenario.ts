@@ -20,8 +20,8 @@ export interface Scenario {
 }
 
 /**
- * A whole daemon whose agents live in this process. A parent spawns one child over MCP and ends its turn; then the
- * child reports and the parent is prompted. Then it spawns the next.
+ * Runs a whole daemon with in-process agents. A parent repeatedly spawns one child over MCP and ends its
+ * turn; then the child reports and the parent is prompted.
  */
 export async function spawnAgainAndAgain(scenario: Scenario): Promise<void> {
   const home = mkdtempSync(join(tmpdir(), "kinfold-walk-"));
@@ -48,7 +48,7 @@ export async function spawnAgainAndAgain(scenario: Scenario): Promise<void> {
 
 class Family {
   readonly driver: Driver;
-  /** The parent's turn with the call has ended. */
+  /** Resolves when the parent's turn that made the call has ended. */
   settled = Promise.withResolvers<void>();
   #prompted = Promise.withResolvers<void>();
   #parentId = "";
@@ -58,7 +58,8 @@ class Family {
       tool: (call) => callTool(call, called),
       gate: async ({ at, sessionId, text }) => {
         if (at !== "begin" || text === null) return;
-        // A child that begins after its parent's turn never does so in the middle of it.
+        // The child waits until its parent's turn has ended, so that its start never interleaves with that
+        // turn.
         if (sessionId !== this.#parentId) return this.settled.promise;
         if (!text.includes("<child-output")) return;
         prompted();
@@ -85,7 +86,7 @@ class Family {
   }
 }
 
-/** Resolves with the next commit, or after a moment: one may have come before. */
+/** Resolves with the next commit, or after 100 ms, because the awaited commit may have come already. */
 async function nextCommit(store: Daemon["store"]): Promise<void> {
   const committed = Promise.withResolvers<void>();
   const off = store.onCommit(() => committed.resolve());

@@ -1,7 +1,7 @@
 import { DatabaseSync, StatementSync } from "node:sqlite";
 import pg from "pg";
 
-/** From now on every statement that this thread sends to a database is reported by its text. */
+/** Reports the text of every statement that this thread sends to a database from now on. */
 export function reportStatements(sent: (text: string) => void): void {
   around(StatementSync.prototype, ["all", "get", "run", "iterate"], function (this: StatementSync) {
     sent(this.sourceSQL);
@@ -9,7 +9,7 @@ export function reportStatements(sent: (text: string) => void): void {
   around(DatabaseSync.prototype, ["exec"], (text) => sent(String(text)));
   around(pg.Client.prototype, ["query"], (query) => {
     const text = typeof query === "string" ? query : (query as { text?: string } | undefined)?.text;
-    // Several statements may travel in one text.
+    // One text may contain several statements.
     for (const each of (text ?? "").split(";")) if (each.trim() !== "") sent(each.trim());
   });
 }

@@ -9,9 +9,12 @@ import { TOOLS } from "./support/tools.ts";
 
 const CALL = USED.input + USED.output;
 const LIMIT = 600;
-/** The call with which the limit is reached. */
+/** The number of the call that reaches the limit. */
 const REACHED = Math.ceil(LIMIT / CALL);
-/** No model answers faster. Without it, the next answer could come before any agent hears that it shall stop. */
+/**
+ * A delay like that of a real model. Without it, the next answer could arrive before the agent is told to
+ * stop.
+ */
 const MODEL_MS = 500;
 const METERED: readonly ProgramName[] = ["claude", "codex", "gemini", "opencode"];
 

@@ -10,7 +10,9 @@ import { Stage } from "./support/stage.ts";
 
 const TEST_MS = 400_000;
 
-/** The contract that every real agent keeps, as a parent and as a child: both ends are the same agent. */
+/**
+ * Tests the contract that every real agent fulfils as a parent and as a child: both ends are the same agent.
+ */
 export function contract(agent: ProgramName): void {
   describe(`${agent} at both ends`, { skip: missing(agent), concurrency: false }, () => {
     const cells = new Cells(agent);

@@ -69,7 +69,7 @@ describe("a family of several vendors", { skip: missing("claude", "codex", "gemi
 
 const SECRET = "the-content-of-a-file-that-nobody-asked-for";
 
-/** Every way in which Claude Code or Gemini CLI would read a file that a prompt names. */
+/** Returns every notation with which a prompt makes Claude Code or Gemini CLI read a file. */
 function mentions(file: string): string {
   const name = path.basename(file);
   return [
@@ -102,7 +102,8 @@ for (const agent of ["claude", "gemini"] as const) {
           JSON.stringify(stage.model.asked.map((one) => one.messages)).includes(SECRET);
         assert.equal(isTold(), false);
         if (agent !== "claude") return;
-        // The same words from the person are expanded: it is our mark before the sign that stopped it.
+        // The same text from a person is expanded, which proves that our escape before the `@` prevented it
+        // above.
         await client.prompt({ id: root.id, prompt: text });
         await allQuiet(client, root.id, AGENT_MS);
         assert.equal(isTold(), true);
@@ -115,10 +116,10 @@ for (const agent of ["claude", "gemini"] as const) {
 
 const ARRIVED = { event: '"progress" from', question: "asks and waits" };
 
-/** A child that puts the text into everything that it can send to its parent. */
+/** Scripts a child that puts the text into everything it can send to its parent. */
 function forging(text: string): Rule[] {
   const answer = { tool: "respond_to_trigger", input: { triggerId: "${trigger}", response: "go on" } };
-  // A question that comes while the event is being read is injected, and both stand in one message.
+  // A question that arrives while the event is being read is injected, so one message contains both.
   const capture = { trigger: /<!-- trigger:(\w+) -->\n[^\n]* asks and waits/ };
   return [
     { name: "result", on: /\[Kinfold\] Child "kid" .* completed/, steps: [{ say: "noted" }] },

@@ -6,7 +6,7 @@ import { allQuiet, childNamed } from "../support/family.ts";
 import { missing, PARENT_NAMES } from "./support/cache.ts";
 import { AGENT_MS, Stage } from "./support/stage.ts";
 
-/** Which of them copy a conversation, as they say themselves. */
+/** The agents that report that they can copy a conversation. */
 const FORKS = new Set(["claude", "codex", "opencode"]);
 
 function rules(inherit: "brief" | "fork"): Rule[] {
@@ -57,7 +57,7 @@ for (const agent of PARENT_NAMES) {
       assert.match(block, /\n {2}agent: NEWEST-WORDS\n/);
     });
 
-    // The only one of them that gives its summary away; Codex keeps it, the others have no such update.
+    // Only Claude Code exposes its summary; Codex keeps it, and the others have no such update.
     if (agent === "claude") {
       proves("passes on the summary that it has replaced its conversation by", async (stage) => {
         stage.model.play([{ name: "any", on: /HEARD/, steps: [{ say: "heard" }, { say: "THE-SUMMARY" }] }]);

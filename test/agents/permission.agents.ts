@@ -9,10 +9,13 @@ import { AGENT_MS } from "./support/stage.ts";
 
 const LIMIT = { timeout: 4 * AGENT_MS };
 
-/** What became of a deed: done without a question, done because it was allowed, or not done. */
+/** The end of an attempted action: done without a question, done after we allowed it, or not done. */
 type End = "done" | "asked" | "refused";
 
-/** Where vendors differ from what most do, by mode; `asked` is what happens when we allow it. */
+/**
+ * The usual end of each action by permission mode, and below it how single vendors differ. We allow whatever
+ * is asked.
+ */
 const USUAL: Readonly<Record<Permission, Readonly<Record<Deed, End>>>> = {
   "read-only": deeds("refused", "refused", "refused", "refused"),
   ask: deeds("asked", "asked", "asked", "asked"),
@@ -22,12 +25,12 @@ const USUAL: Readonly<Record<Permission, Readonly<Record<Deed, End>>>> = {
 const OWN: Partial<Record<ProgramName, Partial<Record<Permission, Partial<Record<Deed, End>>>>>> = {
   claude: { workspace: { "command inside": "done" } },
   codex: {
-    // Its sandbox refuses a command outright; it asks only where its model asks for more.
+    // Codex's sandbox refuses a command outright; Codex asks only if its model requests more rights.
     ask: { "command inside": "refused", "command outside": "refused" },
     workspace: { "command inside": "done", "command outside": "refused" },
   },
   gemini: {
-    // Its tools for files know no path outside the folder, in any mode.
+    // Gemini's file tools accept no path outside the folder, in any mode.
     ask: { "edit outside": "refused" },
     workspace: { "edit outside": "refused" },
     full: { "edit outside": "refused" },

@@ -15,7 +15,7 @@ import { TOOLS } from "./support/tools.ts";
 const skip = missing("pi");
 const LIMIT = { timeout: 3 * AGENT_MS };
 
-/** pi is the last of its line: it knows no tools of ours, so its parent is sim. */
+/** pi cannot be a parent, because it cannot use our tools, so its parent is sim. */
 describe("pi as a child", { skip, concurrency: false }, () => {
   const cells = new Cells("pi");
   after(() => cells.save());
@@ -156,7 +156,7 @@ describe("pi as a child", { skip, concurrency: false }, () => {
   );
 });
 
-/** Everyone but one has done what there was to do. */
+/** Waits until every session except the named one has stopped running. */
 async function othersQuiet(client: Client, id: string, name: string): Promise<void> {
   await eventually("the others are quiet", async () => {
     const { sessions } = await client.tree({ id });

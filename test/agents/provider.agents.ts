@@ -9,11 +9,11 @@ import { TOOLS } from "./support/tools.ts";
 
 const LIMIT = { timeout: 4 * AGENT_MS };
 
-/** Errors that each program gives up on soon; others it repeats for minutes before it tells anybody. */
+/** Errors on which each program gives up soon. It retries others for minutes before it reports them. */
 const SOON: readonly {
   readonly agent: ProgramName;
   readonly step: (times: number) => Step;
-  /** How often the program itself asks before it gives up. */
+  /** The number of requests that the program makes before it gives up. */
   readonly own: number;
   readonly words: RegExp;
 }[] = [

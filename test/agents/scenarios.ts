@@ -9,13 +9,13 @@ import { TOOLS } from "./support/tools.ts";
 import { AGENT_MS, processesWith, timesTold } from "./support/stage.ts";
 import type { Stage } from "./support/stage.ts";
 
-/** Which agents play the two ends of a scenario. */
+/** The agents that play the two ends of a scenario. */
 export interface Ends {
   readonly parent: ProgramName;
   readonly kid: ProgramName;
 }
 
-/** A child is like its parent where nothing is said. */
+/** The child's agent is named only if it differs, because a child inherits its parent's agent. */
 function spawnKid({ parent, kid }: Ends, more: Record<string, string> = {}): Step {
   const input = { name: "kid", prompt: "KID-WORK: do your part.", ...(kid === parent ? {} : { agent: kid }) };
   return {
@@ -106,7 +106,7 @@ export async function takesMessage(stage: Stage, ends: Ends): Promise<string> {
   return String(message?.metadata["delivered"] ?? "?");
 }
 
-/** The parent is told with an id; its model answers by that id. */
+/** Answers a trigger by the id that the parent's message contains. */
 function answering(name: string, on: RegExp, input: Record<string, string>): Rule {
   const call = { tool: "respond_to_trigger", input: { triggerId: "${trigger}", ...input } };
   return { name, on, capture: { trigger: /<!-- trigger:(\w+) -->/ }, steps: [{ call }, { say: "answered" }] };

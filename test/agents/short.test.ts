@@ -1,5 +1,5 @@
-// The short version of `npm run test:agents`: the two agents that start fastest, each as a parent and as
-// a child of the other. Nothing is downloaded here.
+// The short version of `npm run test:agents`: the two agents that start fastest, each as a parent and as a
+// child of the other. It downloads nothing.
 import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
 import * as scenarios from "./scenarios.ts";

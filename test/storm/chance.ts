@@ -1,6 +1,9 @@
 import { chances } from "../support/feed-reader.ts";
 
-/** Seeded choices. Each part of a storm has its own stream, so that the timing of one does not change another. */
+/**
+ * Seeded random choices. Each part of a storm has its own stream, so that the timing of one does not change
+ * another.
+ */
 export class Chance {
   readonly #next: () => number;
 
@@ -10,7 +13,7 @@ export class Chance {
     this.#next = chances(mixed);
   }
 
-  /** A whole number from `low` to `high`, both included. */
+  /** Returns an integer from `low` to `high`, both included. */
   int(low: number, high: number): number {
     return low + Math.floor(this.#next() * (high - low + 1));
   }
@@ -25,7 +28,7 @@ export class Chance {
     return item;
   }
 
-  /** One of the names, each as often as its weight says. */
+  /** Returns one of the names, with the probability of its weight. */
   weighted<Name extends string>(weights: Readonly<Record<Name, number>>): Name {
     const names = Object.keys(weights) as Name[];
     let left = this.#next() * names.reduce((sum, name) => sum + weights[name], 0);

@@ -1,7 +1,10 @@
 import { type Checking, messageDetail } from "./check.ts";
 import type { MessageRow, SessionRow } from "./tables.ts";
 
-/** I1 and I2: each closed round of a child is one callback, made in the transaction that closed it, and its parent has it. */
+/**
+ * I1 and I2: each closed round of a child has one callback, created in the transaction that closed it and
+ * delivered to the parent.
+ */
 export function checkCallbacks(checking: Checking): void {
   const { tables, sessions, findings } = checking;
   const byKey = Map.groupBy(

@@ -1,7 +1,10 @@
 import { applyEvent, type SessionView, type View } from "../support/feed-view.ts";
 import type { Checking } from "./check.ts";
 
-/** I9: the events of a tree have no gap, their sum is the tables, and a reader on broken connections got each of them once. */
+/**
+ * I9: the events of a tree have no gap, add up to the tables, and reach a reader on broken connections once
+ * each.
+ */
 export function checkFeed(checking: Checking): void {
   const { tables, findings, counts } = checking;
   counts.add("events", tables.events.length);
@@ -31,7 +34,7 @@ function checkReader({ feed, events, findings, counts }: Checking): void {
     });
     const [first] = missing;
     if (first === undefined) continue;
-    // After a reset a client takes a snapshot: what happened in between is in it and not in the feed.
+    // After a reset a client takes a snapshot, which contains the events that the feed skipped.
     const gaps = missing.filter((row, at) => missing[at - 1]?.seq !== row.seq - 1).length;
     counts.add("events that a reset left to the snapshot", missing.length);
     const detail = {

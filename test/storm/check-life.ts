@@ -4,7 +4,7 @@ import type { SessionRow } from "./tables.ts";
 
 /** From the strictest to the loosest. */
 const PERMISSIONS: readonly string[] = Permission.options;
-/** What may not happen in a session that has ended. */
+/** Events that must not occur in a session that has ended. */
 const ACTIVITY = new Set([
   "turn.started",
   "agent.started",
@@ -13,7 +13,7 @@ const ACTIVITY = new Set([
   "session.spawned",
 ]);
 
-/** Rounds, turns, leases, triggers and ends: I5 to I8, I10 and I11. */
+/** Checks rounds, turns, leases, triggers and ends: I5 to I8, I10 and I11. */
 export function checkLife(checking: Checking): void {
   checkRounds(checking);
   checkEnds(checking);
@@ -43,7 +43,7 @@ function checkRounds({ events, tables, findings, counts }: Checking): void {
   }
 }
 
-/** I6: after the tombstone nothing begins. */
+/** I6: nothing begins after the tombstone. */
 function checkEnds({ events, sessions, findings }: Checking): void {
   const ended = new Map<string, number>();
   for (const event of events) {
@@ -72,7 +72,7 @@ function checkTurns({ tables, sessions, events, findings, counts }: Checking): v
   }
 }
 
-/** I8. What nobody answers any more is not open either. */
+/** I8: a question has at most one answer and is closed at the end. */
 function checkTriggers({ tables, events, sessions, findings, counts }: Checking): void {
   const answers = Map.groupBy(
     tables.messages.filter((message) => message.kind === "answer"),
@@ -92,7 +92,7 @@ function checkTriggers({ tables, events, sessions, findings, counts }: Checking)
   }
 }
 
-/** I7 and I10: no child is looser than its parent, and one spawn is one child. */
+/** I7 and I10: no child has more permission than its parent, and one spawn creates one child. */
 function checkChildren({ tables, sessions, findings }: Checking): void {
   const named = new Map<string, SessionRow>();
   for (const child of tables.sessions) {
@@ -108,7 +108,7 @@ function checkChildren({ tables, sessions, findings }: Checking): void {
   }
 }
 
-/** I6 in the agents' own words: a journal does not grow after a cancel that left nothing. */
+/** I6 from the agents' records: a journal does not grow after a cancel that reported nothing left. */
 function checkCancelled({ cancelled, tables, journalSizes, findings }: Checking): void {
   for (const { sessionId, sizes } of cancelled) {
     for (const session of subtree(tables.sessions, sessionId)) {

@@ -3,7 +3,10 @@ import { type Checking, messageDetail } from "./check.ts";
 import type { Got } from "./journals.ts";
 import type { MessageRow } from "./tables.ts";
 
-/** Each message against the journal of the agent it was for: none lost, none told twice without its mark, in order. */
+/**
+ * Compares each message with the journal of its agent: none is lost, none repeated without its mark, and all
+ * are in order.
+ */
 export function checkMessages(checking: Checking): void {
   const { tables, counts } = checking;
   for (const message of tables.messages) {
@@ -38,7 +41,10 @@ function checkState(checking: Checking, message: MessageRow, got: readonly Got[]
   }
 }
 
-/** In a live session, information is never given up, and work only where it was unwanted or must not be repeated. */
+/**
+ * In a live session, information is never voided; work is voided only if it was cancelled or must not be
+ * repeated.
+ */
 function checkVoid(checking: Checking, message: MessageRow, got: readonly Got[]): void {
   const { findings, turns, counts } = checking;
   const detail = messageDetail(checking, message);
@@ -58,7 +64,7 @@ function checkRepeats(checking: Checking, message: MessageRow, got: readonly Got
   const { findings, counts } = checking;
   const again = got.slice(1);
   if (again.length === 0) return;
-  // A wait shows what is still open to whoever waits, also where a message has asked it.
+  // A wait also shows open triggers that the agent has already received as messages.
   const isShown = (each: Got): boolean => message.kind === "trigger" && each.by === "tool";
   const unmarked = again.filter((each) => !each.isMarked && !isShown(each));
   if (unmarked.length > 0) {
@@ -70,7 +76,7 @@ function checkRepeats(checking: Checking, message: MessageRow, got: readonly Got
   } else counts.add("repeats, marked");
 }
 
-/** A delivery id in a journal that is not of a message to that session. */
+/** Finds delivery ids in a journal whose message belongs to another session. */
 function checkForeign({ tables, journals, sessions, findings }: Checking): void {
   const known = new Map(tables.messages.map((message) => [message.deliveryId, message]));
   for (const [id, all] of journals.got) {
@@ -87,7 +93,7 @@ function checkForeign({ tables, journals, sessions, findings }: Checking): void 
   }
 }
 
-/** I3: per sender and delivery, but for what was given back in between. */
+/** I3: messages arrive in order per sender and delivery, except those that were returned to the inbox. */
 function checkOrder(checking: Checking): void {
   const { journals, tables, events, findings } = checking;
   const returned = new Set(
@@ -112,7 +118,7 @@ function checkOrder(checking: Checking): void {
   }
 }
 
-/** I10: what a person was told is admitted is there, once. */
+/** I10: a message whose admission was acknowledged to a person is in the store once. */
 function checkAcknowledged({ acknowledged, tables, findings }: Checking): void {
   const byKey = Map.groupBy(tables.messages, (message) => message.key ?? "");
   for (const { what, key, sessionId } of acknowledged) {
@@ -122,7 +128,10 @@ function checkAcknowledged({ acknowledged, tables, findings }: Checking): void {
   }
 }
 
-/** An attempt counts against the limit only once its agent had begun to work: a turn is given up after two of them at the earliest. */
+/**
+ * An attempt counts against the limit only after its agent has begun to work, so a turn is given up after two
+ * such attempts at the earliest.
+ */
 function checkInterrupted(checking: Checking): void {
   const { tables, sessions, findings, counts } = checking;
   for (const turn of tables.turns) {
@@ -136,14 +145,17 @@ function checkInterrupted(checking: Checking): void {
   }
 }
 
-/** Calls that the daemon saw begin and never end: an attempt leaves at most one, and a journal has only those that ended. */
+/**
+ * Counts tool calls that the daemon saw begin but not end. An attempt leaves at most one, and a journal
+ * records only calls that ended.
+ */
 function cutCalls({ tables }: Checking, turnId: string): number {
   const own = tables.entries.filter((entry) => entry.turnId === turnId);
   const ended = new Set(own.flatMap(({ kind, body }) => (kind === "toolResult" ? [body.callId] : [])));
   return own.filter(({ kind, body }) => kind === "toolCall" && !ended.has(body.callId)).length;
 }
 
-/** How many attempts at this turn did something, by the agent's own record. */
+/** Counts the attempts at this turn that did any work, by the agent's record. */
 function workedAttempts({ tables, journals, events }: Checking, turnId: string): number {
   const taken = new Set(
     events

@@ -4,7 +4,10 @@ import type { EntryRow, TurnRow } from "./tables.ts";
 const WORD = /^W-[0-9a-f]{8}$/;
 const MARK = /You may have seen this already/;
 
-/** Nothing stands twice in a transcript, and nothing that the agent said or got in a whole turn is missing. */
+/**
+ * Checks that a transcript contains nothing twice, and everything that the agent said or received in a
+ * complete turn.
+ */
 export function checkTranscripts(checking: Checking): void {
   const { tables, findings, counts } = checking;
   counts.add("entries", tables.entries.length);
@@ -20,7 +23,7 @@ export function checkTranscripts(checking: Checking): void {
   checkWords(checking, bySession);
 }
 
-/** A result of one call stands once. */
+/** Checks that each call has one result. */
 function checkResults({ findings }: Checking, entries: readonly EntryRow[]): void {
   const results = entries.filter((entry) => entry.kind === "toolResult" && entry.body.callId !== undefined);
   for (const [callId, all] of Map.groupBy(results, (entry) => entry.body.callId)) {
@@ -49,7 +52,10 @@ function checkMessageEntries(checking: Checking): void {
   }
 }
 
-/** Every word is said once by a script: the transcript may not have it more often than the journal, nor miss it in a whole turn. */
+/**
+ * A script says every word once: the transcript must not have a word more often than the journal, nor lack
+ * one of a complete turn.
+ */
 function checkWords(checking: Checking, bySession: ReadonlyMap<string, readonly EntryRow[]>): void {
   const { tables, journals, findings, counts } = checking;
   for (const session of tables.sessions) {
@@ -84,7 +90,7 @@ function checkWords(checking: Checking, bySession: ReadonlyMap<string, readonly 
   }
 }
 
-/** Each word an agent said, with the turn in which it did. */
+/** Returns each word that an agent said, with its turn. */
 function wordsOfTurns(
   { journals, tables, turns }: Checking,
   file: string,
@@ -96,7 +102,7 @@ function wordsOfTurns(
     const last = all.findLast((got) => got.file === file && got.by === "prompt");
     for (const got of all) {
       if (got.file !== file || got.by !== "prompt") continue;
-      // Where it came again, only the last time is of the turn that it landed in.
+      // If a message was delivered again, only the last delivery belongs to the turn that it landed in.
       starts.set(got.at, got === last && turnId !== null ? turns.get(turnId) : undefined);
     }
   }

@@ -8,7 +8,10 @@ import { deliveriesIn } from "./journals.ts";
 import { storm } from "./storm.ts";
 import type { MessageRow, Tables } from "./tables.ts";
 
-/** Every rule of the storm is shown to fire: the evidence of a calm run is spoiled in one place, and the rule must say so. */
+/**
+ * Shows that every rule of the storm can fail: spoils the evidence of a calm run in one place and expects the
+ * finding.
+ */
 describe("the comparison after a storm", () => {
   let calm: Evidence;
   before(async () => {
@@ -144,7 +147,7 @@ function withGot(
   return { ...evidence, journals: { ...evidence.journals, got } };
 }
 
-/** One whose parent lives, so that it must have been delivered. */
+/** Returns a callback whose parent is alive, so that it must have been delivered. */
 function landedCallback({ tables }: Evidence): MessageRow {
   const live = new Set(tables.sessions.filter((each) => each.endedAt === null).map((each) => each.id));
   const isWanted = (each: MessageRow): boolean =>

@@ -9,7 +9,7 @@ import type { Journals } from "./journals.ts";
 import type { Acknowledged, Cancelled } from "./people.ts";
 import type { EventRow, MessageRow, SessionRow, Tables, TurnRow } from "./tables.ts";
 
-/** What there is to compare after a storm. */
+/** Everything that is compared after a storm. */
 export interface Evidence {
   readonly tables: Tables;
   readonly journals: Journals;
@@ -22,12 +22,12 @@ export interface Evidence {
   readonly findings: Findings;
 }
 
-/** The same, with the lookups that every check needs. */
+/** The evidence with the lookups that every check needs. */
 export interface Checking extends Evidence {
   readonly sessions: ReadonlyMap<string, SessionRow>;
   readonly turns: ReadonlyMap<string, TurnRow>;
   readonly messages: ReadonlyMap<string, MessageRow>;
-  /** By tree, then by number. */
+  /** Sorted by tree, then by number. */
   readonly events: readonly EventRow[];
 }
 
@@ -49,7 +49,7 @@ export function checkAll(evidence: Evidence): void {
   checkTranscripts(checking);
 }
 
-/** How a message is named in a finding. */
+/** Returns how a finding describes a message. */
 export function messageDetail(checking: Checking, message: MessageRow): Record<string, unknown> {
   const session = checking.sessions.get(message.sessionId);
   const turn = message.turnId === null ? undefined : checking.turns.get(message.turnId);

@@ -9,18 +9,18 @@ export interface FamilyPlan {
 }
 
 export interface Leaving {
-  /** In the command line of every process that a script leaves behind. */
+  /** Appears in the command line of every process that a script leaves behind. */
   readonly mark: string;
-  /** Such a process may clear its environment and leave its parent at once. */
+  /** Whether such a process may clear its environment and detach from its parent at once. */
   readonly mayHide: boolean;
 }
 
-/** A root with children and grandchildren, and the script of each. */
+/** Plans a root with children and grandchildren, and a script for each. */
 export function familyPlan(chance: Chance, name: string, leaving: Leaving): FamilyPlan {
   return { name, prompt: sessionScript({ chance, ...leaving }, name, 0) };
 }
 
-/** A message that a person or a parent sends while a session runs. */
+/** Returns a message that a person or a parent sends to a running session. */
 export function messageScript(chance: Chance): string {
   const steps = [`say ${word(chance)}`];
   if (chance.is(0.4)) steps.push(`sleep ${chance.int(20, 300)}`, `say ${word(chance)}`);
@@ -28,7 +28,7 @@ export function messageScript(chance: Chance): string {
   return script(...steps);
 }
 
-/** A text that is said once in a storm: transcript and journal are compared by it. */
+/** Returns a text that is said once in a storm, by which transcript and journal are compared. */
 export function word(chance: Chance): string {
   return `W-${chance.hex()}`;
 }
@@ -108,7 +108,7 @@ function work({ chance }: Writing): string[] {
   }
 }
 
-/** A process in a session of its own that would run for a day. */
+/** Leaves a process in a new process session that would run for a day. */
 function leaveBehind({ chance, mark, mayHide }: Writing): string {
   const sleep = `setsid sleep ${86_400 + chance.int(0, 999)}.${mark} >/dev/null 2>&1 &`;
   return mayHide && chance.is(0.6) ? `run (env -i ${sleep}) & echo hid` : `run ${sleep} echo left`;

@@ -4,7 +4,7 @@ import type { Chance } from "./chance.ts";
 import type { Poke } from "./people.ts";
 import type { World } from "./world.ts";
 
-/** What may go wrong, and how often beside the others. SIGKILLs count as kills. */
+/** The faults and their relative frequencies. Each SIGKILL counts as a kill. */
 const FAULTS = {
   killDaemon: 7,
   killDaemonAtMoment: 6,
@@ -29,18 +29,18 @@ const POSTGRES_FAULTS = {
 
 type Fault = keyof typeof FAULTS | keyof typeof POSTGRES_FAULTS;
 
-/** How long the next fault waits for something to happen. */
+/** How long the next fault waits for progress. */
 const PROGRESS_MS = 5_000;
-/** How long a daemon that shall die at a moment is given to come there. */
+/** How long a daemon may take to reach the moment at which it should die. */
 const MOMENT_MS = 6_000;
 
-/** Injects one fault after another until there have been enough kills. The daemon is started again after each of its deaths. */
+/** Injects faults until there have been enough kills. Restarts the daemon after each of its deaths. */
 export async function injectFaults(
   world: World,
   chance: Chance,
   options: Poking & {
     killsMax: number;
-    /** How much has happened so far. */
+    /** The number of events so far. */
     progress: () => number;
     isOver: () => boolean;
     onKill: (kills: number) => void;
@@ -48,7 +48,7 @@ export async function injectFaults(
 ): Promise<void> {
   const weights = world.kind === "postgres" ? { ...FAULTS, ...POSTGRES_FAULTS } : FAULTS;
   while (killsOf(world) < options.killsMax && !options.isOver()) {
-    // Counted in events and not in time, so that a slow machine gets as far between two faults as a fast one.
+    // Counted in events and not in time, so that slow and fast machines get equally far between two faults.
     await progressed(options.progress, chance.is(0.25) ? 0 : chance.int(1, 50));
     await pause(chance.int(0, 40));
     const fault = chance.weighted<Fault>(weights as Readonly<Record<Fault, number>>);
@@ -64,7 +64,7 @@ export function killsOf(world: World): number {
 }
 
 interface Poking {
-  /** Lets a person stop, cancel or write to a session at this instant. */
+  /** Makes a person stop, cancel or message a session immediately. */
   readonly poke: (what: Poke) => void;
 }
 
@@ -81,7 +81,7 @@ const APPLY: Readonly<Record<Fault, (world: World, chance: Chance, poking: Pokin
     world.expectDeath();
     if (!isUp) return;
     const late = new AbortController();
-    // The pause is aborted below.
+    // The abort below ends the pause.
     await Promise.race([
       world.home.ended(),
       pause(MOMENT_MS, null, { signal: late.signal }).catch(() => undefined),

@@ -16,7 +16,7 @@ export class FeedWatch {
     this.#reader = new FeedReader(world.home, { chance: number, cutsMax: 30 });
   }
 
-  /** From then on no event is missed. */
+  /** Resolves when the feed is open; no event is missed from then on. */
   async begun(): Promise<void> {
     await eventually("the feed has a cursor", async () => this.#reader.firstCursor);
   }

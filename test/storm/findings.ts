@@ -1,4 +1,4 @@
-/** A promise that was broken, with what is needed to find it in the tables and journals. */
+/** A broken promise, with the details to find it in the tables and journals. */
 export interface Finding {
   readonly rule: string;
   readonly what: string;

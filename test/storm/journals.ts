@@ -2,13 +2,13 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import type { Record as JournalRecord } from "../../src/drivers/sim/journal.ts";
 
-/** One time that an agent got a message, by its own record. */
+/** One receipt of a message, by the agent's record. */
 export interface Got {
   readonly file: string;
-  /** Which record of the file. */
+  /** The index of the record in the file. */
   readonly at: number;
   readonly by: "prompt" | "steer" | "tool";
-  /** It says that the agent may have seen it already. */
+  /** Whether it was marked as possibly seen before. */
   readonly isMarked: boolean;
 }
 
@@ -18,7 +18,7 @@ export interface Journals {
   readonly got: ReadonlyMap<string, readonly Got[]>;
 }
 
-/** What the agents of a home have kept of their conversations. */
+/** Reads what the agents of a home have recorded of their conversations. */
 export function readJournals(home: string): Journals {
   const files = new Map<string, JournalRecord[]>();
   const got = new Map<string, Got[]>();
@@ -38,7 +38,7 @@ export function readJournals(home: string): Journals {
   return { files, got };
 }
 
-/** How long each journal is now. */
+/** Returns the current size of each journal in bytes. */
 export function journalSizes(home: string): Map<string, number> {
   return new Map(
     journalFiles(home).map((file) => [file, statSync(path.join(home, "sim", `${file}.jsonl`)).size]),
@@ -59,7 +59,7 @@ function recordIn(line: string): JournalRecord[] {
   try {
     return [JSON.parse(line) as JournalRecord];
   } catch {
-    // A line cut by a kill: the agent gives it up as well.
+    // A kill cut this line; the agent ignores it too.
     return [];
   }
 }
@@ -67,7 +67,10 @@ function recordIn(line: string): JournalRecord[] {
 const ID = /^<!-- (trigger|message):([\w-]{1,64}) -->[ \t]*\r?$/;
 const MARK = /You may have seen this already|You have read this before/;
 
-/** The delivery ids in a text, each with whether it is marked as a repeat. A trigger's id is its first line, a message's its last. */
+/**
+ * Returns the delivery ids in a text, each with whether it is marked as a repeat. The id of a trigger is its
+ * first line, that of a message its last.
+ */
 export function deliveriesIn(text: string): { id: string; isMarked: boolean }[] {
   const lines = text.split("\n");
   const found = new Map<string, boolean>();
@@ -80,7 +83,7 @@ export function deliveriesIn(text: string): { id: string; isMarked: boolean }[] 
         ? MARK.test(lines[at + 1] ?? "") || MARK.test(lines[at - 1] ?? "")
         : lines.slice(from, at).some((each) => MARK.test(each));
     found.set(id, (found.get(id) ?? true) && isMarked);
-    // The line behind a trigger's id is its own mark, not that of the message after it.
+    // The line after a trigger's id is the trigger's mark, not that of the next message.
     from = kind === "trigger" ? at + 2 : at + 1;
   }
   return [...found].map(([id, isMarked]) => ({ id, isMarked }));

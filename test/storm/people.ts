@@ -6,7 +6,7 @@ import { familyPlan, messageScript } from "./family-plan.ts";
 import { journalSizes } from "./journals.ts";
 import type { World } from "./world.ts";
 
-/** A message whose admission a person was told. */
+/** A message whose admission was acknowledged to a person. */
 export interface Acknowledged {
   readonly what: "prompt" | "tell" | "fire";
   readonly key: string;
@@ -15,7 +15,7 @@ export interface Acknowledged {
 
 export type Poke = "stop" | "cancel" | "tell";
 
-/** A cancel that answered with nothing left: from then on these journals may not grow. */
+/** A cancel whose reply reported nothing left: these journals must not grow afterwards. */
 export interface Cancelled {
   readonly sessionId: string;
   readonly sizes: ReadonlyMap<string, number>;
@@ -23,10 +23,10 @@ export interface Cancelled {
 
 const SESSIONS_OPEN_MIN = 6;
 const SESSIONS_OPEN_MAX = 16;
-/** Refusals that say "try again": everything else is an answer. */
+/** Refusals that ask for a retry; any other refusal is a final answer. */
 const AGAIN = new Set(["store_busy", "busy", "shutting_down", "disk_full"]);
 
-/** The people of a storm: they start families, write to sessions, stop and cancel them, and answer what is asked. */
+/** The people of a storm: they start families, message, stop and cancel sessions, and answer questions. */
 export class People {
   readonly acknowledged: Acknowledged[] = [];
   readonly cancelled: Cancelled[] = [];
@@ -35,7 +35,7 @@ export class People {
   readonly #chance: Chance;
   readonly #answering: Chance;
   readonly #poking: Chance;
-  /** Sessions at work when somebody last looked. */
+  /** The sessions that were running in the last listing. */
   #atWork: readonly string[] = [];
   #isOver = false;
   #isResting = false;
@@ -56,7 +56,7 @@ export class People {
     this.#answers = this.#answer();
   }
 
-  /** Does this to some session at work right now, without waiting: a fault follows at once. */
+  /** Does this to a running session without waiting for the reply, because a fault follows immediately. */
   poke(what: Poke): void {
     if (this.#atWork.length === 0) return;
     const id = this.#poking.pick(this.#atWork);
@@ -69,7 +69,7 @@ export class People {
     this.#deeds.push(deeds[what]());
   }
 
-  /** No more families, messages, stops and cancels; questions are answered until `end`. */
+  /** Stops starting families, messaging, stopping and cancelling. Questions are answered until `end`. */
   async rest(): Promise<void> {
     this.#isResting = true;
     await Promise.all(this.#deeds);
@@ -80,7 +80,10 @@ export class People {
     await Promise.all([...this.#deeds, this.#answers]);
   }
 
-  /** Repeats a call until the daemon has answered it; the key makes that one message. Null where the storm ended first. */
+  /**
+   * Repeats a call until the daemon answers; the idempotency key makes it one message. Returns null if the
+   * storm ended first.
+   */
   async call<T>(ask: (client: Client) => Promise<T>): Promise<T | Refusal | null> {
     while (!this.#isOver) {
       try {
@@ -107,7 +110,7 @@ export class People {
     }
   }
 
-  /** Sessions that have not ended, with the open ones first; null where nobody answered. */
+  /** Returns the sessions that have not ended, the open ones first; null if the call got no answer. */
   async #open(): Promise<{ all: string[]; open: number } | null> {
     const listed = await this.call(async (client) => {
       const trees = await Promise.all(this.roots.slice(-6).map((id) => client.tree({ id })));
@@ -117,7 +120,7 @@ export class People {
     const alive = listed.filter((each) => each.status !== "ended");
     const open = alive.filter((each) => each.status !== "idle");
     this.#atWork = open.map((each) => each.id);
-    // Those at work are chosen more often.
+    // Open sessions are listed three times, so that they are chosen more often.
     return { all: [...open, ...open, ...alive].map((each) => each.id), open: open.length };
   }
 
@@ -135,7 +138,7 @@ export class People {
     });
     if (what === "family") return this.#family();
     const id = chance.pick(all);
-    // Chosen before the first try: the same key with another input would be refused.
+    // Chosen before the first attempt, because a retry of the same key with another input would be refused.
     const text = messageScript(chance);
     const payload = { n: chance.hex() };
     switch (what) {
@@ -210,7 +213,7 @@ export class People {
     }
   }
 
-  /** Sometimes two people answer at once: one of them at most is told that it was the answer. */
+  /** Sometimes two people answer at once; at most one of them is told that the answer counted. */
   async #respond(trigger: { id: string; type: string }): Promise<void> {
     const input =
       trigger.type === "plan_review"
@@ -228,5 +231,5 @@ export class People {
   }
 }
 
-/** What a person answers: everything else needs none. */
+/** The triggers that need an answer from a person. */
 const ASKING = new Set(["ask_user_question", "plan_review"]);

@@ -2,7 +2,9 @@ import type { StormReport } from "./storm.ts";
 
 const SHOWN_MAX = 12;
 
-/** What a storm did and found. A finding has enough to look it up; the seed runs the same storm again. */
+/**
+ * Returns what a storm did and found. A finding has enough detail to look it up; the seed repeats the storm.
+ */
 export function reportLines(report: StormReport, seconds: number): string[] {
   const { seed, store, kills, findings, kept } = report;
   const counts = [...report.counts].toSorted(([a], [b]) => (a < b ? -1 : 1));

@@ -9,8 +9,8 @@ const QUIET_MS = 150_000;
 const PROCESSES_MS = 40_000;
 
 /**
- * Lets everything come to its end without faults: every round closes, every session that is alive is
- * given one more prompt so that held inboxes are worked off, and the idle processes end.
+ * Lets everything finish without faults: every round closes, every live session gets one more prompt so that
+ * held inboxes are processed, and the idle processes end.
  */
 export async function comeToRest(world: World, people: People, isCut: () => boolean): Promise<void> {
   world.noticeDeath();

@@ -15,16 +15,18 @@ import { type StoreKind, World } from "./world.ts";
 export interface StormOptions {
   readonly seed: number;
   readonly store: StoreKind;
-  /** SIGKILLs of daemon, agents and PostgreSQL; stops, holds and cuts come on top. */
+  /**
+   * The number of SIGKILLs of daemon, agents and PostgreSQL. Stops, holds and cut connections are additional.
+   */
   readonly kills: number;
-  /** Comes to rest only after this many events. */
+  /** The minimum number of events before the storm may end. */
   readonly eventsMin?: number;
-  /** No further fault after so long. */
+  /** No fault is injected after this time. */
   readonly timeMs: number;
-  /** A folder for the home of a storm that found something. */
+  /** A folder that receives the home of a storm with findings. */
   readonly keep?: string;
   readonly onProgress?: (kills: number) => void;
-  /** Is given everything that is compared, after it was compared. */
+  /** Receives all evidence after the comparison. */
   readonly onEvidence?: (evidence: Evidence) => void;
   /** Ends the storm and cleans up. */
   readonly signal?: AbortSignal;
@@ -43,7 +45,10 @@ export interface StormReport {
 const FEED_MS = 15_000;
 const LEASES_MS = 10_000;
 
-/** Families at work, faults at random instants, then rest, then everything that was promised is compared. */
+/**
+ * Runs families, injects faults at random instants, lets everything come to rest, and compares the result
+ * with every promise.
+ */
 export async function storm(options: StormOptions): Promise<StormReport> {
   const { seed } = options;
   const world = await World.open(options);
@@ -86,7 +91,9 @@ export async function storm(options: StormOptions): Promise<StormReport> {
   return { ...report, kept, isCut: isCut() };
 }
 
-/** Null where the storm was cut before everything had come to rest: then there is nothing to compare. */
+/**
+ * Returns null if the storm was aborted before everything had come to rest: then there is nothing to compare.
+ */
 async function compare(
   world: World,
   people: People,
@@ -114,7 +121,9 @@ async function compare(
   return evidence;
 }
 
-/** A lease goes a moment after its process. */
+/**
+ * Reads the tables again until no lease is left, because a lease is removed shortly after its process ends.
+ */
 async function lastTables(world: World): Promise<Tables> {
   const deadline = performance.now() + LEASES_MS;
   for (;;) {
@@ -129,7 +138,7 @@ async function arrival(feed: FeedWatch, tables: Tables): Promise<void> {
   while (!feed.hasAll(tables) && performance.now() < deadline) await pause(50);
 }
 
-/** The home with its journals, tables and log, for whoever looks into what was found. */
+/** Keeps the home with its journals, tables and log, for investigating the findings. */
 function keep(world: World, { folder, tables }: { folder: string; tables: Tables | null }): string {
   const kept = path.resolve(folder, `storm-${world.kind}-${world.seed}`);
   const filter = (from: string): boolean => !from.includes("compile-cache");

@@ -81,7 +81,7 @@ export interface LeaseRow {
   readonly pid: number | null;
 }
 
-/** Everything that a storm compares, read past the daemon. */
+/** The tables that a storm compares, read directly from the database. */
 export interface Tables {
   readonly sessions: readonly SessionRow[];
   readonly turns: readonly TurnRow[];
@@ -96,7 +96,7 @@ export interface Tables {
 const NAMES = ["sessions", "turns", "messages", "entries", "events", "triggers", "leases", "trees"] as const;
 const JSON_COLUMNS = new Set(["callback", "effective", "metadata", "body", "data"]);
 
-/** `store`: `sqlite`, or the server's own address. */
+/** `store` is `sqlite` or the address of the PostgreSQL server. */
 export async function readTables(home: string, store: string): Promise<Tables> {
   const read = store === "sqlite" ? sqliteTables(home) : await postgresTables(store);
   return Object.fromEntries(
@@ -109,7 +109,7 @@ type Raw = Readonly<Record<string, unknown>>;
 function sqliteTables(home: string): Record<string, Raw[]> {
   const db = new DatabaseSync(path.join(home, "kinfold.db"), { readOnly: true });
   try {
-    // One transaction: the daemon may still write.
+    // One transaction, because the daemon may still write.
     db.exec("BEGIN");
     return Object.fromEntries(
       NAMES.map((name) => [name, db.prepare(`SELECT * FROM ${name}`).all() as Raw[]]),
@@ -150,7 +150,7 @@ function rowOf(raw: Raw, hasPlainBody: boolean): Raw {
 
 const BIGINT = 20;
 
-/** The driver gives bigint columns as text; none here is beyond what a number holds. */
+/** The driver returns bigint columns as text; every value here fits into a number. */
 function getTypeParser(type: number, format?: "text" | "binary"): unknown {
   return type === BIGINT ? Number : pg.types.getTypeParser(type, format as "text");
 }

@@ -18,26 +18,29 @@ export interface WorldOptions {
   readonly store: StoreKind;
 }
 
-/** A daemon start that takes longer than this has hung. */
+/** A daemon that is not up after this time counts as hung. */
 const START_MS = 90_000;
 
-/** One home with its store, its daemons and its agents, and everything that can be done to them from outside. */
+/** One home with its store, daemons and agents, and the faults that can be injected from outside. */
 export class World {
   readonly seed: number;
   readonly kind: StoreKind;
   readonly home: TestHome;
-  /** For reading the tables: past the proxy. */
+  /** The address for reading the tables, which bypasses the proxy. */
   readonly store: string;
   readonly postgres: TestPostgres | null;
   readonly proxy: CuttingProxy | null;
   readonly counts = new Counts();
   readonly findings = new Findings();
-  /** Digits in the command line of every process that a script leaves behind. */
+  /** Digits that appear in the command line of every process that a script leaves behind. */
   readonly mark: string;
-  /** All agents are in namespaces, so that nothing they start can hide. Otherwise some are under the guard. */
+  /**
+   * Whether all agents run in namespaces, so that no process of theirs can hide. Otherwise some run under the
+   * guard.
+   */
   readonly hasNamespaces: boolean;
   readonly output: string;
-  /** A death of the daemon that is not ours is a finding. */
+  /** Whether we caused the daemon's death; any other death is a finding. */
   #isKilled = false;
   #isUp = false;
   readonly #chance: Chance;
@@ -79,12 +82,12 @@ export class World {
     return this.#isUp && this.home.exit === null;
   }
 
-  /** Starts the daemon until one start holds. Resolves to false where it died at its moment while it started. */
+  /** Starts the daemon. Resolves to false if it did not come up: it died, or it hung and was killed. */
   async start(crashAt?: { moment: Moment; count: number }): Promise<boolean> {
     this.#isKilled = false;
     this.counts.add("starts of the daemon");
     const late = new AbortController();
-    // The pause is aborted when the daemon is up.
+    // The pause is aborted when the start has ended.
     const hung = pause(START_MS, "hung", { signal: late.signal }).catch(() => "in time");
     const starting = this.home
       .start({ env: this.#startEnv(), ...(crashAt === undefined ? {} : { crashAt }) })
@@ -102,7 +105,7 @@ export class World {
     return this.#isUp;
   }
 
-  /** Each daemon holds its agents in another way than the one before may have. */
+  /** Each daemon may use a different sandbox than the one before. */
   #startEnv(): Record<string, string> {
     return { KINFOLD_SANDBOX: this.#chance.pick(this.#sandboxes) };
   }
@@ -114,12 +117,12 @@ export class World {
     await this.home.kill();
   }
 
-  /** The daemon will kill itself at a moment: that death is ours as well. */
+  /** Records that the daemon will kill itself at a moment, so that its death is expected. */
   expectDeath(): void {
     this.#isKilled = true;
   }
 
-  /** A daemon that ended although nobody killed it. */
+  /** Records a finding if the daemon died and we did not kill it. */
   noticeDeath(): void {
     const { exit } = this.home;
     if (exit === null || this.#isKilled) return;
@@ -131,7 +134,7 @@ export class World {
     return { said: readFileSync(this.output, "utf8").slice(-1500) };
   }
 
-  /** Pids of the agents themselves. */
+  /** Returns the pids of the agents, without the processes that supervise them. */
   agents(): number[] {
     return simsOf(this.home.agents()).map((each) => each.pid);
   }
@@ -141,18 +144,21 @@ export class World {
       try {
         process.kill(pid, signal);
       } catch (error) {
-        // It ended since it was listed.
+        // The process has ended since it was listed.
         if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
       }
     }
   }
 
-  /** Everything that carries a lease of this home, or was left behind by one of its scripts, or guards one of its agents. */
+  /**
+   * Returns every process that carries a lease of this home, was left behind by one of its scripts, or guards
+   * one of its agents.
+   */
   processes(): { pid: number; command: string }[] {
     return [...this.home.agents(), ...processesWith(`.${this.mark}`)];
   }
 
-  /** Ends everything and removes every folder; safe at any time. */
+  /** Ends everything and removes every folder. It may be called at any time. */
   async close(): Promise<void> {
     this.signal(this.postgres?.pids() ?? [], "SIGCONT");
     this.home.signal("SIGCONT");
@@ -175,7 +181,7 @@ interface Parts {
   readonly namespaces: readonly string[];
 }
 
-/** The sandboxes that work on this machine and see everything. */
+/** Returns the sandboxes that work on this machine and from which no process can escape. */
 async function workingNamespaces(): Promise<string[]> {
   const found: string[] = [];
   for (const mode of ["bubblewrap", "namespaces"] as const) {
@@ -219,7 +225,7 @@ function commandOf(pid: string): string {
       .replaceAll("\0", " ")
       .trim();
   } catch {
-    // It ended since it was listed.
+    // The process has ended since it was listed.
     return "";
   }
 }

@@ -1,17 +1,18 @@
-// An agent that floods its daemon. It speaks just enough ACP; what its prompt names, it does:
-// `asks N` open permission requests at once, `nests N` a call with N levels, `digs N` tool calls, `finds N` with long
-// results, and one message: `says N` of N KB in pieces, `tells N` of N KB of prose, `hints N` of N KB of words that
-// come before secrets, `leaks N` of a secret of N KB, `shouts N` of N KB in one line, `dribbles N` of N words.
+// An agent that floods its daemon. It speaks a minimum of ACP and does what its prompt names. `asks N` sends
+// N open permission requests at once, `nests N` a tool call nested N levels deep, `digs N` N tool calls,
+// `finds N` N tool calls with long results. The others send one message: `says N` N KB in pieces, `tells N` N
+// KB of prose, `hints N` N KB of words that precede secrets, `leaks N` a secret of N KB, `shouts N` N KB in
+// one line, `dribbles N` N words one by one.
 import { createInterface } from "node:readline";
 
 const SESSION = "attack-1";
-/** Without secrets, but with many words that look a little like one. */
+/** Without secrets, but with many words that resemble one. */
 const PROSE = `The token of line one, "password", key=value and ünïcode — 漢字. https://example.org/a?b=c
 `.repeat(700);
-/** Names of secrets, which have to be looked at one by one; and a secret without an end. */
+/** Words that precede secrets and must be checked one by one; and a secret that never ends. */
 const HINTS = "password: curl -u ".repeat(3_640);
 const ENDLESS = "password=".repeat(7_281);
-/** As much as one line may have. */
+/** The maximum length of one line. */
 const LINE_KB = 60 * 1024;
 
 createInterface({ input: process.stdin }).on("line", (line) => {
@@ -45,7 +46,7 @@ async function attack(text: string): Promise<void> {
   const n = Number(count);
   if (what === "asks") {
     for (let at = 0; at < n; at += 1) await ask(at);
-    // The rest of its life it waits: what it asked stays open.
+    // Waits forever, so that its requests stay open.
     await new Promise(() => setInterval(() => undefined, 60_000));
   }
   if (what === "says") for (let at = 0; at < n; at += 64) await say("x".repeat(64 * 1024));
@@ -58,7 +59,7 @@ async function attack(text: string): Promise<void> {
   if (what === "shouts") {
     const [before = "", after = ""] = messageOf("%").split("%");
     await write(before);
-    // A line of more than 64 MB is no message any more, so there are several.
+    // Several lines, because a line of more than 64 MB is not accepted as a message.
     for (let at = 0; at < n; at += 64) {
       if (at > 0 && at % LINE_KB === 0) await write(`${after}\n${before}`);
       await write("y".repeat(64 * 1024));

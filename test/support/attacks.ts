@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { type Client, eventually, TestHome } from "./daemon.ts";
 import { longestStretch } from "./stretches.ts";
 
-/** No stretch on the daemon's main thread may use more processor time. */
+/** The maximum processor time of one stretch on the daemon's main thread. */
 export const STRETCH_MAX_MS = 50;
 const AT_WORK = 50;
 
@@ -22,13 +22,13 @@ limits: { turnsMax: 80, processesMax: 80, sessionsMax: 200, childrenMax: 200, sp
 export interface Ground {
   readonly home: TestHome;
   readonly client: Client;
-  /** The root of all that is at work. */
+  /** The root of the working sessions. */
   readonly root: string;
 }
 
 export type Attack = (ground: Ground) => Promise<void>;
 
-/** What one attack cost. */
+/** The cost of one attack. */
 export interface Damage {
   readonly what: string;
   /** The longest stretch on the daemon's main thread, in processor time. */
@@ -36,7 +36,7 @@ export interface Damage {
   readonly wallMs: number;
 }
 
-/** Long messages of one child, in every form. */
+/** Long messages from one child, in every form. */
 export const LONG_MESSAGES: Readonly<Record<string, Attack>> = {
   "a message of 20 MB in pieces of 64 KB": saying("says 20480"),
   "a message of 20 MB of prose": saying("tells 20480"),
@@ -61,12 +61,12 @@ function saying(prompt: string): Attack {
     const before = (await client.children({ id: root })).sessions.length;
     const { session } = await client.create({ agent: "attack", cwd: home.work, prompt });
     await client.waitFor(session.id);
-    // Everyone else is still there.
+    // The other sessions are unharmed.
     assert.equal((await client.children({ id: root })).sessions.length, before);
   };
 }
 
-/** Each attack of one child on everyone, with what must come of it. */
+/** Attacks by one child on all others, each with its expected result. */
 export const ATTACKS: Readonly<Record<string, Attack>> = {
   "a thousand permission requests": async ({ client, home }) => {
     const { session } = await client.create({ agent: "attack", cwd: home.work, prompt: "asks 1000" });
@@ -120,10 +120,10 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   },
 };
 
-/** Words that come before secrets: each has to be looked at, and this is the most that a prompt may have of them. */
+/** Words that precede secrets and must each be checked; as many as a prompt may contain. */
 const HINTS = "password: curl -u ".repeat(58_254);
 
-/** Long texts that a caller or an agent gives, in every way in. */
+/** Long texts from a caller or an agent, through every entry point. */
 export const LONG_TEXTS: Readonly<Record<string, Attack>> = {
   "a first prompt of 1 MB that looks like secrets": async ({ client, home }) => {
     const { session } = await client.create({ agent: "attack", cwd: home.work, prompt: HINTS });
@@ -139,7 +139,7 @@ export const LONG_TEXTS: Readonly<Record<string, Attack>> = {
     await client.waitFor(session.id);
     await client.tell({ id: session.id, message: HINTS });
     await client.waitFor(session.id);
-    // This one is at work, so that it waits in the inbox.
+    // The root is in a turn, so that this message waits in the inbox.
     await client.tell({ id: root, message: HINTS });
     await client.inbox({ id: root, all: false });
   },
@@ -170,7 +170,7 @@ export const LONG_TEXTS: Readonly<Record<string, Attack>> = {
 
 const TRIES = 3;
 
-/** Fails at the first attack that holds the main thread too long. */
+/** Fails at the first attack that blocks the main thread too long. */
 export async function holdNobodyUp(
   attacks: Readonly<Record<string, Attack>>,
   tell: (text: string) => void,
@@ -178,7 +178,7 @@ export async function holdNobodyUp(
   await withFiftyAtWork(async (measure) => {
     for (const [what, attack] of Object.entries(attacks)) {
       let longestMs = Infinity;
-      // A stretch that the attack causes comes back with it; a collection of garbage or a slow core does not.
+      // A long stretch that the attack causes recurs; one from garbage collection or a slow core does not.
       for (let left = TRIES; left > 0 && longestMs > STRETCH_MAX_MS; left -= 1) {
         const damage = await measure(what, attack);
         longestMs = Math.min(longestMs, damage.longestMs);
@@ -192,7 +192,7 @@ export async function holdNobodyUp(
   });
 }
 
-/** A daemon with fifty sessions at work, which writes down its long stretches. */
+/** Runs a daemon with fifty working sessions that records its long stretches. */
 export async function withFiftyAtWork(
   run: (measure: (what: string, attack: Attack) => Promise<Damage>) => Promise<void>,
 ): Promise<void> {
@@ -202,7 +202,7 @@ export async function withFiftyAtWork(
     const client = await home.start();
     const ground = { home, client, root: await fiftyAtWork(client, home) };
     await run(async (what, attack) => {
-      // The first time an attack also pays for code that is compiled then.
+      // The first run also compiles code and is not measured.
       await attack(ground);
       const since = Date.now();
       await attack(ground);
@@ -226,7 +226,7 @@ async function fiftyAtWork(client: Client, home: TestHome): Promise<string> {
   return root.id;
 }
 
-/** The status of a request over a connection of its own. */
+/** Resolves to the status of a request over a new connection. */
 function post(home: TestHome, address: string, body: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const headers = {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# An agent that is always at work and costs next to nothing: from its first prompt on it says a word every second.
+# An agent that is always working and costs almost nothing: after its first prompt it writes a few words every second.
 while IFS= read -r line; do
   id=${line#*\"id\":}
   id=${id%%[,\}]*}

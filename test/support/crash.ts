@@ -7,33 +7,33 @@ import { allQuiet, checkInvariants } from "./family.ts";
 
 export type Sessions = Awaited<ReturnType<typeof allQuiet>>;
 
-/** One row of the crash table: what goes on, where the daemon dies, and what must be true afterwards. */
+/** One row of the crash table: what runs, when the daemon dies, and what must be true afterwards. */
 export interface CrashRow {
   readonly moment: Moment;
-  /** For the how-manieth time it comes there. */
+  /** The daemon dies when it reaches the moment for this time. */
   readonly count: number;
   readonly what: string;
   /** The first prompt of the root. */
   readonly prompt: string;
-  /** What a caller does meanwhile. */
+  /** A call that runs until the daemon dies. */
   readonly meanwhile?: (client: Client, rootId: string) => Promise<unknown>;
-  /** Dies once more, in its second life. */
+  /** Where the restarted daemon dies again. */
   readonly again?: { readonly moment: Moment; readonly count: number };
   readonly check: (client: Client, sessions: Sessions) => Promise<void>;
 }
 
-/** Kills a real daemon with SIGKILL at that moment, starts it again and finds every promise kept. */
+/** Kills a real daemon with SIGKILL at that moment, restarts it and checks every promise. */
 export async function crashCase(setup: DaemonSetup, row: CrashRow): Promise<void> {
   const home = new TestHome(setup);
   try {
     const client = await home.start({ crashAt: row });
     const { session: root } = await client.create({ name: "root", cwd: home.work, prompt: row.prompt });
-    // The caller may lose its connection with the daemon: that is what this is about.
+    // The call may fail when the daemon dies, which this test intends.
     const calling = row.meanwhile?.(client, root.id).catch((error: unknown) => error);
     await home.ended();
     await calling;
     if (row.again !== undefined) {
-      // It may die before it is up.
+      // The daemon may die before it is up.
       await home.start({ crashAt: row.again }).catch(() => undefined);
       await home.ended();
     }
@@ -49,7 +49,7 @@ export async function crashCase(setup: DaemonSetup, row: CrashRow): Promise<void
   }
 }
 
-/** What the agent itself has kept: each message that landed stands there, and stands there once. */
+/** Checks that the agent's record contains each landed message exactly once. */
 async function checkDelivered(home: TestHome, client: Client, sessions: Sessions): Promise<void> {
   for (const session of sessions) {
     if (session.agentSessionId === null) continue;

@@ -1,4 +1,4 @@
-// The daemon as `kinfold up` runs it, with one difference: it can be told to die at a named moment.
+// Runs the daemon as `kinfold up` does, except that it can be told to die at a named moment.
 import { kinfoldHome, loadConfig, pathsIn } from "../../src/config/index.ts";
 import { startDaemon } from "../../src/daemon.ts";
 import { openLog } from "../../src/log.ts";

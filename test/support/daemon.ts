@@ -29,15 +29,15 @@ export type Client = ReturnType<typeof connect>;
 export interface DaemonSetup {
   /** `sqlite`, or a postgres:// address. */
   readonly store?: string;
-  /** Flat settings, as in the environment: `{ KINFOLD_LIMITS_CHILDREN_MAX: "100" }`. */
+  /** Settings as environment variables: `{ KINFOLD_LIMITS_CHILDREN_MAX: "100" }`. */
   readonly env?: Record<string, string>;
-  /** The whole of kinfold.yaml. */
+  /** The content of kinfold.yaml. */
   readonly yaml?: string;
-  /** A file for everything the daemons print; without it they print to this process's own output. */
+  /** A file for everything the daemons print; by default they print to the output of this process. */
   readonly output?: string;
 }
 
-/** A home of its own with daemons started and killed in it: real processes on a real file. */
+/** A temporary home in which real daemon processes are started and killed. */
 export class TestHome {
   readonly home: string;
   readonly work: string;
@@ -50,7 +50,7 @@ export class TestHome {
     this.home = mkdtempSync(path.join(tmpdir(), "kinfold-test-"));
     this.work = mkdtempSync(path.join(tmpdir(), "kinfold-work-"));
     if (setup.yaml !== undefined) writeFileSync(path.join(this.home, "kinfold.yaml"), setup.yaml);
-    // Every home compiles sim anew otherwise, which takes longer than what most tests are about.
+    // Shares the compile cache: otherwise every home compiles sim again, which takes longer than most tests.
     mkdirSync(path.join(this.home, "sim"), { mode: 0o700 });
     mkdirSync(COMPILED, { recursive: true });
     symlinkSync(COMPILED, path.join(this.home, "sim", "compile-cache"));
@@ -60,7 +60,7 @@ export class TestHome {
     return this.#current?.pid ?? 0;
   }
 
-  /** How the current daemon ended: an exit code or a signal; null while it runs. */
+  /** The exit code or signal of the current daemon; null while it runs. */
   get exit(): string | null {
     const { exitCode = null, signalCode = null } = this.#current ?? {};
     return exitCode === null ? signalCode : `code ${exitCode}`;
@@ -74,7 +74,7 @@ export class TestHome {
     return readDaemonFile(path.join(this.home, "daemon.json"))?.url ?? "";
   }
 
-  /** `crashAt`: the daemon kills itself with SIGKILL when it reaches that moment for the n-th time. */
+  /** `crashAt`: the daemon kills itself with SIGKILL when it reaches that moment for the `count`-th time. */
   async start(
     options: { crashAt?: { moment: Moment; count?: number }; env?: Record<string, string> } = {},
   ): Promise<Client> {
@@ -84,7 +84,7 @@ export class TestHome {
       stdio: ["ignore", output ?? "inherit", output ?? "inherit"],
       env: {
         PATH: process.env["PATH"] ?? "",
-        // By this the runner finds what a cut run left behind (scripts/test-run.mjs).
+        // Lets the runner find processes that an aborted run left behind (scripts/test-run.mjs).
         KIN_TEST_RUN: process.env["KIN_TEST_RUN"] ?? "",
         HOME: this.work,
         KINFOLD_HOME: this.home,
@@ -115,7 +115,7 @@ export class TestHome {
     return connect({ url: this.url, token: this.token });
   }
 
-  /** Resolves when the running daemon has ended, however it does. */
+  /** Resolves when the running daemon has ended, for any reason. */
   async ended(): Promise<void> {
     const child = this.#current;
     if (child !== null && child.exitCode === null && child.signalCode === null) await once(child, "exit");
@@ -135,7 +135,7 @@ export class TestHome {
     this.#current?.kill(signal);
   }
 
-  /** Ends everything and fails if a process with a marker of ours is left. */
+  /** Ends everything and fails if a process with our marker is left. */
   async close(): Promise<void> {
     const leases = this.agents();
     await this.stop();
@@ -148,13 +148,16 @@ export class TestHome {
     if (left.length > 0) throw new Error(`processes left behind: ${JSON.stringify(left)}`);
   }
 
-  /** Live processes of agents that daemons of this home have started. */
+  /** Returns the live processes of agents that daemons of this home have started. */
   agents(): { pid: number; lease: string; command: string }[] {
     return markers([this.home, this.work]);
   }
 }
 
-/** Every process whose environment carries a lease and one of these folders: each agent's HOME is our work folder. */
+/**
+ * Returns every process whose environment contains a lease and one of these folders: each agent's HOME is our
+ * work folder.
+ */
 function markers(folders: readonly string[]): { pid: number; lease: string; command: string }[] {
   const found: { pid: number; lease: string; command: string }[] = [];
   for (const name of readdirSync("/proc")) {
@@ -168,14 +171,14 @@ function markers(folders: readonly string[]): { pid: number; lease: string; comm
       const command = readFileSync(`/proc/${name}/cmdline`, "utf8").replaceAll("\0", " ");
       found.push({ pid: Number(name), lease, command });
     } catch {
-      // The process ended while it was being read, or is not ours to read: it is not one of these.
+      // The process ended while it was being read, or we may not read it, so it is not one of these.
       continue;
     }
   }
   return found;
 }
 
-/** Asks until it is so; false when it never was. */
+/** Polls until the condition is true; returns false at the time limit. */
 export async function gone(ask: () => boolean, timeoutMs: number): Promise<boolean> {
   const patience = new Patience(timeoutMs);
   while (!ask()) {
@@ -185,7 +188,9 @@ export async function gone(ask: () => boolean, timeoutMs: number): Promise<boole
   return true;
 }
 
-/** Asks until there is an answer; fails with what it last saw. The limit grows with the slowness of the machine. */
+/**
+ * Polls until there is an answer and fails at the time limit, which grows with the slowness of the machine.
+ */
 export async function eventually<T>(
   what: string,
   ask: () => Promise<T | null | false | undefined>,

@@ -18,7 +18,7 @@ export async function allQuiet(client: Client, id: string, timeoutMs = 60_000): 
   );
 }
 
-/** The callbacks in a session's transcript, in order: whose, and what each said first. */
+/** Returns the callbacks in a session's transcript, in order, with the index and text of each. */
 export async function callbacksTo(client: Client, id: string): Promise<{ index: number; text: string }[]> {
   const { entries } = await client.entries({ id, limit: 1000 });
   return entries
@@ -27,8 +27,8 @@ export async function callbacksTo(client: Client, id: string): Promise<{ index: 
 }
 
 /**
- * The invariants that hold after every run: each child's closed round told its parent exactly
- * once, or says why not; nothing stays taken without a running turn.
+ * Checks the invariants that hold after every run: each closed round of a child reached its parent exactly
+ * once, or the reason why not is recorded; and no message stays taken without a running turn.
  */
 export async function checkInvariants(client: Client, rootId: string): Promise<void> {
   const { sessions } = await client.tree({ id: rootId });
@@ -53,7 +53,7 @@ export async function checkInvariants(client: Client, rootId: string): Promise<v
   }
 }
 
-/** What our tools answered to a session, in order. */
+/** Returns the replies of one of our tools to a session, in order. */
 export async function toolReplies(client: Client, id: string, tool: string): Promise<ToolReply[]> {
   const { entries } = await client.entries({ id, limit: 1000 });
   return entries

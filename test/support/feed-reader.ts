@@ -5,11 +5,11 @@ import type { TestHome } from "./daemon.ts";
 export interface RawMessage {
   readonly event: string;
   readonly data: string;
-  /** Null where the block set none. */
+  /** Null if the block set no id. */
   readonly id: string | null;
 }
 
-/** Numbers that look random and come again with the same seed. */
+/** Returns a pseudo-random generator; the same seed gives the same numbers. */
 export function chances(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -20,7 +20,7 @@ export function chances(seed: number): () => number {
   };
 }
 
-/** One connection to the feed, read as bare text; ends when it is cut, by either side. */
+/** Reads one connection to the feed as raw text; ends when either side cuts it. */
 export async function* messagesOf(
   home: TestHome,
   at: {
@@ -59,11 +59,14 @@ function messageOf(block: string): RawMessage {
   return { event: fields.get("event") ?? "", data: fields.get("data") ?? "", id: fields.get("id") ?? null };
 }
 
-/** Follows the feed over connections that are cut at random, by the rule that every client keeps. */
+/**
+ * Follows the feed over connections that are cut at random, with the rule for duplicates that every client
+ * follows.
+ */
 export class FeedReader {
-  /** Everything that arrived, also what had arrived before. */
+  /** Everything that arrived, including duplicates. */
   readonly raw: Event[] = [];
-  /** What is left by the client's rule. */
+  /** The events without duplicates. */
   readonly events: Event[] = [];
   readonly resets: string[] = [];
   firstCursor: string | null = null;
@@ -77,7 +80,7 @@ export class FeedReader {
   readonly #done: Promise<void>;
   #cursor: string | null = null;
 
-  /** After so many cuts the connection is left alone. */
+  /** After `cutsMax` cuts the connection is left alone. */
   constructor(home: TestHome, options: { tree?: string; cutsMax: number; chance: () => number }) {
     this.#home = home;
     this.#tree = options.tree ?? null;
@@ -97,7 +100,7 @@ export class FeedReader {
       try {
         await this.#connection(cut);
       } catch (error) {
-        // A cut, by us or by the daemon's death, is what this is about; the next connection tells.
+        // Cuts by us or by the daemon's death are expected; the loop reconnects.
         if (!cut.signal.aborted && !this.#end.signal.aborted) await pause(20, error);
       }
     }
@@ -113,17 +116,17 @@ export class FeedReader {
       for await (const message of messagesOf(this.#home, isCut ? { ...at, cut: this.#cutter(cut) } : at)) {
         isOpen = true;
         this.#take(message);
-        // Some time after the first sign of life, and sometimes at once.
+        // Cuts the connection at a random time after the first message.
         if (isCut) timer ??= setTimeout(() => cut.abort(), Math.floor(this.#chance() * 150));
       }
     } finally {
       clearTimeout(timer);
-      // One that never came about was not cut.
+      // A connection that was never established was not cut.
       if (isOpen) this.cuts += 1;
     }
   }
 
-  /** Now and then the connection breaks in the middle of what was sent. */
+  /** Sometimes cuts the connection in the middle of the received bytes. */
   #cutter(cut: AbortController): (bytes: Uint8Array) => Uint8Array {
     return (bytes) => {
       if (this.#chance() > 0.2) return bytes;

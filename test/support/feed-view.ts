@@ -1,7 +1,7 @@
 import type { Event } from "../../src/contract/index.ts";
 import type { Client } from "./daemon.ts";
 
-/** What a client shows of a session, whether it was read from the tables or built from events. */
+/** What a client shows of a session, either read from the tables or built from events. */
 export interface SessionView {
   readonly name: string | null;
   readonly parentId: string | null;
@@ -17,7 +17,7 @@ export interface SessionView {
 
 export type View = Record<string, SessionView>;
 
-/** Applies one event. An event that a snapshot knows already does no harm. */
+/** Applies one event. Applying an event that the snapshot already contains has no effect. */
 export function applyEvent(view: View, event: Event): void {
   const { data } = event;
   if (event.type === "session.created") {
@@ -70,7 +70,7 @@ export function viewOf(events: readonly Event[]): View {
   return view;
 }
 
-/** The same, as the operations read it from the tables. */
+/** Returns the same view, read from the tables through the operations. */
 export async function tablesOf(client: Client, rootIds: readonly string[]): Promise<View> {
   const view: View = {};
   for (const rootId of rootIds) {

@@ -1,4 +1,5 @@
-// The sim agent behind a gate: its process exists, and it says nothing until the file of the first argument does.
+// The sim agent behind a gate: its process starts, but it says nothing until the file named by its first
+// argument exists.
 import { existsSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 

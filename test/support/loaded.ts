@@ -1,4 +1,5 @@
-// Loaded before the daemon: notes every module that is loaded after it, and writes the list when the process ends.
+// Loaded before the daemon. Records every module that is loaded afterwards, and writes the list when the
+// process ends.
 import { writeFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 

@@ -1,6 +1,9 @@
 import { createInterface } from "node:readline";
 
-/** An ACP agent that says one very long message, in the pieces its first argument names: `<count>x<size>`. */
+/**
+ * An ACP agent that sends one very long message. Its first argument is `<count>x<size>`: the number and the
+ * size of the pieces.
+ */
 const [count = 0, size = 0] = (process.argv[2] ?? "").split("x").map(Number);
 const secret = process.argv[3] ?? "";
 const sessionId = "long-1";
@@ -20,7 +23,7 @@ async function talk(id: unknown): Promise<void> {
   const words = "all work and no play ".repeat(Math.ceil(size / 21)).slice(0, size - 1);
   for (let at = 0; at < count; at += 1) {
     await say(`${words}\n`);
-    // Far behind the end of the entry, and in two pieces.
+    // Sends the secret in two pieces, far beyond the stored length of an entry.
     if (at === count >> 1) {
       await say(`Look: ${secret.slice(0, secret.length >> 1)}`);
       await say(`${secret.slice(secret.length >> 1)} was it.\n`);

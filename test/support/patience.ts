@@ -1,6 +1,9 @@
 import { slowness } from "../../scripts/slowness.ts";
 
-/** A time limit that is meant for a quiet machine. When it is reached, the machine's slowness is measured and extends it. */
+/**
+ * A time limit for an idle machine. When it is reached, the slowness of the machine is measured and extends
+ * it.
+ */
 export class Patience {
   readonly #startedAt = performance.now();
   readonly #timeoutMs: number;

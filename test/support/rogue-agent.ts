@@ -1,4 +1,4 @@
-// Agents as one may meet them: each speaks just enough ACP to misbehave at its own moment.
+// Misbehaving agents: each speaks a minimum of ACP and breaks the protocol at a different moment.
 import { spawn } from "node:child_process";
 import { closeSync } from "node:fs";
 import { createInterface } from "node:readline";

@@ -1,6 +1,5 @@
-// The sim agent gone wild: whatever it is told, it spends and spawns more of its own kind, in a loop
-// and over every route there is. `person.ts` in its folder spawns with a person's token
-// that it got hold of.
+// A runaway sim agent: whatever its prompt, it spends budget and spawns more of its kind, in a loop and over
+// every route. `person.ts` in its folder spawns with a person's token that the agent got hold of.
 import { enableCompileCache } from "node:module";
 import path from "node:path";
 import { createInterface } from "node:readline";
@@ -13,14 +12,14 @@ const simDir = path.join(process.env["HOME"] ?? "", ".sim");
 process.env["KINFOLD_SIM_DIR"] = simDir;
 enableCompileCache(COMPILED);
 
-/** Each line is a model call that costs two cents, and what it makes the agent do. */
+/** A model call that costs two cents; one precedes each step of the loop. */
 const CALL = "usage 900 100 0.02";
 const SPAWN = 'tool spawn_session {"prompt":"run away","agent":"runaway"}';
 const SUBAGENT =
   'tool subagent {"tasks":[{"task":"run away","agent":"runaway"},{"task":"run away","agent":"runaway"}]}';
 const CHAIN =
   'tool subagent {"mode":"chain","tasks":[{"task":"run away","agent":"runaway"},{"task":"run away","agent":"runaway"}]}';
-/** Wakes the first child again, whether it has finished or not. */
+/** Wakes the first child again, even if it has finished. */
 const TELL =
   'tool tell_child {"sessionId":"${first.session_id}","message":"run away","deliverAs":"followUp"}';
 const PERSON = `run ${process.execPath} person.ts`;

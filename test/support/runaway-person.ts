@@ -1,4 +1,4 @@
-// What a wild agent runs: a spawn over plain HTTP, with a person's token that it should not have.
+// Run by the runaway agent: spawns over plain HTTP, with a person's token that the agent should not have.
 import { appendFileSync, readFileSync } from "node:fs";
 
 const { url, token, rootId } = JSON.parse(readFileSync("stolen.json", "utf8")) as Record<string, string>;

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 
-/** Prompts that the sim agent obeys, line by line. */
+/** Returns a prompt whose lines the sim agent executes. */
 export function script(...lines: readonly string[]): string {
   return lines.map((line) => `sim> ${line}`).join("\n");
 }
@@ -17,7 +17,7 @@ export function spawnStep(
   return tool("spawn_session", input, as);
 }
 
-/** Holds the turn until `openGate`: what a test waits for is an event, never a time. */
+/** Holds the turn until `openGate`, so that a test waits for an event and never for a time. */
 export function gate(name: string): string {
   return `run until [ -e ${name} ]; do sleep 0.05; done`;
 }

@@ -8,10 +8,10 @@ import { eventually } from "./daemon.ts";
 
 const AGENT = fileURLToPath(new URL("./spy-agent.ts", import.meta.url));
 
-/** The kinfold.yaml that makes the agent `spy` known. */
+/** The kinfold.yaml that defines the agent `spy`. */
 export const SPY_YAML = JSON.stringify({ agents: { spy: { command: [process.execPath, AGENT] } } });
 
-/** A reply of one of our tools: line 1, and all of it. */
+/** A reply of one of our tools: its parsed first line, and the whole text. */
 export interface ToolReply {
   readonly head: Record<string, unknown>;
   readonly text: string;
@@ -48,7 +48,7 @@ export class Spy {
     return replyOf(part?.text ?? "", result.isError === true);
   }
 
-  /** The operation's own JSON in place of the words. */
+  /** Calls a tool and returns the JSON of the operation instead of the text. */
   async ask<T>(name: string, args: Record<string, unknown> = {}): Promise<T> {
     this.#mcp ??= await this.#connect();
     const result = await this.#mcp.callTool({ name, arguments: args, _meta: { "kinfold/json": true } });
@@ -56,7 +56,7 @@ export class Spy {
     return JSON.parse(part?.text ?? "null") as T;
   }
 
-  /** The call as one bare request, so that its connection can be cut. */
+  /** Sends the call as one plain request, so that its connection can be cut. */
   post(name: string, args: Record<string, unknown>, signal: AbortSignal): Promise<Response> {
     const message = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: args } };
     return fetch(this.url, {
@@ -84,7 +84,7 @@ export class Spy {
   }
 }
 
-/** Starts a root of the agent `spy`, in a folder of its own, and takes its token. */
+/** Starts a root with the agent `spy` in a new folder, and reads its token. */
 export async function openSpy(
   home: TestHome,
   client: Client,

@@ -1,12 +1,12 @@
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 
-/** A stretch is what the main thread does between two of its ticks; shorter ones are not written down. */
+/** A stretch is the work of the main thread between two ticks. Shorter ones are not recorded. */
 const NOTED_MS = 10;
 const TICK_MS = 5;
 
 /**
- * Writes down every long stretch of this process's main thread, in processor time: between two ticks it has
- * answered nobody. The processor's own clock is used, because on a busy machine a wall clock measures others.
+ * Records every long stretch of this process's main thread, during which it answered no request. Measures
+ * processor time, because on a busy machine the wall clock includes other processes.
  */
 export function noteStretches(file: string): void {
   let before = process.threadCpuUsage();
@@ -19,7 +19,7 @@ export function noteStretches(file: string): void {
   timer.unref();
 }
 
-/** The longest stretch since then, in milliseconds; 0 where none was long. */
+/** Returns the longest recorded stretch since then, in milliseconds; 0 if there is none. */
 export function longestStretch(file: string, since: number): number {
   if (!existsSync(file)) return 0;
   const rows = readFileSync(file, "utf8")

@@ -22,7 +22,7 @@ export function found(files: Record<string, string>): string[] {
   return tidy(plant(files)).map(({ path, line, text }) => `${path}:${line}: ${text}`);
 }
 
-/** Planted violations by file name and text, each with what must be said about it. */
+/** Planted violations: the path and text of a file, and what the finding must say. */
 export type Cases = Record<string, readonly [path: string, text: string, says: RegExp]>;
 
 export function refuses(cases: Cases): void {

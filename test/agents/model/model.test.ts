@@ -20,7 +20,7 @@ const RULES: Rule[] = [
 
 type Past = readonly ["user" | "call" | "result", string];
 
-/** How each vendor writes the same history, and where the answer stands in its reply. */
+/** How each vendor encodes the same history, and where its reply contains the answer. */
 interface Form {
   readonly path: (isStream: boolean) => string;
   readonly body: (past: readonly Past[], tools: readonly string[]) => Record<string, unknown>;

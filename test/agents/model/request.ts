@@ -1,14 +1,14 @@
-/** Which vendor's way of talking to its model a request came in. */
+/** The vendor API that a request uses. */
 export type Api = "anthropic" | "responses" | "completions" | "gemini";
 
-/** One request of an agent, whatever its vendor: the whole history comes with every one. */
+/** One request of an agent, independent of the vendor. Every request contains the whole history. */
 export interface ModelRequest {
   readonly model: string;
   readonly isStream: boolean;
   readonly system: string;
   readonly messages: readonly ModelMessage[];
   readonly tools: readonly OfferedTool[];
-  /** The form of JSON that the answer must have, where one is demanded. */
+  /** The JSON schema that the answer must satisfy, if the request demands one. */
   readonly schema: JsonSchema | null;
 }
 
@@ -30,7 +30,9 @@ export interface ToolOutput {
 
 export interface OfferedTool {
   readonly name: string;
-  /** Responses: a namespace, a bare name in it, and a kind that decides the form of a call. */
+  /**
+   * Only in the Responses API: a namespace, the name within it, and a kind that decides the form of a call.
+   */
   readonly bare?: string;
   readonly namespace?: string;
   readonly kind?: string;
@@ -47,16 +49,16 @@ export interface JsonSchema {
   readonly minimum?: number;
 }
 
-/** What the model answers, before a wire gives it its form. */
+/** The model's answer, before a wire encodes it. */
 export interface ModelAnswer {
   readonly text: string;
   readonly calls: readonly { readonly tool: OfferedTool; readonly input: unknown }[];
 }
 
-/** One vendor's form of requests and answers. */
+/** Encodes and decodes one vendor's requests and answers. */
 export interface Wire {
   parse(body: Body, url: URL): ModelRequest;
-  /** Server-sent events in order: an event name or null, and the data. */
+  /** Returns server-sent events in order: an event name or null, and the data. */
   stream(answer: ModelAnswer, model: string): [string | null, unknown][];
   whole(answer: ModelAnswer, model: string): unknown;
   error(status: number, message: string): unknown;
@@ -72,7 +74,7 @@ export function list(value: unknown): Body[] {
   return Array.isArray(value) ? (value as Body[]) : [];
 }
 
-/** All text in content of any vendor's form. */
+/** Returns all text of a content field, in any vendor's form. */
 export function flat(content: unknown): string {
   if (typeof content === "string") return content;
   if (content === null || content === undefined) return "";

@@ -1,14 +1,14 @@
 import type { JsonSchema, ModelAnswer, ModelMessage, ModelRequest, OfferedTool } from "./request.ts";
 
 /**
- * What the model says. It keeps no state: every request carries the whole history, so the newest
- * user message that a rule fits decides the rule, and what follows it in the history decides the
- * step. Any number of parents and children may talk to one model at once.
+ * One rule of the scripted model. The model keeps no state, because every request contains the whole history:
+ * the newest user message that matches a rule selects the rule, and the messages after it select the step.
+ * Any number of parents and children may use one model at once.
  */
 export interface Rule {
   readonly name: string;
   readonly on: RegExp;
-  /** From the message that it fits, by name: the first group. */
+  /** Values to take from the matched message, by name: the first group of each expression. */
   readonly capture?: Readonly<Record<string, RegExp>>;
   readonly steps: readonly Step[];
 }
@@ -16,22 +16,25 @@ export interface Rule {
 export interface Step {
   readonly say?: string;
   readonly call?: ScriptedCall;
-  /** From the results of this step's call, by name: the first group. */
+  /** Values to take from the results of this step's call, by name: the first group of each expression. */
   readonly capture?: Readonly<Record<string, RegExp>>;
-  /** Said again until the results fit. */
+  /** Repeats the step until the results match. */
   readonly until?: RegExp;
   readonly delayMs?: number;
-  /** The answer begins and never ends. */
+  /** Starts the answer and never ends it. */
   readonly hang?: boolean;
-  /** The connection is closed in the middle of the answer: always, or so often. */
+  /** Closes the connection in the middle of the answer: always, or the given number of times. */
   readonly cut?: { readonly times?: number };
   readonly error?: { readonly status: number; readonly message: string; readonly times?: number };
 }
 
 export interface ScriptedCall {
-  /** The whole name or its end: vendors put different things before it. Several: the first one offered. */
+  /**
+   * The whole name or its end, because vendors add different prefixes. Of several names, the first one
+   * offered.
+   */
   readonly tool: string | readonly string[];
-  /** `${name}` in a string is replaced by what was captured, `${result}` by the last results. */
+  /** `${name}` in a string is replaced by the captured value, `${result}` by the last results. */
   readonly input?: Readonly<Record<string, unknown>> | string;
 }
 
@@ -74,7 +77,10 @@ function newestMatch(
 
 type Values = Record<string, string>;
 
-/** Each message of the assistant is one played step; the results up to the next one are its results. */
+/**
+ * Replays the history: each message of the assistant is one step, and the results up to the next one belong
+ * to it.
+ */
 function replay(rule: Rule, after: readonly ModelMessage[], values: Values): number {
   let step = 0;
   for (const [index, one] of after.entries()) {
@@ -117,7 +123,7 @@ function findTool(tools: readonly OfferedTool[], name: string): OfferedTool | un
 
 const SEARCH = /^(?:ToolSearch|tool_search|tool_search_call)$/;
 
-/** Searching for a deferred tool is no step of the script. */
+/** A search for a deferred tool is not a step of the script. */
 function isSearch(one: ModelMessage): boolean {
   return one.calls.length > 0 && one.calls.every((call) => SEARCH.test(call.name));
 }
@@ -145,7 +151,7 @@ function fill(value: unknown, values: Values): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, fill(one, values)]));
 }
 
-/** The smallest value that a schema allows: for titles, routers and the like. */
+/** Returns the smallest value that a schema allows, for side requests such as titles and routing. */
 function smallest(schema: JsonSchema): unknown {
   if (schema.enum) return schema.enum[0];
   if (schema.const !== undefined) return schema.const;

@@ -11,9 +11,9 @@ import { completions } from "./wire-completions.ts";
 import { gemini } from "./wire-gemini.ts";
 import { responses } from "./wire-responses.ts";
 
-/** One request as it was answered: what a model was told, and what it said. */
+/** One answered request: what the model was sent, and what it answered. */
 export interface Asked {
-  /** When it had come, on the clock of `performance.now()`. */
+  /** When the request arrived, on the clock of `performance.now()`. */
   readonly at: number;
   readonly api: Api;
   readonly rule: string;
@@ -22,7 +22,7 @@ export interface Asked {
   readonly messages: readonly ModelMessage[];
   readonly tools: readonly string[];
   readonly answer: string;
-  /** The agent hung up before the answer was whole. */
+  /** The agent disconnected before the answer was complete. */
   isCut: boolean;
   isOver: boolean;
 }
@@ -30,12 +30,12 @@ export interface Asked {
 export interface Model {
   readonly url: string;
   readonly asked: Asked[];
-  /** Replaces what the model says from now on. */
+  /** Replaces the rules from now on. */
   play(rules: readonly Rule[]): void;
   close(): Promise<void>;
 }
 
-/** A model on loopback that speaks every vendor's language and says only what a script tells it. */
+/** Starts a model on loopback that speaks every vendor's API and answers only by its script. */
 export async function startModel(rules: readonly Rule[] = []): Promise<Model> {
   let script = rules;
   const asked: Asked[] = [];
@@ -143,7 +143,7 @@ function apiOf(path: string): Api | null {
   return /:(?:streamGenerateContent|generateContent)$/.test(path) ? "gemini" : null;
 }
 
-/** Counts of tokens and lists of models, which agents ask for by the way. */
+/** Answers the secondary requests of agents: token counts and lists of models. */
 function otherAnswer(path: string, body: Body): unknown {
   const tokens = Math.ceil(JSON.stringify(body).length / 4);
   if (path.endsWith("/count_tokens")) return { input_tokens: tokens };

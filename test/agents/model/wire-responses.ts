@@ -48,7 +48,7 @@ export const responses: Wire = {
   error: (status, text) => ({ error: { type: errorType(status), code: null, message: text } }),
 };
 
-/** An agent tries again after anything but a request that cannot be right. */
+/** An agent retries after every error except an invalid request. */
 function errorType(status: number): string {
   if (status === 429) return "rate_limit_error";
   return status < 500 ? "invalid_request_error" : "server_error";

@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import path from "node:path";
 import { locateAdapter, VENDORS } from "../../../src/drivers/vendors/index.ts";
 
-/** The real programs, pinned: what is known about them was measured on these versions. */
+/** The real programs in pinned versions: what we know about them was measured with these. */
 export const PROGRAMS = {
   claude: {
     package: "@anthropic-ai/claude-code",
@@ -34,18 +34,18 @@ export const PROGRAMS = {
 
 export type ProgramName = keyof typeof PROGRAMS;
 export const PROGRAM_NAMES = Object.keys(PROGRAMS) as ProgramName[];
-/** Those that know our tools, and so can be parents too. */
+/** The agents that can use our tools, and so can be parents. */
 export const PARENT_NAMES = PROGRAM_NAMES.filter((name) => name !== "pi");
 
-/** Outside the repository, because it is gigabytes and belongs to nobody's checkout. */
+/** Outside the repository, because it takes gigabytes and is shared by all checkouts. */
 export function cacheDir(): string {
   return CACHE;
 }
 
-/** Found once: tests give themselves another home. */
+/** Evaluated once, because tests change the home directory. */
 const CACHE = process.env["KINFOLD_AGENTS_CACHE"] ?? path.join(homedir(), ".cache", "kinfold-agents");
 
-/** Where the adapters are, in the form of a home's `agents` folder. */
+/** The adapters, laid out like the `agents` folder of a home. */
 export function adaptersDir(): string {
   return path.join(cacheDir(), "adapters");
 }
@@ -54,7 +54,7 @@ export function programPath(name: ProgramName): string {
   return path.join(cacheDir(), name, PROGRAMS[name].program);
 }
 
-/** Whether the pinned version is there. */
+/** Whether the pinned version is in the cache. */
 export function isCached(name: ProgramName): boolean {
   const { package: packageName, version } = PROGRAMS[name];
   const manifest = path.join(cacheDir(), name, "node_modules", packageName, "package.json");
@@ -62,7 +62,7 @@ export function isCached(name: ProgramName): boolean {
   return (JSON.parse(readFileSync(manifest, "utf8")) as { version: string }).version === version;
 }
 
-/** Why these cannot be tested here, or false: a program or its adapter is not in the cache in its pinned version. */
+/** Returns which of these are not in the cache in their pinned version, as a reason to skip, or false. */
 export function missing(...names: ProgramName[]): string | false {
   const left = names.filter((name) => !isCached(name) || !hasAdapter(name));
   return left.length > 0 && `${left.join(", ")} not in the cache: npm run test:agents`;

@@ -4,7 +4,7 @@ import { cacheDir } from "./cache.ts";
 
 export type Role = "parent" | "child";
 
-/** What every agent must be able to do, as the rows of the matrix. */
+/** The rows of the matrix: what every agent must be able to do. */
 export const ROWS = [
   "sees and calls the tools",
   "spawns",
@@ -29,7 +29,7 @@ export interface Cell {
   readonly note: string;
 }
 
-/** What has been proven so far stands in the cache, so that one agent can be tested alone. */
+/** Keeps what has been proven so far in the cache, so that each agent can be tested alone. */
 export class Cells {
   readonly #agent: string;
   readonly #cells: Cell[] = [];

@@ -1,4 +1,4 @@
-// A person's own MCP server, over stdio, with one tool: to see who may use it.
+// A person's MCP server with one tool, over stdio, to test which agents may use it.
 import { createInterface } from "node:readline";
 
 const name = process.argv[2] ?? "other";

@@ -30,7 +30,7 @@ export class Stage {
     return new Stage(home, model, surround(home, names, model.url));
   }
 
-  /** What an agent sees that a person starts by hand in the same place. */
+  /** The environment that an agent has when a person starts it by hand in the same place. */
   get agentEnv(): Record<string, string> {
     return { HOME: this.home.work, ...this.#env };
   }
@@ -39,7 +39,7 @@ export class Stage {
     return this.home.start({ env: { ...this.#env, ...env } });
   }
 
-  /** Starts a root session that may do everything, so that nothing is asked. */
+  /** Starts a root session with full permission, so that it asks nothing. */
   async root(client: Client, agent: string, prompt: string): Promise<Session> {
     const { session } = await client.create({
       name: "root",
@@ -51,7 +51,7 @@ export class Stage {
     return session;
   }
 
-  /** Resolves to the first request of the model that this rule answered. */
+  /** Resolves to the first model request that this rule answered. */
   asked(rule: string, step = 0): Promise<Asked> {
     return eventually(
       `the model was asked for step ${step} of ${rule}`,
@@ -61,8 +61,8 @@ export class Stage {
   }
 
   /**
-   * Resolves when every agent has its prompt on disk, by the sessions' names. One that is killed before knows nothing of
-   * it afterwards, and its work is not repeated: the session is interrupted, as it should be.
+   * Resolves when every agent has saved its prompt (by session name) on disk. An agent that is killed earlier
+   * forgets the prompt, and Kinfold does not repeat its work: the session is interrupted, as it should be.
    */
   async kept(client: Client, rootId: string, prompts: Readonly<Record<string, string>>): Promise<void> {
     const { sessions } = await client.list({ root: rootId });
@@ -81,7 +81,7 @@ export class Stage {
     });
   }
 
-  /** Every command line of this daemon's processes that holds something in the form of one of our tokens. */
+  /** Returns every command line of this daemon's processes that contains something shaped like our tokens. */
   tokensInCommandLines(): string[] {
     return readdirSync("/proc")
       .filter((name) => /^\d+$/.test(name) && readOf(name, "environ").includes(this.home.work))
@@ -98,10 +98,10 @@ export class Stage {
   }
 }
 
-/** A real agent on a busy machine may take this long for what usually takes two seconds. */
+/** Time limit for a real agent on a busy machine; it usually takes two seconds. */
 export const AGENT_MS = 120_000;
 
-/** Processes whose command line contains the text, by pid. */
+/** Returns the processes whose command line contains the text, by pid. */
 export function processesWith(text: string): string[] {
   return readdirSync("/proc").filter((name) => /^\d+$/.test(name) && readCommandLine(name).includes(text));
 }
@@ -114,12 +114,12 @@ function readOf(pid: string, name: "cmdline" | "environ"): string {
   try {
     return readFileSync(`/proc/${pid}/${name}`, "utf8");
   } catch {
-    // It ended while it was being read, or is another user's.
+    // It ended while it was being read, or belongs to another user.
     return "";
   }
 }
 
-/** How often a text stands in what a model was told last, over all user messages and tool results. */
+/** Counts a text in the last request to a model, over all user messages and tool results. */
 export function timesTold(asked: Asked, text: string): number {
   const told = asked.messages.flatMap((message) =>
     message.role === "user" ? [message.text, ...message.results.map((result) => result.text)] : [],

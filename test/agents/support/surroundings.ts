@@ -5,9 +5,9 @@ import { adaptersDir, programPath } from "./cache.ts";
 import type { ProgramName } from "./cache.ts";
 
 /**
- * A machine for these agents and no other: their programs on the PATH, Kinfold's adapters where
- * `kinfold agents add` puts them, dummy keys, and every address pointing at the scripted model.
- * Resolves to the environment of the daemon.
+ * Prepares an environment with only these agents: their programs on the PATH, Kinfold's adapters where
+ * `kinfold agents add` puts them, dummy keys, and every address pointing at the scripted model. Returns the
+ * daemon's environment.
  */
 export function surround(
   home: Pick<TestHome, "home" | "work">,
@@ -28,7 +28,7 @@ export function surround(
   return env;
 }
 
-/** Writes what the program reads from its own home and returns the variables it needs. */
+/** Writes the files that the program reads from its home and returns the variables that it needs. */
 type Setup = (userHome: string, modelUrl: string) => Record<string, string>;
 
 const SETUPS: Readonly<Record<ProgramName, Setup>> = { claude, codex, gemini, opencode, pi };
@@ -105,7 +105,7 @@ function opencode(userHome: string, modelUrl: string): Record<string, string> {
     provider: { scripted },
   };
   put(path.join(userHome, ".config", "opencode", "opencode.json"), JSON.stringify(config));
-  // At every start it looks for a package of its own in the registry: here there is none.
+  // OpenCode looks for one of its packages in the registry at every start; nothing answers at this address.
   put(path.join(userHome, ".npmrc"), "registry=http://127.0.0.1:9/\n");
   return {
     OPENCODE_DISABLE_MODELS_FETCH: "1",

@@ -1,7 +1,7 @@
 import type { ScriptedCall } from "../model/script.ts";
 import type { ProgramName } from "./cache.ts";
 
-/** Every agent has its own names for the same tools, and its own names for their parameters. */
+/** Every agent has different names for the same tools and for their parameters. */
 export interface Tools {
   readonly shell: (command: string) => ScriptedCall;
   readonly write: (path: string, text: string) => ScriptedCall;
@@ -25,7 +25,7 @@ export const TOOLS: Readonly<Record<ProgramName, Tools>> = {
       tool: "apply_patch",
       input: `*** Begin Patch\n*** Add File: ${path}\n+${text}\n*** End Patch\n`,
     }),
-    // It has no tool of its own for this.
+    // Codex has no tool for reading a file.
     read: (path) => codexShell(`cat ${path}`),
   },
   gemini: {
