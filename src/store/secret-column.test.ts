@@ -18,7 +18,10 @@ const TABLES = [checkpoints, drafts, entries, events, leases, messages, sessions
 const OURS =
   /^(?:id|idx|hash|key|key_caller|key_hash|callback_key|.*_(?:id|at|from|to|count|ms|time|index|until)|seq|xid|at|fence|pid|boot|node|round|position|attempt|attempts_begun|blocked|depth|reserved_(?:tokens|usd)|kind|type|status|author|carrier|delivery|sender_kind|origin|source|scope|outcome|held|end_reason|on_parent_end|agent|profile|model|cwd|ceiling)$/;
 
-/** `draft.ts` removes secrets from these itself, because most drafts come without any; the store's suite tests it. */
+/**
+ * `draft.ts` redacts these itself, because most drafts arrive already redacted; the conformance suite tests
+ * it.
+ */
 const CLEANED_BEFORE = ["drafts.text", "drafts.ending"];
 
 function columnsOf(...kinds: readonly Kind[]): string[] {

@@ -1,16 +1,16 @@
-/** A value both databases can bind. Booleans are 0 and 1, JSON is text, times are integers. */
+/** A value that both databases can bind. Booleans are 0 and 1, JSON is text, times are integers. */
 export type Param = string | number | null;
 export type Row = readonly unknown[];
 
-/** A statement, or a piece of one: text between parameters. */
+/** A statement or a part of one, with its parameters. */
 export interface Sql {
   readonly text: string;
   readonly params: readonly Param[];
 }
 
 /**
- * The smallest thing a query file needs. Rows come as arrays in the order of the columns asked
- * for; `run` answers how many rows it changed.
+ * The interface that queries run on. Rows are arrays in the order of the selected columns; `run` returns the
+ * number of changed rows.
  */
 export interface Query {
   all(statement: Sql): Promise<Row[]>;
@@ -19,8 +19,8 @@ export interface Query {
 }
 
 /**
- * Parameters become `?`; nested pieces become part of the text. The text of a call site is built
- * once for as long as the same pieces are nested, so that statement caches meet the same string.
+ * Parameters become `?`; nested pieces become part of the text. The text of a call site is built once as long
+ * as the nested pieces stay the same, so that statement caches get the same string.
  */
 export function sql(strings: TemplateStringsArray, ...values: readonly (Param | Sql)[]): Sql {
   const known = built.get(strings);
@@ -37,12 +37,12 @@ export function sql(strings: TemplateStringsArray, ...values: readonly (Param | 
   return { text, params: paramsIn(values, flat) };
 }
 
-/** Where nothing is nested, all values are parameters, and the array is used as it is. */
+/** If nothing is nested, all values are parameters, and the array is used unchanged. */
 function paramsIn(values: readonly (Param | Sql)[], flat: boolean): readonly Param[] {
   return flat ? (values as readonly Param[]) : paramsOf(values);
 }
 
-/** Text that stands in the statement as it is. Never from outside. */
+/** Text that goes into the statement unchanged. It must never come from outside. */
 export function raw(text: string): Sql {
   return { text, params: [] };
 }
@@ -69,13 +69,13 @@ export function placeholders(width: number): string {
   return text;
 }
 
-/** PostgreSQL numbers its parameters. Query texts hold no literal question mark. */
+/** Converts `?` to PostgreSQL's numbered parameters. Query texts contain no literal question mark. */
 export function numbered(text: string): string {
   let n = 0;
   return text.replaceAll("?", () => `$${++n}`);
 }
 
-/** Prepared statements by their text. When there are too many, the one made first is forgotten. */
+/** Prepared statements by text. When it is full, the oldest is dropped. */
 export class StatementCache<T> {
   readonly #max: number;
   readonly #make: (text: string) => T;

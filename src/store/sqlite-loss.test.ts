@@ -60,7 +60,9 @@ async function close(): Promise<void> {
   await opened.pop()?.close();
 }
 
-/** A store whose process was killed while it wrote: its newest commits stand in its log alone. */
+/**
+ * Returns a store whose process was killed while writing: its newest commits are only in the write-ahead log.
+ */
 async function killed(): Promise<{ rootId: string; answered: number }> {
   const writer = new StoreProcess("write", "sqlite", database);
   const [, rootId = ""] = (await writer.line()).split(" ");
@@ -295,7 +297,7 @@ describe("a restore", () => {
     });
   }
 
-  /** A rollout that can be read, and a folder that has the name of one. */
+  /** Makes one readable rollout, and a folder named like a rollout. */
   function oneUnreadable(): string {
     const root = aSession();
     const entry = { index: 0, turn_id: null, author: "agent", kind: "text", text: "word ".repeat(50_000) };

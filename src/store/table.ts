@@ -3,23 +3,23 @@ import { redactDeep } from "../secrets/redact-deep.ts";
 import { type Columns, fieldsOf, type Kind, readerOf } from "./column.ts";
 import { placeholders, raw, type Param, type Row, type Sql } from "./sql.ts";
 
-/** One table's columns beside a record's fields; everything that can be prepared is prepared once. */
+/** Maps a table's columns to a record's fields; everything that can be prepared is prepared once. */
 export interface Table<R extends object> {
   readonly name: string;
-  /** The columns, in the order `record` expects them. */
+  /** The columns, in the order that `record` expects. */
   readonly columns: Sql;
-  /** The same with a table's alias before each. */
+  /** The same, each prefixed with a table alias. */
   columnsOf(alias: string): Sql;
   record(row: Row): R;
-  /** What is read from each column, and how it is written. */
+  /** How each column is read and written. */
   readonly declared: readonly Declared[];
-  /** The record without its secrets, as `insert` would write it; what is held stays. */
+  /** Returns the record redacted, as `insert` would write it; held fields stay as they are. */
   clean(record: R): R;
-  /** Those of the held fields that have a secret, without it. */
+  /** Returns the held fields that contain a secret, redacted. */
   redacted(record: Partial<R>): Partial<R>;
-  /** One statement for all of them. */
+  /** Returns one statement for all of them. */
   insert(records: readonly R[]): Sql;
-  /** `a = ?, b = ?` for the fields that are given, or null when none is. */
+  /** Returns `a = ?, b = ?` for the given fields, or null if there are none. */
   set(patch: Partial<R>): Sql | null;
 }
 
@@ -31,11 +31,11 @@ export interface Declared {
 }
 
 export interface TableOptions<R> {
-  /** Fields that `set` leaves alone, because they never change or the store itself counts them. */
+  /** Fields that `set` ignores, because they never change or the store counts them. */
   readonly fixed?: readonly (keyof R & string)[];
-  /** Columns whose name is not the field's name in snake case. */
+  /** Columns whose name is not the snake-case form of the field's. */
   readonly named?: Partial<Record<keyof R & string, string>>;
-  /** Columns made from a field, for queries that must look inside JSON, which is opaque to them. */
+  /** Columns derived from a JSON field, because queries cannot look inside JSON. */
   readonly derived?: readonly Derived<R>[];
 }
 

@@ -35,8 +35,8 @@ export function readsOver(q: Query): Reads {
 }
 
 /**
- * A query that can be taken away, and that remembers its first failure: PostgreSQL aborts the
- * transaction then, so a closure that swallowed the error must fail on SQLite too.
+ * A query that can be revoked, and that remembers its first failure: PostgreSQL aborts the transaction then,
+ * so a closure that swallowed the error must fail on SQLite too.
  */
 export class GuardedQuery implements Query {
   failure: Error | null = null;
@@ -74,7 +74,10 @@ export class GuardedQuery implements Query {
   }
 }
 
-/** What a closure works on. Each noun is made when it is first used: most closures use three. */
+/**
+ * The transaction that a closure works on. Each group of operations is created on first use: most closures
+ * use three.
+ */
 export class OpenTx implements Tx {
   readonly rootId: string;
   readonly events: NewEvent[] = [];

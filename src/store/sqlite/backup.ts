@@ -6,8 +6,8 @@ import { markRestored } from "./epoch.ts";
 import { translated } from "./failure.ts";
 
 /**
- * A consistent copy in one file, made beside the running store. It appears under its name only
- * when it is whole, and carries the mark that makes whoever opens it mint a new epoch.
+ * Makes a consistent copy in one file while the store runs. The copy gets its final name only when it is
+ * complete, and carries a mark that gives it a new epoch when it is opened.
  */
 export async function backUp(path: string, target: string): Promise<{ bytes: number }> {
   const part = `${target}.part`;
@@ -26,7 +26,7 @@ export async function backUp(path: string, target: string): Promise<{ bytes: num
   }
 }
 
-/** Says what is wrong with a path before anything is copied. Leaves an empty file that only its owner may read. */
+/** Refuses an unusable path before anything is copied. Creates an empty file that only its owner may read. */
 function refuseBadTarget(target: string, part: string): void {
   try {
     const found = statSync(target, { throwIfNoEntry: false });

@@ -10,7 +10,7 @@ interface RowStatement extends Pick<StatementSync, "run"> {
   get(...params: readonly Param[]): Row | undefined;
 }
 
-/** One connection to the file. Every call is done when it returns; only its answer is a promise. */
+/** One connection to the file. Every call has finished when it returns; only its result is a promise. */
 export class Connection implements Query {
   readonly db: DatabaseSync;
   readonly #path: string;
@@ -23,7 +23,7 @@ export class Connection implements Query {
     this.#statements = new StatementCache(STATEMENTS_MAX, (text) => {
       const statement = this.db.prepare(text);
       statement.setReturnArrays(true);
-      // Node's types know only rows that are objects.
+      // Node's types only know rows that are objects.
       return statement as unknown as RowStatement;
     });
   }

@@ -5,19 +5,18 @@ import { machineBoot } from "../../system/process-mark.ts";
 export interface Opening {
   readonly epoch: string;
   readonly uncleanEnd: boolean;
-  /** The last transaction number that was committed. */
+  /** The last committed transaction number. */
   readonly xid: number;
 }
 
 /**
- * Says which epoch this life of the store has, and marks the file as in use.
+ * Decides which epoch the store has, and marks the file as in use.
  *
- * A cursor of the feed is good for as long as nothing it has seen can have gone. Commits are
- * synced before any reader sees them, so a process killed at any instant loses nothing shown and
- * the epoch stays: clients resume without a gap. A new epoch is minted for a new file; for a
- * backup, which carries a mark; for a file that is not the one closed last (another inode, or
- * older than the lock's note says), because somebody put it there; and after an unclean end that
- * the whole machine shared, because disks do lie about having written.
+ * A feed cursor is valid as long as nothing it has seen can be gone. Commits are synced before any reader
+ * sees them, so a process killed at any instant loses nothing shown, and the epoch stays: clients resume
+ * without a gap. A new epoch begins for a new file; for a backup, which carries a mark; for a file that is
+ * not the one closed last (another inode, or older than the lock's note says), because it was put there from
+ * outside; and after a crash of the whole machine, because disks may report a write before it is durable.
  */
 export function openEpoch(
   db: DatabaseSync,
@@ -47,7 +46,10 @@ export function openEpoch(
 
 const BEGUN = "epoch_begun";
 
-/** When this epoch began: what was written elsewhere before it says nothing about this file. 0 where nobody noted it. */
+/**
+ * Returns when this epoch began, or 0 if unknown. Records elsewhere from before that time prove nothing about
+ * this file.
+ */
 export function epochBegun(db: DatabaseSync): number {
   return Number(db.prepare("SELECT value FROM meta WHERE key = ?").get(BEGUN)?.value ?? 0);
 }
@@ -56,12 +58,14 @@ export function lastXid(db: DatabaseSync): number {
   return Number(db.prepare("SELECT coalesce(max(xid), 0) AS xid FROM trees").get()?.xid ?? 0);
 }
 
-/** The next opening keeps the epoch. */
+/** Marks a clean end, so that the next opening keeps the epoch. */
 export function markClean(db: DatabaseSync): void {
   putMeta(db, { clean: "1" });
 }
 
-/** Whoever opens this copy mints a new epoch: cursors given out since it was made are not of it. */
+/**
+ * Marks a copy, so that opening it begins a new epoch: cursors issued since it was made are not valid for it.
+ */
 export function markRestored(db: DatabaseSync): void {
   putMeta(db, { restored: "1" });
 }

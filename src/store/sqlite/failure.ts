@@ -2,7 +2,7 @@ import { asError } from "../../system/error.ts";
 import { Refusal } from "../../contract/refusal.ts";
 import { StoreCorrupt } from "../problem.ts";
 
-/** SQLite's primary result codes that mean something to a person. */
+/** SQLite's primary result codes that we handle. */
 export const BUSY = 5;
 export const CANTOPEN = 14;
 export const CORRUPT = 11;
@@ -13,13 +13,13 @@ export const NOTADB = 26;
 export const PERM = 3;
 export const READONLY = 8;
 
-/** The primary result code of an error that SQLite gave, or null for any other error. */
+/** Returns the primary result code of an SQLite error, or null for any other error. */
 export function codeOf(error: unknown): number | null {
   if (!(error instanceof Error) || !("errcode" in error) || typeof error.errcode !== "number") return null;
   return error.errcode & 0xff;
 }
 
-/** What a caller is told: trouble of the disk is a refusal, anything else stays what it was. */
+/** Turns a disk failure into a refusal; returns any other error unchanged. */
 export function translated(error: unknown, path: string): unknown {
   switch (codeOf(error)) {
     case FULL:

@@ -6,37 +6,37 @@ import { StoreLocked, type Holder } from "../problem.ts";
 import { BUSY, codeOf } from "./failure.ts";
 import { isAlive } from "../../system/proc.ts";
 
-/** What stands beside the lock, for others to read: who holds it, or how the last holder left. */
+/** The file beside the lock that others can read: who holds the lock, or how the last holder left. */
 export interface Note extends Holder {
-  /** The last transaction number of a clean end: an older file found later was put there by somebody. */
+  /** The last transaction number at a clean end: an older file found later was put there from outside. */
   readonly closedXid: number | null;
   /**
-   * The machine's boot in which a store was opened and not closed: then its write-ahead log must be there.
-   * Null after a clean end, and before a store was ever opened.
+   * The machine's boot in which the store was opened but not closed: its write-ahead log must then exist.
+   * Null after a clean end, and if no store was ever opened.
    */
   readonly openedIn?: string | null;
 }
 
 export interface Lock {
-  /** What the holder before left behind. */
+  /** The note of the previous holder. */
   readonly before: Note | null;
-  /** Notes that the store is open, once its write-ahead log exists. */
+  /** Records that the store is open, once its write-ahead log exists. */
   opened(): void;
-  /** Notes how far the store had come, once everything is in its file. */
+  /** Records the last transaction number, once everything is in the database file. */
   closed(xid: number): void;
-  /** Gives the lock up. A note that says neither opened nor closed is left as the holder before wrote it. */
+  /** Releases the lock. If neither `opened` nor `closed` was called, restores the previous holder's note. */
   release(): void;
 }
 
-/** A process that was killed may hold the lock for the moment it takes to die. */
+/** A killed process may hold the lock until it has fully exited. */
 const DYING_MS = 1_000;
 const RETRY_MS = 20;
 
 /**
- * One daemon per file: an exclusive transaction on the lock file, held for life. The kernel gives
- * it up when the process dies, however it dies. The handle is kept in the closure below, because
- * a handle that is garbage-collected gives the lock up too; and nothing else in this process may
- * open the lock file, because closing any descriptor of a file drops POSIX locks on it.
+ * One daemon per file: an exclusive transaction on the lock file, held for the life of the process. The
+ * kernel releases it when the process dies, however it dies. The closure below keeps the handle, because a
+ * garbage-collected handle releases the lock too. Nothing else in this process may open the lock file,
+ * because closing any descriptor of a file drops its POSIX locks.
  */
 export async function takeLock(path: string, boot: string): Promise<Lock> {
   const db = new DatabaseSync(path, { timeout: 0 });
@@ -82,12 +82,12 @@ function tryLock(db: DatabaseSync): boolean {
   }
 }
 
-/** What the last holder of a lock left behind, for those who do not hold it. */
+/** Reads the note of a lock, for a process that does not hold it. */
 export function readNote(path: string): Note | null {
   try {
     return JSON.parse(readFileSync(path, "utf8")) as Note;
   } catch {
-    // No note, or half of one: the lock alone decides who may open the store.
+    // The note is missing or incomplete: the lock alone decides who may open the store.
     return null;
   }
 }

@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { migrationsIn } from "../migration.ts";
 import { StoreTooNew } from "../problem.ts";
 
-/** Brings the file to the newest schema. Safe when several processes do it at once. */
+/** Migrates the file to the newest schema. Safe when several processes do it at once. */
 export function migrate(db: DatabaseSync, path: string): void {
   const known = migrationsIn(new URL("./migrations/", import.meta.url));
   if (versionOf(db) === known.length) return;
@@ -19,7 +19,7 @@ export function migrate(db: DatabaseSync, path: string): void {
   }
 }
 
-/** The schema as text, in the order of names: what is committed as `schema.sql`. */
+/** Returns the schema as text, sorted by name; this is the content of `schema.sql`. */
 export function schemaOf(db: DatabaseSync): string {
   const rows = db
     .prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY tbl_name, type DESC, name")

@@ -35,24 +35,26 @@ export interface SqliteOptions {
   readonly node: string;
   readonly boot: string;
   readonly log: Log;
-  /** The file may not grow past this many pages; beyond it writes are refused as on a full disk. */
+  /** The maximum size of the file in pages; beyond it writes are refused as on a full disk. */
   readonly pageCountMax?: number;
-  /** How long one search may take. */
+  /** How much CPU time one search may use. */
   readonly searchMs?: number;
-  /** What else proves that there was a store, where it is missing: the person's token and the rollouts. */
+  /** Further proof that a missing store existed: the person's token and the rollouts. */
   readonly traces?: { readonly token: string; readonly rollouts: string };
 }
 
 const WRITER_CACHE_KB = 16_000;
 const READER_CACHE_KB = 8_000;
 const OPENING_BUSY_MS = 5_000;
-/** Short, because it blocks the event loop: the lane tries again by itself. */
+/** Short, because it blocks the event loop; the write lane retries by itself. */
 const WRITER_BUSY_MS = 2;
-/** Up to this size the file is looked over at every opening; after an unclean end a larger one too. */
+/** A file up to this size is checked at every opening; after an unclean end, a larger one too. */
 const CHECK_BYTES = 8 * 1024 * 1024;
 const CHECK_UNCLEAN_BYTES = 256 * 1024 * 1024;
 
-/** Opens the file, alone, at the newest schema. Every way this can fail has its own readable error. */
+/**
+ * Opens the file exclusively and migrates it to the newest schema. Each kind of failure has a readable error.
+ */
 export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const { path } = options;
   try {
@@ -109,7 +111,7 @@ interface Parts {
   readonly xid: number;
 }
 
-/** A write with what it leaves behind once it is committed. */
+/** A write and the transaction whose events and wakes are published after the commit. */
 interface TreeWrite<T> extends Write<T> {
   readonly tx: OpenTx;
 }
@@ -182,7 +184,7 @@ function storeOver(options: SqliteOptions, parts: Parts): Store {
   }
 }
 
-/** Noted before the log is removed: from then on its absence is no loss. */
+/** Records the clean end before the write-ahead log is removed: from then on a missing log is no loss. */
 function noteClosed(db: DatabaseSync, lock: Lock, log: Log): void {
   try {
     const xid = lastXid(db);
@@ -254,7 +256,7 @@ function announce(listeners: Listeners, writes: readonly Write<unknown>[]): void
   if (rootIds.size > 0) listeners.committed({ rootIds: [...rootIds], wakes: [...wakes] });
 }
 
-/** Reads the file before anything may write to it, so that a damaged one stays as it was found. */
+/** Checks the file before anything may write to it, so that a damaged file stays untouched. */
 function lookOver({ path, traces }: SqliteOptions, before: Note | null): void {
   const isUnclean = before?.pid != null || before?.openedIn != null;
   const bytes = fileSize(path);

@@ -1,6 +1,7 @@
 /**
- * Whether this thread has worked for so long from now on. Waiting for a processor is no work: on a busy machine a
- * search takes longer, and is as good. Nobody works for longer than the clock says, and the clock is cheaper to ask.
+ * Returns a function that says whether this thread has used `ms` of CPU time since now. Waiting for a CPU
+ * does not count: on a busy machine a search takes longer but may finish. CPU time never exceeds elapsed
+ * time, and the clock is cheaper to read, so it is read first.
  */
 export function hasWorked(ms: number): () => boolean {
   const from = performance.now();

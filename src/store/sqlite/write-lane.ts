@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { Refusal } from "../../contract/refusal.ts";
 import { BUSY, codeOf, translated } from "./failure.ts";
 
-/** One write on its way: `start` runs it under a savepoint, `revoke` takes its transaction away. */
+/** A write in progress: `start` runs it under a savepoint, `revoke` invalidates its transaction. */
 export interface Write<T> {
   start(): Promise<T>;
   revoke(reason: string): void;
@@ -15,12 +15,12 @@ interface Waiting {
   value?: unknown;
 }
 
-/** A group ends when it has taken this long, so that the event loop is never held for long. */
+/** A group of writes ends after this long, so that it does not block the event loop. */
 const GROUP_MS = 4;
 const GROUP_MAX = 256;
-/** So many writers go on in one turn of the event loop: each has work of its own to do with its answer. */
+/** How many writers are answered per turn of the event loop: each has work to do with its answer. */
 const ANSWERS_PER_TURN = 8;
-/** How long another program's lock is waited for, and how often it is tried, without blocking. */
+/** How long to wait for another program's lock, and how often to retry; neither blocks. */
 const BUSY_MS = 5_000;
 const BUSY_RETRY_MS = 10;
 
@@ -28,19 +28,19 @@ const FOREIGN_AWAIT =
   "A write awaited something other than its own transaction. It was rolled back; this is a bug.";
 
 /**
- * The one way to write. Writes run one after another under savepoints and share one COMMIT; each is
- * answered after it. A write that throws takes back its own savepoint and nothing else.
+ * The only way to write. Writes run one after another under savepoints and share one COMMIT; each is answered
+ * after it. A write that throws rolls back only its own savepoint.
  *
- * Everything a write may await is already settled, so a write ends within the microtasks of the task
- * it began in. When those have run dry and a write has not ended, it awaits something foreign: it
- * is rolled back and revoked, for it would hold every other writer.
+ * Everything a write may await is already settled, so a write ends within the microtasks of the task it began
+ * in. If it has not ended when those are done, it awaits something else: it is rolled back and revoked,
+ * because it would block every other writer.
  */
 export class WriteLane {
   readonly #db: DatabaseSync;
   readonly #path: string;
   readonly #afterCommit: (writes: readonly Write<unknown>[]) => void;
   readonly #queue: Waiting[] = [];
-  /** Answers of writes that are committed, oldest first. */
+  /** Answers of committed writes, oldest first. */
   readonly #answers: (() => void)[] = [];
   readonly #statement: Record<"begin" | "commit" | "savepoint" | "release" | "undo", StatementSync>;
   #draining = false;
@@ -80,7 +80,9 @@ export class WriteLane {
     });
   }
 
-  /** Begins no further group until then. Nothing is refused, and the event loop is free. */
+  /**
+   * Starts no further group until the promise settles. Nothing is refused, and the event loop is not blocked.
+   */
   pauseUntil(until: Promise<void>): void {
     const paused = until.finally(() => {
       if (this.#paused === paused) this.#paused = null;
@@ -88,7 +90,7 @@ export class WriteLane {
     this.#paused = paused;
   }
 
-  /** Takes nothing new, and resolves when all that was taken is answered. */
+  /** Refuses new writes, and resolves when all earlier ones are answered. */
   async close(): Promise<void> {
     this.#closed = true;
     if (!this.#draining) return;
@@ -97,7 +99,7 @@ export class WriteLane {
     });
   }
 
-  /** Whoever asks within this turn of the event loop shares the commit. */
+  /** Writes requested within one turn of the event loop share a commit. */
   #schedule(): void {
     if (this.#draining) return;
     this.#draining = true;
@@ -105,7 +107,7 @@ export class WriteLane {
   }
 
   async #drain(): Promise<void> {
-    // Writes must start in a microtask: a tick asked for there comes when the microtasks have run dry.
+    // Writes must start in a microtask: a tick scheduled there runs after all microtasks.
     await this.#paused;
     if (await this.#begin()) await this.#group();
     if (this.#queue.length > 0) {
@@ -116,7 +118,7 @@ export class WriteLane {
     this.#idle?.();
   }
 
-  /** False when the database stayed locked: then all that waited have been refused. */
+  /** Returns false if the database stayed locked; all waiting writes have then been refused. */
   async #begin(): Promise<boolean> {
     const deadline = performance.now() + BUSY_MS;
     for (;;) {
@@ -143,11 +145,12 @@ export class WriteLane {
       const failure = await this.#one(waiting);
       if (failure === null) done.push(waiting);
       else failed.push(() => waiting.reject(translated(failure.error, this.#path)));
-      // Some failures, a full disk among them, make SQLite take back the whole transaction.
+      // After some failures, such as a full disk, SQLite rolls back the whole transaction.
       if (!this.#db.isTransaction) this.#refuse(done.splice(0), failure?.error);
     } while (this.#db.isTransaction && done.length < GROUP_MAX && performance.now() < until);
     if (this.#db.isTransaction) this.#commit(done);
-    // What a write fails by may have been written just before it: whoever looks then must find it.
+    // Failures are answered after the commit: a write may fail because of an earlier one in the group, which
+    // its caller must then be able to see.
     this.#answers.push(...failed);
     await this.#answer();
   }
@@ -170,7 +173,7 @@ export class WriteLane {
       this.#statement.undo.run();
       this.#statement.release.run();
     } catch {
-      // The savepoint cannot be taken back alone; the group sees that its transaction is gone.
+      // The savepoint cannot be rolled back alone; the group notices that its transaction is gone.
       if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
     }
   }
@@ -221,7 +224,7 @@ export class WriteLane {
     this.#answers.push(...done.map((waiting) => () => waiting.resolve(waiting.value)));
   }
 
-  /** Answers all that has ended, a few in each turn of the event loop. */
+  /** Answers all finished writes, a few per turn of the event loop. */
   async #answer(): Promise<void> {
     for (;;) {
       for (const answer of this.#answers.splice(0, ANSWERS_PER_TURN)) answer();

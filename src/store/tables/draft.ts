@@ -12,7 +12,7 @@ export const drafts = table<DraftRecord>(
     sessionId: word(),
     turnId: word(),
     kind: word(),
-    // Both writes below redact these, unless that has been done.
+    // Both writes below redact these, unless they are redacted already.
     text: word(),
     end: word(),
     at: number(),
@@ -54,7 +54,7 @@ export function draftWrites(q: Query, rootId: string): DraftWrites {
     },
     async grow({ sessionId, id }, { at, ...by }) {
       const { text, end } = cleanOf(by);
-      // Only the new text crosses over: a long message would else be bound again every second.
+      // Sends only the new text: otherwise a long message would be bound again every second.
       const changed = await q.run(sql`UPDATE drafts
         SET text = text || ${text}, ending = ${end}, updated_at = ${at}
         WHERE session_id = ${sessionId} AND root_id = ${rootId} AND turn_id = ${id}`);

@@ -19,9 +19,11 @@ const COLUMNS: Columns<EntryRecord> = {
 const OPTIONS = { named: { index: "idx" } } as const;
 
 export const entries = table<EntryRecord>("entries", COLUMNS, OPTIONS);
-/** What goes into the index was cleaned before its words were taken; once is enough. */
+/** Entries are redacted before they are indexed; they need no second pass. */
 const INDEXED: Columns<EntryRecord> = { ...COLUMNS, body: heldJson() };
-/** With where the entry stands in the index of the embedded store, and of PostgreSQL. */
+/**
+ * With the entry's position in the search index: for the embedded store a number, for PostgreSQL its words.
+ */
 export const entriesWithDoc = table<EntryRecord & { doc: number }>(
   "entries",
   { ...INDEXED, doc: number() },
@@ -39,7 +41,7 @@ export function entryReads(q: Query): EntryReads {
   return {
     async tail(sessionId, { kinds, after, before, bytesMax, entryBytesMax, limit }) {
       const among = sql`session_id = ${sessionId} AND kind IN ${list(kinds)}`;
-      // Sizes first: a body that is not wanted is not read.
+      // Selects by size first, so that only the needed bodies are read.
       return many(sql`SELECT ${columns} FROM entries WHERE ${among} AND idx < ${before} AND idx >=
         (SELECT min(idx) FROM
           (SELECT idx, bytes, sum(bytes) OVER (ORDER BY idx DESC) AS so_far FROM
@@ -54,7 +56,7 @@ export function entryReads(q: Query): EntryReads {
       const above = after === undefined ? sql`` : sql` AND idx > ${after}`;
       const order = after === undefined ? sql`idx DESC` : sql`idx`;
       const among = sql`session_id = ${sessionId}${above}${below}`;
-      // Sizes first: a body that is not wanted is not read.
+      // Selects by size first, so that only the needed bodies are read.
       const fits =
         bytesMax === undefined
           ? sql``
@@ -79,7 +81,7 @@ export function entryWrites(q: Query, rootId: string, index: EntryIndex): EntryW
       if (counted === null) throw new Error(`there is no session ${sessionId} in tree ${rootId}`);
       const [count, agent, scope] = valuesOf(counted, number(), word(), word());
       const first = count - added.length;
-      // Cleaned before anything else sees them: what is indexed or answered is what is kept.
+      // Redacted first, so that the index and the result hold exactly what is stored.
       const records = added.map(({ isClean, ...entry }, i) => {
         const record = { ...entry, rootId, sessionId, index: first + i };
         return isClean === true ? record : entries.clean(record);

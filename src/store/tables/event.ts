@@ -17,7 +17,7 @@ export const events = table<EventRecord>("events", {
 
 const treeIn = readerOf<{ rootId: string; seq: number }>({ rootId: word(), seq: number() });
 
-/** `point` differs between the databases and is given. */
+/** `point` differs between the databases, so the caller passes it. */
 export function eventReads(q: Query, point: FeedReads["point"]): FeedReads {
   return {
     point,
@@ -42,8 +42,8 @@ export function eventReads(q: Query, point: FeedReads["point"]): FeedReads {
 const ROWS_MAX = 32;
 
 /**
- * The last statements of a write: numbers the events and writes them. The tree's row is locked, so
- * the numbers have no gap and commit in their order.
+ * Numbers and writes the events, as the last statements of a write. The tree's row is locked, so the numbers
+ * have no gaps and commit in order.
  */
 export async function writeEvents(
   q: Query,

@@ -30,7 +30,7 @@ import {
 import { raw, sql, type Query, type Sql } from "../sql.ts";
 import { table } from "../table.ts";
 
-/** What a reader wants back stays as it gave it; whoever reads has taken the secrets out of its texts. */
+/** The reader's own data is stored unchanged; the reader has already redacted its texts. */
 export const histories = table<HistoryRecord>(
   "history_sessions",
   {
@@ -64,7 +64,7 @@ export const histories = table<HistoryRecord>(
   { fixed: ["no", "key", "rootId", "sessionId"] },
 );
 
-/** What a scan compares with. */
+/** The columns that a scan compares with. */
 const KNOWN = raw(
   "h.no, h.key, h.agent_id, h.format, h.path, h.stamp, h.read_stamp, h.kind, h.family_key, h.host_key, " +
     "h.session_id, h.root_id, h.gone_at, h.size_bytes, h.read_bytes, s.evidence_state, s.depth, " +
@@ -172,21 +172,21 @@ function orNull(value: unknown): string | null {
   return value === null ? null : JSON.stringify(value);
 }
 
-/** Few enough for the text to be kept and the parameters to be allowed. */
+/** Few enough for the statement to be cached and to stay below the parameter limit. */
 const ROWS_MAX = 32;
 
 interface AppendAt {
   readonly no: number;
   readonly sessionId: string;
   readonly rootId: string;
-  /** Found by a search from the commit on; else when the index has been tended. */
+  /** True: searchable from the commit on. False: searchable once the indexer has reached it. */
   readonly isLive: boolean;
   readonly index: EntryIndex;
 }
 
 /**
- * Entries that the session has not are appended in their order; those it has are left out, by ref. Their
- * bodies are JSON already, made and redacted elsewhere: this is the one way in that does neither.
+ * Appends, in order, the entries whose refs the session does not have yet. Their bodies are JSON that was
+ * made and redacted elsewhere: this is the only way in that does neither.
  */
 async function append(
   q: Query,
@@ -234,7 +234,7 @@ function recordsOf({ rootId, sessionId, from }: Where, entries: readonly Importe
 
 const REF = number();
 
-/** Those that the session had not. */
+/** Returns the refs that the session did not have. */
 async function addRefs(q: Query, no: number, entries: readonly ImportedEntry[]): Promise<Set<number>> {
   const rows = await q.all({
     text: `INSERT INTO history_refs (no, ref) VALUES ${entries.map(() => "(?, ?)").join(", ")}
@@ -304,13 +304,13 @@ const knownOf = readerOf<HistoryKnown>({
   scope: maybe(word()),
 });
 
-/** What was asked for and how far it has come stand beside any tree. */
+/** The import request and its progress belong to no tree. */
 export function importsOver(at: {
   readonly node: string;
   readonly reader: Query;
   readonly plain: <T>(work: (q: Query) => Promise<T>) => Promise<T>;
   readonly listeners: Pick<Listeners, "asked" | "onAsk">;
-  /** There may be entries that are not indexed yet. */
+  /** Called when there may be entries that are not indexed yet. */
   readonly told: () => void;
 }): Imports {
   const { node, reader, plain, listeners } = at;
@@ -330,7 +330,7 @@ export function importsOver(at: {
     scan: () => read(`history.scan.${node}`),
     async publish(progress) {
       await keep(`history.scan.${node}`, progress);
-      // While a great deal is being read, the index waits: both want the same lane.
+      // The indexer waits while a scan is reading, because both need the same write lane.
       if (progress.scan.phase !== "reading") at.told();
     },
     onAsk: (listener) => listeners.onAsk(listener),

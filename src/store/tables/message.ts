@@ -48,7 +48,7 @@ export const messages = table<MessageRecord>(
   { fixed: ["id", "rootId", "sessionId", "position"] },
 );
 
-/** Names the index's own condition too: SQLite does not conclude one from the other. */
+/** Repeats the index's condition, because SQLite does not infer it. */
 export const QUEUED = raw("status IN ('queued', 'taken') AND status = 'queued'");
 
 export function messageReads(q: Query): MessageReads {
@@ -93,13 +93,13 @@ export function messageReads(q: Query): MessageReads {
   };
 }
 
-/** Landed or void: nobody will receive it any more, so what was held for them is held no longer. */
+/** Landed or void: no agent will receive it any more, so its held fields can be redacted. */
 function isOver(status: MessageStatus): boolean {
   return status === "landed" || status === "void";
 }
 
 export function messageWrites(q: Query, rootId: string): MessageWrites {
-  /** What this move must redact, in the same transaction. */
+  /** Returns the fields that this move must redact, in the same transaction. */
   async function overIn(
     id: string,
     from: readonly MessageStatus[],

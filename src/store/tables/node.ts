@@ -21,7 +21,7 @@ export function nodeReads(q: Query): { byName(node: string): Promise<NodeRecord 
 }
 
 export function nodeWrites(q: Query): {
-  /** Makes a row that no boot holds yet, where there is none. */
+  /** Creates the node's row, without a boot, if there is none. */
   make(node: string): Promise<void>;
   publish(held: { node: string; boot: string }, agents: readonly Agent[]): Promise<boolean>;
 } {

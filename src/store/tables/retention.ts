@@ -19,7 +19,7 @@ export function retentionReads(q: Query): RetentionReads {
     keptFrom: (sessionId) =>
       numberOf(q, sql`SELECT entries_from FROM retention WHERE session_id = ${sessionId}`),
     async trees({ idleSince, after, limit }) {
-      // As many are looked at as are answered: a page is short work also where few are idle.
+      // The limit applies before the idle test, so a page is quick even if few trees are idle.
       const rows =
         await q.all(sql`SELECT t.root_id, CASE WHEN ${isIdle(raw("t.root_id"), idleSince)} THEN 1 ELSE 0 END
         FROM (SELECT root_id FROM trees WHERE root_id > ${after} ORDER BY root_id LIMIT ${limit}) t
@@ -29,7 +29,7 @@ export function retentionReads(q: Query): RetentionReads {
   };
 }
 
-/** The tree has events, no round of it is open, and none of its sessions was at work since then. */
+/** The tree has events, no open round, and no session that has worked since then. */
 function isIdle(rootId: Sql, since: number): Sql {
   return sql`(EXISTS (SELECT 1 FROM events e WHERE e.root_id = ${rootId}) AND NOT EXISTS
     (SELECT 1 FROM sessions s WHERE s.root_id = ${rootId}
@@ -93,7 +93,7 @@ export function retentionWrites(q: Query, rootId: string): RetentionWrites {
       const gone = kept === -1 ? oldest : oldest.slice(0, kept);
       const last = gone.at(-1);
       if (last === undefined) return { removed: 0, bytes: 0, isDone: true };
-      // A round that has opened meanwhile keeps what its agent may still be asked about.
+      // If a round has opened in the meantime, nothing is removed: its agent may still need it.
       const isMarked = await q.run(sql`UPDATE retention SET entries_from = ${last.idx + 1}
         WHERE session_id = ${sessionId} AND root_id = ${rootId} AND ${isClosed}`);
       if (isMarked === 0) return { removed: 0, bytes: 0, isDone: true };
@@ -111,7 +111,7 @@ export function retentionWrites(q: Query, rootId: string): RetentionWrites {
   };
 }
 
-/** Under the tree's lock, so no round opens meanwhile. */
+/** Runs under the tree's lock, so no round can open in the meantime. */
 async function pruneEvents(
   q: Query,
   rootId: string,
@@ -124,7 +124,7 @@ async function pruneEvents(
   const gone = kept === -1 ? oldest : oldest.slice(0, kept);
   const last = gone.at(-1);
   if (last === undefined) return { removed: 0, isDone: true };
-  // On PostgreSQL a later event may have a lower number.
+  // On PostgreSQL a later event may have a lower transaction number.
   const xid = Math.max(...gone.map((event) => event.xid));
   await q.run(sql`UPDATE trees SET pruned_xid = ${xid} WHERE root_id = ${rootId} AND pruned_xid < ${xid}`);
   await q.run(sql`DELETE FROM events WHERE root_id = ${rootId} AND seq <= ${last.seq}`);

@@ -2,23 +2,23 @@ import type { EntryIndex } from "../search/entry-index.ts";
 import { number, readerOf, valuesOf, word } from "../column.ts";
 import { sql, type Query } from "../sql.ts";
 
-/** A session of before scopes were folders, which has yet to be moved out of the scope `default`. */
+/** A session from before scopes were folders, not yet moved out of the scope `default`. */
 export interface ScopeMove {
   readonly sessionId: string;
   readonly rootId: string;
-  /** Where its tree's root works, whose scope it has. */
+  /** The folder of its tree's root, which determines the scope. */
   readonly cwd: string;
 }
 
 export interface ScopeMoveReads {
-  /** Of sessions of this node. */
+  /** Returns sessions of this node. */
   next(node: string, limit: number): Promise<ScopeMove[]>;
 }
 
 export interface ScopeMoveWrites {
   /**
-   * Moves a session, then at most so many of its entries in the index. True when nothing of it is left to
-   * move. May be asked again at any time: it goes on where it was.
+   * Moves a session, then at most `limit` of its entries in the index. Returns true when nothing is left to
+   * move. It can be called again at any time and continues where it stopped.
    */
   step(sessionId: string, scope: string, limit: number): Promise<boolean>;
 }
@@ -43,7 +43,7 @@ export function scopeMoveWrites(q: Query, rootId: string, index: EntryIndex): Sc
       const begun = await q.run(sql`UPDATE scope_moves SET end_idx =
           (SELECT entry_count FROM sessions WHERE id = ${sessionId}) WHERE ${mine} AND end_idx IS NULL`);
       if (begun > 0) {
-        // One that was spawned by a session that had yet to be moved has its parent's old scope.
+        // A session spawned by one that was not moved yet has inherited the old scope.
         await q.run(sql`INSERT INTO scope_moves (root_id, session_id, next_idx)
           SELECT root_id, id, 0 FROM sessions WHERE root_id = ${rootId} AND scope = 'default'
           ON CONFLICT (session_id) DO NOTHING`);

@@ -193,7 +193,7 @@ function familyReads(q: Query): FamilyReads {
   };
 }
 
-/** Of what a session was asked to be, the steps of its chain that have yet to begin are held. */
+/** Redacts a session's spawn settings, except the steps of its chain that have yet to begin. */
 function shownConfig(config: SessionRecord["spawnConfig"]): SessionRecord["spawnConfig"] {
   const { chain, ...rest } = config;
   const shown = redactBriefly(rest);
@@ -201,7 +201,9 @@ function shownConfig(config: SessionRecord["spawnConfig"]): SessionRecord["spawn
 }
 
 export function sessionWrites(q: Query, rootId: string): SessionWrites {
-  /** No step begins after a session that has ended. */
+  /**
+   * When a session ends, the remaining steps of its chain are redacted too, because none of them will begin.
+   */
   async function shownPatch(id: string, patch: Partial<SessionRecord>): Promise<Partial<SessionRecord>> {
     const { spawnConfig: given, endedAt } = patch;
     if (typeof endedAt !== "number") return given ? { ...patch, spawnConfig: shownConfig(given) } : patch;
@@ -237,10 +239,13 @@ const usageIn = readerOf<Pick<SessionRecord, "id" | "parentId" | "usage">>({
 });
 const CONFIG = heldJson<SessionRecord["spawnConfig"]>();
 
-/** Not as an index has it: SQLite would walk all sessions in that order to find the few open ones. */
+/**
+ * Deliberately not the order of an index: SQLite would walk all sessions in that order to find the few open
+ * ones.
+ */
 const BY_CREATION = raw("created_at + 0, id");
 
-/** The messages that wait longest, one per session. */
+/** The message that has waited longest, per session. */
 const FIRST_QUEUED = raw(
   `(SELECT session_id, min(admitted_at) AS since FROM messages WHERE ${QUEUED.text} GROUP BY session_id)`,
 );
@@ -262,7 +267,7 @@ function parkedIn(rootId: string): Sql {
     WHERE parked_on IS NOT NULL AND root_id = ${rootId} AND ended_at IS NULL ORDER BY updated_at, id`;
 }
 
-/** Ids are lower-case hexadecimal and dashes, so `g` is above every continuation of a prefix. */
+/** Ids are lower-case hexadecimal and dashes, so `g` sorts after every continuation of a prefix. */
 function byRef(ref: string, visible: Visible): Sql {
   const prefix = ref.toLowerCase();
   const asId = /^[0-9a-f-]{8,36}$/.test(prefix)
@@ -295,11 +300,14 @@ function listed(filter: SessionFilter): Sql {
     ORDER BY created_at DESC, id DESC LIMIT ${filter.limit}`;
 }
 
-/** Two indexes serve this: those with an open round are few, and so are imported ones at work. */
+/**
+ * Two indexes serve this: one for sessions with an open round, one for imported sessions at work; both are
+ * small.
+ */
 const AT_WORK = raw(`(round_open = 1 AND ended_at IS NULL
   OR origin = 'imported' AND evidence_state IN ('running', 'waiting', 'pending'))`);
 
-/** What the reader's scopes let it see; with no scope at all, nothing. */
+/** Limits a query to the reader's scopes; without any scope it matches nothing. */
 export function within(visible: Visible): Sql {
   if (visible === "all") return raw("1 = 1");
   return visible.length === 0 ? raw("1 = 0") : sql`scope IN ${list(visible)}`;
@@ -338,7 +346,7 @@ async function usageSince(
   return { tokens, usd };
 }
 
-/** For turns, where not all may be seen. */
+/** Limits a query over turns, unless everything is visible. */
 function ofVisible(visible: Visible): Sql {
   if (visible === "all") return sql``;
   return sql` AND session_id IN (SELECT id FROM sessions WHERE ${within(visible)})`;

@@ -36,7 +36,7 @@ export function tokenReads(q: Query): TokenReads {
 
 export interface TokenWrites {
   add(token: TokenRecord): Promise<void>;
-  /** False unless there was one that had not been revoked. */
+  /** Returns false unless there was such a token that was not revoked yet. */
   revoke(hash: string, at: number): Promise<boolean>;
   revokeOfSession(sessionId: string, at: number): Promise<void>;
 }

@@ -81,7 +81,10 @@ export function triggerReads(q: Query): TriggerReads {
 }
 
 export function triggerWrites(q: Query, rootId: string): TriggerWrites {
-  /** The answer is a message to the asker. Only a vendor's own request is answered from this row. */
+  /**
+   * Redacts an answer that reaches the asker as a message. Only the answer to a vendor's own request is
+   * delivered from this row, so that one is held.
+   */
   async function heldIn(id: string, patch: Partial<TriggerRecord>): Promise<Partial<TriggerRecord>> {
     if (!patch.answer) return patch;
     const row = await q.get(sql`SELECT fence FROM triggers WHERE id = ${id} AND root_id = ${rootId}`);
@@ -125,7 +128,7 @@ export function triggerWrites(q: Query, rootId: string): TriggerWrites {
   };
 }
 
-/** One statement for each, because each has its own index. */
+/** One statement per deadline, because each has its own index. */
 async function eitherDeadline(q: Query, condition: (column: Sql) => Sql): Promise<TriggerRecord[]> {
   const found = new Map<string, TriggerRecord>();
   for (const [column, more] of [
@@ -139,10 +142,14 @@ async function eitherDeadline(q: Query, condition: (column: Sql) => Sql): Promis
   return [...found.values()];
 }
 
-/** In the statement, not after it: ends that nobody acknowledges stay open by the thousand. */
+/**
+ * Filtered by the statement, not afterwards: unacknowledged `session_complete` triggers stay open by the
+ * thousand.
+ */
 function conditionsOf(of: { sessionId?: string; toId?: string; toPerson?: boolean; fence?: number }): Sql[] {
   const isAsked = "type IN ('ask_user_question', 'plan_review', 'permission', 'escalate')";
-  // A reader also has what a person should look at; whoever goes by the asker looks for what can be answered.
+  // An inbox also shows errors that a person should look at; a query by the asker wants only triggers that
+  // can be answered.
   const isSeen = of.sessionId === undefined ? " OR (type = 'session_error' AND to_person = 1)" : "";
   const conditions = [raw(`status = 'open' AND (${isAsked}${isSeen})`)];
   if (of.sessionId !== undefined) conditions.push(sql`session_id = ${of.sessionId}`);

@@ -6,7 +6,7 @@ import { numberOf, json, maybe, number, prose, readerOf, valueOf, valuesOf, word
 import { raw, sql, type Query, type Row, type Sql } from "../sql.ts";
 import { table } from "../table.ts";
 
-/** The receipt stands in its own table: one row per settled turn. */
+/** Receipts are in a separate table: one row per settled turn. */
 export const turns = table<Omit<TurnRecord, "receipt">>(
   "turns",
   {

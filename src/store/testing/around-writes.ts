@@ -3,7 +3,10 @@ import type { Store, Tx } from "../port/store.ts";
 
 type Work<T> = (tx: Tx) => Promise<T>;
 
-/** Puts a test between the store and whoever writes, with a fence or without. The answer takes it away again. */
+/**
+ * Lets a test wrap every write of a store, with or without a fence. Returns a function that removes the
+ * wrapper.
+ */
 export function aroundWrites(
   store: Store,
   around: <T>(rootId: string, work: Work<T>, write: <R>(work: Work<R>) => Promise<R>) => Promise<T>,
@@ -11,7 +14,7 @@ export function aroundWrites(
   const { write: base } = store;
   const write = writeOver((rootId, by, work) =>
     around(rootId, work, <R>(inner: Work<R>) =>
-      // `STALE` is passed on as it is.
+      // `STALE` is returned unchanged.
       by === null ? base(rootId, inner) : (base(rootId, by, inner) as Promise<R>),
     ),
   );
@@ -19,7 +22,7 @@ export function aroundWrites(
   return () => void Object.assign(store, { write: base });
 }
 
-/** What `first` writes is committed after the next write was asked for and before it has the tree's lock. */
+/** Runs `first` after the next write was requested and before it has the tree's lock. */
 export function beforeNextWrite(store: Store, first: () => Promise<void>): void {
   const off = aroundWrites(store, async (_, work, write) => {
     off();

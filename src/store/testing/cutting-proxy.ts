@@ -2,15 +2,15 @@ import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 
 export interface CuttingProxy {
   readonly port: number;
-  /** Cuts the next connection that sends a COMMIT: before the server has it, or after. */
+  /** Cuts the next connection that sends a COMMIT: before the server receives it, or after. */
   cutNextCommit(when: "before" | "after"): void;
-  /** Cuts every connection there is. */
+  /** Cuts every open connection. */
   cutAll(): void;
-  /** Cuts the next connection that sends this text, after the server has it. */
+  /** Cuts the next connection that sends this text, after the server has received it. */
   cutNext(text: string): void;
-  /** While set, new connections are answered as by a server that is starting up. */
+  /** While set, new connections get the answer of a server that is starting up. */
   isStarting: boolean;
-  /** How often it has cut. */
+  /** How many connections it has cut. */
   readonly cuts: number;
   close(): Promise<void>;
 }
@@ -25,7 +25,7 @@ function errorResponse(code: string, text: string): Buffer {
   return Buffer.concat([head, fields]);
 }
 
-/** Stands between a store and its server, and breaks the connection at the worst instant. */
+/** A proxy between a store and its server that breaks connections at the worst instant. */
 export async function cuttingProxy(port: number): Promise<CuttingProxy> {
   let cut: { when: "before" | "after"; at: Buffer } | null = null;
   let isStarting = false;

@@ -5,7 +5,7 @@ import { createInterface, type Interface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { Store } from "../port/store.ts";
 
-/** Runs in a process of its own what a test needs a real one for. */
+/** Runs a store in a separate process, for tests that need a real one. */
 export class StoreProcess {
   readonly child: ChildProcessByStdio<Writable, Readable, null>;
   readonly #lines: AsyncIterator<string>;
@@ -20,7 +20,7 @@ export class StoreProcess {
     this.#lines = this.#reader[Symbol.asyncIterator]();
   }
 
-  /** The next line it says. */
+  /** Returns the next line of its output. */
   async line(): Promise<string> {
     const { value, done } = await this.#lines.next();
     if (done === true) throw new Error("the process ended without another word");
@@ -33,7 +33,7 @@ export class StoreProcess {
     await exited;
   }
 
-  /** Ends its input and answers its exit code. */
+  /** Closes its input and returns its exit code. */
   async end(): Promise<number | null> {
     const exited = this.child.exitCode === null ? once(this.child, "exit") : [this.child.exitCode];
     this.child.stdin.end();
@@ -43,7 +43,7 @@ export class StoreProcess {
 }
 
 const MODES = {
-  /** Holds the store until its input ends. */
+  /** Keeps the store open until the input ends. */
   async hold(store: string, database: string): Promise<void> {
     const held = await open(store, database);
     await held.nodes.register([]);
@@ -52,7 +52,7 @@ const MODES = {
     await held.close();
   },
 
-  /** Writes without end, and says what was answered. */
+  /** Writes without end, and prints each write that was answered. */
   async write(store: string, database: string): Promise<void> {
     const held = await open(store, database);
     const { aMessage, anEvent, aSession } = await import("./sample.ts");
@@ -71,7 +71,7 @@ const MODES = {
     await Promise.all([writer(), writer(), writer(), writer()]);
   },
 
-  /** Writes until the log has grown long and been emptied, then leaves without closing. */
+  /** Writes until the log has grown long and been emptied, then exits without closing the store. */
   async leave(store: string, database: string): Promise<void> {
     const held = await open(store, database);
     const { aMessage, aSession } = await import("./sample.ts");
@@ -110,7 +110,7 @@ const MODES = {
   },
 };
 
-/** Says that it is ready, and goes on when its input ends, together with the others. */
+/** Prints that it is ready and waits for the end of its input, so that several processes start together. */
 async function told(): Promise<void> {
   say("ready");
   await once(process.stdin.resume(), "end");

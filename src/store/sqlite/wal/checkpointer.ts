@@ -4,20 +4,19 @@ import type { Log } from "../../../log.ts";
 import type { Answer } from "./checkpoint-worker.ts";
 
 const EVERY_MS = 250;
-/** From this size on the log is copied back while writes go on. */
+/** From this size on, the log is checkpointed while writes continue. */
 const WORTH_BYTES = 4 * 1024 * 1024;
 const TRUNCATE_BYTES = 64 * 1024 * 1024;
-/** A log of any size is emptied when nothing was committed for this long… */
+/** A log of any size is emptied after this long without a commit… */
 const IDLE_MS = 1_000;
-/** …and at the latest this long after it began to grow, so that what was redacted leaves it. */
+/** …and at the latest this long after it began to grow, so that text redacted since does not stay in it. */
 const GROWING_MS = 30_000;
 
 /**
- * Keeps the write-ahead log short without the event loop noticing. The thread starts when there is
- * something to do, and never keeps the process alive. While writes go on, the log can be copied back
- * but not begun anew. Writers are paused for the moment it takes to copy the rest and empty it: once it
- * is long, and once it is idle. An empty log holds neither the only copy of a commit nor words that
- * have been redacted since.
+ * Keeps the write-ahead log short without blocking the event loop. The worker thread starts when there is
+ * work, and never keeps the process alive. While writes continue, the log can be copied into the database but
+ * not restarted. To copy the rest and empty it, writers are paused briefly: when it is long, and when it is
+ * idle. An empty log holds neither the only copy of a commit nor text that has been redacted since.
  */
 export class WalCheckpointer {
   readonly #path: string;
@@ -29,7 +28,7 @@ export class WalCheckpointer {
   #dirty = false;
   #closed = false;
   #emptied: (() => void) | null = null;
-  /** When it last grew, and when it began to grow after it was last emptied. */
+  /** When the log last grew, and when it began to grow after it was last emptied. */
   #grownAt = 0;
   #growsSince: number | null = null;
   #isEmptying = false;
@@ -41,7 +40,7 @@ export class WalCheckpointer {
     this.#pauseUntil = options.pauseUntil;
   }
 
-  /** Something was committed. */
+  /** Call it after a commit. */
   grown(): void {
     this.#dirty = true;
     this.#grownAt = performance.now();
@@ -96,7 +95,7 @@ export class WalCheckpointer {
       const emptied = Promise.withResolvers<void>();
       this.#emptied = emptied.resolve;
       this.#pauseUntil(emptied.promise);
-      // Writers wait for its answer, so for this moment it does keep the process alive.
+      // Writers wait for the worker's answer, so until then it keeps the process alive.
       this.#worker?.ref();
       this.#worker?.postMessage("truncate");
       return;
@@ -105,7 +104,10 @@ export class WalCheckpointer {
     this.#free();
   }
 
-  /** Another program that reads an old state of the file keeps the log from being emptied; it is given time. */
+  /**
+   * If another program reads an old snapshot of the file, the log cannot be emptied; the next try comes
+   * later.
+   */
   #hasEmptied(): void {
     if (this.#bytes() === 0) this.#growsSince = null;
     else this.#emptyNotBefore = performance.now() + GROWING_MS;
@@ -120,7 +122,7 @@ export class WalCheckpointer {
   }
 
   #start(): Worker {
-    // The published package is compiled, and only imports have their extension changed for it.
+    // The published package is compiled to `.js`, but the compiler rewrites the extension only in imports.
     const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
     const threads = process.getBuiltinModule("node:worker_threads");
     const worker = new threads.Worker(new URL(`./checkpoint-worker.${extension}`, import.meta.url), {
@@ -138,7 +140,7 @@ export class WalCheckpointer {
       this.#worker = null;
       this.#free();
     });
-    // Only now: a listener for messages would keep the process alive again.
+    // Must come last: adding a message listener would keep the process alive again.
     worker.unref();
     return worker;
   }

@@ -10,20 +10,20 @@ import { lastLineOf, newestRollouts } from "../../restore/rollout-file.ts";
 import { epochBegun } from "../epoch.ts";
 import { readWalIndex, wholeFrames } from "./wal-file.ts";
 
-/** Where to look for traces of a store, beside its own files. */
+/** Where to look for traces of a store, besides its own files. */
 export interface Traces {
   readonly path: string;
   readonly note: Note | null;
-  /** Whether the lock file was there before this start. */
+  /** Whether the lock file existed before this start. */
   readonly hadLock: boolean;
   readonly token: string | null;
   readonly rollouts: string | null;
 }
 
 /**
- * Refuses a store that is gone, wholly or in part, although something proves that there was one. SQLite
- * itself makes an empty database in the place of a missing one, and passes over a write-ahead log that is
- * missing or damaged: both look like a first start.
+ * Refuses to open a store that is partly or completely gone although something proves that it existed. SQLite
+ * creates an empty database in place of a missing one and ignores a missing or damaged write-ahead log, so
+ * both would look like a first start.
  */
 export function refuseLoss(traces: Traces): void {
   const { path, note } = traces;
@@ -37,8 +37,8 @@ export function refuseLoss(traces: Traces): void {
 }
 
 /**
- * After an unclean end the log holds what had not been copied into the database. Where only the process
- * died, the log's index says how much that was; after the machine itself went down it says nothing.
+ * After an unclean end the log holds commits that had not been copied into the database. If only the process
+ * died, the log's index says how many; after a crash of the machine it says nothing.
  */
 function refuseLostLog(path: string, note: Note): void {
   const index = note.openedIn === machineBoot() ? readWalIndex(path) : null;
@@ -58,9 +58,9 @@ function refuseLostLog(path: string, note: Note): void {
 }
 
 /**
- * Compares a database that was not closed with the newest rollouts: a session or an event that stands there
- * and not here has been lost. This also finds what only the machine's own end could have taken away. Rollouts
- * outlive a restore, so that a line from before this epoch proves nothing.
+ * Compares a database that was not closed with the newest rollouts: a session or event that only a rollout
+ * has was lost. This also detects losses from a crash of the machine. Rollouts outlive a restore, so lines
+ * from before this epoch prove nothing.
  */
 export function refuseOlderThanRollouts(db: DatabaseSync, path: string, rollouts: string | null): void {
   if (rollouts === null || !hasTrees(db)) return;
@@ -96,7 +96,7 @@ function openedAt({ since: at }: Note): string {
   return at === null ? "at an unknown time" : `at ${new Date(at).toISOString()}`;
 }
 
-/** A backup that a person put in its place by hand has no log. Read without making one. */
+/** A backup that a person put in place by hand has no log. It is read without creating one. */
 function isBackup(path: string): boolean {
   const url = pathToFileURL(path);
   url.searchParams.set("immutable", "1");

@@ -2,15 +2,15 @@ import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { errorCode } from "../../../system/error.ts";
 
 /**
- * What the shared index of the write-ahead log says of it. The index outlives a process that is killed,
- * so that it is a witness of what had been committed; after the machine itself went down it is not.
+ * The content of the write-ahead log's shared index. It survives a killed process, so it proves what was
+ * committed; after a crash of the machine it does not.
  */
 export interface WalIndex {
   /** How many frames of the log were committed. */
   readonly frames: number;
-  /** How many of them had been copied into the database. */
+  /** How many of them were copied into the database. */
   readonly copied: number;
-  /** Names this run of the log; every frame carries it. */
+  /** Identifies this generation of the log; every frame carries it. */
   readonly salt: Buffer;
 }
 
@@ -19,7 +19,7 @@ const COPIED_AT = 96;
 const LOG_HEADER = 32;
 const FRAME_HEADER = 24;
 
-/** Null where there is no index, or not one that SQLite finished writing. */
+/** Returns null if there is no index, or SQLite did not finish writing it. */
 export function readWalIndex(path: string): WalIndex | null {
   const head = readStart(`${path}-shm`, COPIED_AT + 4);
   if (head === null || head.length < COPIED_AT + 4) return null;
@@ -35,8 +35,8 @@ export function readWalIndex(path: string): WalIndex | null {
 }
 
 /**
- * How many frames of the log are whole, from its beginning and at most `max`. SQLite itself reads up to the
- * first frame that is not, and passes over all behind it without a word.
+ * Counts the intact frames from the beginning of the log, up to `max`. SQLite reads up to the first damaged
+ * frame and silently ignores everything after it.
  */
 export function wholeFrames(path: string, { salt, frames: max }: WalIndex): number {
   let file: number;
@@ -73,7 +73,7 @@ function countFrames(file: number, salt: Buffer, max: number): number {
 
 type Sums = readonly [number, number];
 
-/** SQLite's own: a running sum over pairs of words, in the byte order that the log names. */
+/** SQLite's checksum: a running sum over pairs of words, in the log's byte order. */
 function checksum(bytes: Buffer, from: Sums, order: "big" | "little"): Sums {
   let [a, b] = from;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
