@@ -53,7 +53,7 @@ export class Listeners {
     const looks = await Promise.allSettled([...this.#probe].map((listener) => listener()));
     for (const look of looks) {
       if (look.status === "rejected")
-        this.#log.error({ error: String(look.reason) }, "the agents were not looked at");
+        this.#log.error({ error: String(look.reason) }, "probing the agents failed");
     }
   }
 
@@ -61,7 +61,7 @@ export class Listeners {
     try {
       listener(value);
     } catch (error) {
-      this.#log.error({ error: String(error) }, "a listener of the store failed");
+      this.#log.error({ error: String(error) }, "a store listener threw an error");
     }
   }
 }

@@ -47,7 +47,9 @@ export async function openStore(options: OpenOptions): Promise<Store> {
     });
   }
   if (config.store !== "sqlite") {
-    throw new StoreUnusable(`The store "${config.store}" is neither "sqlite" nor a postgres:// address.`);
+    throw new StoreUnusable(
+      `The store "${config.store}" is not valid. Use "sqlite" or a postgres:// address.`,
+    );
   }
   return openSqlite({
     path: paths.database,

@@ -271,7 +271,7 @@ describe("a server that cannot be used", () => {
     url.pathname = "/nowhere";
     await assert.rejects(open(url.href), /Create the database first/);
     url.searchParams.set("schema", "x; DROP");
-    await assert.rejects(open(url.href), /cannot be a schema/);
+    await assert.rejects(open(url.href), /is not a valid schema name/);
   });
 
   it("because a newer Kinfold made its schema says so", async () => {

@@ -40,11 +40,11 @@ export class StoreLocked extends StoreProblem {
 
 /** How a person can recover a store that is damaged or gone. */
 const RESTORE =
-  "Nothing was changed. Put it right with one of: " +
+  "Nothing was changed. Repair it with one of: " +
   "kinfold restore <backup file>; " +
   "kinfold restore --from-rollouts (transcripts come back as ended sessions); " +
   "kinfold restore --as-is (what can still be read); " +
-  "kinfold restore --empty (start with nothing). Each keeps the old files in a folder of their own.";
+  "kinfold restore --empty (start with nothing). Each keeps the old files in a separate folder.";
 
 /** The database file is damaged. It was left untouched. */
 export class StoreCorrupt extends StoreProblem {
@@ -67,7 +67,7 @@ export class StoreLost extends StoreProblem {
 export class StoreTooNew extends StoreProblem {
   constructor(where: string, found: number, known: number) {
     super(
-      `${where} was made by a newer Kinfold (schema ${found}; this one knows up to ${known}). ` +
+      `${where} was created by a newer Kinfold (schema ${found}; this one knows up to ${known}). ` +
         "Start that version, or restore a backup made before the upgrade.",
     );
   }

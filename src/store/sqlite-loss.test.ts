@@ -147,7 +147,7 @@ describe("a store of which a part is gone is refused and left as it was", () => 
   it("its newest commits, which a rollout has and the database has not", async () => {
     const { rootId } = await killed();
     rolloutOf(rootId, [{ type: "event", seq: 1_000_000, payload: {} }]);
-    await refused(/is older than it was.*has event 1000000 of a tree of which the database knows \d+/);
+    await refused(/is an older state.*has event 1000000 of a tree of which the database knows \d+/);
   });
 });
 

@@ -155,12 +155,12 @@ export class OpenTx implements Tx {
   }
 
   append(event: NewEvent): void {
-    if (this.#closed) throw new Error("an event came after the write had ended");
+    if (this.#closed) throw new Error("an event was appended after the write had ended");
     this.events.push(event);
   }
 
   wake(sessionId: string): void {
-    if (this.#closed) throw new Error("a wake came after the write had ended");
+    if (this.#closed) throw new Error("a wake was requested after the write had ended");
     this.wakes.add(sessionId);
   }
 

@@ -31,7 +31,7 @@ export function addressOf(store: string): Address {
   const schema = url.searchParams.get("schema") ?? "kinfold";
   if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema)) {
     throw new StoreUnusable(
-      `"${schema}" cannot be a schema: use lower-case letters, digits and underscores.`,
+      `"${schema}" is not a valid schema name: use lower-case letters, digits and underscores.`,
     );
   }
   url.searchParams.delete("schema");

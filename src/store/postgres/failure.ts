@@ -50,7 +50,10 @@ export function isConnectionLoss(error: unknown): boolean {
 export function translated(error: unknown): unknown {
   const code = codeOf(error);
   if (code === "53100") {
-    return new Refusal("disk_full", "The disk of the PostgreSQL server is full; nothing was changed.");
+    return new Refusal(
+      "disk_full",
+      "The disk of the PostgreSQL server is full; nothing was changed. Free some space and try again.",
+    );
   }
   if (code === "55P03" || code === "57014" || code === "53200") {
     return new Refusal(

@@ -80,7 +80,9 @@ async function prepare(client: pg.PoolClient, address: Address): Promise<string>
     "SELECT current_setting('server_version_num') AS version",
   );
   if (Number(rows[0]?.version) < VERSION_MIN) {
-    throw new StoreUnusable(`${address.shown} is older than PostgreSQL 13, which Kinfold needs at least.`);
+    throw new StoreUnusable(
+      `${address.shown} is older than PostgreSQL 13. Kinfold needs version 13 or newer.`,
+    );
   }
   await migrate(client, address);
   return await openEpoch(client, newId);
@@ -151,7 +153,7 @@ async function storeOver(
     await wakes.close();
     await nodes
       .release()
-      .catch((error: unknown) => log.warn({ error: String(error) }, "the node's row stays as it is"));
+      .catch((error: unknown) => log.warn({ error: String(error) }, "could not release the node's row"));
     await pool.end();
   }
 }
@@ -167,7 +169,7 @@ function announce({ rootId, events, wakes }: OpenTx, listeners: readonly ((commi
 }
 
 function closed(done: string): Refusal {
-  return new Refusal("shutting_down", `The store is being closed; nothing was ${done}.`);
+  return new Refusal("shutting_down", `The store is closing; nothing was ${done}.`);
 }
 
 function readable(error: unknown, address: Address): unknown {

@@ -65,7 +65,10 @@ export class Wakes {
       await client.query(`LISTEN ${this.#channel}`);
       this.#retryMs = RECONNECT_MS;
     } catch (error) {
-      this.#at.log.warn({ error: String(error) }, "cannot hear other nodes; polling goes on");
+      this.#at.log.warn(
+        { error: String(error) },
+        "cannot listen for commits of other nodes; polling continues",
+      );
       this.#listenAgain(client);
     }
   }
@@ -89,7 +92,7 @@ export class Wakes {
     try {
       await this.#at.pool.query("SELECT pg_notify($1, $2)", [this.#channel, payload]);
     } catch (error) {
-      this.#at.log.debug({ error: String(error) }, "other nodes could not be told; they will poll");
+      this.#at.log.debug({ error: String(error) }, "could not notify other nodes; they will poll");
     }
   }
 

@@ -115,7 +115,7 @@ async function lockTree(client: pg.PoolClient, q: GuardedQuery, { rootId, by }: 
   if (found.rows[0] !== undefined) return found.rows[0].xid;
   await q.run(sql`INSERT INTO trees (root_id) VALUES (${rootId}) ON CONFLICT DO NOTHING`);
   const { rows } = await client.query<{ xid: number }>(lock);
-  if (rows[0] === undefined) throw new Error(`tree ${rootId} could not be made`);
+  if (rows[0] === undefined) throw new Error(`tree ${rootId} could not be created`);
   return rows[0].xid;
 }
 
@@ -156,7 +156,7 @@ async function didCommit({ pool, availability }: Writer, xid: number): Promise<b
   }
   throw new Refusal(
     "internal",
-    "The connection to PostgreSQL broke while it was committing, and the daemon ends before it came back to say whether it did. Look before you repeat this.",
+    "The connection to PostgreSQL broke during a commit, and the daemon shut down before the server could say whether the write took effect. Check before you repeat it.",
   );
 }
 

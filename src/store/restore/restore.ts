@@ -114,7 +114,10 @@ function takeBackup(file: string, part: string): void {
  */
 function takeAsItIs(database: string, part: string): void {
   if (!existsSync(database)) {
-    throw new Refusal("invalid_input", `There is no ${database} that could be read.`);
+    throw new Refusal(
+      "invalid_input",
+      `There is no database ${database} to restore from. Use a backup, --from-rollouts or --empty instead.`,
+    );
   }
   copyFileSync(database, part);
   const index = readWalIndex(database);

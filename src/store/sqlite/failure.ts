@@ -37,7 +37,7 @@ export function translated(error: unknown, path: string): unknown {
     case READONLY:
       return new Refusal(
         "store_busy",
-        `The database cannot be written (${asError(error).message}); nothing was changed.`,
+        `The database cannot be written (${asError(error).message}); nothing was changed. Check its disk and permissions, then try again.`,
       );
     case CORRUPT:
     case NOTADB:

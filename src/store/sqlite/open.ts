@@ -194,7 +194,7 @@ function noteClosed(db: DatabaseSync, lock: Lock, log: Log): void {
   } catch (error) {
     log.warn(
       { error: String(error) },
-      "the store could not be marked as closed; the next start looks it over",
+      "could not mark the store as cleanly closed; the next start checks it",
     );
   }
 }

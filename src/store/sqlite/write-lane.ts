@@ -72,7 +72,7 @@ export class WriteLane {
 
   run<T>(write: Write<T>): Promise<T> {
     if (this.#closed) {
-      return Promise.reject(new Refusal("shutting_down", "The store is being closed; nothing was changed."));
+      return Promise.reject(new Refusal("shutting_down", "The store is closing; nothing was changed."));
     }
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({ write, resolve: resolve as (value: unknown) => void, reject });

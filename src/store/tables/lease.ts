@@ -50,7 +50,7 @@ export function leaseWrites(q: Query, rootId: string): LeaseWrites {
     },
     async patch(sessionId, fence, patch) {
       const set = leases.set(patch);
-      if (set === null) throw new Error(`the lease of ${sessionId} is patched with nothing`);
+      if (set === null) throw new Error(`the lease of ${sessionId} cannot be patched: the patch is empty`);
       const changed = await q.run(sql`UPDATE leases SET ${set}
         WHERE session_id = ${sessionId} AND root_id = ${rootId} AND fence = ${fence}`);
       return changed === 1;

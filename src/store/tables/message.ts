@@ -126,7 +126,7 @@ export function messageWrites(q: Query, rootId: string): MessageWrites {
     },
     async move(id, from, patch) {
       const set = messages.set({ ...patch, ...(await overIn(id, from, patch)) });
-      if (set === null) throw new Error(`message ${id} is moved without saying where to`);
+      if (set === null) throw new Error(`message ${id} cannot be moved: the patch is empty`);
       const changed = await q.run(sql`UPDATE messages SET ${set}
         WHERE id = ${id} AND root_id = ${rootId} AND status IN ${list(from)}`);
       return changed === 1;

@@ -215,7 +215,9 @@ export function sessionWrites(q: Query, rootId: string): SessionWrites {
   return {
     async add(record) {
       if (record.rootId !== rootId) {
-        throw new Error(`session ${record.id} is of tree ${record.rootId}, but ${rootId} is locked`);
+        throw new Error(
+          `session ${record.id} belongs to tree ${record.rootId}, but the write holds the lock of ${rootId}`,
+        );
       }
       await q.run(sessions.insert([{ ...record, spawnConfig: shownConfig(record.spawnConfig) }]));
     },

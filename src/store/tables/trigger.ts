@@ -120,7 +120,7 @@ export function triggerWrites(q: Query, rootId: string): TriggerWrites {
     },
     async close(id, patch) {
       const set = triggers.set(await heldIn(id, patch));
-      if (set === null) throw new Error(`trigger ${id} is closed without saying how`);
+      if (set === null) throw new Error(`trigger ${id} cannot be closed: the patch is empty`);
       const changed = await q.run(sql`UPDATE triggers SET ${set}
         WHERE id = ${id} AND root_id = ${rootId} AND status = 'open'`);
       return changed === 1;

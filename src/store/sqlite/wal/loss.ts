@@ -45,7 +45,10 @@ function refuseLostLog(path: string, note: Note): void {
   const proof = [`it was opened ${openedAt(note)} and not closed`];
   if (index === null) {
     if (existsSync(`${path}-wal`) || isBackup(path)) return;
-    throw new StoreLost(`The write-ahead log ${path}-wal is missing, which holds the newest commits.`, proof);
+    throw new StoreLost(
+      `The write-ahead log ${path}-wal, which holds the newest commits, is missing.`,
+      proof,
+    );
   }
   const whole = wholeFrames(path, index);
   if (whole >= index.frames || (whole === 0 && index.copied >= index.frames)) return;
@@ -75,7 +78,7 @@ export function refuseOlderThanRollouts(db: DatabaseSync, path: string, rollouts
     const { seq: written } = line;
     const kept = Number(seqOf.get(file.sessionId)?.seq ?? 0);
     if (kept >= written) continue;
-    throw new StoreLost(`The database ${path} is older than it was: its newest commits are gone.`, [
+    throw new StoreLost(`The database ${path} is an older state: its newest commits are gone.`, [
       `${basename(file.path)} has event ${written} of a tree of which the database knows ${kept}`,
     ]);
   }
