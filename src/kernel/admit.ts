@@ -9,8 +9,8 @@ export type Admission = Pick<NewMessage, "kind" | "senderKind" | "senderId" | "d
   >;
 
 /**
- * Puts a message into a session's inbox. It opens a round where none is open, unless the inbox
- * is held and this sender may not release it.
+ * Puts a message into a session's inbox. Opens a round if none is open, unless the inbox is held and this
+ * sender may not release it.
  */
 export async function admit(
   tx: Tx,
@@ -32,7 +32,8 @@ export async function admit(
     at: now,
   });
   const sender = { kind: message.senderKind, id: message.senderId };
-  // Somebody else runs an attached session: it has an inbox, but no turns and so no rounds.
+  // An attached session has an inbox, but no turns and therefore no rounds, because the daemon does not run
+  // it.
   if (session.origin === "managed" && releases(session.held, sender, session.parentId)) {
     if (session.held !== null) await tx.sessions.patch(session.id, { held: null });
     session.held = null;
@@ -42,7 +43,7 @@ export async function admit(
   return message;
 }
 
-/** The row of a message that has been neither taken nor delivered. */
+/** Makes the row of a message that has been neither taken nor delivered. */
 export function newMessage(sessionId: string, admission: Admission, now: number): NewMessage {
   return {
     id: newId(),
@@ -67,7 +68,7 @@ export function newMessage(sessionId: string, admission: Admission, now: number)
   };
 }
 
-/** A message that will never be delivered, with the reason. */
+/** Marks a message as void, with the reason: it will never be delivered. */
 export async function makeVoid(
   tx: Tx,
   message: MessageRecord,
@@ -89,7 +90,10 @@ export async function makeVoid(
   return moved;
 }
 
-/** Back to its old place in the order, if there still is one. `repeated`: it may have been seen already. */
+/**
+ * Returns a taken message to its position in the inbox, or makes it void if it is no longer needed.
+ * `repeated` means that the agent may have seen it already.
+ */
 export async function giveBack(
   tx: Tx,
   message: MessageRecord,
@@ -124,7 +128,9 @@ export async function giveBack(
   return moved;
 }
 
-/** Somebody answered it while it was on its way: read now, it would look open. */
+/**
+ * Whether the message is a question that was answered in the meantime; it would look open to a reader now.
+ */
 async function isClosedQuestion(tx: Tx, message: MessageRecord): Promise<boolean> {
   if (message.kind !== "trigger") return false;
   const trigger = await tx.triggers.byId(String(message.metadata["triggerId"]));
@@ -145,7 +151,7 @@ export async function land(tx: Tx, message: MessageRecord, now: number): Promise
   return moved;
 }
 
-/** Opens a round where none is open; in the transaction that admits the message. */
+/** Opens a round if none is open, in the transaction that admits the message. */
 export async function openRound(tx: Tx, session: SessionRecord, now: number): Promise<void> {
   if (session.roundOpen) return;
   const patch = { round: session.round + 1, roundOpen: true, roundOpenedAt: now, held: null, pausedMs: 0 };

@@ -5,7 +5,10 @@ import type { Reads, SessionRecord } from "../store/port/store.ts";
 
 type Look = Pick<Reads, "sessions" | "turns" | "triggers">;
 
-/** The budgets a session spends from: its own, then those above it. The turn named counts in none of them. */
+/**
+ * Returns the budgets from which a session spends: its own, then those of its ancestors. The usage of the
+ * turn `withoutTurnId` is not counted.
+ */
 export async function accountsOf(
   reads: Pick<Reads, "sessions" | "turns">,
   session: SessionRecord,
@@ -27,13 +30,13 @@ export async function accountsOf(
   return accounts;
 }
 
-/** Its time, and that of those above it: whoever's is over first ends its work. */
+/** A time budget. A session's work ends when its own or an ancestor's is used up. */
 export interface Clock {
   readonly minutes: number;
   readonly leftMs: number;
 }
 
-/** The clock with the least left; null where no round at or above it is timed. */
+/** Returns the time budget with the least time left; null if neither the session nor an ancestor has one. */
 export async function clockOf(reads: Look, session: SessionRecord, now: number): Promise<Clock | null> {
   let least: Clock | null = null;
   for (const each of await withAncestors(reads, session)) {
@@ -49,7 +52,10 @@ export function budgetOf(session: SessionRecord): Budget {
   return session.effective.limits;
 }
 
-/** How long its open round has worked. Who was asked when is looked up only where it could matter. */
+/**
+ * Returns how long the open round has worked. Reads the times spent waiting for a person only if they could
+ * matter.
+ */
 async function workedOf(
   reads: Look,
   session: SessionRecord,
@@ -63,18 +69,18 @@ async function workedOf(
   return workedMs({ ...round, asked: await askedBelow(reads, session) });
 }
 
-/** When a person was asked by the session or by one below it. */
+/** Returns when the session or a descendant was waiting for a person's answer. */
 async function askedBelow(reads: Look, session: SessionRecord): Promise<Asked[]> {
   const inside = new Set([session.id]);
   const asked: Asked[] = [];
-  // The tree comes by depth, so a parent is always met before its children.
+  // The tree is ordered by depth, so a parent comes before its children.
   for (const each of await reads.sessions.tree(session.rootId)) {
     if (each.parentId !== null && inside.has(each.parentId)) inside.add(each.id);
     if (!inside.has(each.id)) continue;
     for (const trigger of await reads.triggers.ofSession(each.id)) {
       const type = trigger.type === "escalate" ? trigger.payload["originalType"] : trigger.type;
       if (!trigger.toPerson || !isBlocking(String(type))) continue;
-      // The time in which only a parent was asked is the session's own.
+      // Time in which only the parent was asked counts as the session's own.
       asked.push({ from: trigger.personAt ?? trigger.createdAt, to: trigger.closedAt });
     }
   }

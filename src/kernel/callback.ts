@@ -7,8 +7,8 @@ import { newId } from "../system/id.ts";
 import { type Report, reportOf } from "../domain/session.ts";
 
 /**
- * The child's end becomes a message in its parent's inbox, in the transaction that made it true.
- * One per child and round; with `callback.when: "turn"` one per turn.
+ * Reports the child's end to its parent's inbox, in the transaction that ends it: one callback per child and
+ * round, or one per turn with `callback.when: "turn"`.
  */
 export async function callBack(
   tx: Tx,
@@ -57,7 +57,7 @@ export function callbackKey(child: SessionRecord, turn: TurnRecord | null): stri
   return turn === null ? `${child.id}:${child.round}` : `${child.id}:${child.round}:${turn.index}`;
 }
 
-/** The key of the callback that tells a session's end. */
+/** Returns the key of the callback that reports a session's end. */
 export async function endKey(tx: Pick<Tx, "turns">, child: SessionRecord): Promise<string> {
   const turn = child.callback.when === "turn" ? await tx.turns.running(child.id) : null;
   return callbackKey(child, turn);
@@ -103,13 +103,13 @@ export async function callbackData(
   };
 }
 
-/** The report of these turns of one round. */
+/** Returns the report of these turns, which belong to one round. */
 export async function reportOfTurns(
   reads: Pick<Reads, "messages">,
   turns: readonly TurnRecord[],
 ): Promise<Report> {
   const [first] = turns;
-  // One turn's message is the report, whatever it answers.
+  // With a single turn, its message is the report, whatever it answers.
   const isShort = first === undefined || turns.length === 1;
   const about = new Set(isShort ? [] : await reads.messages.callbackTurns(first.sessionId, first.round));
   return reportOf(
@@ -129,7 +129,10 @@ function exitReason(outcome: RoundEnd["outcome"]): string {
   return outcome === "failed" ? "error" : outcome;
 }
 
-/** Kept where it would have gone, with the reason, so that a person can see it. */
+/**
+ * Stores a message as void, with the reason, in the inbox for which it was meant, so that a person can see
+ * it.
+ */
 async function undeliverable(
   tx: Tx,
   parent: SessionRecord,
@@ -145,7 +148,7 @@ async function undeliverable(
   });
 }
 
-/** The row of a trigger that nobody has to answer: an end, an error, something fired. */
+/** Makes the row of a trigger that needs no answer: an end, an error, or a fired trigger. */
 export function newTrigger(
   row: Pick<TriggerRecord, "sessionId" | "toId" | "type" | "payload" | "round"> & { now: number },
 ): Omit<TriggerRecord, "rootId"> {

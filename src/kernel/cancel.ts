@@ -4,24 +4,24 @@ import { closeRound } from "./round.ts";
 import { voidUnread } from "./trigger.ts";
 
 export interface CancelOrder {
-  /** In words, for the callback: "the user", "its parent". */
+  /** Who cancelled, as text for the callback: "the user", "its parent". */
   readonly by: string;
   readonly reason: string | null;
   readonly now: number;
 }
 
 export interface Cancelled {
-  /** Sessions marked by this transaction, the one named first. */
+  /** Sessions ended by this transaction; the cancelled session itself is first. */
   readonly marked: readonly SessionRecord[];
-  /** Of these, those whose round was open. */
+  /** How many of them had an open round. */
   readonly wereOpen: number;
   readonly wasOpen: boolean;
   readonly notOurs: readonly SessionRecord[];
 }
 
 /**
- * The tombstone: from this commit on, anything from these sessions is refused by their own rows.
- * Children that asked for it are detached instead and go on.
+ * Marks a session and its descendants as ended (the tombstone). Once committed, everything from these
+ * sessions is refused. Children with `onParentEnd: "detach"` are detached instead and continue.
  */
 export async function cancelSubtree(tx: Tx, session: SessionRecord, order: CancelOrder): Promise<Cancelled> {
   const { subtree, detached } = await collect(tx, session);
@@ -29,7 +29,7 @@ export async function cancelSubtree(tx: Tx, session: SessionRecord, order: Cance
   const ours = subtree.filter((each) => each.origin === "managed" && each.endedAt === null);
   const open = ours.filter((each) => each.roundOpen);
   for (const each of ours) await bury(tx, each, order);
-  // From the leaves up, so that no round closes as completed because those below it have ended.
+  // From the leaves up, so that no round closes as completed because its children have ended.
   for (const each of open.toReversed()) {
     const isNamed = each.id === session.id;
     await closeRound(tx, each, {
@@ -50,8 +50,8 @@ export async function cancelSubtree(tx: Tx, session: SessionRecord, order: Cance
 }
 
 /**
- * Takes the tombstone away. Void messages stay void and sessions below stay ended. The new fence makes whatever
- * is left of an earlier process lose; the next message opens a new round.
+ * Removes the tombstone. Void messages stay void, and descendants stay ended. Because of the new fence, late
+ * writes of an earlier process are refused. The next message opens a new round.
  */
 export async function liftTombstone(
   tx: Tx,
@@ -115,7 +115,7 @@ async function bury(tx: Tx, session: SessionRecord, order: CancelOrder): Promise
     endBy: order.by,
     endNote: order.reason,
     updatedAt: order.now,
-    // One that had finished keeps its age: closing it is no work of its own.
+    // Closing a finished session is not activity, so its time of last activity stays.
     ...(session.roundOpen ? { lastActivityAt: order.now } : {}),
   } as const;
   Object.assign(session, patch);

@@ -13,31 +13,34 @@ import { NEW_SESSION } from "../store/port/new-session.ts";
 import { excerpt } from "../secrets/redact.ts";
 import { withInstructions } from "../domain/inherited-text.ts";
 
-/** A step that has not begun: everything about it was decided when the chain was asked for. */
+/** A step that has not begun. Everything about it was decided when the chain was requested. */
 export interface ChainStep {
   readonly task: string;
   readonly effective: Effective;
-  /** How its profile works; null where that says nothing. */
+  /** The instructions of its profile; null if it has none. */
   readonly instructions?: string | null;
-  /** How much of the parent's transcript it inherits. */
+  /** Number of characters of the parent's transcript that the step inherits. */
   readonly tailChars?: number;
 }
 
-/** What the row of a chain's first step carries on to the next ones. */
+/** The data of a chain that each step's row passes to the next step. */
 export interface Chain {
   readonly chain: readonly ChainStep[];
   readonly chainId: string;
-  /** How often its tree may spawn, as it was when the chain was asked for. */
+  /** The tree's spawn limits when the chain was requested. */
   readonly chainPace: Pick<Limits, "spawnsPerMinuteMax" | "spawnsMax">;
 }
 
-/** A chain's remaining steps stand in the row of the step at work. */
+/** Returns a chain's remaining steps, which are in the row of the current step. */
 export function stepsLeft(session: SessionRecord): readonly ChainStep[] {
   const { chain } = session.spawnConfig;
   return Array.isArray(chain) ? (chain as ChainStep[]) : [];
 }
 
-/** Why no further step may begin: others of the tree spawned while it ran. Null where one may, or none is left. */
+/**
+ * Returns why the next step may not begin: the tree has reached a spawn limit since. Null if it may begin or
+ * no step is left.
+ */
 export async function chainProblem(tx: Tx, done: SessionRecord, now: number): Promise<string | null> {
   const left = stepsLeft(done).length;
   const pace = done.spawnConfig["chainPace"] as Chain["chainPace"] | undefined;
@@ -55,8 +58,8 @@ export async function chainProblem(tx: Tx, done: SessionRecord, now: number): Pr
 }
 
 /**
- * The completed round of a step begins the next one, in the same transaction; `{previous}` in its
- * task becomes the answer before, as data. Null where the chain ends here.
+ * Begins the next step in the transaction that completes the previous step's round. `{previous}` in the task
+ * is replaced by the previous step's report, fenced as data. Returns null if the chain ends here.
  */
 export async function beginNextStep(tx: Tx, done: SessionRecord, now: number): Promise<SessionRecord | null> {
   const [next, ...rest] = stepsLeft(done);
@@ -70,7 +73,7 @@ export async function beginNextStep(tx: Tx, done: SessionRecord, now: number): P
   const step: SessionRecord = {
     ...done,
     ...NEW_SESSION,
-    // It stands where the step before it stood.
+    // The step takes the place of the previous step in the tree.
     detachedAt: done.detachedAt,
     spawnTurnId: done.spawnTurnId,
     spawnEntryIndex: done.spawnEntryIndex,
@@ -119,7 +122,7 @@ export async function beginNextStep(tx: Tx, done: SessionRecord, now: number): P
 
 const TAIL_CHARS = 3_000;
 
-/** A later step inherits from the chain's parent as it is when the step begins. */
+/** Returns what a later step inherits from the chain's parent, as of the step's begin. */
 async function inheritedBy(tx: Tx, step: SessionRecord, tailChars: number): Promise<Inherited | null> {
   const { inherit: mode } = step.effective;
   const parent = mode === "none" || step.parentId === null ? null : await tx.sessions.byId(step.parentId);

@@ -2,7 +2,7 @@ import type { Config } from "../contract/index.ts";
 import type { Log } from "../log.ts";
 import type { Store } from "../store/port/store.ts";
 
-/** What operations and engine are given. Both meet in the store and nowhere else. */
+/** The dependencies of operations and engine, which communicate only through the store. */
 export interface Deps {
   readonly store: Store;
   readonly config: Config;
@@ -10,7 +10,7 @@ export interface Deps {
   /** Wall clock, in milliseconds. */
   readonly now: () => number;
   /**
-   * Named moments between two durable steps. Nothing depends on it; the crash table ends the
+   * Called at named moments between two durable steps. No behaviour depends on it; crash tests kill the
    * process there.
    */
   readonly reached: (moment: Moment) => void;

@@ -1,7 +1,7 @@
 import type { Tx } from "../store/port/store.ts";
 import { appendEntries } from "./entry.ts";
 
-/** The message that a stopped daemon or process left open becomes an entry, marked `cut`. */
+/** Turns the message that a stopped daemon or process left unfinished into an entry marked `cut`. */
 export async function cutDraft(tx: Tx, sessionId: string): Promise<void> {
   const open = await tx.drafts.ofSession(sessionId);
   if (open === null) return;

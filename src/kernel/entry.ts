@@ -1,6 +1,6 @@
 import type { EntryRecord, NewEntry, Tx } from "../store/port/store.ts";
 
-/** Entries and the events that refer to them, in one transaction. */
+/** Appends entries and the events that refer to them, in one transaction. */
 export async function appendEntries(
   tx: Tx,
   sessionId: string,

@@ -8,8 +8,8 @@ const TEXT_CHARS_MAX = 64 * 1024;
 const FORMS: ReadonlySet<string> = new Set(["ask_user_question", "plan_review"]);
 
 /**
- * A vendor's own form is asked and answered over its protocol, where no message and no tool call tells of it: so both
- * are written into the transcript, in the transactions that raise and close its trigger.
+ * Writes a vendor's form into the transcript when its trigger is raised; `noteAnswered` does it when the
+ * trigger is closed. The vendor's protocol carries both, so no message or tool call shows them.
  */
 export async function noteAsked(tx: Tx, trigger: TriggerRecord): Promise<void> {
   if (!isForm(trigger)) return;

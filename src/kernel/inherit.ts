@@ -13,30 +13,30 @@ import { redactBriefly } from "../secrets/redact-long.ts";
 import { byteLength } from "../text/quantity.ts";
 import type { EntryRecord, NewEntry, Reads, SessionRecord } from "../store/port/store.ts";
 
-/** What a child is given of its parent: the entry that tells it, and how large it is. */
+/** The context that a child inherits from its parent: its entry, and its size. */
 export interface Inherited {
   readonly entry: NewEntry;
   readonly bytes: number;
 }
 
-/** Stands in the entry beside its text. */
+/** Data stored in the entry beside its text. */
 export interface InheritedData {
   readonly mode: "brief" | "tail" | "fork";
   readonly from: string;
-  /** Whether the text goes along with the first prompt. */
+  /** Whether the text is sent with the first prompt. */
   readonly isSent: boolean;
-  /** The agent's own id of the conversation that is forked. */
+  /** The agent's id of the conversation to fork. */
   readonly forkOf: string | null;
   readonly checkpointId: string | null;
-  /** All of them, where not all fitted. */
+  /** All constraints, if the text has only some of them. */
   readonly constraints: readonly Constraint[] | null;
 }
 
 type About = Pick<Reads, "checkpoints" | "entries" | "drafts">;
 
 /**
- * Made in the transaction of the spawn, from what the parent has said and done until then. Null
- * where there is nothing to pass on.
+ * Makes the inherited context in the transaction of the spawn, from the parent's transcript and checkpoints
+ * so far. Returns null if there is nothing to pass on.
  */
 export async function inherited(
   reads: About,
@@ -80,7 +80,7 @@ export async function inherited(
   };
 }
 
-/** What a session tells itself where its conversation could not be loaded and starts anew. */
+/** Makes the brief for a session whose own conversation could not be loaded and starts anew. */
 export async function ownBrief(
   reads: About,
   session: SessionRecord,
@@ -93,7 +93,7 @@ export async function ownBrief(
   return brief === null ? null : redact(brief.text);
 }
 
-/** Constraints that hold for a session's children: its own, and those of all above it. */
+/** Returns the constraints for a session's children: its own, and those of all its ancestors. */
 export async function activeConstraints(
   reads: Pick<Reads, "checkpoints">,
   session: SessionRecord,
@@ -140,12 +140,12 @@ async function factsOf(
   };
 }
 
-/** At most so many that are shown are read, and of the newest so many entries. */
+/** Maximum number of entries to show, and of newest entries to search for them. */
 const SHOWN_MAX = 512;
 const LOOKED_AT_MAX = 10_000;
 const PAGE = 64;
 
-/** From the newest backwards, until they fill a brief or there are no more since `after`. */
+/** Reads entries from the newest backwards, until they fill a brief or `after` is reached. */
 async function recentEntries(
   reads: Pick<Reads, "entries" | "drafts">,
   session: SessionRecord,

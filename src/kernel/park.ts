@@ -9,11 +9,11 @@ export interface ErrorPayload {
   readonly error: string;
   readonly kind: "limit" | "provider" | "crash" | "budget" | "silence" | "other";
   readonly resetAt?: number;
-  /** How long it waits before it goes on by itself. */
+  /** How long the session waits before it continues by itself. */
   readonly waitMs?: number;
 }
 
-/** An error goes up as a trigger row and an event. */
+/** Raises an error as a trigger row and an event. */
 export async function raiseError(
   tx: Tx,
   session: SessionRecord,
@@ -29,8 +29,8 @@ export async function raiseError(
 }
 
 /**
- * Nothing is taken from its inbox until the limit is over or there is something to reserve again.
- * Its round stays open, so its error is a message of its own to whoever waits for it.
+ * Parks a session: nothing is taken from its inbox until the usage limit resets or there is budget again. The
+ * round stays open, so the error is reported to the parent as a separate message.
  */
 export async function park(
   tx: Tx,
@@ -42,7 +42,7 @@ export async function park(
   await raiseAndTell(tx, session, { error, now: parked.since });
 }
 
-/** Nothing is heard from a working session: its parent and the person are told, until it is heard again. */
+/** Reports to the parent and the person that a working session is silent, until it is heard again. */
 export async function raiseSilence(
   tx: Tx,
   session: SessionRecord,
@@ -52,12 +52,12 @@ export async function raiseSilence(
   await tx.triggers.patch(trigger.id, { toPerson: true });
 }
 
-/** What was said of a session's silence holds no more. */
+/** Withdraws the report of a session's silence. */
 export async function withdrawSilence(tx: Tx, session: SessionRecord, now: number): Promise<void> {
   await withdrawErrors(tx, session, { now, isWanted: ({ payload }) => payload["kind"] === "silence" });
 }
 
-/** As a message of its own to whoever waits for the session, too: its round stays open. */
+/** Raises an error and sends it to the parent as a separate message, because the round stays open. */
 async function raiseAndTell(
   tx: Tx,
   session: SessionRecord,
@@ -71,7 +71,10 @@ async function raiseAndTell(
   return trigger;
 }
 
-/** A provider in trouble: its turn is tried again by itself, so nobody is told yet. It is seen in its status. */
+/**
+ * Parks a session without a message to its parent, since a provider's temporary error is retried
+ * automatically. The session's status shows it.
+ */
 export async function parkForRetry(tx: Tx, session: SessionRecord, parked: Parked): Promise<void> {
   const now = parked.since;
   const evidence = { state: "parked", reason: parked.reason, confidence: "certain", at: now } as const;
@@ -81,13 +84,16 @@ export async function parkForRetry(tx: Tx, session: SessionRecord, parked: Parke
   tx.wake(session.id);
 }
 
-/** Which retry a message asks for; 0 where it is none. */
+/** Returns the number of the retry that a message asks for; 0 if it is not a retry. */
 export function retryIn(message: MessageRecord): number {
   const retry = message.kind === "notice" ? message.data?.["retry"] : null;
   return typeof retry === "number" ? retry : 0;
 }
 
-/** It goes on: after a vendor's limit with words of the daemon's own, since no agent does so by itself. */
+/**
+ * Resumes a parked session. After a vendor's limit the daemon sends a prompt, because no agent continues by
+ * itself.
+ */
 export async function unpark(tx: Tx, session: SessionRecord, now: number): Promise<void> {
   const { parked } = session;
   if (parked === null) return;
@@ -104,7 +110,10 @@ export async function unpark(tx: Tx, session: SessionRecord, now: number): Promi
   await admit(tx, session, { now, kind: "notice", ...sender, delivery: "followUp", body, data });
 }
 
-/** A turn that had called tools is continued. Before that it may be forgotten by its agent, so it is repeated. */
+/**
+ * Returns the prompt of a retry. A turn that had called tools is continued; otherwise the agent may have
+ * forgotten the task, so it is repeated.
+ */
 async function retryWords(tx: Tx, session: SessionRecord): Promise<string> {
   const turn = await tx.turns.last(session.id);
   if (turn === null || turn.toolUseCount > 0) return RETRY_GO_ON;
@@ -113,14 +122,14 @@ async function retryWords(tx: Tx, session: SessionRecord): Promise<string> {
   return words.length === 0 ? RETRY_GO_ON : [RETRY_ANEW, ...words].join("\n\n");
 }
 
-/** Without our own line above the task, where it was repeated before. */
+/** Returns the task of a message, without the daemon's line above it if it was repeated before. */
 function taskIn(message: MessageRecord): string {
   const body = message.body ?? "";
   if (retryIn(message) === 0) return body;
   return body.startsWith(`${RETRY_ANEW}\n\n`) ? body.slice(RETRY_ANEW.length + 2) : "";
 }
 
-/** Something was freed or a limit was raised: those that can reserve again go on. */
+/** Resumes sessions that can reserve budget again, after some was freed or a limit was raised. */
 export async function retryBudgets(tx: Tx, rootId: string, now: number): Promise<void> {
   for (const session of await tx.sessions.parkedIn(rootId)) {
     if (session.parked?.on !== "budget") continue;
@@ -143,7 +152,7 @@ function changed(tx: Tx, session: SessionRecord, now: number): void {
   tx.append({ sessionId: session.id, type: "session.updated", text: null, data, at: now });
 }
 
-/** The open error of a parked session: what whoever waits for it must know. */
+/** Returns the open error of a parked session. */
 export async function parkedError(
   reads: Pick<Reads, "triggers">,
   session: SessionRecord,
@@ -154,7 +163,10 @@ export async function parkedError(
   return triggers.findLast((each) => isIt(each) && each.round === session.round) ?? null;
 }
 
-/** Of one budget in one round it tells once, however often it finds it empty; of a vendor's limit each time. */
+/**
+ * Whether the error was already reported: an exhausted budget is reported once per round, a vendor limit
+ * every time.
+ */
 async function wasTold(tx: Tx, session: SessionRecord, on: Parked["on"]): Promise<boolean> {
   if (on === "limit") return false;
   const triggers = await tx.triggers.ofSession(session.id);

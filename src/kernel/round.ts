@@ -5,26 +5,29 @@ import { callBack } from "./callback.ts";
 import { beginNextStep, chainProblem } from "./chain.ts";
 import { openRound } from "./admit.ts";
 
-/** How a round ends, and what its callback says about it. */
+/** How a round ends, for its row and its callback. */
 export interface RoundEnd {
   readonly outcome: Outcome;
   readonly reason: string | null;
-  /** Who stopped it, in words; null where nobody did. */
+  /** Who stopped it, as text; null if nobody did. */
   readonly by: string | null;
   readonly now: number;
-  /** What else was stopped with it. */
+  /** Number of descendants stopped with it. */
   readonly stoppedBelow?: number;
-  /** The message that carries it is made void at once: the caller knows already, or is gone. */
+  /** Reason to store the callback as void at once: the parent already knows, or has ended. */
   readonly silent?: string;
-  /** Interrupted: the prompt that was not repeated. */
+  /** If interrupted: the prompt that was not repeated. */
   readonly unlanded?: string | null;
-  /** The last tool it called, where no result was seen. */
+  /** The last tool call, if it had no result. */
   readonly lastTool?: string | null;
   /** Processes that could not be stopped. */
   readonly left?: readonly { pid: number | null; what: string }[];
 }
 
-/** Closes an open round once, tells the parent in the same transaction, and looks upward. */
+/**
+ * Closes an open round, calls back the parent in the same transaction, and closes the parent's round if that
+ * is over now.
+ */
 export async function closeRound(tx: Tx, session: SessionRecord, end: RoundEnd): Promise<void> {
   if (!session.roundOpen) return;
   const patch = {
@@ -52,7 +55,10 @@ export async function closeRound(tx: Tx, session: SessionRecord, end: RoundEnd):
   await openForQueued(tx, session, end.now);
 }
 
-/** A step that is followed by another tells nobody; one that cannot be tells why the chain ends with it. */
+/**
+ * Begins the next step of a chain; the finished step then sends no callback. If the next step may not begin,
+ * the callback says why the chain ends.
+ */
 async function afterStep(tx: Tx, session: SessionRecord, end: RoundEnd): Promise<RoundEnd> {
   if (end.outcome !== "completed" || !isStep(session)) return end;
   const problem = await chainProblem(tx, session, end.now);
@@ -70,20 +76,23 @@ function isStep({ spawnConfig }: SessionRecord): boolean {
   return spawnConfig["chain"] !== undefined;
 }
 
-/** After an interruption the inbox goes on: what waits in it is work of a new round, which will be told in its turn. */
+/** Opens a new round for messages left in the inbox after an interruption; it gets its own callback. */
 async function openForQueued(tx: Tx, session: SessionRecord, now: number): Promise<void> {
   if (session.endedAt !== null || session.held !== null) return;
   if ((await tx.messages.queuedCount(session.id)) > 0) await openRound(tx, session, now);
 }
 
-/** With `callback.when: "turn"` the turns tell; a turn that is cancelled with its session tells here. */
+/**
+ * Sends the callback of a closed round. With `callback.when: "turn"` each turn has sent its own, except a
+ * turn that is cancelled with its session.
+ */
 async function callBackAtEnd(tx: Tx, session: SessionRecord, end: RoundEnd): Promise<void> {
   if (session.callback.when === "completion") await callBack(tx, session, { end });
   else if (session.endedAt !== null)
     await callBack(tx, session, { end, turn: await tx.turns.running(session.id) });
 }
 
-/** Evaluates the one rule for this session, and upward when its round closes. */
+/** Closes the session's round if it has completed, and then its ancestors' rounds by the same rule. */
 export async function closeIfOver(tx: Tx, sessionId: string, now: number): Promise<void> {
   const session = await tx.sessions.byId(sessionId);
   if (session === null || !session.roundOpen || session.endedAt !== null) return;

@@ -2,17 +2,20 @@ import { shortId } from "../contract/short-id.ts";
 import type { CallbackData } from "../domain/callback.ts";
 import type { MessageRecord, Reads, SessionRecord } from "../store/port/store.ts";
 
-/** How long the news of a cancel waits to know what became of the processes. */
+/** How long the callback of a cancel waits for the processes to end. */
 const KNOWN_MS = 10_000;
 
 export interface StopReport {
-  /** Sessions whose processes had not ended. */
+  /** Sessions whose processes have not ended yet. */
   readonly stopping: string[];
-  /** What could not be stopped. */
+  /** Processes that could not be stopped. */
   readonly left: { sessionId: string; pid: number; what: string }[];
 }
 
-/** What is known of processes that must end. A lease without a process names what could not be stopped. */
+/**
+ * Reports the state of processes that must end. A lease without a pid lists the processes that could not be
+ * stopped.
+ */
 export async function stopReport(
   reads: Pick<Reads, "leases" | "turns">,
   sessions: readonly SessionRecord[],
@@ -31,13 +34,13 @@ export async function stopReport(
 
 type Look = Pick<Reads, "sessions" | "leases" | "turns">;
 
-/** Whether a cancelled session, or one cancelled with it, has processes of which nothing is known yet. */
+/** Whether processes of a cancelled session or its descendants are still being stopped. */
 export async function isStopping(reads: Look, session: SessionRecord, now: number): Promise<boolean> {
   if (session.endedAt === null || now - session.endedAt >= KNOWN_MS) return false;
   return (await stopReport(reads, await endedWith(reads, session))).stopping.length > 0;
 }
 
-/** The facts of a cancelled session's callback, as they stand when it is told. */
+/** Adds the processes that could not be stopped to a cancelled session's callback, as of now. */
 export async function withLeft(
   reads: Look,
   session: SessionRecord,
@@ -49,7 +52,7 @@ export async function withLeft(
   return { ...data, left: [...left.map(({ pid, what }) => ({ pid, what })), ...late] };
 }
 
-/** Callbacks with what is known now; null while the processes of a cancelled child are being stopped. */
+/** Completes callbacks of cancelled children; returns null while their processes are still being stopped. */
 export async function callbacksKnown(
   reads: Look,
   messages: readonly MessageRecord[],
@@ -69,7 +72,7 @@ export async function callbacksKnown(
   return known;
 }
 
-/** The session and those below it that have ended; the tree comes by depth. */
+/** Returns the session and its ended descendants. The tree is ordered by depth. */
 async function endedWith(reads: Look, session: SessionRecord): Promise<SessionRecord[]> {
   const ended = [session];
   const inside = new Set([session.id]);

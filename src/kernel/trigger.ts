@@ -11,25 +11,25 @@ import { newId } from "../system/id.ts";
 import { closeIfOver } from "./round.ts";
 import { excerpt } from "../secrets/redact.ts";
 
-/** How a person is named in an answer; no session and no API key is named so. */
+/** The name of a person in an answer; no session or API key may have it. */
 export const THE_USER = "the user";
 
 export interface Raise {
   readonly type: string;
   readonly payload: Record<string, unknown>;
   readonly default: string | null;
-  /** Of a vendor's own request: the fence of the process that waits. */
+  /** For a vendor's own request: the fence of the waiting process. */
   readonly fence: number | null;
-  /** Nobody but the person may decide it. */
+  /** Only the person may decide it. */
   readonly personOnly: boolean;
   readonly parentMs: number;
   readonly defaultMs: number;
-  /** How many of one session may wait for an answer at a time. */
+  /** Maximum number of open triggers per session. */
   readonly openMax: number;
   readonly now: number;
 }
 
-/** A question goes up: a row, and a message to the parent where there is one that can be asked. */
+/** Raises a question: writes its row, and sends it to the parent if the parent can be asked. */
 export async function raise(tx: Tx, session: SessionRecord, order: Raise): Promise<TriggerRecord> {
   if ((await tx.triggers.openCount(session.id)) >= order.openMax) throw tooManyOpen(order.openMax);
   const parent = order.personOnly ? null : await askableParent(tx, session);
@@ -77,7 +77,10 @@ function tooManyOpen(max: number): Refusal {
   );
 }
 
-/** A question reached its reader's turn: now the reader's own clock runs. An answer there has been seen. */
+/**
+ * Starts the parent's deadline when a question is taken into the parent's turn. Marks an answer as seen when
+ * it is taken.
+ */
 export async function startClock(
   tx: Tx,
   message: MessageRecord,
@@ -92,15 +95,15 @@ export async function startClock(
   await tx.triggers.patch(id, { personAt: Math.min(trigger.personAt, at.now + at.parentMs) });
 }
 
-/** After its deadline a person is asked as well; nobody is un-asked. */
+/** Asks a person as well once the parent's deadline has passed; the parent may still answer. */
 export async function askPerson(tx: Tx, trigger: TriggerRecord, now: number): Promise<void> {
   if (await tx.triggers.patch(trigger.id, { toPerson: true, personAt: now }))
     opened(tx, { ...trigger, toPerson: true }, now);
 }
 
 /**
- * The one answer. Compare and set: false when somebody was faster. An answer to a question is
- * always a message to the asker; a call that is still open merely carries it.
+ * Closes a trigger by compare-and-set; returns false if it was already closed. An answer to a question is
+ * always a message to the asker; an open call only delivers that message.
  */
 export async function closeTrigger(
   tx: Tx,
@@ -130,8 +133,8 @@ export async function closeTrigger(
 }
 
 /**
- * Whoever else was asked: a question that still waits in its inbox is void, because it would be read as
- * open; one who has read it is told who answered what.
+ * Updates the session that was asked when another caller answers: a question still in its inbox becomes void,
+ * because it would look open; a reader who has seen it gets a notice with the answer.
  */
 async function tellReader(
   tx: Tx,
@@ -141,7 +144,7 @@ async function tellReader(
   const { answer, now } = end;
   if (trigger.toId === null || trigger.toId === trigger.sessionId) return;
   const wasUnread = await voidUnread(tx, trigger, now);
-  // A reader who passed it on was promised an answer.
+  // A reader who escalated the question was promised the answer.
   if (wasUnread && !(await tx.triggers.isPassedOn(trigger.id))) return;
   const reader = await tx.sessions.byId(trigger.toId);
   if (answer === null || answer.callerId === trigger.toId || needsNoAnswer(trigger.type)) return;
@@ -159,7 +162,10 @@ async function tellReader(
   await admit(tx, reader, { now, kind: "notice", ...sender, delivery: "followUp", body, metadata });
 }
 
-/** Of what its reader has not seen yet, a question that is closed; true where it was unread. What was fired stays: it tells. */
+/**
+ * Makes a closed question void if its reader has not taken it yet. Returns whether it was unread. A fired
+ * trigger stays, because it is information.
+ */
 export async function voidUnread(tx: Tx, trigger: TriggerRecord, now: number): Promise<boolean> {
   if (trigger.toId === null) return false;
   const queued = await tx.messages.ofSession(trigger.toId, ["queued"]);
@@ -170,14 +176,14 @@ export async function voidUnread(tx: Tx, trigger: TriggerRecord, now: number): P
 }
 
 /**
- * Whether an answer becomes a message to the asker. A vendor's own request hears it in its process, an end
- * and an error ask nothing, and what came from outside stands in the row of the session it went to.
+ * Whether an answer becomes a message to the asker. A vendor's own request gets it in its process, an end or
+ * an error asks nothing, and a trigger from outside has its answer in its row.
  */
 function hasHearer({ type, fence, sessionId, toId }: TriggerRecord): boolean {
   return fence === null && !needsNoAnswer(type) && toId !== sessionId;
 }
 
-/** Requests of a process that is gone: nobody could hear the answer. */
+/** Withdraws the requests of a process that is gone and could not receive an answer. */
 export async function withdrawOf(
   tx: Tx,
   sessionId: string,
@@ -214,7 +220,7 @@ async function senderKindOf(tx: Tx, { callerId, by }: Answer): Promise<MessageRe
   return by === THE_USER ? "person" : "outside";
 }
 
-/** What was asked, in one line. */
+/** Describes the question in one line. */
 export function askedText(trigger: Pick<TriggerRecord, "type" | "payload">): string {
   const { payload } = trigger;
   const questions = payload["questions"];
@@ -251,7 +257,10 @@ async function askableParent(tx: Tx, session: SessionRecord): Promise<SessionRec
   return parent === null || parent.endedAt !== null || parent.origin === "imported" ? null : parent;
 }
 
-/** A parent that nothing of its child's can wake may never read the question, so the person is asked at once as well. */
+/**
+ * Whether the child can wake its parent. If not, the parent may never read the question, so the person is
+ * asked at once as well.
+ */
 function isWakenBy(parent: SessionRecord, child: SessionRecord): boolean {
   return (
     parent.origin === "managed" && releases(parent.held, { kind: "session", id: child.id }, parent.parentId)
@@ -278,7 +287,7 @@ export type TriggerMessage = Pick<
   "kind" | "data" | "deliveryId" | "repeated" | "senderId" | "metadata" | "admittedAt"
 >;
 
-/** The text of a trigger or an answer, rendered when it is taken; null for every other message. */
+/** Renders a trigger or an answer when it is taken; returns null for other messages. */
 export async function triggerBody(
   tx: Tx,
   reader: SessionRecord,

@@ -8,7 +8,7 @@ import { openStore } from "../../store/open.ts";
 import type { MessageRecord, SessionRecord, Store, Tx, TurnRecord } from "../../store/port/store.ts";
 import { aChild, aSession, aTurn } from "../../store/testing/sample.ts";
 
-/** A family of sessions on the real embedded store, with an idle root to begin with. */
+/** Opens a family of sessions on the real embedded store, with an idle root. */
 export async function openFamily(t: TestContext): Promise<Family> {
   const folder = mkdtempSync(path.join(tmpdir(), "kinfold-kernel-"));
   const store = await openStore({
@@ -51,7 +51,7 @@ export class Family {
     return child;
   }
 
-  /** Does something with the session's row as it is under the lock. */
+  /** Runs `work` with the session's row, read under the lock. */
   change<T>(id: string, work: (tx: Tx, session: SessionRecord) => Promise<T>): Promise<T> {
     return this.write(async (tx) => work(tx, (await tx.sessions.byId(id))!));
   }
