@@ -267,7 +267,7 @@ test("a conversation that cannot be loaded starts anew with what was inherited a
       "sim: does not recall never said",
     ]);
     const { text } = await client.transcript({ id: child.id });
-    assert.match(text, /could not be loaded .*; it starts anew/);
+    assert.match(text, /could not be loaded .*; a new one starts/);
   }));
 
 test("without a checkpoint of its own a session is known by its last plan, its files and its agent's summary", () =>

@@ -60,9 +60,6 @@ export class AgentProbe implements Service {
     if (changed.length === 0) return;
     await store.nodes.publish(found);
     runtime.agents = new Map(found.map((agent) => [agent.name, agent]));
-    log.info(
-      { agents: changed.map(({ name }) => name) },
-      "agents have changed since they were last looked at",
-    );
+    log.info({ agents: changed.map(({ name }) => name) }, "agents changed since the last probe");
   }
 }

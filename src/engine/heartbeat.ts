@@ -61,7 +61,7 @@ export class Heartbeat implements Service {
     if (this.#busy !== null) return;
     this.#busy = this.#tick()
       .catch((error: unknown) =>
-        this.#deps.log.error({ err: error }, "a tick failed; the next one tries again"),
+        this.#deps.log.error({ err: error }, "heartbeat tick failed; retrying at the next tick"),
       )
       .finally(() => {
         this.#busy = null;
@@ -106,7 +106,7 @@ export class Heartbeat implements Service {
       this.#sleptMs = 0;
     }
     const { ms: sleptMs, trees } = this.#moving;
-    log.warn({ sleptMs }, "the machine or the daemon slept; open deadlines are moved by as much");
+    log.warn({ sleptMs }, "the machine or the daemon slept; moving open deadlines by that time");
     const open = Map.groupBy(
       await store.read.sessions.withOpenRound(store.node),
       (session) => session.rootId,
@@ -149,7 +149,10 @@ export class Heartbeat implements Service {
       // over.
       return;
     }
-    log.warn({ sinceMs: Math.round(sinceMs) }, "the node's lease was not renewed in time; its agents end");
+    log.warn(
+      { sinceMs: Math.round(sinceMs) },
+      "node lease lost: not renewed in time; ending all agents and starting over",
+    );
     await this.#runner.startOver(async () => {
       await store.nodes.register([...this.#runner.runtime.agents.values()]);
       this.#renewed = performance.now();

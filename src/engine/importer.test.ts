@@ -29,8 +29,8 @@ test("an import that fails with the store is logged and does not end the daemon"
   await done.promise;
   await importer.stop();
   assert.deepEqual(said, [
-    "the thread that reads agents' files has failed",
-    "the failure of an import could not be published",
+    "import thread failed; restarting it",
+    "could not publish the failure of an import",
   ]);
 });
 

@@ -63,7 +63,7 @@ export class Importer implements Service {
     const late = new Promise((resolve) => setTimeout(resolve, STOP_MS).unref());
     // A thread that has already ended cannot answer; it is terminated below in any case.
     await Promise.race([thread.rpc.ask("stop", null).catch(() => undefined), late]);
-    thread.rpc.close("the daemon goes down");
+    thread.rpc.close("the daemon is shutting down");
     await thread.worker.terminate();
   }
 
@@ -90,7 +90,7 @@ export class Importer implements Service {
       this.#count = asked.count;
       if (isRunning && isNew) await this.#thread?.rpc.ask("look", this.#excluded(asked.exclude));
     } catch (error) {
-      this.#deps.log.error({ err: error }, "what agents left on disk was not looked at");
+      this.#deps.log.error({ err: error }, "import request failed");
     }
   }
 
@@ -137,12 +137,12 @@ export class Importer implements Service {
     worker.once("exit", (code) => {
       rpc.close("the import thread has ended");
       const livedMs = performance.now() - startedAt;
-      const error = failure ?? new Error(`it ended with code ${code}`);
+      const error = failure ?? new Error(`the import thread ended with exit code ${code}`);
       this.#failed(error, { tasks: tasksIn(options.taskMemory), livedMs });
     });
     worker.unref();
     this.#thread = { worker, rpc };
-    log.info({ node: store.node }, "what agents left on disk is being read");
+    log.info({ node: store.node }, "import thread started");
   }
 
   /**
@@ -152,7 +152,7 @@ export class Importer implements Service {
   #failed(error: unknown, { tasks, livedMs }: { tasks: readonly ImportTask[]; livedMs: number }): void {
     if (this.#isStopped) return;
     const files = tasks.map((task) => task.path);
-    this.#deps.log.error({ err: error, files }, "the thread that reads agents' files has failed");
+    this.#deps.log.error({ err: error, files }, "import thread failed; restarting it");
     this.#starting = null;
     this.#thread = null;
     const reason = error instanceof Error ? error.message : String(error);
@@ -175,7 +175,7 @@ export class Importer implements Service {
       const scan: HistoryScan = { ...progress.scan, phase: "failed", error: reason };
       await imports.publish({ scan, problems: progress.problems });
     } catch (error) {
-      this.#deps.log.warn({ err: error }, "the failure of an import could not be published");
+      this.#deps.log.warn({ err: error }, "could not publish the failure of an import");
     }
   }
 

@@ -161,10 +161,7 @@ export class Retention implements Service {
     this.#timer = setTimeout(() => {
       this.#pass = this.pass()
         .catch((error: unknown) =>
-          this.#deps.log.error(
-            { err: error },
-            "what is no longer kept was not removed; the next pass tries again",
-          ),
+          this.#deps.log.error({ err: error }, "retention pass failed; retrying at the next pass"),
         )
         .finally(() => {
           if (!this.#isStopped) this.#passIn(PASS_MS);

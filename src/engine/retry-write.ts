@@ -17,7 +17,7 @@ export async function retryWrite<T>(
       return await write();
     } catch (error) {
       if (!isPassing(error) || !isWanted()) throw error;
-      deps.log.error({ err: error }, "the store did not take a write; trying again");
+      deps.log.error({ err: error }, "store write failed; retrying");
       await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
     }
   }

@@ -72,7 +72,7 @@ export class Rollout implements Service {
       // once.
       if (this.#written.size > TREES_MAX) this.#written.clear();
     } catch (error) {
-      this.#deps.log.error({ err: error }, "rollouts could not be written; the next commit tries again");
+      this.#deps.log.error({ err: error }, "writing rollouts failed; retrying at the next commit");
     }
   }
 
@@ -82,7 +82,10 @@ export class Rollout implements Service {
       await this.#writeTree(rootId);
       return true;
     } catch (error) {
-      this.#deps.log.error({ err: error, rootId }, "a rollout could not be written; it is tried again");
+      this.#deps.log.error(
+        { err: error, rootId },
+        "writing the rollouts of a tree failed; retrying at the next commit",
+      );
       return false;
     }
   }

@@ -81,7 +81,7 @@ export class Runner implements Service {
     try {
       await recover(this.runtime);
     } catch (error) {
-      this.#deps.log.error({ err: error }, "not everything was recovered; lost turns are looked for again");
+      this.#deps.log.error({ err: error }, "recovery failed; the heartbeat will look for lost turns");
     }
     this.runtime.isHalted = false;
     this.#fillSoon();
@@ -106,7 +106,7 @@ export class Runner implements Service {
     look(this.runtime, sessionId).catch((error: unknown) => {
       this.#deps.log.error(
         { err: error, sessionId },
-        "could not look at a session; the next poll tries again",
+        "checking a running session failed; retrying at the next poll",
       );
     });
   }
@@ -127,7 +127,7 @@ export class Runner implements Service {
       try {
         await this.#fillOnce();
       } catch (error) {
-        this.#deps.log.error({ err: error }, "could not look for ready sessions; the next poll tries again");
+        this.#deps.log.error({ err: error }, "looking for ready sessions failed; retrying at the next poll");
       }
     }
   }
@@ -153,7 +153,7 @@ export class Runner implements Service {
       await this.#start(session, counts);
     } catch (error) {
       if (error instanceof Refusal) throw error;
-      this.#deps.log.error({ err: error, sessionId: session.id }, "a session could not be started");
+      this.#deps.log.error({ err: error, sessionId: session.id }, "starting a session failed");
     }
   }
 

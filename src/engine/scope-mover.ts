@@ -22,7 +22,10 @@ export class ScopeMover implements Service {
 
   async run(): Promise<void> {
     this.#moving = this.move().catch((error: unknown) =>
-      this.#deps.log.error({ err: error }, "sessions were not moved to their scopes; the next start goes on"),
+      this.#deps.log.error(
+        { err: error },
+        "moving sessions to their scopes failed; continuing at the next start",
+      ),
     );
   }
 

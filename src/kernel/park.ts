@@ -140,12 +140,12 @@ export async function retryBudgets(tx: Tx, rootId: string, now: number): Promise
 }
 
 const RETRY_GO_ON =
-  "[Kinfold] Your model's provider was in trouble, and your turn was cut. Go on with it where it was; calls that were cut may have taken effect and must be checked before they are repeated.";
+  "[Kinfold] Your model's provider was in trouble, and your turn was cut. Continue it from where it stopped. Interrupted calls may have taken effect: check them before you repeat them.";
 const RETRY_ANEW =
   "[Kinfold] Your model's provider was in trouble before you could begin. Here is your task again; you may have seen it already.";
 
 export const GO_ON =
-  "[Kinfold] The usage limit is over. Go on with your turn where it was; calls that were cut may have taken effect and must be checked before they are repeated.";
+  "[Kinfold] The usage limit is over. Continue your turn from where it stopped. Interrupted calls may have taken effect: check them before you repeat them.";
 
 function changed(tx: Tx, session: SessionRecord, now: number): void {
   const data = { parked: session.parked };

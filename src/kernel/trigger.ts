@@ -72,7 +72,7 @@ export async function raise(tx: Tx, session: SessionRecord, order: Raise): Promi
 function tooManyOpen(max: number): Refusal {
   return new Refusal(
     "limit_requests",
-    `${max} questions of this session wait for an answer already; nothing was asked. Go on without, or end your turn: each answer comes as a message.`,
+    `${max} questions of this session are already waiting for an answer, the most that may be open at once; this one was not asked. Continue without an answer, or end your turn: each answer comes as a message.`,
     { requestsMax: max },
   );
 }

@@ -85,7 +85,7 @@ export function leaseRow(deps: EngineDeps, order: Order): LeaseRow {
         .then(() => rememberProcesses(deps, order, processes))
         .catch((error: unknown) => {
           const { id: sessionId } = order.session;
-          deps.log.error({ err: error, sessionId }, "could not store the processes of an agent");
+          deps.log.error({ err: error, sessionId }, "storing the processes of an agent failed");
         });
     },
   };

@@ -199,5 +199,5 @@ export function folderRefusal(deps: EngineDeps, { cwd, parentId, effective }: Se
     folderChange(cwd, { roots: effective.roots ?? [], closed, identity });
   return problem === null
     ? null
-    : `${problem}; nothing was started there. Spawn a new session where the work is`;
+    : `${problem}; nothing was started there. Spawn a new session in the right folder`;
 }

@@ -25,7 +25,7 @@ export async function idleLeftMs(deps: EngineDeps, sessionId: string): Promise<n
     const closedAt = session?.roundClosedAt ?? 0;
     return Math.min(waitMs, closedAt + config.idleMs - now());
   } catch (error) {
-    log.warn({ err: error, sessionId }, "could not look at an idle session");
+    log.warn({ err: error, sessionId }, "checking an idle session failed; retrying");
     return waitMs;
   }
 }
@@ -46,7 +46,10 @@ export async function endProcess(runtime: Runtime, slot: AgentSlot): Promise<rea
     await retryWrite(deps, () => giveBackLease(deps, end), isWanted);
   } catch (error) {
     // The lease stays in the store for the next recovery; the slot must still be released.
-    deps.log.error({ err: error, sessionId: session.id }, "a lease could not be given back");
+    deps.log.error(
+      { err: error, sessionId: session.id },
+      "giving back a process lease failed; left to the next recovery",
+    );
   }
   return left;
 }

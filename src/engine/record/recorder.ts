@@ -338,7 +338,7 @@ export class Recorder {
       else if (this.#entries.length > 0) this.#flushSoon(0);
       else this.#draftSoon();
     } catch (error) {
-      this.#deps.log.error({ err: error, sessionId }, "entries could not be written; kept for the next try");
+      this.#deps.log.error({ err: error, sessionId }, "writing entries failed; retrying");
       this.#isRefused = true;
       this.#flushSoon(RETRY_MS);
     }
@@ -350,7 +350,7 @@ export class Recorder {
       const failure = await file.end();
       if (failure === null) continue;
       const about = { err: failure, sessionId: this.turn.sessionId, path: file.path };
-      this.#deps.log.error(about, "the rest of a long message is lost");
+      this.#deps.log.error(about, "writing the file of a long message failed; its remainder is lost");
     }
     const entries = this.#entries.slice(0, this.#fitting(entriesMax));
     for (const [i, clean] of (await cleanEntries(entries)).entries()) {

@@ -54,7 +54,7 @@ export function entryOfUpdate(
     }
     case "compaction": {
       const summary = boundedText(update.summary, TEXT_CHARS_MAX);
-      const text = "the agent has replaced its conversation so far by a summary";
+      const text = "the agent has replaced its conversation so far with a summary";
       const body = { text, input: { summary } };
       return { entry: { ...base, author: "daemon", kind: "notice", body }, chars: summary.length };
     }

@@ -53,7 +53,10 @@ export async function adoptLost(runtime: Runtime): Promise<void> {
     const isYoung = now() - turn.startedAt < ADOPT_MS;
     if (runtime.isStopping || runtime.isHalted) return;
     if (isYoung || runtime.slots.has(turn.sessionId)) continue;
-    log.warn({ turnId: turn.id, sessionId: turn.sessionId }, "a turn had no process; it is taken up again");
+    log.warn(
+      { turnId: turn.id, sessionId: turn.sessionId },
+      "found a running turn without a process; recovering it",
+    );
     await tryRecover(runtime, turn);
   }
 }
@@ -68,7 +71,7 @@ async function reapLeases(runtime: Runtime): Promise<void> {
     dead.flatMap((lease) => lease.descendants),
   );
   if (killed.length > 0) log.info({ killed: killed.length }, "ended processes of an earlier daemon");
-  if (left.length > 0) log.warn({ left }, "processes of an earlier daemon could not be ended");
+  if (left.length > 0) log.warn({ left }, "could not end processes of an earlier daemon");
   if (left.length === 0) {
     await together(dead, (lease) => dropLease(runtime, lease, left));
     return;
@@ -113,7 +116,7 @@ async function tryRecover(runtime: Runtime, turn: TurnRecord): Promise<void> {
     await recoverTurn(runtime, turn);
   } catch (error) {
     const { id: turnId, sessionId } = turn;
-    runtime.deps.log.error({ err: error, turnId, sessionId }, "a turn could not be taken up");
+    runtime.deps.log.error({ err: error, turnId, sessionId }, "recovering a turn failed");
   }
 }
 

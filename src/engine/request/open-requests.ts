@@ -86,7 +86,7 @@ export class OpenRequests {
         resolve(closed ?? trigger);
       }
     } catch (error) {
-      deps.log.error({ err: error }, "could not look for answers to requests; trying again");
+      deps.log.error({ err: error }, "checking for answers to agent requests failed; retrying");
     }
     if (this.#waiting.size > 0) return;
     this.#off?.();

@@ -54,4 +54,4 @@ export async function answerPlan(
 }
 
 const ONLY_READS =
-  "[Kinfold] Your plan was approved. This session only reads and stays in its mode, so do not carry the plan out: give it as your report and end your turn.";
+  "[Kinfold] Your plan was approved. This session is read-only and stays so: do not carry the plan out. Give the plan as your report and end your turn.";

@@ -44,7 +44,10 @@ export async function answerRequest(
     // The agent waits for an answer even after an error.
     if (error instanceof Refusal && error.code === "limit_requests")
       return refusedAtLimit(slot, request, requestsMax);
-    runtime.deps.log.error({ err: error, sessionId: slot.session.id }, "a request could not be asked");
+    runtime.deps.log.error(
+      { err: error, sessionId: slot.session.id },
+      "agent request could not be raised; denying it",
+    );
     answer = null;
   }
   if (request.kind === "question") {
@@ -62,7 +65,9 @@ function refusedAtLimit(slot: AgentSlot, request: AgentRequest, max: number): Ag
   const { recorder } = slot;
   if (recorder !== null && !told.has(recorder)) {
     told.add(recorder);
-    recorder.notice(`${max} requests wait for an answer; further ones are denied until one is answered`);
+    recorder.notice(
+      `${max} requests are waiting for an answer; further requests are denied until one is answered`,
+    );
   }
   noteDenied(slot, request);
   return { kind: "deny" };

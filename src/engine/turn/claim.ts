@@ -218,7 +218,7 @@ export async function appendMessages(
   const entries = bodies.map(({ message, body }) =>
     message.entryIndex === null
       ? entryOf(message, body, at)
-      : noticeOf(`the message of entry ${message.entryIndex} is sent again`, at),
+      : noticeOf(`the message in entry ${message.entryIndex} was sent again`, at),
   );
   const appended = await appendEntries(tx, turn.sessionId, entries);
   for (const [index, { message }] of bodies.entries()) {

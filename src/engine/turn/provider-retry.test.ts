@@ -30,7 +30,7 @@ test("a turn whose agent had called tools is continued, not repeated", async (t)
   assert.equal((await quiet(session.id)).outcome, "completed");
   assert.match(
     prompts[1]!,
-    /^\[Kinfold\] Your model's provider was in trouble, and your turn was cut\. Go on/,
+    /^\[Kinfold\] Your model's provider was in trouble, and your turn was cut\. Continue/,
   );
   assert.doesNotMatch(prompts[1]!, /sim>/);
 });

@@ -10,8 +10,8 @@ export function resumePrompt(cut: {
   missing: string;
 }): string {
   const lines = [
-    "[Kinfold] Your turn was cut: the daemon or the computer stopped and has started again. Go on with it where it was.",
-    "Calls marked interrupted or aborted may have taken effect and must be checked before they are repeated.",
+    "[Kinfold] Your turn was cut: the daemon or the computer stopped and has started again. Continue it from where it stopped.",
+    "Calls marked interrupted or aborted may have taken effect: check them before you repeat them.",
   ];
   const names = cut.children.map(
     (child) => `"${oneLine(child.name ?? child.shortId, 40)}" (${child.shortId})`,

@@ -232,7 +232,7 @@ async function move(
       return;
     case "unknown":
       await makeVoid(tx, message, {
-        reason: "it is not known whether the agent has it, and work is not repeated",
+        reason: "it may have reached the agent, and work is not repeated",
         now,
       });
       return;

@@ -31,7 +31,7 @@ async function steerAll(runtime: Runtime, slot: AgentSlot): Promise<void> {
       if (message === null || !(await steerOne(runtime, slot, message))) return;
     }
   } catch (error) {
-    runtime.deps.log.error({ err: error, sessionId: slot.session.id }, "a steer could not be written");
+    runtime.deps.log.error({ err: error, sessionId: slot.session.id }, "steering a message failed");
   }
 }
 

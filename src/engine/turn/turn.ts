@@ -57,7 +57,7 @@ async function startOrLoad(runtime: Runtime, slot: AgentSlot): Promise<AgentStar
   });
   if (!started.ok && started.isLoadFailure && !slot.isEnding) {
     slot.recorder?.notice(
-      `the earlier conversation could not be loaded (${oneLine(excerpt(started.reason, REASON_MAX))}); it starts anew`,
+      `the earlier conversation could not be loaded (${oneLine(excerpt(started.reason, REASON_MAX))}); a new one starts`,
     );
     started = await startAgent(deps, slot.session, {
       lease: slot.lease,

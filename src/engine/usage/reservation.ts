@@ -67,7 +67,7 @@ export function meter(runtime: Runtime, slot: AgentSlot): void {
     .catch((error: unknown) => {
       runtime.deps.log.error(
         { err: error, sessionId: slot.session.id },
-        "a reservation could not be raised; the next call tries again",
+        "raising a budget reservation failed; retrying after the next model call",
       );
     })
     .finally(() => asking.delete(recorder));

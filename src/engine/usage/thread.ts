@@ -34,7 +34,7 @@ export class UsageThread implements Service, UsageFiles {
     this.#isStopped = true;
     // A failed start of the thread was already logged, and there is nothing to end.
     const thread = await this.#thread?.catch(() => null);
-    thread?.rpc.close("the daemon goes down");
+    thread?.rpc.close("the daemon is shutting down");
     await thread?.worker.terminate();
   }
 
@@ -52,7 +52,7 @@ export class UsageThread implements Service, UsageFiles {
       const { rpc } = await (this.#thread ??= this.#start());
       return await Promise.race([rpc.ask("total", { agent, id: agentSessionId }), late]);
     } catch (error) {
-      this.#log.warn({ err: error, agent }, "an agent's usage could not be read from its session file");
+      this.#log.warn({ err: error, agent }, "reading usage from an agent's session file failed");
       return null;
     } finally {
       if (timer !== null) clearTimeout(timer);
@@ -77,11 +77,9 @@ export class UsageThread implements Service, UsageFiles {
     });
     const rpc = new OpenThreadRpc<UsageSide>((packet) => worker.postMessage(packet), {});
     worker.on("message", rpc.receive);
-    worker.once("error", (error) =>
-      this.#log.error({ err: error }, "the thread that reads usage has failed"),
-    );
+    worker.once("error", (error) => this.#log.error({ err: error }, "usage thread failed"));
     worker.once("exit", () => {
-      rpc.close("the thread that reads usage has ended");
+      rpc.close("the usage thread has ended");
       this.#thread = null;
     });
     worker.unref();
