@@ -7,7 +7,9 @@ export interface ProfileChoice {
   readonly untrusted: readonly { name: string; file: string }[];
 }
 
-/** What a project's files lower, with `file:line` of each word; `problems` are what cannot be read of them. */
+/**
+ * Limits that a project's files set, with the `file:line` of each; `problems` lists what could not be read.
+ */
 export interface ProjectCeiling {
   readonly permission: { readonly mode: Permission; readonly where: string } | null;
   readonly limits: Partial<Limits>;
@@ -18,18 +20,18 @@ export interface ProjectCeiling {
 export const NO_CEILING: ProjectCeiling = { permission: null, limits: {}, where: {}, problems: [] };
 
 export interface OperationDeps extends Deps {
-  /** Where a person reaches this daemon, for the addresses in replies. */
+  /** This daemon's address for people, used in replies. */
   readonly address: () => string;
-  /** Folders no session may work in: the daemon's own home. */
+  /** Folders that no session may work in: the daemon's home. */
   readonly privateFolders: readonly string[];
   readonly rolloutPath: (session: { id: string; createdAt: number }) => string;
-  /** The profiles there are: built in, of the home, and of this folder's project where it is trusted. */
+  /** The available profiles: built in, from the home, and from this folder's project if it is trusted. */
   readonly profiles: (cwd: string | null) => ProfileChoice | Promise<ProfileChoice>;
-  /** What the kinfold.yaml files of this folder's project allow at most. */
+  /** The ceiling set by the kinfold.yaml files of this folder's project. */
   readonly projectCeiling: (cwd: string) => Promise<ProjectCeiling>;
-  /** Who reads what agents left on disk; loaded when first asked for. */
+  /** Readers of the files that agents leave on disk; loaded on first use. */
   readonly readers: () => Promise<readonly HistoryReader[]>;
-  /** Where agents keep what they leave. */
+  /** Where agents keep their files. */
   readonly userHome: UserHome;
   readonly version: string;
   readonly startedAt: number;

@@ -18,13 +18,13 @@ export function createGate(deps: OperationDeps): Gate {
   };
 }
 
-/** Loaded by the first who follows. */
+/** Loaded when the first client follows a feed. */
 async function* feed(deps: OperationDeps, caller: CallerContext, request: FeedRequest): Feed {
   const events = await import("./read/feed.ts");
   yield* events.feed(deps, caller, request);
 }
 
-/** Only what is stored counts: a token says nothing about itself. */
+/** Only stored rights count; a token carries no claims. */
 async function identify(deps: OperationDeps, token: string): Promise<CallerContext | null> {
   const row = await deps.store.read.tokens.byHash(hashOf(token));
   if (row === null || row.revokedAt !== null) return null;
@@ -42,7 +42,7 @@ async function identify(deps: OperationDeps, token: string): Promise<CallerConte
   return contextOf(deps, { kind: "session", id: session.id, rootId: row.rootId, fence: row.fence }, session);
 }
 
-/** A session that we run is held by a lease; an attached one by its own row, because its user runs it. */
+/** A session that we run is held by a lease; an attached one by its row, because its user runs it. */
 async function heldBy(deps: OperationDeps, sessionId: string, fence: number): Promise<SessionRecord | null> {
   const lease = await deps.store.read.leases.bySession(sessionId);
   if (lease !== null && lease.fence !== fence) return null;
@@ -54,7 +54,8 @@ async function heldBy(deps: OperationDeps, sessionId: string, fence: number): Pr
 
 async function giveBack(deps: OperationDeps, caller: Caller, messageIds: readonly string[]): Promise<void> {
   if (caller.kind !== "session" || messageIds.length === 0) return;
-  // Of a turn that another process has taken over, recovery decides what reached the agent.
+  // If another process has taken over the turn, this write is dropped and recovery decides what reached the
+  // agent.
   await deps.store.write(caller.rootId, processOf(caller), async (tx) => {
     for (const id of messageIds) {
       const message = await tx.messages.byId(id);

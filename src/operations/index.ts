@@ -8,8 +8,8 @@ export type { OperationDeps } from "./deps.ts";
 export type * from "./port.ts";
 
 /**
- * Every operation there is. They are loaded by the first call of one, with the schemas they need:
- * a daemon starts without them, and tells a person that it lives.
+ * All operations. They and their schemas are loaded with the first call, so that a daemon starts, and answers
+ * a person's health check, without them.
  */
 export function createOperations(deps: OperationDeps): Operations {
   let loaded: Promise<Operations> | null = null;
@@ -20,7 +20,7 @@ export function createOperations(deps: OperationDeps): Operations {
     const table = await load();
     return table[name](caller, input, call);
   };
-  // Whoever awaits the table itself must not be taken for a caller of `then`.
+  // Awaiting the table itself must not look like a call of an operation `then`.
   const get = (_none: Operations, name: string | symbol): unknown =>
     name === "then" || typeof name === "symbol" ? undefined : later(name as OperationName);
   return new Proxy({} as Operations, { get });

@@ -6,7 +6,7 @@ import { openWorld, PERSON, type World } from "./testing/random-trees.ts";
 
 type Self = Caller & { kind: "session" };
 
-/** What a session asks for, or what is written because its call has ended: by which write from now on. */
+/** Calls of a session, and writes that follow when its call has ended. `nth` says which write is watched. */
 const WRITERS: Record<string, { nth?: number; run: (world: World, self: Self) => Promise<unknown> }> = {
   "saves a checkpoint": {
     run: ({ ask }, self) => ask("checkpoint", self, { summary: "so far", constraints: {} }),
@@ -58,7 +58,7 @@ async function cancelChild({ ask, take }: World, self: Self, turnOnly: boolean):
   await ask("cancel", self, { id: session.id, turnOnly });
 }
 
-/** The tree before and after the watched write of a session whose turn is running. */
+/** Returns the tree before and after the watched write of a session whose turn is running. */
 async function watch(writer: (typeof WRITERS)[string], isLate: boolean): Promise<Watched> {
   const world = await openWorld();
   try {

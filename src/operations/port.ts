@@ -10,26 +10,28 @@ import type {
 } from "../contract/index.ts";
 import type { Visible } from "../domain/permission.ts";
 
-/** What a surface knows about one call beside its input. */
+/** What a surface knows about one call besides its input. */
 export interface Call {
-  /** Aborted when the caller has gone; a wait then ends and takes nothing. */
+  /** Aborted when the caller has gone; a wait then ends and takes no messages. */
   readonly signal: AbortSignal;
-  /** The call's own id where the protocol has one (an MCP request id): a spawn's key without a name. */
+  /**
+   * The call's id if the protocol has one (an MCP request id); the idempotency key of a spawn without a name.
+   */
   readonly callId: string | null;
 }
 
 /**
- * A caller with everything an operation needs to know about it, read once when its token was looked up. A read is
- * decided by it. A write reads again, under the tree's lock, what may have changed since: see `refuseGone`.
+ * A caller with everything an operation needs to know about it, read once when its token was looked up. Reads
+ * are decided by it. Writes read again, under the tree's lock, what may have changed since: see `refuseGone`.
  */
 export type CallerContext = Caller & {
-  /** The caller's own session; null for a person and an API key. */
+  /** The caller's session; null for a person and an API key. */
   readonly self: SessionRecord | null;
-  /** The scopes whose sessions it sees. */
+  /** The scopes whose sessions the caller sees. */
   readonly visible: Visible;
-  /** Which of Kinfold's tools it is shown; the same for the life of a session. */
+  /** Which list of Kinfold's tools the caller is shown; the same for the life of a session. */
   readonly role: ToolRole;
-  /** Those of Kinfold's tools that its profile or parent keeps from it. */
+  /** Kinfold's tools that the caller's profile or parent withholds from it. */
   readonly withheld: readonly string[];
 };
 
@@ -42,34 +44,34 @@ export type Operations = {
   ) => Promise<OutputOf<N>>;
 };
 
-/** What the server needs beside the operations. */
+/** What the server needs besides the operations. */
 export interface Gate {
-  /** The caller a token stands for, or null. A session's token dies with its lease. */
+  /** Returns the caller that a token belongs to, or null. A session's token expires with its lease. */
   identify(token: string): Promise<CallerContext | null>;
-  /** A reply that carried these messages did not arrive: they go back to their place. */
+  /** The reply that carried these messages did not arrive: they go back to their place in the inbox. */
   giveBack(caller: Caller, messageIds: readonly string[]): Promise<void>;
-  /** A reply to a spawn could not be delivered: an equal spawn within ten minutes returns that child. */
+  /** The reply to a spawn did not arrive: an equal spawn within ten minutes returns that child. */
   spawnReplyLost(caller: Caller, sessionId: string): Promise<void>;
   unread(caller: Caller): Promise<number>;
-  /** How many writes wait for the store. Answered from memory. */
+  /** Number of writes that wait for the store, answered from memory. */
   writesWaiting(): number;
   /** Numbered events from a point onward, then live. */
   feed(caller: CallerContext, request: FeedRequest): Feed;
 }
 
 export interface FeedRequest {
-  /** An opaque cursor as an earlier batch gave it; null starts with what comes from now on. */
+  /** An opaque cursor from an earlier batch; null starts with events from now on. */
   readonly after: string | null;
   readonly tree: string | null;
   readonly session: string | null;
   readonly signal: AbortSignal;
 }
 
-/** Iterates for ever; ends when the signal is aborted. Rejects with `feed_reset` on a cursor it cannot serve. */
+/** Iterates until the signal is aborted. Rejects with `feed_reset` on a cursor it cannot serve. */
 export type Feed = AsyncIterable<FeedBatch>;
 
 export interface FeedBatch {
-  /** Where to resume after this batch. */
+  /** Cursor from which to resume after this batch. */
   readonly cursor: string;
   readonly events: readonly Event[];
   readonly fragments: readonly Fragment[];

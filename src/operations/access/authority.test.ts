@@ -33,7 +33,7 @@ interface Attempt {
 
 const attempt = <N extends OperationName>(name: N, input: AskOf<N>): Attempt => ({ name, input });
 
-/** Everything that shows something of one session. */
+/** Every operation that shows something of one session. */
 function reads({ id }: Node): Attempt[] {
   return [
     ...(
@@ -47,10 +47,13 @@ function reads({ id }: Node): Attempt[] {
   ];
 }
 
-/** What reaches beyond a session's own family. */
+/** Operations that reach beyond a session's own family. */
 const OF_THE_SCOPE: ReadonlySet<OperationName> = new Set(["list", "search"]);
 
-/** Everything that does something to one session, with who may: below, itself as well, or by `accepts`. */
+/**
+ * Every operation that acts on one session, with who may call it: its ancestors, also itself, also its
+ * children, or also any session of its scope with a type that it accepts.
+ */
 function acts(node: Node): (Attempt & { who: "below" | "self" | "fire" | "accepted" })[] {
   const { id } = node;
   const all = [
@@ -81,7 +84,7 @@ function mayAct(who: "below" | "self" | "fire" | "accepted", by: Node, to: Node)
   return who === "accepted" && by.scope === to.scope && to.accepts.includes("ci.done");
 }
 
-/** Codes that say no more than that this is not the caller's to see or to touch. */
+/** Codes that say only that the caller may not see or touch this. */
 const NOT_YOURS = ["not_found", "not_a_child", "forbidden", "unknown_trigger", "wait_on_ancestor"];
 
 const run = (name: OperationName, caller: Parameters<World["ask"]>[1], input: object) =>
@@ -206,7 +209,7 @@ describe("a session's token, over random trees", () => {
   });
 });
 
-/** Input that would be accepted from a person, so that only the caller can be the reason for a no. */
+/** Returns input that a person's call would accept, so that a refusal can only be due to the caller. */
 function personOnly(name: OperationName, { id }: Node): Record<string, unknown> {
   switch (name) {
     case "create":
@@ -233,7 +236,7 @@ function personOnly(name: OperationName, { id }: Node): Record<string, unknown> 
   }
 }
 
-/** Lists without a session in their question: every answer is of the caller's scope. */
+/** Operations whose input names no session must answer only with sessions of the caller's scope. */
 async function assertListsWithin(caller: Parameters<World["ask"]>[1], scope: string): Promise<void> {
   const { sessions } = await world.ask("list", caller, { limit: 500 });
   for (const session of sessions) assert.equal(session.scope, scope);
@@ -243,7 +246,7 @@ async function assertListsWithin(caller: Parameters<World["ask"]>[1], scope: str
 
 const RIGHTS = ["read", "spawn", "answer", "fire", "cancel"] as const satisfies readonly TokenRight[];
 
-/** What a key needs to be allowed; written down here once more, so that a slip in the table is seen. */
+/** Repeats the right that each operation requires, so that a mistake in the table is caught. */
 function keyAttempts(node: Node): (Attempt & { right: TokenRight })[] {
   const { id } = node;
   const asked = [
@@ -418,7 +421,7 @@ describe("the feed", () => {
         for await (const batch of feed) {
           seen.push(...batch.events.map((event) => event.rootId));
           if (seen.includes(mine!.rootId)) break;
-          // The other tree comes first: had it been sent, it would have been seen by now.
+          // The other tree is written first: if its event were sent, it would arrive before this one.
           if (batch.events.length === 0) {
             await world.ask("tell", PERSON, { id: other!.id, message: "hi" });
             await world.ask("tell", PERSON, { id: mine!.id, message: "hi" });

@@ -14,7 +14,7 @@ import type { OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";
 import { describe } from "../read/view.ts";
 
-/** A caller with all that is known about it; `session` is its own, as it was read just now. */
+/** Returns a caller with everything that is known about it; `session` is the caller's own, as just read. */
 export function contextOf(
   deps: Pick<OperationDeps, "config">,
   caller: Caller,
@@ -33,16 +33,18 @@ export function contextOf(
   return { ...caller, self: session, visible, role, withheld };
 }
 
-/** The caller's own session; null for a person and an API key. A session that has ended may ask nothing. */
+/**
+ * Returns the caller's session; null for a person and an API key. A session that has ended may call nothing.
+ */
 export function callerSession({ self }: CallerContext): SessionRecord | null {
   if (self !== null && self.endedAt !== null) throw callerEnded();
   return self;
 }
 
 /**
- * Inside a write, under the lock: a session that has been cancelled since its token was looked up, or whose process
- * has been replaced, changes nothing. Answers the caller's session as it is now, whose scope may have changed as well.
- * `known` is a row that the write has read already.
+ * Call it inside a write, under the tree's lock: refuses a session that was cancelled, or whose process was
+ * replaced, since its token was looked up. Returns the caller's session as it is now; its scope may have
+ * changed as well. `known` is a row that the write has already read.
  */
 export async function refuseGone(
   tx: Tx,
@@ -56,7 +58,7 @@ export async function refuseGone(
   return session;
 }
 
-/** A write that a caller asks for in its own tree. One of a process that was replaced is refused by the store. */
+/** Writes for a caller in its tree. The store refuses the write of a process that was replaced. */
 export async function writeAs<T>(
   { store }: OperationDeps,
   { caller, rootId }: { caller: Caller; rootId: string },
@@ -68,7 +70,7 @@ export async function writeAs<T>(
   return written;
 }
 
-/** The process that a session's token was made for. */
+/** Returns the process that a session's token was issued to. */
 export function processOf({ id, fence }: Caller & { kind: "session" }): ProcessFence {
   return { session: id, fence };
 }
@@ -81,7 +83,7 @@ function callerEnded(): Refusal {
   return new Refusal("session_ended", "This session has ended: nothing more can be done from it.");
 }
 
-/** Only server-stored grants count; what a request says about itself does not. */
+/** Only rights stored by the server count, not what a request claims. */
 export function requireRight(caller: Caller, operation: OperationName): void {
   if (caller.kind === "person") return;
   if (caller.kind === "session") {
@@ -102,7 +104,7 @@ export function requireRight(caller: Caller, operation: OperationName): void {
   );
 }
 
-/** A tool that was kept from a session is refused on every surface, not only left out of a list. */
+/** A withheld tool is refused on every surface, not merely left out of the list. */
 export function requireTool({ self, withheld }: CallerContext, operation: OperationName): void {
   const { mcp: tool }: OperationSpec = OPERATIONS[operation];
   if (self === null || tool === undefined || !withheld.includes(tool)) return;
@@ -113,7 +115,7 @@ export function requireTool({ self, withheld }: CallerContext, operation: Operat
   );
 }
 
-/** What an API key's sessions may be at most; null for everyone else. */
+/** The most that sessions of an API key may do; null for other callers. */
 export interface KeyReach {
   readonly name: string;
   readonly ceiling: Permission;
@@ -124,14 +126,14 @@ export function keyReach(caller: Caller): KeyReach | null {
   return caller.kind === "outside" ? caller : null;
 }
 
-/** Whether a folder's real path is within these folders; null is any. */
+/** Returns whether a folder's real path is within these folders; null allows any. */
 export function isWithin(folder: string, roots: readonly string[] | null | undefined): boolean {
   return roots == null || folderVerdict(folder, { roots, closed: [] }) === "allowed";
 }
 
 /**
- * Whoever writes to a session makes it work: a key reaches no session that is allowed more than the
- * key's ceiling, or that works outside its folders. Cancelling needs no such right.
+ * Refuses a key that may not write to this session, because a message makes the session work: it must not be
+ * allowed more than the key's ceiling, nor work outside the key's folders. Cancelling needs no such right.
  */
 export function requireKeyReach(caller: Caller, session: SessionRecord): void {
   const key = keyReach(caller);

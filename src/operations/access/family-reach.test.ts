@@ -45,12 +45,12 @@ before(async () => {
 });
 after(() => world.close());
 
-/** A root of the scope `team` at work, and its token's caller. */
+/** Starts a root in the scope `team` and returns the caller of its token. */
 async function startOne(
   name: string,
   prompt: string,
 ): Promise<{ id: string; caller: Caller & { kind: "session" } }> {
-  // A listing shows names and titles, which are there to be seen.
+  // A listing may show names and titles.
   const work = { title: "a title", cwd: world.folder, scope: "team" };
   const { session } = await world.ask("create", PERSON, { ...work, name, prompt });
   const { token } = (await world.take(session.id))!;
@@ -60,8 +60,8 @@ async function startOne(
 }
 
 /**
- * For every operation that a session may ask, what it would ask about another family. `refused`: that is
- * refused. `shows`: it is answered, and holds nothing that was said there. `own`: it asks about no session.
+ * For every operation that a session may call: its input about another family. `refused`: the call is
+ * refused. `shows`: it is answered, without anything that was said there. `own`: it names no session.
  */
 const ATTEMPTS: Partial<
   Record<OperationName, readonly ["refused" | "shows" | "own", (at: Other) => object]>

@@ -6,12 +6,13 @@ import { describe } from "../read/view.ts";
 import type { CallerContext } from "../port.ts";
 import type { Visible } from "../../domain/permission.ts";
 
-/** As many as the store gives for one reference. */
+/** The most that the store returns for one reference. */
 const CANDIDATES_MAX = 10;
 
 /**
- * The session that a caller means by an id, a short id or a name, and may open. A session opens those of
- * its own family, which is its tree; of others in its scope it sees what a listing and a search show.
+ * Returns the session that a caller names by an id, a short id or a name and may open. A session may open
+ * only sessions of its family, which is its tree; of others in its scope it sees only listings and search
+ * results.
  */
 export async function resolve(
   deps: OperationDeps,
@@ -26,7 +27,10 @@ export async function resolve(
   return one(deps, caller, { self, ref, visible: own });
 }
 
-/** As `resolve`, among all sessions that a listing shows the caller: to search one, list below one, or fire at one. */
+/**
+ * Like `resolve`, but among all sessions that a listing shows to the caller: to search one, list below one,
+ * or fire at one.
+ */
 export async function resolveInScope(
   deps: OperationDeps,
   caller: CallerContext,
@@ -36,7 +40,10 @@ export async function resolveInScope(
   return one(deps, caller, { self, ref, visible: await lookUp(deps, caller, { self, ref }) });
 }
 
-/** Whether a caller may open a session: a person and an API key what they see, a session its own tree. */
+/**
+ * Returns whether a caller may open a session it sees: a person and an API key always, a session only in its
+ * tree.
+ */
 export function isFamily(self: SessionRecord | null, session: { rootId: string }): boolean {
   return self === null || session.rootId === self.rootId;
 }
@@ -81,7 +88,7 @@ function notFamily(session: SessionRecord): Refusal {
   );
 }
 
-/** Of those of one name the one at work; where none is, the newest. Null where there are none. */
+/** Of several sessions with this name, the open ones, else the newest; null if there are none. */
 function meant(named: readonly SessionRecord[]): readonly SessionRecord[] | null {
   if (named.length === 0) return null;
   const open = named.filter(({ roundOpen, endedAt }) => roundOpen && endedAt === null);
@@ -94,7 +101,7 @@ interface Wanted {
   readonly ref: string;
 }
 
-/** A common name may have more holders than are looked up: the caller's own family comes first. */
+/** More sessions may share a name than the store returns, so those of the caller's family come first. */
 async function candidates(deps: OperationDeps, { self, sight, ref }: Wanted): Promise<SessionRecord[]> {
   const found = await deps.store.read.sessions.byRef(ref, sight);
   if (self === null || found.length < CANDIDATES_MAX) return found;
@@ -103,7 +110,7 @@ async function candidates(deps: OperationDeps, { self, sight, ref }: Wanted): Pr
   return [...named.toReversed(), ...found];
 }
 
-/** Whether `session` stands below `ancestorId`. Detached ones have left the family. */
+/** Returns whether `session` is a descendant of `ancestorId`. Detached sessions have left the family. */
 export async function isBelow(reads: Reads, session: SessionRecord, ancestorId: string): Promise<boolean> {
   let at: SessionRecord | null = session;
   while (at !== null && at.parentId !== null && at.detachedAt === null) {
@@ -113,7 +120,7 @@ export async function isBelow(reads: Reads, session: SessionRecord, ancestorId: 
   return false;
 }
 
-/** A session acts only among its descendants; a person anywhere. */
+/** A session may act only on its descendants, a person on any session. */
 export async function requireBelow(
   deps: OperationDeps,
   caller: CallerContext,
@@ -143,7 +150,7 @@ async function unknown(deps: OperationDeps, { self, sight, ref }: Wanted): Promi
   });
 }
 
-/** Nobody works off the inbox of a session that was only read from disk. */
+/** A session that was only read from disk has no agent to take messages from its inbox. */
 export function refuseImported(session: { origin: string; shortId: string; agent: string }): void {
   if (session.origin !== "imported") return;
   throw new Refusal(

@@ -6,7 +6,7 @@ import { type Node, openWorld, plant, someTrees, type World } from "../testing/r
 import { sees, visibleFrom } from "../../domain/permission.ts";
 
 const RUNS = Number(process.env["KINFOLD_TEST_RUNS"] ?? 12);
-/** The third scope of the random trees, `default`, is named nowhere and so isolated. */
+/** The third scope of the random trees, `default`, is not configured and so isolated. */
 const SCOPES = { team: { visibility: "shared" }, lab: { visibility: "shared" } } as const;
 
 let world: World;
@@ -15,7 +15,7 @@ before(async () => {
 });
 after(() => world.close());
 
-/** Everything that shows something of one session. */
+/** Every operation that shows something of one session. */
 function looks({ id }: Node): [OperationName, object][] {
   const plain = ["get", "tree", "children", "turns", "entries", "transcript", "inbox", "triggers"] as const;
   return [

@@ -13,7 +13,7 @@ import { callerSession, refuseGone } from "../access/authority.ts";
 
 type Asker = CallerContext & { kind: "session" };
 
-/** Asks the parent, or through it the person, and waits as long as the caller's client can. */
+/** Asks the parent, or through it the person, and waits for as long as the caller's client allows. */
 export async function ask(
   deps: OperationDeps,
   caller: CallerContext,
@@ -31,7 +31,7 @@ export async function ask(
   });
 }
 
-/** Submits a plan; a plan that was sent back for changes counts on from its last revision. */
+/** Submits a plan. A plan sent back for changes gets the next revision number. */
 export async function planReview(
   deps: OperationDeps,
   caller: CallerContext,
@@ -78,7 +78,10 @@ async function raiseAndWait(deps: OperationDeps, caller: CallerContext, asking: 
   return takeAnswer(deps, caller, { self, trigger: end });
 }
 
-/** A question that is asked again before its answer was heard, after a cut call or a restart, is the same one. */
+/**
+ * Asking the same question again before its answer was received, after a cut call or a restart, does not
+ * raise a second one.
+ */
 async function raiseOnce(
   deps: OperationDeps,
   tx: Tx,
@@ -104,7 +107,7 @@ async function raiseOnce(
   });
 }
 
-/** Open, or answered with the answer still waiting in the asker's inbox. */
+/** Returns triggers that are open, or whose answer is still in the asker's inbox. */
 async function unheard(tx: Tx, sessionId: string): Promise<TriggerRecord[]> {
   const found = await tx.triggers.open({ sessionId });
   for (const { kind, metadata } of await tx.messages.ofSession(sessionId, ["queued"])) {
@@ -134,7 +137,7 @@ async function takeAnswer(
     await tx.triggers.seen(trigger.id, now);
     return answer;
   });
-  // The row is shown to everyone and has lost its secrets; the message holds what was said to this asker.
+  // The row is visible to others and redacted; the message has the original answer for the asker.
   const answer = message === null ? trigger.answer : (message.data as Answer | null);
   return {
     ...(await pending(deps, trigger)),

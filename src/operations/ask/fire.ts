@@ -17,7 +17,7 @@ import { newTrigger } from "../../kernel/callback.ts";
 const PAYLOAD_BYTES_MAX = 262_144;
 const OWN_TYPES = new Set(["session_complete", "session_error", "escalate"]);
 
-/** Notifies a session of something, without waiting: within the caller's reach, and as data. */
+/** Notifies a session within the caller's reach of an event, as data, without waiting. */
 export async function fire(
   deps: OperationDeps,
   caller: CallerContext,
@@ -43,7 +43,7 @@ export async function fire(
       throw new Refusal("session_ended", `${describe(target)} has ended and takes no more messages.`);
     }
     if (isByScope && fresh.scope !== sender?.scope) throw outOfReach(target, input.type, []);
-    // A child may always write to its parent.
+    // A child may always write to its parent, without a check of limits.
     if (self?.parentId !== fresh.id) await refuseReopening(deps, tx, { session: fresh, caller });
     const now = deps.now();
     const row = newTrigger({
@@ -109,8 +109,8 @@ async function targetOf(
 }
 
 /**
- * Its parent, those below it, and sessions of its scope that accept the type. True where only the scope lets it:
- * that can change until the write.
+ * Requires that the target is the parent, a descendant, or a session of the scope that accepts the type.
+ * Returns true in the last case, which can change until the write.
  */
 async function requireReach(
   deps: OperationDeps,
@@ -118,7 +118,7 @@ async function requireReach(
   { target, type }: { target: SessionRecord; type: string },
 ): Promise<boolean> {
   if (self === null) return false;
-  // A session that was detached has left its parent's family.
+  // A detached session has left its parent's family.
   if (target.id === self.parentId && self.detachedAt === null) return false;
   if (await isBelow(deps.store.read, target, self.id)) return false;
   const { profiles } = await deps.profiles(target.cwd);

@@ -7,8 +7,8 @@ import { askedText } from "../../kernel/trigger.ts";
 import type { Reads, TriggerRecord } from "../../store/port/store.ts";
 
 /**
- * Whether this is the answer that stands in the row, given again under a key because its reply was lost.
- * The row keeps an answer without its secrets, so they are compared without them.
+ * Returns whether this is the recorded answer, sent again under a key because its reply was lost. The row
+ * keeps the answer redacted, so both are compared redacted.
  */
 export function isRepeated(trigger: TriggerRecord, answer: Answer, key: string | undefined): boolean {
   const { answer: stands, status } = trigger;
@@ -20,7 +20,7 @@ function wordsOf({ callerId, action, response, answers }: Answer): string {
   return JSON.stringify(redactBriefly([callerId, action, response, answers]));
 }
 
-/** Why it cannot be answered any more: who answered what, or where it is asked again. */
+/** Returns why a trigger can no longer be answered: who answered what, or the trigger that asks it again. */
 export async function tooLate(reads: Pick<Reads, "triggers">, trigger: TriggerRecord): Promise<Refusal> {
   const { status } = trigger;
   if (status === "withdrawn") return withdrawn(await successorOf(reads, trigger), status);
@@ -46,7 +46,10 @@ function withdrawn(successor: TriggerRecord | null, status: string): Refusal {
   );
 }
 
-/** The same asked again by the process that came after, else whatever its session asks now of this kind. */
+/**
+ * Returns the same question asked again by the replacing process, else the session's newest open trigger of
+ * this type.
+ */
 async function successorOf(
   reads: Pick<Reads, "triggers">,
   trigger: TriggerRecord,

@@ -20,7 +20,7 @@ async function me(id: string): Promise<Me> {
   return { kind: "session", id, rootId, fence };
 }
 
-/** A parent and its child, each in a turn. */
+/** Starts a parent and its child, each in a turn. */
 async function family(): Promise<{ parent: string; child: string }> {
   const { session } = await world.ask("create", PERSON, { prompt: "x", cwd: world.folder });
   await world.take(session.id);
@@ -35,11 +35,11 @@ async function asks(child: string, question = "Which?"): Promise<string> {
   return (await world.ask("ask", await me(child), { questions: [{ question }], capMs: 0 })).triggerId;
 }
 
-/** Steering waits for an engine, and none runs here. */
+/** Steering waits for an engine, and none runs in this test. */
 const fire = (caller: Caller, what: { id: string; type: string; payload: object }) =>
   world.ask("fire", caller, { ...what, payload: { ...what.payload }, deliverAs: "followUp" });
 
-/** The turn of a session ends, and the next message is taken: what its agent then reads. */
+/** Ends a session's turn, takes the next message and returns what its agent reads. */
 async function nextTurn(id: string): Promise<string | null> {
   const { rootId } = await world.session(id);
   await world.store.write(rootId, async (tx) => {

@@ -19,7 +19,7 @@ import { describe } from "../read/view.ts";
 import { sees } from "../../domain/permission.ts";
 import { newTrigger } from "../../kernel/callback.ts";
 
-/** Answers a trigger, once, by someone who may. The loser is told who answered what. */
+/** Answers a trigger once. A later answer is refused with who answered what. */
 export async function respond(
   deps: OperationDeps,
   caller: CallerContext,
@@ -56,7 +56,7 @@ export async function respond(
   return { trigger: await viewOneTrigger(after), what };
 }
 
-/** What an answer does, in one sentence; the same when it is given again. */
+/** Says in one sentence what an answer does; the same for a repeated answer. */
 async function whatBecame(
   tx: Tx,
   type: string,
@@ -73,7 +73,10 @@ async function whatBecame(
   return `${who} has been given more work since; it goes on and was not closed.`;
 }
 
-/** Passes a question on to the person, with what the parent knows about it. Answering either answers both. */
+/**
+ * Passes a question on to the person, with what the parent knows about it. An answer to either one answers
+ * both.
+ */
 export async function escalate(
   deps: OperationDeps,
   caller: CallerContext,
@@ -159,7 +162,7 @@ function viewTrigger(row: TriggerRecord, answer: Trigger["answer"]): Trigger {
   };
 }
 
-/** By the id that stands in the caller's own message, by the trigger's id, or by the name of its session. */
+/** Finds a trigger by the id in the caller's message, by its own id, or by the name of its session. */
 async function findTrigger(deps: OperationDeps, caller: CallerContext, ref: string): Promise<TriggerRecord> {
   const { read } = deps.store;
   const self = callerSession(caller);
@@ -200,7 +203,7 @@ async function requireAsker(
   );
 }
 
-/** What nobody would hear is not accepted: its sender is outside, or it tells and asks nothing. */
+/** Refuses an answer that nobody would receive: the sender is outside, or the trigger only reports. */
 function refuseUnheard(
   type: string,
   trigger: TriggerRecord,
@@ -232,7 +235,7 @@ function endedBefore(asker: SessionRecord): Refusal {
   return new Refusal("session_ended", `${describe(asker)} has ended and hears no answer any more.`);
 }
 
-/** A parent may allow only what it may itself do unasked; everything else goes to the person. */
+/** A parent may allow only what it may do itself without being asked; everything else goes to the person. */
 function requireAuthority(caller: CallerContext, type: string, action: string | null): void {
   if (type !== "permission" || action !== "allow" || caller.kind !== "session") return;
   const self = callerSession(caller);
@@ -303,7 +306,7 @@ function nameOfRow(session: SessionRecord | null): string | null {
   return session === null ? null : (session.name ?? session.shortId);
 }
 
-/** A name that nobody has is no failure of the store. */
+/** An unknown name is not a failure of the store. */
 function refusedAsNull(error: unknown): null {
   if (error instanceof Refusal) return null;
   throw error;

@@ -2,10 +2,10 @@ import type { EntryRecord, Reads } from "../../store/port/store.ts";
 
 type Page = Parameters<Reads["entries"]["page"]>[1];
 
-/** The message may end while the page is read. */
+/** Retries for a message that ends while the page is read. */
 const TRIES = 5;
 
-/** A page of entries, and behind the last of them the message that is still being written, marked `open`. */
+/** Returns a page of entries, followed by the message that is still being written, marked `open`. */
 export async function entryPage(
   reads: Pick<Reads, "entries" | "drafts">,
   sessionId: string,
@@ -13,7 +13,7 @@ export async function entryPage(
 ): Promise<EntryRecord[]> {
   let rows: EntryRecord[] = [];
   for (let tries = 0; tries < TRIES; tries += 1) {
-    // The draft first: read the other way round, a message that ends in between would be in neither.
+    // The draft is read first: in the other order a message that ends in between would be in neither.
     const open = await reads.drafts.ofSession(sessionId);
     rows = await reads.entries.page(sessionId, page);
     const last = rows.at(-1);

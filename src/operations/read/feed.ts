@@ -11,23 +11,23 @@ const BATCH_MS = 20;
 const FLOOR_MS = 2_000;
 const PAGE = 1_000;
 const FRAGMENTS_MAX = 4_096;
-/** Trees a follower remembers, beside those that are at work. */
+/** Most trees that a follower remembers besides those at work. */
 const TREES_MAX = 10_000;
 
 /**
- * Numbered events from a point onward, then live.
+ * Yields numbered events from a point onward, then live ones.
  *
- * Over one tree the cursor is `epoch.root.seq` and exact. Over all trees it is `epoch.xmin`:
- * everything below that transaction number has been sent, some above it may be sent again after
- * a resume, and the client drops what it has by tree and seq.
+ * Over one tree the cursor is `epoch.root.seq` and exact. Over all trees it is `epoch.xmin`: everything below
+ * that transaction number has been sent, some events above it may be sent again after a resume, and the
+ * client drops duplicates by tree and seq.
  */
 export async function* feed(deps: OperationDeps, caller: CallerContext, request: FeedRequest): Feed {
-  // Who may list sessions may follow them.
+  // A caller that may list sessions may follow them.
   requireRight(caller, "list");
   const inbox = new Live(deps, request.signal);
   try {
     const follow = await Follow.open(deps, caller, request);
-    // The point it starts from is said at once, so that a client cut before the first event can resume.
+    // Send the starting cursor at once, so that a client that is cut off before the first event can resume.
     yield { cursor: follow.cursor(), events: [], fragments: [] };
     while (!request.signal.aborted) {
       const seen = inbox.count;
@@ -61,7 +61,7 @@ class Follow {
     const session = request.session === null ? null : await resolve(deps, caller, request.session);
     const tree = request.tree === null ? session : await resolve(deps, caller, request.tree);
     const follow = new Follow(deps, caller.visible, session?.id ?? null);
-    // A session follows its own family and no other.
+    // A session can follow only its own family.
     follow.#rootId = tree?.rootId ?? self?.rootId ?? null;
     await follow.#start(request.after);
     return follow;
@@ -85,7 +85,7 @@ class Follow {
     this.#sent.set(this.#rootId, numberOf(second ?? "", row?.seq ?? 0));
   }
 
-  /** What has happened since the last call. Over one tree each event comes with its own cursor. */
+  /** Returns what has happened since the last call. Over one tree each event comes with its own cursor. */
   async next(fragments: Fragment[]): Promise<FeedBatch[]> {
     const before = this.#xmin;
     const { xmin } = await this.#deps.store.feed.point();
@@ -121,7 +121,7 @@ class Follow {
     return seen;
   }
 
-  /** All that the others had before this point has been sent, so that is where they go on. */
+  /** Forgets the other trees. Everything they had before `since` has been sent, so they resume there. */
   #forget(trees: readonly { rootId: string }[], since: number): void {
     const kept = new Set(trees.map((tree) => tree.rootId));
     for (const rootId of this.#sent.keys()) if (!kept.has(rootId)) this.#sent.delete(rootId);
@@ -134,7 +134,7 @@ class Follow {
     let after = this.#sent.get(rootId);
     if (after === undefined) {
       const first = await reads.firstSince(rootId, this.#from);
-      // Asked after the events: those that were gone by then are counted.
+      // Read after the events, so that events pruned in between are noticed.
       const prunedXid = (await read.trees.byId(rootId))?.prunedXid ?? 0;
       if (prunedXid > 0 && prunedXid >= this.#from) throw reset(PRUNED);
       if (first === null) return [];
@@ -181,7 +181,7 @@ const PRUNED = "older than what is kept";
 /** A tree with the number of its last event. */
 type Numbered = Pick<TreeRecord, "rootId" | "seq">;
 
-/** Commits and fragments as they come. */
+/** Collects commits and fragments as they arrive. */
 class Live {
   count = 0;
   #fragments: Fragment[] = [];
@@ -194,7 +194,8 @@ class Live {
     this.#offs = [
       deps.store.onCommit(() => this.#poke()),
       deps.store.onFragment((fragment) => {
-        // Nobody may be reading: what is live only is dropped, oldest first, and the entries tell it anyway.
+        // If the client does not read, the oldest fragments are dropped; the entries contain their text
+        // anyway.
         if (this.#fragments.length >= FRAGMENTS_MAX) this.#fragments.splice(0, FRAGMENTS_MAX / 2);
         this.#fragments.push(fragment);
         this.#poke();
@@ -206,7 +207,7 @@ class Live {
     return this.#fragments.splice(0);
   }
 
-  /** After a batch it waits its length in any case, so that a busy store is read in batches. */
+  /** After a batch it always waits the full `BATCH_MS`, so that a busy store is read in batches. */
   wait(seen: number, waitMs: number): Promise<void> {
     if (waitMs !== BATCH_MS && this.count !== seen) return Promise.resolve();
     return new Promise((resolve) => {
@@ -236,7 +237,7 @@ function viewEvent({ xid: _, ...event }: EventRecord): Event {
   return event;
 }
 
-/** A number beyond what there is was never given: following it would leave events out. */
+/** A number beyond the last one was never given out: following it would skip events. */
 function numberOf(text: string, last: number): number {
   const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY;
   if (value > last) throw reset("not one this feed gave");

@@ -3,17 +3,17 @@ import { CONTRACT_VERSION } from "../../contract/version.ts";
 import type { Visible } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
 
-/** How long a sign of life waits for the store to count. */
+/** How long a health check waits for the store's counts. */
 const COUNT_MS = 250;
 
 type Counted = Pick<Health, "counts" | "usageToday" | "countedAt">;
 
-/** What was last counted, by store and by what may be seen. */
+/** The last counts, by store and by visible scopes. */
 const lastCounted = new WeakMap<object, Map<string, Counted>>();
 
 /**
- * Counts and usage are of what may be seen. A store that does not answer in time does not hold up a sign of
- * life: what was counted last is told then, with its time.
+ * Counts and usage cover what the caller may see. If the store does not answer in time, the health check
+ * returns the last counts with their time.
  */
 export async function health(deps: OperationDeps, visible: Visible): Promise<Health> {
   const { store } = deps;
@@ -51,7 +51,7 @@ async function counted(deps: OperationDeps, visible: Visible): Promise<Counted> 
   try {
     return await Promise.race([counting, late.promise]);
   } catch (error) {
-    deps.log.warn({ err: error }, "could not count the sessions for a sign of life");
+    deps.log.warn({ err: error }, "could not count sessions for a health check");
     return last;
   } finally {
     clearTimeout(timer);

@@ -12,12 +12,15 @@ interface PageRequest {
   readonly limit: number;
 }
 
-/** Longer texts are cut, and say so: a page is for reading. */
+/** Longer texts are cut and marked, because a page is for reading. */
 const TEXT_MAX = 64 * 1024;
-/** A sub-agent inside another's file is looked for so many pages back before the caller is asked to go on. */
+/**
+ * Number of pages searched for a sub-agent inside another's file before the caller has to continue with the
+ * cursor.
+ */
 const PAGES_MAX = 20;
 
-/** A page from the end of the file itself, through the reader: whole texts, redacted. */
+/** Reads a page from the end of the file itself, through its reader: whole texts, redacted. */
 export async function pageOfFile(
   deps: OperationDeps,
   record: HistoryRecord,
@@ -43,7 +46,7 @@ export async function pageOfFile(
   }
 }
 
-/** A session without a file of its agent's that we know: its entries as they stand in the store. */
+/** Reads a page from the store, for a session without a known file of its agent. */
 export async function pageOfStore(
   deps: OperationDeps,
   session: SessionRecord,
@@ -80,7 +83,7 @@ async function gather(
 
 const ENOUGH = 20;
 
-/** What the agent has left behind in this file, as far as it was read. */
+/** Returns the ranges of this file that the agent has abandoned, as far as it was read. */
 function leftRanges({ facts: known }: HistoryRecord, inlineId: string | null): readonly FileRange[] {
   const { facts, inline } = (known ?? {}) as Partial<Pick<ReadState, "facts" | "inline">>;
   return (inlineId === null ? facts : inline?.[inlineId])?.leftRanges ?? [];

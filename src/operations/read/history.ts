@@ -6,7 +6,7 @@ import type { HistoryRecord } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";
 
-/** Asks for what agents left on disk: durable, then the engine is told. */
+/** Requests an import of what agents left on disk. The request is durable, then the engine is woken. */
 export async function startImport(
   deps: OperationDeps,
   _caller: CallerContext,
@@ -35,14 +35,14 @@ export async function imported(
   return { scan, problems: problems.slice(0, input.problems), onDisk };
 }
 
-/** From names alone: nothing is opened before somebody asks for it. */
+/** Counts by file names alone: no file is opened before an import is requested. */
 async function countOnDisk(deps: OperationDeps): Promise<{ agent: string; sessions: number }[]> {
   const readers = await deps.readers();
   const counts = await Promise.all(readers.map((reader) => countOf(reader, deps.userHome)));
   return counts.filter(({ sessions }) => sessions > 0);
 }
 
-/** A slow disk or a large database gives the number that was counted in this time. */
+/** After this time the count so far is returned, for a slow disk or a large database. */
 const COUNT_MS = 2_000;
 
 async function countOf(
@@ -85,7 +85,7 @@ async function scanOf(deps: OperationDeps): Promise<HistoryScan> {
   const exclude = [...history.exclude, ...(asked?.exclude ?? [])];
   if (progress !== null) {
     const isBehind = asked !== null && (progress.scan.startedAt ?? 0) < asked.at;
-    // Files that could not be listed are in the progress; those that could not be read are rows.
+    // Files that could not be listed are counted in the progress; files that could not be read have rows.
     const problemCount =
       progress.scan.problemCount + (await deps.store.read.history.problemCount(deps.store.node));
     const phase = isBehind ? { phase: "starting" as const } : {};

@@ -12,10 +12,10 @@ import { viewOne } from "./view.ts";
 import { REPORT_CHARS_MAX } from "../../domain/session.ts";
 import { firstBytes } from "../../text/fence.ts";
 
-/** What one reply may hold; the rest comes by cursor. */
+/** Most bytes in one reply; the cursor gives the rest. */
 const PART_BYTES = 20_000;
 
-/** Evidence about one session: what it said, what it did, what Kinfold saw. */
+/** Returns evidence about one session: what it said, what it did, what Kinfold saw. */
 export async function inspect(
   deps: OperationDeps,
   caller: CallerContext,
@@ -80,7 +80,7 @@ async function resultText(
   return lastWords === null ? whole : `${whole}\n\nIts last words after this report:\n${lastWords}`;
 }
 
-/** A turn's row holds the beginning of a long message; its entry has more. */
+/** A turn's row has only the beginning of a long message; its entry has more. */
 async function wholeMessage(
   deps: OperationDeps,
   session: SessionRecord,
@@ -100,10 +100,10 @@ async function wholeMessage(
   return whole.startsWith(text.slice(0, REPORT_CHARS_MAX)) ? whole : text;
 }
 
-/** What it was given, and what of that did not fit. */
 const NOT_OURS =
   "It was read from disk: what it was given stands in its own transcript, and Kinfold gave it nothing.";
 
+/** Returns the context the session was given, and the parts that did not fit. */
 async function inheritedText(deps: OperationDeps, session: SessionRecord): Promise<string> {
   const { read } = deps.store;
   if (session.origin === "imported") return NOT_OURS;

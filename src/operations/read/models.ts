@@ -3,7 +3,7 @@ import { Refusal } from "../../contract/refusal.ts";
 import type { OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";
 
-/** What can be asked for: agents as the engine found them, and the profiles there are. */
+/** Returns what can be requested: agents as the engine detected them, and the available profiles. */
 export async function models(
   deps: OperationDeps,
   _caller: CallerContext,

@@ -76,14 +76,14 @@ interface FamilyBelow {
 }
 
 interface NamedAgent {
-  /** Its own id; where two have the same (runs of one workflow), with what tells them apart before it. */
+  /** The agent's id; with a distinguishing prefix if two are the same (runs of one workflow). */
   readonly name: string;
   readonly status: AgentStatus;
-  /** Null for one that left no file. */
+  /** Null for an agent that left no file. */
   readonly key: string | null;
 }
 
-/** Every sub-agent below one session, at any depth: those with a file, and those that left none. */
+/** Returns every sub-agent below one session, at any depth, with a file or without. */
 async function familyBelow(deps: OperationDeps, top: HistoryRecord | null): Promise<FamilyBelow> {
   const rows = top === null ? [] : await deps.store.read.history.statusesOf(top.familyKey);
   const withFile = rows.filter((row): row is HistoryStatus & { status: AgentStatus } => row.status !== null);
@@ -193,7 +193,7 @@ function projectOf(cwd: string, counts: readonly FolderCount[]): Project {
   return project;
 }
 
-/** The same for the same folder, on every machine, and readable in an address. */
+/** The same for the same folder on every machine, and readable in a URL. */
 function projectId(cwd: string): string {
   const name = path
     .basename(cwd)

@@ -54,7 +54,7 @@ export const turn: Read<"turn"> = async (deps, caller, input) => {
   return { turn: await viewTurn(deps.store.read, row) };
 };
 
-/** A page holds fewer entries than were asked for where these are long. */
+/** A page with long entries holds fewer of them than requested. */
 const PAGE_BYTES_MAX = 4 * 1024 * 1024;
 
 export const entries: Read<"entries"> = async (deps, caller, input) => {
@@ -141,7 +141,7 @@ export async function list(
   return { sessions: wanted, cursor: isMore ? `${last.createdAt}.${last.id}` : null };
 }
 
-/** Of a session of another family: that it is there and at work, and nothing that was said to it or by it. */
+/** Reduces a session of another family to its existence and state, without anything said to it or by it. */
 function outline(view: Session): Session {
   const { state, confidence, at } = view.evidence;
   return {
@@ -154,7 +154,7 @@ function outline(view: Session): Session {
   };
 }
 
-/** The caller's family: its parent, itself and everyone below, in tree order. */
+/** Returns the caller's family: its parent, itself and all its descendants, in tree order. */
 export async function family(
   deps: OperationDeps,
   caller: CallerContext,
@@ -198,7 +198,7 @@ function fits(row: SessionRecord, status: "open" | "ended" | "all"): boolean {
 }
 
 function inTreeOrder(rows: readonly SessionRecord[]): SessionRecord[] {
-  // A parent may be of another tree, or have left nothing: then its children come first.
+  // A parent may be in another tree, or have no row: its children are then listed at the top.
   const ids = new Set(rows.map((row) => row.id));
   const isInside = (id: string | null): id is string => id !== null && ids.has(id);
   const below = Map.groupBy(rows, (row) => (isInside(row.parentId) ? row.parentId : null));

@@ -7,7 +7,7 @@ import type { CallerContext } from "../port.ts";
 import { isFamily, resolveInScope } from "../access/resolve.ts";
 import { callerSession } from "../access/authority.ts";
 
-/** Entries of one session, or of all that the caller may see, ranked by what they hold and by their age. */
+/** Searches the entries of one session, or of all that the caller may see, ranked by relevance and age. */
 export async function search(
   deps: OperationDeps,
   caller: CallerContext,
@@ -44,7 +44,7 @@ function queryOf(text: string, now: number): SearchQuery {
   throw new Refusal("bad_query", parsed.problem);
 }
 
-/** A tree that is named in the query is where to look, instead of the session a caller would begin with. */
+/** A tree named in the query replaces the session that is searched by default. */
 async function searchedSessions(
   deps: OperationDeps,
   caller: CallerContext,
@@ -56,7 +56,7 @@ async function searchedSessions(
   return { sessionId: rootId === null ? (at.self?.parentId ?? at.self?.id ?? null) : null, rootId };
 }
 
-/** What there would be without the filters, for whoever found nothing within them. */
+/** Counts hits without the filters, for a caller that found nothing with them. */
 async function elsewhere(deps: OperationDeps, asked: EntrySearch): Promise<number | null> {
   const { query } = asked;
   const isBound =
@@ -82,7 +82,7 @@ function viewHit(found: EntryHit, opens: boolean): SearchHit {
   return { ...hit, opens, lineage: [...lineage], turn: turnIndex, snippet: snippet.text, marks };
 }
 
-/** A position's time may be a fraction of a millisecond, of which 32 times is whole. */
+/** A position's time may be a fraction of a millisecond; multiplied by 32 it is whole. */
 const PARTS = 32;
 
 function cursorOf({ offset, below, past }: SearchPosition, now: number): string {

@@ -5,12 +5,12 @@ import type { OperationDeps } from "../deps.ts";
 import { entryPage } from "./entry-page.ts";
 import { viewEntry } from "./view.ts";
 
-/** What is read and written at once, so that a long transcript holds up nobody. */
+/** Read and written in one step, so that a long transcript does not block other callers. */
 const PAGE = { limit: 200, bytesMax: 512 * 1024 } as const;
-/** One reply holds no more; the rest is read entry by entry. */
+/** The most that one reply holds; the rest can be read entry by entry. */
 const CHARS_MAX = 16 * 1024 * 1024;
 
-/** A session's transcript, or one turn of it, as text. */
+/** Returns a session's transcript, or one turn of it, as text. */
 export async function transcriptOf(
   deps: OperationDeps,
   session: SessionRecord,

@@ -10,7 +10,10 @@ import type { OperationDeps } from "../deps.ts";
 
 type TreeUsage = Awaited<ReturnType<Reads["sessions"]["treeUsage"]>>;
 
-/** Sessions as the contract has them: status, readiness and usage derived from the rows of this moment. */
+/**
+ * Returns sessions in the form of the contract: status, readiness and usage are derived from the current
+ * rows.
+ */
 export async function viewSessions(
   deps: OperationDeps,
   records: readonly SessionRecord[],
@@ -37,7 +40,7 @@ async function viewSession(
   record: SessionRecord,
   { reads, tree }: { reads: Reads; tree: TreeUsage },
 ): Promise<Session> {
-  // An imported session has no inbox and no turns of ours: its evidence says what it does.
+  // An imported session has no inbox and no turns of ours, so its status comes from its evidence.
   const isImported = record.origin === "imported";
   const { status, waiting } = isImported
     ? importedStatus(record.evidence)
@@ -96,7 +99,7 @@ async function viewSession(
 function usageBelow(session: SessionRecord, tree: TreeUsage): Usage {
   const inside = new Set([session.id]);
   let usage = session.usage;
-  // The tree comes by depth, so a parent is always met before its children.
+  // The tree is sorted by depth, so a parent always comes before its children.
   for (const each of tree) {
     if (each.parentId === null || !inside.has(each.parentId)) continue;
     inside.add(each.id);
@@ -133,7 +136,7 @@ export async function viewTurn(reads: Reads, turn: TurnRecord): Promise<Turn> {
   };
 }
 
-/** What is held for an agent is shown without its secrets. */
+/** Messages are stored unredacted for the agent, and shown redacted. */
 export async function viewMessages(records: readonly MessageRecord[]): Promise<Message[]> {
   const bodies = await takeSteps(redactSlowly(records.map(({ body }) => ({ body }))));
   return records.map((message, i) => viewMessage(message, bodies[i]?.body ?? null));
@@ -172,7 +175,7 @@ export function viewEntry(entry: EntryRecord): Entry {
   };
 }
 
-/** How a session is named in a sentence. */
+/** Returns how a session is named in a sentence. */
 export function describe(session: SessionRecord): string {
   return session.name === null ? `session ${session.shortId}` : `"${session.name}" (${session.shortId})`;
 }

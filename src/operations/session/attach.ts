@@ -9,7 +9,7 @@ import { newSession } from "../spawn/effective.ts";
 import { viewOne } from "../read/view.ts";
 import { decideFolder } from "../spawn/ceiling.ts";
 
-/** Names that clients give themselves, and the agent each of them is. */
+/** Maps the names that clients give themselves to agents. */
 const AGENTS: readonly (readonly [RegExp, string])[] = [
   [/^claude/, "claude"],
   [/^codex/, "codex"],
@@ -20,8 +20,8 @@ const AGENTS: readonly (readonly [RegExp, string])[] = [
 const FENCE = 1;
 
 /**
- * A root session for a client that somebody runs in their own terminal. We do not start its process,
- * so it has no lease and no turns: its own row holds its token, until that is revoked or the session ends.
+ * Creates a root session for a client that a user runs in their own terminal. We do not start its process, so
+ * it has no lease and no turns: its token belongs to its row until it is revoked or the session ends.
  */
 export async function attach(
   deps: OperationDeps,
@@ -78,7 +78,7 @@ function agentNamed(client: string): string {
   return AGENTS.find(([name]) => name.test(client.toLowerCase()))?.[1] ?? client;
 }
 
-/** What the client itself may do is not known; its children get no more than what is asked about. */
+/** What the client itself may do is unknown, so its children get at most "ask". */
 function effectiveOf(deps: OperationDeps, agent: string, cwd: string): Effective {
   return unmanagedEffective({ agent, node: deps.config.node, cwd, permission: "ask" });
 }

@@ -30,7 +30,7 @@ export async function cancel(
     : cancelAll(deps, caller, { session, reason: input.reason ?? null });
 }
 
-/** Lineage is kept; the child neither calls back nor is cancelled with its parent any more. */
+/** Keeps the lineage, but the child no longer calls back and is no longer cancelled with its parent. */
 export async function detach(
   deps: OperationDeps,
   caller: CallerContext,
@@ -51,7 +51,7 @@ export async function detach(
   return { session: await viewOne(deps, row) };
 }
 
-/** What was read from disk runs in its own agent, if it runs at all. */
+/** A session that was read from disk runs in its own agent, if it runs at all. */
 function refuseOthers(session: SessionRecord): void {
   if (session.origin !== "imported") return;
   const does = isAtWork(session.evidence.state)
@@ -108,7 +108,10 @@ function mayRun({ origin, evidence, endedAt }: SessionRecord): boolean {
   return origin === "imported" ? isAtWork(evidence.state) : endedAt === null;
 }
 
-/** The parent that asked knows by this reply that it was cancelled; what had come first is still told. */
+/**
+ * This reply already reports the cancellation to the parent that asked for it. A callback about an earlier
+ * end is still delivered.
+ */
 async function takeOwnCallback(
   tx: Tx,
   caller: CallerContext,
@@ -181,7 +184,7 @@ function takeStopped(
   );
 }
 
-/** Waits until it is known of every process whether it has ended. */
+/** Waits until it is known for every process whether it has ended. */
 async function stopped(
   deps: OperationDeps,
   rootId: string,

@@ -10,7 +10,10 @@ import { requireBelow, resolve } from "../access/resolve.ts";
 import { callerSession, writeAs } from "../access/authority.ts";
 import { describe } from "../read/view.ts";
 
-/** Saves what a session wants its children and its later self to know. A constraint holds until withdrawn by name. */
+/**
+ * Saves what a session wants its children and its later self to know. A constraint holds until it is
+ * withdrawn by name.
+ */
 export async function checkpoint(
   deps: OperationDeps,
   caller: CallerContext,
@@ -58,7 +61,7 @@ export async function checkpoint(
   });
 }
 
-/** Under such a name any text would be taken for a secret and kept out of the store. */
+/** Under such a name any text would be redacted as a secret and so lost. */
 function refuseSecretNames(constraints: Readonly<Record<string, string>>): void {
   const name = Object.keys(constraints).find((each) => {
     const text = constraints[each] ?? "";
@@ -72,7 +75,10 @@ function refuseSecretNames(constraints: Readonly<Record<string, string>>): void 
   );
 }
 
-/** A constraint is withdrawn where it was set, or from above: a session cannot free itself or those below it. */
+/**
+ * Only the session that set a constraint, or an ancestor, may withdraw it: a session cannot free itself or
+ * its descendants.
+ */
 async function refuseForeign(
   tx: Tx,
   session: SessionRecord,

@@ -13,7 +13,7 @@ import { until } from "../wait/until.ts";
 import { refuseGone, requireKeyReach } from "../access/authority.ts";
 import { describe } from "../read/view.ts";
 
-/** How long a tell waits for the engine to say what really happened to it. */
+/** How long a tell waits for the engine to report what became of it. */
 const STEER_MS = 5_000;
 
 export async function prompt(
@@ -36,7 +36,7 @@ export async function prompt(
   return { messageId: message.id, sessionId: session.id, position: message.position, existing };
 }
 
-/** A message to a child. The reply says what became of it: injected, queued or restarted. */
+/** Sends a message to a child. The reply says what became of it: injected, queued or restarted. */
 export async function tell(
   deps: OperationDeps,
   caller: CallerContext,

@@ -6,8 +6,8 @@ import type { OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";
 
 /**
- * A caller's message to a session that has finished opens its round again and needs a place, as a spawn does;
- * who was counted out could otherwise be woken beyond every limit. Callbacks and answers need none.
+ * Messaging a finished session reopens its round, so it must pass the same limits as a spawn; otherwise a
+ * caller could exceed them by waking old children. Callbacks and answers are exempt.
  */
 export async function refuseReopening(
   deps: OperationDeps,

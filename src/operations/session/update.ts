@@ -35,7 +35,7 @@ export async function update(
   return { session: await viewOne(deps, row) };
 }
 
-/** A person may raise what a session may spend, or take a limit away; those above it still hold. */
+/** A person may raise or remove a session's budget limits; those of its ancestors still hold. */
 function withLimits(session: SessionRecord, patch: BudgetPatch): Effective {
   const limits = { ...session.effective.limits };
   for (const [key, value] of Object.entries(patch)) {

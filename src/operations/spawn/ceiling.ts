@@ -39,7 +39,10 @@ interface Asked extends Under {
   readonly project: ProjectCeiling;
 }
 
-/** The ceilings of the project that a folder is in. A file that cannot be understood is never passed over. */
+/**
+ * Returns the ceilings of the project that a folder is in. A file that cannot be understood is refused, never
+ * ignored.
+ */
 export async function projectCeiling(deps: OperationDeps, cwd: string): Promise<ProjectCeiling> {
   const project = await deps.projectCeiling(cwd);
   const [first] = project.problems;
@@ -53,12 +56,12 @@ export async function projectCeiling(deps: OperationDeps, cwd: string): Promise<
   );
 }
 
-/** The mode that was asked for, the profile's or the one that holds anyway; never above a ceiling. */
+/** Returns the requested mode, else the profile's, else the default; never above a ceiling. */
 export function decidePermission(deps: OperationDeps, of: Asked): Permission {
   const ceiling = strictest(ceilingsOf(of));
   const start = of.parent === null ? deps.config.permission : (ceiling?.mode ?? deps.config.permission);
   const fallback = ceiling !== null && isLooser(start, ceiling.mode) ? ceiling.mode : start;
-  // A profile can only narrow: where it would widen, what held before holds.
+  // A profile can only narrow: a wider mode in it is ignored.
   const own = of.profile.permission;
   const narrowed = own !== null && !isLooser(own, fallback) ? own : fallback;
   const mode = of.asked ?? narrowed;
@@ -89,13 +92,13 @@ function projectWord({ mode, where }: { mode: Permission; where: string }): Ceil
   return { mode, whose: `what this project allows, which is "${mode}" (${where})` };
 }
 
-/** What a parent may do unasked in its own folder says nothing about another one. */
+/** A parent's right to work unasked holds only in its own folder. */
 function ceilingIn(cwd: string, parent: SessionRecord | null): Permission | undefined {
   const own = parent?.effective.permission;
   return own === "workspace" && parent !== null && !isInside(cwd, parent.cwd) ? "ask" : own;
 }
 
-/** What the project's files lower for a session in this folder, and what was lowered for its parent. */
+/** Returns the limits lowered by the project's files for this folder, and those lowered for the parent. */
 export function decideCounts(of: {
   project: ProjectCeiling;
   permission: Permission;
@@ -121,9 +124,9 @@ export function decideCounts(of: {
 type Unit = keyof Budget;
 
 /**
- * What a child may spend, decided under the tree's lock: at most what is left to its parent. What
- * running turns hold counts as left, since they give back what they do not use; a turn of the
- * child begins only when there is something to hold.
+ * Returns a child's budget, decided under the tree's lock: at most what its parent has left. Reservations of
+ * running turns count as left, since unused parts are returned; a turn of the child begins only when it can
+ * reserve something.
  */
 export async function decideWithin(
   tx: Tx,
@@ -163,7 +166,7 @@ function refuseMore(unit: Unit, asked: number | undefined, left: number | null):
   throw new Refusal("over_budget", `${what} ${next}`, { unit, asked: asked ?? null, left });
 }
 
-/** Above whom nothing may be decided: the parent, and the API key that asks. */
+/** Who sets the upper bounds of a start: the parent, and the calling API key. */
 export interface Under {
   readonly parent: SessionRecord | null;
   readonly key: KeyReach | null;
@@ -177,7 +180,7 @@ export async function decideFolder(
   const { parent } = under;
   const base = parent?.cwd ?? process.cwd();
   const folder = path.resolve(base, asked ?? base);
-  // A folder that cannot be reached is refused as one that does not exist.
+  // A folder that cannot be reached is refused as if it did not exist.
   const [found, real] = await Promise.all([
     stat(folder).catch(() => null),
     realpath(folder).catch(() => null),
@@ -207,13 +210,13 @@ export async function decideFolder(
   });
 }
 
-/** The folders of the parent or of the key that this one is outside of; null where it is inside. */
+/** Returns the parent's or the key's folders if this one is outside of them; null if it is inside. */
 function outsideOf(real: string, { parent, key }: Under): readonly string[] | null {
   const lists = [parent?.effective.roots, key?.roots].filter((each) => each != null);
   return lists.find((each) => !isWithin(real, each)) ?? null;
 }
 
-/** Where its descendants may work: in what both its parent and the key that asks have. */
+/** Returns the folders that descendants may work in: those allowed by both the parent and the calling key. */
 export function rootsOf({ parent, key }: Under): Pick<Effective, "roots"> {
   const above = parent?.effective.roots ?? null;
   const own = key?.roots ?? null;
@@ -226,8 +229,8 @@ export function rootsOf({ parent, key }: Under): Pick<Effective, "roots"> {
 }
 
 /**
- * Those that the profile allows and the parent has; null is all. What was asked for by name must be there.
- * Where a child has no list of tools, those of Kinfold's that are kept from it are withheld by name.
+ * Returns the tools that the profile allows and the parent has; null means all. Tools requested by name must
+ * be among them. If the child has no list, Kinfold's tools that it may not have are withheld by name.
  */
 export function decideTools(
   asked: readonly string[] | null,
@@ -270,8 +273,8 @@ function decideServers(profile: Profile, parent: SessionRecord | null): Pick<Eff
 }
 
 /**
- * A child is held to what it may do no weaker than its parent is; where the agent cannot be, it is not
- * started at all. A parent that may do everything, or is somebody's own, asks for nothing here.
+ * A child's restrictions are enforced at least as strongly as its parent's; an agent for which that is
+ * impossible is not started. A parent with full permission, or an attached one, requires nothing here.
  */
 export async function decideEnforcement(
   deps: OperationDeps,

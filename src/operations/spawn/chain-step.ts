@@ -2,8 +2,8 @@ import type { SessionRecord } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
 
 /**
- * The sessions waited for, as they are now. A step of a chain stands for its chain: what is waited
- * for is the step it has come to, because a step that is followed by another tells nobody.
+ * Returns the sessions waited for, as they are now. A step of a chain stands for its chain and is replaced by
+ * the current step, because a step that is followed by another does not report.
  */
 export async function stepsOf(deps: OperationDeps, ids: readonly string[]): Promise<SessionRecord[]> {
   const rows = new Map<string, SessionRecord>();

@@ -33,7 +33,7 @@ import {
 import { byNearness } from "../../text/nearest.ts";
 import { excerpt } from "../../secrets/redact.ts";
 
-/** What a root and a child are started with, as the contract parsed it. */
+/** Settings for a root or a child, as the contract parsed them. */
 export interface StartInput {
   readonly prompt: string;
   readonly name?: string | undefined;
@@ -59,13 +59,13 @@ export interface StartInput {
 export interface Start {
   readonly effective: Effective;
   readonly callback: CallbackConfig;
-  /** Of everything that makes this start what it is; binds a key to its input. */
+  /** Hash of everything that defines this start; binds an idempotency key to its input. */
   readonly inputHash: string;
-  /** How the session shall work, beside its task; goes with the first prompt. */
+  /** How the session shall work, besides its task; sent with the first prompt. */
   readonly instructions: string | null;
 }
 
-/** Decides what is applied for what was asked, or refuses with the next step. Touches no state. */
+/** Decides what is applied of a request, or refuses it with the next step. Changes no state. */
 export async function decideStart(deps: OperationDeps, input: StartInput, under: Under): Promise<Start> {
   const { parent } = under;
   refuseUnavailable(deps, input);
@@ -98,7 +98,7 @@ export async function decideStart(deps: OperationDeps, input: StartInput, under:
   const held = await decideEnforcement(deps, agent, { effective: applied, parent });
   const effective = { ...applied, ...held };
   const instructions = [profile.name === "default" ? null : profile.instructions, input.instructions ?? null];
-  // A parent may be named by its id, its short id or its name: the input is the same.
+  // A parent may be named by its id, short id or name; the hash is the same.
   const named = { key: undefined, id: parent?.id, cwd, agent: agent.name };
   const inputHash = hashOf(JSON.stringify({ ...input, ...named }));
   const said = instructions.filter((each) => each !== null && each !== "").join("\n\n");
@@ -119,7 +119,7 @@ export function refusePrompt(deps: OperationDeps, prompt: string, counts?: Parti
   );
 }
 
-/** The row of a session that does not exist yet. */
+/** Returns the row for a new session. */
 export function newSession(
   id: string,
   input: StartInput,
@@ -179,7 +179,7 @@ function titleOf(prompt: string): string {
   return excerpt(prompt.trim(), 80).split("\n", 1)[0] ?? "";
 }
 
-/** What later versions bring is refused by name, never ignored. */
+/** Features of later versions are refused by name, never ignored. */
 function refuseUnavailable(deps: OperationDeps, input: StartInput): void {
   const wanted = [
     input.workspace === "clone" ? 'workspace "clone" (use "shared")' : null,
@@ -216,7 +216,7 @@ async function findProfile(deps: OperationDeps, name: string, cwd: string): Prom
   );
 }
 
-/** A child is like its parent, unless that is a client of somebody's own that we have no driver for. */
+/** A child has its parent's agent, unless the parent is an attached client that we have no driver for. */
 async function agentOf(deps: OperationDeps, parent: SessionRecord | null): Promise<string> {
   if (parent === null) return deps.config.agent;
   if (parent.origin !== "attached") return parent.agent;
@@ -231,7 +231,7 @@ async function agentsOf(deps: OperationDeps): Promise<readonly Agent[]> {
 async function findAgent(deps: OperationDeps, name: string): Promise<Agent> {
   const known = await agentsOf(deps);
   const isWell = known.some((each) => each.name === name && each.problem === null);
-  // What was missing may have come since: whoever has just installed it expects this to work.
+  // Detect again: the agent may have been installed since.
   if (!isWell) await deps.store.probe();
   const agents = isWell ? known : await agentsOf(deps);
   const agent = agents.find((each) => each.name === name);
@@ -253,7 +253,7 @@ async function findAgent(deps: OperationDeps, name: string): Promise<Agent> {
   return agent;
 }
 
-/** Where an agent's models are known; others say at their start whether they have one. */
+/** Checks only agents whose models are known; others report an unknown model when they start. */
 function refuseUnknownModel(agent: Agent, model: string | null): void {
   const { models, defaultModel } = agent;
   if (model === null || models.length === 0 || models.includes(model) || model === defaultModel) return;
@@ -265,7 +265,7 @@ function refuseUnknownModel(agent: Agent, model: string | null): void {
   );
 }
 
-/** The least of what was asked, what the profile says, and what the parent has. */
+/** Takes the smallest of the requested limit, the profile's and the parent's. */
 function decideBudget(asked: Budget, profile: Profile, parent: SessionRecord | null): Record<string, number> {
   const turns = profile.maxTurns === null ? {} : { turns: profile.maxTurns };
   const sources: Budget[] = [asked, turns, profile.limits, (parent?.effective.limits ?? {}) as Budget];
@@ -274,8 +274,8 @@ function decideBudget(asked: Budget, profile: Profile, parent: SessionRecord | n
   return Object.fromEntries(least.filter(([, value]) => value !== Infinity));
 }
 
-export /** A budget that nobody could count is no budget: it is refused before anything is started. */
-function refuseUnmetered(deps: OperationDeps, agent: Agent, effective: Effective): void {
+/** A budget that cannot be metered is refused before anything is started. */
+export function refuseUnmetered(deps: OperationDeps, agent: Agent, effective: Effective): void {
   const { model, limits } = effective;
   const hasPrice = model !== null && Object.hasOwn(deps.config.prices, model);
   const problem = meterProblem(limits, { name: agent.name, cost: agent.cost, model }, hasPrice);
@@ -290,7 +290,7 @@ async function decideCallback(
   const inherited = parent?.callback ?? (await defaultCallback(deps.config.callback));
   const patch = typeof asked === "boolean" ? { enabled: asked } : (asked ?? {});
   refuseTemplate(patch.template ?? null);
-  // Folding is about the receiving session's own inbox: the configuration gives it, a parent does not.
+  // Batching concerns the receiving session's inbox, so it comes from the configuration and is not inherited.
   const batch = deps.config.callback.batch ?? false;
   return { ...inherited, batch, ...profile.callback, ...patch };
 }

@@ -12,7 +12,7 @@ before(async () => {
 
 after(() => world.close());
 
-/** The brief of a child, spawned after its parent's transcript has had these. */
+/** Returns the brief of a child that is spawned after these entries of its parent. */
 async function briefAfter(...said: readonly Partial<NewEntry>[]): Promise<string> {
   const work = { prompt: "work", cwd: world.folder };
   const { session } = await world.ask("create", PERSON, work);

@@ -9,7 +9,7 @@ import { until } from "../wait/until.ts";
 
 type Inherit = Effective["inherit"];
 
-/** What a child shall inherit, or a refusal with what is possible. A root has nobody to inherit from. */
+/** Returns what a child inherits, or refuses with what is possible. A root has no parent to inherit from. */
 export async function decideInherit(
   deps: OperationDeps,
   of: { asked: Inherit | undefined; profile: Profile; parent: SessionRecord | null; agent: Agent },
@@ -32,10 +32,10 @@ export async function decideInherit(
 }
 
 /**
- * The call that spawns comes over its own connection and may overtake what the agent said before
- * it. What the parent's own turn has said stands in the store once the call itself does, because
- * entries are written in order; an agent that does not tell of its calls is waited for in vain,
- * and not long.
+ * Waits until the spawning call is in the parent's transcript. The call arrives over its own connection and
+ * may overtake what the agent said before it. Entries are written in order, so once the call is stored,
+ * everything before it is too. For an agent that does not report its calls the wait ends after
+ * `CALL_SEEN_MS`.
  */
 export async function callSeen(
   deps: OperationDeps,
@@ -46,10 +46,10 @@ export async function callSeen(
   const { read } = deps.store;
   if ((await read.turns.running(parent.id)) === null) return;
   const calls = answeredCalls(deps);
-  // One call may spawn several children, with a prompt each.
+  // One call may spawn several children, each with its own prompt.
   const keyOf = (callId: string | undefined): string =>
     `${parent.id} ${callId} ${prompt.length} ${prompt.slice(0, 80)}`;
-  // Entries are kept without secrets.
+  // Entries are stored redacted.
   const kept = JSON.stringify(await takeSteps(redactSlowly(prompt.trim()))).slice(1, -1);
   const look = async (): Promise<string | null> => {
     const newest = await read.entries.tail(parent.id, {
@@ -63,7 +63,7 @@ export async function callSeen(
   if (seen !== null) note(calls, seen);
 }
 
-/** Calls that have been answered here: an equal spawn after them is another call. */
+/** Calls that have been matched to a spawn; a later equal spawn belongs to another call. */
 function answeredCalls(deps: OperationDeps): Set<string> {
   const calls = answered.get(deps) ?? new Set<string>();
   answered.set(deps, calls);
@@ -89,7 +89,7 @@ const NEWEST_CALLS = {
   limit: 16,
 } as const;
 
-/** The call's own input, in whichever way the agent wraps it. */
+/** Looks for the prompt anywhere in the call's input, because agents wrap it differently. */
 function hasPrompt(input: unknown, kept: string): boolean {
   return JSON.stringify(input ?? null).includes(kept);
 }

@@ -152,7 +152,7 @@ async function begin(wanted: Wanted, scope: string): Promise<SessionRecord | nul
   return world.session(session.id);
 }
 
-/** What came of it: one child, two of a chain, or none where it was refused. */
+/** Returns the sessions started: one child, two of a chain, or none if it was refused. */
 async function start(wanted: Wanted, parent: SessionRecord, root: SessionRecord): Promise<SessionRecord[]> {
   world.setProfiles([wanted.profile]);
   const { permission, tools, limits, route } = wanted;
@@ -181,7 +181,7 @@ async function start(wanted: Wanted, parent: SessionRecord, root: SessionRecord)
   }
 }
 
-/** Both steps of a chain: the end of the first begins the second. */
+/** Starts both steps of a chain: the end of the first begins the second. */
 async function chain(
   parent: SessionRecord,
   tasks: { task: string; profile?: string }[],

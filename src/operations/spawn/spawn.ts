@@ -20,7 +20,10 @@ import { withInstructions } from "../../domain/inherited-text.ts";
 
 const REPLY_LOST_MS = 10 * 60_000;
 
-/** One transaction under the tree's lock: limits checked, child, first message, event; then a wake. */
+/**
+ * Checks limits and adds the child, its first message and the event in one transaction under the tree's lock,
+ * then wakes it.
+ */
 export async function spawn(
   deps: OperationDeps,
   caller: CallerContext,
@@ -66,10 +69,10 @@ export async function create(
   });
   try {
     const prompt = firstPrompt(input.prompt, start);
-    // A copy, because opening its round changes it and the whole write may be done again.
+    // A copy, because opening the round changes the row and the whole write may be retried.
     await deps.store.write(id, (tx) => addRow(tx, { ...row }, { caller, prompt, now, inherited: null }));
   } catch (error) {
-    // Two equal requests at once: the unique key let only one of them in.
+    // Of two equal concurrent requests the unique key let only one in.
     const winner =
       input.key === undefined ? null : await byKey(deps.store.read, owner, { key: input.key, start });
     if (winner === null) throw error;
@@ -78,7 +81,7 @@ export async function create(
   return spawnReply(deps, row, { existing: false, bytes: 0, asked: "none" });
 }
 
-/** A key with a scope starts roots there and nowhere else; null where nobody named one. */
+/** A key with a scope starts roots only there; null if no scope is set. */
 function scopeFor(caller: CallerContext, asked: string | undefined): string | null {
   if (caller.kind !== "outside" || caller.scope === null) return asked ?? null;
   if (asked === undefined || asked === caller.scope) return caller.scope;
@@ -95,7 +98,7 @@ interface ChildOrder {
   readonly start: Start;
   readonly parentId: string;
   readonly key: string | null;
-  /** The steps that follow it, where it begins a chain. */
+  /** The following steps, if this session begins a chain. */
   readonly chain: Chain | null;
 }
 
@@ -189,7 +192,7 @@ async function findExisting(
   const named = input.name === undefined ? null : await tx.sessions.openByName(order.parentId, input.name);
   if (named !== null) return named;
   const lost = await tx.sessions.replyLost(order.parentId, start.inputHash, order.now - REPLY_LOST_MS);
-  // This reply is its answer; a further equal spawn is a further child.
+  // This reply answers the lost one; a further equal spawn makes a new child.
   if (lost !== null) await tx.sessions.patch(lost.id, { replyLostAt: null });
   return lost;
 }
@@ -222,7 +225,7 @@ async function refuseLimit(
     counts,
   }: { parent: SessionRecord; now: number; steps: number; counts: Effective["counts"] },
 ): Promise<void> {
-  // How many children it may have is said where the parent works, all else where the child does.
+  // The limit on children comes from the parent's folder, all other limits from the child's.
   const { childrenMax } = lowered(deps.config.limits, parent.effective.counts);
   const limits = { ...lowered(deps.config.limits, counts), childrenMax };
   const children = await tx.sessions.openChildren(parent.id);
@@ -289,7 +292,7 @@ export async function spawnReply(
 
 const EXISTING = { existing: true, bytes: 0, asked: "none" } as const;
 
-/** Why a child that might have inherited something was given nothing. */
+/** Says why a child that could have inherited something got nothing. */
 function whyNothing(
   deps: OperationDeps,
   session: SessionRecord,
@@ -300,7 +303,10 @@ function whyNothing(
   return deps.config.inheritContext ? null : "the configuration has inheritContext off";
 }
 
-/** How closely its budget is kept: an agent that reports only at the end may go over by a whole turn. */
+/**
+ * How precisely the budget is enforced: an agent that reports usage only at the end may exceed it by a whole
+ * turn.
+ */
 async function meteringOf(deps: OperationDeps, session: SessionRecord): Promise<"call" | "turn"> {
   const node = await deps.store.nodes.byName(session.node);
   const agent = node?.agents.find((each) => each.name === session.agent);

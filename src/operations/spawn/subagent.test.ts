@@ -29,7 +29,7 @@ async function as(world: World, id: string): Promise<CallerContext> {
   return world.known({ kind: "session", id, rootId, fence });
 }
 
-/** The newest child, as soon as there are so many. */
+/** Returns the newest child as soon as there are `count` of them. */
 async function childOf(world: World, parent: string, count: number): Promise<SessionRecord> {
   const { promise, resolve } = Promise.withResolvers<SessionRecord>();
   const look = async (): Promise<void> => {
@@ -41,7 +41,7 @@ async function childOf(world: World, parent: string, count: number): Promise<Ses
   return promise.finally(off);
 }
 
-/** Its turn has said this, and its round is over. */
+/** Ends the session's turn with this text, and with it its round. */
 async function complete(world: World, id: string, text: string): Promise<void> {
   const { rootId } = await world.session(id);
   await world.store.write(rootId, async (tx) => {

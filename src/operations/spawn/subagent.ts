@@ -19,7 +19,7 @@ import { callerSession } from "../access/authority.ts";
 type Result = SubagentOutput["results"][number];
 type Task = InputOf<"subagent">["tasks"][number];
 
-/** Short tasks in children, in parallel or as a chain, waited for as long as the client can. */
+/** Runs short tasks in children, in parallel or as a chain, and waits for as long as the client allows. */
 export async function subagent(
   deps: OperationDeps,
   caller: CallerContext,
@@ -39,7 +39,7 @@ export async function subagent(
   const look = async (): Promise<SessionRecord[] | null> => {
     const now = await stepsOf(deps, firsts);
     if (now.every((each) => !each.roundOpen)) return now;
-    // A question, a parked child: the caller is needed, or waits in vain.
+    // A question or a parked child ends the wait: the caller is needed, or would wait in vain.
     return (await asking(deps, self, { ids: idsOf(now), shown: [] })).length > 0 ? now : null;
   };
   const found = await blocking(deps, caller, { look, timeMs: input.capMs, signal: call.signal });
@@ -78,7 +78,7 @@ function resultsBy(ends: Awaited<ReturnType<typeof takeEnds>>): (row: SessionRec
   };
 }
 
-/** Failures beside successes, in the order asked. */
+/** Returns successes and failures in the order of the tasks. */
 function inOrder(
   tasks: readonly Task[],
   begun: readonly (SpawnOutput | string)[],
@@ -114,7 +114,7 @@ async function beginOne(
   }
 }
 
-/** Everything about the later steps is decided now, so that nothing can be refused half-way. */
+/** All later steps are decided now, so that none can be refused half-way. */
 async function beginChain(
   deps: OperationDeps,
   caller: CallerContext,

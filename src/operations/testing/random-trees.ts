@@ -33,27 +33,30 @@ import {
 } from "../index.ts";
 import { NO_CEILING } from "../deps.ts";
 
-/** The real store and the real operations in this process; agents are claimed but never run. */
+/** The real store and operations in this process; turns are claimed but no agent runs. */
 export interface World {
   readonly store: Store;
   readonly operations: Operations;
   readonly gate: Gate;
-  /** The folder every session works in, and one inside and one outside of it. */
+  /** The folder that every session works in, and one inside and one outside of it. */
   readonly folder: string;
   readonly inside: string;
   readonly outside: string;
   setProfiles(profiles: readonly Profile[]): void;
-  /** The caller as the gate would know it now. */
+  /** Returns the caller as the gate would know it now. */
   known(caller: Caller): Promise<CallerContext>;
   ask<N extends OperationName>(name: N, caller: Caller, input: AskOf<N>): Promise<OutputOf<N>>;
-  /** What was refused, or null where it was done. A bug is thrown. */
+  /** Returns the refusal, or null if the call succeeded. A bug is thrown. */
   refused<N extends OperationName>(name: N, caller: Caller, input: AskOf<N>): Promise<Refusal | null>;
-  /** Takes the head of a session's inbox into a turn, as the engine does: its token, and what would be sent. */
+  /**
+   * Takes the first message of a session's inbox into a turn, as the engine does; returns its token and the
+   * text that would be sent.
+   */
   take(id: string): Promise<{ token: string | null; fence: number; text: string } | null>;
   session(id: string): Promise<SessionRecord>;
-  /** A number that every durable change of any tree makes larger. */
+  /** Returns a value that every durable change of these trees changes. */
   changes(roots: readonly string[]): Promise<string>;
-  /** Lets this much time pass, for the operations alone. */
+  /** Advances the clock of the operations. */
   skip(ms: number): void;
   close(): Promise<void>;
 }
@@ -61,7 +64,7 @@ export interface World {
 export const PERSON: Caller = { kind: "person", id: "person", name: "you" };
 export const SCOPES = ["default", "team", "lab"] as const;
 export const TOOLS = ["Read", "Grep", "Bash", "Edit"] as const;
-/** Kinfold's own, in both spellings. */
+/** Kinfold's tools, in both spellings. */
 export const OUR_TOOLS = [
   "spawn_session",
   "subagent",
@@ -79,7 +82,7 @@ const ROOM = {
   spawnsMax: 100_000,
 };
 
-/** Nothing here runs an agent. */
+/** No agent runs in these tests. */
 const NO_AGENTS: Pick<EngineDeps, "usageFiles" | "reaper" | "toolsUrl" | "messageFolder"> = {
   usageFiles: { covers: () => false, total: async () => null, forget: () => undefined },
   reaper: { reap: async () => ({ killed: [], left: [] }) },
@@ -198,7 +201,7 @@ export function aProfile(change: Partial<Profile>): Profile {
 }
 
 export interface Planned {
-  /** Which of those before it is its parent; none where it is a root. */
+  /** Index of the parent among the earlier sessions; none for a root. */
   readonly parent: number;
   readonly isRoot: boolean;
   readonly scope: (typeof SCOPES)[number];
@@ -208,7 +211,7 @@ export interface Planned {
   readonly fate: "lives" | "detached" | "ended";
 }
 
-/** Up to nine sessions in a few trees of three scopes; some ask, some were detached, some have ended. */
+/** Up to nine sessions in a few trees of three scopes; some ask, some are detached, some have ended. */
 export const someTrees: fc.Arbitrary<Planned[]> = fc.array(
   fc.record({
     parent: fc.nat(8),
@@ -226,7 +229,7 @@ export const someTrees: fc.Arbitrary<Planned[]> = fc.array(
   { minLength: 2, maxLength: 9 },
 );
 
-/** A session of the world as the oracle knows it. */
+/** A session as the test's oracle knows it. */
 export interface Node {
   readonly id: string;
   readonly rootId: string;
@@ -244,7 +247,7 @@ async function knownIn(deps: OperationDeps, caller: Caller): Promise<CallerConte
   return contextOf(deps, caller, self);
 }
 
-/** Builds what was planned through the operations themselves. */
+/** Builds the planned trees through the operations themselves. */
 export async function plant(world: World, plan: readonly Planned[]): Promise<Node[]> {
   world.setProfiles([aProfile({ name: "listener", accepts: ["ci.done"] })]);
   const nodes: Node[] = [];
@@ -271,7 +274,7 @@ async function plantOne(world: World, planned: Planned, parent: Node | null): Pr
     prompt: "work",
     cwd: world.folder,
     profile: planned.profile,
-    // The same name in every scope, so that a name that crosses one would be seen.
+    // The same name in every scope, so that a lookup that crosses scopes is noticed.
     ...(planned.isNamed ? { name: "twin" } : {}),
   };
   const made =
@@ -298,13 +301,13 @@ async function plantOne(world: World, planned: Planned, parent: Node | null): Pr
   return { id, rootId, parent, scope, accepts, triggerId, caller, isDetached: false, isEnded: false };
 }
 
-/** Whether `node` stands below `above` by edges that nobody has cut. */
+/** Returns whether `node` is a descendant of `above` without a detached session in between. */
 export function isBelow(node: Node, above: Node): boolean {
   if (node.parent === null || node.isDetached) return false;
   return node.parent === above || isBelow(node.parent, above);
 }
 
-/** A way to start something, with all that may be asked for. */
+/** A way to start a session, with everything that may be requested. */
 export interface Wanted {
   readonly permission: Permission | undefined;
   readonly tools: string[] | undefined;

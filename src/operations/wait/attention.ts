@@ -10,7 +10,9 @@ import { isBelow } from "../access/resolve.ts";
 
 export type Attention = Asked & { takenId: string | null };
 
-/** What asks the caller from below these sessions and has not been shown to this wait before. */
+/**
+ * Returns triggers to the caller from these sessions and their descendants that this wait has not shown yet.
+ */
 export async function asking(
   deps: OperationDeps,
   self: SessionRecord,
@@ -26,7 +28,7 @@ export async function asking(
   return [...fresh, ...(await parkedBelow(deps, self, of))];
 }
 
-/** Those that are parked there; one that the caller's inbox has told it of before does not wake it again. */
+/** Returns the errors of parked sessions there, except those that the caller's inbox has already reported. */
 async function parkedBelow(
   deps: OperationDeps,
   self: SessionRecord,
@@ -44,7 +46,9 @@ async function parkedBelow(
   return fresh;
 }
 
-/** Carried by this reply where it still waits in the inbox; else it is told again, as it stands. */
+/**
+ * Takes the triggers' messages into this reply if they are still in the inbox; else repeats them as they are.
+ */
 export async function takeAttention(
   deps: OperationDeps,
   caller: CallerContext & { kind: "session" },
@@ -72,7 +76,7 @@ export async function takeAttention(
       } as const;
       const wasTaken = carrier !== null && (await tx.messages.move(message.id, ["queued"], patch));
       if (wasTaken) {
-        // It is in its reader's turn now, as if it had come there as a message.
+        // The question has now entered its reader's turn, as if it had arrived as a message.
         await startClock(tx, message, { parentMs: deps.config.triggers.parentMs, now: at });
         const data = { messageId: message.id, carrier: "tool", turnId: patch.turnId };
         tx.append({ sessionId: self.id, type: "message.taken", text: null, data, at });
@@ -93,7 +97,7 @@ export async function takeAttention(
   });
 }
 
-/** One further up has no message of its own about it: it reads. */
+/** An ancestor further up has no message about it, so the text is rendered without taking one. */
 async function toldOf(
   tx: Tx,
   self: SessionRecord,

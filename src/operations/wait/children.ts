@@ -18,13 +18,13 @@ import { decodeCursor, encodeCursor, waitTimeMs } from "./cursor.ts";
 import { callerSession } from "../access/authority.ts";
 import { describe } from "../read/view.ts";
 
-/** What the reports of one reply may take together. */
+/** Most bytes of all reports in one reply. */
 const REPLY_BYTES = 20_480;
 const ERROR_CHARACTERS = 400;
 
 /**
- * Waits for children. The reply that carries a child's end takes that callback, for the parent
- * it is addressed to; everyone else reads.
+ * Waits for children. A reply that reports a child's end takes its callback if the caller is the parent it is
+ * addressed to; for other callers it only reads.
  */
 export async function waitChildren(
   deps: OperationDeps,
@@ -189,7 +189,7 @@ function refuseSourceForm(
   const [end] = done;
   const [session] = sessions;
   if (end !== undefined && end.outcome !== "completed") {
-    // The error carries the end: what it took is given back if it does not arrive.
+    // The error reports the end; the message it took is given back if the error does not arrive.
     throw new Refusal("child_failed", oneLine(end.error ?? end.outcome, ERROR_CHARACTERS), {
       sessionId: end.sessionId,
       outcome: end.outcome,
@@ -220,7 +220,7 @@ interface Split {
   readonly working: readonly SessionRecord[];
 }
 
-/** A cancelled one is over when it is known what became of its processes. */
+/** A cancelled session is over once it is known what became of its processes. */
 async function splitByEnd(deps: OperationDeps, ids: readonly string[]): Promise<Split> {
   const over: SessionRecord[] = [];
   const working: SessionRecord[] = [];

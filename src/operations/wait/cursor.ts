@@ -1,17 +1,17 @@
 import type { InputOf } from "../../contract/index.ts";
 import { Refusal } from "../../contract/refusal.ts";
 
-/** A wait shorter than this is a model that meant seconds. */
+/** A shorter timeout probably comes from a model that meant seconds. */
 const SHORTEST_MS = 10_000;
 const PATIENT_AFTER = 2;
-/** What an older one has shown is long answered. */
+/** Older triggers have long been answered. */
 const SHOWN_MAX = 64;
 
 export interface WaitCursor {
   readonly ids: string[];
-  /** Waits in a row that brought nothing. */
+  /** Number of consecutive waits without a result. */
   readonly misses: number;
-  /** Triggers that this wait has shown, by their last characters. */
+  /** Short ids of the triggers that this wait has shown. */
   readonly shown: string[];
 }
 
@@ -34,7 +34,7 @@ export function decodeCursor(text: string | undefined): WaitCursor {
   return { misses: Number(match[1]), ids: parts(match[2]), shown: parts(match[3]) };
 }
 
-/** How long this wait blocks: what was asked, raised where it is too short, within the client's cap. */
+/** Returns how long this wait blocks: the requested time, raised if too short, within the client's cap. */
 export function waitTimeMs(input: InputOf<"waitChildren">, misses: number): number {
   const { capMs, timeoutMs } = input;
   if (timeoutMs !== undefined && timeoutMs <= 0) return 0;

@@ -2,8 +2,8 @@ import type { CallerContext } from "../port.ts";
 import type { Tx } from "../../store/port/store.ts";
 
 /**
- * Where a reply to this call takes the messages it carries: into the caller's running turn, or null where
- * it may carry none. Of an attached session we see no turns; its token is its own, so its calls are.
+ * Returns the turn that takes the messages carried by this reply; null if the reply may carry none. An
+ * attached session has no turns that we see, so `turnId` is null and its fence decides.
  */
 export async function replyCarrier(
   tx: Tx,

@@ -1,8 +1,8 @@
 import type { OperationDeps } from "../deps.ts";
 
 /**
- * Asks again after every commit to the tree, until there is an answer or the time is over. The
- * commit is advice: a floor of two seconds holds where one is lost.
+ * Calls `ask` after every commit to the tree, until it returns an answer or the time is over. Commits are
+ * only advice: it also asks every two seconds, in case one is lost.
  */
 export async function until<T>(
   deps: OperationDeps,
