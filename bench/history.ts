@@ -71,7 +71,7 @@ function rowsOf(
   const note = `${answers.length} times`;
   return [
     {
-      what: "first listing of what agents left",
+      what: "first listing of agents' sessions on disk",
       value: listedMs / 1000,
       unit: "s",
       goal: atMost(3),
@@ -102,7 +102,7 @@ async function indexed(client: Client): Promise<Row> {
     await pause(50);
   }
   return {
-    what: "until all of it is found by search",
+    what: "until search finds all of it",
     value: (performance.now() - from) / 1000,
     unit: "s",
     note: `after the import; health meanwhile, p99: ${percentile(answers, 99).toFixed(1)} ms`,

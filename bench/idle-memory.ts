@@ -38,7 +38,7 @@ export const idleMemory: Measurement = {
       return [
         { what: "idle RSS", value: median(started), unit: "MB", goal, note: `${when} the daemon's start` },
         {
-          what: "idle RSS, once asked",
+          what: "idle RSS after the first request",
           value: median(asked),
           unit: "MB",
           note: `${when} its first list of sessions`,

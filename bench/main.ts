@@ -54,7 +54,7 @@ async function main(): Promise<number> {
   const names = MEASUREMENTS.map((each) => each.name);
   const unknown = values.only?.find((name) => !names.includes(name));
   if (unknown !== undefined) {
-    console.error(`There is no measurement "${unknown}". There are: ${names.join(", ")}.`);
+    console.error(`Unknown measurement "${unknown}". Available: ${names.join(", ")}.`);
     return 2;
   }
   const rows: (Row & { name: string })[] = [];
@@ -81,16 +81,16 @@ async function main(): Promise<number> {
   writeFileSync(OUT, `${JSON.stringify(report, null, 2)}\n`);
   console.log(values.json ? JSON.stringify(report, null, 2) : `\n${tableOf(rows)}`);
   const over = rows.filter((row) => verdict(row) === "over");
-  if (over.length > 0) console.error(`\nOver its goal: ${over.map((row) => row.what).join("; ")}.`);
+  if (over.length > 0) console.error(`\nGoal missed: ${over.map((row) => row.what).join("; ")}.`);
   const load = loadavg()[0] ?? 0;
   if (load > availableParallelism() * BUSY) {
     const cores = availableParallelism();
     console.error(
-      `The machine was busy (load ${load.toFixed(1)} on ${cores} cores): times say little now, ratios more.`,
+      `The machine was busy (load ${load.toFixed(1)} on ${cores} cores): times are unreliable, ratios less so.`,
     );
   }
   for (const { name, reason } of skipped) console.error(`\nSkipped: ${name} (${reason}).`);
-  if (broken.length > 0) console.error(`\nNot measured: ${broken.join(", ")}.`);
+  if (broken.length > 0) console.error(`\nFailed with an error: ${broken.join(", ")}.`);
   return broken.length > 0 || (over.length > 0 && values.strict) ? 1 : 0;
 }
 

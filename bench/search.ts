@@ -99,7 +99,13 @@ async function appending(full: Store, corpus: Corpus, paths: Paths): Promise<Row
   rmSync(folder, { recursive: true });
   const each = (ms: readonly number[]): string => (median(ms) / 10).toFixed(2);
   const note = `${each(taken.a)} ms for ${BATCH} entries at ${ENTRIES}, ${each(taken.b)} ms at ${ENTRIES / 100}`;
-  return { what: "append, full against begun", value: ratio(taken), unit: "times", goal: atMost(1.2), note };
+  return {
+    what: "append to a full store, against an empty one",
+    value: ratio(taken),
+    unit: "times",
+    goal: atMost(1.2),
+    note,
+  };
 }
 
 function sizeRow(paths: Paths, corpus: Corpus): Row {
@@ -107,7 +113,7 @@ function sizeRow(paths: Paths, corpus: Corpus): Row {
   const megabytes = (count: number): string => `${(count / 1_000_000).toFixed(0)} MB`;
   const note = `${megabytes(bytes)} with sessions and index for ${megabytes(corpus.bytes)} of text`;
   return {
-    what: "store and index for the text",
+    what: "size of store and index, against the text",
     value: bytes / corpus.bytes,
     unit: "times",
     goal: atMost(3),

@@ -32,7 +32,7 @@ export async function install(root, say) {
     const done = installed(root);
     if (done !== null) return done;
     if (!adoptable(root)) {
-      say("Installing what is missing (npm ci): once, about a minute on a fast line.");
+      say("Installing dependencies (npm ci). This happens once and takes about a minute.");
       await npmCi(root);
     }
     const node = chooseNode(root);
@@ -67,7 +67,7 @@ function chooseNode(root) {
   if (bundled !== null) return bundled;
   if (Number(process.versions.node.split(".")[0]) >= NODE_MAJOR_MIN) return process.execPath;
   throw new InstallError(
-    `No Node of our own runs on ${platform()}, and yours is ${process.version}.\n` +
+    `The bundled Node does not run on ${platform()}, and your Node ${process.version} is too old.\n` +
       `Install Node ${NODE_MAJOR_MIN} or newer (https://nodejs.org) and try again.`,
   );
 }
@@ -106,8 +106,8 @@ async function npmCi(root) {
   if (code === 127) throw new InstallError("npm was not found. Install Node with npm and try again.");
   if (code !== 0) {
     throw new InstallError(
-      `npm ci failed (exit ${code}); its own words are above.\n` +
-        "It needs the npm registry once. Behind a proxy or a mirror, set `npm config set registry …` and try again.",
+      `npm ci failed (exit ${code}); see its output above.\n` +
+        "It needs access to the npm registry. Behind a proxy or a mirror, run `npm config set registry <url>` and try again.",
     );
   }
 }

@@ -36,5 +36,5 @@ if (import.meta.main) {
     writeFileSync(join(ROOT, path), text);
   }
   for (const path of pagesOnDisk()) if (!pages.has(path)) rmSync(join(ROOT, path));
-  console.log(`${pages.size} pages made.`);
+  console.log(`${pages.size} pages generated.`);
 }

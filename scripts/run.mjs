@@ -109,7 +109,7 @@ async function runTests(node, { files, options, concurrency, testMs }) {
   const left = await tests.clean();
   console.log(`${files.length} test files in ${seconds(startedAt)}`);
   if (left.length === 0) return code;
-  console.error("The run left processes behind; they were ended:");
+  console.error("The run left processes behind; they were killed:");
   for (const line of left) console.error(`  ${line}`);
   return code === 0 ? 1 : code;
 }
@@ -201,8 +201,7 @@ async function check(node) {
     console.log(`${code === 0 ? "✓" : "✗"} ${name} (${seconds(startedAt)})`);
     if (code !== 0) failed.push(name);
   }
-  if (failed.length > 0)
-    console.error(`Not in order: ${failed.join(", ")}. \`npm run format\` mends the format.`);
+  if (failed.length > 0) console.error(`Failed: ${failed.join(", ")}. \`npm run format\` fixes the format.`);
   return failed.length === 0 ? 0 : 1;
 }
 
@@ -228,7 +227,7 @@ function run(node, args, { tests, cwd = root } = {}) {
     for (const signal of signals) process.on(signal, forward);
     const watch = whenStarterGoes(() => told || end("SIGTERM"));
     const unwatch = tests?.watch((why) => {
-      console.error(`${why} The run is ended.`);
+      console.error(`${why} Ending the run.`);
       for (const line of stillRunning(child.pid)) console.error(`  still running: ${line}`);
       end("SIGTERM");
     });

@@ -24,4 +24,4 @@ try {
   await client.end();
   await server.stop();
 }
-console.log("Both schemas are as their migrations make them.");
+console.log("Regenerated both schemas from their migrations.");

@@ -109,12 +109,12 @@ describe("syntax", () => {
     "a test skipped by option": [
       "src/engine/a.test.ts",
       'it("x", { skip: true }, () => assert(a));\n',
-      /carries its reason/,
+      /needs a reason/,
     ],
     "a test that skips itself": [
       "src/engine/a.test.ts",
       'it("x", (t) => assert(t.skip()));\n',
-      /carries its reason/,
+      /needs a reason/,
     ],
     "a clock in the domain": ["src/domain/a.ts", "export const now = () => Date.now();\n", /no await, clock/],
     "today in the domain": ["src/domain/a.ts", "export const now = () => new Date();\n", /no await, clock/],
@@ -181,7 +181,7 @@ describe("tests", () => {
     `import assert from "node:assert/strict";\n${text}`,
   ];
   const nothing = /:2: a test without an assertion/;
-  const reason = /:2: a skipped test prints its reason/;
+  const reason = /:2: a skipped test must print its reason/;
   const silence = /: a test that returns early is skipped in silence/;
   refuses({
     "a test that asserts nothing": [...inTest('it("x", async () => {\n  await a();\n});\n'), nothing],
@@ -265,20 +265,20 @@ describe("folders", () => {
     "a .spec.ts without a suite": [
       "src/server/a.spec.ts",
       "export function a() {}\n",
-      /exports a conformance suite/,
+      /must export a conformance suite/,
     ],
-    "a suite that no test runs": ["src/server/a.spec.ts", suite, /a conformance suite that no test runs/],
+    "a suite that no test runs": ["src/server/a.spec.ts", suite, /no test runs this conformance suite/],
     "fixtures beside the code": [
       "src/history/fixtures/a.jsonl",
       "{}\n",
-      /fixtures lie in a testing\/ folder/,
+      /fixtures belong in a testing\/ folder/,
     ],
   });
   it("refuses a file beside the code that only tests import", () => {
     const use = 'import { a } from "./sample.ts";\nit("x", () => assert(a));\n';
     const files = { "src/server/sample.ts": "export const a = 1;\n", "src/server/a.test.ts": use };
     assert.deepEqual(found(files), [
-      "src/server/sample.ts:1: only tests import this; it belongs into a testing/ folder",
+      "src/server/sample.ts:1: only tests import this; move it to a testing/ folder",
     ]);
     const program = 'export const path = new URL("../server/sample.ts", import.meta.url);\n';
     assert.deepEqual(found({ ...files, "src/server/start.ts": program }), []);
@@ -346,14 +346,18 @@ describe("names", () => {
 describe("text", () => {
   const pieces = (...parts: string[]): string => parts.join("");
   refuses({
-    "unfinished work": ["src/server/a.ts", pieces("// TO", "DO: later\n"), /unfinished work/],
-    "a promise to come back": ["docs/a.md", pieces("Good enough for", " now.\n"), /either it is meant/],
+    "unfinished work": ["src/server/a.ts", pieces("// TO", "DO: later\n"), /finish the work/],
+    "a promise to come back": ["docs/a.md", pieces("Good enough for", " now.\n"), /meant to stay/],
     "a path of a person's machine": [
       "docs/a.md",
       pieces("See `/ho", "me/alex/x`.\n"),
-      /a path of one machine/,
+      /a path that exists on one machine only/,
     ],
-    "a path of a build machine": ["docs/a.md", pieces("See /wo", "rk/x.\n"), /a path of one machine/],
+    "a path of a build machine": [
+      "docs/a.md",
+      pieces("See /wo", "rk/x.\n"),
+      /a path that exists on one machine only/,
+    ],
     "a registry's address": [
       ".npmrc",
       pieces("registry=https://regis", "try.example.test/\n"),
@@ -414,14 +418,14 @@ describe("a write of the engine carries the fence of a process", () => {
     "a write without one": [
       path,
       body("await deps.store.write(id, work);"),
-      /a\.ts:2: a write of the engine names/,
+      /a\.ts:2: a write of the engine must name/,
     ],
     "a write without one of a store by name": [
       path,
       body("await store.write(id, work);"),
-      /names the process/,
+      /must name its process/,
     ],
-    "another comment": [path, body("// It writes.\n  await store.write(id, work);"), /names the process/],
+    "another comment": [path, body("// It writes.\n  await store.write(id, work);"), /must name its process/],
   });
   accepts({
     "a write with one": [path, body("await deps.store.write(id, fence, work);")],

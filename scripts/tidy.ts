@@ -45,6 +45,6 @@ function checkPrintedTable(tree: Tree): Finding[] {
 if (import.meta.main) {
   const findings = tidy(fileURLToPath(new URL("..", import.meta.url)));
   for (const { path, line, text } of findings) console.log(`${path}:${line}: ${text}`);
-  if (findings.length > 0) console.error(`${findings.length} not tidy.`);
+  if (findings.length > 0) console.error(`${findings.length} problems found.`);
   process.exitCode = findings.length === 0 ? 0 : 1;
 }

@@ -95,8 +95,8 @@ function median(all: readonly Walk[]): Walk {
 
 function print({ files, changes, counts }: Walk): void {
   const words: Readonly<Record<string, string>> = {
-    files: "files of src with a function that ran",
-    changes: `changes of folder among ${ROOMS.join(", ")}`,
+    files: "source files with a function that ran",
+    changes: `changes between the folders ${ROOMS.join(", ")}`,
     statements: "SQL statements",
     commits: "commits",
   };

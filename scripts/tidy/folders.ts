@@ -36,7 +36,7 @@ function checkFixture(path: string): Finding[] {
   const parts = path.split("/");
   const at = parts.findIndex((part) => part === "fixtures" || part === "fixture");
   if (at < 0 || parts.slice(0, at).includes("testing") || parts[0] === "docs") return [];
-  return [{ path, line: 1, text: "fixtures lie in a testing/ folder" }];
+  return [{ path, line: 1, text: "fixtures belong in a testing/ folder" }];
 }
 
 function checkSpec({ path, source, nodes }: CodeFile, users: Users): Finding[] {
@@ -45,9 +45,13 @@ function checkSpec({ path, source, nodes }: CodeFile, users: Users): Finding[] {
   const isSuite = isCallable && nodes.some(callsTest);
   if (!isSuite)
     return [
-      { path, line: 1, text: "a .spec.ts exports a conformance suite; other tools of tests lie in testing/" },
+      {
+        path,
+        line: 1,
+        text: "a .spec.ts must export a conformance suite; other test support belongs in testing/",
+      },
     ];
-  return users.has(path) ? [] : [{ path, line: 1, text: "a conformance suite that no test runs" }];
+  return users.has(path) ? [] : [{ path, line: 1, text: "no test runs this conformance suite" }];
 }
 
 const TESTS = new Set(["describe", "it", "suite", "test"]);
@@ -62,7 +66,7 @@ function checkTestOnly({ code }: Tree, { path }: CodeFile, users: Users): Findin
   if (!path.startsWith("src/") || isTest(path) || by.length === 0 || !by.every(isTest)) return [];
   const name = posix.join(posix.basename(posix.dirname(path)), posix.basename(path, ".ts"));
   if (code.some((file) => !isTest(file.path) && file.text.includes(`/${name}`))) return [];
-  return [{ path, line: 1, text: "only tests import this; it belongs into a testing/ folder" }];
+  return [{ path, line: 1, text: "only tests import this; move it to a testing/ folder" }];
 }
 
 /** For each file, the files that import it. */

@@ -80,7 +80,7 @@ const swallowedError: Rule = (node, file) => {
   const [handler] = node.arguments;
   if (node.expression.name.text !== "catch" || handler === undefined) return null;
   if (!isArrowFunction(handler) || !isConstant(returned(handler.body)) || hasComment(node, file)) return null;
-  return "`.catch` turns every error into a constant; a comment says why that is right";
+  return "`.catch` turns every error into a constant; add a comment that says why that is right";
 };
 
 /** Returns the value of a function that does nothing but return it. */
@@ -146,7 +146,7 @@ const focusedTest: Rule = (node, { path }) => {
     if (ofTests && (verb === "skip" || verb === "todo"))
       return `\`.${verb}\` has no reason; use { skip: "why" }`;
     const byContext = isIdentifier(callee.expression) && verb === "skip" && node.arguments.length === 0;
-    return byContext ? "a skipped test carries its reason" : null;
+    return byContext ? "a skipped test needs a reason" : null;
   }
   return isIdentifier(callee) && TESTS.has(callee.text) ? focusedOption(node) : null;
 };
@@ -158,7 +158,7 @@ function focusedOption(call: CallExpression): string | null {
       if (!isPropertyAssignment(property) || !isIdentifier(property.name)) continue;
       if (property.initializer.kind !== SyntaxKind.TrueKeyword) continue;
       if (property.name.text === "only") return "`only` silences every other test";
-      if (["skip", "todo"].includes(property.name.text)) return "a skipped test carries its reason";
+      if (["skip", "todo"].includes(property.name.text)) return "a skipped test needs a reason";
     }
   }
   return null;
@@ -218,5 +218,5 @@ const unfencedWrite: Rule = (node, file) => {
   const of = isPropertyAccessExpression(callee.expression) ? callee.expression.name : callee.expression;
   if (!isIdentifier(of) || of.text !== "store" || node.arguments.length > 2) return null;
   if (hasComment(node, file, /\/\/ No fence: /)) return null;
-  return "a write of the engine names the process that it is for: store.write(rootId, fence, work); one that is for none says why in a comment, `// No fence: …`";
+  return "a write of the engine must name its process: store.write(rootId, fence, work); if it is for no process, say why in a comment, `// No fence: …`";
 };

@@ -80,7 +80,7 @@ function makerOf(node: Node): string[] {
 function checkSilence(file: CodeFile, node: Node): Finding[] {
   const skip = isTestCall(node, SUITES) ? skipOption(node) : undefined;
   if (skip !== undefined && isUnexplained(file, skip))
-    return [finding(file, node, "a skipped test prints its reason: skip is a text or false")];
+    return [finding(file, node, "a skipped test must print its reason: set skip to a text or false")];
   if (!isIfStatement(node) || node.elseStatement !== undefined || !isInTest(node)) return [];
   const then = isBlock(node.thenStatement) ? node.thenStatement.statements.at(-1) : node.thenStatement;
   return then !== undefined && isReturnStatement(then) && then.expression === undefined

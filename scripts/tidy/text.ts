@@ -2,11 +2,14 @@ import type { Finding, TreeFile } from "./tree.ts";
 
 // Assembled from pieces, so that these rules do not match this file.
 const RULES: readonly (readonly [RegExp, string])[] = [
-  [new RegExp(["\\bTO", "DO\\b|\\bFIX", "ME\\b|\\bXX", "X\\b"].join("")), "unfinished work is not committed"],
-  [new RegExp(["\\bfor", "now\\b"].join(" "), "i"), "either it is meant or it is not committed"],
-  [/(?<![\w.~$}\])-])\/(?:work|root)\/[\w.-]/, "a path of one machine"],
-  [/(?<![\w.~$}\])-])\/(?:home|Users)\/[\w.-]/, "a path of one machine"],
-  [/\b[a-z]:\\users\\/i, "a path of one machine"],
+  [
+    new RegExp(["\\bTO", "DO\\b|\\bFIX", "ME\\b|\\bXX", "X\\b"].join("")),
+    "finish the work before you commit it",
+  ],
+  [new RegExp(["\\bfor", "now\\b"].join(" "), "i"), "commit only what is meant to stay"],
+  [/(?<![\w.~$}\])-])\/(?:work|root)\/[\w.-]/, "a path that exists on one machine only"],
+  [/(?<![\w.~$}\])-])\/(?:home|Users)\/[\w.-]/, "a path that exists on one machine only"],
+  [/\b[a-z]:\\users\\/i, "a path that exists on one machine only"],
   [
     new RegExp(["https?:\\/\\/[\\w.-]*(?:regis", "try|artifac", "tory|nexus|npm-)[\\w.-]*"].join(""), "i"),
     "a registry's address",

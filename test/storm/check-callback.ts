@@ -66,7 +66,11 @@ function checkOne(
     findings.add("callback-astray", "a callback went to another session", detail);
   const isSameCommit = events.some((event) => event.xid === at.xid && event.data["messageId"] === message.id);
   if (!isSameCommit)
-    findings.add("callback-late", "a callback is not of the commit that closed its round", detail);
+    findings.add(
+      "callback-late",
+      "a callback was not created in the transaction that closed its round",
+      detail,
+    );
   counts.add(`callbacks ${message.status}${message.carrier === null ? "" : ` by ${message.carrier}`}`);
   if (parent.endedAt === null && message.status !== "landed") {
     findings.add("callback-lost", `a callback to a live parent is ${message.status}`, detail);

@@ -13,7 +13,7 @@ export function checkFeed(checking: Checking): void {
     const gap = seqs.findIndex((each, at) => each !== at + 1);
     if (gap !== -1) findings.add("feed-gap", "the events of a tree have a gap", { rootId, at: gap + 1 });
     if (seqs.length !== seq) {
-      findings.add("feed-gap", "the tree's number is not its last event's", {
+      findings.add("feed-gap", "the tree's event counter differs from its last event", {
         rootId,
         seq,
         events: seqs.length,
@@ -36,7 +36,7 @@ function checkReader({ feed, events, findings, counts }: Checking): void {
     if (first === undefined) continue;
     // After a reset a client takes a snapshot, which contains the events that the feed skipped.
     const gaps = missing.filter((row, at) => missing[at - 1]?.seq !== row.seq - 1).length;
-    counts.add("events that a reset left to the snapshot", missing.length);
+    counts.add("events that a reset skipped", missing.length);
     const detail = {
       rootId,
       count: missing.length,

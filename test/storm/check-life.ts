@@ -24,7 +24,7 @@ export function checkLife(checking: Checking): void {
   const { tables, sessions, findings } = checking;
   for (const lease of tables.leases) {
     const session = sessions.get(lease.sessionId)?.name;
-    findings.add("lease-left", "a lease has no process any more", { session, ...lease });
+    findings.add("lease-left", "a lease outlived its process", { session, ...lease });
   }
 }
 
@@ -118,7 +118,7 @@ function checkCancelled({ cancelled, tables, journalSizes, findings }: Checking)
       const after = journalSizes.get(file);
       if (before === after) continue;
       const detail = { session: session.name, id: session.id, journal: file, before, after };
-      findings.add("after-end", "an agent went on after a cancel that left nothing", detail);
+      findings.add("after-end", "an agent continued after a cancel that reported nothing left", detail);
     }
   }
 }

@@ -27,7 +27,7 @@ function checkState(checking: Checking, message: MessageRow, got: readonly Got[]
   const detail = messageDetail(checking, message);
   switch (message.status) {
     case "landed":
-      if (got.length === 0) findings.add("lost", "landed, and its agent never had it", detail);
+      if (got.length === 0) findings.add("lost", "a landed message never reached its agent", detail);
       return;
     case "void":
       if (session.endedAt === null) checkVoid(checking, message, got);
@@ -37,7 +37,7 @@ function checkState(checking: Checking, message: MessageRow, got: readonly Got[]
       return;
     default:
       if (session.endedAt === null)
-        findings.add("stuck", "a message stays in a live session's inbox", detail);
+        findings.add("stuck", "a message was never taken from a live session's inbox", detail);
   }
 }
 
@@ -50,14 +50,14 @@ function checkVoid(checking: Checking, message: MessageRow, got: readonly Got[])
   const detail = messageDetail(checking, message);
   if (message.kind === "trigger" && message.voidReason === "it was answered or withdrawn") return;
   if (!isWork(message.kind)) {
-    findings.add("lost", "information for a live session was given up", detail);
+    findings.add("lost", "information for a live session became void", detail);
     return;
   }
-  counts.add(`work given up: ${message.voidReason}`);
+  counts.add(`work made void: ${message.voidReason}`);
   const turn = message.turnId === null ? undefined : turns.get(message.turnId);
   if (turn?.status === "cancelled") return;
   if (turn?.status === "interrupted" && got.length > 0) return;
-  findings.add("lost", "work that its agent never had was given up", detail);
+  findings.add("lost", "work that never reached its agent became void", detail);
 }
 
 function checkRepeats(checking: Checking, message: MessageRow, got: readonly Got[]): void {
@@ -87,7 +87,7 @@ function checkForeign({ tables, journals, sessions, findings }: Checking): void 
       const hasNoOther = session?.agentSessionId === null;
       if (got.by !== "tool" && !isOwn && !hasNoOther) {
         const detail = { deliveryId: id, journal: got.file, at: got.at, session: session?.name };
-        findings.add("astray", "an agent got a message that is not its session's", detail);
+        findings.add("astray", "an agent got a message for another session", detail);
       }
     }
   }
@@ -124,7 +124,7 @@ function checkAcknowledged({ acknowledged, tables, findings }: Checking): void {
   for (const { what, key, sessionId } of acknowledged) {
     const count = byKey.get(key)?.length ?? 0;
     if (count !== 1)
-      findings.add("acknowledged", `an acknowledged ${what} is there ${count} times`, { key, sessionId });
+      findings.add("acknowledged", `an acknowledged ${what} is stored ${count} times`, { key, sessionId });
   }
 }
 

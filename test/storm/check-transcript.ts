@@ -29,7 +29,7 @@ function checkResults({ findings }: Checking, entries: readonly EntryRow[]): voi
   for (const [callId, all] of Map.groupBy(results, (entry) => entry.body.callId)) {
     if (all.length < 2) continue;
     const detail = { callId, sessionId: all[0]!.sessionId, at: all.map((entry) => entry.idx) };
-    findings.add("transcript-twice", "a tool's result stands twice", detail);
+    findings.add("transcript-twice", "a tool result is in the transcript twice", detail);
   }
 }
 
@@ -44,7 +44,8 @@ function checkMessageEntries(checking: Checking): void {
     const at = own.map((entry) => `${entry.idx}${MARK.test(entry.body.text ?? "") ? " marked" : ""}`);
     const unmarked = own.filter((entry) => !MARK.test(entry.body.text ?? ""));
     const detail = { ...messageDetail(checking, message), entries: at };
-    if (unmarked.length > 1) findings.add("transcript-twice", "a message stands twice unmarked", detail);
+    if (unmarked.length > 1)
+      findings.add("transcript-twice", "a message is in the transcript twice without the mark", detail);
     const isPrompted = message.carrier === "prompt" || message.carrier === "steer";
     if (message.status === "landed" && isPrompted && own.length === 0) {
       findings.add("transcript-lost", "a message that landed is not in the transcript", detail);
@@ -76,7 +77,11 @@ function checkWords(checking: Checking, bySession: ReadonlyMap<string, readonly 
         journal: said.get(text) ?? 0,
       };
       if (times > (said.get(text) ?? 0))
-        findings.add("transcript-twice", "words stand more often than they were said", detail);
+        findings.add(
+          "transcript-twice",
+          "words are in the transcript more often than they were said",
+          detail,
+        );
     }
     for (const { text, turn } of wordsOfTurns(checking, session.agentSessionId!)) {
       const isWhole = turn.status === "completed" && turn.attempt === 1;

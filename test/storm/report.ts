@@ -8,7 +8,7 @@ const SHOWN_MAX = 12;
 export function reportLines(report: StormReport, seconds: number): string[] {
   const { seed, store, kills, findings, kept } = report;
   const counts = [...report.counts].toSorted(([a], [b]) => (a < b ? -1 : 1));
-  const end = report.isCut ? "cut before its end" : `${findings.length} broken promises`;
+  const end = report.isCut ? "aborted" : `${findings.length} broken promises`;
   const lines = [
     `storm on ${store}: seed ${seed}, ${kills} kills in ${Math.round(seconds)} s, ${end}`,
     ...counts.map(([name, value]) => `  ${name}: ${value}`),
@@ -20,8 +20,8 @@ export function reportLines(report: StormReport, seconds: number): string[] {
     if (all.length > SHOWN_MAX) lines.push(`  and ${all.length - SHOWN_MAX} more`);
   }
   if (findings.length > 0) {
-    lines.push(`again: npm run storm -- --store ${store} --seed ${seed} --kills ${kills}`);
-    if (kept !== null) lines.push(`kept: ${kept}`);
+    lines.push(`repeat it with: npm run storm -- --store ${store} --seed ${seed} --kills ${kills}`);
+    if (kept !== null) lines.push(`the home is kept in ${kept}`);
   }
   return lines;
 }

@@ -36,7 +36,7 @@ export async function checkInvariants(client: Client, rootId: string): Promise<v
     const { messages } = await client.inbox({ id: session.id, all: true });
     const callbacks = messages.filter((message) => message.kind === "callback");
     const keys = callbacks.map((message) => message.metadata["triggerId"]);
-    if (new Set(keys).size !== keys.length) throw new Error(`a callback stands twice at ${session.id}`);
+    if (new Set(keys).size !== keys.length) throw new Error(`a callback is duplicated in ${session.id}`);
     const { entries } = await client.entries({ id: session.id, limit: 1000 });
     for (const message of callbacks) {
       const carried = entries.filter((entry) => entry.body.messageId === message.id).length;
