@@ -79,9 +79,9 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
         await stop();
         throw error;
       }
-      log.warn({ error: error.message }, "the store went away while the daemon started; starting over");
+      log.warn({ error: error.message }, "lost the store during startup; starting over");
       await stop().catch((failure: unknown) =>
-        log.warn({ error: String(failure) }, "not everything ended in order before starting over"),
+        log.warn({ error: String(failure) }, "cleanup before starting over failed"),
       );
     }
   }
@@ -271,10 +271,10 @@ async function main(): Promise<void> {
   try {
     const { config, problems } = takeChecked(process.env) ?? (await checkHere(paths));
     const log = openLog({ level: config.logLevel, path: isForeground ? paths.daemonLog : null });
-    for (const problem of problems) log.warn({ problem: problemLine(problem) }, "a setting was not applied");
+    for (const problem of problems) log.warn({ problem: problemLine(problem) }, "setting was not applied");
     // An unhandled rejection is a bug, but no reason to end every agent: recovery handles what it left
     // undone.
-    process.on("unhandledRejection", (error) => log.error({ err: error }, "a failure that nobody awaited"));
+    process.on("unhandledRejection", (error) => log.error({ err: error }, "unhandled promise rejection"));
     const daemon = await startDaemon({ paths, config, log });
     endOnSignal(daemon, log);
   } catch (error) {
@@ -300,11 +300,11 @@ function endOnSignal(daemon: Daemon, log: Log): void {
   const end = (signal: string): void => {
     if (isEnding) process.exit(1);
     isEnding = true;
-    log.info({ signal, node: shortId(daemon.store.boot) }, "kinfold goes down");
+    log.info({ signal, node: shortId(daemon.store.boot) }, "shutting down");
     daemon.stop().then(
       () => process.exit(0),
       (error: unknown) => {
-        log.error({ err: error }, "kinfold did not go down in order");
+        log.error({ err: error }, "shutdown failed");
         process.exit(1);
       },
     );

@@ -75,7 +75,11 @@ describe("agents", { concurrency: 4 }, () => {
       "endless-line",
       /^the agent was ended: it wrote a line of more than \d+ MB$/,
     ],
-    ["answers initialize with nothing", "empty-answer", /^the agent's answer to initialize is none$/],
+    [
+      "answers initialize with nothing",
+      "empty-answer",
+      /^the agent's answer to initialize is not an object$/,
+    ],
     ["opens a session without an id", "nonsense", /session id/],
     ["is not signed in", "signed-out", /^not logged in to signed-out; only the user can fix this$/],
     ["writes half a line and exits in its turn", "half-line", /^the agent process exited with code 0$/],
@@ -107,7 +111,7 @@ describe("agents", { concurrency: 4 }, () => {
     const { session: failed } = await client.create({ ...ask, model: "gpt-nonsense" });
     const { outcome, outcomeReason } = await quiet(client, failed.id);
     assert.equal(outcome, "failed");
-    assert.match(outcomeReason ?? "", /did not take the model gpt-nonsense.*it offers sim-1, cheap-1/);
+    assert.match(outcomeReason ?? "", /rejected the model gpt-nonsense.*it offers sim-1, cheap-1/);
     const { session } = await client.create(ask);
     const { effective, model } = await quiet(client, session.id);
     assert.deepEqual([effective.model, model], ["sim-1", "sim-1"]);
@@ -275,7 +279,7 @@ test("held by the guard, an agent that closes its output, leaves others or ignor
     );
     const closed = await quiet(client, closes!);
     assert.equal(closed.outcome, "failed");
-    assert.match(closed.outcomeReason!, /it closed its output and went on/);
+    assert.match(closed.outcomeReason!, /it closed its output but kept running/);
     assert.match((await quiet(client, leaves!)).outcomeReason!, /^the agent process exited with code 1$/);
     await eventually("the deaf one works", async () => {
       const { entries } = await client.entries({ id: deaf! });

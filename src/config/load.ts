@@ -85,11 +85,11 @@ function mayProject(state: State, given: Given): boolean {
 
 function projectRefusal(state: State, setting: Setting, value: unknown): string | null {
   if (setting.project === "none") {
-    return "was not applied: a project's file may not set it, only your own home's";
+    return "was not applied: a project's file may not set it; set it in your home's kinfold.yaml";
   }
   const before = state.applied.get(setting.key)?.value ?? setting.fallback;
   if (looseness(value) <= looseness(before)) return null;
-  return `was not applied: a project's file may only narrow it, and ${String(value)} is looser than ${String(before)}`;
+  return `was not applied: a project's file may only make it stricter, and ${String(value)} is looser than ${String(before)}`;
 }
 
 function readFlags(state: State, flags: LoadRequest["flags"]): Given[] {

@@ -74,7 +74,7 @@ describe("a home", () => {
       const known = join(root, `known-${count}`);
       plant(known);
       put(known, paths.token);
-      assert.match(refusalOf(paths), /token: is a link or no plain file/);
+      assert.match(refusalOf(paths), /token: is a link or not a plain file/);
     }
   });
 

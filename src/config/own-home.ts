@@ -39,13 +39,13 @@ function fileProblem(file: string, { paths, uid, isOpen }: Looking): ConfigProbl
     ownerProblem(file, link, { uid, next: REMOVE }) ?? ownerProblem(file, found, { uid, next: REMOVE });
   if (foreign !== null) return foreign;
   if (file === paths.token && (!link.isFile() || link.nlink > 1)) {
-    return problem(file, `is a link or no plain file; ${REMOVE}: a new token is made at the next start`);
+    return problem(file, `is a link or not a plain file; ${REMOVE}; the next start creates a new token`);
   }
   if (!isOpen || (found.mode & 0o022) === 0) return null;
   const mode = (found.mode & 0o777).toString(8);
   return problem(
     file,
-    `other users could have written it (mode ${mode}, in a home that was open to them); look at it, then chmod go-w, or remove it`,
+    `other users could have written it (mode ${mode}, in a home that they could access); check its content, then run chmod go-w on it, or remove it`,
   );
 }
 

@@ -67,7 +67,7 @@ async function trustedText(
 async function projectText(project: string, name: string): Promise<string> {
   const read = await readProjectFile(project, join(PROJECT_FOLDER, name));
   if (read.kind === "text") return read.text;
-  const why = read.kind === "missing" ? "is not there any more" : read.why;
+  const why = read.kind === "missing" ? "no longer exists" : read.why;
   throw problem(join(project, PROJECT_FOLDER, name), 1, `it ${why}`);
 }
 
@@ -108,7 +108,7 @@ function parseProfile(file: string, text: string, from: string): Profile {
     throw problem(
       file,
       lineOf(match[1] ?? "", String(key ?? "")),
-      `${String(key ?? "it")}: ${issue?.message ?? "is wrong"}`,
+      `${String(key ?? "it")}: ${issue?.message ?? "is not valid"}`,
     );
   }
   return profileOf(result.data, (match[2] ?? "").trim(), from);

@@ -137,7 +137,7 @@ export async function readProjectFile(project: string, path: string): Promise<Pr
   try {
     const stat = await handle.stat();
     if (!stat.isFile()) return refused("is not a plain file");
-    if (!(await liesIn(project, file, stat))) return refused("lies outside the project");
+    if (!(await liesIn(project, file, stat))) return refused("is outside the project");
     if (stat.size > PROJECT_FILE_BYTES_MAX) return tooLarge;
     const room = Buffer.alloc(PROJECT_FILE_BYTES_MAX + 1);
     const read = await fill(handle, room);

@@ -77,7 +77,7 @@ test("a file behind a folder that links out of the project is not read", async (
   symlinkSync(elsewhere, join(project, "agents"));
   assert.deepEqual(await readProjectFile(project, "agents/a.md"), {
     kind: "refused",
-    why: "lies outside the project",
+    why: "is outside the project",
   });
   assert.deepEqual(await listProjectFiles(project, "agents", ".md"), []);
 });

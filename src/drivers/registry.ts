@@ -53,7 +53,7 @@ export function createDrivers(options: DriversOptions): Map<string, Driver> {
       }),
     );
   }
-  if (drivers.has("sim")) log.warn({}, "the configuration replaces the built-in agent sim");
+  if (drivers.has("sim")) log.warn({}, "configuration overrides the built-in agent sim");
   else drivers.set("sim", createSimDriver({ host, simDir: options.simDir, log }));
   if (options.fake) drivers.set("fake", options.fake);
   return drivers;

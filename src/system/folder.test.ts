@@ -76,7 +76,7 @@ describe("a folder that was granted", () => {
     const granted = { ...none, identity: folderIdentity(folder) };
     assert.equal(folderChange(folder, granted), null);
     renameSync(folder, `${folder}-away`);
-    assert.match(folderChange(folder, granted) ?? "", /does not exist any more/);
+    assert.match(folderChange(folder, granted) ?? "", /no longer exists/);
     mkdirSync(folder);
     assert.match(folderChange(folder, granted) ?? "", /replaced by another one/);
     assert.equal(folderChange(folder, none), null);

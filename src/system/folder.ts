@@ -92,11 +92,11 @@ export function folderChange(
   granted: FolderRule & { readonly identity: FolderIdentity | null },
 ): string | null {
   const real = existsSync(folder) ? realpathSync(folder) : null;
-  if (real === null) return `the folder ${folder} does not exist any more`;
+  if (real === null) return `the folder ${folder} no longer exists`;
   if (real !== folder) {
     return `the folder ${folder} was replaced by a link to ${real} after the session was started`;
   }
-  if (!statSync(folder).isDirectory()) return `${folder} is not a folder any more`;
+  if (!statSync(folder).isDirectory()) return `${folder} is no longer a folder`;
   if (isAnother(folder, granted.identity)) {
     return `the folder ${folder} was replaced by another one after the session was started`;
   }

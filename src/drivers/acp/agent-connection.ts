@@ -126,7 +126,7 @@ export async function connect(options: ConnectOptions): Promise<AgentConnection>
     },
     ended: () =>
       endOf(process, () => {
-        problem ??= "it closed its output and went on";
+        problem ??= "it closed its output but kept running";
       }),
   };
 }

@@ -194,7 +194,7 @@ describe("an agent made with the protocol's own SDK", () => {
     };
     await assert.rejects(
       open(under, { model: "none" }),
-      /did not take the model none: .*no such model; it offers small, big/,
+      /rejected the model none: .*no such model; it offers small, big/,
     );
   });
 

@@ -41,7 +41,7 @@ export function createAcpDriver(options: AcpOptions): Driver {
           ? open()
           : firstAlone.run(programOf(options), open, (opened) => opened.result.ok));
         if (!isUnanswered || left <= 0) return result;
-        options.log.warn({ agent: options.name }, "a load was not answered and is tried again");
+        options.log.warn({ agent: options.name }, "agent did not answer a load; retrying in a new process");
       }
     },
   };

@@ -27,7 +27,7 @@ export async function selectMode(
     }
     return null;
   } catch (error) {
-    return `the agent did not take the mode ${mode}: ${describeError(error)}`;
+    return `the agent rejected the mode ${mode}: ${describeError(error)}`;
   }
 }
 

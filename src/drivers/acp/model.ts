@@ -40,7 +40,7 @@ export async function selectModel(
 }
 
 function notTaken(model: string): string {
-  return `the agent did not take the model ${model}`;
+  return `the agent rejected the model ${model}`;
 }
 
 /** `list_models` returns the whole list. */

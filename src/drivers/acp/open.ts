@@ -49,7 +49,7 @@ async function openSession(connection: AgentConnection, opening: Opening): Promi
   let stage: OpenFailure = "protocol";
   try {
     const answer = await initialize(connection);
-    if (!isFields(answer)) return failed("protocol", "the agent's answer to initialize is none");
+    if (!isFields(answer)) return failed("protocol", "the agent's answer to initialize is not an object");
     const steer = steerOf(answer, dialect);
     learn(opening.learned, answer, steer);
     if (request.load !== null && answer.agentCapabilities?.loadSession !== true) {
@@ -62,7 +62,10 @@ async function openSession(connection: AgentConnection, opening: Opening): Promi
     if (isFork) stage = "fork_failed";
     const session = await newOrLoaded(connection, opening);
     if (session === null) {
-      return { ...failed("load_failed", "the agent did not answer a load"), isUnanswered: true };
+      return {
+        ...failed("load_failed", "the agent did not answer the request to load its session"),
+        isUnanswered: true,
+      };
     }
     const replay = await connection.replay();
     stage = "protocol";

@@ -99,5 +99,5 @@ function parse(line: string): Fields | null {
 }
 
 function text(value: unknown): string {
-  return typeof value === "string" ? value : "it did not say why";
+  return typeof value === "string" ? value : "pi gave no reason";
 }

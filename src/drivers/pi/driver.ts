@@ -44,7 +44,11 @@ export function createPiDriver(options: PiOptions): Driver {
     },
     async open(request) {
       const words = toolWords(request);
-      if (words === null) return fail("protocol", `pi asks nobody: it has no mode ${request.permission}`);
+      if (words === null)
+        return fail(
+          "protocol",
+          `pi cannot enforce permission ${request.permission}, because it never asks; use read-only or full`,
+        );
       const load = request.load !== null && isKept(request.load) ? request.load : null;
       const started = await options.host.start({
         command: [...commandOf(options), ...words, ...sessionWords({ ...request, load }, options)],

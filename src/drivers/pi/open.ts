@@ -28,7 +28,7 @@ export async function openSession(process: AgentProcess, opening: Opening): Prom
   if (!state.ok) return { ok: false, reason: "exited", message: describeExit(await process.exited) };
   const agentSessionId = String(state.data["sessionId"]);
   if (load !== null && agentSessionId !== load) {
-    return { ok: false, reason: "load_failed", message: "pi does not know this session any more" };
+    return { ok: false, reason: "load_failed", message: "pi no longer has this session" };
   }
   handle = new PiHandle({
     process,

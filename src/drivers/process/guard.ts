@@ -30,12 +30,12 @@ export function createGuard(log: Log): Guard {
   const start = (): ChildProcess => {
     const started = spawnGuard([...guarded.keys()]);
     for (const [leaseId, processes] of guarded) write(started, rememberLine(leaseId, processes));
-    started.once("error", (error) => log.error({ error: error.message }, "the guard could not be started"));
+    started.once("error", (error) => log.error({ error: error.message }, "guard process failed to start"));
     started.once("exit", () => {
       if (child !== started) return;
       child = null;
       if (guarded.size === 0) return;
-      log.warn({ guarded: guarded.size }, "the guard was ended from outside and is started again");
+      log.warn({ guarded: guarded.size }, "guard process was killed; restarting it");
       child = start();
     });
     return started;

@@ -79,11 +79,11 @@ export function sandboxed(
 
 const WORDS: Readonly<Record<Exclude<Sandbox["kind"], "none">, string>> = {
   bubblewrap:
-    "bubblewrap: each agent has its own PID namespace, one kill ends all of its processes, also when the daemon dies, and it cannot see Kinfold's home",
+    "bubblewrap: each agent has its own PID namespace, one kill ends all of its processes (also when the daemon dies), and it cannot see Kinfold's home",
   namespaces:
-    "namespaces of unshare: each agent has its own PID namespace, one kill ends all of its processes, also when the daemon dies, and it cannot see Kinfold's home",
+    "namespaces of unshare: each agent has its own PID namespace, one kill ends all of its processes (also when the daemon dies), and it cannot see Kinfold's home",
   guard:
-    "guard: ends every process that carries an agent's marker or was seen below it (it looks twice a second); a process that clears its environment and leaves its parent between two looks is not seen, and Kinfold's home is closed to an agent's own file tools only, not to the commands it runs",
+    "guard: ends every process that carries an agent's marker or was seen below the agent in a scan (twice a second). It misses a process that clears its environment and leaves its parent between two scans. Kinfold's home is closed to an agent's own file tools, but not to the commands that it runs",
 };
 
 /** Gives the command its own PID namespace and the whole file system: one kill ends everything in it. */
@@ -128,19 +128,21 @@ function probed(kind: "bubblewrap" | "namespaces"): Promise<Found> {
 }
 
 async function probeBubblewrap(): Promise<Found> {
-  if (process.platform !== "linux") return { sandbox: null, problem: "bubblewrap exists on Linux only" };
+  if (process.platform !== "linux")
+    return { sandbox: null, problem: "bubblewrap is available on Linux only" };
   const path = findCommand("bwrap", process.env["PATH"]);
   if (path === null) return { sandbox: null, problem: "bwrap is not installed" };
   return tried({ kind: "bubblewrap", path }, "bwrap");
 }
 
 async function probeNamespaces(): Promise<Found> {
-  if (process.platform !== "linux") return { sandbox: null, problem: "namespaces exist on Linux only" };
+  if (process.platform !== "linux")
+    return { sandbox: null, problem: "namespaces are available on Linux only" };
   const names = ["unshare", "setpriv", "mount"] as const;
   const paths = names.map((name) => findCommand(name, process.env["PATH"]));
   const missing = names.filter((_, index) => paths[index] === null);
   if (missing.length > 0)
-    return { sandbox: null, problem: `${missing.join(" and ")} of util-linux is missing` };
+    return { sandbox: null, problem: `missing programs of util-linux: ${missing.join(", ")}` };
   const [unshare, setpriv, mount] = paths as [string, string, string];
   return tried({ kind: "namespaces", tools: { unshare, setpriv, mount } }, "unshare");
 }

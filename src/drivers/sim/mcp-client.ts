@@ -31,7 +31,7 @@ export class McpClient {
     for (let left = TRIES; ; left -= 1) {
       const reply = await this.#try(name, input, signal);
       if (reply !== null) return reply;
-      if (left === 0) return { text: `tool ${name} failed: nobody answers`, ok: false };
+      if (left === 0) return { text: `tool ${name} failed: the server did not answer`, ok: false };
       await new Promise((resolve) => setTimeout(resolve, TRY_MS));
     }
   }

@@ -194,7 +194,7 @@ export class AcpStage implements Stage {
     const { mode, cwd } = this.#options;
     const decided = verdict(mode, { ...deed, cwd });
     if (decided === "do" || (decided === "ask" && (await this.permit(deed.what)))) return true;
-    const text = decided === "ask" ? "denied" : `${deed.tool} is not given in ${mode.permission}`;
+    const text = decided === "ask" ? "denied" : `${deed.tool} is not allowed in mode ${mode.permission}`;
     this.#result(toolCallId, { ok: false, text, rawOutput: text });
     return false;
   }

@@ -41,7 +41,9 @@ export function locateAdapter(
   if (!existsSync(path)) return { problem: "Kinfold's adapter for it is not installed" };
   const found = installedVersion(folder);
   if (found === adapter.version) return { path };
-  return { problem: `Kinfold's adapter for it is version ${found ?? "unknown"} and not ${adapter.version}` };
+  return {
+    problem: `Kinfold's adapter for it is version ${found ?? "unknown"}, but version ${adapter.version} is needed`,
+  };
 }
 
 /**
