@@ -168,7 +168,9 @@ describe("agents", { concurrency: 4 }, () => {
     assert.equal(done.outcome, "completed");
     const { entries } = await client.entries({ id: session.id });
     assert.equal(entries[0]!.body.text, prompt);
-    assert.match(entries.at(-1)!.body.text, new RegExp(`… \\(${prompt.length} characters\\)$`));
+    const [, shown = "", more] =
+      /^sim: (.+)… \((\d+) characters more\)$/s.exec(entries.at(-1)!.body.text) ?? [];
+    assert.equal(shown.length + Number(more), prompt.length);
     assert.equal(done.spawnConfig["prompt"], prompt.slice(0, 400));
   });
 
