@@ -8,10 +8,10 @@ const UNITS: Readonly<Record<string, number>> = {
   d: 86_400_000,
   w: 7 * 86_400_000,
 };
-/** Far enough for any transcript, and what a date can hold. */
+/** Far enough back for any transcript, and within the range of a date. */
 const AGO_MAX_MS = 200 * 366 * 86_400_000;
 
-/** A time as a person writes it, in the daemon's own time zone; null where it is none. */
+/** Parses a time as a person writes it, in the daemon's time zone; returns null if it is not one. */
 export function dateOf(text: string, now: number): number | null {
   const value = text.trim().toLowerCase();
   if (value === "now") return now;
@@ -40,7 +40,7 @@ function calendarDate(value: string): number | null {
     .slice(1, 7)
     .map((part) => (part === undefined ? undefined : Number(part)));
   const date = new Date(year ?? 0, month - 1, day, hour, minute, second);
-  // What the calendar does not have (2026-02-31) would silently become another day.
+  // A date that does not exist (2026-02-31) would silently become another day.
   const isReal =
     date.getMonth() === month - 1 && date.getDate() === day && hour < 24 && minute < 60 && second < 60;
   if (!isReal || (year ?? 0) < 1970) return null;

@@ -8,7 +8,7 @@ export interface Expression {
   readonly none: readonly Term[];
 }
 
-/** What is indexed of an entry. */
+/** The indexed fields of an entry. */
 export interface IndexedEntry {
   readonly rootId: string;
   readonly sessionId: string;
@@ -17,7 +17,10 @@ export interface IndexedEntry {
   readonly body: EntryBody;
 }
 
-/** What a session adds to each of its entries in the index. The scope changes only in `scope-move.ts`. */
+/**
+ * The fields that a session adds to the index for each of its entries. The scope changes only in
+ * `scope-move.ts`.
+ */
 export interface IndexedSession {
   readonly agent: string;
   readonly scope: string;
@@ -25,22 +28,24 @@ export interface IndexedSession {
 
 export interface Bounds {
   readonly query: SearchQuery;
-  /** The scopes that may be searched. Nothing of another scope is found, counted or hinted at. */
+  /** The scopes that may be searched. Entries of other scopes are never found, counted or hinted at. */
   readonly visible: "all" | readonly string[];
-  /** Within one session, or one tree. */
+  /** Limits the search to one session, or to one tree. */
   readonly sessionId: string | null;
   readonly rootId: string | null;
 }
 
 /**
- * PostgreSQL knows no place beyond the 16,383rd, for words of the text and of paths together; and no entry may hold
- * up the others while it is divided.
+ * PostgreSQL stores no position beyond 16,383, for the words of text and paths together; and splitting one
+ * entry must not hold up the others.
  */
 const CHARACTERS_MAX = 64 * 1024;
 const WORDS_MAX = 12_000;
 const PATH_WORDS_MAX = 4_000;
 
-/** No text has these: they lead words that are no text, and can be searched for only by a filter. */
+/**
+ * Prefixes that occur in no text. They mark words that are not text and that only a filter can search for.
+ */
 const LEAD = {
   session: "\ue000",
   tree: "\ue001",
@@ -52,9 +57,12 @@ const LEAD = {
   border: "\ue007",
 } as const;
 
-/** The words of an entry in their order, then where it belongs. */
+/**
+ * Returns the words of an entry in order, then the words for the filters: session, tree, scope, agent,
+ * author, tool and paths.
+ */
 export function indexedWords(record: IndexedEntry, session: IndexedSession): string[] {
-  // What a child inherited are its parent's words: they are found where they were said.
+  // Inherited entries are the parent's words: they are found in the parent.
   const text = record.kind === "inherited" ? "" : searchedText(record.body);
   const words = wordsOf(text.slice(0, CHARACTERS_MAX), WORDS_MAX);
   const { tool, paths = [] } = record.body;
@@ -74,7 +82,7 @@ export function indexedWords(record: IndexedEntry, session: IndexedSession): str
 const PATHS_MAX = 200;
 const TOOL_WORDS_MAX = 100;
 
-/** What the index would say of these words. */
+/** Whether these words match, by the rules of the index. */
 export function fitsWords(words: readonly string[], { all, none }: Expression): boolean {
   const isThere = (term: Term): boolean => standsIn(words, term);
   return all.every((terms) => terms.some(isThere)) && !none.some(isThere);
@@ -90,7 +98,7 @@ function standsIn(words: readonly string[], { words: wanted, isPrefix }: Term): 
   return words.some((_word, from) => standsAt(from));
 }
 
-/** What every hit must match, whichever of the optional words it holds. */
+/** Returns what every hit must match, whichever optional words it contains. */
 export function boundsOf({ query, visible, sessionId, rootId }: Bounds): Expression {
   const all: (readonly Term[])[] = query.all.map((term) => [term]);
   const none: Term[] = [...query.none];
@@ -105,7 +113,7 @@ export function boundsOf({ query, visible, sessionId, rootId }: Bounds): Express
   return { all: [...all, ...within(visible).all], none };
 }
 
-/** All entries of these scopes. */
+/** Matches all entries of these scopes. */
 export function within(visible: Bounds["visible"]): Expression {
   return { all: visible === "all" ? [] : [visible.map(scopeTag)], none: [] };
 }
@@ -132,10 +140,10 @@ function plainId(id: string): string {
   return id.replaceAll("-", "");
 }
 
-/** PostgreSQL takes no word of more than 2,046 bytes; no name of ours is nearly as long. */
+/** PostgreSQL refuses a word of more than 2,046 bytes; none of our names is nearly as long. */
 const EXACT_MAX = 200;
 
-/** Every character counts, also those at which words are divided. */
+/** Keeps every character, including those that separate words. */
 function exact(text: string): string {
   return text
     .slice(0, EXACT_MAX)

@@ -1,6 +1,6 @@
 import { editDistance } from "../text/nearest.ts";
 
-/** For each word that is not known, a known one that it may have been meant for. */
+/** Returns, for each unknown word, a known word that may have been meant. */
 export function nearestWords(
   words: readonly string[],
   known: ReadonlySet<string>,
@@ -12,7 +12,7 @@ export function nearestWords(
   });
 }
 
-/** Of shorter words too many are near. */
+/** Shorter words have too many similar ones. */
 const LENGTH_MIN = 3;
 
 function nearest(word: string, known: ReadonlySet<string>): string | null {
@@ -23,7 +23,7 @@ function nearest(word: string, known: ReadonlySet<string>): string | null {
     const most = best === null ? distanceMax : best.distance - 1;
     if (most < 1) break;
     if (Math.abs(instead.length - word.length) > most) continue;
-    // Each step changes at most two letters: most words are told apart by that alone.
+    // Each edit changes at most two letters: this alone excludes most words.
     if (bitsIn(letters ^ lettersOf(instead)) > 2 * most) continue;
     const distance = editDistance(word, instead);
     if (distance <= most) best = { instead, distance };

@@ -5,11 +5,14 @@ import type { SearchQuery } from "./query.ts";
 import { type Candidate, type CandidateList, recency, scoreOf, weightsOf } from "./rank.ts";
 import { searchedText } from "./words.ts";
 
-/** What a database must provide. Positions are its own: strings whose order is the order of its lists. */
+/**
+ * The interface that a database must provide. Positions belong to the database: strings whose order is the
+ * order of its lists.
+ */
 export interface SearchSource<R extends SearchRow> {
   /** The entries that match, newest first. */
   list(expression: Expression, period: Period, limit: number): Promise<Candidate[]>;
-  /** In any order, and only those of the scopes that the search may see. */
+  /** Returns the rows in any order, and only those in the scopes that the search may see. */
   rows(positions: readonly string[]): Promise<R[]>;
   /** Messages that are still being written, in the scopes that the search may see. They are not in the index. */
   readonly drafts: readonly Draft<R>[];
@@ -39,13 +42,13 @@ export interface Period {
 export interface EntrySearch extends Bounds {
   readonly sort: "relevance" | "newest";
   readonly limit: number;
-  /** The age of an entry is measured from here: the same for every page of one search. */
+  /** The age of an entry is measured from this time, which is the same for every page of one search. */
   readonly now: number;
   /** Where an earlier page ended; null for the first. */
   readonly from: SearchPosition | null;
 }
 
-/** Where a page starts. Entries at `below` or later were written after the first page and are on none. */
+/** Where a page starts. Entries at `below` or later were written after the first page and are on no page. */
 export interface SearchPosition {
   /** How many candidates to skip. */
   readonly offset: number;
@@ -58,18 +61,20 @@ export interface FoundRows<R> {
   readonly rows: readonly R[];
   /** Null on the last page. */
   readonly next: SearchPosition | null;
-  /** Null where there are more than were listed. */
+  /** Null if there are more than were listed. */
   readonly total: number | null;
 }
 
-/** Begins the position of a draft, which therefore comes before every entry: entries have digits. */
+/** The prefix of a draft's position. Entries' positions begin with a digit, so drafts come first. */
 export const DRAFT = "draft/";
 
-/** A list has this many of the newest entries. */
+/** How many of the newest entries a list has. */
 const LIST_MAX = 80;
-/** This many candidates are read and ranked together. Each page ranks the same groups, so pages do not overlap. */
+/**
+ * How many candidates are read and ranked together. Each page ranks the same groups, so pages do not overlap.
+ */
 const RANKED = 24;
-/** This much of a candidate is read to rank it. */
+/** How many characters of a candidate are read to rank it. */
 const READ_CHARACTERS = 8 * 1024;
 
 /**
@@ -123,8 +128,9 @@ class Search<R extends SearchRow> {
   }
 
   /**
-   * Entries older than the lists that hold several words. A list that was not cut has every entry with its word. So
-   * all words together are asked for only where the list of every word was cut, and that of the two rarest as well.
+   * Finds entries older than the lists that contain several words. A list that was not cut has every entry
+   * with its word. So a list for all words together is needed only if the list of every word was cut, and the
+   * list of the two rarest as well.
    */
   async together(lists: readonly CandidateList[]): Promise<CandidateList[]> {
     const oldest = (word: number): number => lists[word]?.found.at(-1)?.at ?? 0;
@@ -142,7 +148,7 @@ class Search<R extends SearchRow> {
     return isAllAsked ? [rarest, await older(cut)] : [rarest];
   }
 
-  /** One page of candidates in the order of their rank. */
+  /** Returns one page of candidates by rank. */
   async ranked(candidates: readonly Held[], weights: readonly number[]): Promise<R[]> {
     const from = this.#search.from?.offset ?? 0;
     const to = Math.min(from + this.#search.limit, candidates.length);
@@ -163,7 +169,7 @@ class Search<R extends SearchRow> {
     return entries.length === 0 ? drafts : [...drafts, ...(await this.#source.rows(entries))];
   }
 
-  /** The newest entries that hold these of the optional words. */
+  /** Returns the newest entries that contain the given optional words. */
   async #list(words: readonly number[], below = Infinity): Promise<CandidateList> {
     const { query, from } = this.#search;
     const wanted = words.map((index) => [query.any[index]!]);
@@ -232,7 +238,10 @@ function union(lists: readonly CandidateList[]): Held[] {
   return [...all.values()];
 }
 
-/** As many of the newest as no cut list can add to. The next page starts after them, at `past`. */
+/**
+ * Returns the newest candidates, as far back as the cut lists are complete. The next page starts after them,
+ * at `past`.
+ */
 function newestOf(lists: readonly CandidateList[]): { candidates: Held[]; past: string | null } {
   const all = union(lists);
   if (lists.length > 1) all.sort(byPosition);
@@ -268,7 +277,7 @@ function byPosition(a: { readonly position: string }, b: { readonly position: st
   return a.position < b.position ? 1 : -Number(a.position > b.position);
 }
 
-/** Both databases list by the second. */
+/** Both databases order their lists by the second. */
 function wholeSecond(at: number): number {
   return Math.floor(at / 1_000) * 1_000;
 }

@@ -3,7 +3,7 @@ import { dateOf, DATE_FORMS } from "./date.ts";
 import { wordsOf } from "./words.ts";
 import { shortLine } from "../text/fence.ts";
 
-/** One or several words that stand side by side; with `isPrefix` the last may go on. */
+/** One word, or several adjacent ones; with `isPrefix` the last may be the beginning of a longer word. */
 export interface Term {
   readonly words: readonly string[];
   readonly isPrefix: boolean;
@@ -13,23 +13,23 @@ export type FilterField = "agent" | "author" | "tool" | "path";
 
 export interface Filter {
   readonly field: FilterField;
-  /** An agent's or an author's name as it is, without case. */
+  /** The name of an agent or author, compared without case. */
   readonly value: string;
   readonly term: Term;
   readonly isNot: boolean;
 }
 
-/** What a query asks for: some of `any`, all of `all`, none of `none`, within the filters. */
+/** A parsed query: at least one of `any`, all of `all`, none of `none`, within the filters. */
 export interface SearchQuery {
   readonly any: readonly Term[];
   readonly all: readonly Term[];
   readonly none: readonly Term[];
-  /** Of one field any may hold, of different fields all must. */
+  /** Filters on one field are OR-ed; filters on different fields are AND-ed. */
   readonly filters: readonly Filter[];
-  /** Milliseconds since the epoch: from then on, and up to but not including. */
+  /** Milliseconds since the epoch: `after` is inclusive, `before` exclusive. */
   readonly after: number | null;
   readonly before: number | null;
-  /** A session of the tree to look in. */
+  /** A session of the tree to search in. */
   readonly tree: string | null;
   readonly sort: "relevance" | "newest" | null;
 }
@@ -38,7 +38,7 @@ export type ParsedQuery =
   | { readonly isOk: true; readonly query: SearchQuery }
   | { readonly isOk: false; readonly problem: string };
 
-/** What is allowed, for whoever wrote something else. */
+/** The allowed forms, for the refusal of a malformed query. */
 export const QUERY_FORMS =
   'Write words (more of them rank higher), "an exact phrase", begin*, -without, and agent: author: tool: path: before: after: tree: sort:newest.';
 
@@ -46,8 +46,9 @@ const TERMS_MAX = 64;
 const PREFIX_MIN = 2;
 
 /**
- * Reads a query. Every text is either understood or answered with what is wrong: signs that mean nothing
- * here (parentheses, colons, an unfinished quote) only divide words, so that code can be pasted as it is.
+ * Parses a query. Every text is either understood or answered with what is wrong. Characters without a
+ * meaning here (parentheses, colons, an unfinished quote) only separate words, so that code can be pasted
+ * unchanged.
  */
 export function parseQuery(text: string, now: number): ParsedQuery {
   const draft = new Draft(now);
@@ -97,7 +98,10 @@ function* itemsOf(text: string): Generator<Item> {
 // oxlint-disable-next-line no-control-regex -- What no query can mean is as good as a space.
 const SPACE = /^[\s\u0000-\u001f\u007f]+/;
 
-/** Up to the closing quote, or to the end where there is none; without quotes up to the next space or quote. */
+/**
+ * Reads up to the closing quote, or to the end if there is none; without quotes, up to the next space or
+ * quote.
+ */
 function valueOf(text: string): { value: string; isQuoted: boolean; after: string } {
   if (QUOTES.test(text.charAt(0))) {
     const length = text.slice(1).search(QUOTES);
@@ -126,7 +130,7 @@ class Draft {
     this.#now = now;
   }
 
-  /** What is wrong with it, or null. */
+  /** Returns what is wrong with the item, or null. */
   take(item: Item): string | null {
     if (item.field !== null) return this.#field(item.field, item);
     const term = termOf(item.value, item.isQuoted);
@@ -220,7 +224,7 @@ function refused(problem: string): ParsedQuery {
   return { isOk: false, problem };
 }
 
-/** Null where there is nothing in it that could stand in a text. */
+/** Returns null if the text contains no word. */
 function termOf(text: string, isQuoted: boolean): Term | null {
   const words = wordsOf(text);
   if (words.length === 0) return null;

@@ -2,7 +2,7 @@ import type { Found } from "./find.ts";
 
 /** An entry as the index lists it. */
 export interface Candidate {
-  /** Its name in a cursor. Of two entries the later has the greater position; drafts have the greatest. */
+  /** Its name in a cursor. A later entry has a greater position; drafts have the greatest. */
   readonly position: string;
   readonly at: number;
 }
@@ -12,13 +12,14 @@ export interface CandidateList {
   readonly found: readonly Candidate[];
   /** There are older matches as well. */
   readonly isCut: boolean;
-  /** Which terms of the query each of them holds for certain. */
+  /** The query's terms that every one of them is known to contain. */
   readonly terms: readonly number[];
 }
 
 /**
- * The weight of each list's term: a rare one says more. No further query counts entries. The list that reaches back
- * least shows how many candidates there are in its period; a longer period has more in proportion.
+ * Returns the weight of each list's term: a rare term weighs more. It needs no query to count entries: the
+ * list that covers the shortest period shows how many candidates that period has, and a longer period has
+ * proportionally more.
  */
 export function weightsOf(lists: readonly CandidateList[]): number[] {
   const all = new Map<string, number>();
@@ -36,14 +37,17 @@ export function weightsOf(lists: readonly CandidateList[]): number[] {
   });
 }
 
-/** Okapi BM25 over one entry's text, higher where neighbouring words of the query are neighbours, lower with age. */
+/**
+ * Okapi BM25 over one entry's text; raised if adjacent query words are adjacent in the text, lowered with
+ * age.
+ */
 export function scoreOf(
   of: { text: string; found: readonly Found[]; ageMs: number; has: readonly number[] },
   weights: readonly number[],
 ): number {
   const counts = weights.map(() => 0);
   for (const { term } of of.found) counts[term] = (counts[term] ?? 0) + 1;
-  // The index knows of a term that follows after the part of a long entry that was read.
+  // The index knows a term that occurs after the part of a long entry that was read.
   for (const term of of.has) counts[term] = Math.max(1, counts[term] ?? 0);
   const norm = K1 * (1 - B + (B * of.text.length) / LENGTH_USUAL);
   const sum = counts.reduce(
@@ -75,7 +79,7 @@ export function recency(ageMs: number): number {
   return 0.5 + 0.5 * 2 ** (-Math.max(0, ageMs) / HALF_MS);
 }
 
-/** Shorter periods are not compared. */
+/** The shortest period that is compared. */
 const MOMENT_MS = 1_000;
 const K1 = 1.2;
 const B = 0.75;

@@ -5,17 +5,17 @@ import { cutBefore } from "../text/fence.ts";
 export interface Snippet {
   /** One line. */
   readonly text: string;
-  /** What was searched for: from which character to which, the last not included. */
+  /** The ranges of the matches in characters; the end is excluded. */
   readonly marks: readonly (readonly [from: number, to: number])[];
 }
 
 const LENGTH = 200;
-/** What stands before the first mark. */
+/** How many characters come before the first mark. */
 const LEAD = 50;
-/** How far a space may be for it. */
+/** How far to look for a space to cut at. */
 const SPACE_MAX = 24;
 
-/** The part of a text in which most of the terms stand, on one line, with their places. */
+/** Returns the part of a text with most of the terms, on one line, with their ranges. */
 export function snippetOf(text: string, terms: readonly Term[]): Snippet {
   const found = findTerms(text, terms);
   const from = beginning(text, bestStart(found));
@@ -28,7 +28,10 @@ export function snippetOf(text: string, terms: readonly Term[]): Snippet {
   });
 }
 
-/** The match from which on most different terms follow within one snippet, closest together; the first of equals. */
+/**
+ * Returns the match that is followed by most different terms within one snippet, closest together; the first
+ * of equals.
+ */
 function bestStart(found: readonly Found[]): number {
   let best = { start: 0, count: 0, extent: 0 };
   for (const [at, { start }] of found.slice(0, LOOKED_AT).entries()) {
@@ -45,10 +48,10 @@ function bestStart(found: readonly Found[]): number {
   return best.start;
 }
 
-/** Beyond so many matches one place is as good as another. */
+/** How many matches are considered; further ones hardly improve the snippet. */
 const LOOKED_AT = 200;
 
-/** A little before the match, behind a space where there is one near. */
+/** Starts a little before the match, after a space if one is near. */
 function beginning(text: string, start: number): number {
   const wanted = start - LEAD;
   if (wanted <= 0 || text.length <= LENGTH) return 0;
@@ -56,7 +59,7 @@ function beginning(text: string, start: number): number {
   return space < 0 || space > SPACE_MAX ? cutBefore(text, wanted) : wanted + space + 1;
 }
 
-/** Before a space where there is one near, so that no word is cut. */
+/** Ends before a space if one is near, so that no word is cut. */
 function ending(text: string, from: number): number {
   const wanted = from + LENGTH;
   if (wanted >= text.length) return text.length;
@@ -66,7 +69,7 @@ function ending(text: string, from: number): number {
 
 type Mark = readonly [from: number, to: number];
 
-/** Marks in order, those that touch or overlap as one. */
+/** Sorts the marks and joins those that overlap. */
 function merged(marks: readonly Mark[]): Mark[] {
   const sorted = marks.toSorted((a, b) => a[0] - b[0] || b[1] - a[1]);
   const out: [number, number][] = [];
@@ -78,7 +81,7 @@ function merged(marks: readonly Mark[]): Mark[] {
   return out;
 }
 
-/** White space and what no line should hold become one space; the marks move along. */
+/** Replaces runs of white space and control characters by one space, and moves the marks accordingly. */
 function onOneLine(text: string, at: { marks: readonly Mark[]; isBegin: boolean; isEnd: boolean }): Snippet {
   let line = at.isBegin ? "" : "…";
   const before = line.length;
@@ -100,6 +103,6 @@ function onOneLine(text: string, at: { marks: readonly Mark[]; isBegin: boolean;
   return { text: `${line.trimEnd()}${at.isEnd ? "" : "…"}`, marks };
 }
 
-/** Nothing in it would change. */
+/** Matches a text that needs no change. */
 const ONE_LINE = /^(?:[!-~]+ )*[!-~]+$/;
 const BLANK = /[\s\p{Cc}\p{Cf}\u2028\u2029]/u;

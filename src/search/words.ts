@@ -1,20 +1,20 @@
 import type { EntryBody } from "../contract/entry.ts";
 import { firstChars } from "../text/fence.ts";
 
-/** A word of a text as it is searched for, and where it stands. */
+/** A word of a text in its searchable form, and its range in the text. */
 export interface Span {
   readonly word: string;
   readonly start: number;
   readonly end: number;
 }
 
-/** Longer ones are found by their beginning. */
+/** Longer words are cut to this length, so they are found by their beginning. */
 export const WORD_MAX = 64;
 
 /**
- * The words of a text as both databases hold them: letters and digits without case, accents and width. What
- * a script writes without spaces is a word per character, so that it is found inside a sentence. Neither
- * database divides text itself, because they do it differently.
+ * Returns the words of a text as both databases store them: letters and digits, without case, accents and
+ * width. In scripts without spaces each character is a word, so that it is found inside a sentence. The
+ * databases do not split text themselves, because they would do it differently.
  */
 export function wordsOf(text: string, wordsMax = Infinity): string[] {
   if (isPlain(text))
@@ -27,7 +27,7 @@ export function wordsOf(text: string, wordsMax = Infinity): string[] {
   return words;
 }
 
-/** The same words with their places in the text. */
+/** Yields the same words with their ranges in the text. */
 export function* spansOf(text: string): Generator<Span> {
   for (const found of text.matchAll(RUN)) {
     const [run] = found;
@@ -37,7 +37,10 @@ export function* spansOf(text: string): Generator<Span> {
   }
 }
 
-/** The text of an entry that is searched: what was said, and what a tool was asked for. */
+/**
+ * Returns the searchable text of an entry: what was said, a tool call's name, command and paths, and the
+ * steps of a plan.
+ */
 export function searchedText(body: EntryBody): string {
   const { text } = body;
   const more = [
@@ -50,14 +53,14 @@ export function searchedText(body: EntryBody): string {
   return missing.length === 0 ? text : [...missing, text].join("\n");
 }
 
-/** Its words are of ASCII alone, whatever signs stand between them. */
+/** Whether all its words are ASCII, whatever characters separate them. */
 export function isPlain(text: string): boolean {
   return isAscii(text) || !WIDE_WORD.test(text);
 }
 
 const WIDE_WORD = /(?![\p{ASCII}])[\p{L}\p{N}\p{M}]/u;
 const PLAIN_RUN = /[0-9a-z]+/g;
-/** What may be a word as far as one can see without knowing Unicode. */
+/** A rough match for possible words, without Unicode tables. */
 const RUN = /[0-9A-Za-z\u0080-\uffff]+/g;
 // oxlint-disable-next-line no-control-regex -- All of ASCII, its controls too.
 const ASCII = /^[\u0000-\u007f]*$/;
@@ -76,13 +79,13 @@ function* spansIn(run: string, offset: number): Generator<Span> {
       yield { word: piece, start, end: start + 1 };
       continue;
     }
-    // One sign may stand for several letters, each of which is a word of its own.
+    // One character may fold to several letters, each of which is a separate word.
     for (const [word] of folded(piece).matchAll(PIECE))
       yield { word: firstChars(word, WORD_MAX), start, end: start + piece.length };
   }
 }
 
-/** One of the common Han characters, which fold to themselves: a text of them has as many words as characters. */
+/** A common Han character, which folds to itself: a text of these has as many words as characters. */
 function isIdeograph(piece: string): boolean {
   const code = piece.charCodeAt(0);
   return piece.length === 1 && ((code >= 0x4e00 && code <= 0x9fff) || (code >= 0x3400 && code <= 0x4dbf));

@@ -48,7 +48,7 @@ async function open(options: Partial<SqliteOptions> = {}): Promise<Store> {
   return store;
 }
 
-/** How many threads this process has beside its own. */
+/** Returns the number of threads of this process besides the main one. */
 function threads(): number {
   return (process.report.getReport() as { workers: unknown[] }).workers.length;
 }
@@ -223,7 +223,7 @@ describe("entries that were written without the index", () => {
     assertIndexed(COUNT);
   });
 
-  /** A file with entries that were written without the index, as an older version or an import leaves them. */
+  /** Makes a file whose entries were written without the index, as by an older version or an import. */
   function olderStore(): { id: string } {
     mkdirSync(dirname(database), { recursive: true });
     const db = new DatabaseSync(database);
@@ -242,7 +242,7 @@ describe("entries that were written without the index", () => {
         author: "agent",
         kind: "text",
         isSubagent: false,
-        // Four days, the oldest written first.
+        // Spread over four days, oldest first.
         at: 1_780_000_000_000 + n * 200_000,
         body: { text: `heron number${n} ${"and more of it ".repeat(20)}` },
       };
@@ -262,7 +262,7 @@ describe("entries that were written without the index", () => {
     return Number(left);
   }
 
-  /** The oldest day of which something is indexed, and the newest of which something is not. */
+  /** Returns the oldest day with an indexed entry and the newest day with an unindexed one. */
   function days(): { indexed: number; left: number } {
     const db = new DatabaseSync(database, { readOnly: true });
     const day = "at / 86400000";

@@ -9,7 +9,7 @@ import { aChild, aSession } from "../testing/sample.ts";
 const NOW = 1_790_000_000_000;
 const DAY = 86_400_000;
 
-/** What is written by whom, in the order it is written: one session per letter, two trees, two scopes. */
+/** The entries that are written, in order: one session per letter, two trees, two scopes. */
 interface Written {
   readonly in: "a" | "b" | "c" | "d";
   readonly body: Partial<EntryBody>;
@@ -65,7 +65,10 @@ const WRITTEN: readonly Written[] = [
   { in: "a", body: { text: "nothing here but ９９ full-width and ﬁne ligatures" }, author: "daemon" },
 ];
 
-/** The query set of both stores: what each must find, as session and index, in any order. */
+/**
+ * The queries that both stores must answer, with the entries each must find (session and index), in any
+ * order.
+ */
 export const QUERIES: readonly (readonly [query: string, finds: readonly string[]])[] = [
   ["xylophone", ["d0"]],
   ["token", ["a0", "a1", "d0"]],
@@ -133,7 +136,7 @@ export const QUERIES: readonly (readonly [query: string, finds: readonly string[
 export interface Planted {
   readonly sessions: Readonly<Record<"a" | "b" | "c" | "d", SessionRecord>>;
   find(query: string, more?: Partial<EntrySearch>): Promise<EntryFound>;
-  /** Hits as `a0`. */
+  /** Formats hits as session and index, such as `a0`. */
   names(found: EntryFound): string[];
 }
 

@@ -4,16 +4,16 @@ import type { EntryRecord } from "./record.ts";
 
 export type { EntrySearch, SearchPosition };
 
-/** What a search over entries finds. */
+/** The result of a search over entries. */
 export interface EntryFound {
   readonly hits: readonly EntryHit[];
-  /** Where the next page begins; null where there is none. */
+  /** Where the next page begins; null if there is none. */
   readonly next: SearchPosition | null;
-  /** Null where there are more than were counted. */
+  /** Null if there are more than were counted. */
   readonly total: number | null;
-  /** False while entries of an older version are still being indexed. */
+  /** False while older entries are still being indexed. */
   readonly isWhole: boolean;
-  /** Where nothing was found: words that may have been meant. */
+  /** If nothing was found: similar words that exist. */
   readonly near: readonly { readonly word: string; readonly instead: string }[];
 }
 
@@ -24,10 +24,10 @@ export interface EntryHit extends Pick<
   readonly shortId: string;
   readonly name: string | null;
   readonly agent: string;
-  /** Names, or short ids, from the root down to the session itself. */
+  /** Names or short ids, from the root down to the session itself. */
   readonly lineage: readonly string[];
   readonly turnIndex: number | null;
-  /** It is still being written. */
+  /** True while the entry is still being written. */
   readonly open?: boolean;
   readonly snippet: Snippet;
 }

@@ -2,10 +2,10 @@ import type { IndexedSession } from "../../search/expression.ts";
 import type { EntryRecord } from "../port/record.ts";
 import type { Query } from "../sql.ts";
 
-/** How a database stores entries and their index, in one transaction. */
+/** How a database stores entries together with their index, in one transaction. */
 export interface EntryIndex {
   insert(q: Query, records: readonly EntryRecord[], session: IndexedSession): Promise<void>;
-  /** Indexes again those entries of a session that are indexed, from one number to before another. */
+  /** Indexes again the already indexed entries of a session in a range; the end of the range is excluded. */
   replace(q: Query, entries: IndexedRange, session: IndexedSession): Promise<void>;
 }
 

@@ -8,9 +8,9 @@ import { within } from "../tables/session.ts";
 import { maybe, number, valuesOf, word } from "../column.ts";
 import { list, raw, sql, type Row, type Sql } from "../sql.ts";
 
-/** The processor time of one search, where it can be measured. */
+/** The CPU time of one search, where it can be measured. */
 export const SEARCH_MS = 500;
-/** A search may take this many times as long by the clock, because it waits for the machine. */
+/** The elapsed time of a search may be this many times its CPU time, because it may wait for a CPU. */
 export const WAITING_TIMES = 4;
 
 export function tooLong(): Refusal {
@@ -28,7 +28,7 @@ export interface HitRow extends SearchRow {
   readonly turnIndex: number | null;
 }
 
-/** What a hit shows of its session (`s`) and its turn (`t`), then its entry (`e`). */
+/** The columns of a hit: its session (`s`), its turn (`t`), then its entry (`e`). */
 const OF_SESSION = sql`s.short_id, s.name, s.agent, t.idx`;
 const OF_SESSION_COLUMNS = [word(), maybe(word()), word(), maybe(number())] as const;
 export const hitColumns = sql`${OF_SESSION}, ${entries.columnsOf("e")}`;
@@ -39,7 +39,7 @@ export function hitRow(position: string, row: Row): HitRow {
 }
 
 const DRAFTS_MAX = 200;
-/** The index would hold no more of a text. */
+/** The index holds no more of a text than this. */
 const DRAFT_COLUMNS = raw(drafts.columnsOf("d").text.replace("d.text", "substr(d.text, 1, 65536)"));
 
 export function draftRows({ visible }: EntrySearch): Sql {
@@ -59,7 +59,7 @@ export function draftOf(row: Row): Draft<HitRow> {
   };
 }
 
-/** Each session and its ancestors, the root first: the session's id and the ancestor's name. */
+/** Returns each session with its ancestors, root first: the session's id and the ancestor's name. */
 export function lineageRows(sessionIds: readonly string[]): Sql {
   return sql`WITH RECURSIVE up (of, above, label, parent_id) AS (
       SELECT id, 0, coalesce(name, short_id), parent_id FROM sessions WHERE id IN ${list(sessionIds)}

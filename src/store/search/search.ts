@@ -9,18 +9,18 @@ import type { Row, Sql } from "../sql.ts";
 import { draftOf, draftRows, type HitRow, lineageRows } from "./row.ts";
 import { valuesOf, word } from "../column.ts";
 
-/** What differs between the databases. */
+/** The part of a search that differs between the databases. */
 export interface SearchDatabase extends Omit<SearchSource<HitRow>, "drafts" | "rows"> {
   all(statement: Sql): Promise<Row[]>;
-  /** In any order, and only those of the visible scopes. */
+  /** Returns the rows in any order, and only those in the visible scopes. */
   rows(positions: readonly string[], visible: EntrySearch["visible"]): Promise<HitRow[]>;
   /** Whether all entries have been indexed. */
   isWhole(): Promise<boolean>;
 }
 
-/** The index holds no more of an entry, and on PostgreSQL the main thread makes the snippets. */
+/** The index holds no more of an entry than this, and on PostgreSQL the main thread makes the snippets. */
 const SNIPPET_CHARACTERS = 64 * 1024;
-/** Where nothing was found, the words of the newest entries are suggested. */
+/** If nothing was found, similar words from this many of the newest entries are suggested. */
 const NEAR_ENTRIES = 200;
 const NEAR_CHARACTERS = 8 * 1024;
 
@@ -87,7 +87,7 @@ async function near(
   );
 }
 
-/** By the visible scopes. A caller who mistypes a word often does so again at once. */
+/** Recent words by visible scopes: a caller who mistypes a word often searches again at once. */
 const recentWords = new Map<string, { words: Set<string>; at: number }>();
 const RECENT_MS = 30_000;
 const RECENT_MAX = 8;

@@ -8,14 +8,14 @@ export interface UpkeepSteps {
   index(q: Query, limit: number): Promise<number>;
   /** How long that should take; the limit is adapted to it. */
   readonly indexMs: number;
-  /** Others may write to this database without the loop being told. */
+  /** Other processes may write to this database without notifying the loop. */
   readonly isShared: boolean;
   /** Merges parts of the index for some milliseconds. False when nothing is left to merge. */
   merge(q: Query, how: { ms: number; isQuiet: boolean }): Promise<boolean>;
 }
 
 const SLICE_MAX = 64;
-/** Between two steps that index: while others write, and while nobody does. */
+/** The pause between two indexing steps: while others write, and while nobody does. */
 const PAUSE_MS = 50;
 const PAUSE_ALONE_MS = 1;
 /** Each write adds a part to the index. From this many on they are merged. */
@@ -30,9 +30,10 @@ const QUIET_PAUSE_MS = 4;
 const RETRY_MS = 30_000;
 
 /**
- * The one loop that tends the search index, in short writes between those of others. It indexes entries that were
- * written without an index: by an import, or before a daemon was killed. And it merges the parts of the index, which
- * the database would otherwise do in the middle of a write: some when there are many, and all in quiet moments.
+ * The loop that maintains the search index, in short writes between those of others. It indexes entries that
+ * were written without an index: by an import, or before a daemon was killed. It also merges the parts of the
+ * index, which the database would otherwise do in the middle of a write: some when there are many, all in
+ * quiet moments.
  */
 export class IndexUpkeep {
   readonly #write: <T>(work: (q: Query) => Promise<T>) => Promise<T>;
@@ -164,7 +165,7 @@ export class IndexUpkeep {
   }
 
   async #own<T>(work: (q: Query) => Promise<T>): Promise<T> {
-    // Before it is committed: for a moment too few writes count as those of others, never too many.
+    // Counted before the commit, so that the writes of others are briefly counted too low and never too high.
     this.#writes.own += 1;
     try {
       return await this.#write(work);

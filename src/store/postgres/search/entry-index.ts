@@ -5,7 +5,7 @@ import type { UpkeepSteps } from "../../search/upkeep.ts";
 import { valuesOf, word } from "../../column.ts";
 import { sql, type Query } from "../../sql.ts";
 
-/** Rows in one statement: few enough for its text to be kept and its parameters to be allowed. */
+/** Rows per statement: few enough for the statement to be cached and to stay below the parameter limit. */
 const ROWS_MAX = 32;
 
 export const postgresEntryIndex: EntryIndex = {
@@ -52,12 +52,15 @@ async function indexSome(q: Query, limit: number): Promise<number> {
   return rows.length;
 }
 
-/** PostgreSQL keeps so many places of one word, and forgets those after them. */
+/** PostgreSQL keeps this many positions of one word and drops the rest. */
 const PLACES_MAX = 255;
-/** Leads a word that has more places than are kept: where it stands beside others only its entry can tell. */
+/**
+ * Prefixes a word that has more positions than PostgreSQL keeps: only the entry itself can say whether such a
+ * word matches a phrase.
+ */
 export const MANY = "\ue008";
 
-/** Words with their places, as PostgreSQL reads them. None holds a quote or a backslash. */
+/** Formats words with their positions as a tsvector. No word contains a quote or a backslash. */
 function vectorOf(words: readonly string[]): string {
   const places = new Map<string, number[]>();
   for (const [at, word] of words.entries()) {

@@ -4,8 +4,9 @@ import { sql, type Sql } from "../../sql.ts";
 import { MANY } from "./entry-index.ts";
 
 /**
- * What may fit, and whether it does for sure. Not all places of a word that an entry holds very often are known; where
- * such a word is part of a phrase the entry itself must be looked at. Entries that are not indexed yet fit nothing.
+ * Returns a condition for entries that may match, and one for entries that certainly do. PostgreSQL drops
+ * positions of very frequent words, so a phrase with such a word can only be checked in the entry itself.
+ * Entries that are not indexed yet match nothing.
  */
 export function matchOf(expression: Expression): { mayFit: Sql; isSure: Sql | null } {
   const { all, none } = expression;
@@ -28,7 +29,7 @@ function query({ all, none }: Expression, holds: Write, lacks: Write): string {
   ].join(" & ");
 }
 
-/** A word that no entry has. */
+/** A word that no entry contains. */
 const NOTHING = "'\ue0ff'";
 
 function surely(term: Term): string {
@@ -41,7 +42,7 @@ function perhaps(term: Term): string {
   return `(${surely(term)} | ((${many.join(" | ")}) & ${written(term).join(" & ")}))`;
 }
 
-/** Words hold neither quotes nor backslashes. */
+/** Words contain neither quotes nor backslashes. */
 function written({ words, isPrefix }: Term): string[] {
   const last = words.length - 1;
   return words.map((word, at) => `'${word}'${isPrefix && at === last ? ":*" : ""}`);

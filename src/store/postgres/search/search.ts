@@ -17,13 +17,13 @@ import { matchOf } from "./match.ts";
 const AT_ONCE = 2;
 const IDLE_MS = 20_000;
 const CONNECT_MS = 5_000;
-/** Ranking happens on the event loop, which has others to serve. */
+/** Ranking runs on the event loop, so it yields after this long. */
 const BREATH_MS = 2;
 const CANCELLED = "57014";
 
 /**
- * Searches on connections of their own, opened with the first and closed when idle, so that they never
- * take one from a write; the server itself stops a statement that takes too long.
+ * Searches on separate connections, opened by the first search and closed when idle, so that they never take
+ * one from a write. The server itself cancels a statement that takes too long.
  */
 export class Searches {
   readonly #address: Address;
@@ -34,7 +34,7 @@ export class Searches {
   constructor(address: Address, { log, searchMs = SEARCH_MS }: { log: Log; searchMs?: number }) {
     this.#address = address;
     this.#log = log;
-    // How long it worked only the server could tell.
+    // Only the server knows the CPU time, so elapsed time is limited here.
     this.#limitMs = searchMs * WAITING_TIMES;
   }
 
@@ -47,7 +47,7 @@ export class Searches {
         searchEntries(sourceOver(client, performance.now() + this.#limitMs), search),
       );
     try {
-      // Asked again once, because idle connections break when a server restarts.
+      // Retried once, because idle connections break when a server restarts.
       return await ask().catch((error: unknown) => {
         if (isConnectionLoss(error)) return ask();
         throw error;
@@ -78,7 +78,8 @@ export class Searches {
 
 function sourceOver(client: pg.ClientBase, deadline: number): SearchDatabase {
   let breathed = performance.now();
-  // An unnamed statement is planned for its parameters: how common the words are decides how they are looked up.
+  // An unnamed statement is planned for its actual parameters: the best plan depends on how common the words
+  // are.
   const all = async (statement: Sql): Promise<Row[]> => {
     const text = numbered(statement.text);
     const values = [...statement.params];
@@ -138,7 +139,7 @@ function hitRows(positions: readonly string[], visible: EntrySearch["visible"]):
     WHERE ${within(visible)}`;
 }
 
-/** The row from which an entry's words were made. */
+/** Selects the row that an entry's words were made from. */
 function indexedRow(position: string): Sql {
   const { sessionId, index } = keyOf(position);
   return sql`SELECT s.agent, s.scope, ${entries.columnsOf("e")}
@@ -152,7 +153,7 @@ function fitsRow(row: Row | undefined, expression: Expression): boolean {
   return fitsWords(indexedWords(entries.record(row.slice(2)), { agent, scope }), expression);
 }
 
-/** Time, session and number in the session. Numbers are as wide as the largest, so that positions sort as rows do. */
+/** Time, session and index. Numbers are padded to a fixed width, so that positions sort like rows. */
 function positionOf([at, sessionId, index]: Row): string {
   return [wide(at), sessionId, wide(index)].join("/");
 }
@@ -161,14 +162,14 @@ function wide(number: unknown): string {
   return String(number).padStart(15, "0");
 }
 
-/** A position may come from a caller's cursor: one that is not a position names no entry. */
+/** A position may come from a caller's cursor: an invalid one matches no entry. */
 function keyOf(position: string): { at: number; sessionId: string; index: number } {
   const [, at = 0, sessionId = "", index = 0] =
     /^(\d{1,15})\/([\da-f-]{1,40})\/(\d{1,15})$/.exec(position) ?? [];
   return { at: Number(at), sessionId, index: Number(index) };
 }
 
-/** The entries listed after a position. */
+/** Matches the entries listed after a position. */
 function after(position: string | null): Sql {
   if (position === null) return sql``;
   const { at, sessionId, index } = keyOf(position);

@@ -7,12 +7,12 @@ import { firstOf, maybe, number, valueOf, word } from "../../column.ts";
 import { sql, type Query } from "../../sql.ts";
 import { mergeParts } from "./index-parts.ts";
 
-/** Rows in one statement: few enough for its text to be kept and its parameters to be allowed. */
+/** Rows per statement: few enough for the statement to be cached and to stay below the parameter limit. */
 const ROWS_MAX = 32;
-/** Entries of one second have this many numbers; those that find them taken go into the next second's. */
+/** How many index numbers each second has; when they are used up, entries get numbers of a later second. */
 export const DOCS_PER_SECOND = 256;
 
-/** An entry and its row of the index are one write; `grown` is told, so that the index is merged later. */
+/** Writes an entry and its index row together, and calls `grown`, so that the index is merged later. */
 export function sqliteEntryIndex(grown: () => void, full: FullSeconds): EntryIndex {
   return {
     async insert(q, records, session) {
@@ -31,7 +31,8 @@ export function sqliteEntryIndex(grown: () => void, full: FullSeconds): EntryInd
         WHERE session_id = ${sessionId} AND idx >= ${from} AND idx < ${to} AND doc IS NOT NULL ORDER BY doc`);
       for (const row of rows) {
         const doc = valueOf(row[0], number());
-        // Not by `run`: that reports the last row's number, and FTS5 leaves one there that no number of ours can hold.
+        // Uses `all`, because `run` also reads the last row id, and FTS5 leaves one there that is too large
+        // for a JavaScript number.
         await q.all(sql`DELETE FROM entry_index WHERE rowid = ${doc}`);
         await addToIndex(q, doc, indexedWords(entries.record(row.slice(1)), session));
       }
@@ -63,7 +64,7 @@ async function indexSome(q: Query, limit: number, full: FullSeconds): Promise<nu
     found.map(({ record }) => record),
     full,
   );
-  // Within one write the index wants its numbers in ascending order.
+  // FTS5 works best with ascending numbers within one write.
   const numbered = found.map((each, i) => ({ ...each, doc: docs[i]! })).toSorted((a, b) => a.doc - b.doc);
   for (const { record, agent, scope, doc } of numbered) {
     await q.run(sql`UPDATE entries SET doc = ${doc}
@@ -77,19 +78,19 @@ async function addToIndex(q: Query, doc: number, words: readonly string[]): Prom
   await q.run(sql`INSERT INTO entry_index (rowid, words) VALUES (${doc}, ${words.join(" ")})`);
 }
 
-/** The first number of a second. */
+/** Returns the first index number of a second. */
 export function firstDocOf(at: number): number {
   return Math.max(0, Math.floor(at / 1_000)) * DOCS_PER_SECOND;
 }
 
 /**
- * Seconds that have no number left, each with a later one to try. What a write that failed has taken is free again and
- * is left out: numbers have gaps anyway.
+ * Seconds without a free index number, each with a later one to try. A second that a failed write filled
+ * still counts as full: gaps in the numbers do no harm.
  */
 export class FullSeconds {
   readonly #next = new Map<number, number>();
 
-  /** The first from this one on that is not known to be full. */
+  /** Returns the first second, from this one on, that is not known to be full. */
   after(first: number): number {
     let free = first;
     for (let next = this.#next.get(free); next !== undefined; next = this.#next.get(free)) free = next;
@@ -109,7 +110,10 @@ export class FullSeconds {
 
 const FULL_MAX = 20_000;
 
-/** A free number for each, in the order of time; it is found under the lane's lock. */
+/**
+ * Returns a free index number for each entry, in order of time. It must run in the write lane, so that no
+ * other write takes the same number.
+ */
 export async function docsFor(
   q: Query,
   records: readonly Pick<EntryRecord, "at">[],

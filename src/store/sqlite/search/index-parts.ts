@@ -1,9 +1,9 @@
 import { numberOf } from "../../column.ts";
 import { sql, type Query } from "../../sql.ts";
 
-/** So much is merged before the time is looked at. */
+/** How many pages are merged between two looks at the clock. */
 const PAGES = 16;
-/** How many parts of about one size become one: in quiet moments, and at other times. */
+/** How many parts of similar size are merged into one: in quiet moments 2, otherwise 4. */
 const MERGE_MORE = sql`INSERT INTO entry_index (entry_index, rank) VALUES ('usermerge', 2)`;
 const MERGE_FEWER = sql`INSERT INTO entry_index (entry_index, rank) VALUES ('usermerge', 4)`;
 /** Fewer parts are not worth a write. */
@@ -40,7 +40,7 @@ function changes(q: Query): Promise<number> {
   return numberOf(q, sql`SELECT total_changes()`);
 }
 
-/** From part to part, however much each of them holds. */
+/** Counts the parts by jumping from one to the next, so that the cost does not depend on their size. */
 function partsOf(q: Query): Promise<number> {
   const parts = sql`WITH RECURSIVE part (id) AS (
       SELECT min(segid) FROM entry_index_idx

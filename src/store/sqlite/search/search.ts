@@ -6,9 +6,9 @@ import { SEARCH_MS, tooLong, WAITING_TIMES } from "../../search/row.ts";
 import type { Ask, Told } from "./worker.ts";
 
 const AT_ONCE = 2;
-/** More than this are not kept waiting. */
+/** The maximum number of waiting searches; further ones are refused. */
 const WAITING_MAX = 200;
-/** A thread that nobody needed for this long gives its memory back. */
+/** A thread that is idle for this long ends, to free its memory. */
 const IDLE_MS = 20_000;
 
 interface Waiting {
@@ -25,10 +25,10 @@ interface Thread {
 }
 
 /**
- * Searches, each in a thread with a read-only connection of its own. Threads start with the first search
- * and end when idle. A search that has worked for too long ends itself. One that still takes too long is refused
- * at that moment; its thread is thrown away, because nothing can interrupt a statement, and keeps its place until
- * it is gone.
+ * Runs each search in a thread with its own read-only connection. Threads start with the first search and end
+ * when idle. A search that exceeds its CPU time ends itself. One that exceeds its elapsed time is refused at
+ * once; its thread is terminated, because a statement cannot be interrupted, and counts as busy until it is
+ * gone.
  */
 export class Searches {
   readonly #path: string;
@@ -49,7 +49,7 @@ export class Searches {
     if (this.#isClosed) return Promise.reject(closing());
     if (this.#waiting.length >= WAITING_MAX) {
       return Promise.reject(
-        new Refusal("store_busy", `${WAITING_MAX} searches wait already. Try again in a moment.`),
+        new Refusal("store_busy", `${WAITING_MAX} searches are waiting already. Try again in a moment.`),
       );
     }
     return new Promise((resolve, reject) => {
@@ -58,7 +58,7 @@ export class Searches {
     });
   }
 
-  /** Begins no further search until then. */
+  /** Starts no further search until the promise settles. */
   pauseUntil(until: Promise<void>): void {
     const paused = until.finally(() => {
       if (this.#paused !== paused) return;
@@ -68,7 +68,7 @@ export class Searches {
     this.#paused = paused;
   }
 
-  /** Refuses what waits, lets what runs come to its end, and ends the threads. */
+  /** Refuses waiting searches, lets running ones finish, and ends the threads. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const waiting of this.#waiting.splice(0)) waiting.reject(closing());
@@ -125,7 +125,7 @@ export class Searches {
   }
 
   #start(): void {
-    // The published package is compiled, and only imports have their extension changed for it.
+    // The published package is compiled to `.js`, but the compiler rewrites the extension only in imports.
     const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
     const threads = process.getBuiltinModule("node:worker_threads");
     const worker = new threads.Worker(new URL(`./worker.${extension}`, import.meta.url), {
@@ -147,7 +147,7 @@ export class Searches {
     });
   }
 
-  /** One that cannot even start would be started again for ever: whoever waits is told. */
+  /** If a thread cannot even start, rejects all waiting searches: otherwise it would be restarted forever. */
   #failed(thread: Thread, error: unknown): void {
     const told = thread.isReady ? [thread.doing] : this.#waiting.splice(0);
     thread.isReady = false;
@@ -165,5 +165,5 @@ export class Searches {
 }
 
 function closing(): Refusal {
-  return new Refusal("shutting_down", "The store is being closed; nothing was searched.");
+  return new Refusal("shutting_down", "The store is closing; nothing was searched.");
 }

@@ -10,7 +10,10 @@ import { DOCS_PER_SECOND, firstDocOf } from "./entry-index.ts";
 
 const LAST_DOC = Number.MAX_SAFE_INTEGER;
 
-/** The embedded store as a search needs it. A position is an entry's number in the index, which grows with time. */
+/**
+ * Adapts the embedded store for a search. A position is an entry's number in the index, which grows with
+ * time.
+ */
 export function sqliteSource(q: Query, isOver: () => boolean): SearchDatabase {
   return {
     all: (statement) => q.all(statement),
@@ -56,15 +59,15 @@ function either(terms: readonly Term[]): string {
   return terms.length === 0 ? NOTHING : terms.map(quoted).join(" OR ");
 }
 
-/** A word that no entry holds. */
+/** A word that no entry contains. */
 const NOTHING = '"\ue0ff"';
 
-/** Words hold neither quotes nor any other syntax of FTS5. */
+/** Words contain neither quotes nor any other FTS5 syntax. */
 function quoted({ words, isPrefix }: Term): string {
   return `"${words.join(" ")}"${isPrefix ? "*" : ""}`;
 }
 
-/** As wide as the largest number, so that positions sort as numbers do. */
+/** Pads the number to a fixed width, so that positions sort like numbers. */
 function positionOf(doc: number): string {
   return String(doc).padStart(16, "0");
 }

@@ -12,7 +12,7 @@ export type Ask = { readonly search: EntrySearch; readonly ms: number } | "close
 
 export type Told =
   | "ready"
-  /** As JSON: copying an object from thread to thread takes several times as long. */
+  /** As JSON: copying an object between threads takes several times as long. */
   | { readonly found: string }
   | { readonly refusal: { readonly code: RefusalCode; readonly message: string } }
   | { readonly error: string };
@@ -29,7 +29,7 @@ const connection = new Connection((workerData as { path: string }).path, {
   busyMs: BUSY_MS,
 });
 
-/** One search after another, over one view of the data each, away from the event loop. */
+/** Runs one search at a time, each on one snapshot of the data, off the event loop. */
 parentPort?.on("message", (ask: Ask) => {
   if (ask === "close") {
     connection.db.close();
@@ -53,14 +53,14 @@ async function answer({ search, ms }: Exclude<Ask, "close">): Promise<Told> {
   }
 }
 
-/** Elsewhere than on Linux this would be the priority of the whole process. */
+/** Lowers this thread's priority. Only on Linux: elsewhere it would change the whole process. */
 function letOthersGoFirst(): boolean {
   if (process.platform !== "linux") return false;
   try {
     setPriority(NICE);
     return true;
   } catch {
-    // Where this is forbidden a search is as urgent as anything else, which harms nobody.
+    // If this is not permitted, searches simply run at normal priority.
     return false;
   }
 }
