@@ -17,11 +17,15 @@ export const Agent = z.object({
   title: z.string(),
   installed: z.boolean(),
   version: z.string().nullable(),
-  signedIn: z.boolean().nullable().describe("null where it cannot be known without starting it"),
+  signedIn: z.boolean().nullable().describe("null if that is unknown until it is started"),
   problem: z.string().nullable(),
   howToInstall: z.string().nullable(),
-  howToSignIn: z.string().nullable().optional().describe("where somebody must sign in first"),
-  uses: z.string().nullable().optional().describe("the program that is started, and what speaks for it"),
+  howToSignIn: z.string().nullable().optional().describe("how to sign in, if a person must first"),
+  uses: z
+    .string()
+    .nullable()
+    .optional()
+    .describe("the program that is started, and the adapter that speaks for it"),
   steer: Steer,
   load: z.boolean(),
   fork: z.boolean(),
@@ -29,24 +33,26 @@ export const Agent = z.object({
   metersCalls: z
     .boolean()
     .optional()
-    .describe("says what it has used after each model call, not only at the end of a turn"),
+    .describe("reports its usage after each model call, not only at the end of a turn"),
   metersCost: z
     .boolean()
     .optional()
-    .describe("says what it has cost after each model call too; otherwise a price is needed to know it then"),
+    .describe("reports its cost after each model call; otherwise a price is needed to compute it"),
   questions: z.boolean(),
   enforces: z
     .record(Permission, Enforcement)
     .optional()
-    .describe("what holds it to each mode; absent where it asks and is answered"),
+    .describe("how each mode is enforced; absent if it asks and we answer"),
   tools: z
     .array(z.string())
     .optional()
-    .describe("tools it can be held to, as profiles call them; absent where it cannot be held to any"),
+    .describe(
+      "tools it can be restricted to, by the names that profiles use; absent if it cannot be restricted",
+    ),
   servers: z
     .enum(["named", "ours"])
     .optional()
-    .describe("MCP servers it can be held to: those named, or Kinfold's alone; absent where to neither"),
+    .describe("MCP servers it can be restricted to: those named, or Kinfold's alone; absent if to neither"),
   models: z.array(z.string()),
   defaultModel: z.string().nullable(),
 });

@@ -8,14 +8,14 @@ export const Limits = z.strictObject({
   sessionsMax: z.int().min(1).default(64).describe("open sessions per tree"),
   spawnsPerMinuteMax: z.int().min(1).default(20).describe("spawns per tree and minute"),
   spawnsMax: z.int().min(1).default(500).describe("spawns in a tree's life"),
-  turnsMax: z.int().min(1).default(16).describe("running turns per node; over it a child queues"),
+  turnsMax: z.int().min(1).default(16).describe("running turns per node; above this a child waits"),
   processesMax: z.int().min(1).default(32).describe("agent processes per node"),
   requestsMax: z
     .int()
     .min(1)
     .max(1_000)
     .default(32)
-    .describe("questions and permission requests of one session that may wait for an answer at a time"),
+    .describe("unanswered questions and permission requests per session"),
   entryCharsMax: z
     .int()
     .min(1_000)
@@ -34,7 +34,11 @@ export type Limits = z.infer<typeof Limits>;
 /** USD per million tokens. */
 export const Price = z.strictObject({
   input: z.number().min(0),
-  cached: z.number().min(0).optional().describe("of input read from a cache; default as input"),
+  cached: z
+    .number()
+    .min(0)
+    .optional()
+    .describe("price of input read from a cache; default: the price of input"),
   output: z.number().min(0),
 });
 export type Price = z.infer<typeof Price>;
@@ -43,7 +47,10 @@ export const AgentCommand = z.strictObject({
   command: z.array(z.string().min(1)).min(1).describe("an ACP agent over stdio; never run in a shell"),
   title: z.string().optional(),
   model: z.string().optional(),
-  env: z.array(z.string()).default([]).describe("names of variables it may see beside the usual ones"),
+  env: z
+    .array(z.string())
+    .default([])
+    .describe("names of environment variables it may see besides the usual ones"),
   howToInstall: z.string().optional(),
 });
 export type AgentCommand = z.infer<typeof AgentCommand>;
@@ -56,7 +63,7 @@ export const Keep = z.strictObject({
     .min(0)
     .nullable()
     .default(null)
-    .describe("beyond it the entries of the oldest sessions are removed; null keeps all"),
+    .describe("above this size the entries of the oldest sessions are removed; null keeps all"),
 });
 export type Keep = z.infer<typeof Keep>;
 
@@ -64,7 +71,7 @@ export type Keep = z.infer<typeof Keep>;
 export const Config = z.strictObject({
   host: z.string().default("127.0.0.1").describe("the address to listen on"),
   port: z.int().min(0).max(65_535).default(4680).describe("the port; 0 picks a free one"),
-  allowHosts: z.array(z.string()).default([]).describe("further Host names to answer to"),
+  allowHosts: z.array(z.string()).default([]).describe("further Host names to accept"),
   allowRemote: z.boolean().default(false).describe("listen beyond loopback without TLS"),
   tls: z.strictObject({ cert: z.string(), key: z.string() }).nullable().default(null),
   store: z.string().default("sqlite").describe("`sqlite`, or a postgres:// address"),
@@ -76,7 +83,9 @@ export const Config = z.strictObject({
   enforcement: z
     .enum(["strict", "mode"])
     .default("strict")
-    .describe("strict: a child's agent holds its mode no weaker than its parent's; mode: the mode is enough"),
+    .describe(
+      "strict: a child's mode is enforced at least as strongly as its parent's; mode: only the mode counts",
+    ),
   scopes: z
     .record(
       z.string().min(1).max(190),
@@ -108,12 +117,12 @@ export const Config = z.strictObject({
         .int()
         .min(1)
         .default(600_000)
-        .describe("the time before a stated default holds, or a permission is denied"),
+        .describe("the time before a stated default applies, or a permission is denied"),
     })
     .prefault({}),
   mcp: z
     .strictObject({
-      aliases: z.boolean().default(false).describe("list create_session beside spawn_session"),
+      aliases: z.boolean().default(false).describe("list create_session as well as spawn_session"),
     })
     .prefault({}),
   history: z
@@ -121,7 +130,7 @@ export const Config = z.strictObject({
       enabled: z
         .boolean()
         .default(false)
-        .describe("read what agents left on disk; `kinfold import` asks for it too"),
+        .describe("read what agents left on disk; `kinfold import` turns it on too"),
       exclude: z
         .array(z.string())
         .default([])
@@ -136,7 +145,7 @@ export const Config = z.strictObject({
         .max(190)
         .nullable()
         .default(null)
-        .describe("the scope of what is read; default: of each session its git top level, else its folder"),
+        .describe("the scope of imported sessions; default: each session's git top level, else its folder"),
     })
     .prefault({}),
   onParentEnd: z.enum(["cancel", "detach"]).default("cancel"),
@@ -153,24 +162,32 @@ export const Config = z.strictObject({
   limits: Limits.prefault({}),
   budget: z
     .strictObject({
-      turnFloorUsd: z.number().min(0).default(0.05).describe("USD held for a turn at least, while they last"),
+      turnFloorUsd: z
+        .number()
+        .min(0)
+        .default(0.05)
+        .describe("the least USD reserved for a turn, as far as the budget allows"),
       turnFloorTokens: z
         .int()
         .min(0)
         .default(10_000)
-        .describe("tokens held for a turn at least, while they last"),
+        .describe("the least tokens reserved for a turn, as far as the budget allows"),
     })
     .prefault({}),
   prices: z
     .record(z.string(), Price)
     .default({})
-    .describe("USD per million tokens by model, for agents that do not say what they cost"),
+    .describe("USD per million tokens by model, for agents that do not report their cost"),
   onLimit: z
     .enum(["park", "fail"])
     .default("park")
     .describe("what a session does at its vendor's usage limit: wait for the reset, or fail"),
-  parkMs: z.int().min(1).default(21_600_000).describe("the longest a session stays parked before it tries"),
-  parkJitterMs: z.int().min(0).default(30_000).describe("by how much sessions go on apart from each other"),
+  parkMs: z
+    .int()
+    .min(1)
+    .default(21_600_000)
+    .describe("the longest time a session stays parked before it tries again"),
+  parkJitterMs: z.int().min(0).default(30_000).describe("jitter: sessions resume spread over this time"),
   retriesMax: z
     .int()
     .min(0)
@@ -188,12 +205,12 @@ export const Config = z.strictObject({
     .int()
     .min(1)
     .default(600_000)
-    .describe("how long nothing is heard from a working agent before its parent and the person are told"),
+    .describe("how long a working agent may be silent before its parent and the person are notified"),
   silenceMaxMs: z
     .int()
     .min(0)
     .default(1_200_000)
-    .describe("how long nothing is heard from a working agent before its turn fails; 0: never"),
+    .describe("how long a working agent may be silent before its turn fails; 0: never"),
   idleMs: z.int().min(0).default(60_000).describe("how long a process lives after its round closed"),
   cancelGraceMs: z.int().min(0).default(2_000).describe("how long an agent may take to obey a cancel"),
   startMs: z.int().min(1).default(60_000).describe("how long an agent may take to start"),
@@ -201,7 +218,7 @@ export const Config = z.strictObject({
   sandbox: z
     .enum(["auto", "bubblewrap", "namespaces", "guard"])
     .default("auto")
-    .describe("what holds an agent's processes; auto takes the first that works here, in this order"),
+    .describe("what contains an agent's processes; auto takes the first that works here, in this order"),
   logLevel: z.enum(["debug", "info", "warn", "error"]).default("info"),
 });
 export type Config = z.infer<typeof Config>;

@@ -38,7 +38,7 @@ export const EntryBody = z.object({
       "the rest of a message that is too long for an entry: its file, and what did not fit there either",
     ),
   open: z.boolean().optional().describe("still being written: the last entry of a session at work"),
-  cut: z.boolean().optional().describe("its end was lost when the agent or the daemon stopped"),
+  cut: z.boolean().optional().describe("its end was lost because the agent or the daemon stopped"),
 });
 export type EntryBody = z.infer<typeof EntryBody>;
 

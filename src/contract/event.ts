@@ -34,7 +34,7 @@ export const Event = z.object({
   seq: z.number(),
   sessionId: Id,
   type: EventType,
-  text: z.string().nullable().describe("a sentence for a person, where there is one to say"),
+  text: z.string().nullable().describe("a sentence for a person, if there is one"),
   data: z.record(z.string(), z.unknown()),
   at: z.number(),
 });

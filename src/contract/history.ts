@@ -29,14 +29,14 @@ export const AgentStatus = z.object({
   lastUpdated: z.number().nullable(),
   durationMs: z.number().nullable(),
   tokens: z.number().nullable(),
-  toolUseId: z.string().nullable().describe("the call that started it; null where no link could be proven"),
+  toolUseId: z.string().nullable().describe("the call that started it; null if no link is proven"),
   parentAgentId: z
     .string()
     .nullable()
     .describe("the sub-agent that started it; null below the session itself"),
   depth: z.number(),
   description: z.string().nullable(),
-  evidence: z.string().describe("what the state was read from, in words"),
+  evidence: z.string().describe("the evidence for the state, in words"),
   confidence: Confidence,
 });
 export type AgentStatus = z.infer<typeof AgentStatus>;
@@ -57,17 +57,17 @@ export type Project = z.infer<typeof Project>;
 
 /** An entry as read from an agent's own file: complete, even where the store has only a part. */
 export const HistoryItem = z.object({
-  ref: z.string().describe("the agent's own name of it"),
+  ref: z.string().describe("the agent's own id for it"),
   author: EntryAuthor,
   kind: EntryKind,
   body: EntryBody,
   isSubagent: z.boolean(),
   at: z.number(),
-  agentIds: z.array(z.string()).optional().describe("of a call: the sub-agents it started"),
+  agentIds: z.array(z.string()).optional().describe("for a call: the sub-agents it started"),
   offPath: z
     .boolean()
     .optional()
-    .describe("the agent was taken back to before it: it is no longer part of the conversation"),
+    .describe("the agent was rewound to before this entry: it is no longer part of the conversation"),
 });
 export type HistoryItem = z.infer<typeof HistoryItem>;
 
@@ -75,10 +75,7 @@ export type HistoryItem = z.infer<typeof HistoryItem>;
 export const HistoryPage = z.object({
   items: z.array(HistoryItem).describe("in the file's order"),
   cursor: z.string().nullable().describe("for the page before this one; null at the beginning"),
-  problem: z
-    .string()
-    .nullable()
-    .describe("why the file could not be read; the store's entries are there still"),
+  problem: z.string().nullable().describe("why the file could not be read; the store still has its entries"),
 });
 export type HistoryPage = z.infer<typeof HistoryPage>;
 
@@ -89,14 +86,14 @@ export const ProjectSession = z.object({
   calls: z
     .record(z.string(), z.array(z.string()))
     .describe("the sub-agents that each call started, by its id"),
-  sessionIds: z.record(z.string(), Id).describe("each sub-agent's own session, where it left a file"),
+  sessionIds: z.record(z.string(), Id).describe("each sub-agent's own session, if it left a file"),
   page: HistoryPage,
 });
 export type ProjectSession = z.infer<typeof ProjectSession>;
 
 export const ProjectAgent = z.object({
   project: Project,
-  session: Session.nullable().describe("null where it left no file"),
+  session: Session.nullable().describe("null if it left no file"),
   agent: AgentStatus,
   page: HistoryPage,
 });
@@ -107,21 +104,21 @@ export const HistoryProblem = z.object({
   format: z.string(),
   path: z.string(),
   reason: z.string(),
-  badLines: z.number().describe("0 where none of it could be read"),
+  badLines: z.number().describe("lines that could not be parsed; 0 if the file could not be read at all"),
 });
 export type HistoryProblem = z.infer<typeof HistoryProblem>;
 
 /** Progress of the scan of the files that agents left on disk. */
 export const HistoryScan = z.object({
-  enabled: z.boolean().describe("somebody asked for it: the daemon keeps up from then on"),
+  enabled: z.boolean().describe("an import was requested: the daemon keeps up from then on"),
   phase: z.enum(["off", "starting", "listing", "reading", "watching", "failed"]),
   exclude: z.array(z.string()),
   error: z.string().nullable(),
   startedAt: z.number().nullable(),
-  listedAt: z.number().nullable().describe("when everything was in the list"),
-  readAt: z.number().nullable().describe("when everything was read"),
+  listedAt: z.number().nullable().describe("when all files were listed"),
+  readAt: z.number().nullable().describe("when all files were read"),
   files: z.number(),
-  filesRead: z.number().describe("that need no more reading"),
+  filesRead: z.number().describe("files that are fully read"),
   bytes: z.number(),
   bytesRead: z.number(),
   excluded: z.number(),

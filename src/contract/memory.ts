@@ -14,7 +14,7 @@ export const InspectOutput = z.object({
   session: Session,
   view: z.string(),
   text: z.string(),
-  cursor: z.string().nullable().describe("for the next part; null where this is all"),
+  cursor: z.string().nullable().describe("for the next part; null if this is all"),
 });
 export type InspectOutput = z.infer<typeof InspectOutput>;
 
@@ -34,7 +34,7 @@ export const SearchHit = z.object({
   sessionId: z.string(),
   shortId: z.string(),
   name: z.string().nullable(),
-  opens: z.boolean().describe("whether the caller may open its session; else this excerpt is all"),
+  opens: z.boolean().describe("whether the caller may open the session; if not, it gets only this excerpt"),
   lineage: z.array(z.string()).describe("names or short ids, from the root down to the session itself"),
   agent: z.string(),
   turnId: z.string().nullable(),
@@ -44,20 +44,20 @@ export const SearchHit = z.object({
   kind: EntryKind,
   at: z.number(),
   open: z.boolean().optional().describe("it is still being written"),
-  snippet: z.string().describe("one line of what was written"),
+  snippet: z.string().describe("an excerpt in one line"),
   marks: z
     .array(z.tuple([z.number(), z.number()]))
-    .describe("what was searched for in the snippet: from which character, to before which"),
+    .describe("the matches in the snippet: first character, and the one after the last"),
 });
 export type SearchHit = z.infer<typeof SearchHit>;
 export const SearchOutput = z.object({
   hits: z.array(SearchHit),
-  cursor: z.string().nullable().describe("for more; null where these are the last"),
-  total: z.number().nullable().describe("null where there are more than are counted, and on later pages"),
+  cursor: z.string().nullable().describe("for the next page; null if this is the last"),
+  total: z.number().nullable().describe("null if there are too many to count, and on later pages"),
   isWhole: z.boolean().describe("false while older entries are still being indexed"),
   near: z
     .array(z.object({ word: z.string(), instead: z.string() }))
-    .describe("without a hit: known words that may have been meant"),
+    .describe("without a hit: similar words that occur"),
   elsewhere: z
     .number()
     .nullable()
@@ -113,9 +113,9 @@ export const SubagentOutput = z.object({
       text: z.string().describe("its block, or why it was refused"),
     }),
   ),
-  needsYou: z.array(Attention).describe("what was asked meanwhile; the reply comes early for it"),
+  needsYou: z.array(Attention).describe("questions asked meanwhile; the reply returns early for them"),
   isOver: z.boolean(),
-  cursor: z.string().nullable().describe("for wait_session, where the client's limit came first"),
+  cursor: z.string().nullable().describe("for wait_session, if the client's time limit came first"),
   taken: z.array(z.string()),
 });
 export type SubagentOutput = z.infer<typeof SubagentOutput>;

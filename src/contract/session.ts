@@ -78,9 +78,9 @@ export const Effective = z.object({
   disallowedTools: z
     .array(z.string())
     .optional()
-    .describe("kept from it, also where it has no list of tools"),
-  mcp: z.array(z.string()).optional().describe("the MCP servers it is held to, beside Kinfold's own"),
-  enforcement: z.enum(["os", "agent", "asked"]).optional().describe("what holds it to its permission"),
+    .describe("tools withheld from it, even if it has no list of tools"),
+  mcp: z.array(z.string()).optional().describe("the MCP servers it is restricted to, besides Kinfold's own"),
+  enforcement: z.enum(["os", "agent", "asked"]).optional().describe("how its permission is enforced"),
   limits: z.record(z.string(), z.number()),
   counts: z
     .record(z.string(), z.number())
@@ -95,11 +95,11 @@ export const Effective = z.object({
   folder: z
     .object({ dev: z.number(), ino: z.number() })
     .optional()
-    .describe("which folder `cwd` was; a process is started in no other"),
+    .describe("the identity of the folder `cwd`; a process is started in no other"),
   roots: z
     .array(z.string())
     .optional()
-    .describe("folders that it and those below it may work in, where an API key or its parent has a limit"),
+    .describe("folders that it and its descendants may work in, if an API key or its parent limits them"),
   workspace: z.enum(["shared", "clone"]),
   inherit: z.enum(["none", "brief", "tail", "fork"]),
 });
@@ -157,7 +157,7 @@ export const Session = z.object({
   updatedAt: z.number(),
   lastActivityAt: z.number(),
   endedAt: z.number().nullable(),
-  rebuilt: z.boolean().optional().describe("made again from its rollout after the store was lost"),
+  rebuilt: z.boolean().optional().describe("restored from its rollout after the store was lost"),
   url: z.string(),
 });
 export type Session = z.infer<typeof Session>;

@@ -59,16 +59,16 @@ export const SpawnOutput = z.object({
   inherited: z
     .object({
       bytes: z.number().describe("of what stands in its first prompt"),
-      why: z.string().nullable().describe("why there is nothing, where it was not asked for so"),
+      why: z.string().nullable().describe("why nothing was inherited, if that was not requested"),
     })
-    .describe("what it was given of its parent's context"),
+    .describe("the part of its parent's context that it was given"),
   childrenOpen: z.number(),
   childrenMax: z.number(),
   queuedBehind: z.number(),
   metering: z
     .enum(["call", "turn"])
-    .describe("how far it may go over a budget: by one model call, or by one turn"),
-  turnsMax: z.number().describe("turns that run at once on its node"),
+    .describe("by how much it may exceed a budget: one model call, or one turn"),
+  turnsMax: z.number().describe("turns that may run at once on its node"),
 });
 export type SpawnOutput = z.infer<typeof SpawnOutput>;
 
@@ -90,7 +90,10 @@ export const TellInput = z.strictObject({
   id: SessionRef.describe("the child"),
   message: z.string(),
   deliverAs: z.enum(["steer", "followUp"]).default("steer"),
-  restart: z.boolean().default(false).describe("cut the running turn where the agent takes messages only so"),
+  restart: z
+    .boolean()
+    .default(false)
+    .describe("interrupt the running turn if the agent takes messages in no other way"),
   key: Key.optional(),
 });
 export const TellOutput = z.object({
@@ -119,7 +122,9 @@ export const CancelOutput = z.object({
       "sessions that were not at work and were closed: they take messages again once a person reopens them",
     ),
   stopping: z.array(z.string()).describe("sessions whose processes had not ended when this was answered"),
-  taken: z.array(z.string()).describe("messages this reply carries; given back if it does not arrive"),
+  taken: z
+    .array(z.string())
+    .describe("messages this reply carries; returned to the inbox if it does not arrive"),
   deliveryId: z.string().nullable(),
   left: z.array(z.object({ sessionId: z.string(), what: z.string(), pid: z.number().nullable() })),
 });

@@ -35,7 +35,7 @@ export const Trigger = z.object({
   id: Id,
   shortId: z.string(),
   sessionId: Id.describe("the session it comes from, or is fired at from outside"),
-  toId: Id.nullable().describe("the session it goes to, null where it goes to the person alone"),
+  toId: Id.nullable().describe("the session it goes to; null if only the person is asked"),
   toPerson: z.boolean().describe("a person is asked as well"),
   type: z.string(),
   payload: z.record(z.string(), z.unknown()),
@@ -44,7 +44,7 @@ export const Trigger = z.object({
   round: z.number(),
   deadline: z.object({ personAt: z.number().nullable(), defaultAt: z.number().nullable() }),
   default: z.string().nullable(),
-  originalId: Id.nullable().describe("of an escalation: what was escalated"),
+  originalId: Id.nullable().describe("for an escalation: the trigger that was escalated"),
   context: z.string().nullable(),
   answer: Answer.nullable(),
   seenByAgentAt: z.number().nullable(),
@@ -66,13 +66,15 @@ export const Asked = z.object({
   answers: z.record(z.string(), z.unknown()).nullable(),
   asked: z.string().describe("who was asked, in words"),
   deliveryId: z.string().nullable(),
-  taken: z.array(z.string()).describe("messages this reply carries; given back if it does not arrive"),
+  taken: z
+    .array(z.string())
+    .describe("messages this reply carries; returned to the inbox if it does not arrive"),
 });
 export type Asked = z.infer<typeof Asked>;
 
 export const AskInput = z.strictObject({
   questions: z.array(Question).min(1).max(10),
-  default: z.string().max(2_000).optional().describe("what holds without an answer in time"),
+  default: z.string().max(2_000).optional().describe("what applies without an answer in time"),
   timeoutMs: z.number().int().min(0).max(86_400_000).optional(),
   capMs: Cap,
 });

@@ -31,7 +31,7 @@ export const Turn = z.object({
   reserved: z
     .object({ tokens: z.number().nullable(), usd: z.number().nullable() })
     .nullable()
-    .describe("what it holds of the budgets above it while it runs"),
+    .describe("what it reserves of its budgets while it runs"),
   receipt: Receipt.nullable(),
 });
 export type Turn = z.infer<typeof Turn>;

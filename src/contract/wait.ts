@@ -18,8 +18,8 @@ export const WaitOutput = z.object({
   result: z
     .string()
     .nullable()
-    .describe("the report: its last message that was more than a reply to a child's end"),
-  lastWords: z.string().nullable().describe("its last message, where that is not the report"),
+    .describe("the report: its last message that was not merely a reply to a child's end"),
+  lastWords: z.string().nullable().describe("its last message, if that is not the report"),
   error: z.string().nullable(),
   timedOut: z.boolean(),
   receipt: Receipt.nullable(),
@@ -43,10 +43,10 @@ export const ChildEnd = z.object({
   name: z.string().nullable(),
   outcome: Outcome,
   result: z.string().nullable().describe("its report"),
-  lastWords: z.string().nullable().describe("its last message, where that is not the report"),
+  lastWords: z.string().nullable().describe("its last message, if that is not the report"),
   error: z.string().nullable(),
   deliveryId: z.string().nullable(),
-  delivered: z.boolean().describe("true if its callback had been given before"),
+  delivered: z.boolean().describe("true if its callback was delivered before"),
   block: z.string().describe("the callback's text without its last line"),
 });
 export type ChildEnd = z.infer<typeof ChildEnd>;
@@ -58,8 +58,8 @@ export type ChildEnd = z.infer<typeof ChildEnd>;
 export const Attention = z.object({
   sessionId: z.string(),
   name: z.string().nullable(),
-  what: z.string().describe("the trigger's text, with the id to answer it by"),
-  type: z.string().describe("of the trigger; `session_error` wants no answer"),
+  what: z.string().describe("the trigger's text, with the id for the answer"),
+  type: z.string().describe("the trigger's type; `session_error` needs no answer"),
   triggerId: z.string(),
   deliveryId: z.string(),
 });
@@ -72,9 +72,11 @@ export const WaitChildrenOutput = z.object({
     z.object({ sessionId: z.string(), shortId: z.string(), name: z.string().nullable(), doing: z.string() }),
   ),
   timedOut: z.boolean(),
-  capped: z.boolean().describe("only the client's limit cut the wait short"),
+  capped: z.boolean().describe("the client's time limit ended the wait"),
   waitedMs: z.number(),
   cursor: z.string(),
-  taken: z.array(z.string()).describe("messages this reply carries; given back if it does not arrive"),
+  taken: z
+    .array(z.string())
+    .describe("messages this reply carries; returned to the inbox if it does not arrive"),
 });
 export type WaitChildrenOutput = z.infer<typeof WaitChildrenOutput>;

@@ -228,12 +228,12 @@ export function meterProblem(
   hasPrice: boolean,
 ): string | null {
   if (limits.tokens !== undefined && agent.cost === "none") {
-    return `"${agent.name}" does not report the tokens it uses, so a limit of tokens could not be kept. Choose another agent, or limit turns or minutes.`;
+    return `"${agent.name}" does not report the tokens it uses, so a token limit cannot be enforced. Choose another agent, or limit turns or minutes.`;
   }
   if (limits.usd === undefined || agent.cost === "usd") return null;
   if (agent.cost === "tokens" && hasPrice) return null;
   const model = agent.model === null ? "its model" : `the model "${agent.model}"`;
-  return `"${agent.name}" does not report what it costs and ${model} has no price, so a limit in USD could not be kept. Choose another agent, limit tokens, turns or minutes, or let the user set "prices" in kinfold.yaml.`;
+  return `"${agent.name}" does not report what it costs and ${model} has no price, so a limit in USD cannot be enforced. Choose another agent, limit tokens, turns or minutes, or let the user set "prices" in kinfold.yaml.`;
 }
 
 /** A period in which a question to a person was open; `to` is null while it still is. */

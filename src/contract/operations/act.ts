@@ -59,7 +59,7 @@ export const ACT = {
     right: "spawn",
   },
   attach: {
-    summary: "Make a session for a client in somebody's own terminal, with a token of its own.",
+    summary: "Create a session, with a token, for a client that a user runs in their own terminal.",
     input: AttachInput,
     output: AttachOutput,
     refusals: ["cwd_not_found", "cwd_not_allowed"],
@@ -73,7 +73,7 @@ export const ACT = {
       id: SessionRef,
       title: z.string().max(200).nullable().optional(),
       callback: CallbackPatch.optional(),
-      limits: BudgetPatch.optional().describe("null takes a limit away"),
+      limits: BudgetPatch.optional().describe("null removes a limit"),
       seen: z.boolean().optional(),
     }),
     output: z.object({ session: Session }),
@@ -132,7 +132,7 @@ export const ACT = {
     },
   },
   tell: {
-    summary: "Send a message to a child: into its running turn where its agent can, else after it.",
+    summary: "Send a message to a child: into its running turn if its agent supports that, else after it.",
     input: TellInput,
     output: TellOutput,
     refusals: [...SENDING, "not_a_child", "waits_on_trigger"],
@@ -173,7 +173,7 @@ export const ACT = {
     sessions: false,
   },
   wait: {
-    summary: "Wait until a session has finished its round; reads, takes nothing.",
+    summary: "Wait until a session has finished its round; takes no callback.",
     input: WaitInput,
     output: WaitOutput,
     refusals: FOUND,
@@ -183,7 +183,7 @@ export const ACT = {
     right: "read",
   },
   waitChildren: {
-    summary: "Wait for children; the reply that carries an end takes its callback.",
+    summary: "Wait for children; a reply that reports a child's end takes its callback.",
     input: WaitChildrenInput,
     output: WaitChildrenOutput,
     refusals: [...FOUND, "wait_on_ancestor", "not_a_child", "did_not_complete", "child_failed"],

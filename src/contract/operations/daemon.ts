@@ -18,7 +18,7 @@ export const Health = z.object({
   storeTrouble: z
     .object({ since: z.number(), text: z.string() })
     .optional()
-    .describe("the store does not answer, and the daemon waits for it"),
+    .describe("the store does not answer, and the daemon is waiting for it"),
   counts: z.object({
     running: z.number(),
     waiting: z.number(),
@@ -31,14 +31,14 @@ export const Health = z.object({
   countedAt: z
     .number()
     .nullable()
-    .describe("when counts and usage were counted; null where the store has not answered yet"),
+    .describe("when counts and usage were counted; null if the store has not answered yet"),
 });
 export type Health = z.infer<typeof Health>;
 
 /** Operations on the daemon itself. */
 export const DAEMON = {
   health: {
-    summary: "Whether the daemon works, which one it is, and how much is going on.",
+    summary: "Report the daemon's health, its version and its load.",
     input: z.strictObject({}),
     output: Health,
     refusals: [],
@@ -58,7 +58,7 @@ export const DAEMON = {
     right: "read",
   },
   models: {
-    summary: "Installed agents, their models, and the profiles there are.",
+    summary: "Installed agents, their models, and the available profiles.",
     input: z.strictObject({ agent: z.string().max(60).optional() }),
     output: Models,
     refusals: ["unknown_agent"],
@@ -69,13 +69,13 @@ export const DAEMON = {
     right: "read",
   },
   createToken: {
-    summary: "Make an API key with a reach and an expiry; the secret is in this answer only.",
+    summary: "Create an API key with rights and an expiry; only this answer contains the secret.",
     input: z.strictObject({
       name: z.string().trim().min(1).max(60),
       can: z.array(TokenRight).min(1).default(["read"]),
       scope: z.string().min(1).max(190).nullable().default(null),
       ceiling: Permission.default("workspace").describe(
-        "the most that a session it starts or writes to may be allowed",
+        "the highest permission of a session it may start or write to",
       ),
       roots: z
         .array(z.string().min(1).max(4096))
@@ -83,7 +83,7 @@ export const DAEMON = {
         .max(20)
         .nullable()
         .default(null)
-        .describe("folders of those sessions, absolute; needed with spawn"),
+        .describe("folders that those sessions may work in, absolute; required with spawn"),
       expiresInMs: z.number().int().min(1_000).nullable().default(null),
     }),
     output: z.object({ token: Token, secret: z.string() }),
@@ -93,7 +93,7 @@ export const DAEMON = {
     sessions: false,
   },
   listTokens: {
-    summary: "The API keys there are, without their secrets.",
+    summary: "All API keys, without their secrets.",
     input: z.strictObject({}),
     output: z.object({ tokens: z.array(Token) }),
     refusals: [],

@@ -5,7 +5,7 @@ import { FOUND, type OperationSpec } from "./spec.ts";
 
 const InProject = z.strictObject({
   projectId: z.string().min(1).max(200),
-  sessionId: SessionRef.describe("a session's id, or the agent's own id of it"),
+  sessionId: SessionRef.describe("a session's id, or the agent's own id for it"),
   cursor: z.string().max(60).optional(),
   limit: z.coerce.number().int().min(1).max(1000).default(100),
 });
@@ -19,8 +19,8 @@ export const HISTORY = {
         .array(z.string().min(1).max(1000))
         .max(200)
         .optional()
-        .describe("project folders to leave out, as globs; takes the place of what was said before"),
-      again: z.boolean().default(false).describe("look at everything now, also where it was done before"),
+        .describe("project folders to leave out, as globs; replaces the earlier list"),
+      again: z.boolean().default(false).describe("scan everything now, even if it was scanned before"),
     }),
     output: HistoryScan,
     refusals: ["not_available"],
@@ -29,7 +29,7 @@ export const HISTORY = {
     sessions: false,
   },
   imported: {
-    summary: "How far the reading of what agents left on disk has come, and which files could not be read.",
+    summary: "Progress of the import of what agents left on disk, and the files that could not be read.",
     input: z.strictObject({
       problems: z.coerce.number().int().min(0).max(1000).default(0),
       count: z.stringbool().or(z.boolean()).default(false).describe("count what is on disk"),
@@ -40,7 +40,7 @@ export const HISTORY = {
       onDisk: z
         .array(z.object({ agent: z.string(), sessions: z.number() }))
         .nullable()
-        .describe("what an import would find, where nobody has asked for one yet and `count` is set"),
+        .describe("what an import would find, if none was requested yet and `count` is set"),
     }),
     refusals: [],
     http: { method: "GET", path: "/api/import" },

@@ -50,7 +50,7 @@ export const READ = {
       open: z.number(),
       unread: z.number(),
       sessions: z.array(Session),
-      triggers: z.array(Trigger).describe("open ones that wait for the caller"),
+      triggers: z.array(Trigger).describe("open triggers that wait for the caller"),
     }),
     refusals: ["not_found"],
     mcp: "list_sessions",
@@ -103,11 +103,11 @@ export const READ = {
       limit: z.coerce.number().int().min(1).max(1000).default(100),
     }),
     output: z.object({
-      entries: z.array(Entry).describe("fewer than asked for where they are long"),
+      entries: z.array(Entry).describe("fewer than requested if they are long"),
       first: z.number(),
       last: z
         .number()
-        .describe("the last entry that is complete: `after` it comes the one that is still being written"),
+        .describe("the last complete entry: `after` it comes the one that is still being written"),
       total: z.number().describe("without the one that is still being written"),
       keptFrom: z
         .number()

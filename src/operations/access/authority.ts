@@ -90,16 +90,16 @@ export function requireRight(caller: Caller, operation: OperationName): void {
     if (OPERATIONS[operation].sessions) return;
     throw new Refusal(
       "forbidden",
-      `A session may not ask ${operation}; only a person may. Use your Kinfold tools.`,
+      `A session may not call ${operation}; only a person may. Use your Kinfold tools.`,
       { operation },
     );
   }
   const { right }: OperationSpec = OPERATIONS[operation];
   if (right !== undefined && caller.can.includes(right)) return;
-  const what = right === undefined ? "only a person may ask this" : `it needs the right "${right}"`;
+  const what = right === undefined ? "only a person may do this" : `it needs the right "${right}"`;
   throw new Refusal(
     "forbidden",
-    `The API key "${caller.name}" does not reach this: ${what}. It may: ${caller.can.join(", ") || "nothing"}.`,
+    `The API key "${caller.name}" may not do this: ${what}. It may: ${caller.can.join(", ") || "nothing"}.`,
     { can: caller.can, needs: right ?? null },
   );
 }
@@ -110,7 +110,7 @@ export function requireTool({ self, withheld }: CallerContext, operation: Operat
   if (self === null || tool === undefined || !withheld.includes(tool)) return;
   throw new Refusal(
     "tool_not_given",
-    `Your profile "${self.profile}" or your parent keeps ${tool} from you. Do this part yourself, or report to your parent what should be done.`,
+    `Your profile "${self.profile}" or your parent withholds ${tool} from you. Do this part yourself, or report to your parent what should be done.`,
     { tool },
   );
 }

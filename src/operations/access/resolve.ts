@@ -83,7 +83,7 @@ async function one(
 function notFamily(session: SessionRecord): Refusal {
   return new Refusal(
     "forbidden",
-    `${describe(session)} is of another family: session_search shows excerpts of it, and only its own family opens it. list_sessions shows yours.`,
+    `${describe(session)} is of another family, and only that family may open it: session_search shows excerpts of it; list_sessions shows your family.`,
     { sessionId: session.id },
   );
 }

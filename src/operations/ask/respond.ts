@@ -214,7 +214,7 @@ function refuseUnheard(
   if (type === "session_error") {
     throw new Refusal(
       "bad_answer",
-      `An error needs no answer: ${describe(asker)} goes on by itself or its end comes to you. To write to it use ${write}; if its work is not needed any more, cancel_session.`,
+      `An error needs no answer: ${describe(asker)} continues by itself, or you get its callback. To write to it use ${write}; if its work is not needed any more, cancel_session.`,
       { type },
     );
   }
@@ -232,7 +232,7 @@ const NEEDS_NONE: Readonly<Record<string, string>> = {
 };
 
 function endedBefore(asker: SessionRecord): Refusal {
-  return new Refusal("session_ended", `${describe(asker)} has ended and hears no answer any more.`);
+  return new Refusal("session_ended", `${describe(asker)} has ended and can no longer receive an answer.`);
 }
 
 /** A parent may allow only what it may do itself without being asked; everything else goes to the person. */

@@ -95,7 +95,7 @@ async function refuseForeign(
     const who = owner === null ? "a session above" : describe(owner);
     throw new Refusal(
       "forbidden",
-      `The constraint "${name}" was set by ${who} and holds for all below it; only there can it be withdrawn. Nothing was saved.`,
+      `The constraint "${name}" was set by ${who} and holds for all sessions below it; only that session can withdraw it. Nothing was saved.`,
       { constraint: name, sessionId },
     );
   }

@@ -198,7 +198,7 @@ export async function decideFolder(
   if (asked === undefined && parent === null && verdict === "closed") {
     throw new Refusal(
       "cwd_not_allowed",
-      `Say where it works: "cwd" is missing, and the daemon's own folder is not for sessions.`,
+      `"cwd" is missing, and sessions may not work in the daemon's own folder. Name the folder to work in.`,
       { cwd: real, roots },
     );
   }
@@ -250,7 +250,7 @@ export function decideTools(
       all === undefined ? `all but ${[...new Set([...forbidden, ...withheld])].join(", ")}` : all || "none";
     throw new Refusal(
       "permission_too_wide",
-      `These tools are not yours or not the profile's to give: ${missing.join(", ")}. Allowed: ${allowed}. Leave tools out to use these.`,
+      `You or the profile cannot give these tools: ${missing.join(", ")}. Allowed: ${allowed}. Leave tools out to use these.`,
       { asked: missing, profile: profile.name },
     );
   }
