@@ -15,9 +15,9 @@ export interface CrashRow {
   readonly what: string;
   /** The first prompt of the root. */
   readonly prompt: string;
-  /** A call that runs until the daemon dies. */
+  /** A call that a client makes before the daemon dies. */
   readonly meanwhile?: (client: Client, rootId: string) => Promise<unknown>;
-  /** Where the restarted daemon dies again. */
+  /** The moment at which the restarted daemon dies again. */
   readonly again?: { readonly moment: Moment; readonly count: number };
   readonly check: (client: Client, sessions: Sessions) => Promise<void>;
 }
