@@ -1,8 +1,6 @@
 import { BLOCKING_TYPES } from "../contract/blocking-type.ts";
 
 /** How long a parent has to answer before a person is asked as well, and before a stated default applies. */
-export const PARENT_MS = 5 * 60_000;
-export const DEFAULT_MS = 10 * 60_000;
 /**
  * A parent's time starts when the question enters its turn, but at the latest this long after it was raised.
  */

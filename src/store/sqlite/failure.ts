@@ -4,13 +4,11 @@ import { StoreCorrupt } from "../problem.ts";
 
 /** SQLite's primary result codes that we handle. */
 export const BUSY = 5;
-export const CANTOPEN = 14;
 export const CORRUPT = 11;
 export const FULL = 13;
 export const IOERR = 10;
 export const LOCKED = 6;
 export const NOTADB = 26;
-export const PERM = 3;
 export const READONLY = 8;
 
 /** Returns the primary result code of an SQLite error, or null for any other error. */
