@@ -43,8 +43,8 @@ describe("a person whose store is gone", () => {
     assert.match(up.text, /kinfold restore --from-rollouts/);
     assert.equal(existsSync(path.join(home, "kinfold.db")), false, "no empty store was made");
 
-    assert.match((await kinfold("restore")).text, /Name one thing to restore from/);
-    assert.match(await said("restore", "--from-rollouts"), /2 sessions made again from rollouts.*rebuilt/);
+    assert.match((await kinfold("restore")).text, /Choose exactly one source to restore from/);
+    assert.match(await said("restore", "--from-rollouts"), /2 sessions rebuilt from rollouts.*rebuilt/);
     await said("up", "--port", "0");
     const listed = JSON.parse(await said("ls", "--all", "--json")) as { sessions: Listed[] };
     assert.deepEqual(
@@ -67,7 +67,7 @@ describe("a person whose store is gone", () => {
     await said("down");
     rmSync(path.join(home, "kinfold.db"));
     assert.match((await kinfold("up", "--port", "0")).text, /kinfold\.db is missing/);
-    assert.match(await said("restore", "kept.db"), /The store is the backup again/);
+    assert.match(await said("restore", "kept.db"), /The store was restored from the backup/);
     await said("up", "--port", "0");
     assert.match(await said("ls", "--all"), /keeper/);
   });

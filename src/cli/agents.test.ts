@@ -41,10 +41,10 @@ describe("doctor, without a daemon", () => {
     ]);
     put(join(adapter, "dist/index.js"), "");
     put(join(adapter, "package.json"), JSON.stringify({ version: "2.6.0" }));
-    assert.deepEqual(words(await checked("codex")), ["7.8.9: not logged in", "run: codex login"]);
+    assert.deepEqual(words(await checked("codex")), ["7.8.9: not signed in", "run: codex login"]);
     put(join(person, ".codex/auth.json"), "{}");
     assert.deepEqual(words(await checked("codex")), [
-      `7.8.9, logged in, ${join(bin, "codex")} through Kinfold's adapter 2.6.0`,
+      `7.8.9, signed in, ${join(bin, "codex")} through Kinfold's adapter 2.6.0`,
       null,
     ]);
   });
@@ -71,7 +71,7 @@ describe("doctor, without a daemon", () => {
     rmSync(join(person, ".codex"), { recursive: true });
     const { code, out } = await cli.run(["doctor"], { env });
     assert.notEqual(code, 0);
-    assert.match(out, /default agent.*codex 7\.8\.9: not logged in/);
+    assert.match(out, /default agent.*codex 7\.8\.9: not signed in/);
     assert.match(out, /run: codex login, or set agent/);
     assert.doesNotMatch(out, /All is well/);
     put(join(person, ".codex/auth.json"), "{}");
@@ -83,7 +83,7 @@ describe("kinfold agents add", () => {
   it("installs nothing where the adapter is there, and says whether all is ready", async () => {
     const { code, out } = await cli.run(["agents", "add", "codex"], { env });
     assert.equal(code, 0);
-    assert.match(out, /adapter 2\.6\.0 is installed already\.\n {2}Ready: codex 7\.8\.9/);
+    assert.match(out, /adapter 2\.6\.0 is already installed\.\n {2}Ready: codex 7\.8\.9/);
   });
 
   it("says why it could not install, and changes nothing", async () => {

@@ -33,7 +33,7 @@ describe("cancel on a terminal", { skip: whyNot() }, () => {
     const asked = await onTerminal("cancel over", "n");
     assert.match(
       asked,
-      /Nothing is at work\. Closes 1 finished session: no more messages until you reopen them\. Go on\? \[y\/N\]/,
+      /Nothing is at work\. Closes 1 finished session\. Closed sessions accept no messages until you reopen them\. Continue\? \[y\/N\]/,
     );
     assert.match(asked, /Nothing was stopped\./);
     assert.doesNotMatch((await cli.run(["ls", "--status", "ended"])).out, /over/);

@@ -45,7 +45,7 @@ export async function demoFacts(client: Client, rootId: string): Promise<DemoFac
   return { sessions, callbacks };
 }
 
-/** Draws one line per session: `├─ "tests"   sim  completed 1.2 s   → told root`. */
+/** Draws one line per session: `├─ "tests"   sim  completed 1.2 s   → reported to root`. */
 export function demoLines(facts: DemoFacts, look: { columns: number; paint: Paint; now: number }): string[] {
   const around = surroundings(facts.sessions);
   const rows = placed(facts.sessions).map(({ session, branch }) => ({
@@ -58,7 +58,7 @@ export function demoLines(facts: DemoFacts, look: { columns: number; paint: Pain
   return rows.map(({ session, head, state, told }) => {
     const isDone = state.words === "done";
     const words = isDone ? `completed ${duration(session.lastActivityAt - session.createdAt)}` : state.words;
-    const line = `${words}${told === null ? "" : `   → told ${told}`}`;
+    const line = `${words}${told === null ? "" : `   → reported to ${told}`}`;
     const room = look.columns - width - columnsOf(session.agent) - 6;
     return `  ${padTo(head, width)}  ${session.agent}  ${look.paint(isDone ? "green" : state.colour, clip(line, room))}`;
   });

@@ -11,13 +11,16 @@ export function explain(error: unknown): Failure {
     const isHome = error.what === "home";
     return new Failure("refused", error.message, {
       code: isHome ? "bad_home" : "bad_config",
-      next: [isHome ? "Or use a home of your own: KINFOLD_HOME=…" : "Correct it: kinfold config edit"],
+      next: [isHome ? "Or use a home of your own: KINFOLD_HOME=…" : "Fix it: kinfold config edit"],
     });
   }
   if (isNetworkTrouble(error)) {
     return new Failure("noDaemon", `The connection to the daemon was lost: ${causeOf(error)}.`, {
       code: "daemon_unreachable",
-      next: ["Nothing that was accepted is lost. Look: kinfold", "Start it if it is not running: kinfold up"],
+      next: [
+        "Nothing that was accepted is lost. Check: kinfold",
+        "Start it if it is not running: kinfold up",
+      ],
     });
   }
   if (isSystemTrouble(error))
@@ -54,34 +57,34 @@ function systemSentence(error: NodeJS.ErrnoException): string {
 }
 
 const SYSTEM: Record<string, string> = {
-  ENOENT: "there is no such file or folder.",
-  EACCES: "you may not read or write this.",
-  EPERM: "you may not do this.",
+  ENOENT: "no such file or folder.",
+  EACCES: "you do not have permission to read or write this.",
+  EPERM: "you do not have permission to do this.",
   ENOSPC: "the disk is full.",
   EROFS: "this file system is read-only.",
   EISDIR: "this is a folder.",
   ENOTDIR: "a part of this path is not a folder.",
-  EEXIST: "this exists already.",
+  EEXIST: "this already exists.",
 };
 
 /** Next steps for refusals, whose messages do not know the CLI's commands. */
 const NEXT: Partial<Record<Refusal["code"], readonly string[]>> = {
-  unknown_agent: ["The agents of this machine: kinfold doctor"],
-  agent_not_installed: ["The agents of this machine: kinfold doctor"],
-  unknown_profile: ["The profiles there are: kinfold profiles"],
-  untrusted_project: ["Look at its files first: .kinfold/agents/*.md"],
+  unknown_agent: ["Agents on this machine: kinfold doctor"],
+  agent_not_installed: ["Agents on this machine: kinfold doctor"],
+  unknown_profile: ["List the profiles: kinfold profiles"],
+  untrusted_project: ["Read its files first: .kinfold/agents/*.md"],
   unknown_trigger: ["What needs you: kinfold inbox"],
   already_answered: ["What else needs you: kinfold inbox"],
   cannot_meter: ["Leave this limit out, or use --minutes or --turns."],
   empty_prompt: ['Example: kinfold spawn "Review src/auth for bugs"'],
-  session_ended: ["Open it again: kinfold reopen NAME", 'Or start a new one: kinfold spawn "…"'],
+  session_ended: ["Reopen it: kinfold reopen NAME", 'Or start a new one: kinfold spawn "…"'],
   parent_ended: ["What is open: kinfold ls"],
   limit_children: ["What is open: kinfold tree", "The limits: kinfold config"],
   limit_sessions: ["What is open: kinfold tree", "The limits: kinfold config"],
   limit_depth: ["The limits: kinfold config"],
   key_reused: ["Use another --key, or leave it out."],
-  busy: ["It was asked several times and stayed so. Try again in a moment."],
+  busy: ["The request was retried several times. Try again in a moment."],
   store_busy: ["Try again in a moment."],
-  disk_full: ["Make room; nothing was changed. Sizes: kinfold doctor"],
+  disk_full: ["Free some disk space; nothing was changed. Sizes: kinfold doctor"],
   internal: ["The daemon's log has the details: kinfold logs"],
 };

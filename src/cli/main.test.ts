@@ -80,7 +80,7 @@ describe("a person's mistakes are answered by what to do next", () => {
     writeFileSync(file, "");
     const { code, err } = await kinfold(["backup", file]);
     assert.equal(code, 2);
-    assert.match(err, /exists already; a backup never overwrites/);
+    assert.match(err, /already exists; a backup never overwrites/);
   });
   it("a bad configuration names file and line", async () => {
     const bad = mkdtempSync(join(tmpdir(), "kinfold-bad-"));
@@ -150,7 +150,7 @@ describe("what answers at the address", () => {
       record({ pid });
       const { code, err } = await kinfold(["down"]);
       assert.equal(code, 1);
-      assert.match(err, /is left alone/);
+      assert.match(err, /was not stopped/);
     });
   });
   it("a foreign process that got the daemon's pid later counts as no daemon, whatever its command line says", async () => {
@@ -221,7 +221,7 @@ describe("output", () => {
     const { code, out } = await kinfold([]);
     assert.equal(code, 0);
     assert.match(out, /^kinfold \d+\.\d+\.\d+ {3}daemon not running\n/);
-    assert.match(out, /Look first: kinfold demo/);
+    assert.match(out, /Try it first: kinfold demo/);
   });
   it("help documents the exit codes", async () => {
     const { code, out } = await kinfold(["run", "--help"]);

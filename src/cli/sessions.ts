@@ -83,7 +83,7 @@ function unknownSession(sessions: readonly Session[], ref: string): Failure {
   const next =
     sessions.length === 0
       ? ['There are none yet. Start one: kinfold spawn "…"']
-      : ["All of them: kinfold ls --all"];
+      : ["All sessions: kinfold ls --all"];
   return new Failure("refused", `There is no session "${oneLine(ref)}".`, {
     code: "not_found",
     details: { close },

@@ -29,7 +29,7 @@ export async function spawnAsAsked(client: Client, call: Call, prompt: string): 
     return await client.create({ ...start, ...scope, cwd: resolve(cwd ?? "."), source: "cli" });
   }
   if (flags.text("scope") !== undefined) {
-    throw new Failure("refused", "A child is of its parent's scope. Leave --scope out.");
+    throw new Failure("refused", "A child always has its parent's scope; leave --scope out.");
   }
   const { id } = await findSession(client, parent);
   return await client.spawn({ ...start, id, ...(cwd === undefined ? {} : { cwd: resolve(cwd) }) });
@@ -48,7 +48,7 @@ export function spawnLine(spawned: SpawnOutput): string {
   if (limits !== "") facts.push(`limit ${limits}`);
   if (session.parentId !== null)
     facts.push(`${spawned.childrenOpen} of ${spawned.childrenMax} children at work`);
-  if (spawned.existing) facts.push("no second one was started: this is the one that has this name or key");
+  if (spawned.existing) facts.push("not started again: this session already has this name or key");
   else if (spawned.status === "queued") facts.push(queued(spawned));
   return `${labelOf(session)}  ${session.name === null ? "" : `${session.shortId}  `}${facts.join(", ")}`;
 }

@@ -40,7 +40,7 @@ async function sessionOf(client: Client, ref: string): Promise<Session> {
     if (!isUnknown || !/^[0-9a-f-]{8,36}$/.test(ref)) throw error;
     throw new Failure("refused", `Nothing that waits for an answer has the id ${ref}.`, {
       code: "unknown_trigger",
-      next: ["It may have been answered, or withdrawn. What needs you: kinfold inbox"],
+      next: ["It may already be answered or withdrawn. What needs you: kinfold inbox"],
     });
   }
 }
@@ -51,7 +51,7 @@ async function endOf(client: Client, session: Session): Promise<Asked["trigger"]
   const end = triggers.findLast((each) => each.type === "session_complete" && each.status === "open");
   if (end !== undefined) return end;
   const label = labelOf(session);
-  throw new Failure("refused", `${label} has ended nothing that could be answered.`, {
+  throw new Failure("refused", `${label} has no finished round to answer.`, {
     code: "unknown_trigger",
     next: [`Give it more work: kinfold tell '${label}' "…"`, `Look at it: kinfold show '${label}'`],
   });
@@ -59,7 +59,7 @@ async function endOf(client: Client, session: Session): Promise<Asked["trigger"]
 
 function asksNothing(session: Session): Failure {
   const label = labelOf(session);
-  return new Failure("refused", `${label} asks nothing.`, {
+  return new Failure("refused", `${label} is not asking anything.`, {
     code: "unknown_trigger",
     next: ["What needs you: kinfold inbox", `Send it a message: kinfold tell '${label}' "…"`],
   });
@@ -69,7 +69,7 @@ function several(ref: string, triggers: readonly OpenTrigger[]): Failure {
   const lines = triggers.map(
     (each) => `kinfold answer ${each.shortId}   (${KINDS[kindOf(each)] ?? "question"}: ${askLine(each)})`,
   );
-  return new Failure("refused", `${ref} asks ${triggers.length} things. Say which:`, {
+  return new Failure("refused", `${ref} asks ${triggers.length} things. Choose one:`, {
     code: "ambiguous_reference",
     next: lines,
   });

@@ -27,7 +27,7 @@ export function decisionOf(call: Call): Decision | null {
   }
   if (given.length < 2) return given[0] ?? null;
   const names = given.map(({ action }) => `--${FLAGS[action]}`).join(" and ");
-  throw new Failure("refused", `${names} do not go together. Choose one.`, { code: "wrong_use" });
+  throw new Failure("refused", `${names} cannot be combined. Choose one.`, { code: "wrong_use" });
 }
 
 /** Builds the answer for the daemon. On a terminal, asks the person for what the command line leaves out. */
@@ -42,7 +42,7 @@ export async function replyTo(
   if (words.length === 1 && actions.includes(word))
     return decided(call, asked, { words: [], ...decisionFor(word) });
   if (actions.length > 0) {
-    if (!isInteractive(call) || words.length > 0) throw sayWhich(asked, "Say what you decide:");
+    if (!isInteractive(call) || words.length > 0) throw sayWhich(asked, "Choose an answer:");
     return askForAction(call, asked);
   }
   return answerWords(call, asked, words);
@@ -116,7 +116,7 @@ async function askForWords(call: Call, asked: Asked): Promise<Reply> {
       options.length === 0
         ? ""
         : isMany
-          ? " (letters with commas, or your own words)"
+          ? " (letters separated by commas, or your own words)"
           : " (a letter, or your own words)";
     const line = await lineOf(call, `Answer${hint}: `);
     if (line === null) throw nothing();
@@ -148,7 +148,7 @@ async function askForAction(call: Call, asked: Asked): Promise<Reply> {
   });
   if (picked === undefined) throw nothing();
   if (picked !== "edit" && picked !== "followUp") return { action: picked as Action };
-  const text = await lineOf(call, picked === "edit" ? "What shall change? " : "What shall it do? ");
+  const text = await lineOf(call, picked === "edit" ? "What should change? " : "What should it do next? ");
   if (text === null) throw nothing();
   return { action: picked, response: text };
 }
@@ -162,7 +162,7 @@ function isInteractive(call: Call): boolean {
 }
 
 function nothing(): Failure {
-  return new Failure("cancelled", "Nothing was answered; it still waits.", { code: "not_confirmed" });
+  return new Failure("cancelled", "No answer was sent; it still waits for one.", { code: "not_confirmed" });
 }
 
 function sayWhich(asked: Asked, sentence: string): Failure {

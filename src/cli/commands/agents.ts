@@ -111,7 +111,7 @@ async function tell(call: Call, vendor: Vendor, added: Added): Promise<void> {
     added.bytes === null || added.tookMs === null
       ? ""
       : ` (${bytes(added.bytes)}, ${Math.max(1, Math.round(added.tookMs / 1000))} s)`;
-  const done = added.already ? "is installed already" : `installed${size}`;
+  const done = added.already ? "is already installed" : `installed${size}`;
   call.io.line(`${call.io.paint("green", "✓")} ${vendor.title}: adapter ${added.version} ${done}.`);
   const next = agent?.installed ? howToSignIn : howToInstall;
   if (problem !== null) call.io.line(`  ${oneLine(problem)}${next === null ? "" : ` → ${oneLine(next)}`}`);
@@ -157,17 +157,17 @@ function progressOf(
 function noAdapter(name: string | undefined, known: readonly string[], vendors: readonly string[]): Failure {
   const list = known.join(" or ");
   if (name === undefined)
-    return new Failure("refused", `Which one? ${list}.`, {
+    return new Failure("refused", `Which agent? ${list}.`, {
       code: "wrong_use",
       next: ["Example: kinfold agents add claude"],
     });
   const sentence = vendors.includes(name)
-    ? `${name} needs no adapter: Kinfold speaks to it directly.`
+    ? `${name} needs no adapter: Kinfold talks to it directly.`
     : `There is no adapter for "${oneLine(name)}".`;
   return new Failure("refused", sentence, {
     code: "unknown_agent",
     next: [
-      `Adapters: ${list}`,
+      `There are adapters for ${list}.`,
       "Any agent that speaks ACP can be added under agents in kinfold.yaml: kinfold config edit",
     ],
   });

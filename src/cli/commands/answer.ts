@@ -28,7 +28,7 @@ export async function run(call: Call): Promise<void> {
   call.io.stdout.write(`${good} accepted ${clock(done.trigger.answer?.at ?? Date.now())}`);
   call.io.line(
     reply.action === "followUp"
-      ? `; ${labelOf(session)} goes on with it`
+      ? `; ${labelOf(session)} continues with it`
       : `, ${await seen(client, done, session)}`,
   );
 }

@@ -8,7 +8,7 @@ import { bytes } from "../../text/quantity.ts";
 export async function run(call: Call): Promise<void> {
   const path = resolve(call.args[0] ?? "");
   if (existsSync(path)) {
-    throw new Failure("refused", `${path} exists already; a backup never overwrites.`, {
+    throw new Failure("refused", `${path} already exists; a backup never overwrites a file.`, {
       code: "file_exists",
       next: ["Choose another name: kinfold backup kinfold-$(date +%F-%H%M).db"],
     });
@@ -16,7 +16,7 @@ export async function run(call: Call): Promise<void> {
   if (!existsSync(dirname(path))) {
     throw new Failure("refused", `The folder ${dirname(path)} does not exist.`, {
       code: "folder_not_found",
-      next: [`Make it: mkdir -p ${dirname(path)}`],
+      next: [`Create it: mkdir -p ${dirname(path)}`],
     });
   }
   const { client } = await openConnection(call);

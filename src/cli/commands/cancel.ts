@@ -29,14 +29,14 @@ async function isMeant(client: Client, call: Call, session: Session): Promise<bo
   const working = ends.filter(isOpen).length;
   const closed = ends.length - working;
   if (ends.length === 0 || (ends.length === 1 && closed === 0)) return true;
-  return confirm(call, `${consequence(working, closed)} Go on?`);
+  return confirm(call, `${consequence(working, closed)} Continue?`);
 }
 
 /** Describes what a cancel will do, for the question before it is done. */
 function consequence(working: number, closed: number): string {
   const stops = working === 0 ? "Nothing is at work." : `Stops ${count(working, "session")} at work.`;
   if (closed === 0) return stops;
-  return `${stops} Closes ${count(closed, "finished session")}: no more messages until you reopen them.`;
+  return `${stops} Closes ${count(closed, "finished session")}. Closed sessions accept no messages until you reopen them.`;
 }
 
 function below(id: string, sessions: readonly Session[]): Session[] {
@@ -53,7 +53,7 @@ function report(session: Session, done: CancelOutput, call: Call): string[] {
   );
   if (done.stopping.length > 0)
     remains.push(
-      `  ${count(done.stopping.length, "session")} still stopping; look again: kinfold tree '${label}'`,
+      `  ${count(done.stopping.length, "session")} still stopping; check again: kinfold tree '${label}'`,
     );
   const mark = remains.length === 0 ? good : bad;
   if (call.flags.on("turn"))
@@ -62,7 +62,7 @@ function report(session: Session, done: CancelOutput, call: Call): string[] {
       ...remains,
     ];
   if (done.stopped + done.closed === 0 && remains.length === 0)
-    return [`${label} had ended already: nothing to stop.`];
+    return [`${label} had already ended; nothing to stop.`];
   const left = `${count(done.left.length, "process", "processes")} left`;
   const stopped = done.stopped === 0 ? "nothing was at work" : `${count(done.stopped, "session")} stopped`;
   return [`${mark} ${stopped}, ${left}`, ...closedLines(label, done), ...remains];
@@ -71,5 +71,5 @@ function report(session: Session, done: CancelOutput, call: Call): string[] {
 function closedLines(label: string, { closed }: CancelOutput): string[] {
   if (closed === 0) return [];
   const what = `${count(closed, "finished session")} closed`;
-  return [`  ${what}: no more messages until you open it again: kinfold reopen '${label}'`];
+  return [`  ${what}. To let a closed session accept messages again: kinfold reopen '${label}'`];
 }

@@ -31,7 +31,9 @@ export async function run(call: Call): Promise<number | void> {
   }
   for (const line of settingLines(loaded, call)) call.io.line(line);
   if (isBroken)
-    call.io.note("The configuration cannot be used; above are the defaults. Mend it: kinfold config edit");
+    call.io.note(
+      "The configuration is invalid; the values above are the defaults. Fix it: kinfold config edit",
+    );
   for (const problem of loaded.problems) call.io.note(problemLine(problem));
   return isBroken ? EXITS.refused[0] : EXITS.done[0];
 }
@@ -92,20 +94,22 @@ async function edit(call: Call): Promise<number> {
       "failed",
       `The editor (${editor}) ended with ${code === null ? "a signal" : `code ${code}`}.`,
       {
-        next: [`Choose another: EDITOR=nano kinfold config edit`, `The file: ${paths.configFile}`],
+        next: [`Use another editor: EDITOR=nano kinfold config edit`, `The file: ${paths.configFile}`],
       },
     );
   }
   load(call);
   call.io.line(
-    "The configuration is valid. It holds from the daemon's next start: kinfold down && kinfold up",
+    "The configuration is valid. It takes effect when the daemon restarts: kinfold down && kinfold up",
   );
   return 0;
 }
 
 /** Lists every setting as a comment, so that the file documents what can be set. */
 function template(): string {
-  const lines = ["# Kinfold's settings. Uncomment what you change; kinfold config shows what holds."];
+  const lines = [
+    "# Kinfold's settings. Uncomment what you change; kinfold config shows the values in effect.",
+  ];
   let section = "";
   for (const { key, description, fallback } of SETTINGS) {
     const [first = "", name] = key.split(".");

@@ -157,7 +157,7 @@ function sum(facts: DemoFacts, call: Call, seen: Seen): number {
     return losses.length === 0 ? 0 : 1;
   }
   if (losses.length > 0)
-    throw new Failure("failed", "The demo did not go as it must:", { code: "demo_failed", next: losses });
+    throw new Failure("failed", "The demo failed:", { code: "demo_failed", next: losses });
   const { paint } = call.io;
   const at = (seen.killedMs / 1000).toFixed(1);
   const seenText = `${count(facts.sessions.length, "session")}, ${count(landed, "callback")}, nothing lost`;
@@ -172,17 +172,17 @@ function lessons(call: Call, seen: Seen & { generations: number }): string[] {
   const { paint } = call.io;
   const { home } = seen.stage.paths;
   const kept = [
-    `  Kept: kinfold tree --home ${home}`,
-    `  End it: kinfold down --home ${home}   (then remove ${seen.stage.folder})`,
+    `  Look at it: kinfold tree --home ${home}`,
+    `  Stop it: kinfold down --home ${home}   (then remove ${seen.stage.folder})`,
   ];
   return [
     paint(
       "soft",
-      `  ${count(seen.generations, "generation")}: each handed work down, went on, and was told the result by itself.`,
+      `  ${count(seen.generations, "generation")}: each delegated work, went on, and got the result as a message.`,
     ),
     ...(call.flags.on("keep") ? kept : []),
-    '  Now your own: kinfold spawn "…"   then: kinfold watch',
-    "  Which agents there are: kinfold doctor",
+    '  Now start your own: kinfold spawn "…"   then: kinfold watch',
+    "  Check your agents: kinfold doctor",
   ];
 }
 

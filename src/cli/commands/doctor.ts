@@ -18,7 +18,7 @@ export async function run(call: Call): Promise<number> {
   }
   for (const check of all) call.io.line(drawn(check, call));
   call.io.line();
-  call.io.line(isWell ? "All is well." : "What is marked ✗ needs you; the arrow says what to do.");
+  call.io.line(isWell ? "All is well." : "Fix the lines marked ✗; the arrow says how.");
   return isWell ? 0 : 1;
 }
 

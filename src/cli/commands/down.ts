@@ -19,12 +19,13 @@ export async function run(call: Call): Promise<void> {
     isGone = await waitUntilGone(daemon.pid, FORCE_MS);
   }
   if (!isGone) {
-    throw new Failure("failed", `The daemon (pid ${daemon.pid}) has not ended yet.`, {
+    throw new Failure("failed", `The daemon (pid ${daemon.pid}) has not stopped yet.`, {
       code: "still_running",
-      next: ["End it by force; nothing is lost: kinfold down --force", "Its log: kinfold logs"],
+      next: ["Kill it; nothing is lost: kinfold down --force", "Its log: kinfold logs"],
     });
   }
-  const later = open > 0 ? ` ${count(open, "session")} had work open; it goes on at the next start.` : "";
+  const later =
+    open > 0 ? ` ${count(open, "session")} had unfinished work, which continues at the next start.` : "";
   say(
     call,
     { stopped: true, pid: daemon.pid, open },
@@ -47,14 +48,10 @@ async function identify(call: Call, daemon: DaemonFile): Promise<number> {
   }
   if (health?.pid === daemon.pid && health.boot === daemon.boot) return health.counts.open;
   if (isProvenDaemon(daemon)) return 0;
-  throw new Failure(
-    "failed",
-    `Process ${daemon.pid} is not the daemon that was recorded; it is left alone.`,
-    {
-      code: "not_a_daemon",
-      next: [`If no daemon runs, remove the record: rm ${homeOf(call).daemonFile}`],
-    },
-  );
+  throw new Failure("failed", `Process ${daemon.pid} is not the recorded daemon, so it was not stopped.`, {
+    code: "not_a_daemon",
+    next: [`If no daemon runs, remove the record: rm ${homeOf(call).daemonFile}`],
+  });
 }
 
 function say(call: Call, value: object, text: string): void {

@@ -17,7 +17,7 @@ export async function run(call: Call): Promise<number> {
   const globs = exclude?.split(",").map((each) => each.trim());
   await client.import(globs === undefined ? {} : { exclude: globs.filter((each) => each !== "") });
   const leave = (): void => {
-    call.io.note("\nThe daemon goes on reading. How far it is: kinfold import");
+    call.io.note("\nThe daemon continues in the background. See its progress: kinfold import");
     process.exit(130);
   };
   process.once("SIGINT", leave);
@@ -54,7 +54,7 @@ function unread(scan: HistoryScan): Failure {
     `Reading stopped: ${oneLine(scan.error ?? "the thread that reads has failed")}`,
     {
       code: "import_failed",
-      next: ["It is tried again by itself. The daemon's log: kinfold logs", "This machine: kinfold doctor"],
+      next: ["The daemon retries by itself. Its log: kinfold logs", "Check this machine: kinfold doctor"],
     },
   );
 }
@@ -63,7 +63,7 @@ function progressLines(scan: HistoryScan, call: Call): string[] {
   const { columns, paint } = call.io;
   if (scan.phase === "starting" || scan.phase === "listing") {
     const found = scan.files === 0 ? "" : ` ${count(scan.files, "session")} so far`;
-    return [clip(`Looking at what agents left on disk …${found}`, columns())];
+    return [clip(`Looking for sessions of agents on disk …${found}`, columns())];
   }
   const done = scan.bytes === 0 ? 1 : scan.bytesRead / scan.bytes;
   const width = Math.max(10, Math.min(BAR_MAX, columns() - 50));
@@ -82,24 +82,24 @@ function summary(scan: HistoryScan, problems: readonly HistoryProblem[], call: C
     const told = words.map(([state, number]) => `${number} ${state}`).join(", ");
     lines.push(`${paint("bold", oneLine(agent))}  ${count(sessions, "session")}${below}: ${told}`);
   }
-  if (scan.found.length === 0) lines.push("Nothing was found: no agent has left a session on this disk.");
+  if (scan.found.length === 0) lines.push("No sessions of agents were found on this disk.");
   if (scan.exclude.length > 0) {
     const folders = scan.exclude.map((each) => oneLine(each)).join(", ");
-    const what = `${count(scan.excluded, "file")} left out, as you asked: ${folders}`;
-    lines.push(paint("soft", `${what}. Let them in again: kinfold import --exclude ''`));
+    const what = `${count(scan.excluded, "file")} excluded, as you asked: ${folders}`;
+    lines.push(paint("soft", `${what}. Include them again: kinfold import --exclude ''`));
   }
   if (problems.length > 0) {
-    lines.push("", `${count(problems.length, "file")} could not be read, or not all of it:`);
+    lines.push("", `${count(problems.length, "file")} could not be read, or only in part:`);
     for (const { path, reason } of problems.slice(0, PROBLEMS_SHOWN))
       lines.push(`  ${oneLine(path)}: ${oneLine(reason)}`);
-    if (problems.length > PROBLEMS_SHOWN) lines.push("  The rest: kinfold doctor");
+    if (problems.length > PROBLEMS_SHOWN) lines.push("  All of them: kinfold doctor");
   }
   const tookMs = (scan.readAt ?? 0) - (scan.startedAt ?? 0);
   const took = tookMs > 0 ? ` in ${duration(tookMs)}` : "";
   lines.push(
     "",
-    paint("soft", `${bytes(scan.bytes)} read${took}. From now on the daemon keeps up by itself.`),
+    paint("soft", `${bytes(scan.bytes)} read${took}. From now on the daemon imports new work by itself.`),
   );
-  lines.push(paint("soft", "Look: kinfold ls --all   Find: kinfold search …"));
+  lines.push(paint("soft", "List them: kinfold ls --all   Search them: kinfold search …"));
   return lines;
 }

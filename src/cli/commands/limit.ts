@@ -32,7 +32,7 @@ function limitsOf(flags: Flags, session: Session): BudgetPatch {
   }
   if (!flags.on("none")) return given;
   if (Object.keys(given).length > 0) {
-    throw new Failure("refused", "--none takes all limits away: leave the others out.");
+    throw new Failure("refused", "--none removes all limits; leave the other options out.");
   }
   return Object.fromEntries(Object.keys(session.effective.limits).map((unit) => [unit, null]));
 }
@@ -41,5 +41,5 @@ function limitsOf(flags: Flags, session: Session): BudgetPatch {
 function usedWords({ treeUsage }: Session): string {
   const spent = treeUsage.inputTokens + treeUsage.outputTokens;
   const money = treeUsage.usd === null || treeUsage.usd === 0 ? "" : ` and ${usd(treeUsage.usd)}`;
-  return `used so far, with those below it: ${tokens(spent)} tokens${money}`;
+  return `used so far, including its descendants: ${tokens(spent)} tokens${money}`;
 }

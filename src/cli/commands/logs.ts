@@ -13,7 +13,7 @@ export async function run(call: Call): Promise<void> {
   if (!existsSync(daemonLog)) {
     throw new Failure("failed", `There is no log yet at ${daemonLog}.`, {
       code: "no_log",
-      next: ["The daemon writes it: kinfold up"],
+      next: ["It is created when the daemon starts: kinfold up"],
     });
   }
   const wanted = call.flags.number("lines") ?? 50;

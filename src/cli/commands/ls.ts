@@ -83,8 +83,8 @@ function tableOf(sessions: readonly Session[], { open, parents, asks }: Beside, 
 function nothing(call: Call): string {
   if (call.flags.on("unseen")) return "Nothing new has finished since you looked.";
   if (call.flags.text("status") !== undefined) return `No session is ${call.flags.text("status")}.`;
-  if (call.flags.on("all")) return 'No sessions yet. Start one: kinfold spawn "…"   Look first: kinfold demo';
-  return 'Nothing is open. Start something: kinfold spawn "…"   Earlier ones: kinfold ls --all';
+  if (call.flags.on("all")) return 'No sessions yet. Start one: kinfold spawn "…"   See a demo: kinfold demo';
+  return 'Nothing is open. Start something: kinfold spawn "…"   Finished sessions: kinfold ls --all';
 }
 
 function isFinished(session: Session): boolean {

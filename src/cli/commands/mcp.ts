@@ -239,7 +239,7 @@ function sentenceOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   if (name === "Refusal") return `${String(code)}: ${text}`;
   const more = Array.isArray(next) ? ` ${next.join(" ")}` : "";
-  return `not_available: The daemon did not answer: ${text}${more} What it had accepted is not lost: list_sessions shows it.`;
+  return `not_available: The daemon did not answer: ${text}${more} Nothing that it accepted is lost; list_sessions shows it.`;
 }
 
 async function ownVersion(): Promise<string> {

@@ -21,7 +21,7 @@ export async function run(call: Call): Promise<void> {
   }
   for (const [name, path] of Object.entries(paths)) {
     call.io.line(
-      `${name.padEnd(10)}${path}${existsSync(path) ? "" : call.io.paint("soft", "  (not there yet)")}`,
+      `${name.padEnd(10)}${path}${existsSync(path) ? "" : call.io.paint("soft", "  (does not exist yet)")}`,
     );
   }
 }

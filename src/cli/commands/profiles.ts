@@ -43,7 +43,7 @@ function list(call: Call, set: ProfileSet): void {
   call.io.line();
   for (const { name, file } of set.untrusted)
     call.io.line(`${oneLine(name)}: ${oneLine(file)} is not trusted yet`);
-  call.io.line("Look at the files, then: kinfold profiles trust");
+  call.io.line("Read the files, then trust them: kinfold profiles trust");
 }
 
 function show(call: Call, set: ProfileSet, name: string | undefined): void {
@@ -89,17 +89,17 @@ function unknown(set: ProfileSet, name: string | undefined): Failure {
       `The profile "${oneLine(untrusted.name)}" is not trusted yet: ${oneLine(untrusted.file)}.`,
       {
         code: "untrusted_project",
-        next: ["Look at the file, then: kinfold profiles trust"],
+        next: ["Read the file, then trust it: kinfold profiles trust"],
       },
     );
   }
   const close = name === undefined ? [] : nearest(name, names);
   return new Failure(
     "refused",
-    name === undefined ? "Which profile? A name is missing." : `There is no profile "${oneLine(name)}".`,
+    name === undefined ? "The name of the profile is missing." : `There is no profile "${oneLine(name)}".`,
     {
       code: "unknown_profile",
-      next: [...close.slice(0, 1).map((each) => `Did you mean: ${each}`), `There are: ${names.join(", ")}`],
+      next: [...close.slice(0, 1).map((each) => `Did you mean: ${each}`), `Profiles: ${names.join(", ")}`],
     },
   );
 }
@@ -114,7 +114,7 @@ async function trust(call: Call, project: string): Promise<void> {
   if (waiting.length === 0) {
     const there = existsSync(join(project, ".kinfold", "agents"));
     const text = there
-      ? "All profile files of this project are trusted already."
+      ? "All profile files of this project are already trusted."
       : `There are no profile files in ${join(project, ".kinfold", "agents")}.`;
     if (call.io.json) call.io.answer({ trusted: [] });
     else call.io.line(text);
@@ -132,7 +132,7 @@ async function trust(call: Call, project: string): Promise<void> {
   if (call.io.json) call.io.answer({ trusted: files.map(({ from }) => from) });
   else
     call.io.line(
-      `${call.io.paint("green", "✓")} ${count(files.length, "profile")} trusted: ${files.map(({ name }) => name).join(", ")}. A change of a file asks again.`,
+      `${call.io.paint("green", "✓")} ${count(files.length, "profile")} trusted: ${files.map(({ name }) => name).join(", ")}. A changed file must be trusted again.`,
     );
 }
 

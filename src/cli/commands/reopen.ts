@@ -12,12 +12,12 @@ export async function run(call: Call): Promise<number> {
   }
   const label = labelOf(done.session);
   if (found.status !== "ended") {
-    call.io.line(`${label} is open: nothing to do.`);
+    call.io.line(`${label} is already open.`);
     return 0;
   }
   const good = call.io.paint("green", "✓");
   call.io.line(
-    `${good} ${label} takes messages again; what was queued for it stays void, sessions below it stay ended.`,
+    `${good} ${label} accepts messages again. Messages that it had not read stay void; its descendants stay ended.`,
   );
   call.io.line(`  next: kinfold tell '${label}' "…"`);
   return 0;

@@ -15,10 +15,14 @@ export async function run(call: Call): Promise<void> {
   prepareHome(paths);
   const { config } = loadConfig({ home: paths.home, cwd: paths.home, env: call.env, flags: {} });
   if (config.store !== "sqlite") {
-    throw new Failure("refused", "The store of this home is a PostgreSQL server, which is restored there.", {
-      code: "not_available",
-      next: ["From a dump of pg_dump: pg_restore", "The store that is set: kinfold config"],
-    });
+    throw new Failure(
+      "refused",
+      "The store of this home is a PostgreSQL server; restore the database there.",
+      {
+        code: "not_available",
+        next: ["From a pg_dump file: pg_restore", "The configured store: kinfold config"],
+      },
+    );
   }
   const target = { ...paths, node: config.node, log: silentLog };
   const restored = await restore(target, source).catch((error: unknown) => {
@@ -39,13 +43,13 @@ function sourceOf(call: Call): RestoreSource {
   ];
   const [source] = asked;
   if (source !== undefined && asked.length === 1) return source;
-  throw new Failure("refused", "Name one thing to restore from.", {
+  throw new Failure("refused", "Choose exactly one source to restore from.", {
     code: "wrong_use",
     next: [
-      "A file that kinfold backup made: kinfold restore <file>",
+      "A file that kinfold backup wrote: kinfold restore <file>",
       "The transcripts in the home: kinfold restore --from-rollouts",
       "What can still be read of the store: kinfold restore --as-is",
-      "Nothing, to begin anew: kinfold restore --empty",
+      "An empty store: kinfold restore --empty",
     ],
   });
 }
@@ -53,16 +57,16 @@ function sourceOf(call: Call): RestoreSource {
 function say(call: Call, source: RestoreSource, restored: Restored): void {
   const { io } = call;
   const made = {
-    backup: () => "The store is the backup again.",
+    backup: () => "The store was restored from the backup.",
     rollouts: () =>
-      `${count(restored.sessions, "session")} made again from rollouts, ended and marked as rebuilt; ` +
+      `${count(restored.sessions, "session")} rebuilt from rollouts, ended and marked as rebuilt; ` +
       `${count(restored.entries, "entry", "entries")} of their transcripts are back.`,
-    "as-is": () => "The store holds what could still be read; its newest commits may be gone.",
+    "as-is": () => "The store holds what could still be read; its newest commits may be lost.",
     empty: () => "The store is empty.",
   };
   io.line(`${io.paint("green", "✓")} ${made[source.from]()}`);
-  if (source.from === "rollouts") io.line("  API keys, open questions and what waited in inboxes are gone.");
-  for (const path of restored.unreadable) io.line(`  Cannot be read, or not to its end: ${path}`);
-  if (restored.aside !== null) io.line(`  The files that were there are in ${restored.aside}`);
+  if (source.from === "rollouts") io.line("  API keys, open questions and unread inbox messages are lost.");
+  for (const path of restored.unreadable) io.line(`  Could not be read to its end: ${path}`);
+  if (restored.aside !== null) io.line(`  The old files are in ${restored.aside}`);
   io.line("  Start the daemon: kinfold up");
 }

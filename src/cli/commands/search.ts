@@ -33,9 +33,9 @@ export async function run(call: Call): Promise<void> {
 }
 
 const EXAMPLES = [
-  ["kinfold search login redirect", "what holds more of the words comes first"],
-  [`kinfold search '"access denied"'`, "these words side by side"],
-  ["kinfold search timeout -test", "with the one, without the other"],
+  ["kinfold search login redirect", "hits with more of the words come first"],
+  [`kinfold search '"access denied"'`, "exactly this phrase"],
+  ["kinfold search timeout -test", "with the first word, without the second"],
   ["kinfold search 'migrat*'", "words that begin like this"],
   ["kinfold search exit tool:bash agent:codex", "by agent: author: tool: path:"],
   ["kinfold search expiry after:2d", "by after: before: (yesterday, 12h, 2026-03-31)"],
@@ -110,15 +110,15 @@ function noHitLines(found: SearchOutput, query: string, where: string): string[]
     lines.push(`  Without filters, in all sessions: ${count(found.elsewhere, "hit")}`);
   }
   if (/(?:^|\s)path:/.test(query))
-    lines.push("  path: is for files that a tool touched; without it the words are searched for.");
+    lines.push("  path: finds only files that a tool touched; leave it out to search all text.");
   for (const [, field = ""] of query.matchAll(/(?:^|\s)-?([a-z]+):/gi)) {
     if (!FIELDS.includes(field.toLowerCase()))
       lines.push(
-        `  ${field}: is no filter, so it was searched for as a word. Filters: ${FIELDS.map((each) => `${each}:`).join(" ")}`,
+        `  ${field}: is not a filter, so it was searched for as a word. Filters: ${FIELDS.map((each) => `${each}:`).join(" ")}`,
       );
   }
   if ((query.match(/"/g) ?? []).length % 2 === 1)
-    lines.push("  A quote was not closed: all behind it had to stand side by side.");
+    lines.push("  A quote is not closed, so everything after it was searched for as one phrase.");
   if (/(?:^|\s)agent:/i.test(query)) lines.push("  The agents' names: kinfold ls --all, or kinfold agents");
   if (lines.length === 1) lines.push("  Try fewer or other words, or the beginning of one: 'migrat*'.");
   return lines;

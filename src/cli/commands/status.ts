@@ -33,9 +33,10 @@ async function whenDown(call: Call): Promise<void> {
   }
   call.io.line(`${call.io.paint("bold", `kinfold ${await ownVersion()}`)}   daemon not running`);
   call.io.line();
-  if (isFirst) call.io.line("  Look first: kinfold demo   (a family of four at work; no model, no key)");
-  call.io.line(`  Start it: kinfold up${isFirst ? "" : "   (what was at work goes on)"}`);
-  call.io.line(`  Or just: kinfold spawn "…"   (starts it by itself)`);
+  if (isFirst)
+    call.io.line("  Try it first: kinfold demo   (four sessions at work; needs no model and no API key)");
+  call.io.line(`  Start it: kinfold up${isFirst ? "" : "   (unfinished work continues)"}`);
+  call.io.line(`  Or just: kinfold spawn "…"   (starts the daemon by itself)`);
   call.io.line();
   for (const line of hints(call)) call.io.line(line);
 }
@@ -82,13 +83,13 @@ function screen(connection: Connection, { agents, needs }: Facts, call: Call): s
     `  ${padTo("Used today", 14)}${used(health)}`,
     "",
   ];
-  if (isFirst) lines.push("  No session yet. Look first: kinfold demo", "");
+  if (isFirst) lines.push("  No sessions yet. Try it first: kinfold demo", "");
   return [...lines, ...hints(call)];
 }
 
 function finishedWords({ counts }: Health): string {
-  if (counts.unseen > 0) return "not looked at yet";
-  return counts.sessions === 0 ? "" : "that you have not looked at";
+  if (counts.unseen > 0) return "not seen yet";
+  return counts.sessions === 0 ? "" : "new since you last looked";
 }
 
 /** Lists what waits for a person, with the command that answers each. */
@@ -147,7 +148,7 @@ function agentWords(agent: Agent | undefined, paint: Paint): string {
   if (!agent.installed) return `${name}: not installed`;
   const version = agent.version === null ? name : `${name} ${oneLine(agent.version)}`;
   if (agent.signedIn === false)
-    return `${name}: not logged in (${oneLine(agent.howToSignIn ?? `run: ${name}`)})`;
+    return `${name}: not signed in (${oneLine(agent.howToSignIn ?? `run: ${name}`)})`;
   if (agent.problem !== null) return `${version}: ${oneLine(agent.problem)}`;
   return `${version} ${paint("green", "✓")}`;
 }

@@ -21,6 +21,6 @@ export async function run(call: Call): Promise<void> {
     call.io.answer(told);
     return;
   }
-  const what = told.existing ? `${labelOf(session)} has this message already.` : oneLine(told.why);
+  const what = told.existing ? `${labelOf(session)} already has this message.` : oneLine(told.why);
   call.io.line(`${call.io.paint("green", "✓")} ${what}`);
 }

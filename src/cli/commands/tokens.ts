@@ -32,7 +32,7 @@ async function create(call: Call, name: string): Promise<void> {
   }
   call.io.line(made.secret);
   call.io.note(
-    `${reach(made.token)}. It is shown only now; revoke it: kinfold tokens revoke ${made.token.id}`,
+    `${reach(made.token)}. The key is shown only once. Revoke it: kinfold tokens revoke ${made.token.id}`,
   );
 }
 
@@ -43,7 +43,7 @@ async function list(client: Client, call: Call): Promise<void> {
     return;
   }
   if (tokens.length === 0) {
-    call.io.line("No API keys yet. Make one: kinfold tokens create ci --can read,spawn --expires 30d");
+    call.io.line("No API keys yet. Create one: kinfold tokens create ci --can read,spawn --expires 30d");
     return;
   }
   const now = Date.now();
@@ -92,12 +92,16 @@ async function idOf(client: Client, name: string): Promise<string> {
     });
   }
   if (more.length === 0 || valid.length === 0) return one.id;
-  throw new Failure("refused", `${found.length} valid keys have the name "${oneLine(name)}". Say which:`, {
-    code: "ambiguous_reference",
-    next: valid.map(
-      (token) => `kinfold tokens revoke ${token.id}   (made ${ago(Date.now() - token.createdAt)})`,
-    ),
-  });
+  throw new Failure(
+    "refused",
+    `${found.length} valid keys have the name "${oneLine(name)}". Choose one by its id:`,
+    {
+      code: "ambiguous_reference",
+      next: valid.map(
+        (token) => `kinfold tokens revoke ${token.id}   (made ${ago(Date.now() - token.createdAt)})`,
+      ),
+    },
+  );
 }
 
 function rightsOf(text: string): TokenRight[] {
@@ -127,7 +131,7 @@ function ceilingOf(word: string): Permission {
 
 function reach(token: Token): string {
   const where = token.scope === null ? "in every scope" : `in the scope ${oneLine(token.scope)}`;
-  const until = token.expiresAt === null ? "without an end" : `until ${day(token.expiresAt)}`;
+  const until = token.expiresAt === null ? "with no expiry" : `until ${day(token.expiresAt)}`;
   return `${oneLine(token.name)} may ${token.can.join(", ")} ${where}, up to "${token.ceiling}" in ${foldersOf(token)}, ${until}`;
 }
 
@@ -148,7 +152,7 @@ function day(at: number): string {
 
 function required(name: string | undefined, example: string): string {
   if (name !== undefined) return name;
-  throw new Failure("refused", "Which key? A name is missing.", {
+  throw new Failure("refused", "The name of the key is missing.", {
     code: "wrong_use",
     next: [`Example: kinfold tokens ${example}`, "All of them: kinfold tokens ls"],
   });

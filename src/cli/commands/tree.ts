@@ -13,7 +13,7 @@ export async function run(call: Call): Promise<void> {
     return;
   }
   if (sessions.length === 0) {
-    call.io.line('Nothing is open. Start something: kinfold spawn "…"   Earlier ones: kinfold ls --all');
+    call.io.line('Nothing is open. Start something: kinfold spawn "…"   Finished sessions: kinfold ls --all');
     return;
   }
   const asks = await asksOf(client);

@@ -19,7 +19,7 @@ export async function run(call: Call): Promise<number | void> {
     if (call.flags.on("foreground")) {
       throw new Failure(
         "refused",
-        `The daemon already runs in the background (pid ${pid}) at ${running.url}.`,
+        `The daemon is already running in the background (pid ${pid}) at ${running.url}.`,
         {
           code: "already_running",
           next: ["Stop it first: kinfold down"],
@@ -29,7 +29,7 @@ export async function run(call: Call): Promise<number | void> {
     if (call.io.json) call.io.answer({ pid, url: running.url, startedAt, started: false });
     else
       call.io.line(
-        `The daemon already runs for ${duration(Date.now() - startedAt)} (pid ${pid}) at ${running.url}`,
+        `The daemon has been running for ${duration(Date.now() - startedAt)} (pid ${pid}) at ${running.url}`,
       );
     return;
   }

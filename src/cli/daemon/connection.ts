@@ -51,7 +51,7 @@ export async function tryConnection(call: Call): Promise<Connection | null> {
     if (daemon !== null && !mayRun(daemon)) return null;
     throw new Failure("noDaemon", `There is no token at ${paths.token}.`, {
       code: "token_missing",
-      next: ["Set KINFOLD_TOKEN, or restart the daemon, which makes one: kinfold down && kinfold up"],
+      next: ["Set KINFOLD_TOKEN, or restart the daemon, which creates one: kinfold down && kinfold up"],
     });
   }
   const client = connect({ url, token });
@@ -107,13 +107,13 @@ function unreachable(error: unknown, where: Where): Failure {
     `The daemon (pid ${where.daemon.pid}) does not answer at ${where.url}: ${causeOf(error)}.`,
     {
       code: "daemon_unreachable",
-      next: ["Its log: kinfold logs", "Start it anew, nothing is lost: kinfold down --force && kinfold up"],
+      next: ["Its log: kinfold logs", "Restart it; nothing is lost: kinfold down --force && kinfold up"],
     },
   );
 }
 
 function somethingElse(where: Where): Failure {
-  return new Failure("noDaemon", `What answers at ${where.url} is not a Kinfold daemon.`, {
+  return new Failure("noDaemon", `The program that answers at ${where.url} is not a Kinfold daemon.`, {
     code: "not_a_daemon",
     next: ["Start one on another port: kinfold up --port 4681"],
   });
@@ -122,7 +122,7 @@ function somethingElse(where: Where): Failure {
 function warnOfVersion(health: Health, call: Call): void {
   if (health.contract === CONTRACT_VERSION) return;
   const restart = "kinfold down && kinfold up";
-  const what = `The daemon is version ${health.version} (contract ${health.contract}); this command speaks ${CONTRACT_VERSION}.`;
+  const what = `The daemon is version ${health.version} (contract ${health.contract}); this command uses contract ${CONTRACT_VERSION}.`;
   if (major(health.contract) === major(CONTRACT_VERSION)) {
     call.io.note(`${what} Restart it: ${restart}`);
     return;
@@ -133,7 +133,7 @@ function warnOfVersion(health: Health, call: Call): void {
 function warnOfStore({ storeTrouble }: Health, call: Call): void {
   if (storeTrouble === undefined) return;
   const forMs = Date.now() - storeTrouble.since;
-  call.io.note(`${storeTrouble.text} for ${duration(forMs)}. The daemon waits for it.`);
+  call.io.note(`${storeTrouble.text}; this has lasted ${duration(forMs)}. The daemon waits for it.`);
 }
 
 /** Returns the innermost message of a failed connection, such as `connect ECONNREFUSED 127.0.0.1:4680`. */

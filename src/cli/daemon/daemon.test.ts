@@ -58,7 +58,7 @@ describe("the daemon, as the CLI keeps it", () => {
     const { pid } = readDaemonFile(daemonFile)!;
     const { code, out } = await cli.run(["up"]);
     assert.equal(code, 0);
-    assert.match(out, new RegExp(`already runs .* \\(pid ${pid}\\)`));
+    assert.match(out, new RegExp(`has been running .* \\(pid ${pid}\\)`));
   });
   it("shows itself on the status screen", async () => {
     const { out } = await cli.run([]);
@@ -112,7 +112,7 @@ describe("run and wait", () => {
   it("exit 5 when the time is up, and exit 3 when it was cancelled meanwhile", async () => {
     const { code, err } = await cli.run(["run", "--name", "long", "--timeout", "100ms", "sim> hang"]);
     assert.equal(code, 5);
-    assert.match(err, /"long" is still at work; it goes on/);
+    assert.match(err, /"long" is still at work and goes on/);
     const waiting = cli.run(["wait", "long"]);
     assert.match(
       (await cli.run(["cancel", "long", "--reason", "enough"])).out,
@@ -122,8 +122,8 @@ describe("run and wait", () => {
     assert.equal(waited.code, 3);
     assert.match(waited.err, /was cancelled/);
     assert.match((await cli.run(["ls", "--status", "ended"])).out, /long .*cancelled by you: enough/);
-    assert.match((await cli.run(["reopen", "long"])).out, /^✓ "?long"? takes messages again;/);
-    assert.match((await cli.run(["reopen", "long"])).out, /is open: nothing to do\./);
+    assert.match((await cli.run(["reopen", "long"])).out, /^✓ "?long"? accepts messages again\./);
+    assert.match((await cli.run(["reopen", "long"])).out, /is already open\./);
     const closed = await cli.run(["cancel", "long"]);
     assert.match(
       closed.out,
@@ -225,7 +225,7 @@ describe("demo", () => {
     const { code, out, err } = await cli.run(["demo"]);
     assert.equal(code, 0, err);
     assert.match(out, /root {2}"plan a release" +sim {2}completed/);
-    assert.match(out, /"fix flaky test" +sim {2}completed [\d.]+ s {3}→ told tests/);
+    assert.match(out, /"fix flaky test" +sim {2}completed [\d.]+ s {3}→ reported to tests/);
     assert.match(
       out,
       /✓ 4 sessions, 3 callbacks, nothing lost \(I killed the daemon once at [\d.]+ s; did you notice\?\)/,

@@ -29,7 +29,7 @@ function unreadable(paths: Paths, code: string | undefined): Failure {
     code: "token_unreadable",
     next: [
       owner === null
-        ? "Look at it: ls -l of that path"
+        ? `Check its permissions: ls -l ${paths.token}`
         : `It belongs to uid ${owner}; run this as that user,`,
       "or set KINFOLD_TOKEN, or use a home of your own: KINFOLD_HOME=…",
     ],

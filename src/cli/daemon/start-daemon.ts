@@ -139,7 +139,7 @@ async function whyNot(
     const port = settings.port ?? /(?:port |:)(\d{2,5})\b/i.exec(said.join("\n"))?.[1] ?? "4680";
     return new Failure("failed", `Port ${port} is taken by another program.`, {
       code: "port_taken",
-      next: [`Use another: kinfold up --port ${Number(port) + 1}`, `Who has it: lsof -i :${port}`],
+      next: [`Use another: kinfold up --port ${Number(port) + 1}`, `Find that program: lsof -i :${port}`],
     });
   }
   return new Failure("failed", `The daemon did not start (it ended with ${end.exit}).`, {

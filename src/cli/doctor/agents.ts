@@ -32,7 +32,7 @@ function checkAgent(agent: Agent): Check {
   const found = version ?? "installed";
   if (agent.signedIn === false) {
     const advice = line(agent.howToSignIn) ?? `run: ${name}`;
-    return { name, ok: false, optional, text: `${found}: not logged in`, advice };
+    return { name, ok: false, optional, text: `${found}: not signed in`, advice };
   }
   if (agent.problem !== null) {
     return {
@@ -42,7 +42,7 @@ function checkAgent(agent: Agent): Check {
       advice: line(agent.howToInstall),
     };
   }
-  const words = [found, agent.signedIn ? "logged in" : null, line(agent.uses)];
+  const words = [found, agent.signedIn ? "signed in" : null, line(agent.uses)];
   return { name, ok: true, text: words.filter((word) => word !== null).join(", "), advice: null };
 }
 
@@ -52,13 +52,13 @@ function checkAgent(agent: Agent): Check {
  */
 function checkPlace(agent: Agent, here: Agent): Check | null {
   const name = oneLine(agent.name);
-  const advice = "kinfold down && kinfold up, from here";
+  const advice = "run in this terminal: kinfold down && kinfold up";
   if (!agent.installed && here.installed) {
-    const text = "found from here, but not by the daemon, which was started with another PATH";
+    const text = "found in this terminal, but not by the daemon, which was started with another PATH";
     return { name, ok: false, optional: true, text, advice };
   }
   if (agent.signedIn === false && here.signedIn === true) {
-    const text = "logged in from here, but the daemon was started without these variables";
+    const text = "signed in here, but the daemon was started without this terminal's variables";
     return { name, ok: false, optional: true, text, advice };
   }
   return null;
@@ -83,7 +83,7 @@ function checkDefault(call: Call, agents: readonly Agent[]): Check[] {
   }
   const isReal = (one: Agent): boolean => one.name !== "sim" && one.installed && one.problem === null;
   const better = agent.name === "sim" ? agents.find(isReal) : undefined;
-  const advice = better === undefined ? null : `for ${oneLine(better.name)} instead ${set}`;
+  const advice = better === undefined ? null : `to use ${oneLine(better.name)} instead, ${set}`;
   return [{ name, ok: true, text: oneLine(wanted), advice }];
 }
 

@@ -59,6 +59,6 @@ async function checkPort(call: Call): Promise<Check> {
     };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    return { name, ok: false, text: "cannot be known before the configuration is valid", advice: null };
+    return { name, ok: false, text: "unknown until the configuration is valid", advice: null };
   }
 }

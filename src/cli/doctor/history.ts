@@ -23,9 +23,9 @@ export async function checkHistory(_call: Call, connection: Connection | null): 
     const whose = earlier.map(({ agent }) => oneLine(agent)).join(", ");
     const text =
       number === 0
-        ? "no agent has left a session on this disk"
-        : `${count(number, "earlier session")} of ${whose} on this disk, not read`;
-    return [{ name, ok: false, optional: true, text, advice: "read it: kinfold import" }];
+        ? "no sessions of agents on this disk"
+        : `${count(number, "earlier session")} of ${whose} on this disk, not imported`;
+    return [{ name, ok: false, optional: true, text, advice: "import them: kinfold import" }];
   }
   const failed = scan.phase === "failed" || scan.error !== null;
   const sessions = scan.found.reduce((sum, each) => sum + each.sessions + each.subagents, 0);
@@ -38,7 +38,7 @@ export async function checkHistory(_call: Call, connection: Connection | null): 
       advice: failed ? "its log: kinfold logs" : null,
     },
     ...problems.map(({ path, reason, badLines }) => ({
-      name: badLines > 0 ? "a file in part" : "a file",
+      name: badLines > 0 ? "partly read file" : "unread file",
       ok: false,
       optional: true,
       text: `${oneLine(path)}: ${oneLine(reason)}`,

@@ -37,14 +37,14 @@ function checkConfig(call: Call, paths: Paths): Check {
     const text = existsSync(paths.configFile) ? paths.configFile : "defaults (no file)";
     const [first] = problems;
     if (first === undefined) return { name, ok: true, text, advice: null };
-    return { name, ok: false, optional: true, text: problemLine(first), advice: "look: kinfold config" };
+    return { name, ok: false, optional: true, text: problemLine(first), advice: "see: kinfold config" };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return {
       name,
       ok: false,
       text: error.problems.map(problemLine).join("; "),
-      advice: "correct it: kinfold config edit",
+      advice: "fix it: kinfold config edit",
     };
   }
 }
@@ -53,13 +53,13 @@ function checkHome(paths: Paths): Check {
   const name = "home";
   const stat = statSync(paths.home, { throwIfNoEntry: false });
   if (stat === undefined)
-    return { name, ok: true, text: `${paths.home} (made at the first start)`, advice: null };
+    return { name, ok: true, text: `${paths.home} (created at the first start)`, advice: null };
   if (!isWritable(paths.home)) {
     return {
       name,
       ok: false,
       text: `${paths.home} cannot be written`,
-      advice: "make it yours, or set KINFOLD_HOME",
+      advice: "take ownership of it, or set KINFOLD_HOME",
     };
   }
   const mode = stat.mode & 0o777;
@@ -77,7 +77,7 @@ function checkHome(paths: Paths): Check {
 function checkToken(paths: Paths): Check {
   const name = "token";
   const stat = statSync(paths.token, { throwIfNoEntry: false });
-  if (stat === undefined) return { name, ok: true, text: "made at the first start", advice: null };
+  if (stat === undefined) return { name, ok: true, text: "created at the first start", advice: null };
   const mode = stat.mode & 0o777;
   if ((mode & 0o077) === 0)
     return {
@@ -101,19 +101,19 @@ async function checkDisk(paths: Paths): Promise<Check> {
   const free = bavail * bsize;
   const size = fileSize(paths.database) + fileSize(`${paths.database}-wal`);
   const ok = free > DISK_MIN;
-  const text = `${bytes(free)} free${size > 0 ? `, the database has ${bytes(size)}` : ""}`;
-  return { name: "disk", ok, text, advice: ok ? null : "make room: a full disk stops all work" };
+  const text = `${bytes(free)} free${size > 0 ? `, the database takes ${bytes(size)}` : ""}`;
+  return { name: "disk", ok, text, advice: ok ? null : "free some space: a full disk stops all work" };
 }
 
 async function checkSandbox(call: Call): Promise<Check> {
   const { ownSandbox } = await import("./own-agents.ts");
   const { kind, text, problems } = await ownSandbox(call);
   const name = "sandbox";
-  if (kind === "none") return { name, ok: false, text, advice: "set sandbox: auto, or mend it" };
+  if (kind === "none") return { name, ok: false, text, advice: "set sandbox: auto, or fix it" };
   const why = problems.length === 0 ? "" : ` (${problems.join("; ")})`;
   if (kind !== "guard" || process.platform !== "linux")
     return { name, ok: true, text: `${text}${why}`, advice: null };
-  const advice = "for a firmer hold install bubblewrap, or let this user make namespaces";
+  const advice = "for a stronger sandbox, install bubblewrap or allow this user to create namespaces";
   return { name, ok: false, optional: true, text: `${text}${why}`, advice };
 }
 

@@ -29,7 +29,7 @@ export async function forward(
   const response = await post(target, message, sending);
   if (response.status === 401) {
     await response.body?.cancel();
-    throw new TokenRefused("the daemon does not take this session's token");
+    throw new TokenRefused("the daemon does not accept this session's token");
   }
   if (response.status === 202) return;
   if (response.headers.get("content-type")?.startsWith("text/event-stream")) {
@@ -56,7 +56,7 @@ async function post(target: McpTarget, message: McpMessage, sending: ForwardOpti
     });
   } catch (error) {
     const code = recordOf(error instanceof Error ? error.cause : null)["code"];
-    if (code === "ECONNREFUSED") throw new NotConnected("nobody answers at the daemon's address");
+    if (code === "ECONNREFUSED") throw new NotConnected("nothing answers at the daemon's address");
     throw error;
   }
 }

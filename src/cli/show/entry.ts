@@ -66,9 +66,9 @@ function wholeLines(entry: Entry, { io }: Call): string[] {
 const KINDS: Readonly<Record<string, string>> = { toolCall: "called", toolResult: "answered", text: "said" };
 
 function unknownEntry(session: Session, total: number, index: number): Failure {
-  const there = total === 0 ? "It has none yet." : `It has 0 to ${total - 1}.`;
+  const there = total === 0 ? "It has none yet." : `Its entries are 0 to ${total - 1}.`;
   return new Failure("refused", `${labelOf(session)} has no entry ${index}. ${there}`, {
     code: "not_found",
-    next: [`All of them: kinfold show ${session.shortId} --transcript`],
+    next: [`All entries: kinfold show ${session.shortId} --transcript`],
   });
 }

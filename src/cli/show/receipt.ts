@@ -29,7 +29,7 @@ export function receiptLines(receipt: Receipt): string[] {
     lines.push(`… ${receipt.filesChanged.length - FILES_MAX} more files`);
   if (receipt.denied.length > 0) {
     lines.push(
-      `denied on the way: ${receipt.denied.map((denied) => `${oneLine(denied.tool)}${denied.count > 1 ? ` ×${denied.count}` : ""}`).join(", ")}`,
+      `denied: ${receipt.denied.map((denied) => `${oneLine(denied.tool)}${denied.count > 1 ? ` ×${denied.count}` : ""}`).join(", ")}`,
     );
   }
   return lines;
@@ -41,7 +41,7 @@ function headline(receipt: Receipt): string {
   const facts = [
     count(receipt.turns, "turn"),
     duration(receipt.durationMs),
-    calls === 0 ? "no tool was called" : count(calls, "tool call"),
+    calls === 0 ? "no tool calls" : count(calls, "tool call"),
   ];
   if (used > 0) facts.push(`${tokens(used)} tokens`);
   if (receipt.usage.usd) facts.push(usd(receipt.usage.usd));

@@ -22,13 +22,13 @@ export async function sayEnd(client: Client, call: Call, end: WaitOutput): Promi
   if (end.lastWords !== null) call.io.note(`Its last words after this: ${clip(oneLine(end.lastWords), 400)}`);
   if (isUnknown(end)) {
     call.io.note(
-      `"${label}" is not at work, and its files do not say how it ended. Look: kinfold show ${id}`,
+      `"${label}" is not at work, and its files do not say how it ended. Look at it: kinfold show ${id}`,
     );
     return exit;
   }
   if (end.timedOut || end.outcome === null) {
     call.io.note(
-      `"${label}" is still at work; it goes on. Wait again: kinfold wait ${id}   Stop it: kinfold cancel ${id}`,
+      `"${label}" is still at work and goes on. Wait again: kinfold wait ${id}   Stop it: kinfold cancel ${id}`,
     );
     return exit;
   }

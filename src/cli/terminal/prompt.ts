@@ -10,9 +10,7 @@ export async function promptOf(call: Call, words: readonly string[], example: st
   if (prompt.trim() !== "") return prompt;
   throw new Failure(
     "refused",
-    fromStdin
-      ? "Standard input was empty: there is no text to send."
-      : "What shall it do? A text is missing.",
+    fromStdin ? "Standard input was empty: there is no text to send." : "The text is missing.",
     {
       code: "empty_prompt",
       next: [
