@@ -85,7 +85,7 @@ async function midTurn(client: Client, home: TestHome): Promise<void> {
   const { hits } = await client.search({ query: '"first words"', id: "all" });
   assert.deepEqual([...new Set(hits.map((hit) => hit.sessionId))], [root.id], "found where it was said");
   const [reply] = await toolReplies(client, root.id, "spawn_session");
-  assert.match(reply!.text, /; inherits a 0\.\d KB brief\. 1 of 8/);
+  assert.match(reply!.text, /; inherits a \d+ B brief\. 1 of 8/);
 }
 
 const MID_TURN =

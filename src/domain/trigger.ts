@@ -1,6 +1,5 @@
 import { BLOCKING_TYPES } from "../contract/blocking-type.ts";
 
-/** How long a parent has to answer before a person is asked as well, and before a stated default applies. */
 /**
  * A parent's time starts when the question enters its turn, but at the latest this long after it was raised.
  */
