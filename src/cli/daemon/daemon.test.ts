@@ -127,7 +127,7 @@ describe("run and wait", () => {
     const closed = await cli.run(["cancel", "long"]);
     assert.match(
       closed.out,
-      /^✓ nothing was at work, 0 processes left\n {2}1 finished session closed: .*kinfold reopen/,
+      /^✓ nothing was at work, 0 processes left\n {2}1 finished session closed\. .*kinfold reopen/,
     );
   });
 });
