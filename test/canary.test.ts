@@ -22,7 +22,7 @@ const textOf = (way: string): string =>
   secretsOf(way)
     .map(({ text }) => text)
     .join("\n");
-/** For commands that end with the line: leaves out secrets that need several lines. */
+/** For commands that stop at the first line break: leaves out secrets that span several lines. */
 const linesOf = (way: string, without: RegExp): string =>
   secretsOf(way)
     .filter(({ text }) => !without.test(text.trim()))

@@ -161,8 +161,8 @@ export interface PromptEnd {
 export type AgentUpdate =
   | { readonly kind: "fragment"; readonly what: "text" | "thought"; readonly text: string }
   /**
-   * A complete message. If it is very long, `text` is its beginning; `chars` is the full length, which the
-   * fragments had.
+   * A complete message. If it is very long, `text` holds only its beginning and `chars` is the full
+   * length, which is that of the fragments already sent.
    */
   | { readonly kind: "text"; readonly text: string; readonly chars?: number }
   | { readonly kind: "thought"; readonly text: string; readonly chars?: number }

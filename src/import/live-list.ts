@@ -163,7 +163,7 @@ export async function noLongerDoubted(context: Context): Promise<string[]> {
   return settled;
 }
 
-/** Returns the agent's own id of the root session, even when its file is gone. */
+/** Returns the id that the agent uses for the root session, even if that session's file is gone. */
 function rootIdOf({ catalog }: Context, { familyKey, known }: FamilyAsked): string {
   const [some] = known.values();
   return catalog.members.get(familyKey)?.agentId ?? some?.facts.rootId ?? some?.facts.id ?? familyKey;

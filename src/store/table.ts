@@ -31,7 +31,7 @@ export interface Declared {
 }
 
 export interface TableOptions<R> {
-  /** Fields that `set` ignores, because they never change or the store counts them. */
+  /** Fields that `set` ignores: they never change, or the store keeps them as counters. */
   readonly fixed?: readonly (keyof R & string)[];
   /** Columns whose name is not the snake-case form of the field's. */
   readonly named?: Partial<Record<keyof R & string, string>>;

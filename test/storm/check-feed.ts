@@ -2,8 +2,8 @@ import { applyEvent, type SessionView, type View } from "../support/feed-view.ts
 import type { Checking } from "./check.ts";
 
 /**
- * I9: the events of a tree have no gap, add up to the tables, and reach a reader on broken connections once
- * each.
+ * I9: the events of a tree have no gap, replaying them gives the state in the tables, and a reader receives
+ * each of them exactly once although its connection keeps breaking.
  */
 export function checkFeed(checking: Checking): void {
   const { tables, findings, counts } = checking;

@@ -23,7 +23,7 @@ async function talk(id: unknown): Promise<void> {
   const words = "all work and no play ".repeat(Math.ceil(size / 21)).slice(0, size - 1);
   for (let at = 0; at < count; at += 1) {
     await say(`${words}\n`);
-    // Sends the secret in two pieces, far beyond the stored length of an entry.
+    // Sends the secret in two pieces, far past the length at which a stored entry is cut.
     if (at === count >> 1) {
       await say(`Look: ${secret.slice(0, secret.length >> 1)}`);
       await say(`${secret.slice(secret.length >> 1)} was it.\n`);

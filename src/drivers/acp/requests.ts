@@ -24,8 +24,7 @@ export async function answerPermission(
   const plan = planOf(call);
   const answer = await askOrCancel(asking, plan ?? permissionOf(call, request.options));
   if (answer === null) return { outcome: { outcome: "cancelled" } };
-  // To approve a plan, only a single permission is given: `allow_always` would give the agent more than it
-  // had.
+  // A plan is approved with a one-time permission: `allow_always` would give the agent more than it had.
   const allowing: PermissionOption["kind"][] =
     plan === null ? ["allow_once", "allow_always"] : ["allow_once"];
   const kinds: PermissionOption["kind"][] =

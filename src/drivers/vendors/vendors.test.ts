@@ -114,7 +114,10 @@ describe("what is found of a vendor", () => {
       howToInstall: "kinfold agents add codex",
     });
     const manifest = await installed("0.0.1");
-    assert.match(findVendor(codex, options()).problem ?? "", /version 0.0.1 and not 2.6.0/);
+    assert.match(
+      findVendor(codex, options()).problem ?? "",
+      /version 0\.0\.1, but version 2\.6\.0 is needed/,
+    );
     await put(manifest, JSON.stringify({ version: "2.6.0" }));
     const { command, problem } = findVendor(codex, options());
     assert.equal(problem, null);

@@ -36,7 +36,7 @@ export async function ensureAgent(
 ): Promise<AgentStart> {
   const { agent } = slot;
   if (agent !== null && !agent.hasExited) return { ok: true, agent };
-  // The process exited while idle: what remains of it is ended, and a new one starts.
+  // The process exited while idle: end whatever it left behind, then start a new one.
   if (agent !== null) {
     await agent.handle.stop(0);
     if (!slot.restart(recorder)) return UNWANTED;

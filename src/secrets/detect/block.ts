@@ -73,8 +73,8 @@ interface Body {
 }
 
 /**
- * Unfinished text at the end that may belong to a key: a break, its last border, its first header or a line's
- * prefix.
+ * Matches an incomplete last line that may be part of a key: a partial line break, the key's closing border,
+ * its first header, or the prefix of a line.
  */
 const GOES_ON = /^(?:\\{1,4}|-{1,6}[ A-Z0-9]{0,60}-{0,5})?$/;
 const WORD_BEGUN = /^\S{1,200}(?:(?<=-) ?E[A-Z0-9 ]{0,60}-{0,5})?$/;

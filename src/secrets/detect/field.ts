@@ -9,7 +9,7 @@ export const HINT = /pass|pwd|secret|token|key|cred|auth|cookie|mnemonic|jwt|_pw
 const NAME_MAX = 64;
 
 /**
- * The range of a value. `spelled`: the syntax of an environment, an address or a flag, which is never code.
+ * The range of a value. `spelled` is set for values in environment-variable, URL or flag syntax: never source code.
  */
 interface Field {
   readonly start: number;

@@ -84,7 +84,7 @@ after(async () => {
 interface Options {
   readonly token?: string;
   readonly name?: string;
-  /** An older protocol version, or the modern one, pinned. */
+  /** Pins the protocol version, to an older one or to the modern one. */
   readonly version?: string;
 }
 

@@ -112,7 +112,7 @@ export function cancelReply(output: CancelOutput, unread: number, isTurnOnly: bo
   const stopped = output.cancelled
     ? `Stopped ${who}${more === "" ? "" : ` and ${more}`}${closedWords(output)}`
     : `${who} was not at work; it has ended now and takes no more messages${more === "" ? "" : `. Stopped ${more}`}`;
-  // If it had finished first, its result still arrives as a message.
+  // The result of a session that finished before the cancel still arrives as a message: do not deny it.
   const after = output.cancelled ? " You will get no further message about it." : "";
   return reply(head, mark, `${stopped}; ${remainder(output)}${after}`);
 }

@@ -107,7 +107,7 @@ export class WriteLane {
   }
 
   async #drain(): Promise<void> {
-    // Writes must start in a microtask: a tick scheduled there runs after all microtasks.
+    // Start writes from a microtask: a nextTick callback scheduled in one runs only after all pending microtasks.
     await this.#paused;
     if (await this.#begin()) await this.#group();
     if (this.#queue.length > 0) {

@@ -61,9 +61,9 @@ function refuseLostLog(path: string, note: Note): void {
 }
 
 /**
- * Compares a database that was not closed with the newest rollouts: a session or event that only a rollout
- * has was lost. This also detects losses from a crash of the machine. Rollouts outlive a restore, so lines
- * from before this epoch prove nothing.
+ * Checks a database that was not closed cleanly against the newest rollouts: a session or event that is found
+ * only in a rollout has been lost from the database. This also detects losses after a crash of the machine.
+ * A restore keeps the rollouts, so lines written before this epoch are no evidence of a loss.
  */
 export function refuseOlderThanRollouts(db: DatabaseSync, path: string, rollouts: string | null): void {
   if (rollouts === null || !hasTrees(db)) return;
