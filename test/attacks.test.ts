@@ -29,7 +29,7 @@ test("of a flood of permission requests 32 wait for an answer, the rest is denie
     const { session } = await client.create({ agent: "attack", cwd: home.work, prompt: "asks 1000" });
     const denied = await eventually("the rest is denied", async () => {
       const { entries } = await client.entries({ id: session.id, limit: 1000 });
-      const notices = entries.filter((each) => each.body.text.includes("further ones are denied"));
+      const notices = entries.filter((each) => each.body.text.includes("further requests are denied"));
       return notices.length > 0 ? notices : undefined;
     });
     assert.equal(denied.length, 1);

@@ -60,7 +60,7 @@ describe("PostgreSQL that goes away under a running daemon", () => {
       });
       assert.match(trouble.text, /PostgreSQL at .* does not answer/);
       const at = { folder: home.work, home: home.home, store: "sqlite" };
-      assert.match((await run([], at)).text, /does not answer .* for .*The daemon waits for it/);
+      assert.match((await run([], at)).text, /does not answer .*; this has lasted .*The daemon waits for it/);
       await server.startAgain();
       await eventually("all is well", async () => (await client.health({})).ok);
       const { session } = await client.create({ cwd: home.work, prompt: "sim> say done" });

@@ -191,7 +191,7 @@ describe("triggers", { concurrency: 3 }, () => {
       const third = await openTrigger(client, "person", "plan_review");
       await client.respond({ id: third.id, action: "approve" });
       await allQuiet(client, reader.session.id);
-      assert.match(await said(client, reader.session.id), /sim: keeps planning[^]*This session only reads/);
+      assert.match(await said(client, reader.session.id), /sim: keeps planning[^]*This session is read-only/);
     } finally {
       await home.close();
     }

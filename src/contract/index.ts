@@ -8,6 +8,7 @@ export * from "./history.ts";
 export * from "./id.ts";
 export * from "./memory.ts";
 export * from "./message.ts";
+export * from "./no-usage.ts";
 export * from "./operations/table.ts";
 export * from "./profile.ts";
 export * from "./receipt.ts";

@@ -55,12 +55,6 @@ export const Usage = z.object({
     ),
 });
 export type Usage = z.infer<typeof Usage>;
-export const NO_USAGE: Readonly<Usage> = Object.freeze({
-  inputTokens: 0,
-  cachedTokens: 0,
-  outputTokens: 0,
-  usd: null,
-});
 
 export const Origin = z.enum(["managed", "attached", "imported"]);
 export const Source = z.enum(["cli", "page", "http", "mcp", "subsession", "hook", "import"]);

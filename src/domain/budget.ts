@@ -1,6 +1,6 @@
-import { NO_USAGE } from "../contract/index.ts";
 import type { Budget, Price, Usage } from "../contract/index.ts";
 import { count, tokens } from "../text/quantity.ts";
+import { NO_USAGE } from "../contract/no-usage.ts";
 
 /** An amount of money and tokens; null for a unit that no budget limits. */
 export interface Amount {

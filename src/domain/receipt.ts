@@ -1,7 +1,8 @@
-import { NO_USAGE, type Receipt, type Usage } from "../contract/index.ts";
+import type { Receipt, Usage } from "../contract/index.ts";
 import { redact } from "../secrets/redact.ts";
 import { oneLine, shortLine, visible } from "../text/fence.ts";
 import { count, duration, tokens } from "../text/quantity.ts";
+import { NO_USAGE } from "../contract/no-usage.ts";
 
 export interface FileChange {
   readonly path: string;

@@ -1,5 +1,5 @@
-import { NO_USAGE } from "../contract/index.ts";
 import type { HistoryState, Usage } from "../contract/index.ts";
+import { NO_USAGE } from "../contract/no-usage.ts";
 
 /**
  * The facts that a reader has collected about one session so far. Plain JSON: it is stored with the position

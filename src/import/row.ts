@@ -1,4 +1,4 @@
-import { CallbackConfig, NO_USAGE } from "../contract/index.ts";
+import { CallbackConfig } from "../contract/index.ts";
 import type { AgentStatus, Evidence, HistoryState } from "../contract/index.ts";
 import { shortId } from "../contract/short-id.ts";
 import { importedOutcome, importedStatus } from "../domain/imported.ts";
@@ -7,6 +7,7 @@ import { NEW_SESSION, unmanagedEffective } from "../store/port/new-session.ts";
 import type { SessionFacts } from "../history/port.ts";
 import type { SessionRecord } from "../store/port/store.ts";
 import { shortLine } from "../text/fence.ts";
+import { NO_USAGE } from "../contract/no-usage.ts";
 
 /** Everything that a session's row is made from. */
 export interface Told {

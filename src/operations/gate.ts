@@ -1,7 +1,8 @@
 import type { Caller } from "../contract/index.ts";
 import { giveBack as giveMessageBack } from "../kernel/admit.ts";
 import { hashOf } from "../system/id.ts";
-import { contextOf, processOf } from "./access/authority.ts";
+import { lowered } from "../domain/limit.ts";
+import { visibleFrom, withheldFrom } from "../domain/permission.ts";
 import type { SessionRecord } from "../store/port/store.ts";
 import type { OperationDeps } from "./deps.ts";
 import type { CallerContext, Feed, FeedRequest, Gate } from "./port.ts";
@@ -42,6 +43,25 @@ async function identify(deps: OperationDeps, token: string): Promise<CallerConte
   return contextOf(deps, { kind: "session", id: session.id, rootId: row.rootId, fence: row.fence }, session);
 }
 
+/** Returns a caller with everything that is known about it; `session` is the caller's own, as just read. */
+export function contextOf(
+  deps: Pick<OperationDeps, "config">,
+  caller: Caller,
+  session: SessionRecord | null,
+): CallerContext {
+  if (session === null) {
+    const visible = caller.kind === "outside" && caller.scope !== null ? [caller.scope] : "all";
+    return { ...caller, self: null, visible, role: "full", withheld: [] };
+  }
+  const visible = visibleFrom(session.scope, deps.config.scopes);
+  const withheld = withheldFrom(session.effective);
+  const { depthMax } = lowered(deps.config.limits, session.effective.counts);
+  const isLeaf = session.depth >= depthMax || withheld.includes("spawn_session");
+  const isAttached = session.origin === "attached" && session.parentId === null;
+  const role = isLeaf ? "leaf" : isAttached ? "attached" : "full";
+  return { ...caller, self: session, visible, role, withheld };
+}
+
 /** A session that we run is held by a lease; an attached one by its row, because its user runs it. */
 async function heldBy(deps: OperationDeps, sessionId: string, fence: number): Promise<SessionRecord | null> {
   const lease = await deps.store.read.leases.bySession(sessionId);
@@ -56,7 +76,7 @@ async function giveBack(deps: OperationDeps, caller: Caller, messageIds: readonl
   if (caller.kind !== "session" || messageIds.length === 0) return;
   // If another process has taken over the turn, this write is dropped and recovery decides what reached the
   // agent.
-  await deps.store.write(caller.rootId, processOf(caller), async (tx) => {
+  await deps.store.write(caller.rootId, { session: caller.id, fence: caller.fence }, async (tx) => {
     for (const id of messageIds) {
       const message = await tx.messages.byId(id);
       if (message !== null && message.sessionId === caller.id && message.carrier === "tool")
@@ -68,7 +88,7 @@ async function giveBack(deps: OperationDeps, caller: Caller, messageIds: readonl
 
 async function spawnReplyLost(deps: OperationDeps, caller: Caller, sessionId: string): Promise<void> {
   if (caller.kind !== "session") return;
-  await deps.store.write(caller.rootId, processOf(caller), async (tx) => {
+  await deps.store.write(caller.rootId, { session: caller.id, fence: caller.fence }, async (tx) => {
     const child = await tx.sessions.byId(sessionId);
     if (child?.parentId === caller.id) await tx.sessions.patch(sessionId, { replyLostAt: deps.now() });
   });

@@ -1,5 +1,4 @@
-import { redact } from "../secrets/redact.ts";
-import { redactDeep } from "../secrets/redact-deep.ts";
+import { redactBriefly } from "../secrets/redact-long.ts";
 import { type Columns, fieldsOf, type Kind, readerOf } from "./column.ts";
 import { placeholders, raw, type Param, type Row, type Sql } from "./sql.ts";
 
@@ -119,7 +118,7 @@ function cleaningOf<R extends object>(of: Columns<R>): Pick<Table<R>, "clean" | 
       const shown: Partial<R> = {};
       for (const field of held) {
         const value = record[field];
-        const after = redactDeep(value);
+        const after = redactBriefly(value);
         if (after !== value) shown[field] = after;
       }
       return shown;
@@ -128,8 +127,8 @@ function cleaningOf<R extends object>(of: Columns<R>): Pick<Table<R>, "clean" | 
 }
 
 function withoutSecrets<T>(kind: Kind, value: T): T {
-  if (kind === "json") return redactDeep(value);
-  return kind === "text" && typeof value === "string" ? (redact(value) as T) : value;
+  if (kind === "json") return redactBriefly(value);
+  return kind === "text" && typeof value === "string" ? redactBriefly(value) : value;
 }
 
 function encode(kind: Kind, value: unknown): Param {

@@ -72,7 +72,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     const { session } = await client.create({ agent: "attack", cwd: home.work, prompt: "asks 1000" });
     await eventually("the rest is denied", async () => {
       const { entries } = await client.entries({ id: session.id, limit: 100 });
-      return entries.some((each) => each.body.text.includes("further ones are denied"));
+      return entries.some((each) => each.body.text.includes("further requests are denied"));
     });
     await client.cancel({ id: session.id });
   },

@@ -1,4 +1,5 @@
-import { CallbackConfig, NO_USAGE, type Session } from "../index.ts";
+import { CallbackConfig, type Session } from "../index.ts";
+import { NO_USAGE } from "../no-usage.ts";
 
 /** Returns a complete session record with the given fields changed. */
 export function session(change: Partial<Session> = {}): Session {

@@ -1,4 +1,4 @@
-import { type EntryAuthor, type EntryKind, NO_USAGE } from "../../contract/index.ts";
+import type { EntryAuthor, EntryKind } from "../../contract/index.ts";
 import {
   type BatchItem,
   type CallbackData,
@@ -25,6 +25,7 @@ import type { EngineDeps } from "../deps.ts";
 import { reserveTurn } from "../usage/reservation.ts";
 import { excerpt } from "../../secrets/redact.ts";
 import { newId } from "../../system/id.ts";
+import { NO_USAGE } from "../../contract/no-usage.ts";
 
 const BATCH_MAX = 16;
 

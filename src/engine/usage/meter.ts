@@ -1,4 +1,3 @@
-import { NO_USAGE } from "../../contract/index.ts";
 import type { Usage } from "../../contract/index.ts";
 import type { AgentUpdate } from "../../drivers/port.ts";
 import type { LiveAgent } from "../agent/start.ts";
@@ -6,6 +5,7 @@ import { forkOf } from "../turn/first-prompt.ts";
 import type { AgentSlot, Runtime } from "../agent/slot.ts";
 import type { Recorder } from "../record/recorder.ts";
 import { meter } from "./reservation.ts";
+import { NO_USAGE } from "../../contract/no-usage.ts";
 
 /** Interval between reads while no updates come. */
 const LOOK_MS = 500;

@@ -6,32 +6,12 @@ import {
   type Permission,
   Refusal,
 } from "../../contract/index.ts";
-import { lowered } from "../../domain/limit.ts";
-import { isLooser, visibleFrom, withheldFrom } from "../../domain/permission.ts";
+import { isLooser } from "../../domain/permission.ts";
 import { type ProcessFence, type SessionRecord, STALE, type Tx } from "../../store/port/store.ts";
 import { folderVerdict } from "../../system/folder.ts";
 import type { OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";
 import { describe } from "../read/view.ts";
-
-/** Returns a caller with everything that is known about it; `session` is the caller's own, as just read. */
-export function contextOf(
-  deps: Pick<OperationDeps, "config">,
-  caller: Caller,
-  session: SessionRecord | null,
-): CallerContext {
-  if (session === null) {
-    const visible = caller.kind === "outside" && caller.scope !== null ? [caller.scope] : "all";
-    return { ...caller, self: null, visible, role: "full", withheld: [] };
-  }
-  const visible = visibleFrom(session.scope, deps.config.scopes);
-  const withheld = withheldFrom(session.effective);
-  const { depthMax } = lowered(deps.config.limits, session.effective.counts);
-  const isLeaf = session.depth >= depthMax || withheld.includes("spawn_session");
-  const isAttached = session.origin === "attached" && session.parentId === null;
-  const role = isLeaf ? "leaf" : isAttached ? "attached" : "full";
-  return { ...caller, self: session, visible, role, withheld };
-}
 
 /**
  * Returns the caller's session; null for a person and an API key. A session that has ended may call nothing.

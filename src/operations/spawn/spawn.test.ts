@@ -8,8 +8,8 @@ import { type Family, openFamily } from "../../kernel/testing/family.ts";
 import { silentLog } from "../../log.ts";
 import { beforeNextWrite } from "../../store/testing/around-writes.ts";
 import { NO_CEILING } from "../deps.ts";
-import { contextOf } from "../access/authority.ts";
 import { createGate, createOperations, type OperationDeps } from "../index.ts";
+import { contextOf } from "../gate.ts";
 
 const CALL = { signal: new AbortController().signal, callId: null };
 

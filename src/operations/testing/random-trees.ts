@@ -22,7 +22,6 @@ import type { EngineDeps } from "../../engine/deps.ts";
 import { silentLog } from "../../log.ts";
 import { openStore } from "../../store/open.ts";
 import type { SessionRecord, Store } from "../../store/port/store.ts";
-import { contextOf } from "../access/authority.ts";
 import {
   type CallerContext,
   createGate,
@@ -32,6 +31,7 @@ import {
   type Operations,
 } from "../index.ts";
 import { NO_CEILING } from "../deps.ts";
+import { contextOf } from "../gate.ts";
 
 /** The real store and operations in this process; turns are claimed but no agent runs. */
 export interface World {

@@ -1,5 +1,6 @@
-import { type Effective, NO_USAGE } from "../../contract/index.ts";
+import type { Effective } from "../../contract/index.ts";
 import type { SessionRecord, TokenRecord } from "./record.ts";
+import { NO_USAGE } from "../../contract/no-usage.ts";
 
 /** Initial values of the session fields that no caller chooses. */
 export const NEW_SESSION = {
