@@ -91,7 +91,7 @@ interface Playing {
 async function play(response: ServerResponse, playing: Playing): Promise<void> {
   const { wire, request, decision } = playing;
   const { how } = decision;
-  if (how.delayMs !== undefined) await pause(how.delayMs);
+  if (how.delayMs !== undefined) await pause(how.delayMs, undefined, { ref: false });
   if (response.closed) return;
   if (how.error !== undefined && mayFail(playing, how.error.times)) {
     sendJson(response, how.error.status, wire.error(how.error.status, how.error.message));
