@@ -71,9 +71,11 @@ it("what a message held is gone from the file after a WAL checkpoint, once it ha
     const move = { status: "landed", landedAt: 1 } as const;
     await store.write(rootId, (tx) => tx.messages.move(message.id, ["queued"], move));
   }
-  const db = new DatabaseSync(database);
-  db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  // The store's search thread may still read the file: the checkpoint waits for it.
+  const db = new DatabaseSync(database, { timeout: 60_000 });
+  const checkpoint = db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
   db.close();
+  assert.equal(checkpoint?.["busy"], 0);
   assert.equal(statSync(`${database}-wal`).size, 0);
   assert.deepEqual(readFileSync(database, "latin1").match(/canary-\d+x/g), null);
 });
