@@ -1,6 +1,5 @@
 import { boundedText } from "../text/fence.ts";
 
-/** Limits on how much of an agent's value is kept. */
 export interface ValueLimits {
   readonly charsMax: number;
   readonly partsMax: number;
@@ -9,10 +8,7 @@ export interface ValueLimits {
 
 const LIMITS: ValueLimits = { charsMax: 256 * 1024, partsMax: 10_000, depthMax: 32 };
 
-/**
- * Returns the value, cut to the limits, and the number of characters kept. The limits also bound the time
- * this takes.
- */
+/** Cuts a value to the limits, in bounded time. `chars` is the number of characters kept. */
 export function boundedValue(value: unknown, limits = LIMITS): { value: unknown; chars: number } {
   const left = { chars: limits.charsMax, parts: limits.partsMax };
   const shown = bounded(value, left, limits.depthMax);

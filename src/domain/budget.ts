@@ -8,7 +8,7 @@ export interface Amount {
   readonly usd: number | null;
 }
 
-/** A budget that a turn spends from: that of its session or of an ancestor. */
+/** A budget that a turn spends from: its session's or an ancestor's. */
 export interface Account {
   readonly isOwn: boolean;
   readonly budget: Budget;
@@ -16,11 +16,11 @@ export interface Account {
   readonly spent: { readonly tokens: number; readonly usd: number };
   /** Reserved by other running turns of that session and of its descendants. */
   readonly reserved: { readonly tokens: number; readonly usd: number };
-  /** Turns begun there, excluding the turn in question. */
+  /** Turns begun there, without the current one. */
   readonly turns: number;
 }
 
-/** An exhausted budget, and the reason to show to the person. */
+/** An exhausted budget; a person reads the reason. */
 export interface Exhausted {
   readonly unit: "usd" | "tokens" | "turns" | "minutes";
   readonly limit: number;
@@ -39,10 +39,7 @@ const ROOM = 1.5;
 /** A reservation is raised to at least this multiple of what the turn has used. */
 const STEP = 1.1;
 
-/**
- * Returns what a turn reserves when it begins: `ROOM` times the largest turn so far, at least the floor, at
- * most what every budget above has left.
- */
+/** Reserves `ROOM` times the largest turn so far: at least the floor, at most what every budget has left. */
 export function reserve(
   accounts: readonly Account[],
   turn: { readonly largest: Record<Metered, number>; readonly floor: Record<Metered, number> },
@@ -56,10 +53,7 @@ export function reserve(
   return { ok: true, reserved: { usd: held("usd"), tokens: whole(held("tokens")) } };
 }
 
-/**
- * Raises the reservation of a running turn that has used all of it, or reports the exhausted budget. The step
- * is small, because other turns may need what this one would reserve and never use.
- */
+/** Raises a used-up reservation. The step is small, because other turns may need the rest. */
 export function extend(
   accounts: readonly Account[],
   turn: { readonly used: Record<Metered, number>; readonly floor: Record<Metered, number> },
@@ -99,10 +93,7 @@ export function leftOf(accounts: readonly Account[], unit: Metered | "turns"): n
   return least;
 }
 
-/**
- * Returns the first budget that has nothing left after `used`; the session's own budget comes before its
- * ancestors'.
- */
+/** Returns the first exhausted budget; the session's own is checked before its ancestors'. */
 function exhaustedBy(accounts: readonly Account[], used: Record<Metered, number>): Exhausted | null {
   for (const account of accounts) {
     for (const unit of METERED) {
@@ -146,11 +137,11 @@ function amount(unit: Metered, value: number): string {
   return value > 0 && value < 0.01 ? `$${Number(value.toPrecision(2))}` : `$${value.toFixed(2)}`;
 }
 
-/** What is known about the usage of a turn when its prompt has ended. */
+/** A turn's usage, as far as it is known when the prompt has ended. */
 export interface Meter {
-  /** Usage that the agent reported at the end; null if it reported none. */
+  /** Reported by the agent at the end. */
   readonly reported: Usage | null;
-  /** Usage that the agent reported during the turn; null if it reported none. */
+  /** Reported by the agent during the turn. */
   readonly metered: Usage | null;
   /** The reported tokens are only a part of those used. */
   readonly isPartial?: boolean;
@@ -160,10 +151,7 @@ export interface Meter {
   readonly isCut: boolean;
 }
 
-/**
- * Returns the usage to book for a turn: the known usage or, where that is unknown, the reservation, marked as
- * estimated.
- */
+/** Returns the usage to book: as reported or, where that is unknown, the reservation, marked as estimated. */
 export function book(meter: Meter, reserved: Amount, price: Price | null): Usage {
   const said = most(meter.reported, meter.metered);
   const known = priced(said, price);
@@ -190,10 +178,7 @@ export function book(meter: Meter, reserved: Amount, price: Price | null): Usage
   };
 }
 
-/**
- * Merges two reports about the same prompt by taking the larger value of each field, since either report may
- * be incomplete.
- */
+/** Merges two reports about one prompt: the larger value of each field, since either may be incomplete. */
 export function most(a: Usage | null, b: Usage | null): Usage {
   if (a === null || b === null) return a ?? b ?? NO_USAGE;
   return {
@@ -242,10 +227,7 @@ export interface Asked {
   readonly to: number | null;
 }
 
-/**
- * Returns how long a round has worked, without the time in which a person was being asked or the machine
- * slept.
- */
+/** Excludes the time in which a person was asked a question or the machine slept. */
 export function workedMs(round: {
   readonly openedAt: number;
   readonly now: number;
@@ -268,16 +250,13 @@ export function workedMs(round: {
   return Math.max(0, round.now - round.openedAt - round.pausedMs - askedMs);
 }
 
-/**
- * Returns when a parked session tries again: at the reset time, within bounds, with jitter so that sessions
- * do not all start at once.
- */
+/** Returns when a parked session tries again. The jitter spreads the starts of several sessions. */
 export function parkedUntil(at: {
   readonly resetAt: number;
   readonly now: number;
   readonly longestMs: number;
   readonly jitterMs: number;
-  /** From 0 to 1. */
+  /** Random, from 0 to 1. */
   readonly chance: number;
 }): number {
   const waitMs = Math.max(PARK_MIN_MS, at.resetAt - at.now) + at.chance * at.jitterMs;

@@ -16,7 +16,7 @@ export interface CallbackData {
   turnId: string | null;
   round: number;
   outcome: Outcome;
-  /** The reason, without a full stop; for a cancelled round the note given with the stop, without quotes. */
+  /** Without a full stop. For a cancelled round: the note that the caller gave, without quotes. */
   reason: string | null;
   /** The caller that cancelled the round, worded to follow "by": "the user". */
   by: string | null;
@@ -38,7 +38,7 @@ export interface CallbackData {
   includeOriginalPrompt: boolean;
   template: string | null;
   parentId: string;
-  /** The prompt of an interrupted round that may have arrived and so was not sent again. */
+  /** A prompt of an interrupted round that the agent may have received, so it was not sent again. */
   unlanded: string | null;
 }
 
@@ -46,16 +46,11 @@ export interface CallbackContext {
   deliveryId: string;
   /** Names of the parent's other children whose rounds are open. */
   stillAtWork: readonly string[];
-  /**
-   * Whether the daemon can wake the parent. Only then does the text say that results arrive by themselves.
-   */
+  /** Whether the daemon can wake the parent; only then the text says that results arrive by themselves. */
   wakeable: boolean;
   /** The callback may have been delivered before. */
   repeated: boolean;
-  /**
-   * The reader has already ended a turn of this round with a message. That message stays its report unless it
-   * writes another.
-   */
+  /** The reader has already ended a turn of this round with a message, which is its report so far. */
   hasReported?: boolean;
 }
 
@@ -68,7 +63,7 @@ export function renderCallback(
   return render(data, { ...context, next, reportBytesMax });
 }
 
-/** Renders the callback for the answer of a wait: without its last line, and with more of the report. */
+/** Renders a callback for the reply of `wait_session`: without the next step, with more of the report. */
 export function renderBlock(
   data: CallbackData,
   context: CallbackContext,
@@ -127,10 +122,7 @@ export function messageLine(deliveryId: string): string {
   return `<!-- message:${deliveryId} -->`;
 }
 
-/**
- * Returns the delivery ids in a text that reached an agent. Only whole lines count, because only the daemon
- * writes them so.
- */
+/** Returns the delivery ids in a text. Only whole lines count, because only the daemon writes such lines. */
 export function deliveryIdsIn(text: string): string[] {
   const lines = text.matchAll(/(?:^|\n)<!-- (?:trigger|message):([\w-]{1,64}) -->[ \t]*\r?(?=\n|$)/g);
   return [...new Set(Array.from(lines, (line) => line[1] ?? ""))];
@@ -176,10 +168,7 @@ function renderItems(
   );
 }
 
-/**
- * The daemon writes the first lines itself, whatever the template says, and escapes the template's whole
- * output.
- */
+/** The first lines come from the daemon, never from the template, and the template's output is escaped. */
 function render(data: CallbackData, rendering: Rendering): { text: string; notice: string | null } {
   const context = templateContext(data, rendering);
   const own = data.template === null ? null : renderTemplate(data.template, context);
@@ -248,10 +237,7 @@ function nameOf(data: CallbackData): string {
   return oneLine(data.childName) || data.childShortId;
 }
 
-/**
- * Allows more characters than a field, because our words surround the agent's quoted words; closes a
- * quotation that was cut.
- */
+/** Longer than other fields, because it adds our words to the agent's. A cut quotation is closed. */
 function reasonOf(data: CallbackData): string {
   const reason = oneLine(data.reason ?? "", reasonMax).replace(/[.\s]+$/, "");
   if (reason === "") return "";
@@ -298,7 +284,7 @@ function leftover(left: CallbackData["left"]): string {
   return `${what} could not be stopped: ${names.join(", ")}; the user is told`;
 }
 
-/** Lines that only some callbacks have, between the receipt and the report. */
+/** Lines between the receipt and the report that only some callbacks have. */
 function notes(data: CallbackData): string[] {
   const lines: string[] = [];
   const denied = deniedLine(data.receipt);
@@ -312,7 +298,7 @@ function notes(data: CallbackData): string[] {
   return lines;
 }
 
-/** Prevents the three common mistakes of a parent: to reply, to spawn the work again, to poll. */
+/** Prevents three common mistakes of parents: replying, spawning the work again, and polling. */
 function nextStep(data: CallbackData): string {
   if (data.outcome === "completed") return "No answer is needed; more work for it goes through tell_child.";
   if (data.outcome !== "failed") return nextStepInBatch(data);
@@ -360,7 +346,7 @@ function othersAtWork(context: { stillAtWork: readonly string[]; wakeable: boole
   return `Still at work: ${names.join(", ")}; ${how}.`;
 }
 
-/** Says, in a late callback, that a reader who only answers "noted" keeps its report. */
+/** A parent that only answers "noted" to a late callback keeps its earlier report; this sentence says so. */
 function reportStands({ hasReported = false }: Pick<CallbackContext, "hasReported">): string {
   return hasReported ? ` ${reportStandsLine}` : "";
 }

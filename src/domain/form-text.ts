@@ -2,10 +2,7 @@ import type { Answer } from "../contract/index.ts";
 
 type Payload = Readonly<Record<string, unknown>>;
 
-/**
- * Returns what a vendor's own form asked, as the session's transcript shows it: all questions with their
- * options, or the plan.
- */
+/** Returns the questions with their options, or the plan, that a vendor's own form shows. */
 export function askedInForm(payload: Payload): string {
   const questions = questionsOf(payload);
   if (questions.length > 0) {
@@ -19,8 +16,8 @@ export function askedInForm(payload: Payload): string {
 }
 
 /**
- * Returns what was answered: one answer per question if they can be matched, else the words as given. The
- * words that send a plan back are left out, because they are the session's next message.
+ * Returns one answer per question if they match, else the words as given. Words that send a plan back are
+ * left out: they become the session's next message.
  */
 export function answeredInForm(
   payload: Payload,

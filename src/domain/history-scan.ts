@@ -1,6 +1,5 @@
 import type { HistoryScan } from "../contract/index.ts";
 
-/** A scan that has found nothing yet. */
 export function newScan(of: Pick<HistoryScan, "enabled" | "phase" | "exclude">): HistoryScan {
   return {
     ...of,

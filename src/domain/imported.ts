@@ -1,6 +1,5 @@
 import type { Evidence, HistoryState, Outcome, SessionStatus, Waiting } from "../contract/index.ts";
 
-/** Derives an imported session's status from its evidence. */
 export function importedStatus({ state, at }: Evidence): { status: SessionStatus; waiting: Waiting | null } {
   switch (state) {
     case "running":
@@ -17,7 +16,7 @@ export function importedStatus({ state, at }: Evidence): { status: SessionStatus
   }
 }
 
-/** Returns how an imported session's last work ended; null while it goes on, or if that is unknown. */
+/** Returns how the last work ended; null while it continues or if the end is unknown. */
 export function importedOutcome(state: HistoryState): Outcome | null {
   switch (state) {
     case "completed":

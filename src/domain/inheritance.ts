@@ -1,7 +1,7 @@
 import type { EntryAuthor, EntryBody, EntryKind } from "../contract/index.ts";
 import { asData, field, headOf, inline, type Label, labelled, tailOf } from "./inherited-text.ts";
 
-/** One entry of the session that a brief is about. */
+/** An entry of the transcript that a brief is made from. */
 export interface BriefEntry {
   readonly author: EntryAuthor;
   readonly kind: EntryKind;
@@ -14,11 +14,9 @@ export interface Constraint {
   readonly text: string;
 }
 
-/** Everything a brief is made from: the same input gives the same bytes. */
+/** The same input gives the same brief, byte for byte. */
 export interface BriefInput {
-  /**
-   * `brief`: all sections; `tail`: only the recent context; `fork`: the child gets the conversation itself.
-   */
+  /** `brief`: all sections. `tail`: recent context only. `fork`: the child gets the conversation itself. */
   readonly mode: "brief" | "tail" | "fork";
   /** `parent`: the brief is for a child; `self`: for a new conversation of the same session. */
   readonly of: "parent" | "self";
@@ -26,15 +24,15 @@ export interface BriefInput {
   readonly checkpoint: string | null;
   /** Entries since the checkpoint, oldest first. */
   readonly entries: readonly BriefEntry[];
-  /** There are more entries since the checkpoint than `entries` has. */
+  /** The session has more entries since the checkpoint than these. */
   readonly hasEarlier: boolean;
   readonly entities: readonly string[];
-  /** Constraints of the oldest generation first. */
+  /** The oldest ancestor's first. */
   readonly constraints: readonly Constraint[];
   readonly tailChars: number;
   /** Id of the fences around tool output; the authors of that output cannot know it. */
   readonly fenceId: string;
-  /** The tool calls that return the text that was cut. */
+  /** The tool call that returns earlier entries; `restCall` returns the rest of a cut section. */
   readonly transcriptCall: string;
   readonly restCall: string;
 }
@@ -46,9 +44,8 @@ export interface Brief {
 }
 
 /**
- * Makes the inherited block without a model; null if there is nothing to say. The budget goes to constraints
- * first, then to the checkpoint, the recent context and the entities: later sections are cut first, and every
- * cut is marked.
+ * Makes the inherited block without a model; null if it would be empty. Constraints get room first, then the
+ * checkpoint, the recent context and the entities. Every cut is marked.
  */
 export function briefOf(input: BriefInput): Brief | null {
   const head = `${HEADINGS[input.of]}\n\n${title(input.title)}`;
@@ -68,7 +65,6 @@ export function briefOf(input: BriefInput): Brief | null {
   return { text: [head, ...sections].join("\n"), cut: cutOf(input, { checkpoint, constraints }) };
 }
 
-/** Entry kinds that a brief may show. */
 export const SHOWN_KINDS = [
   "text",
   "plan",
@@ -83,7 +79,6 @@ export function fillsBrief(entries: readonly BriefEntry[], tailChars: number): b
   return !shownEntries({ entries, tailChars, fenceId: "", hasEarlier: false }, tailChars).isAll;
 }
 
-/** Returns the largest number of characters that a block can have. */
 export function briefCharsMax(tailChars: number): number {
   return tailChars + 9_000;
 }
@@ -93,7 +88,6 @@ export const HEADINGS = {
   self: "## From Your Own Earlier Conversation",
 } as const;
 
-/** The fields of a checkpoint that a brief needs to choose one. */
 export interface CheckpointLike {
   readonly summary: string;
   readonly entities: readonly string[];
@@ -102,8 +96,8 @@ export interface CheckpointLike {
 }
 
 /**
- * Chooses the newer of the session's own checkpoint and its agent's compaction summary. Without either it
- * takes the automatic checkpoint, which does not shorten the tail.
+ * The newer of the session's checkpoint and its agent's compaction summary; both shorten the tail. Without
+ * either, the automatic checkpoint, which does not.
  */
 export function chooseCheckpoint<T extends CheckpointLike>(of: {
   readonly explicit: T | null;
@@ -125,7 +119,6 @@ export function chooseCheckpoint<T extends CheckpointLike>(of: {
   };
 }
 
-/** Counts how often the tool calls among these entries name each file. */
 export function filesNamed(entries: readonly Pick<BriefEntry, "kind" | "body">[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const { kind, body } of entries) {
@@ -135,10 +128,7 @@ export function filesNamed(entries: readonly Pick<BriefEntry, "kind" | "body">[]
   return counts;
 }
 
-/**
- * Returns the files touched most often, then those known before; paths inside the session's folder are
- * relative to it.
- */
+/** Files touched most often, then those known before. Paths in the session's folder are relative to it. */
 export function filesTouched(
   counts: ReadonlyMap<string, number>,
   of: { before: readonly string[]; cwd: string },
@@ -215,7 +205,7 @@ interface Shown {
   readonly text: string;
 }
 
-/** Returns the newest entries as they are shown, oldest first, and only as many as can fit. */
+/** Renders entries, newest first, until the room is full; returns them oldest first. */
 function shownEntries(
   input: Pick<BriefInput, "entries" | "tailChars" | "fenceId" | "hasEarlier">,
   limit: number,
@@ -247,10 +237,7 @@ function newest(shown: readonly Shown[], of: { limit: number; fenceId: string })
   return kept;
 }
 
-/**
- * Marks the calls that have no result among these entries. Drops calls of `checkpoint`, whose content the
- * brief already shows.
- */
+/** Marks calls without a result. Drops calls of `checkpoint`, whose content the brief already shows. */
 function withResults(entries: readonly BriefEntry[]): (BriefEntry & { isOpen: boolean })[] {
   const ended = new Set(entries.flatMap(({ kind, body }) => (kind === "toolResult" ? [body.callId] : [])));
   const isOwn = ({ kind, body }: BriefEntry): boolean =>
@@ -260,10 +247,7 @@ function withResults(entries: readonly BriefEntry[]): (BriefEntry & { isOpen: bo
     .map((entry) => ({ ...entry, isOpen: entry.kind === "toolCall" && !ended.has(entry.body.callId) }));
 }
 
-/**
- * Returns null for entries that are not passed on: thoughts, notices, and the brief that this session was
- * given.
- */
+/** Returns null for entries that are not passed on: thoughts, notices, and this session's own brief. */
 function labelOf(
   entry: BriefEntry & { isOpen: boolean },
   { tailChars }: Pick<BriefInput, "tailChars">,

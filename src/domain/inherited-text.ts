@@ -23,7 +23,7 @@ export function asData(text: string, charsMax: number = Number.POSITIVE_INFINITY
   return `…${clean.slice(beginAt(clean, Math.max(0, clean.length - charsMax + 1)))}`;
 }
 
-/** Puts another author's short text into a line of ours. */
+/** Makes another author's text safe as a part of one of our lines. */
 export function field(text: string, max: number): string {
   return escaped(oneLine(text, max));
 }
@@ -33,10 +33,7 @@ export function inline(text: string): string {
   return asData(folded(visible(text)));
 }
 
-/**
- * Returns a whole entry. Prose starts on the label's line; its other lines, and all data, are indented deeper
- * than any label.
- */
+/** Prose starts on the label's line. Its other lines, and all data, are indented deeper than any label. */
 export function labelled({ label, body, form }: Label, fenceId: string): string {
   if (form === undefined) return `  ${label}`;
   const below = body.replace(/\n(?=.)/g, "\n    ");
@@ -44,10 +41,7 @@ export function labelled({ label, body, form }: Label, fenceId: string): string 
   return `  ${label}:\n    <tool-output id="${fenceId}">\n    ${below}\n    </tool-output id="${fenceId}">`;
 }
 
-/**
- * Returns the end of an entry in at most `charsMax` characters, cut at a code point; null if too little would
- * fit.
- */
+/** Returns the end of an entry, at most `charsMax` characters; null if too little would fit. */
 export function tailOf(entry: Label, charsMax: number, fenceId: string): string | null {
   let keep = charsMax;
   while (keep >= LEAST && entry.form !== undefined) {
@@ -74,18 +68,12 @@ function escaped(text: string): string {
   return text.replace(OUR_LINE, String.raw`$1\$2`).replace(BARE_AT, String.raw`\@`);
 }
 
-/**
- * How many times `charsMax` is read, since some of it is stripped; bounds the work on a text that is mostly
- * stripped.
- */
+/** How many times `charsMax` is read, because cleaning removes some of it; this bounds the work. */
 const READ_AHEAD = 4;
 /** A shorter remainder is not worth showing. */
 const LEAST = 40;
 
-/**
- * Returns the first index from `at` on where a text may begin: at a code point, and not right after an
- * escaping backslash.
- */
+/** Returns the first index from `at` on that is at a code point and not after an escaping backslash. */
 function beginAt(text: string, at: number): number {
   let from = at;
   while (from < text.length && (cutBefore(text, from) < from || (from > 0 && text[from - 1] === "\\")))
@@ -94,7 +82,7 @@ function beginAt(text: string, at: number): number {
 }
 
 const BARE_AT = /(?<!\\)@/g;
-/** Headings, code fences, labels of a block, the daemon's lines, and heading underlines. */
+/** Lines that could pass for ours: headings and their underlines, code fences, labels, `[Kinfold]` lines. */
 const OUR_LINE =
   /^([ \t>]*)(#|`{3}|~{3}|(?:checkpoint|recent context|focal entities|active constraints)\s*:|\[kinfold\]|(?:=+|-{2,})[ \t]*$)/gim;
 

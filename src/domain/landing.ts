@@ -1,10 +1,10 @@
 import type { Carrier, MessageKind } from "../contract/index.ts";
 
-/** What is known, when a turn settles, about a message that was taken into it and has not landed yet. */
+/** A message that a settling turn had taken, with the evidence of whether the agent received it. */
 export interface TakenMessage {
   readonly kind: MessageKind;
   readonly carrier: Carrier | null;
-  /** For a steer: the agent acknowledged the message. */
+  /** For a steer. */
   readonly isAcknowledged: boolean;
   readonly reach: Reach;
   /** The agent worked after the prompt was sent: it wrote, thought, planned or called a tool. */
@@ -58,7 +58,7 @@ function ofPrompt(message: TakenMessage): Landing {
   return message.inRecord === false ? unsent(message) : undecided(message);
 }
 
-/** An acknowledgement alone is no proof: an agent that dies after it may have lost the message. */
+/** An acknowledgement alone proves nothing: the agent may die before it reads the message. */
 function ofSteer(message: TakenMessage): Landing {
   if (message.reach === "answered") return message.isAcknowledged ? "landed" : "repeated";
   return message.inRecord === false ? unsent(message) : undecided(message);

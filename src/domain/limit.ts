@@ -13,7 +13,6 @@ export interface SpawnFacts {
   readonly steps?: number;
 }
 
-/** These limits count open rounds, whoever opened them. */
 export type CountFacts = Pick<SpawnFacts, "openChildren" | "openSessions">;
 export type PaceFacts = Pick<SpawnFacts, "spawnsLastMinute" | "spawnsEver" | "steps">;
 
@@ -23,7 +22,7 @@ export interface LimitRefusal {
   readonly details: Record<string, unknown>;
 }
 
-/** Returns the limits, each lowered to its value in `counts` if that is smaller; never raises one. */
+/** Lowers each limit to its value in `counts`; never raises one. */
 export function lowered<L extends Partial<Limits>>(limits: L, counts: Partial<Limits> | undefined): L {
   const least = Object.entries(counts ?? {}).map(([key, value]) => [
     key,
@@ -32,10 +31,7 @@ export function lowered<L extends Partial<Limits>>(limits: L, counts: Partial<Li
   return { ...limits, ...Object.fromEntries(least) };
 }
 
-/**
- * Returns the limit that forbids one more child, with the sessions that use it up and the next step; null if
- * none does.
- */
+/** Returns the limit that forbids one more child, who uses it up, and what to do next; null if none does. */
 export function spawnLimit(facts: SpawnFacts, limits: Limits): LimitRefusal | null {
   if (facts.parentDepth + 1 > limits.depthMax) {
     return refusal("limit_depth", {
@@ -70,10 +66,7 @@ export function countLimit(facts: CountFacts, limits: Limits): LimitRefusal | nu
   return null;
 }
 
-/**
- * Returns the limit on spawns, per minute or in the tree's lifetime, that would be exceeded; null if none
- * would.
- */
+/** Returns the exceeded limit on spawns, per minute or in the tree's lifetime; null if there is none. */
 export function paceLimit(
   facts: PaceFacts,
   limits: Pick<Limits, "spawnsPerMinuteMax" | "spawnsMax">,

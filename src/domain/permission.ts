@@ -3,7 +3,6 @@ import { ALIAS_WORDS, TOOL_WORDS } from "../contract/tools/words.ts";
 
 const STRICT_TO_LOOSE: readonly Permission[] = ["read-only", "ask", "workspace", "full"];
 
-/** A child is never more powerful than its parent. */
 export function isLooser(mode: Permission, than: Permission): boolean {
   return STRICT_TO_LOOSE.indexOf(mode) > STRICT_TO_LOOSE.indexOf(than);
 }
@@ -29,9 +28,7 @@ export function atMost(mode: Permission): Permission[] {
 
 const WEAK_TO_STRONG: readonly Enforcement[] = ["none", "asked", "agent", "os"];
 
-/**
- * Returns how a mode is enforced on an agent. An agent that declares nothing is taken to ask for permission.
- */
+/** An agent that declares nothing is assumed to ask for permission. */
 export function enforcementOf(agent: Pick<Agent, "enforces">, mode: Permission): Enforcement {
   return agent.enforces?.[mode] ?? "asked";
 }
@@ -56,27 +53,19 @@ export function ownToolsOf<L extends readonly string[] | null>(list: L): L | str
   return list === null ? list : list.filter((name) => !isOurs(name));
 }
 
-/**
- * Returns the Kinfold tools that a session may not call. Without `spawn_session` it loses every other tool
- * that spawns as well.
- */
+/** Without `spawn_session` a session also loses every other tool that spawns. */
 export function withheldFrom(lists: Lists): string[] {
   const withheld = [...OURS].filter((name) => !mayCall(lists, name));
   if (!withheld.includes(SPAWN)) return withheld.filter((name) => name !== ALIAS_WORDS.name);
   return [...new Set([...withheld, ...SPAWNING])];
 }
 
-/**
- * Returns whether a session has none of Kinfold's tools; it then needs neither our server nor a token for it.
- */
+/** Without any of Kinfold's tools, a session needs neither our MCP server nor a token for it. */
 export function hasNoTools(lists: Lists): boolean {
   return withheldFrom(lists).length === OURS.size;
 }
 
-/**
- * Returns whether a session from which `withheld` is withheld may give a child this Kinfold tool; null if the
- * tool is not Kinfold's.
- */
+/** Whether a session without the `withheld` tools may give a child this one; null if it is not Kinfold's. */
 export function mayGive(tool: string, withheld: readonly string[]): boolean | null {
   if (!isOurs(tool)) return null;
   return tool === ALL_OURS ? withheld.length === 0 : !withheld.includes(bare(tool));
@@ -92,10 +81,7 @@ export function withoutWithheld(list: readonly string[], withheld: readonly stri
 const SPAWN = "spawn_session";
 const SPAWNING = [SPAWN, "subagent", ALIAS_WORDS.name];
 
-/**
- * Returns whether a session may call one of Kinfold's tools. Without an allow list it may call all of them,
- * with one only those it names.
- */
+/** Without an allow list a session may call all of Kinfold's tools, with one only those it names. */
 function mayCall({ tools, disallowedTools }: Lists, tool: string): boolean {
   const fits = (name: string): boolean => name === ALL_OURS || bare(name) === tool;
   if (disallowedTools?.some(fits)) return false;
@@ -134,10 +120,7 @@ function bare(name: string): string {
 /** The scopes that a caller sees; a person sees all. */
 export type Visible = readonly string[] | "all";
 
-/**
- * Returns the scopes that a session of this scope sees. A scope that the configuration does not mark as
- * shared is isolated: it sees only itself, and no other scope sees it.
- */
+/** A scope that is not marked as shared is isolated: it sees only itself, and no other scope sees it. */
 export function visibleFrom(scope: string, scopes: Config["scopes"]): readonly string[] {
   const isShared = (name: string): boolean => scopes[name]?.visibility === "shared";
   return isShared(scope) ? Object.keys(scopes).filter(isShared) : [scope];

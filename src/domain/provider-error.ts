@@ -3,7 +3,7 @@ import { folded } from "../text/fence.ts";
 /** An error between an agent and its model's provider, classified by the vendor's wording. */
 export interface ProviderError {
   readonly kind: ProviderErrorKind;
-  /** The vendor's sentence, once, without the JSON around it. */
+  /** The vendor's message, without repetition and without the JSON around it. */
   readonly sentence: string;
 }
 
@@ -46,7 +46,7 @@ export function providerReason(
   }
 }
 
-/** Returns the pause before the next retry: exponential back-off with jitter. */
+/** Exponential back-off with jitter. */
 export function retryPauseMs(retry: number, first: { readonly ms: number; readonly chance: number }): number {
   return Math.round(first.ms * 2 ** (retry - 1) * (1 + first.chance / 4));
 }
@@ -131,7 +131,6 @@ function sentenceOf(text: string): string {
 }
 
 function joined(before: string, inside: string): string {
-  // Prefixes such as "got status: INTERNAL" say less than the message itself.
   return before === "" || inside.includes(before) ? inside : `${before}: ${inside}`;
 }
 

@@ -43,7 +43,7 @@ export type AgentUpdateLike =
         | "notice";
     };
 
-/** What a turn has been seen to do so far. The code that denies a request adds it here. */
+/** Everything that a turn was seen to do so far. Code that denies a request adds it to `denied`. */
 export interface Seen {
   toolCalls: { name: string; ok: boolean }[];
   commands: { command: string; exitCode: number | null }[];
@@ -77,8 +77,8 @@ export function emptySeen(): Seen {
 }
 
 /**
- * Folds one update in. It changes `seen` in place and returns it, because a turn may report thousands of
- * calls. A call counts once, however often it is announced, and is not `ok` until a result says so.
+ * Adds an update to `seen`, in place, because a turn may report thousands of calls. A call counts once,
+ * however often it is announced, and is not `ok` until a result says so.
  */
 export function observe(seen: Seen, update: AgentUpdateLike): Seen {
   if (update.kind === "toolCall") {
@@ -118,7 +118,6 @@ export function receiptOf(
   };
 }
 
-/** Merges the receipts of a round's turns, given in order. */
 export function mergeReceipts(receipts: readonly Receipt[]): Receipt {
   return {
     turns: receipts.reduce((sum, receipt) => sum + receipt.turns, 0),
@@ -161,7 +160,7 @@ export function receiptLine(receipt: Receipt): string {
   return parts.join(", ");
 }
 
-/** Says how much a receipt without any tool call or file change proves. */
+/** For a receipt without any tool call or file change. */
 export function unprovenLine(durationMs: number): string {
   return `It called no tool at all in ${duration(durationMs)}; treat its report as unproven.`;
 }

@@ -1,21 +1,21 @@
-/** What is known about a turn that was cut by the daemon's death. */
+/** A turn that was cut off when the daemon died. */
 export interface CutTurn {
   readonly sessionEnded: boolean;
   readonly stopAsked: boolean;
-  /** The agent's session id, stored before the first prompt is sent. */
+  /** Stored before the first prompt is sent; so null means that nothing was sent. */
   readonly agentSessionId: string | null;
   readonly canLoad: boolean;
   readonly kind: "prompt" | "autonomous";
 }
 
 export type Recovery =
-  /** A caller had stopped it: it is settled, never resumed. */
+  /** The session has ended or a caller stopped the turn: it is settled, never resumed. */
   | "settle"
   /** Nothing was sent: the same turn starts again. */
   | "restart"
-  /** The agent's session is loaded and read back. */
+  /** The agent's session is loaded, and its record shows what the turn did. */
   | "load"
-  /** Nothing is known: work is not repeated, information is. */
+  /** It is unknown what the agent did: work is not repeated, information is. */
   | "interrupt";
 
 export function recoveryOf(turn: CutTurn): Recovery {
@@ -29,8 +29,8 @@ export function recoveryOf(turn: CutTurn): Recovery {
 const ATTEMPTS_MAX = 3;
 
 /**
- * Returns whether a turn continues after its agent was loaded. Only attempts in which the agent began to work
- * count. A turn that has called no tool may always continue, because it has changed nothing.
+ * Only attempts in which the agent began to work count. A turn without tool calls has changed nothing, so it
+ * may always continue.
  */
 export function mayResume(turn: { attemptsBegun: number; toolCalls: number }): boolean {
   return turn.attemptsBegun < ATTEMPTS_MAX || turn.toolCalls === 0;

@@ -20,10 +20,7 @@ export interface RoundFacts {
   readonly updatedAt: number;
 }
 
-/**
- * Returns whether an open round has completed. The outcomes `failed`, `cancelled` and `interrupted` close a
- * round in the transaction that records them.
- */
+/** For `completed` only: the other outcomes close a round in the transaction that records them. */
 export function roundHasCompleted(facts: RoundFacts): boolean {
   return (
     facts.roundOpen &&
@@ -85,25 +82,19 @@ export function outcomeOf(stopReason: string, byUs: boolean): Outcome {
   }
 }
 
-/**
- * Limit of a last message in the turn's row, its callback and its trigger; only the transcript entry has
- * more.
- */
+/** Limit of a last message in the turn's row, callback and trigger; the transcript entry may have more. */
 export const REPORT_CHARS_MAX = 64 * 1024;
 
 export function shownReport(text: string): string {
   return boundedText(text, REPORT_CHARS_MAX);
 }
 
-/** What one turn of a round said. */
 export interface TurnSaid {
-  /** The turn's final message; null if it said nothing. */
   readonly lastMessage: string | null;
-  /** The turn was sent nothing but callbacks of the session's children. */
+  /** The turn received nothing but callbacks of the session's children. */
   readonly isAboutCallbacks: boolean;
 }
 
-/** A round's report, and what its agent said after it. */
 export interface Report {
   readonly report: string | null;
   /** The last message, if it is not the report. */

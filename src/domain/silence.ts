@@ -1,6 +1,6 @@
 import { duration } from "../text/quantity.ts";
 
-/** What is known about a working agent that sends nothing. */
+/** A working agent that sends nothing. */
 export interface Silence {
   readonly silentMs: number;
   /** The tool it called last, if that call has no result yet. */

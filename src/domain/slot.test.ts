@@ -24,7 +24,7 @@ const IDLE = { phase: "idle", agent: "agent", since: 1, isClaimed: false, hasBac
 const ENDING = { phase: "ending", agent: "agent", unsettled: null, hasEnded: false, left: [] } as const;
 const UNSETTLED = { turn: "turn", limit: null, isStopped: false } as const;
 
-/** Every phase, with each condition that an event can depend on. */
+/** Every phase, once for each condition that the outcome of an event depends on. */
 const SLOTS = {
   starting: { phase: "starting", turn: "turn", limit: null },
   prompting: { phase: "prompting", agent: "agent", turn: "turn", limit: null, isPlanSentBack: false },
@@ -84,7 +84,7 @@ const NO_TURN_EVENTS = {
   settled: NO_TURN,
 } as const;
 
-/** For each slot and event: the phase after it with what else has changed, or why it is refused. */
+/** For each slot and event: the next phase and other changes, or why the event is refused. */
 const TABLE: Record<keyof typeof SLOTS, Record<TestEvent["type"], string>> = {
   starting: {
     begin: BUSY,
@@ -273,7 +273,7 @@ function applied(slot: TestSlot, event: TestEvent): TestSlot {
   return after.slot;
 }
 
-/** The outcome in the words of the table. */
+/** Words the outcome as the table does. */
 function outcome(slot: TestSlot, event: TestEvent): string {
   const after = evolve(slot, event);
   if (!after.ok) return `no: ${after.why}`;

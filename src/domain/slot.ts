@@ -14,7 +14,7 @@ export type Slot<A, T> =
   | {
       readonly phase: "starting";
       readonly turn: T;
-      /** The limit that the turn was found to exceed before there was an agent to stop. */
+      /** A limit that was exceeded before there was an agent to stop. */
       readonly limit: Limit | null;
     }
   | {
@@ -22,25 +22,23 @@ export type Slot<A, T> =
       readonly agent: A;
       readonly turn: T;
       readonly limit: Limit | null;
-      /** The plan was sent back: an agent that then ends its turn has ended it by itself. */
+      /** The plan was sent back. If the agent then reports `cancelled`, it has ended the turn itself. */
       readonly isPlanSentBack: boolean;
     }
   | { readonly phase: "stopping"; readonly agent: A; readonly turn: T; readonly limit: Limit | null }
   | {
       readonly phase: "idle";
       readonly agent: A;
-      /** Null while a turn is being claimed, or recorded for work that the agent does by itself. */
+      /** Null while a turn is claimed, or while work that the agent began by itself is recorded as a turn. */
       readonly since: number | null;
-      /**
-       * A turn is being claimed: until that is over, neither idleness nor the agent's exit ends the process.
-       */
+      /** While a turn is being claimed, neither idleness nor the agent's exit ends the process. */
       readonly isClaimed: boolean;
       /** Background work that the last turn started is still running. */
       readonly hasBackground: boolean;
     }
   | {
       readonly phase: "ending";
-      /** Null if the agent had not started yet, and after it has ended. */
+      /** Null before the agent has started and after it has ended. */
       readonly agent: A | null;
       readonly unsettled: Unsettled<T> | null;
       readonly hasEnded: boolean;
@@ -50,7 +48,7 @@ export type Slot<A, T> =
 
 export type SlotPhase = Slot<unknown, unknown>["phase"];
 
-/** Why a running turn is stopped: an exhausted budget, with its numbers, or silence. */
+/** Why a running turn is stopped: its budget is exhausted, or its agent is silent. */
 export interface Limit {
   readonly reason: string;
   readonly kind: "budget" | "silence";
@@ -63,7 +61,6 @@ export interface Unsettled<T> {
   readonly isStopped: boolean;
 }
 
-/** A process that could not be stopped. */
 export interface LeftProcess {
   readonly pid: number;
   readonly startTime: number | null;
@@ -74,7 +71,7 @@ export type SlotEvent<A, T> =
   /** A turn was claimed, or recorded for work that the agent does by itself. */
   | { readonly type: "begin"; readonly turn: T }
   | { readonly type: "started"; readonly agent: A }
-  /** The turn's agent is gone, and another one starts. */
+  /** The turn's agent is gone; another one starts. */
   | { readonly type: "restart"; readonly turn: T }
   | { readonly type: "stop"; readonly turn: T }
   | { readonly type: "limit"; readonly turn: T; readonly limit: Limit }
@@ -105,7 +102,6 @@ export function newSlot<T>(turn: T): Slot<never, T> {
   return { phase: "starting", turn, limit: null };
 }
 
-/** Returns the slot after an event, or why the event does not apply to it. */
 export function evolve<A, T>(slot: Slot<A, T>, event: SlotEvent<A, T>): Evolved<A, T> {
   switch (event.type) {
     case "begin":
@@ -221,7 +217,7 @@ function stop<A, T>(slot: Slot<A, T>, limit: Limit | null): Evolved<A, T> {
   return no(slot.phase === "starting" ? "there is no agent to ask yet" : "the turn is being stopped already");
 }
 
-/** Only the first limit counts: it is the reason of the turn's failure. */
+/** Only the first limit counts: it is the reason for the turn's failure. */
 function limited<A, T>(slot: Slot<A, T>, limit: Limit): Evolved<A, T> {
   switch (slot.phase) {
     case "prompting":

@@ -46,7 +46,6 @@ export function renderTemplate(template: string, context: TemplateContext): Rend
   }
 }
 
-/** Returns what is wrong with a template; null if nothing is. */
 export function templateProblem(template: string): string | null {
   const compiled = compiledOf(template);
   return compiled.ok ? null : compiled.problem;
@@ -72,7 +71,7 @@ function compiledOf(template: string): Compiled {
 }
 
 function compile(template: unknown): Compiled {
-  // Handlebars would compile a syntax tree, given in place of a string, to code without checks.
+  // Handlebars would compile a syntax tree, given in place of a string, without checks.
   if (typeof template !== "string") return { ok: false, problem: "it is not a string" };
   if (template.length > templateMax)
     return { ok: false, problem: `it is longer than ${templateMax} characters` };
@@ -92,7 +91,7 @@ function compile(template: unknown): Compiled {
 }
 
 /**
- * Allows only conditions, fields and `eq`. Without loops the output length is bounded; deep nesting is
+ * Allows only conditions, fields and `eq`. Without loops the output length is bounded. Deep nesting is
  * refused because it takes seconds to compile.
  */
 function forbidden(program: hbs.AST.Program): string | null {
@@ -142,9 +141,7 @@ function handlebars(): typeof Handlebars {
   return made;
 }
 
-/**
- * Handlebars explains a parse error in several lines: the position, a picture of it, the unexpected token.
- */
+/** Handlebars explains a parse error in several lines: position, picture, unexpected token. */
 function explained(error: unknown): string {
   const lines = (error instanceof Error ? error.message : String(error)).split("\n");
   const met = /got '\w+'$/.exec(lines.at(-1) ?? "")?.[0];

@@ -19,17 +19,13 @@ export interface TranscriptHead {
   readonly keptFrom?: number;
 }
 
-/** Writes a transcript entry by entry. */
 export class TranscriptWriter {
   chars = 0;
   readonly #parts: string[] = [];
   readonly #write: (entry: Entry, agent: string) => string;
   readonly #agent: string;
   readonly #keptFrom: number;
-  /**
-   * Number of removed entries not yet accounted for. Inherited entries are kept even if the others are
-   * removed.
-   */
+  /** Removed entries that no line mentions yet. Inherited entries before `keptFrom` are not removed. */
   #missing: number;
 
   constructor(format: "text" | "markdown", head: TranscriptHead) {
@@ -40,7 +36,7 @@ export class TranscriptWriter {
     this.#push(format === "text" ? `${title}\n${this.#agent}` : `# ${title}\n\nAgent: ${this.#agent}`);
   }
 
-  /** Takes entries in the order of the transcript. */
+  /** Entries must come in the order of the transcript. */
   add(entry: Entry): void {
     if (entry.index < this.#keptFrom) this.#missing -= 1;
     else this.#sayRemoved();

@@ -14,7 +14,7 @@ export interface TriggerSender {
 export interface TriggerContext {
   readonly deliveryId: string;
   readonly sender: TriggerSender;
-  /** Milliseconds until the default applies; null if none was stated. */
+  /** Time until the default answer applies; null if there is none. */
   readonly defaultInMs: number | null;
   readonly repeated: boolean;
 }
@@ -129,7 +129,6 @@ function senderOf(sender: TriggerSender): string {
 /** Renders an answer that is sent as a message, because the call that asked has ended. */
 export function renderAnswer(answer: {
   deliveryId: string;
-  /** The answer may have been delivered before. */
   repeated: boolean;
   type: string;
   asked: string;
@@ -153,10 +152,7 @@ export function renderAnswer(answer: {
   return lines.join("\n");
 }
 
-/**
- * Renders the line for a parent that has read a question which someone else then answered. The line is data,
- * not an instruction.
- */
+/** For a parent that has read a question which another caller then answered. Data, not an instruction. */
 export function renderAnswered(answered: {
   type: string;
   asked: string;

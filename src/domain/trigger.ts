@@ -1,14 +1,11 @@
 import { BLOCKING_TYPES } from "../contract/blocking-type.ts";
 
-/**
- * A parent's time starts when the question enters its turn, but at the latest this long after it was raised.
- */
+/** A parent's time starts when its turn takes the question, at the latest this long after it was raised. */
 export const UNTAKEN_MS = 2 * 60_000;
 
 export interface DeadlineFacts {
   readonly type: string;
   readonly raisedAt: number;
-  /** When the question entered the parent's turn; null until then. */
   readonly takenAt: number | null;
   readonly toPerson: boolean;
   readonly default: string | null;
@@ -16,9 +13,7 @@ export interface DeadlineFacts {
   readonly defaultMs: number;
 }
 
-/**
- * Returns when a person is asked as well, and when the default applies; null if that never happens by itself.
- */
+/** Returns when a person is asked too, and when the default applies; null if that never happens. */
 export function deadlinesOf(facts: DeadlineFacts): { personAt: number | null; defaultAt: number | null } {
   if (!isBlocking(facts.type)) return { personAt: null, defaultAt: null };
   const start = Math.min(facts.takenAt ?? Infinity, facts.raisedAt + UNTAKEN_MS);
@@ -58,7 +53,6 @@ export interface AnswerInput {
   readonly answers: Record<string, unknown> | null;
 }
 
-/** Returns what is wrong with an answer and what is allowed; null if nothing is wrong. */
 export function answerProblem(type: string, answer: AnswerInput): string | null {
   const actions = actionsOf(type);
   const hasText = (answer.response ?? "").trim() !== "" || answer.answers !== null;

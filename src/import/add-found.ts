@@ -29,10 +29,9 @@ interface FamilyNews {
   readonly own: ReadonlyMap<string, OwnSession>;
 }
 
-/** The maximum number of rows in one write. */
 const ROWS_MAX = 16;
 
-/** Adds the new sessions of one family to the store, judged by what is known so far. */
+/** Judges the new sessions of one family by what is known so far, and adds them to the store. */
 export async function addFound(context: Context, news: FamilyNews): Promise<Member[]> {
   const { familyKey, discoveries } = news;
   const { catalog, rpc } = context;
@@ -73,10 +72,10 @@ export async function addFound(context: Context, news: FamilyNews): Promise<Memb
   return members.filter(({ kind }) => kind === "imported" || kind === "ours");
 }
 
-/** A family's place among the sessions in the store. */
+/** A family's position among the sessions in the store. */
 export interface Base {
   readonly rootId: string;
-  /** The id of the root session. */
+  /** The root session's id; null while its file has not been found. */
   readonly sessionId: string | null;
   readonly depth: number;
   readonly scope: string;
@@ -111,8 +110,8 @@ function baseOf(context: Context, { familyKey, discoveries, own }: FamilyNews): 
 }
 
 /**
- * Returns the family's known scope, unless it is `default`: that scope dates from before scopes were folders,
- * and the store moves such families.
+ * A known scope is kept, except `default`: that one dates from before scopes were folders, and the store
+ * moves such families.
  */
 export function scopeOf(
   { options }: Context,

@@ -9,18 +9,13 @@ import type { StoreSide } from "./thread/protocol.ts";
 
 /** A session or sub-agent on disk, without its contents. */
 export interface Member extends HistoryKnown {
-  /**
-   * As the last scan found it; null before that, and for a sub-agent whose rows are in another session's
-   * file.
-   */
+  /** As the last scan found it; null before a scan, and for a sub-agent inside another session's file. */
   found: FoundSession | null;
-  /**
-   * Its project was excluded after it had been imported: the imported part stays, but nothing more is read.
-   */
+  /** Excluded after it was imported: the imported part stays, but nothing more is read. */
   isLeftOut: boolean;
 }
 
-/** The knowledge from reading a member's file. */
+/** Everything learned from reading a member's file, and the position reached. */
 export interface Knowledge {
   facts: SessionFacts;
   inline: Readonly<Record<string, SessionFacts>>;
@@ -30,17 +25,11 @@ export interface Knowledge {
 }
 
 const PAGE = 500;
-/**
- * Knowledge is much larger than a member's row, so few are loaded at once and other requests need not wait.
- */
+/** Records per page. Each is large, so a page is small and other requests need not wait for it. */
 const FAMILY_PAGE = 32;
-/**
- * The number of families whose knowledge is cached. Working families stay in the cache because they were used
- * last.
- */
+/** Families whose knowledge is cached; the least recently used one is evicted first. */
 const FAMILIES_MAX = 24;
 
-/** All members, and the knowledge of the families that were used last. */
 export class Catalog {
   readonly members = new Map<string, Member>();
   readonly #families = new Map<string, Set<string>>();
@@ -83,7 +72,6 @@ export class Catalog {
     this.#folders.add(path.dirname(file));
   }
 
-  /** Whether a folder contains session files. */
   isFolder(folder: string): boolean {
     return this.#folders.has(folder);
   }
@@ -132,7 +120,7 @@ export class Catalog {
     return [...(keys ?? [])].flatMap((key) => this.members.get(key) ?? []);
   }
 
-  /** Returns the knowledge of a whole family. Changes to the map last until the family is forgotten or evicted. */
+  /** Changes to the returned map last until the family is forgotten or evicted. */
   knowledge(familyKey: string): Promise<Map<string, Knowledge>> {
     const kept = this.#known.get(familyKey);
     const loading = kept ?? this.#read(familyKey);
@@ -185,7 +173,6 @@ export function stateOf({ facts, inline, place }: Knowledge): ReadState | null {
   return place === null ? null : { ...place, facts, inline };
 }
 
-/** Counts the sessions by agent and state, and how much of them has been read. */
 export function countAll(catalog: Catalog, readings: readonly Reading[]): Counted {
   const counted = { excluded: 0, files: 0, filesRead: 0, bytes: 0, bytesRead: 0 };
   const found = new Map(

@@ -10,13 +10,12 @@ import type { SharedPrefixes } from "./shared-prefix.ts";
 import type { ImportOptions, StoreSide } from "./thread/protocol.ts";
 import type { SetAside } from "./thread/restarts.ts";
 
-/** A reader with the folders it reads. */
 export interface Reading {
   readonly reader: HistoryReader;
   readonly roots: readonly string[];
 }
 
-/** Everything that the parts of the import thread share. */
+/** Shared by all parts of the import thread. */
 export interface Context {
   readonly rpc: ThreadRpc<StoreSide>;
   readonly catalog: Catalog;
@@ -28,26 +27,20 @@ export interface Context {
   readonly live: LiveList;
   /** By key: when its file was last seen to grow. */
   readonly grown: Map<string, Growth>;
-  /**
-   * By family: verdicts that rest only on the absence of a listed process, which may have been checked too
-   * early.
-   */
+  /** By family: verdicts that rest only on a missing process, which may be listed later. */
   readonly doubted: Map<string, Doubt>;
   readonly progress: ProgressPublisher;
   readonly signal: AbortSignal;
   readonly tasks: CurrentTasks;
   setAside: readonly SetAside[];
   exclude: readonly string[];
-  /** Whether excluded sessions are examined again. */
+  /** The exclusions have changed, so excluded sessions are examined again. */
   asksAgain: boolean;
 }
 
 export interface Growth {
   readonly at: number;
-  /**
-   * The file was written after its agent's list showed no process for it, so the writer is a process that the
-   * list does not name.
-   */
+  /** Written after its agent's list named no process for it, so the list does not name the writer. */
   readonly isUnlisted: boolean;
 }
 

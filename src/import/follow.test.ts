@@ -19,7 +19,7 @@ const APPEND = `
   writeSync(openSync(file, "a"), text);
 `;
 
-/** A session that has started one sub-agent and waits for it. */
+/** Has started one sub-agent and waits for it. */
 function parent(): Transcript {
   return new Transcript(S).user("Do X").spawns({ id: "toolu_1", prompt: "look" });
 }
@@ -44,7 +44,6 @@ async function append(file: string, text: string): Promise<void> {
   assert.deepEqual(await once(writer, "exit"), [0, null]);
 }
 
-/** Returns the text of a transcript after its first rows. */
 function after(transcript: Transcript, rows: number): string {
   return transcript.rows
     .slice(rows)

@@ -1,8 +1,8 @@
 import { hash } from "node:crypto";
 
 /**
- * Returns the id of an imported session. It depends only on the key, so that a second import, or an import on
- * another machine, gives the same id. A UUID of version 8, which is meant for custom ids.
+ * Depends only on the key: a second import, or one on another machine, gives the same id. The UUID has
+ * version 8, which is meant for custom ids.
  */
 export function sessionIdOf(key: string): string {
   const hex = hash("sha256", `kinfold session\n${key}`, "hex");
@@ -17,8 +17,8 @@ export function sessionIdOf(key: string): string {
 }
 
 /**
- * Returns a number below 2^53 for the agent's own name of an entry. It is unique enough within one session.
- * It is computed for every entry, so it must be very cheap.
+ * Hashes the agent's own name of an entry to a number below 2^53. It must be cheap, because it runs for every
+ * entry. Within one session a collision is very unlikely.
  */
 export function refNumber(ref: string): number {
   let high = 0xdeadbeef;

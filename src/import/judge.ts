@@ -7,7 +7,6 @@ import { inlineKey } from "./identity.ts";
 import { isSkipped } from "./read.ts";
 import { type Judged, redactStatus, type Told } from "./row.ts";
 
-/** Everything needed to judge a family. */
 export interface JudgeInput {
   readonly judge: typeof judgeTree;
   readonly reader: HistoryReader;
@@ -17,14 +16,13 @@ export interface JudgeInput {
   readonly listed: readonly LiveSession[];
   /** By key: why it is known to be working at this moment. */
   readonly seenWorking: ReadonlyMap<string, string>;
-  /** It was written a moment ago, so a missing process does not yet mean that it has stopped. */
+  /** The family was written a moment ago: a missing process does not yet mean that it has stopped. */
   readonly isRecent: boolean;
 }
 
 export interface Verdict {
   readonly told: Omit<Told, "parentId" | "depth" | "changedAt"> & {
     readonly parentKey: string | null;
-    /** The depth below the root session. */
     readonly depth: number;
   };
   /** Null for the root session. */
@@ -90,10 +88,7 @@ function membersOf(known: ReadonlyMap<string, Knowledge>): FamilyMember[] {
   });
 }
 
-/**
- * Observed growth counts only if the agent keeps no list of processes and the file does not say that the work
- * is over.
- */
+/** Growth counts only if the agent lists no processes and the file does not say that the work is over. */
 function stillWorking(
   { reader, seenWorking }: JudgeInput,
   members: readonly FamilyMember[],

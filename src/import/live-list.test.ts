@@ -9,7 +9,6 @@ import { following, startImporting, until } from "./testing/home.ts";
 
 const idOf = (n: number): string => `${n}f0e8d3a-1111-4222-8333-944445555666`;
 const fileOf = (id: string): string => `-w-app/${id}.jsonl`;
-/** A session in the middle of its work. */
 const working = (id: string): Transcript => new Transcript(id).user("long work");
 
 async function register(t: TestContext, claude: string, sessionId: string): Promise<void> {

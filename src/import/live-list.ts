@@ -38,10 +38,7 @@ export class LiveList {
     this.#setup = setup;
   }
 
-  /**
-   * Returns the live sessions. Reads the list again if it is older than the last write and does not name the
-   * session.
-   */
+  /** Reads the list again if it is older than the last write and does not name the session. */
   async of(
     reading: Reading,
     about: { rootId: string; writtenAt: number } | null = null,
@@ -53,9 +50,7 @@ export class LiveList {
     return this.#ask(reading);
   }
 
-  /**
-   * Returns when a list last showed no process for a session; null when one is listed or no list was read.
-   */
+  /** Returns when a list last named no process for a session; null if one is listed or no list was read. */
   async absentSince(format: string, rootId: string): Promise<number | null> {
     const kept = this.#kept.get(format);
     return kept === undefined || isAmong(await kept.sessions, rootId) ? null : kept.at;
@@ -118,7 +113,7 @@ export async function noticeGrowth(
     () => Date.now(),
   );
   if (found !== null) member.found = { ...found, changedAt: Math.max(found.changedAt, writtenAt) };
-  // A file that is read for the first time was written earlier; only a recent write counts as observed.
+  // Nobody saw the file grow before its first read, so only a recent write counts.
   if (at.readBytes === 0 && Date.now() - writtenAt > GROWN_MS) return;
   const rootId = rootIdOf(context, { familyKey, known: at.known });
   const absentSince = await context.live.absentSince(at.reading.reader.format, rootId);
@@ -173,7 +168,7 @@ function writtenAtOf({ catalog }: Context, familyKey: string): number {
   return Math.max(0, ...catalog.family(familyKey).map(({ found }) => found?.changedAt ?? 0));
 }
 
-/** The writer is listed now, so from here on the list counts. */
+/** The writer is listed now, so from here on the list decides. */
 function nowListed({ catalog, grown }: Context, familyKey: string): void {
   for (const { key } of catalog.family(familyKey)) {
     const growth = grown.get(key);
@@ -181,7 +176,7 @@ function nowListed({ catalog, grown }: Context, familyKey: string): void {
   }
 }
 
-/** In a container, or over a mount, a process may work that no list on this machine names. */
+/** A process in a container or on another machine may write although no list here names it. */
 function unlistedWriter(
   { catalog, grown }: Context,
   { familyKey, rootId, now }: { familyKey: string; rootId: string; now: number },

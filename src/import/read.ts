@@ -29,13 +29,10 @@ const BODY_BYTES_MAX = 256 * 1024;
 /** After this many bytes the read position is saved; after a crash nothing before it is read again. */
 const KEEP_BYTES = 8 * 1024 * 1024;
 const BAD_KEPT_MAX = 5;
-/** A longer line is skipped: holding one line twice sets the peak memory of an import. */
+/** A longer line is skipped. Memory holds the longest line twice, and that is the peak of an import. */
 const LINE_BYTES_MAX = 32 * 1024 * 1024;
 
-/**
- * Reads a file from where reading stopped and sends the new entries to the store. Returns the new knowledge
- * of the file.
- */
+/** Reads a file from the last position and sends the new entries to the store. */
 export async function readMember(outbox: Outbox, request: ReadRequest): Promise<Knowledge | null> {
   const { member, reader, signal, known } = request;
   if (member.found === null) return null;
@@ -84,10 +81,7 @@ export function recordOf({ facts, inline, place, badCount, bad }: Knowledge): {
   };
 }
 
-/**
- * Keeps the first few bad lines, and always one that was too long, because it may have contained the
- * session's state.
- */
+/** Keeps the first few bad lines, and one that was too long, because it may contain the session's state. */
 function badAfter(before: Bad, batch: ReadBatch): Bad {
   const all = [...before.bad, ...batch.bad.map((line) => ({ ...line }))];
   const kept = all.slice(0, BAD_KEPT_MAX);
@@ -136,10 +130,7 @@ class Sender {
     }
   }
 
-  /**
-   * Groups entries by session. Where a session continues from an earlier point, a notice of the entries left
-   * behind comes first.
-   */
+  /** Where a session continues from an earlier point, a notice of the entries left behind comes first. */
   #inOrder(batch: ReadBatch): Map<string | null, ImportedEntry[]> {
     const { entries, leftBehind } = batch;
     const bySession = new Map<string | null, ImportedEntry[]>();

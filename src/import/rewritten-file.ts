@@ -28,7 +28,7 @@ export class RewrittenFiles {
     this.#open.delete(fileKey);
   }
 
-  /** Adds the notice to the entries of one session, if it is due. */
+  /** If the notice is due, adds it to the entries of one session. */
   async withNotice(
     fileKey: string,
     { no }: Member,
@@ -53,7 +53,6 @@ export class RewrittenFiles {
   }
 }
 
-/** Returns the refs of all entries that a session has from its file. */
 export async function refsOf(rpc: ThreadRpc<StoreSide>, no: number): Promise<Set<number>> {
   const refs = new Set<number>();
   for (let after = -1; ;) {
@@ -65,13 +64,13 @@ export async function refsOf(rpc: ThreadRpc<StoreSide>, no: number): Promise<Set
 }
 
 interface Before {
-  /** By ref: whether the entry has come again. */
+  /** By ref: whether the new version of the file has the entry too. */
   readonly hasCome: Map<number, boolean>;
-  /** The number of earlier entries that have not come again. 0 after the notice was given. */
+  /** Earlier entries that the new version lacks so far; 0 after the notice. */
   leftCount: number;
 }
 
-/** Whether an entry existed before; counts it once. */
+/** Returns whether an earlier version had the entry, and marks it as found again. */
 function hasCome(before: Before, ref: number): boolean {
   const known = before.hasCome.get(ref);
   if (known === false && before.leftCount > 0) {

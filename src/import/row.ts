@@ -9,7 +9,6 @@ import type { SessionRecord } from "../store/port/store.ts";
 import { shortLine } from "../text/fence.ts";
 import { NO_USAGE } from "../contract/no-usage.ts";
 
-/** Everything that a session's row is made from. */
 export interface Told {
   readonly facts: SessionFacts;
   readonly judgement: Judged;

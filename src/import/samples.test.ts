@@ -24,7 +24,7 @@ async function lay(home: string): Promise<void> {
   for (const { format, roots } of withSamples) {
     const root = roots({ home, env: {} })[0] as string;
     await fs.mkdir(root, { recursive: true });
-    // The rows of its database were recorded; the database is built from them here.
+    // The rows were recorded from a real database; the database is built from them here.
     if (format === "opencode") layRecorded(path.join(root, "opencode.db")).close();
     else await fs.cp(samplesOf(format), root, { recursive: true });
   }

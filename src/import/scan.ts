@@ -57,7 +57,7 @@ async function scanReading(
   return { unread: [...unread, ...(await takeNew(context, fresh))], foundMs };
 }
 
-/** Does the same only around these files. `isEnough` is false when one of them requires a full scan. */
+/** Scans only around these files. `isEnough` is false when one of them requires a full scan. */
 export async function scanNear(
   context: Context,
   files: Iterable<string>,
@@ -99,7 +99,7 @@ function foldersNear({ readings }: Context, files: Iterable<string>) {
   return { folders: [...folders.values()], isEnough };
 }
 
-/** Returns the files with a problem; null when a root was not listed, because missing files may still exist there. */
+/** Returns files with a problem; null if a root was not listed, so files missing there may still exist. */
 async function findAll(
   { progress, signal, tasks, setAside }: Context,
   { reader, roots }: Reading,
@@ -229,10 +229,7 @@ async function lookInto(
   }
 }
 
-/**
- * Says why a file contains no session. An empty file may be new; a file with unusable lines is not a session
- * file.
- */
+/** An empty file may be new; a file with unusable lines is not a session file. */
 async function whyEmpty(reader: HistoryReader, found: FoundSession): Promise<string | null> {
   const nothing = `nothing in it is a session of ${reader.agent}`;
   for await (const { bad, badCount, bytesRead } of reader.read(found, null)) {
@@ -246,7 +243,7 @@ async function whyEmpty(reader: HistoryReader, found: FoundSession): Promise<str
   return null;
 }
 
-/** Managed and attached sessions leave files too; this finds the owners of such files. */
+/** Finds the managed and attached sessions that files belong to: they leave files too. */
 async function ownSessions(
   context: Context,
   discoveries: readonly Discovery[],

@@ -33,7 +33,6 @@ const ENTER_DEPTH = 4;
 const LIMITS = { changed: 4, unread: 2, scan: 1, probe: 1 } as const;
 type Kind = keyof typeof LIMITS;
 
-/** Decides what the import thread does next. */
 export class Scheduler {
   readonly #context: Context;
   readonly #work: Work;
@@ -68,7 +67,6 @@ export class Scheduler {
     await this.scanAsked();
   }
 
-  /** Scans everything now and publishes the progress. */
   async scanAsked(): Promise<void> {
     const { progress } = this.#context;
     Object.assign(progress.scan, { startedAt: Date.now(), phase: "listing", error: null });
@@ -134,14 +132,12 @@ export class Scheduler {
     for (const { roots } of this.#context.readings) for (const root of roots) this.#watch.follow(root, files);
   }
 
-  /**
-   * New writes are published live; older files that are only found now are read like those of the first scan.
-   */
+  /** Recent writes are published live; older files are read like those of the first scan. */
   #take(found: readonly Member[], isFirst: boolean): void {
     const { progress } = this.#context;
     const now = Date.now();
     for (const member of found) {
-      // A scan during the first reading finds most files still unread.
+      // A scan during the first reading finds most files still unread; they are queued already.
       if (this.#members.unread.get(member.familyKey)?.has(member)) continue;
       const writtenAt = member.found?.changedAt ?? 0;
       const isOld = writtenAt < (progress.scan.startedAt ?? 0) || now - writtenAt > OLD_MS;
@@ -174,8 +170,7 @@ export class Scheduler {
       await this.#work.read(familyKey, ordered, kind === "changed");
       if (kind === "unread" && !catalog.family(familyKey).some(isOpen)) catalog.forget(familyKey);
     } catch (error) {
-      // Retries a limited number of times; if the cause is not temporary, the next scan finds the file again
-      // and others need not wait.
+      // If the cause is not temporary, the next scan finds the file again, so others need not wait for it.
       if (kind === "unread" && tries < TRIES_MAX && !signal.aborted)
         this.#read(kind, members, { rank: 0, dueAt: Date.now() + RETRY_MS * tries, tries: tries + 1 });
       throw error;
@@ -227,10 +222,7 @@ export class Scheduler {
     return false;
   }
 
-  /**
-   * Judges working families again, because a session may end without writing it to its file. Unread families
-   * are judged after they are read.
-   */
+  /** A session may end without writing to its file. Unread families are judged after they are read. */
   async #judgeOpen(): Promise<void> {
     const open = [...this.#context.catalog.members.values()].filter(isOpen);
     for (const familyKey of new Set(open.map((member) => member.familyKey)))

@@ -5,10 +5,7 @@ import { refNumber } from "./identity.ts";
 import type { Discovery } from "./add-found.ts";
 import { continuesEntry } from "./to-entry.ts";
 
-/**
- * At most this many are looked up in the store per scan; the files of a first import are compared with each
- * other.
- */
+/** Sessions looked up in the store per scan; the files of a first import are compared with each other. */
 const ASKED_MAX = 32;
 
 /**
@@ -19,7 +16,7 @@ export class SharedPrefixes {
   readonly #byFirstRef = new Map<string, string>();
   readonly #ownerByKey = new Map<string, string>();
 
-  /** Takes newly found sessions, before they are read. */
+  /** Must be called before the sessions are read. */
   async note(context: Context, discoveries: readonly Discovery[]): Promise<void> {
     const tops = discoveries.filter(
       ({ found, facts, isEmpty }) => !isEmpty && !found.isSubagent && facts.firstRef !== null,

@@ -7,10 +7,7 @@ import { Writer } from "../history/readers/opencode/testing/session.ts";
 import { startImporting, until } from "./testing/home.ts";
 
 const S = "0f0e8d3a-1111-4222-8333-944445555666";
-/**
- * Sizes of the database. A fast machine needs the larger ones, else the listing ends before the test can
- * observe it.
- */
+/** A fast machine needs a larger database, else its listing ends before the test can observe it. */
 const MESSAGE_COUNTS = [60_000, 240_000, 960_000];
 
 /** Writes a database that takes far longer to list than a transcript, because every message is examined. */
@@ -29,9 +26,7 @@ function writeLargeDatabase(folder: string, messageCount: number): void {
   }
 }
 
-/**
- * Returns the phase of the database's listing at the moment when a search finds another agent's transcript.
- */
+/** Returns the phase of the listing at the moment when a search finds another agent's transcript. */
 async function listingWhenFound(t: TestContext, messageCount: number): Promise<"listing" | "listed"> {
   const home = await startImporting(t);
   writeLargeDatabase(path.join(home.agents, ".local/share/opencode"), messageCount);

@@ -8,10 +8,7 @@ import { refNumber } from "./identity.ts";
 
 /** How much of a text the store keeps; the whole text is read from the file on request. */
 const TEXT_MAX = 8 * 1024;
-/**
- * How much of a text a reader gives: more than is kept, so that a secret across the cut is still complete
- * when it is redacted.
- */
+/** How much of a text is read: more than is kept, so that a secret across the cut is redacted whole. */
 export const READ_TEXT_MAX = TEXT_MAX + 4 * 1024;
 const INPUT_STRING_MAX = 1024;
 const LIST_MAX = 100;
@@ -32,10 +29,7 @@ function replacing({ replaces }: HistoryEntry, body: EntryBody): EntryBody {
   };
 }
 
-/**
- * Entries are never deleted. When the agent has left some behind, this notice says so: it comes after them
- * and before the entry with which the agent continued.
- */
+/** Entries are never deleted. This notice follows the entries that the agent has left behind. */
 export function leftBehindEntry(
   left: LeftBehind,
   { isSubagent, at, first }: { isSubagent: boolean; at: number; first: string | null },
@@ -47,7 +41,6 @@ export function leftBehindEntry(
   return { ref, author: "daemon", kind: "notice", isSubagent, at, body: JSON.stringify({ text }) };
 }
 
-/** A notice that the file was replaced by one with different content from here on. */
 export function rewrittenEntry(voidCount: number, next: ImportedEntry): ImportedEntry {
   const what = voidCount === 1 ? "One entry" : `${voidCount} entries`;
   const text = `${what} before this ${voidCount === 1 ? "is" : "are"} no longer in the agent's file, which was replaced.`;

@@ -17,10 +17,7 @@ export class Watch {
     this.#onChange = onChange;
   }
 
-  /**
-   * Watches a root and, where the system can only watch single folders, the folders on the way to these
-   * files.
-   */
+  /** Watches a root and, where only single folders can be watched, the folders on the way to these files. */
   follow(root: string, files: Iterable<string>): void {
     this.#add(root);
     if (IS_TREE) return;

@@ -45,10 +45,7 @@ export class WorkQueue<Kind extends string> {
     setup.signal.addEventListener("abort", () => clearTimeout(this.#timer));
   }
 
-  /**
-   * Adds an item. If one with the same key is waiting, they become one item, which runs once at the earlier
-   * of both times.
-   */
+  /** Items with the same key become one, which runs once at the earlier of both times. */
   add({ kind, key, run, dueAt = Date.now(), rank = 0 }: WorkItem<Kind>): Promise<void> {
     const { waiting } = this.#lanes[kind];
     const item = waiting.get(key) ?? { run, dueAt, rank, done: Promise.withResolvers<void>() };
@@ -63,7 +60,6 @@ export class WorkQueue<Kind extends string> {
     return waiting.size === 0 && running.size === 0;
   }
 
-  /** Resolves when all current items of this kind are done. */
   async finish(kind: Kind): Promise<void> {
     const { waiting, running } = this.#lanes[kind];
     await Promise.all([...running, ...waiting.values()].map(({ done }) => done.promise));

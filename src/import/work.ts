@@ -166,7 +166,7 @@ export class Work {
     for (const slice of slices(changes, CHANGES_MAX)) await outbox.change(slice);
   }
 
-  /** Returns the changes of a session that the store does not have yet. */
+  /** Returns null if the store already has everything. */
   #news(member: Member, verdict: Verdict, { reader }: Reading): MemberChange | null {
     const { options, catalog } = this.#context;
     const lineage = lineageIn(catalog, member, verdict);
@@ -190,10 +190,7 @@ export class Work {
     return { ...at(member), record, session };
   }
 
-  /**
-   * Returns the session of a sub-agent whose rows are in this file. Its lineage is known once the family is
-   * judged.
-   */
+  /** Returns the session of a sub-agent inside this file. Its lineage is known once the family is judged. */
   async #inside(host: Member, agentId: string, batch: ReadBatch): Promise<Member> {
     const key = inlineKey(host.key, agentId);
     const known = this.#context.catalog.members.get(key);

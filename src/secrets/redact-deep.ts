@@ -14,7 +14,6 @@ export function redactDeep<T>(value: T, clean: Clean = redact): T {
 type Clean = (text: string) => string;
 
 interface Walk {
-  /** How many more levels are allowed. */
   readonly levels: number;
   readonly clean: Clean;
 }

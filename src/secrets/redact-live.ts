@@ -36,11 +36,11 @@ export class LiveRedactor {
   push(piece: string): string {
     const text = this.#isInSecret ? this.#behindSecret(piece) : piece;
     if (text === "") return "";
-    // A word is complete only when a space ends it.
     this.#held += text;
     const { length } = this.#held;
     const isFull = length > (this.#isKey ? KEY_MAX : HOLD_MAX);
     if (length < this.#lookAt && !isFull) return "";
+    // A word is complete only when a space ends it.
     if (length < WORD_MAX && !/\s/.test(text)) return "";
     const whole = this.#context + this.#held;
     const tail = new Tail();
@@ -91,7 +91,6 @@ export class LiveRedactor {
     return shownPart(whole, secrets.all, { from, to: whole.length }) === this.#held ? this.#held : "";
   }
 
-  /** Returns the rest; the text has ended. */
   flush(): string {
     const whole = this.#context + this.#held;
     const from = this.#context.length;

@@ -5,7 +5,6 @@ import { LiveRedactor } from "./redact-live.ts";
 /** Characters searched for secrets in one step. A longer step would block the event loop. */
 const AT_ONCE_CHARS = 16 * 1024;
 
-/** Does `redactDeep` in short steps. */
 export function* redactSlowly<T>(value: T): Generator<void, T> {
   const known = new Map<string, string>();
   const { shown, long } = redactUpTo(value, { chars: AT_ONCE_CHARS, known });
@@ -14,10 +13,7 @@ export function* redactSlowly<T>(value: T): Generator<void, T> {
   return redactDeep(value, (text) => known.get(text) ?? redact(text));
 }
 
-/**
- * Maps each text to its redacted form. One step searches at most `AT_ONCE_CHARS`, or a piece of one long
- * text.
- */
+/** Maps each text to its redacted form, in steps of at most `AT_ONCE_CHARS`. */
 export function* searched(texts: Iterable<string>): Generator<void, Map<string, string>> {
   const shown = new Map<string, string>();
   let chars = 0;
@@ -61,10 +57,7 @@ function redactUpTo<T>(
   return { shown, long, chars };
 }
 
-/**
- * Thrown within a write whose texts are too long to be searched there. The caller searches them outside and
- * retries the write.
- */
+/** Thrown within a write whose texts are too long to search there: search them outside, then retry. */
 export class LongTexts extends Error {
   readonly texts: readonly string[];
 
@@ -95,7 +88,6 @@ class WriteRedactions {
     if (!isLimited) this.#unlimited -= 1;
   }
 
-  /** Resets the search budget for the next write. */
   begin(): void {
     this.#chars = AT_ONCE_CHARS;
   }
@@ -129,10 +121,7 @@ class WriteRedactions {
 
 export const writeRedactions = new WriteRedactions();
 
-/**
- * `redactDeep` for use within a write: throws `LongTexts` if the write has more text than one step may
- * search.
- */
+/** `redactDeep` within a write: throws `LongTexts` if there is more text than one step may search. */
 export function redactBriefly<T>(value: T): T {
   return writeRedactions.redact(value);
 }

@@ -47,10 +47,7 @@ export function markOf(kind: string): string {
 export const GIVEN_AWAY =
   /p(?:ass|wd)|s(?:ecret|ig(?:nature)?=)|token|key|c(?:red|ookie|url)|auth|m(?:nemonic|ysql|ariadb)|jwt|_p(?:w|at)|bearer|identified|redis-cli|login|ngrok|sql(?:plus|ldr)|expdp|impdp|rman/i;
 
-/**
- * Returns all secrets of a text, and the marks already in it. `tail` receives the index from which the text
- * may be unfinished.
- */
+/** Returns all secrets and marks of a text. `tail` gets the index from which it may be unfinished. */
 export function secretsIn(text: string, tail: Tail | null): Spans {
   const isGivenAway = GIVEN_AWAY.test(text);
   const known = new Spans([
@@ -76,6 +73,6 @@ const READ_AHEAD = 8;
 
 /** Returns the first characters of a text, redacted before the cut: a cut secret no longer looks like one. */
 export function excerpt(text: string, max: number): string {
-  // Limit the search first: a prompt may have megabytes.
+  // Limits the search, because a prompt may have megabytes.
   return firstChars(redact(text.slice(0, READ_AHEAD * max)), max);
 }

@@ -1,13 +1,8 @@
 import { byteLength } from "./quantity.ts";
 
-/**
- * Another session's text is data. It passes through this file wherever it enters a prompt or a tool's reply.
- */
+/** Another session's text is data: it passes through here wherever it enters a prompt or a tool's reply. */
 
-/**
- * Returns a field that others can influence as one line: capped, and unable to act as a command, a path or a
- * fence.
- */
+/** Returns a field that others can influence as one capped line: no command, no path and no fence. */
 export function oneLine(text: string, max = 120): string {
   const read = text.slice(0, max * readAhead);
   const line = harmless(folded(visible(read)))
@@ -49,32 +44,22 @@ export function asData(text: string): string {
   return escapeAt(harmless(visible(text)));
 }
 
-/**
- * Escapes comments that look like our delivery lines: a delivery id counts only where the daemon wrote it.
- */
+/** Escapes comments that look like our delivery lines: only the daemon may write a delivery id. */
 export function withoutTriggerLines(text: string): string {
   return text.replace(deliveryComment, String.raw`<\!--`);
 }
 
-/**
- * Escapes only whole lines that would count as a delivery. For the words of a sender who may instruct the
- * reader; the rest, including code, stays unchanged.
- */
+/** Escapes only whole lines that would count as a delivery, for a sender who may instruct the reader. */
 export function withoutDeliveryLines(text: string): string {
   return text.replace(deliveryLine, String.raw`$1<\!--`);
 }
 
-/**
- * Does the same for another session's or system's words, and also escapes lines that begin with `[Kinfold]`.
- */
+/** Also escapes lines that begin with `[Kinfold]`; for the words of another session or system. */
 export function withoutOurLines(text: string): string {
   return withoutDeliveryLines(text).replace(ourLine, String.raw`$1$2\[`);
 }
 
-/**
- * Removes spaces and unescaped at signs from the end of a cut field, because the next character could
- * complete an `@path`.
- */
+/** Removes trailing spaces and bare at signs of a cut field: the next text could complete an `@path`. */
 function withoutDanglingAt(line: string): string {
   let end = line.length;
   while (end > 0 && (line[end - 1] === " " || (line[end - 1] === "@" && line[end - 2] !== "\\"))) end -= 1;
@@ -85,10 +70,7 @@ function harmless(text: string): string {
   return withoutTriggerLines(text).replace(fenceMark, String.raw`<\$1`);
 }
 
-/**
- * How many characters more than kept are read: enough to replace what is stripped, bounded for a text that is
- * mostly stripped.
- */
+/** How many times the kept length is read: enough to replace what is stripped, but bounded. */
 const readAhead = 64;
 
 const bareAt = /(?<!\\)@(?![ \t\n]|$)/g;
@@ -147,18 +129,17 @@ export function cutBefore(text: string, at: number): number {
     : at;
 }
 
-/** Returns the longest prefix of at most `max` UTF-16 units that ends at a code point. */
+/** The longest prefix of at most `max` UTF-16 units that ends at a code point. */
 export function firstChars(text: string, max: number): string {
   return text.length <= max ? text : text.slice(0, cutBefore(text, Math.max(0, max)));
 }
 
-/** Returns the longest prefix of at most `bytesMax` bytes that ends at a code point. */
+/** The longest prefix of at most `bytesMax` bytes that ends at a code point. */
 export function firstBytes(text: string, bytesMax: number): string {
   const room = new Uint8Array(Math.max(0, bytesMax));
   return text.slice(0, encoder.encodeInto(text, room).read);
 }
 
-/** Folds each run of white space to one space. */
 export function folded(text: string): string {
   return text.replace(/\s+/g, " ").trim();
 }

@@ -19,10 +19,7 @@ export function byNearness(word: string, candidates: readonly string[]): string[
     .map(({ candidate }) => candidate);
 }
 
-/**
- * Returns the number of insertions, deletions, substitutions and swaps of neighbours that turn one word into
- * the other.
- */
+/** Counts insertions, deletions, substitutions and swaps of neighbours. */
 export function editDistance(a: string, b: string): number {
   let before: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, at) => at);

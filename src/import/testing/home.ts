@@ -10,9 +10,8 @@ import { silentLog } from "../../log.ts";
 
 export interface HomeSetup {
   readonly config?: Record<string, unknown>;
-  /** The home of the agents; a new one if none is given. */
+  /** A new one if none is given. */
   readonly agents?: string;
-  /** The daemon's home. */
   readonly home?: string;
 }
 

@@ -1,4 +1,3 @@
-/** One task of the import thread on an agent's files. */
 export interface ImportTask {
   readonly format: string;
   /** The file, or the folder that is listed. */
@@ -57,7 +56,7 @@ export class CurrentTasks {
   }
 }
 
-/** Returns the tasks of a thread when it died. */
+/** Returns the tasks that a dead thread was running. */
 export function tasksIn(memory: SharedArrayBuffer): ImportTask[] {
   return slotsOf(memory).flatMap((slot) => {
     const length = lengthOf(slot).getUint32(0);

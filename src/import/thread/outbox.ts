@@ -5,8 +5,8 @@ import type { EntryBatch, MemberChange, StoreSide } from "./protocol.ts";
 const AHEAD_MAX = 12;
 
 /**
- * Pending writes of one family to the store, in order. Reading continues meanwhile. `settle` reports a failed
- * write; no write after it was stored.
+ * Sends one family's writes to the store, in order, while reading continues. After a failed write none is
+ * stored; `settle` reports the failure.
  */
 export class Outbox {
   readonly #rpc: ThreadRpc<StoreSide>;

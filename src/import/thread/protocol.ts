@@ -9,7 +9,6 @@ import type {
 } from "../../store/port/store.ts";
 import type { SetAside } from "./restarts.ts";
 
-/** The settings that the import thread starts with. */
 export interface ImportOptions {
   readonly userHome: UserHome;
   readonly roots: Partial<Record<HistoryFormat, readonly string[]>>;
@@ -83,7 +82,7 @@ export interface StoreSide {
   ownerOfRef(at: { node: string; format: string; ref: number }): Promise<string | null>;
   refs(page: { no: number; after: number; limit: number }): Promise<number[]>;
   ours(asked: { agent: string; ids: readonly string[] }): Promise<OwnSession[]>;
-  /** Returns the numbers that identify them from now on. */
+  /** Returns the members' numbers (`no`), in the same order. */
   add(members: readonly NewMember[]): Promise<number[]>;
   /** After a failed append, rejects writes for that tree until `resume`. */
   append(batch: EntryBatch): Promise<void>;

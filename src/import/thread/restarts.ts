@@ -12,7 +12,6 @@ const PAUSE_MAX_MS = 5 * 60_000;
 /** A thread that lived this long was healthy: earlier deaths no longer count. */
 const WELL_MS = 10 * 60_000;
 
-/** Decides, from the deaths of the import thread, how the next one starts. */
 export class Restarts {
   readonly #setAside = new Map<string, SetAside>();
   #deathCount = 0;
@@ -22,9 +21,7 @@ export class Restarts {
     return [...this.#setAside.values()];
   }
 
-  /**
-   * True when the thread runs one task at a time, because it is unknown which of several tasks it died on.
-   */
+  /** One task at a time, because it is unknown which of several tasks the thread died on. */
   get isCareful(): boolean {
     return this.#isCareful;
   }

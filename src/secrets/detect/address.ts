@@ -26,10 +26,7 @@ export function passwordsInAddresses(text: string): Secret[] {
 const ENCODED =
   /%3A%2F%2F(?:[^\s"'`<>&%]|%(?!2F|3A|40)){0,128}%3A((?:[^\s"'`<>&%]|%(?!2F|3A|40)){1,256})%40/gi;
 
-/**
- * Finds the password in an address that is encoded inside another:
- * `url=https%3A%2F%2Fuser%3Apassword%40host`.
- */
+/** Finds the password in an encoded address: `url=https%3A%2F%2Fuser%3Apassword%40host`. */
 function encodedIn(text: string): Secret[] {
   if (!text.includes("%40")) return [];
   return [...text.matchAll(ENCODED)].flatMap(({ index, 0: whole, 1: password }) => {
@@ -53,10 +50,7 @@ function oracleIn(text: string): Secret[] {
 
 /** Text from another session has a backslash before every at sign, in JSON two. */
 const AUTHORITY = /(?:\[redacted: [a-z0-9 .]{1,32}\]|[^\s"'`<>/?#,\\]|\\{1,2}@){0,512}/y;
-/**
- * Matches the rest of a password that contains a slash, a question mark or a hash; `?name=` begins a query
- * instead.
- */
+/** The rest of a password that contains `/`, `?` or `#`; but `?name=` begins a query. */
 const ADDRESS = /(?!\?[\w.]{1,64}=)[^\s"'`<>,\\@]{0,256}(?=\\{0,2}@)/y;
 const WEB_ADDRESS = /(?!\?[\w.]{1,64}=)[^\s"'`<>,\\@/]{0,256}(?=\\{0,2}@[\w[])/y;
 

@@ -72,10 +72,7 @@ interface Body {
   readonly isOpen: boolean;
 }
 
-/**
- * Matches an incomplete last line that may be part of a key: a partial line break, the key's closing border,
- * its first header, or the prefix of a line.
- */
+/** These match an unfinished last line that may belong to a key: a line break, border, header or prefix. */
 const GOES_ON = /^(?:\\{1,4}|-{1,6}[ A-Z0-9]{0,60}-{0,5})?$/;
 const WORD_BEGUN = /^\S{1,200}(?:(?<=-) ?E[A-Z0-9 ]{0,60}-{0,5})?$/;
 const HEADER_BEGUN = /^[A-Z][A-Za-z-]{0,30}:? ?$/;

@@ -11,10 +11,7 @@ const command = (names: string, secret: string): RegExp =>
 const BREAK = String.raw`(?:\s|\\{1,4}[nrt]){1,8}`;
 const FIELD = String.raw`[^\s\\]{1,128}`;
 
-/**
- * Secrets in the syntax of a particular program; each pattern ends with the secret. All repetitions are
- * bounded.
- */
+/** Secrets in the syntax of one program. Each pattern ends with the secret; all repetitions are bounded. */
 const SPELLINGS: readonly (readonly [kind: string, pattern: RegExp])[] = [
   ["credential", /(?<![A-Za-z0-9_])bearer(?: |%20|\+){1,4}([\w.~+/=-]{12,})/gi],
   [

@@ -8,9 +8,7 @@ export const HINT = /pass|pwd|secret|token|key|cred|auth|cookie|mnemonic|jwt|_pw
 /** How many characters around a hint can belong to its name. */
 const NAME_MAX = 64;
 
-/**
- * The range of a value. `spelled` is set for values in environment-variable, URL or flag syntax: never source code.
- */
+/** A value's range. `spelled`: in environment-variable, URL or flag syntax, so never source code. */
 interface Field {
   readonly start: number;
   readonly end: number;
@@ -18,10 +16,7 @@ interface Field {
   readonly spelled: boolean;
 }
 
-/**
- * Finds values by the name before them, in any syntax. `known` are the secrets found by shape, and existing
- * marks.
- */
+/** Finds values by the name before them, in any syntax. `known`: secrets found by shape, and marks. */
 export function namedIn(text: string, known: Spans, tail: Tail | null): Secret[] {
   const found: Secret[] = [];
   let at = 0;
@@ -65,7 +60,7 @@ function behind(text: string, name: Name, at: Looking): Secret | null {
   const { start, end, quoted, spelled } = field;
   // A quoted value of several words may continue after the end of the text.
   if (quoted && end === text.length && named.sure === "secret") tail?.hold(start);
-  // So may a value that contains an unfinished key.
+  // A value that contains an unfinished key may continue as well.
   if (tail !== null && tail.from > start && tail.from <= end) tail.hold(start);
   if (known.has(field)) return null;
   const context = { quoted, spelled, next: follows(text, end, known) };
@@ -82,10 +77,7 @@ function isPartKnown({ start, end }: Field, known: Spans): boolean {
   return known.within(start, end).some((each) => each.kind !== null || each.start === start);
 }
 
-/**
- * Returns a value without its known secrets, so that the judgement is the same before and after they are
- * hidden.
- */
+/** Leaves out known secrets, so that the judgement is the same before and after they are hidden. */
 function without(text: string, { start, end }: Field, known: Spans): string {
   if (known.all.length === 0) return text.slice(start, end);
   let rest = "";
@@ -165,9 +157,7 @@ function listed(text: string, at: number, { known, tail }: Looking): Field | nul
 
 const METHOD = /^(?:(?:base|sha|md|utf|aes|rsa|oauth|argon|http)[-_]?\d|\d{1,4}[-A-Za-z]{1,12}$)/i;
 
-/**
- * “The password is hunter2”: in prose a value counts only if it has a digit and is not the name of a method.
- */
+/** “The password is hunter2”: in prose a value must have a digit and must not be the name of an algorithm. */
 function said(text: string, nameEnd: number, { known, tail }: Looking): Field | null {
   const is = /^ (?:is|was)(?: now| set to)?:? /.exec(text.slice(nameEnd, nameEnd + 20));
   if (is === null) return null;
@@ -198,10 +188,7 @@ function valueAt(
   return end > at ? { start: at, end, quoted: false, spelled } : null;
 }
 
-/**
- * Returns the end of a run. Known secrets and marks inside the run belong to it, even if a mark contains a
- * space.
- */
+/** Returns the end of a run, which includes known secrets and marks, even a mark with a space. */
 function runOver(
   text: string,
   start: number,

@@ -13,7 +13,7 @@ const NAME_MAX = 96;
 
 /** Words that, at the end of a name, mean a secret by themselves. */
 const SECRET = /^(?:password|passwd|passphrase|passcode|mnemonic)$/;
-/** Words that mean one only after another word: `DB_PASS`, `mysql_pwd`. */
+/** Words that mean a secret only after another word: `DB_PASS`, `mysql_pwd`. */
 const SECRET_BEHIND = /^(?:pass|pwd|pw)$/;
 const RUN_TOGETHER = /^(?:[a-z]{2,20})(?:password|passwd|passphrase)$|^(?:sshpass|mysqlpwd|userpass|dbpass)$/;
 const TOKEN_RUN_TOGETHER =
@@ -137,7 +137,6 @@ export interface ValueContext {
 /** Marks of hidden secrets. A mark with more text after it may be forged, and protects nothing. */
 const MARKS = /\[redacted: [a-z0-9 .]{1,32}\]/g;
 
-/** Returns whether the value of such a name must be hidden. */
 export function isSecretValue(named: Named, value: string, context: ValueContext): boolean {
   const text = (value.includes("[redacted: ") ? value.replaceAll(MARKS, "") : value).trim();
   if (text.length < 3 || isPlaceholder(text)) return false;

@@ -16,7 +16,6 @@ export interface Name {
 
 export interface Separator {
   readonly sign: string;
-  /** Index at which the value begins. */
   readonly value: number;
   readonly isTight: boolean;
   readonly quotedName: boolean;

@@ -29,7 +29,6 @@ export class Spans {
     this.all = apart;
   }
 
-  /** Returns the range that contains this index. */
   covering(place: number): Secret | null {
     const found = this.all[this.#firstBehind(place)];
     return found !== undefined && found.start <= place ? found : null;
@@ -146,10 +145,7 @@ const WHERE_A_WORD_BEGINS: typeof ANYWHERE = [
   ["kinfold token", String.raw`kf[a-z]_${DRAWN}[\w-]{40,}`],
 ];
 
-/**
- * Match only where a word begins and not within an image or a checksum, whose long runs contain them by
- * chance.
- */
+/** Match only where a word begins, and not in images and checksums, which contain them by chance. */
 const AT_A_WORD: readonly (readonly [kind: string, pattern: string])[] = [
   ["openai key", String.raw`sk-[A-Za-z0-9]{20,}`],
   ["google key", String.raw`AIza[\w-]{35}(?![\w-])`],

@@ -2,9 +2,8 @@
 
 export interface SampleSecret {
   readonly kind: string;
-  /** The secret, which must never be stored. */
+  /** Must never be stored. */
   readonly secret: string;
-  /** The text that contains the secret. */
   readonly text: string;
 }
 
