@@ -33,7 +33,7 @@ export type OpenOptions = Partial<Pick<OpenRequest, "load" | "fork" | "mcp" | "s
 
 let lastLease = 0;
 
-/** The request with which a test opens an agent, and the updates and requests that it receives. */
+/** The request with which a test opens an agent, and the updates and requests that it gets. */
 export function prepare(cwd: string, options: OpenOptions = {}) {
   lastLease += 1;
   const leaseId = `spec-${process.pid}-${lastLease}`;
@@ -90,12 +90,11 @@ export async function open(under: DriverUnderTest, options: OpenOptions = {}): P
   return { ...rest, handle: result.handle };
 }
 
-/** Returns every running process that carries the marker of this lease. */
 export async function marked(leaseId: string): Promise<number[]> {
   return (await listMarked(new Set([leaseId]))).map((one) => one.pid);
 }
 
-/** Polls until the condition holds: for changes that the operating system makes at its own pace. */
+/** Polls, for changes that the operating system makes at its own pace. */
 export async function eventually(what: string, isSo: () => Promise<boolean> | boolean): Promise<void> {
   const limit = performance.now() + 20_000 * slowness();
   while (!(await isSo())) {

@@ -20,7 +20,6 @@ export interface Driver {
   open(request: OpenRequest): Promise<OpenResult>;
 }
 
-/** What enforces each mode. */
 export type Enforcement = Readonly<Record<Permission, Level>>;
 
 export interface OpenRequest {
@@ -30,37 +29,35 @@ export interface OpenRequest {
   readonly cwd: string;
   readonly model: string | null;
   readonly permission: Permission;
-  /** The agent's built-in tools that it may use, by their names in profiles; null allows all. */
+  /** The agent's built-in tools that the session may use, by their names in profiles; null allows all. */
   readonly tools: readonly string[] | null;
   readonly notTools: readonly string[];
-  /** The person's MCP servers that it may use; null allows all. */
+  /** The person's MCP servers that the session may use; null allows all. */
   readonly servers: readonly string[] | null;
-  /** Kinfold's own tools. The token travels over the protocol or in the environment, never in argv. */
+  /** Kinfold's tools. The token goes over the protocol or in the environment, never in the arguments. */
   readonly mcp: { readonly url: string; readonly token: string } | null;
-  /** The agent's id of a session to load and replay; null opens a new one. */
+  /** The agent's id of the session to load and replay; null opens a new one. */
   readonly load: string | null;
-  /** The agent's id of a session whose conversation is copied into the new one. */
+  /** The agent's id of the session whose conversation is copied into the new one. */
   readonly fork?: string | null;
   readonly startMs: number;
   readonly onUpdate: (update: AgentUpdate) => void;
-  /** Called with a request that the agent blocks on. The driver answers the agent with the result. */
+  /** Called with a request that the agent waits for. The driver sends the result to the agent. */
   readonly onRequest: (request: AgentRequest) => Promise<AgentAnswer>;
   /**
    * Starts every process: calls the synchronous `start` under the session's lock if the session still needs
-   * an agent. Resolves to false if it does not. After false or a rejection, no process may remain. A driver
-   * without processes does not call it.
+   * an agent, else resolves to false. After false or a rejection, no process may remain. A driver without
+   * processes does not call it.
    */
   readonly admitProcess: AdmitProcess;
   /**
-   * Called with the living descendants that lack the marker, whenever that set changes. After a crash only
-   * this list connects them to the agent. Not called inside a namespace, which ends them with the agent.
+   * Called with the living descendants that lack the marker, whenever that set changes: after a crash only
+   * this list connects them to the agent. Not called if a namespace ends them with the agent.
    */
   readonly onUnmarked?: (processes: readonly RememberedProcess[]) => void;
 }
 
-/**
- * `start` is idempotent: a second call returns the same process. Null if the process could not be created.
- */
+/** `start` is idempotent: a second call returns the same process. Null if no process could be created. */
 export type AdmitProcess = (start: () => ProcessIdentity | null) => Promise<boolean>;
 
 export type OpenResult =
@@ -89,19 +86,13 @@ export interface AgentHandle {
   readonly replay: Replay | null;
   /** Resolves when the agent has answered the prompt or no longer can. Never rejects. */
   prompt(text: string): Promise<PromptEnd>;
-  /**
-   * Sends a message into the running turn and reports what the agent did with it. `lost`: the agent ended
-   * without a reply.
-   */
+  /** Sends a message into the running turn. `lost`: the agent ended without a reply. */
   steer(text: string): Promise<"injected" | "queued" | "restarted" | "refused" | "lost">;
   /** Asks the agent to cancel its running prompt, which then ends. */
   cancel(): void;
   /** Cancels if needed, waits at most `graceMs` for an orderly end, then kills the whole process tree. */
   stop(graceMs: number): Promise<StopReport>;
-  /**
-   * Whether work goes on outside a prompt: by the agent's own report, else by a running descendant that
-   * started at or after `since`.
-   */
+  /** Whether work continues outside a prompt: a descendant runs that started at or after `since`. */
   background(since: number): Promise<boolean>;
   descendants(): Promise<ProcessIdentity[]>;
   readonly exited: Promise<AgentExit>;
@@ -118,12 +109,10 @@ export interface StopReport {
   readonly left: readonly ProcessIdentity[];
 }
 
-/**
- * The contents of a loaded conversation. Only `userTexts` and `toolResults` prove that a delivery arrived.
- */
+/** A loaded conversation. Only `userTexts` and `toolResults` prove that a delivery arrived. */
 export interface Replay {
   readonly userTexts: readonly string[];
-  /** Results of Kinfold's tools. */
+  /** Only results of Kinfold's tools. */
   readonly toolResults: readonly string[];
   /** For each user text, how many tools the agent called before the next one. */
   readonly toolCalls: readonly number[];
@@ -140,17 +129,15 @@ export interface PromptEnd {
     | "cancelled"
     | "error"
     | "exited";
-  /**
-   * The agent answered the prompt with a stop reason or an error, which proves that it received the prompt.
-   */
+  /** The agent answered with a stop reason or an error, which proves that it received the prompt. */
   readonly isAnswered: boolean;
   /** One line for a person; null if the stop reason is enough. */
   readonly error: string | null;
-  /** How the process ended, if it ended before it answered. */
+  /** Set if the process ended before it answered. */
   readonly exit: AgentExit | null;
   /** What this prompt used; null if the agent did not report it. */
   readonly usage: Usage | null;
-  /** `usage` does not have all tokens: of several model calls, the agent counted only the last. */
+  /** `usage` counts only the last of several model calls. */
   readonly isUsagePartial?: boolean;
   /** The provider's HTTP status, if the agent reports it separately; only with `error`. */
   readonly errorStatus?: number | null;
@@ -160,10 +147,7 @@ export interface PromptEnd {
 
 export type AgentUpdate =
   | { readonly kind: "fragment"; readonly what: "text" | "thought"; readonly text: string }
-  /**
-   * A complete message. If it is very long, `text` holds only its beginning and `chars` is the full
-   * length, which is that of the fragments already sent.
-   */
+  /** A complete message. If it is very long, `text` has only its beginning and `chars` is the full length. */
   | { readonly kind: "text"; readonly text: string; readonly chars?: number }
   | { readonly kind: "thought"; readonly text: string; readonly chars?: number }
   | {
@@ -184,7 +168,7 @@ export type AgentUpdate =
       readonly command?: string;
       readonly exitCode?: number | null;
       readonly files?: readonly FileChange[];
-      /** True for a result of one of Kinfold's tools: a delivery id in it has reached the agent. */
+      /** True for one of Kinfold's tools: a delivery id in the result has reached the agent. */
       readonly ours: boolean;
     }
   | { readonly kind: "plan"; readonly steps: readonly { title: string; status: string }[] }
@@ -192,9 +176,9 @@ export type AgentUpdate =
   | { readonly kind: "compaction"; readonly summary: string }
   /** What the running prompt has used so far; the prompt's end reports the final numbers. */
   | { readonly kind: "usage"; readonly usage: Usage }
-  /** The agent's model has answered. The agent's session file may now have the usage of the call. */
+  /** The agent's model has answered, so the agent's session file may now have the usage of the call. */
   | { readonly kind: "modelCall" }
-  /** The agent retries a model call after an error. This is not evidence that the model is reachable. */
+  /** The agent retries a model call after an error, so the model may be unreachable. */
   | {
       readonly kind: "retrying";
       /** The HTTP status; null if the connection failed. */
@@ -204,7 +188,7 @@ export type AgentUpdate =
     }
   | { readonly kind: "notice"; readonly text: string };
 
-/** The kind of action that the agent asks for, as far as it says; a command can do all of them. */
+/** The kind of action that the agent asks for, as far as it says. A command can do anything. */
 export type Risk = "read" | "change" | "command" | "network" | "unknown";
 
 export type AgentRequest =
@@ -217,13 +201,10 @@ export type AgentRequest =
       readonly risk: Risk;
       /** The answers that the agent offers, in its words. */
       readonly options: readonly string[];
-      /** True if the agent asks for permission to call one of Kinfold's tools. */
+      /** True for one of Kinfold's tools. */
       readonly ours: boolean;
     }
-  /**
-   * The agent wants to leave its planning mode: allow approves the plan, deny sends the agent back to
-   * planning.
-   */
+  /** The agent asks to leave its planning mode. Allow approves the plan; deny makes it plan on. */
   | { readonly kind: "plan"; readonly title: string; readonly text: string }
   /** All questions of one form, to be asked together. */
   | { readonly kind: "question"; readonly questions: readonly AgentQuestion[] };
@@ -232,7 +213,6 @@ export interface AgentQuestion {
   readonly id: string;
   readonly text: string;
   readonly options: readonly string[];
-  /** Several options may be chosen. */
   readonly multiple: boolean;
 }
 

@@ -15,7 +15,7 @@ export interface DriversOptions {
   readonly config: Pick<Config, "agents">;
   /** Where the sim agent keeps its sessions. */
   readonly simDir: string;
-  /** Kinfold's home, which is hidden from agents. Default: the folder above `simDir`, which is not hidden. */
+  /** Kinfold's home, which is hidden from agents. By default the folder above `simDir`, not hidden. */
   readonly home?: string;
   readonly sandbox: SandboxMode;
   readonly log: Log;
@@ -23,7 +23,6 @@ export interface DriversOptions {
   readonly fake?: Driver;
 }
 
-/** Creates a driver for every agent that this daemon can run, by name. */
 export function createDrivers(options: DriversOptions): Map<string, Driver> {
   const { log, config } = options;
   const home = options.home ?? dirname(options.simDir);
@@ -59,7 +58,6 @@ export function createDrivers(options: DriversOptions): Map<string, Driver> {
   return drivers;
 }
 
-/** Reports which sandbox holds agents' processes on this machine, for `kinfold doctor`. */
 export async function reportSandbox(sandbox: SandboxMode): Promise<SandboxReport> {
   return (await import("./process/sandbox.ts")).describeSandbox(sandbox);
 }
@@ -75,7 +73,7 @@ function lateHost(options: Parameters<typeof createProcessHost>[0]): ProcessHost
   };
 }
 
-/** The agent that ships with Kinfold: driven over ACP in its own process, like every other. */
+/** The agent that ships with Kinfold. Like every other, it is driven over ACP in its own process. */
 export function createSimDriver(options: { host: ProcessHost; simDir: string; log: Log }): Driver {
   const path = fileURLToPath(new URL(`./sim/agent${extname(import.meta.url)}`, import.meta.url));
   return createAcpDriver({
@@ -102,7 +100,7 @@ export function createSimDriver(options: { host: ProcessHost; simDir: string; lo
       defaultModel: "sim-1",
       enforces: { "read-only": "agent", ask: "asked", workspace: "asked", full: "agent" },
       tools: ["Write", "Bash"],
-      // It has no MCP servers of the person.
+      // Sim has no MCP servers of the person.
       servers: "named",
     },
     dialect: {

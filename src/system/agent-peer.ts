@@ -4,28 +4,26 @@ import { listPids, readStat } from "./proc.ts";
 import { sharedRun } from "./shared-run.ts";
 import { markerIn, startedAt } from "./process-table.ts";
 
-/** The two ends of a connection. */
 export interface Peer {
   readonly remotePort: number;
   readonly remoteAddress: string;
   readonly localPort: number;
 }
 
-/** Resolves to true if the connection comes from one of our agents or a process that it started. */
+/** Whether the connection comes from one of our agents or a process that it started. */
 export type IsAgentPeer = (peer: Peer) => Promise<boolean>;
 
 export interface PeerOptions {
-  /** False while none of our agents runs: then no lookup is needed. */
+  /** False while none of our agents runs, so that no lookup is needed. */
   readonly hasAgents?: () => boolean;
-  /** Pids of agents' processes that neither carry the marker nor descend from a process that does. */
+  /** Pids of agents' processes that have no marker and no ancestor with one. */
   readonly remembered?: () => Promise<ReadonlySet<number>>;
 }
 
 /**
- * Checks whether a connection comes from one of our agents or a process that it started: one that carries our
- * marker in its environment, or descends from one that does. Linux only; elsewhere always false. The owner of
- * a closed socket cannot be found. While agents run, a closed socket counts as theirs, because an agent could
- * send a request and close its socket at once.
+ * Looks for our marker in the environments of the connecting process and its ancestors. Linux only; elsewhere
+ * always false. The owner of a closed socket cannot be found. While agents run, a closed socket counts as
+ * theirs: otherwise an agent could send a request and close its socket at once.
  */
 export function agentPeerCheck(options: PeerOptions = {}): IsAgentPeer {
   if (process.platform !== "linux") return () => Promise.resolve(false);
@@ -37,20 +35,19 @@ export function agentPeerCheck(options: PeerOptions = {}): IsAgentPeer {
     const seen = await looks();
     if (!seen.hasAgents) return false;
     if (sockets.length === 0 || sockets.some((socket) => seen.sockets.has(socket))) return true;
-    // If the socket's process has ended meanwhile, its owner is unknown and it counts as an agent's.
+    // If the socket is gone, its owner is unknown and counts as an agent.
     const left = socketsAt(await tables(), remotePort, localPort);
     return !sockets.some((socket) => left.includes(socket));
   };
 }
 
-/** The sockets of our agents at one moment. */
 interface Seen {
   readonly hasAgents: boolean;
   /** As in the links of `/proc/<pid>/fd`: `socket:[123]`. */
   readonly sockets: ReadonlySet<string>;
 }
 
-/** Under a flood of connections, lookups are shared and use at most a quarter of the CPU time. */
+/** Lookups use at most a quarter of the CPU time, even under a flood of connections. */
 const REST_FACTOR = 3;
 
 async function lookAround(remembered: PeerOptions["remembered"]): Promise<Seen> {
@@ -71,16 +68,13 @@ interface Process {
   readonly isMarked: boolean;
 }
 
-/**
- * Returns the pids of marked or remembered processes and of all their descendants, whatever their
- * environments.
- */
+/** Returns the pids of marked or remembered processes and of all their descendants. */
 async function markedProcesses(remembered: ReadonlySet<number>): Promise<number[]> {
   const own = process.pid;
   const pids = listPids();
   const processes: Process[] = [];
   for (const [at, pid] of pids.entries()) {
-    // Yield after each batch, so that the event loop is not blocked for long.
+    // Let the event loop run after each batch.
     if (at % BATCH === BATCH - 1) await new Promise((resolve) => setImmediate(resolve));
     const item = await readProcess(pid);
     if (item !== null) processes.push(item);
@@ -101,12 +95,9 @@ async function markedProcesses(remembered: ReadonlySet<number>): Promise<number[
 
 const BATCH = 50;
 
-/** Whether a process has the marker, by pid; valid only for the same start time, because pids are reused. */
+/** Whether a process has the marker, by pid. Valid only for this start time, because pids are reused. */
 const environments = new Map<number, { readonly start: number; readonly isMarked: boolean }>();
-/**
- * A process that has just been forked does not have its own environment yet, so a missing marker is cached
- * only after this time.
- */
+/** A newly forked process does not have its own environment yet, so a missing marker is cached later. */
 const SETTLED_MS = 10_000;
 
 async function readProcess(pid: number): Promise<Process | null> {
@@ -133,21 +124,21 @@ async function read(path: string): Promise<Buffer | null> {
   }
 }
 
-/** Reads all TCP connections of the machine, which the kernel takes milliseconds to list. */
+/** Reads all TCP connections of the machine. The kernel takes milliseconds to list them. */
 async function readTables(): Promise<(string | null)[]> {
   const tables = await Promise.all([read("/proc/net/tcp"), read("/proc/net/tcp6")]);
   return tables.map((table) => table?.toString("latin1") ?? null);
 }
 
 /**
- * Returns the sockets at the other end: their local port is our remote port. There are two only if IPv4 and
- * IPv6 have the same port numbers.
+ * Returns the sockets at the other end, whose local port is our remote port. There are two only if IPv4 and
+ * IPv6 use the same port numbers.
  */
 function socketsAt(tables: readonly (string | null)[], remotePort: number, localPort: number): string[] {
   const [near, far] = [hexOf(remotePort), hexOf(localPort)];
   return tables.flatMap((table) => {
     const found: string[] = [];
-    // Parse only the rows that contain this port, not thousands.
+    // Parse only the rows that contain this port, not all of thousands.
     for (let at = table?.indexOf(near) ?? -1; at !== -1; at = table!.indexOf(near, at + 1)) {
       const row = table!.slice(table!.lastIndexOf("\n", at) + 1, table!.indexOf("\n", at));
       const [, local = "", remote = "", , , , , , , inode = "0"] = row.trim().split(/\s+/);
@@ -166,7 +157,7 @@ function hexOf(port: number): string {
 async function socketsOf(pid: number): Promise<string[]> {
   try {
     const fds = await readdir(`/proc/${pid}/fd`);
-    // Skip descriptors that were closed meanwhile.
+    // A descriptor that has been closed is skipped.
     const targets = await Promise.all(fds.map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => null)));
     return targets.filter((target) => target?.startsWith("socket:") === true) as string[];
   } catch {

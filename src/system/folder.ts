@@ -3,7 +3,7 @@ import { existsSync, lstatSync, readlinkSync, realpathSync, statSync } from "nod
 import path from "node:path";
 
 /**
- * Whether `file` is `folder` or below it, by path segments: `/a/..evil` is inside `/a`, and `/ab` is not.
+ * Whether `file` is `folder` or below it. Compares path segments: `/a/..evil` is inside `/a`, `/ab` is not.
  * Does not resolve links; resolve them first if they matter.
  */
 export function isInside(file: string, folder: string): boolean {
@@ -12,8 +12,8 @@ export function isInside(file: string, folder: string): boolean {
 }
 
 /**
- * Returns where a write to this path would go: the path below the real path of the nearest existing folder.
- * For a dangling link, the path at which its file would be created.
+ * Returns where a write to this path would go: below the real path of the nearest existing folder, or for a
+ * dangling link where its file would be created.
  */
 export function realPathOf(file: string, linksLeft = 40): string {
   if (existsSync(file)) return realpathSync(file);
@@ -22,14 +22,11 @@ export function realPathOf(file: string, linksLeft = 40): string {
   const link = lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() ? readlinkSync(file) : null;
   const folder = realPathOf(parent, linksLeft);
   if (link === null) return path.join(folder, path.basename(file));
-  // A cycle of links resolves to the root, which is inside no folder.
+  // A cycle of links resolves to the root, which is inside no other folder.
   return linksLeft === 0 ? path.parse(file).root : realPathOf(path.resolve(folder, link), linksLeft - 1);
 }
 
-/**
- * Returns the nearest folder at or above this one that contains `.git`, like `git rev-parse --show-toplevel`;
- * else null.
- */
+/** Returns the nearest folder at or above this one that contains `.git`, or null. */
 export function gitTop(folder: string): string | null {
   for (let at = folder; ; at = path.dirname(at)) {
     if (existsSync(path.join(at, ".git"))) return at;
@@ -37,16 +34,16 @@ export function gitTop(folder: string): string | null {
   }
 }
 
-/** A name of at most this many characters fits whole into every index. */
+/** The longest scope that fits whole into every index. */
 const SCOPE_MAX = 190;
 
 const PATH_MAX = 4_096;
 const NO_FOLDER = "no folder";
 
 /**
- * Returns the default scope of a session: its git top level, else its folder. A path that is too long keeps
- * its beginning and gets a hash of the whole. Text that is not a path has one common scope, because an
- * imported session may name any text as its folder.
+ * Returns a session's default scope: its git top level, else its folder. A path that is too long keeps its
+ * beginning and gets a hash of the whole. All text that is not a path shares one scope, because an imported
+ * session may name any text as its folder.
  */
 export function folderScope(folder: string): string {
   if (!path.isAbsolute(folder) || folder.length > PATH_MAX || folder.includes("\0")) return NO_FOLDER;
@@ -57,7 +54,7 @@ export function folderScope(folder: string): string {
   return `${scope.slice(0, SCOPE_MAX - 33)}~${hash}`;
 }
 
-/** Device and inode, which distinguish a folder from another that was put at its path. */
+/** Distinguishes a folder from another one that was put at its path. */
 export interface FolderIdentity {
   readonly dev: number;
   readonly ino: number;
@@ -85,7 +82,7 @@ export function folderVerdict(real: string, rule: FolderRule): "allowed" | "clos
 
 /**
  * Returns why a process may not start in a folder that was allowed earlier, or null. `folder` was a real path
- * then, so a link anywhere in it means that it has been replaced since.
+ * then, so a link anywhere in it means that it has been replaced.
  */
 export function folderChange(
   folder: string,
@@ -107,7 +104,7 @@ export function folderChange(
     : `${folder} is outside the folders sessions may work in (${granted.roots.join(", ")})`;
 }
 
-/** Compares inodes on the same device only: a file system may number them differently after a remount. */
+/** Compares inodes only on the same device: the numbers may change when a file system is remounted. */
 function isAnother(folder: string, identity: FolderIdentity | null): boolean {
   if (identity === null) return false;
   const { dev, ino } = folderIdentity(folder);

@@ -13,18 +13,17 @@ export interface ProcStat {
   readonly hasEnded: boolean;
 }
 
-/** The unit of the kernel's times in /proc, the same on every architecture that Node supports. */
+/** The unit of times in /proc is the same on every architecture that Node supports. */
 export const TICKS_PER_SECOND = 100;
 
 let procSeen: boolean | null = null;
 
-/** Whether this system has `/proc`. */
 export function hasProc(): boolean {
   procSeen ??= existsSync("/proc/self/stat");
   return procSeen;
 }
 
-/** Returns all current pids; empty on a system without `/proc`. */
+/** Empty on a system without `/proc`. */
 export function listPids(): number[] {
   return hasProc() ? readdirSync("/proc").map(Number).filter(Number.isInteger) : [];
 }
@@ -46,10 +45,7 @@ export function readStat(pid: number): ProcStat | null {
   };
 }
 
-/**
- * Returns when this process started, in clock ticks since boot; null if it has ended or the system does not
- * report it.
- */
+/** In clock ticks since boot; null if the process has ended or the system has no `/proc`. */
 export function startTicks(pid: number): number | null {
   const stat = readStat(pid);
   return stat === null || stat.hasEnded ? null : stat.startTime;
@@ -66,14 +62,14 @@ export function readProcFile(pid: number, name: string): Buffer | null {
 
 let boot: string | null = null;
 
-/** Returns the kernel's id of this boot, or null. Pids and start times are valid within one boot only. */
+/** Pids and start times are valid only within one boot. */
 export function bootId(): string | null {
   if (!hasProc()) return null;
   boot ??= readFileSync("/proc/sys/kernel/random/boot_id", "latin1").trim();
   return boot;
 }
 
-/** Returns the PID namespace of this process (`pid:[4026531836]`); null if the system has none. */
+/** Returns, for example, `pid:[4026531836]`; null if the system has no namespaces. */
 export function pidNamespace(): string | null {
   try {
     return readlinkSync("/proc/self/ns/pid");
@@ -82,7 +78,7 @@ export function pidNamespace(): string | null {
   }
 }
 
-/** Whether a process with this pid is running, whoever owns it. A zombie is not. */
+/** Whether a process with this pid runs, whoever owns it. A zombie does not. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -92,7 +88,7 @@ export function isAlive(pid: number): boolean {
   return readStat(pid)?.hasEnded !== true;
 }
 
-/** Signals a process, or its group if the pid is negative. Returns false if it has ended. */
+/** Signals a process, or its group if the pid is negative. Returns false if the process has ended. */
 export function sendSignal(pid: number, name: NodeJS.Signals): boolean {
   try {
     return process.kill(pid, name);

@@ -1,13 +1,10 @@
 import { hostname, uptime } from "node:os";
 import { bootId, isAlive, pidNamespace, startTicks } from "./proc.ts";
 
-/**
- * Identifies the process that holds something, so that another process on the same machine can check whether
- * it is alive.
- */
+/** Identifies a process, so that another one on the same machine can check whether it is alive. */
 export interface ProcessMark {
   readonly host: string;
-  /** Machine boot and PID namespace: pids are comparable only if these are equal. */
+  /** Boot and PID namespace: pids are comparable only if both are equal. */
   readonly place: string;
   readonly pid: number;
   /** Null if the system does not report it. */
@@ -25,24 +22,21 @@ export function ownMark(): ProcessMark {
   };
 }
 
-/** True if the process is alive, on this machine and in this namespace. Without a start time, a reused pid counts. */
+/** True if the process is alive in this namespace. Without a start time, a reused pid counts as alive. */
 export function isHere(mark: ProcessMark): boolean {
   return mark.host === hostname() && mark.place === place() && !isGone(mark);
 }
 
-/** True only if it is certain: same machine, same namespace, and the process no longer exists. */
+/** True only if it is certain that the process, on this machine and in this namespace, has ended. */
 export function isGone(mark: ProcessMark): boolean {
   if (mark.host !== hostname() || mark.place !== place()) return false;
   if (!isAlive(mark.pid)) return true;
   return mark.start !== null && startOf(mark.pid) !== mark.start;
 }
 
-/**
- * Returns a value that changes when the machine reboots. Without a boot id: the time of the boot, rounded to
- * ten minutes.
- */
+/** Changes when the machine reboots. Without a boot id: the time of the boot, rounded to ten minutes. */
 export function machineBoot(): string {
-  // If the rounding changes between two calls, clients fetch one more snapshot.
+  // If the rounding changes between two calls, clients only fetch one more snapshot.
   return bootId() ?? String(Math.round((Date.now() - uptime() * 1_000) / 600_000));
 }
 
@@ -52,7 +46,6 @@ function place(): string {
   return namespace === null ? machineBoot() : `${machineBoot()} ${namespace}`;
 }
 
-/** In clock ticks since boot; null if the process has ended. */
 function startOf(pid: number): string | null {
   return startTicks(pid)?.toString() ?? null;
 }

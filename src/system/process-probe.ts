@@ -5,29 +5,28 @@ import { startedAt } from "./process-table.ts";
 /** Reads facts about processes. Never sends them a signal. */
 export interface ProcessProbe {
   /**
-   * When this process started, as the system counts it (field 22 of `stat` on Linux); null if there is no
-   * such process, `undefined` if the system does not report it.
+   * The start as the system counts it (field 22 of `stat` on Linux). Null if there is no such process,
+   * undefined if the system does not report it.
    */
   startOf(pid: number): string | null | undefined;
-  /** The start as a time, at most two seconds too early. Null or absent if the system does not report it. */
+  /** The start as a time, at most two seconds too early. Absent or null if the system does not report it. */
   startedAt?(pid: number): number | null;
-  /** The PID namespace of this process (`pid:[4026531836]`); null if there is none. */
+  /** This process's PID namespace, for example `pid:[4026531836]`; null if there is none. */
   space(): string | null;
   /** Whether a process with this pid exists, whoever owns it. */
   exists(pid: number): boolean;
   /**
-   * Returns the pid for each of these files that a process has open for writing; a process that only reads is
-   * not working on it. Empty if the system does not report it.
+   * Returns the pid of a process that writes to the file, for each of these files. A process that only reads
+   * is not working on it. Empty if the system does not report open files.
    */
   holders(paths: ReadonlySet<string>): Promise<ReadonlyMap<string, number>>;
   /**
    * Whether we can see the open files of every process whose name contains this word. Only then does a file
-   * missing from `holders` mean that no such process has it open. Absent: unknown.
+   * missing from `holders` mean that no such process has it open. Absent if unknown.
    */
   shows?(word: string): Promise<boolean>;
 }
 
-/** Probes the processes of this machine. */
 export const systemProbe: ProcessProbe = {
   startOf,
   startedAt: startTimeOf,
@@ -60,14 +59,14 @@ async function holders(paths: ReadonlySet<string>): Promise<ReadonlyMap<string, 
   return found;
 }
 
-/** The machine's initial PID namespace, in which the processes of all others are visible too. */
+/** The machine's initial PID namespace, which shows the processes of all others. */
 const FIRST_SPACE = "pid:[4026531836]";
 
 async function shows(word: string): Promise<boolean> {
   if (pidNamespace() !== FIRST_SPACE) return false;
   for (const pid of listPids()) {
     if (readStat(pid)?.name.toLowerCase().includes(word) !== true) continue;
-    // It belongs to another user, or has made itself unreadable.
+    // The process belongs to another user, or has made itself unreadable.
     const isHidden = await readdir(`/proc/${pid}/fd`).then(
       () => false,
       (error: NodeJS.ErrnoException) => error.code === "EACCES" || error.code === "EPERM",
@@ -77,7 +76,6 @@ async function shows(word: string): Promise<boolean> {
   return true;
 }
 
-/** Returns nothing for a process of another user or one that has just ended. */
 async function openFiles(pid: number): Promise<[path: string, number: string][]> {
   const folder = `/proc/${pid}/fd`;
   // The process has ended, or belongs to another user.

@@ -7,7 +7,7 @@ import { hasProc, listPids, type ProcStat, readProcFile, readStat, TICKS_PER_SEC
 import { MARKER, type ProcessIdentity } from "./process.ts";
 import { sharedRun } from "./shared-run.ts";
 
-/** One process as the system shows it. Zombies are left out of every table. */
+/** One process. No table has zombies. */
 export interface ProcessRow {
   readonly pid: number;
   readonly parentPid: number;
@@ -15,49 +15,47 @@ export interface ProcessRow {
   readonly leaderPid: number;
   readonly startTime: number;
   readonly name: string;
-  /** The value of our marker in its environment, if it has one and we may read it. */
+  /** The value of our marker in the environment; null if there is none or we may not read it. */
   readonly leaseId: string | null;
 }
 
 export type ProcessTable = ReadonlyMap<number, ProcessRow>;
 
-/** Scans all processes. Callers share scans, and each gets one that began after its call. */
+/** Scans all processes. Callers share scans, but each gets one that began after its call. */
 export const scanProcesses = sharedRun(() => (hasProc() ? scanProc(true) : scanByPs()));
 
-/** Scans all processes without their markers: much cheaper, because no environment is read. */
+/** Scans without markers, which is much cheaper, because no environment is read. */
 export const scanParents = sharedRun(() => (hasProc() ? scanProc(false) : scanByPs()));
 
-/**
- * Whether this process carries this lease's marker now: a process can clear its environment and keep its pid.
- */
+/** Reads the environment anew, because a process can clear it and keep its pid. */
 export function hasMarker(pid: number, leaseId: string): boolean {
   return readMarker(pid) === leaseId;
 }
 
-/** Returns the process with this pid, or null if it has ended or is a zombie. */
+/** Null if the process has ended or is a zombie. */
 export function readProcess(pid: number): ProcessRow | null {
   return rowOf(pid, readStat(pid));
 }
 
-/** Whether this process is still alive; always true without /proc, where the check is expensive. */
+/** Whether this process is still alive. Always true without /proc, where the check is expensive. */
 export function isSameAlive(known: ProcessIdentity): boolean {
   if (!hasProc()) return true;
   const row = readProcess(known.pid);
   return row !== null && (known.startTime === null || row.startTime === known.startTime);
 }
 
-/** Describes a process for people: by its program, never by its arguments, which may contain secrets. */
+/** Describes a process by its program, not by its arguments, which may contain secrets. */
 export function identify(row: ProcessRow): ProcessIdentity {
   return { pid: row.pid, startTime: row.startTime, command: commandOf(row) };
 }
 
-/** Converts a start time of this system to milliseconds since 1970. */
+/** Converts a start time to milliseconds since 1970. */
 export function startedAt(startTime: number): number {
   if (!hasProc()) return startTime * 1000;
   return Date.now() - uptime() * 1000 + (startTime * 1000) / TICKS_PER_SECOND;
 }
 
-/** Scans with `ps`, for systems without /proc; exported so that it can be tested where both exist. */
+/** Scans with `ps`, for systems without /proc. Exported for a test on systems that have both. */
 export async function scanByPs(): Promise<ProcessTable> {
   const run = promisify(execFile);
   const options = { maxBuffer: 64 * 1024 * 1024, env: { ...process.env, LC_ALL: "C" } };
@@ -106,7 +104,7 @@ async function scanProc(withMarkers: boolean): Promise<ProcessTable> {
   return table;
 }
 
-/** Returns a row without its marker; null if the process has ended or is a zombie. */
+/** Null if the process has ended or is a zombie. */
 function rowOf(pid: number, stat: ProcStat | null): ProcessRow | null {
   if (stat === null || stat.hasEnded) return null;
   const { parentPid, leaderPid, startTime, name } = stat;
@@ -120,7 +118,7 @@ function readMarker(pid: number): string | null {
   return environment === null ? null : markerIn(environment);
 }
 
-/** Returns the value of our marker in an environment, in the kernel's format. */
+/** Returns the marker's value in an environment as the kernel formats it. */
 export function markerIn(environment: Buffer): string | null {
   let at = environment.indexOf(MARKER_BYTES);
   while (at > 0 && environment[at - 1] !== 0) at = environment.indexOf(MARKER_BYTES, at + 1);

@@ -157,7 +157,7 @@ describe("the guard", () => {
   });
 });
 
-/** Starts a process that holds an agent as the daemon does, and then waits to be killed. */
+/** Starts a process that runs an agent as the daemon does, and then waits to be killed. */
 function startDaemon(sandbox: string, leaseId: string): ChildProcess {
   const program = `
     const { createProcessHost } = await import(${JSON.stringify(new URL("../drivers/process/process.ts", import.meta.url).href)});
@@ -183,7 +183,7 @@ function isGuardOf(row: ProcessRow, parentPid: number | undefined): boolean {
   return row.parentPid === parentPid && identify(row).command.includes("guard-process");
 }
 
-/** Returns the pid of this process's child that runs without an environment. */
+/** Returns the pid of this process's child that has an empty environment. */
 async function clean(child: ChildProcess): Promise<number> {
   let pid = 0;
   await eventually("the bare command runs", async () => {

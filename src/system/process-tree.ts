@@ -8,7 +8,7 @@ import { bootId, sendSignal } from "./proc.ts";
 export interface ProcessTree {
   readonly leaseId: string;
   readonly root: ProcessIdentity;
-  /** Processes seen below the root before; a process that left the tree is still ours. */
+  /** Processes seen below the root before. A process that left the tree still belongs to it. */
   readonly seen: Map<number, ProcessIdentity>;
 }
 
@@ -17,8 +17,8 @@ export interface MarkedProcess extends ProcessIdentity {
 }
 
 /**
- * Ends a tree. Stops the root with SIGSTOP so that it starts nothing new, then kills everything found and
- * scans again until a scan finds nothing. Resolves to the processes that remained.
+ * Stops the root with SIGSTOP, so that it starts nothing new. Then kills everything found and scans again
+ * until a scan finds nothing. Resolves to the processes that remained.
  */
 export async function stopTree(tree: ProcessTree, limitMs = STOP_MS): Promise<ProcessIdentity[]> {
   signal(tree.root, "SIGSTOP");
@@ -26,7 +26,7 @@ export async function stopTree(tree: ProcessTree, limitMs = STOP_MS): Promise<Pr
   return [...left];
 }
 
-/** Returns the processes below the root, without the root. */
+/** Without the root. */
 export async function descendantsOf(tree: ProcessTree): Promise<ProcessIdentity[]> {
   const table = await scanProcesses();
   const found = membersOf(table, tree)
@@ -55,7 +55,7 @@ export async function listMarked(leaseIds: ReadonlySet<string>): Promise<MarkedP
 
 /**
  * Kills every process with one of these markers, the remembered processes, and the descendants of both. A
- * remembered process counts only in the same boot and with the same start time.
+ * remembered process counts only if boot and start time are the same.
  */
 export async function killMarked(
   leaseIds: ReadonlySet<string>,
@@ -112,7 +112,6 @@ function split(all: ReadonlyMap<number, ProcessIdentity>, remaining: readonly Pr
   };
 }
 
-/** Returns the rows of this table that belong to the tree. */
 export function membersOf(table: ProcessTable, tree: ProcessTree): ProcessRow[] {
   const roots = markedRows(table, new Set([tree.leaseId]));
   const leader = table.get(tree.root.pid);
@@ -129,7 +128,7 @@ function markedRows(table: ProcessTable, leaseIds: ReadonlySet<string>): Process
   return [...table.values()].filter((row) => row.leaseId !== null && leaseIds.has(row.leaseId));
 }
 
-/** Returns these rows and their descendants; never this process, even if it runs below an agent. */
+/** Includes the roots. Never includes this process, even if it runs below an agent. */
 function withDescendants(table: ProcessTable, roots: readonly ProcessRow[]): ProcessRow[] {
   const children = new Map<number, ProcessRow[]>();
   for (const row of table.values()) {
@@ -151,13 +150,13 @@ function isSame(row: ProcessRow, known: ProcessIdentity): boolean {
   return known.startTime === null || row.startTime === known.startTime;
 }
 
-/** Signals a process only if it is still the same one: its pid may have been reused. */
+/** Checks first that it is still the same process: its pid may have been reused. */
 function signal(target: ProcessIdentity, name: "SIGSTOP" | "SIGKILL"): void {
   if (!isSameAlive(target)) return;
   try {
     sendSignal(target.pid, name);
   } catch (error) {
-    // We may not signal it; the next scan finds it again and reports it.
+    // We may not signal it. The next scan finds it again, and it is reported as left.
     if ((error as NodeJS.ErrnoException).code !== "EPERM") throw error;
   }
 }

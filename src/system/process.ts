@@ -1,4 +1,4 @@
-/** The environment variable that marks the processes of an agent; child processes inherit it. */
+/** Marks the processes of an agent; child processes inherit it. */
 export const MARKER = "KINFOLD_LEASE";
 
 /** Identifies a process uniquely: pids are reused, so the start time is part of it. */
@@ -9,15 +9,15 @@ export interface ProcessIdentity {
   readonly command: string;
 }
 
-/** A process that was seen below an agent. It is the same process only in the same boot. */
+/** A process seen below an agent. */
 export interface RememberedProcess extends ProcessIdentity {
-  /** The kernel's boot id; null or absent if unknown. */
+  /** Start times are valid only in this boot; null or absent if unknown. */
   readonly boot?: string | null;
 }
 
 /**
- * Ends what a dead daemon left behind. Never kills a process that neither carries one of the markers, nor is
- * remembered, nor descends from either.
+ * Ends what a dead daemon left behind: processes that carry a marker or are remembered, and their
+ * descendants. Never kills any other process.
  */
 export interface Reaper {
   reap(leaseIds: readonly string[], remembered?: readonly RememberedProcess[]): Promise<ReapReport>;

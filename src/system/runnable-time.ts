@@ -1,10 +1,9 @@
 import { readFileSync } from "node:fs";
 
 /**
- * Returns how long the calling thread has run or waited for a processor since it began, in milliseconds. The
- * value does not grow while the process is stopped or the machine sleeps. It grows while the thread is busy,
- * even if the machine gives it little time. Without data about the waiting (everywhere but Linux), counts the
- * running only.
+ * Returns how long the calling thread has run or waited for a processor, in milliseconds. Does not grow while
+ * the process is stopped or the machine sleeps, but grows while the thread is busy and gets little time.
+ * Outside Linux only the running time is known.
  */
 export function runnableMs(): number {
   const [runNs, waitNs] = schedule();
@@ -13,7 +12,6 @@ export function runnableMs(): number {
   return (user + system) / 1000;
 }
 
-/** Returns the time on a processor and the time waiting for one; null if the system does not report them. */
 function schedule(): [runNs: number, waitNs: number] | [null, null] {
   if (process.platform !== "linux" || isUntold) return [null, null];
   try {

@@ -1,7 +1,7 @@
 /**
  * Makes concurrent calls share runs. A call during a run gets the next run, which begins after the call:
  * forty stops cost a few scans, and none misses what happened before it. With `restFactor`, the next run
- * waits that many times the CPU time of the last one (at most `REST_MAX_MS`), which bounds the share of CPU
+ * waits that many times the CPU time of the last one, at most `REST_MAX_MS`. This bounds the share of CPU
  * time under a flood of calls.
  */
 export function sharedRun<T>(start: () => Promise<T>, restFactor = 0): () => Promise<T> {

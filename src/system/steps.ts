@@ -1,6 +1,6 @@
 import { setImmediate as others } from "node:timers/promises";
 
-/** Runs all steps and lets the event loop run between them. */
+/** Lets the event loop run between the steps. */
 export async function takeSteps<T>(steps: Generator<void, T>): Promise<T> {
   for (;;) {
     const step = steps.next();

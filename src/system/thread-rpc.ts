@@ -1,4 +1,4 @@
-/** What one side answers, by name. All values can be cloned between threads. */
+/** What one side answers, by name. Threads exchange values only by cloning them. */
 export type Handlers = Readonly<Record<string, (value: never) => unknown>>;
 
 type Packet =
@@ -6,7 +6,6 @@ type Packet =
   | { readonly id: number; readonly answer: unknown }
   | { readonly id: number; readonly error: string };
 
-/** The other side failed to answer. */
 export class ThreadRpcError extends Error {
   override readonly name = "ThreadRpcError";
 }
@@ -24,7 +23,6 @@ export class ThreadRpc<Theirs extends Handlers> {
     this.#handlers = handlers;
   }
 
-  /** Takes a packet from the other side. */
   readonly receive = (packet: unknown): void => void this.#receive(packet as Packet);
 
   ask<N extends keyof Theirs & string>(
@@ -39,7 +37,6 @@ export class ThreadRpc<Theirs extends Handlers> {
     return waiting.promise as Promise<Awaited<ReturnType<Theirs[N]>>>;
   }
 
-  /** Rejects all open calls with this reason. */
   close(text: string): void {
     const reason = new ThreadRpcError(text);
     this.#closed = reason;

@@ -23,17 +23,13 @@ export interface ConnectOptions {
   readonly isNoise?: ((update: SessionUpdate) => boolean) | undefined;
   readonly callUsage?: Dialect["callUsage"] | undefined;
   readonly retrying?: Dialect["retrying"] | undefined;
-  /**
-   * Set for an agent that answers a load before it has sent the whole conversation: the replay ends after
-   * this long without an update.
-   */
   readonly replayQuietMs?: number | undefined;
 }
 
 /** What is known about a prompt when its answer arrives. */
 export interface PromptSeen {
   readonly systemError: string | null;
-  /** More than 0 means several model calls: the model is called again after a tool. */
+  /** Above 0, there were several model calls: the model is called again after a tool. */
   readonly toolCalls: number;
   readonly usd: number | null;
 }
@@ -43,23 +39,20 @@ export interface AgentConnection {
   readonly process: AgentProcess;
   readonly updates: Updates;
   readonly rpc: ClientConnection;
-  /** Why we ended the agent ourselves, if we did. */
+  /** Why we ended the agent ourselves; null if we did not. */
   readonly problem: () => string | null;
-  /** What a load replayed. Resolves when the replay is complete. */
+  /** The conversation that a load replayed. Resolves when the replay is complete. */
   readonly replay: () => Promise<Replay | null>;
   readonly seen: () => PromptSeen;
-  /** From now on takes updates of this session only: an agent may open sub-sessions of its own. */
+  /** Ignores updates of other sessions from now on: an agent may open sub-sessions. */
   readonly listenTo: (sessionId: string) => void;
   /** Answers every open request of the agent as cancelled. */
   readonly cancelRequests: () => void;
-  /** Resolves when the process has ended; ends it if it lingers after its output has closed. */
+  /** Called after the output has closed. Resolves when the process has ended; kills it after `LATE_MS`. */
   readonly ended: () => Promise<AgentExit>;
 }
 
-/**
- * Connects to an agent's process. Loads the SDK with the first agent only, because the daemon must start
- * quickly.
- */
+/** Loads the SDK with the first agent only, because the daemon must start quickly. */
 export async function connect(options: ConnectOptions): Promise<AgentConnection> {
   const { client } = await import("@agentclientprotocol/sdk/unstable");
   const { process } = options;
@@ -82,7 +75,7 @@ export async function connect(options: ConnectOptions): Promise<AgentConnection>
       if (options.isNoise?.(update) !== true) updates.take(update);
     },
     onAnswer(method, left) {
-      // A prompt sent into a running one belongs to the same turn: the last answer ends it.
+      // A prompt sent into a running one belongs to the same turn, so only the last answer ends the turn.
       if (method === "session/prompt" && left > 0) updates.endMessage();
       else if (method === "session/prompt") seen = updates.endPrompt();
       if (method !== "session/load") return;
@@ -138,7 +131,6 @@ function takeCall(options: ConnectOptions, updates: Updates, message: AnyNotific
   if (retrying !== null) updates.retrying(retrying);
 }
 
-/** Whether the agent supports the steering extension: a message can be injected into a running turn. */
 export function canSteer(answer: InitializeResponse): boolean {
   const steering = answer["_meta"]?.["steering"] as { supported?: boolean } | undefined;
   return steering?.supported === true;

@@ -6,52 +6,38 @@ import type { OwnTool } from "./update/own-tool.ts";
 
 /** One vendor's deviations from plain ACP. A plain ACP agent has none. */
 export interface Dialect {
-  /**
-   * The command that starts the agent for this session, or why it cannot be started. Called at every start.
-   */
+  /** The command for this session, or why the agent cannot be started. Called at every start. */
   readonly launch?: (request: OpenRequest) => Launch;
-  /** The MCP servers to offer, with our tools. Default: `plainServers`. */
+  /** The MCP servers to offer, including Kinfold's own. Default: `plainServers`. */
   readonly servers?: (request: OpenRequest) => McpServer[];
-  /** The vendor's extension of `session/new` and `session/load`. */
+  /** The `_meta` of the requests that open, load or fork a session. */
   readonly meta?: (request: OpenRequest) => Readonly<Record<string, unknown>>;
-  /**
-   * The vendor's names for each mode, best first. The agent must accept one of them, or the session is not
-   * opened.
-   */
+  /** The vendor's names for each mode, best first. If the agent accepts none, no session is opened. */
   readonly modes?: Readonly<Record<Permission, readonly string[]>>;
-  /**
-   * Fixed answers to permission requests that the vendor sends in spite of its mode: `full` allows them. If
-   * the vendor has no mode that prevents changes, `read-only` denies them whatever the caller says.
-   */
+  /** The answer to permission requests in this mode, for vendors that ask in spite of their mode. */
   readonly answers?: Partial<Record<Permission, "allow" | "deny">>;
   /** What the agent does with a second prompt while one runs, if it has no steering extension. */
   readonly secondPrompt?: "queue" | "restart";
   readonly load?: LoadHabit;
-  /**
-   * The agent's first start prepares files that later starts share, so it must not run at the same time as
-   * another start.
-   */
+  /** The first start prepares files that later starts share, so it must not overlap another start. */
   readonly startsFirstAlone?: boolean;
-  /** The agent reports the tokens of a prompt's last model call only. */
+  /** The agent reports only the tokens of a prompt's last model call. */
   readonly countsLastCall?: boolean;
-  /**
-   * Reads what one model call has used so far from a notification that only this vendor sends; null if it has
-   * none.
-   */
+  /** Reads what one model call has used so far from a notification of this vendor; null if it has none. */
   readonly callUsage?: (method: string, params: unknown) => CallUsage | null;
-  /** Reads from a notification that only this vendor sends that the agent is retrying a model call. */
+  /** Reads from a notification of this vendor that a model call is retried; null if it does not say so. */
   readonly retrying?: (method: string, params: unknown) => Retrying | null;
-  /** How the vendor names Kinfold's tools. */
+  /** Recognises calls of Kinfold's tools. */
   readonly ownTool?: OwnTool;
-  /** Whether an update is not part of the conversation. */
+  /** Whether to drop an update because it is not part of the conversation. */
   readonly isNoise?: (update: SessionUpdate) => boolean;
-  /** The version of the vendor's program, if we talk to it through an adapter. */
+  /** The version of the vendor's program: an adapter reports its own version. */
   readonly version?: () => string | null;
 }
 
 export type Retrying = Omit<AgentUpdate & { readonly kind: "retrying" }, "kind">;
 
-/** One model call. Several notifications may describe the same call. */
+/** Several notifications may describe one model call; they have the same id. */
 export interface CallUsage {
   readonly id: string;
   readonly inputTokens: number;
@@ -67,25 +53,18 @@ export type Launch =
     }
   | { readonly ok: false; readonly problem: string };
 
-/** A vendor's peculiarities when it loads a session. */
 export interface LoadHabit {
   /** How long to wait before this session may be loaded. */
   readonly waitMs?: (agentSessionId: string, cwd: string) => number;
   readonly waitMaxMs?: number;
-  /**
-   * Set if it answers a load before it has sent the whole conversation: the replay ends after this long
-   * without an update.
-   */
+  /** Set if the agent answers a load too early: the replay ends after this long without an update. */
   readonly replayQuietMs?: number;
   /** A load that takes longer is abandoned and retried in a new process. */
   readonly limitMs?: number;
   readonly tries?: number;
 }
 
-/**
- * Offers our tools over the protocol. The token must not be on a command line, which every user of the
- * machine can read.
- */
+/** Sends the token over the protocol, because every user of the machine can read a command line. */
 export function serversWith(request: OpenRequest, authorization: (token: string) => string): McpServer[] {
   if (request.mcp === null) return [];
   const headers = [{ name: "Authorization", value: authorization(request.mcp.token) }];

@@ -17,14 +17,13 @@ export interface AcpOptions {
   readonly howToInstall?: string | null;
   /** What is known about this agent before its first start. */
   readonly known?: Partial<Agent>;
-  /** What can be found out without starting the agent; overrides everything else. */
+  /** Facts found without starting the agent. They override everything else. */
   readonly describe?: () => Promise<Partial<Agent>>;
   readonly dialect?: Dialect;
   readonly host: ProcessHost;
   readonly log: Log;
 }
 
-/** Drives any agent that speaks ACP over its standard input and output. */
 export function createAcpDriver(options: AcpOptions): Driver {
   const learned: Learned = {};
   const firstAlone = options.dialect?.startsFirstAlone === true ? new FirstStart() : null;
@@ -32,7 +31,7 @@ export function createAcpDriver(options: AcpOptions): Driver {
     name: options.name,
     probe: async () => ({ ...describeAgent(options, learned), ...(await options.describe?.()) }),
     async open(request) {
-      // Loads the protocol code with the first agent, not with the daemon.
+      // Loads the protocol code with the first agent, so that the daemon starts quickly.
       const { openOnce } = await import("./open-once.ts");
       const tries = request.load === null ? 1 : (options.dialect?.load?.tries ?? 1);
       for (let left = tries - 1; ; left -= 1) {

@@ -27,10 +27,7 @@ export function openFailure(error: unknown, otherwise: OpenFailure): OpenFailure
   return isFields(error) && error["code"] === AUTH_REQUIRED ? "not_signed_in" : otherwise;
 }
 
-/**
- * Whether the promise settles within `ms`. Clears its timer. Counts only time in which this process was
- * awake: a tick that comes late because the machine slept counts as one tick.
- */
+/** Whether the promise settles within `ms`. Time in which the machine sleeps does not count. */
 export async function within(promise: Promise<unknown>, ms: number): Promise<boolean> {
   const limit = Promise.withResolvers<boolean>();
   const beatMs = Math.max(1, Math.min(BEAT_MS, ms));
@@ -51,5 +48,5 @@ export async function within(promise: Promise<unknown>, ms: number): Promise<boo
 const BEAT_MS = 250;
 const AUTH_REQUIRED = -32000;
 const LINE_LENGTH = 500;
-/** Long enough that a provider's JSON is kept whole, with the message inside it. */
+/** Long enough for a provider's whole JSON error, which contains the message. */
 const ERROR_LENGTH = 4_000;

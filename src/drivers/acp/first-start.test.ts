@@ -11,7 +11,7 @@ const program = join(folder, "agent");
 writeFileSync(program, "");
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Starts that end when the test ends them. */
+/** Creates starts that run until the test ends them. */
 function stage() {
   const gate = new FirstStart();
   const begun: PromiseWithResolvers<boolean>[] = [];

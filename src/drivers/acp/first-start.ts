@@ -1,8 +1,8 @@
 import { statSync } from "node:fs";
 
 /**
- * Runs a program's first start alone and all later starts in parallel. OpenCode creates and migrates its
- * database at the first start of a new version; if several do so at once, all but one die.
+ * Runs a program's first start alone and later starts in parallel. OpenCode creates or migrates its database
+ * at the first start of a version; if several processes do so at once, all but one die.
  */
 export class FirstStart {
   readonly #ready = new Set<string>();
@@ -29,10 +29,7 @@ export class FirstStart {
   }
 }
 
-/**
- * Changes with an upgrade: an upgraded program migrates its database again, so its first start must also run
- * alone.
- */
+/** Includes the modification time, because an upgraded program migrates its database again. */
 function versionKey(program: string): string {
   return `${program} ${statSync(program, { throwIfNoEntry: false })?.mtimeMs ?? 0}`;
 }

@@ -12,7 +12,6 @@ export interface HandleOptions {
   readonly agentVersion: string | null;
   readonly model: string | null;
   readonly replay: Replay | null;
-  /** How a message gets into a running prompt: through the steering extension or as a second prompt. */
   readonly steer: Steer;
   readonly countsLastCall: boolean;
 }
@@ -28,7 +27,7 @@ export class AcpHandle implements AgentHandle {
   readonly #steer: Steer;
   readonly #countsLastCall: boolean;
   #prompting: Promise<PromptEnd> | null = null;
-  /** The newest prompt sent; the turn ends when it ends. */
+  /** The newest prompt sent. The turn ends when this prompt ends. */
   #newest: Promise<PromptEnd> | null = null;
 
   constructor(options: HandleOptions) {
@@ -89,7 +88,7 @@ export class AcpHandle implements AgentHandle {
   #sendCancel(): void {
     this.#connection.cancelRequests();
     const params = { sessionId: this.agentSessionId };
-    // A closed connection cannot carry the cancel; its closing ends the prompt anyway.
+    // A closed connection cannot carry the cancel, but its closing has already ended the prompt.
     this.#connection.rpc.agent.notify("session/cancel", params).catch(() => this.#connection.rpc.close());
   }
 
@@ -109,9 +108,7 @@ export class AcpHandle implements AgentHandle {
     return this.#connection.process.descendants();
   }
 
-  /**
-   * Cancels the prompt, closes the input, then sends a signal. Each step gets its share of the grace period.
-   */
+  /** Cancels the prompt, closes the input, then sends a signal: each in a share of the grace period. */
   async #endOrderly(graceMs: number): Promise<void> {
     const { process } = this.#connection;
     if (this.#prompting !== null) {

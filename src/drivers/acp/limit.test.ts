@@ -4,7 +4,7 @@ import { limitSeen, limitedUntil } from "./limit.ts";
 import type { LimitSeen } from "./limit.ts";
 
 const at = (text: string): number => new Date(text).getTime();
-/** In the machine's time zone, whatever it is, because agents write local times. */
+/** In the machine's time zone, because agents write local times. */
 const NOW = at("2026-11-16T10:20:30");
 const HOUR = 3_600_000;
 const error = (message: string, data?: unknown): Error => Object.assign(new Error(message), { data });
@@ -154,7 +154,7 @@ const PIECES = [
   "",
 ];
 
-/** A seeded generator: the same numbers in every run. */
+/** Seeded, so that every run uses the same numbers. */
 function generator(seed: number): () => number {
   let state = seed;
   return () => {

@@ -1,16 +1,16 @@
 import { describeError } from "./failure.ts";
 import { isFields } from "./update/tool-call.ts";
 
-/** What an agent has reported about its vendor's limits before one was reached. */
+/** What the agent has reported about its vendor's limits so far. */
 export interface LimitSeen {
   readonly isReached: boolean;
   readonly resetsAt: number | null;
 }
 
 /**
- * Returns when a vendor's usage limit ends: from the error's fields, from what the agent reported before, or
- * from the error's text. Null if the error is not a usage limit. A limit without a time is retried after
- * `UNTOLD_MS`. The result is never in the past and at most `LONGEST_MS` ahead.
+ * Returns when a vendor's usage limit ends, from the error's fields, the agent's earlier reports or the
+ * error's text; null if the error is not a usage limit. A limit without a time is retried after `UNTOLD_MS`.
+ * The result is never in the past and at most `LONGEST_MS` ahead.
  */
 export function limitedUntil(error: unknown, now = Date.now(), seen: LimitSeen | null = null): number | null {
   const data = isFields(error) ? error["data"] : null;
@@ -25,10 +25,7 @@ export function limitedUntil(error: unknown, now = Date.now(), seen: LimitSeen |
   return bounded(until ?? now + UNTOLD_MS, now);
 }
 
-/**
- * Reads the limit that Claude's adapter reports with its token counts. Its error does not say which limit was
- * reached.
- */
+/** Reads the limit that Claude's adapter reports with its token counts; its errors do not name it. */
 export function limitSeen(meta: unknown): LimitSeen | null {
   const info = isFields(meta) ? meta["_claude/rateLimit"] : null;
   if (!isFields(info)) return null;
@@ -50,7 +47,7 @@ function isNamed(data: unknown, seen: LimitSeen | null): boolean {
   return data["errorKind"] === "rate_limit" && seen?.isReached === true;
 }
 
-/** Vendors use seconds, sim uses milliseconds. */
+/** Vendors send seconds; sim sends milliseconds. */
 function inMilliseconds(at: number): number {
   return at < 100_000_000_000 ? at * 1000 : at;
 }
@@ -64,14 +61,14 @@ function bounded(at: number, now: number): number {
 const LONGEST_MS = 32 * 86_400_000;
 const UNTOLD_MS = 3_600_000;
 /**
- * A limit whose reset time has passed is retried after a minute. A clock time of the current minute counts as
- * passed, not as tomorrow's, because vendors report no seconds.
+ * Delay before a retry if the reset time has passed. Vendors report no seconds, so a reset time within the
+ * last minute counts as passed, not as tomorrow's.
  */
 const SOON_MS = 60_000;
 
 /**
- * Codex: "You've hit your usage limit. …", Claude: "You've hit your session limit · resets 3pm",
- * "Claude AI usage limit reached|1794780000", Gemini: "Your quota will reset after 2h3m4s",
+ * What vendors write. Codex: "You've hit your usage limit. …", Claude: "You've hit your session limit ·
+ * resets 3pm" or "Claude AI usage limit reached|1794780000", Gemini: "Your quota will reset after 2h3m4s",
  * OpenCode: "5-hour usage limit reached. It will reset in 2 hours".
  */
 const LIMIT = new RegExp(
@@ -85,7 +82,7 @@ const LIMIT = new RegExp(
   ].join("|"),
   "i",
 );
-/** Claude uses these words about an overloaded server. */
+/** Claude writes this when its server is overloaded. */
 const NO_LIMIT = /\bnot your usage limit\b/i;
 /** Spending limits do not reset by waiting, unless the error names a time. */
 const NEVER_OVER = /\bspend limit\b|\bcredit limit\b/i;
@@ -118,10 +115,7 @@ const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "
 const DAY = String.raw`(?<month>${MONTHS.join("|")})[a-z]* (?<day>\d{1,2})(?:st|nd|rd|th)?(?:,? (?<year>\d{4}))?(?![\d:])`;
 const CLOCK = String.raw`(?<hour>\d{1,2})(?::(?<minute>\d{2}))?(?::\d{2})?(?: ?(?<half>[ap])\.?m\b\.?|(?<=:\d\d))`;
 const ZONE = String.raw`(?: ?\(?(?<zone>[A-Z][A-Za-z]+(?:/[\w+-]+){1,2}|UTC|GMT)\b)?`;
-/**
- * Matches "at 3:42 PM", "at Nov 17th, 2026 3:42 PM", "Nov 17, 3pm (Europe/Berlin)" and "Aug 8", but not a
- * bare number such as "3".
- */
+/** Matches "at 3:42 PM", "Nov 17th, 2026 3:42 PM", "Nov 17, 3pm (Europe/Berlin)", "Aug 8"; not a bare "3". */
 const MOMENT = new RegExp(
   `\\b${LEAD} (?:at |on )?(?:${DAY}(?:,? (?:at )?${CLOCK})?|${CLOCK.replaceAll("(?<", "(?<only").replaceAll("(?<only=", "(?<=")})${ZONE}`,
   "i",
@@ -169,7 +163,7 @@ function clockOf(
   return { hour: (hours % 12) + (half.toLowerCase() === "p" ? 12 : 0), minute: minutes };
 }
 
-/** Undefined, the machine's time zone, if the name is missing or unknown. */
+/** Undefined, which means the machine's time zone, if the name is missing or unknown. */
 function zoneOf(name: string | undefined): string | undefined {
   if (name === undefined) return undefined;
   try {
@@ -196,7 +190,7 @@ function wallOf(at: number, zone: string | undefined): Wall & { readonly second:
   return { year: of("year"), month, day: of("day"), hour: of("hour"), minute: of("minute"), second };
 }
 
-/** Computes the offset twice, because daylight saving time may begin or end in between. */
+/** Computes the offset twice: daylight saving time may begin or end between the two instants. */
 function instantOf({ year, month, day, hour, minute }: Wall, zone: string | undefined): number {
   const wall = Date.UTC(year, month, day, hour, minute);
   const offsetAt = (at: number): number => {

@@ -3,8 +3,8 @@ import type { OpenedSession } from "./open.ts";
 import { describeError } from "./failure.ts";
 
 /**
- * Puts the session into the first of these modes that the agent offers. Resolves to a problem if the agent
- * offers none of them or rejects the mode: a session must not go on in a looser mode than it was given.
+ * Selects the first of these modes that the agent offers. Returns a problem if the agent offers none or
+ * rejects the mode: a session must not run in a looser mode than requested.
  */
 export async function selectMode(
   connection: AgentConnection,

@@ -8,10 +8,9 @@ export type ModelChoice =
   | { readonly ok: false; readonly problem: string };
 
 /**
- * Selects a model if the agent offers a choice, through the API of its ACP version, and returns the model
- * that it then runs: an agent may use its own name for it. If the agent rejects a requested model, that is a
- * problem: the session must not go on with another one. The model from the configuration is accepted for an
- * agent that offers no choice.
+ * Selects the model if the agent offers a choice, and returns the model that the agent then reports, perhaps
+ * under another name. A rejected model is a problem: the session must not run with another one. An agent that
+ * offers no choice is assumed to run the model from its configuration.
  */
 export async function selectModel(
   connection: AgentConnection,
@@ -43,7 +42,7 @@ function notTaken(model: string): string {
   return `the agent rejected the model ${model}`;
 }
 
-/** `list_models` returns the whole list. */
+/** How many models a refusal lists; `list_models` returns all. */
 const OFFER_MAX = 12;
 
 function offer(session: OpenedSession): string {
@@ -76,7 +75,7 @@ interface OldModels {
   readonly availableModels?: readonly { readonly modelId: string }[];
 }
 
-/** The API before configuration options, which Codex and Gemini still use. */
+/** The API before configuration options; Codex and Gemini still use it. */
 function oldModels(session: Offering): OldModels | null {
   return (session as { models?: OldModels | null }).models ?? null;
 }

@@ -5,10 +5,7 @@ import type { AcpOptions } from "./driver.ts";
 import { openInTime } from "./open.ts";
 import type { Learned } from "./open.ts";
 
-/**
- * Starts an agent's process and opens or loads its session. If a load gets no answer, the caller may retry
- * it.
- */
+/** Starts an agent's process and opens or loads its session. */
 export async function openOnce(
   options: AcpOptions,
   learned: Learned,
@@ -63,7 +60,7 @@ function answering(
   return async (asked) => {
     if (fixed === undefined || asked.kind !== "permission" || asked.ours) return request.onRequest(asked);
     if (fixed === "allow") return { kind: "allow" };
-    // The caller still gets the request: a denial belongs in the receipt.
+    // The caller still gets the request, so that the receipt records the denial.
     await request.onRequest(asked);
     return { kind: "deny" };
   };

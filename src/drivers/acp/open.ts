@@ -29,7 +29,7 @@ export interface Opening {
 
 export interface Opened {
   readonly result: OpenResult;
-  /** The agent did not answer a load. */
+  /** The agent did not answer a load; the caller may retry it. */
   readonly isUnanswered: boolean;
 }
 
@@ -124,10 +124,7 @@ function learn(learned: Learned, answer: Initialized, steer: Steer): void {
   learned.fork = Boolean(answer.agentCapabilities?.sessionCapabilities?.fork);
 }
 
-/**
- * Null if a load gets no answer within its time limit. The replay of a forked conversation is dropped: it is
- * not new.
- */
+/** Null if a load gets no answer in time. Drops the replay of a fork, because it is not new. */
 async function newOrLoaded(connection: AgentConnection, opening: Opening): Promise<OpenedSession | null> {
   const { request, dialect } = opening;
   const meta = dialect.meta?.(request);
@@ -167,7 +164,7 @@ async function newOrForked(
   }
 }
 
-/** Ends early when the process ends, so that a stop does not wait for this. */
+/** Ends early when the connection closes, so that a stop does not wait for this. */
 async function untilLoadable(connection: AgentConnection, waitMs: number): Promise<void> {
   if (waitMs <= 0) return;
   const { signal } = connection.rpc;

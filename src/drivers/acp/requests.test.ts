@@ -5,7 +5,7 @@ import type { AgentRequest } from "../port.ts";
 import { answerElicitation, answerPermission } from "./requests.ts";
 import { ToolCalls } from "./update/tool-call.ts";
 
-/** Answers the form's questions in this order; null leaves a question unanswered. */
+/** Answers the form's questions in order; null leaves a question unanswered. */
 async function ask(message: string, properties: object, answers: (string | string[] | null)[] | null) {
   const asked: AgentRequest[] = [];
   const request = {

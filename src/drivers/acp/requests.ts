@@ -12,7 +12,7 @@ import type { Call, Fields, ToolCalls } from "./update/tool-call.ts";
 export interface Asking {
   readonly calls: ToolCalls;
   readonly onRequest: (request: AgentRequest) => Promise<AgentAnswer>;
-  /** Resolves when the prompt is cancelled: then the agent must not keep waiting for an answer. */
+  /** Resolves when the prompt is cancelled, so that the agent does not keep waiting for an answer. */
   readonly cancelled: Promise<void>;
 }
 
@@ -24,7 +24,7 @@ export async function answerPermission(
   const plan = planOf(call);
   const answer = await askOrCancel(asking, plan ?? permissionOf(call, request.options));
   if (answer === null) return { outcome: { outcome: "cancelled" } };
-  // A plan is approved with a one-time permission: `allow_always` would give the agent more than it had.
+  // Approves a plan only once: `allow_always` would give the agent more rights than it had.
   const allowing: PermissionOption["kind"][] =
     plan === null ? ["allow_once", "allow_always"] : ["allow_once"];
   const kinds: PermissionOption["kind"][] =
@@ -60,10 +60,7 @@ export async function answerElicitation(
   return Object.keys(content).length === 0 ? { action: "decline" } : { action: "accept", content };
 }
 
-/**
- * Returns the plan of an agent that wants to leave its planning mode, as Claude's ExitPlanMode does: a change
- * of mode whose input has a plan.
- */
+/** Returns the plan of an agent that asks to leave its planning mode, as with Claude's ExitPlanMode. */
 function planOf(call: Call): AgentRequest | null {
   const plan = isFields(call.input) ? call.input["plan"] : null;
   if (call.kind !== "switch_mode" || typeof plan !== "string" || plan.trim() === "") return null;
@@ -82,7 +79,7 @@ function permissionOf(call: Call, offered: readonly PermissionOption[]): AgentRe
   return { kind: "permission", tool, title, command, paths, risk, options, ours };
 }
 
-/** By the protocol's tool kinds; a tool of any other kind can do anything. */
+/** By ACP's tool kinds. A tool of any other kind can do anything. */
 const RISKS: Readonly<Record<string, Risk>> = {
   read: "read",
   search: "read",
@@ -128,9 +125,7 @@ function fieldsOf(schema: unknown): Field[] {
   return all.filter((field) => !others.has(field.name));
 }
 
-/**
- * A form with one field has its question in the message, in the field's description, or split between both.
- */
+/** If a form has one field, its question is in the message, in the field's description, or in both. */
 function textOf(message: string, field: Field, count: number): string {
   if (field.says === "" || message.includes(field.says)) return message;
   return count === 1 ? `${message}\n${field.says}` : field.says;
@@ -150,7 +145,7 @@ function filled(field: Field, given: Given): Record<string, Value> {
   };
 }
 
-/** Several choices come as a list, or as one line with commas; an option's title may contain a comma. */
+/** Several choices come as a list or as one line with commas; an option's title may contain a comma. */
 function partsOf(field: Field, given: Given): string[] {
   if (typeof given !== "string") return [...given];
   if (chosen(field, given) !== undefined) return [given];

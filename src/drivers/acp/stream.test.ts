@@ -68,7 +68,7 @@ describe("the stream of an agent", () => {
       onNotification: (message) => {
         const { update } = message.params as { update: { content: { text: string } } };
         texts.push(update.content.text);
-        // Longer than one agent may block the others.
+        // Blocks for longer than an agent's time slice.
         for (const until = performance.now() + 8; performance.now() < until;);
       },
       onAnswer: () => undefined,

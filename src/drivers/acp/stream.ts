@@ -7,30 +7,26 @@ export interface StreamOptions {
   readonly input: Readable;
   readonly output: Writable;
   /**
-   * Gets every notification in the order of arrival and before any later answer. The SDK would handle
-   * notifications concurrently with answers, so a prompt could end before its last update. A chunk with a
-   * long text arrives as several, and the event loop runs in between.
+   * Gets every notification in order and before any later answer. The SDK handles both concurrently, so a
+   * prompt could end before its last update. A long text arrives as several chunks, and the event loop runs
+   * between them.
    */
   readonly onNotification: (message: AnyNotification) => void;
-  /**
-   * Gets the method of a request when its answer arrives, in the same order, and the number of such requests
-   * still open.
-   */
+  /** Called when a request's answer arrives, with the number of requests of this method still open. */
   readonly onAnswer: (method: string, left: number) => void;
-  /** The agent wrote a line that exceeds the limits; the stream has ended. */
+  /** Called when a line exceeds the limits. The stream has ended. */
   readonly onTooLong: (message: string) => void;
   readonly limits?: Partial<LineLimits>;
 }
 
 export interface BoundedStream extends Stream {
-  /** The number of lines that were not messages, or that answered nothing. */
+  /** The number of lines that were no message or answered no request. */
   readonly noise: () => number;
 }
 
 /**
- * A stream of JSON-RPC lines over an agent's pipes, for the SDK, that withstands any agent: it skips and
- * counts noise, drops an incomplete last line, cuts long strings before it parses a line, and reads no
- * further than has been handled.
+ * A stream of JSON-RPC lines over an agent's pipes, for the SDK. It withstands any agent: it skips and counts
+ * noise, drops an incomplete last line, cuts long strings before it parses a line, and has back-pressure.
  */
 export function boundedStream(options: StreamOptions): BoundedStream {
   const asked = new Map<unknown, string>();
@@ -85,13 +81,10 @@ export function boundedStream(options: StreamOptions): BoundedStream {
   };
 }
 
-/** The longest text that is handled at once. */
+/** The longest text that is handled before the event loop may run. */
 const PIECE_CHARS = 16 * 1024;
 
-/**
- * Splits a message chunk with a long text into chunks with short texts; passes on every other notification
- * unchanged.
- */
+/** Splits a message chunk with a long text; passes on every other notification unchanged. */
 function* inPieces(message: AnyNotification): Generator<AnyNotification> {
   const { params } = message as { params?: { update?: { content?: { type?: unknown; text?: unknown } } } };
   const update = params?.update;

@@ -39,8 +39,8 @@ export interface FakePoint {
 }
 
 /**
- * An agent inside this process that runs the sim agent's scripts: for unit tests and large benchmarks. Its
- * conversations live as long as the driver, so they can be loaded.
+ * An agent inside this process that runs the sim agent's scripts, for unit tests and large benchmarks. Its
+ * conversations live as long as the driver, so that they can be loaded.
  */
 export function createFakeDriver(options: FakeOptions = {}): Driver {
   const conversations = new Map<string, Conversation>();
@@ -173,7 +173,6 @@ class FakeHandle implements AgentHandle {
     return promptEnd(end);
   }
 
-  /** Drops updates after the end of the process. */
   #emit(update: AgentUpdate): void {
     if (this.#isOver) return;
     const { conversation } = this.#opened;
@@ -294,7 +293,7 @@ class FakeStage implements Stage {
     return new Promise(() => {});
   }
 
-  /** Asks the caller. A cancel withdraws the request. */
+  /** A cancel withdraws the request. */
   #request(request: AgentRequest, signal: AbortSignal): Promise<AgentAnswer> {
     const cancelled = Promise.withResolvers<AgentAnswer>();
     signal.addEventListener("abort", () => cancelled.reject(signal.reason), { once: true });
@@ -343,7 +342,7 @@ function describeAgent(name: string): Agent {
     metersCalls: true,
     metersCost: true,
     questions: true,
-    // It changes nothing on the machine, so every mode holds.
+    // It changes nothing on the machine, so it never exceeds a mode.
     enforces: { "read-only": "os", ask: "os", workspace: "os", full: "os" },
     tools: [],
     servers: "named",

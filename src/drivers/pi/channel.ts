@@ -4,13 +4,12 @@ import type { Fields } from "../acp/update/tool-call.ts";
 import { type LineLimits, pacer, readLines } from "../process/line.ts";
 import { cutBefore } from "../../text/fence.ts";
 
-/** What pi answered to a command. */
 export type Answer =
   | { readonly ok: true; readonly data: Fields }
   | { readonly ok: false; readonly error: string };
 
 export interface Channel {
-  /** Never rejects: a channel that has closed answers with an error. */
+  /** Never rejects: a closed channel answers with an error. */
   send(command: Fields & { readonly type: string }): Promise<Answer>;
   readonly closed: Promise<void>;
   readonly isClosed: () => boolean;
@@ -23,7 +22,7 @@ export interface ChannelOptions {
   readonly limits?: Partial<LineLimits>;
 }
 
-/** Reads and writes JSON lines. Only LF ends a line: pi's strings may contain any other separator. */
+/** Reads and writes JSON lines. Only LF ends a line: pi's strings may contain other separators. */
 export function openChannel(options: ChannelOptions): Channel {
   const waiting = new Map<string, (answer: Answer) => void>();
   let count = 0;
@@ -70,10 +69,10 @@ export function openChannel(options: ChannelOptions): Channel {
 
 const CLOSED: Answer = { ok: false, error: "the agent has closed its output" };
 
-/** The longest delta that is handled at once. */
+/** The longest delta that is handled before the event loop may run. */
 const PIECE_CHARS = 16 * 1024;
 
-/** Splits an event with a long delta into events with short ones; passes on every other message unchanged. */
+/** Splits an event with a long delta; passes on every other message unchanged. */
 function* inPieces(message: Fields | null): Generator<Fields> {
   if (message === null) return;
   const event = message["assistantMessageEvent"];

@@ -15,9 +15,7 @@ export interface PiOptions {
   readonly host: ProcessHost;
 }
 
-/**
- * pi never asks for permission: it can be limited to reading or be allowed everything, nothing in between.
- */
+/** pi never asks for permission: it may either only read, or do everything. */
 const ENFORCES: Enforcement = { "read-only": "agent", ask: "none", workspace: "none", full: "agent" };
 const TOOLS = {
   Read: ["read"],
@@ -74,7 +72,7 @@ export function createPiDriver(options: PiOptions): Driver {
   };
 }
 
-/** The arguments that limit pi's tools; null if pi cannot enforce this mode. */
+/** Null if pi cannot enforce this mode. */
 function toolWords(request: OpenRequest): string[] | null {
   if (ENFORCES[request.permission] === "none") return null;
   const held = allowedTools(TOOLS, request);
@@ -96,8 +94,8 @@ function sessionWords(request: OpenRequest, options: PiOptions): string[] {
 }
 
 /**
- * Whether pi has a file of this session. pi writes the file when its model first answers, and runs no tool
- * before that. So nothing has happened in a session without a file: it is started anew with an empty replay.
+ * Whether pi has a file of this session. pi writes the file when its model first answers, before any tool
+ * runs. So a session without a file has done nothing, and a new one with an empty replay replaces it.
  */
 function isKept(agentSessionId: string): boolean {
   const root = join(process.env["PI_CODING_AGENT_DIR"] ?? join(homedir(), ".pi", "agent"), "sessions");
@@ -129,7 +127,7 @@ async function describe(options: PiOptions, env: readonly string[]): Promise<Age
     questions: false,
     enforces: ENFORCES,
     tools: Object.keys(TOOLS),
-    // It does not support MCP.
+    // pi does not support MCP.
     servers: "named",
     models: [],
     defaultModel: options.own?.model ?? null,

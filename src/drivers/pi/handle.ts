@@ -18,9 +18,7 @@ export interface PiHandleOptions {
   readonly onUpdate: (update: AgentUpdate) => void;
 }
 
-/**
- * An open session of pi. A prompt ends when pi reports its end, is not retrying and has no pending messages.
- */
+/** A prompt ends when pi has reported its end, is not retrying and has no pending messages. */
 export class PiHandle implements AgentHandle {
   readonly agentSessionId: string;
   readonly agentVersion: string | null;
@@ -87,7 +85,6 @@ export class PiHandle implements AgentHandle {
     return this.#process.descendants();
   }
 
-  /** Takes every event of the session, in order. */
   take(event: Fields & { readonly type: string }): void {
     for (const update of updatesOf(event)) this.#onUpdate(update);
     const running = this.#running;
@@ -106,9 +103,7 @@ export class PiHandle implements AgentHandle {
     if (running.usage !== null) this.#onUpdate({ kind: "usage", usage: running.usage });
   }
 
-  /**
-   * Ends the prompt unless pi is still working: it may retry after an error, or compact a long conversation.
-   */
+  /** Ends the prompt unless pi is still working: it may be retrying or compacting. */
   async #endIfQuiet(running: Running): Promise<void> {
     const state = await this.#channel.send({ type: "get_state" });
     if (!state.ok || this.#running !== running) return;

@@ -15,7 +15,7 @@ export interface Opening {
   readonly version: string | null;
 }
 
-/** Asks a process that has just started for its session. Never rejects. */
+/** Asks a newly started process for its session. Never rejects. */
 export async function openSession(process: AgentProcess, opening: Opening): Promise<OpenResult> {
   const { request, load, version } = opening;
   let handle: PiHandle | null = null;

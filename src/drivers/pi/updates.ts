@@ -21,7 +21,7 @@ export function updatesOf(event: Fields & { readonly type: string }): AgentUpdat
   }
 }
 
-/** Returns what one message of the model used; null for any other message. */
+/** Null for a message that the model did not write. */
 export function usageOf(message: unknown): Usage | null {
   if (!isFields(message) || message["role"] !== "assistant" || !isFields(message["usage"])) return null;
   const { usage } = message as { usage: Fields };
@@ -44,7 +44,7 @@ export function sum(one: Usage | null, other: Usage | null): Usage | null {
   };
 }
 
-/** Returns what a loaded session contains. pi cannot call our tools, so there are no tool results. */
+/** pi cannot call our tools, so there are no tool results. */
 export function replayOf(messages: unknown): Replay {
   const all = (Array.isArray(messages) ? messages : []).filter(isFields);
   const lastUser = all.findLastIndex((message) => message["role"] === "user");

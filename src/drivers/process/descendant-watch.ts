@@ -5,21 +5,20 @@ import { sharedRun } from "../../system/shared-run.ts";
 import type { ProcessIdentity, RememberedProcess } from "../../system/process.ts";
 import { bootId } from "../../system/proc.ts";
 
-/** Called with the living processes of a tree that do not carry its marker. */
 export type OnUnmarked = (processes: readonly RememberedProcess[]) => void;
 
 export interface DescendantWatch {
-  /** Scans now, for instance before an agent is asked to end: its children lose their parent then. */
+  /** Scans now. Called before an agent is asked to end, because its children then lose their parent. */
   look(): Promise<void>;
-  /** From now on scans at short intervals, because the agent is about to end. */
+  /** Scans at short intervals from now on, because the agent is about to end. */
   hurry(): void;
   end(): void;
 }
 
 /**
- * Remembers every process seen below an agent by pid and start time, for the guard: once its parent dies, a
- * process without our marker can no longer be found. All trees share one timer and one scan. Reports the
- * processes without the marker; the others are found by it.
+ * Remembers every process seen below an agent, by pid and start time: once its parent dies, a process without
+ * our marker can no longer be found. Reports the processes without the marker. All trees share one timer and
+ * one scan.
  */
 export function watchDescendants(tree: ProcessTree, onUnmarked: OnUnmarked): DescendantWatch {
   const watched: Watched = { tree, onUnmarked, reported: "", isEnding: false };
@@ -37,7 +36,7 @@ export function watchDescendants(tree: ProcessTree, onUnmarked: OnUnmarked): Des
   };
 }
 
-/** Returns the pid of every process remembered below a running agent, to check who is calling us. */
+/** Returns the pids of all processes remembered below running agents, to check who calls us. */
 export function rememberedPids(): ReadonlySet<number> {
   return new Set([...trees].flatMap(({ tree }) => [...tree.seen.keys()]));
 }
@@ -45,7 +44,7 @@ export function rememberedPids(): ReadonlySet<number> {
 interface Watched {
   readonly tree: ProcessTree;
   readonly onUnmarked: OnUnmarked;
-  /** The last report: an unchanged set is not reported again. */
+  /** The last report; an unchanged set is not reported again. */
   reported: string;
   isEnding: boolean;
 }
@@ -62,7 +61,7 @@ function lookSoon(): void {
   timer = null;
   if (trees.size === 0) return;
   const waitMs = [...trees].some(({ isEnding }) => isEnding) ? ENDING_MS : LOOK_MS;
-  // A scan that failed, for instance for lack of file descriptors, is retried at the next interval.
+  // A failed scan, for instance for lack of file descriptors, is retried at the next interval.
   timer = setTimeout(() => void lookNow().then(lookSoon, lookSoon), waitMs).unref();
 }
 
@@ -78,7 +77,7 @@ const lookNow = sharedRun(async (): Promise<void> => {
   }
 });
 
-/** Reports nothing if the system has no boot id: the processes could not be recognised after a crash. */
+/** Without a boot id nothing is reported: the processes could not be recognised after a crash. */
 function report(watched: Watched, alive: readonly ProcessIdentity[]): void {
   const boot = bootId();
   if (boot === null) return;

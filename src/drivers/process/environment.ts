@@ -4,17 +4,15 @@ import { MARKER } from "../../system/process.ts";
 
 export interface AgentEnvironment {
   readonly leaseId: string;
-  /**
-   * Further variables that the agent's configuration passes on; `NAME_*` means every name with that prefix.
-   */
+  /** More variables that the configuration passes on; `NAME_*` means every name with that prefix. */
   readonly names: readonly string[];
   /** Variables that Kinfold sets for this agent. */
   readonly extra?: Readonly<Record<string, string>>;
 }
 
 /**
- * Builds an agent's environment from a short list of our variables. Never passes on `KINFOLD_*`, whatever the
- * configuration names, because it may hold a person's token.
+ * Builds an agent's environment from a short list of our variables. Never passes on `KINFOLD_*`, even if the
+ * configuration names it, because it may hold a person's token.
  */
 export function agentEnvironment(
   source: NodeJS.ProcessEnv,
@@ -32,8 +30,8 @@ export function agentEnvironment(
 }
 
 /**
- * Returns the absolute path of `command` on this `PATH`, or null if there is no such executable. Ignores
- * relative paths: a cloned folder must not be able to supply its own agent.
+ * Returns the absolute path of `command` on this `PATH`, or null. Ignores relative paths: a cloned repository
+ * must not be able to supply its own agent.
  */
 export function findCommand(command: string, path: string | undefined): string | null {
   if (command.includes("/")) return isAbsolute(command) && isExecutable(command) ? command : null;

@@ -3,9 +3,9 @@ import { killMarked } from "../../system/process-tree.ts";
 import type { RememberedProcess } from "../../system/process.ts";
 
 /**
- * A separate process that outlives the daemon for a moment. Its arguments are the leases to guard; it then
- * reads the lines `add <lease>`, `remember <lease> <processes>` and `release <lease>`. When its input ends,
- * for whatever reason, it kills the processes of the leases that it still guards.
+ * A separate process that outlives the daemon for a moment. Its arguments are the leases to guard. It reads
+ * lines: `add <lease>`, `remember <lease> <processes>`, `release <lease>`. When its input ends, it kills the
+ * processes of the leases that it still guards.
  */
 const guarded = new Map<string, readonly RememberedProcess[]>(process.argv.slice(2).map((id) => [id, []]));
 
@@ -25,9 +25,7 @@ createInterface({ input: process.stdin })
   })
   .on("close", () => void end());
 
-/**
- * Kills twice: the daemon may have died after it created a process and before that process had its marker.
- */
+/** Kills twice: the daemon may have died before a process that it had created had its marker. */
 async function end(): Promise<void> {
   const leaseIds = new Set(guarded.keys());
   const remembered = [...guarded.values()].flat();

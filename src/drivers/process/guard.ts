@@ -8,19 +8,16 @@ import type { Log } from "../../log.ts";
 import type { RememberedProcess } from "../../system/process.ts";
 
 export interface Guard {
-  /** From now on every process with this marker dies when we do. Called before the process is created. */
+  /** Called before a process is created. From then on every process with this marker dies when we do. */
   add(leaseId: string): void;
-  /**
-   * Sets the processes of a guarded lease that lack the marker, so that the guard kills them too. Replaces
-   * the earlier list.
-   */
+  /** Replaces the list of processes that lack the marker, so that the guard kills them too. */
   remember(leaseId: string, processes: readonly RememberedProcess[]): void;
   release(leaseId: string): void;
 }
 
 /**
- * One guard process serves all agents of a daemon. It starts with the first guarded agent, is restarted if it
- * is killed, and ends a few seconds after the last agent is released.
+ * One guard process serves all agents of a daemon. It starts with the first agent, is restarted if it is
+ * killed, and ends a few seconds after the last agent is released.
  */
 export function createGuard(log: Log): Guard {
   const guarded = new Map<string, readonly RememberedProcess[]>();
@@ -79,7 +76,7 @@ function rememberLine(leaseId: string, processes: readonly RememberedProcess[]):
   return `remember ${leaseId} ${JSON.stringify(processes)}`;
 }
 
-/** Passes the leases as arguments: if we die before the first line is written, the guard still knows them. */
+/** Passes the leases as arguments, so that the guard knows them even if we die before the first line. */
 function spawnGuard(guarded: readonly string[]): ChildProcess {
   const path = fileURLToPath(new URL(`./guard-process${extname(import.meta.url)}`, import.meta.url));
   const child = spawn(process.execPath, [path, ...guarded], {
@@ -88,7 +85,7 @@ function spawnGuard(guarded: readonly string[]): ChildProcess {
     env: { PATH: process.env["PATH"] ?? "", NODE_COMPILE_CACHE: getCompileCacheDir() ?? "" },
     stdio: ["pipe", "ignore", "ignore"],
   });
-  // A write to a guard that has just ended fails; we react to its exit instead.
+  // Ignores a failed write to a guard that has just ended: we react to its exit.
   child.stdin.on("error", () => child.stdin.destroy());
   child.unref();
   if (child.stdin instanceof Socket) child.stdin.unref();

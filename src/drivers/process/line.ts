@@ -1,13 +1,13 @@
 import type { Readable } from "node:stream";
 import { bytes } from "../../text/quantity.ts";
 
-/** Limits of one line from an agent. They are checked while its bytes arrive, before anything is parsed. */
+/** Limits of one line from an agent, checked while its bytes arrive, before anything is parsed. */
 export interface LineLimits {
   /** Of one string in the line. A longer string is cut, and a note in it says so. */
   readonly stringBytesMax: number;
-  /** Of the line as received. A program that writes more is not a usable agent. */
+  /** Of the line as received. A program that writes a longer line is not a usable agent. */
   readonly rawBytesMax: number;
-  /** Of the line as kept, after cuts. Once it is full, every further string is cut to `SHORT_BYTES`. */
+  /** Of the line after cuts. In a line that reaches it, every further string is cut to `SHORT_BYTES`. */
   readonly lineBytesMax: number;
   /** Values and keys together. */
   readonly partsMax: number;
@@ -22,11 +22,11 @@ export const LINE_LIMITS: LineLimits = {
   depthMax: 200,
 };
 
-/** Limit of a string in a line that is already full. */
+/** The limit of a string in a line that is already full. */
 const SHORT_BYTES = 1_024;
-/** How much a full line may still grow: names, numbers and short strings. */
+/** How much a full line may still grow by names, numbers and short strings. */
 const REST_BYTES = 1024 * 1024;
-/** `#escape` right after a backslash: the kind of escape is not known yet. */
+/** The value of `#escape` right after a backslash, when the kind of escape is not known yet. */
 const FIRST = 5;
 const DIGITS = 4;
 
@@ -40,13 +40,12 @@ const CLOSING: ReadonlySet<number> = new Set([0x7d, 0x5d]);
 const DIVIDING: ReadonlySet<number> = new Set([0x2c, 0x3a]);
 
 /**
- * Collects one line of JSON piece by piece and keeps no more of it than the limits allow; the time per piece
- * is linear in its size. A line that does not begin with `{` is counted and not kept.
+ * Collects one line of JSON piece by piece, and keeps no more of it than the limits allow. Takes time linear
+ * in the piece's size. A line that does not begin with `{` is counted but not kept.
  */
 export class Line {
-  /** As received. */
   bytes = 0;
-  /** Why the line is refused in spite of cuts; null if it is accepted. */
+  /** Why the line is refused in spite of cuts. */
   problem: string | null = null;
   readonly #limits: LineLimits;
   #parts: Buffer[] = [];
@@ -74,7 +73,6 @@ export class Line {
     else if (!this.#isNoise) this.#scan(piece);
   }
 
-  /** Returns the line and resets for the next one. */
   take(): Buffer {
     const whole = this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts);
     this.bytes =
@@ -143,7 +141,6 @@ export class Line {
   }
 
   #endString(): void {
-    // `#leftOut` begins at 1, which marks the string as cut.
     if (this.#leftOut > 0) {
       this.#keep(Buffer.from(` … [Kinfold left out ${this.#leftOut - 1} bytes]`));
     }
@@ -171,10 +168,7 @@ export class Line {
   }
 }
 
-/**
- * Yields the lines of an agent's pipe except empty ones. Ends early when a line exceeds its limits. Lets the
- * event loop run between lines.
- */
+/** Yields the lines of an agent's pipe except empty ones. Ends early when a line exceeds its limits. */
 export async function* readLines(
   input: Readable,
   limits: Partial<LineLimits> | undefined,
@@ -201,10 +195,7 @@ export async function* readLines(
   if (line.bytes > 0) yield line.take();
 }
 
-/**
- * Returns a function to call after each line. It yields to the event loop when this agent's lines have used
- * their time slice.
- */
+/** Returns a function to await after each line. It yields to the event loop after each time slice. */
 export function pacer(): () => Promise<void> | null {
   let since = performance.now();
   return () => {
@@ -220,7 +211,7 @@ export function pacer(): () => Promise<void> | null {
 
 const SHARE_MS = 5;
 
-/** Returns the end of the plain bytes of a string: a quote, a backslash, or the end of the piece. */
+/** Returns where the plain bytes of a string end: at a quote, a backslash, or the end of the piece. */
 function plainEnd(piece: Buffer, from: number): number {
   let at = from + 1;
   while (at < piece.length && piece[at] !== QUOTE && piece[at] !== BACKSLASH) at += 1;

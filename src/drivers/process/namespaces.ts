@@ -2,17 +2,14 @@ import { mkdirSync } from "node:fs";
 import { join, relative } from "node:path";
 import type { Hidden } from "./sandbox.ts";
 
-/** Absolute paths of the util-linux programs that create the namespaces. */
+/** Absolute paths of the util-linux programs. */
 export interface NamespaceTools {
   readonly unshare: string;
   readonly setpriv: string;
   readonly mount: string;
 }
 
-/**
- * Capabilities that could undo the cover, for instance unmount a file system, create a device or open a file
- * by its handle.
- */
+/** Capabilities that could undo the cover: to unmount, create a device, or open a file by its handle. */
 export const OPENING = [
   "sys_admin",
   "sys_ptrace",
@@ -36,7 +33,7 @@ export function prepareCover(folder: string): void {
  * - `setpriv --pdeathsig KILL` execs `unshare`, so that the kernel kills it when the daemon dies.
  * - `unshare --kill-child` has one child, which is killed when `unshare` dies.
  * - That child is a shell and the namespace's init: it mounts, runs the command and reaps orphans.
- *   When it ends, for whatever reason, the kernel kills everything in the namespace.
+ *   When it ends, the kernel kills everything in the namespace.
  * - A second `setpriv` takes away the command's right to undo the mounts.
  *
  * Network and user stay the same, so our tools are reachable over loopback and files keep their owner.
@@ -48,7 +45,7 @@ export function insideNamespaces(
 ): string[] {
   const isRoot = process.getuid?.() === 0;
   const dying = [tools.setpriv, "--pdeathsig", "KILL", "--"];
-  // A user other than root can mount only in a user namespace, with capabilities kept across exec.
+  // Only root can mount without a user namespace; in one, capabilities must be kept across exec.
   const user = isRoot ? [] : ["--user", "--map-current-user", "--keep-caps"];
   const unshared = [tools.unshare, ...user, "--pid", "--mount", "--fork", "--kill-child", "--"];
   const init = ["/bin/sh", "-c", INIT, "kinfold-init", tools.mount, cwd];
@@ -67,10 +64,9 @@ function coverOf({ folder, readable, writable }: Hidden): string[] {
 
 /**
  * The script of the namespace's init. It assembles the cover in a folder inside the covered one and then
- * moves it over that folder, because the parts that stay accessible could not be reached once they are
- * covered. Afterwards it enters the working folder again: the original one is below the cover, and `..` would
- * lead out. Only the command gets our standard error, because a shell reports there how its commands were
- * killed.
+ * moves it over that folder: the parts that stay accessible cannot be reached once they are covered. Then it
+ * enters the working folder again, because the old one is below the cover and `..` would lead out. Only the
+ * command gets our standard error, because a shell reports there how its commands were killed.
  */
 const INIT = `
 mount=$1 cwd=$2

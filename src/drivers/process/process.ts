@@ -29,7 +29,7 @@ export interface ProcessSpec {
   readonly leaseId: string;
   readonly env: readonly string[];
   readonly extraEnv?: Readonly<Record<string, string>>;
-  /** As in `OpenRequest`; without it the process is simply started. */
+  /** As in `OpenRequest`. Without it the process is simply started. */
   readonly admitProcess?: AdmitProcess;
   /** As in `OpenRequest`. */
   readonly onUnmarked?: OnUnmarked | undefined;
@@ -48,20 +48,17 @@ export interface AgentProcess {
   readonly identity: ProcessIdentity;
   readonly stdin: Writable;
   readonly stdout: Readable;
-  /** Resolves once, when the process has ended; its remaining descendants are being ended by then. */
+  /** Resolves when the process has ended. Its remaining descendants are then being ended. */
   readonly exited: Promise<AgentExit>;
   descendants(): Promise<ProcessIdentity[]>;
-  /** Remembers the processes that run now, so that the agent's helpers never count as background work. */
+  /** Remembers the processes that run now: the agent's helpers do not count as background work. */
   noteBaseline(): void;
   background(since: number): Promise<boolean>;
-  /**
-   * Remembers the current descendants. Called before any step that may make the agent end a command, because
-   * orphans can no longer be found.
-   */
+  /** Remembers the descendants. Called before the agent may end a command: orphans cannot be found. */
   look(): Promise<void>;
-  /** Closes its input, which most agents take as a request to exit. Looks at its descendants first. */
+  /** Closes the input, which most agents take as a request to exit. Remembers the descendants first. */
   endInput(): Promise<void>;
-  /** Asks for an orderly end with SIGTERM, if the sandbox passes the signal on to the agent. */
+  /** Sends SIGTERM, if the sandbox passes it on to the agent. */
   terminate(): Promise<void>;
   /** Kills the whole tree at once. */
   stop(): Promise<StopReport>;
@@ -189,7 +186,7 @@ function agentProcess(child: Child, { spec, sandbox, guard }: StartedIn): AgentP
   let baseline: ReadonlySet<number> | null = null;
   let ending: Promise<StopReport> | null = null;
 
-  // A write to an agent that has just ended fails; we react to its exit instead.
+  // Ignores a failed write to an agent that has just ended: we react to its exit.
   child.stdin.on("error", () => child.stdin.destroy());
   child.on("error", () => child.stdin.destroy());
   const exited = watchExit(child, sandbox);
@@ -232,10 +229,7 @@ function agentProcess(child: Child, { spec, sandbox, guard }: StartedIn): AgentP
   };
 }
 
-/**
- * The guard finds only processes with the marker; the others are remembered here, in the guard and by the
- * caller.
- */
+/** The guard finds only processes with the marker, so the guard and the caller remember the others. */
 function guardDescendants(tree: ProcessTree, spec: ProcessSpec, guard: Guard): DescendantWatch {
   return watchDescendants(tree, (processes) => {
     guard.remember(spec.leaseId, processes);
@@ -243,7 +237,7 @@ function guardDescendants(tree: ProcessTree, spec: ProcessSpec, guard: Guard): D
   });
 }
 
-/** Resolves with the exit, not with the end of the pipes: a descendant may keep those open forever. */
+/** Resolves on exit, not when the pipes close: a descendant may keep the pipes open forever. */
 async function watchExit(child: Child, sandbox: Sandbox): Promise<AgentExit> {
   const tail = keepTail(child.stderr);
   const closed = new Promise((resolve) => child.once("close", () => resolve(true)));

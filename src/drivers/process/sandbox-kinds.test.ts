@@ -99,7 +99,7 @@ for (const kind of ["bubblewrap", "namespaces", "guard"] as const) {
       const command = `env -i setsid sleep ${nap} & ${isGuard ? ":" : `env -i setsid sh -c 'sleep ${nap} & exit'`}; sleep 600`;
       const daemon = startDaemon(kind, command);
       await eventually("they run", () => sleepers(nap).length === (isGuard ? 1 : 2));
-      // Wait until the guard knows the process; a namespace needs no list.
+      // The guard must know the process first; a namespace needs no list.
       if (isGuard) await once(daemon.stdout, "data");
       daemon.kill("SIGKILL");
       await once(daemon, "exit");
@@ -256,7 +256,7 @@ async function startWith(
 }
 
 /**
- * Starts a process that holds an agent as the daemon does. It writes a line when it sees a process without a
+ * Starts a process that runs an agent as the daemon does. It writes a line when it sees a process without a
  * marker.
  */
 function startDaemon(sandbox: string, command: string) {
@@ -298,7 +298,7 @@ function newLease(): string {
   return leaseId;
 }
 
-/** A unique duration for `sleep`, by which a test recognises a process without a marker. */
+/** A unique duration for `sleep`, by which a test recognises a process that has no marker. */
 function newNap(): string {
   const nap = `${600 + naps.length}.${process.pid}`;
   naps.push(nap);

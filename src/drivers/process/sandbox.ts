@@ -18,7 +18,7 @@ export type Sandbox =
 
 /**
  * With `auto`, chooses the first sandbox that works here: bubblewrap, the namespaces of `unshare`, the guard.
- * Tests each with a real command, because the kernel may forbid namespaces even if the tools are installed.
+ * Tests each with a real command, because the kernel may forbid namespaces although the tools are installed.
  * Never replaces a sandbox requested by name with a weaker one.
  */
 export async function chooseSandbox(mode: SandboxMode): Promise<Sandbox> {
@@ -34,7 +34,6 @@ export async function chooseSandbox(mode: SandboxMode): Promise<Sandbox> {
   return { kind: "none", problem: `sandbox is set to ${mode}, but ${problems.join("; ")}` };
 }
 
-/** The sandbox that agents get here and its limits, in words for a person. */
 export interface SandboxReport {
   readonly kind: Sandbox["kind"];
   /** What it does, and what it cannot do. */
@@ -66,7 +65,6 @@ export interface Hidden {
   readonly writable: readonly string[];
 }
 
-/** Returns the command line that runs this command in its sandbox. */
 export function sandboxed(
   sandbox: Sandbox,
   command: readonly string[],
@@ -86,7 +84,7 @@ const WORDS: Readonly<Record<Exclude<Sandbox["kind"], "none">, string>> = {
     "guard: ends every process that carries an agent's marker or was seen below the agent in a scan (twice a second). It misses a process that clears its environment and leaves its parent between two scans. Kinfold's home is closed to an agent's own file tools, but not to the commands that it runs",
 };
 
-/** Gives the command its own PID namespace and the whole file system: one kill ends everything in it. */
+/** Gives the command its own PID namespace, so that one kill ends everything in it. */
 function insideBubblewrap(path: string, command: readonly string[], hidden: Hidden | null): string[] {
   return [path, ...ARGUMENTS, ...(hidden === null ? [] : hide(hidden)), ...capabilities(), "--", ...command];
 }
@@ -121,7 +119,7 @@ function probed(kind: "bubblewrap" | "namespaces"): Promise<Found> {
   if (known !== undefined) return known;
   const asked = kind === "bubblewrap" ? probeBubblewrap() : probeNamespaces();
   probes.set(kind, asked);
-  // A probe that did not finish proves nothing about the sandbox, so the next start repeats it.
+  // A probe that timed out proves nothing about the sandbox, so the next start repeats it.
   const forget = (): boolean => probes.delete(kind);
   asked.then((found) => found.sandbox === null && found.isLate === true && forget(), forget);
   return asked;
@@ -147,16 +145,14 @@ async function probeNamespaces(): Promise<Found> {
   return tried({ kind: "namespaces", tools: { unshare, setpriv, mount } }, "unshare");
 }
 
-/**
- * Runs a command in the sandbox that fails if it sees a file in a covered folder or shares our PID namespace.
- */
+/** Runs a command that fails if it sees a file in a covered folder or shares our PID namespace. */
 async function tried(sandbox: Exclude<Sandbox, { kind: "none" | "guard" }>, name: string): Promise<Found> {
   const folder = await mkdtemp(join(tmpdir(), "kinfold-probe-"));
   try {
     await writeFile(join(folder, "covered"), "");
     prepareCover(folder);
     const hidden = { folder, readable: [], writable: [] };
-    // An empty result (no `readlink`) proves nothing.
+    // Without `readlink` the result is empty, which proves nothing.
     const other = 'own=$(readlink /proc/self/ns/pid) && test -n "$own" && ! test "$own" = "$2"';
     const check = `! test -e "$1/covered" && ${other}`;
     const ours = pidNamespace() ?? "";

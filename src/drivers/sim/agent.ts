@@ -21,7 +21,7 @@ interface Session {
   readonly mcp: McpClient | null;
   readonly mode: Mode;
   model: string;
-  /** Work that a load found unfinished or that a usage limit interrupted. */
+  /** Work that a crash or a usage limit interrupted. */
   cut: Cut | null;
   /** What its prompts have cost since this process started. */
   cost: number;
@@ -29,7 +29,7 @@ interface Session {
 }
 
 const MODEL = "sim-1";
-/** More models for tests that choose one, separated by commas. */
+/** Tests name further models in this variable, separated by commas. */
 const MODELS = [MODEL, ...(process.env["KINFOLD_SIM_MODELS"] ?? "").split(",").filter((one) => one !== "")];
 const INVALID = -32602;
 const UNKNOWN_SESSION = -32002;
@@ -96,7 +96,7 @@ const wire = new Wire({
   },
 });
 
-// A client ends us by closing our input; so does a client that dies.
+// The input ends when a client closes it or dies.
 process.stdin.on("end", () => isDeaf || process.exit(0));
 wire.listen(process.stdin);
 
@@ -120,10 +120,7 @@ function openSession(id: string, params: Params, journal: Journal): Session {
   return session;
 }
 
-/**
- * Runs one prompt. The user's message is on disk before any work on it begins, so a later load proves that it
- * arrived.
- */
+/** Writes the user's message to disk before any work on it, so that a later load proves its arrival. */
 async function prompt(session: Session, text: string): Promise<object> {
   if (session.turn !== null) throw new WireError(-32600, "a prompt is already running");
   const turn = { abort: new AbortController(), steered: new Steered() };

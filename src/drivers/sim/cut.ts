@@ -5,9 +5,8 @@ export interface Cut {
   readonly text: string;
   readonly done: number;
   readonly bound: Map<string, unknown>;
-  /** The last text said; repeated if no step is left. */
+  /** The last text said; it is said again if no step is left. */
   readonly said: string | null;
-  /** Steered messages without an answer. */
   readonly unanswered: readonly string[];
 }
 
@@ -19,7 +18,7 @@ export function asksToGoOn(text: string): boolean {
   return CUT_MARKS.some((mark) => text.startsWith(mark));
 }
 
-/** The messages included in such a prompt. */
+/** Returns the messages included in such a prompt. */
 export function broughtAlong(text: string): string | null {
   const at = text.indexOf(MISSING_MARK);
   return at === -1 ? null : text.slice(at + MISSING_MARK.length);

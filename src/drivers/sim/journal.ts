@@ -13,13 +13,13 @@ import {
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 
-/** A record of a sim session, with which it can be loaded after any crash. */
+/** A line of a session's journal, from which the session is loaded after a crash. */
 export type Record =
   | { readonly kind: "user"; readonly text: string; readonly steered?: boolean }
   | { readonly kind: "agent" | "thought"; readonly text: string }
   /** One more steered message has been answered. */
   | { readonly kind: "answered" }
-  /** `done` steps of the prompt are done; `as` and `value` are the variable that the last one bound. */
+  /** `done` steps of the prompt are done. The last one bound `value` to the variable `as`. */
   | { readonly kind: "step"; readonly done: number; readonly as: string | null; readonly value: unknown }
   | {
       readonly kind: "tool";
@@ -42,7 +42,7 @@ export class Journal {
     return new Journal(openSync(pathOf(sessionId), "ax", 0o600));
   }
 
-  /** Starts a new session with a copy of these records. Their unfinished work is not copied. */
+  /** Starts a new session with a copy of these records, except the records of unfinished work. */
   static copy(sessionId: string, records: readonly Record[]): Journal {
     const journal = Journal.create(sessionId);
     for (const record of records) {
@@ -60,7 +60,7 @@ export class Journal {
     return { journal: new Journal(file), records };
   }
 
-  /** Returns a function that reads everything said in the session up to now. */
+  /** Returns a function that reads everything said in the session before this call. */
   static texts(sessionId: string): () => string[] {
     const size = existsSync(pathOf(sessionId)) ? statSync(pathOf(sessionId)).size : 0;
     return () =>
@@ -76,7 +76,6 @@ export class Journal {
     writeAll(this.#file, Buffer.from(`${JSON.stringify(record)}\n`));
   }
 
-  /** Appends a record that must survive a crash. */
   appendDurably(record: Record): void {
     this.append(record);
     fsyncSync(this.#file);

@@ -11,7 +11,7 @@ export interface ToolReply {
   readonly ok: boolean;
 }
 
-/** Implements as much of streamable HTTP as a tool call needs. Loads no other code of Kinfold. */
+/** As much of streamable HTTP as a tool call needs. Loads no other code of Kinfold, to start quickly. */
 export class McpClient {
   readonly #server: McpServer;
   #opening: Promise<void> | null = null;
@@ -24,8 +24,8 @@ export class McpClient {
   }
 
   /**
-   * Rejects only for a cancel, never for an error of the server. Retries when the connection breaks, as every
-   * agent does: the daemon may be restarting, and a spawn's name makes the retry safe.
+   * Rejects only after a cancel, never for an error of the server. Retries when the connection breaks, as
+   * every agent does: the daemon may be restarting, and a spawn's name makes the retry safe.
    */
   async call(name: string, input: unknown, signal: AbortSignal): Promise<ToolReply> {
     for (let left = TRIES; ; left -= 1) {
@@ -100,7 +100,7 @@ const TRY_MS = 1_000;
 const CALL_MS = 3_600_000;
 const STREAM_LIMIT = { maxBufferSize: 64 * 1024 * 1024 };
 
-/** Returns the answer to our request, which comes as JSON or as server-sent events. */
+/** The answer comes as JSON or as server-sent events. */
 async function readMessage(response: Response, id: number): Promise<Message> {
   if (!response.headers.get("content-type")?.includes("text/event-stream")) {
     return (await response.json()) as Message;

@@ -8,7 +8,6 @@ export interface Mode {
   readonly notTools: readonly string[];
 }
 
-/** Reads the extension of `session/new` and `session/load`. */
 export function readMode(meta: unknown): Mode {
   const said = fieldsOf(fieldsOf(meta)["kinfold"]);
   const { permission = "full", tools = null, notTools = [] } = said;
@@ -19,7 +18,7 @@ export function readMode(meta: unknown): Mode {
   };
 }
 
-/** Decides whether to act, ask or refuse. Sim enforces its modes itself, as the best vendors do. */
+/** Sim enforces its modes itself, as the best vendors do. */
 export function verdict(
   mode: Mode,
   deed: { readonly tool: "Write" | "Bash"; readonly cwd: string; readonly path?: string },

@@ -1,16 +1,13 @@
 import { fillIn, fillInValue, readPrompt, replyValue } from "./script.ts";
 import type { Step } from "./script.ts";
 
-/** Performs the steps of a script: the sim process over ACP, the fake driver by calling its caller. */
+/** Performs the steps of a script. The sim process does so over ACP, the fake driver by direct calls. */
 export interface Stage {
   say(text: string): void;
   think(text: string): void;
   plan(titles: readonly string[]): void;
-  /**
-   * Whether the conversation before this prompt, or the context that the prompt carries, contains this text.
-   */
+  /** Whether the earlier conversation, or the context that the prompt carries, contains this text. */
   recalls(text: string): boolean;
-  /** Replaces the conversation so far with a summary, and reports it. */
   compact(summary: string): void;
   sleep(ms: number, signal: AbortSignal): Promise<void>;
   background(ms: number): void;
@@ -37,7 +34,6 @@ export interface Play {
   /** Steps that an earlier process did, and the variables that they bound. */
   readonly done?: number;
   readonly bound?: Map<string, unknown>;
-  /** Called after each steered message. */
   readonly onSteered?: () => void;
   /** Called after each step of the prompt itself. */
   readonly onStep?: (done: number, bound: { as: string | null; value: unknown }) => void;
@@ -56,7 +52,7 @@ export interface PlayEnd {
   readonly usage: Used;
 }
 
-/** A queue of steered messages that a hanging turn can wait on. */
+/** Steered messages, on whose arrival a hanging turn can wait. */
 export class Steered {
   readonly #texts: string[] = [];
   #wake: (() => void) | null = null;
@@ -78,7 +74,7 @@ export class Steered {
   }
 }
 
-/** Plays one prompt to its end. Never rejects: an error of the stage becomes the prompt's error. */
+/** Never rejects: an error of the stage becomes the prompt's error. */
 export async function play(request: Play): Promise<PlayEnd> {
   const state: State = {
     ...request,

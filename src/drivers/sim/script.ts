@@ -50,7 +50,7 @@ export function fillIn(text: string, bound: ReadonlyMap<string, unknown>): strin
   });
 }
 
-/** Does the same inside a JSON value; a string that is a single reference becomes the value itself. */
+/** Like `fillIn`, inside a JSON value; a string that is a single reference becomes the value itself. */
 export function fillInValue(value: unknown, bound: ReadonlyMap<string, unknown>): unknown {
   if (typeof value === "string") {
     const whole = WHOLE_REFERENCE.exec(value);
@@ -79,7 +79,6 @@ const OPENING = /^## (?:Inherited from Parent Session|From Your Own Earlier Conv
 const REFERENCE = /\$\{(\w+)((?:\.\w+)*)\}/g;
 const WHOLE_REFERENCE = /^\$\{(\w+)((?:\.\w+)*)\}$/;
 
-/** Removes inherited context, which is not part of the request. */
 function withoutPromptContext(text: string): string {
   const context = promptContextIn(text);
   return context === "" ? text : text.slice(0, -context.length);

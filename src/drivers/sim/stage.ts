@@ -21,9 +21,9 @@ export interface StageOptions {
   readonly wire: Wire;
   /** The cost of the prompts before this one. */
   readonly costBefore: number;
-  /** The conversation before this prompt, and the context that the prompt carries. */
+  /** Returns the conversation before this prompt, and the context that the prompt carries. */
   readonly memory: () => string;
-  /** From now on ignores cancels; only a kill ends this process. */
+  /** From now on the process ignores cancels; only a kill ends it. */
   readonly onDeaf: () => void;
 }
 
@@ -154,10 +154,7 @@ export class AcpStage implements Stage {
     return reply.outcome.optionId === "yes";
   }
 
-  /**
-   * As in ACP, the cost is the session's total. The prompt's tokens are in `_meta`, as some vendors send
-   * them.
-   */
+  /** As in ACP, the cost is the session's total; the prompt's tokens are in `_meta`, as some vendors do. */
   async usage(used: Used, signal: AbortSignal): Promise<void> {
     const { input: inputTokens, output: outputTokens } = used;
     this.#update({
@@ -167,7 +164,7 @@ export class AcpStage implements Stage {
       cost: { amount: this.#options.costBefore + used.usd, currency: "USD" },
       _meta: { usage: { inputTokens, outputTokens } },
     });
-    // A model call takes time; a caller that wants to stop us because of its cost can do so now.
+    // A model call takes time, in which a caller can stop us because of the cost.
     await pause(CALL_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
   }
 
@@ -186,7 +183,7 @@ export class AcpStage implements Stage {
     }
   }
 
-  /** Whether the mode allows it. If not, reports the call as failed, with the reason. */
+  /** Whether the mode allows it. If not, reports the call as failed. */
   async #may(
     toolCallId: string,
     deed: { readonly tool: "Write" | "Bash"; readonly what: string; readonly path?: string },
@@ -220,8 +217,8 @@ const CONTEXT_TOKENS = 200_000;
 const CALL_MS = 50;
 
 /**
- * Writes a file at the real path that was checked, and returns its old text. Does not follow a link put there
- * since, or in place of a folder above it.
+ * Writes to the real path that was checked, and returns the old text. Does not follow a link that has been
+ * put there, or in place of a folder above it, since the check.
  */
 async function replaceText(target: string, text: string): Promise<string | null> {
   const existed = existsSync(target);
@@ -237,7 +234,7 @@ async function replaceText(target: string, text: string): Promise<string | null>
   }
 }
 
-/** Resolves to the exit code, or null after a signal. A cancel ends the child's whole process group. */
+/** Resolves to the exit code, or null after a signal. A cancel kills the child's process group. */
 async function finish(child: ChildProcess, signal: AbortSignal): Promise<number | null> {
   const cut = (): void => {
     if (child.pid !== undefined) sendSignal(-child.pid, "SIGKILL");
@@ -251,7 +248,7 @@ async function finish(child: ChildProcess, signal: AbortSignal): Promise<number 
   return code;
 }
 
-/** Writes one line of noise, no faster than it is read. */
+/** Writes one line of noise, with back-pressure. */
 async function flood(megabytes: number): Promise<void> {
   const piece = "x".repeat(1024 * 1024);
   for (let count = 0; count < megabytes; count += 1) {

@@ -43,7 +43,6 @@ export class Wire {
     send({ method, params });
   }
 
-  /** Resolves to the client's result; rejects with its error. */
   request(method: string, params: object): Promise<unknown> {
     this.#lastId += 1;
     const id = `sim-${this.#lastId}`;

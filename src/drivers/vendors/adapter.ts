@@ -4,11 +4,11 @@ import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import { findCommand } from "../process/environment.ts";
 
-/** A program from the ACP project that starts a vendor's agent and speaks ACP for it. */
+/** A program of the ACP project that starts a vendor's agent and speaks ACP for it. */
 export interface AdapterPackage {
   readonly name: string;
   readonly package: string;
-  /** Pinned: otherwise npm silently picks an older version if the newest does not support its Node. */
+  /** Pinned: otherwise npm silently installs an older version if the newest does not support its Node. */
   readonly version: string;
   readonly entry: string;
   /** The approximate size after installation, for a progress bar. */
@@ -16,7 +16,7 @@ export interface AdapterPackage {
 }
 
 export interface AdapterLocation {
-  /** Where Kinfold keeps its adapters: `<home>/agents`. */
+  /** Kinfold's folder of adapters: `<home>/agents`. */
   readonly agentsDir: string;
   /** Used instead of the npm on the PATH. */
   readonly npm?: string;
@@ -31,7 +31,7 @@ export type InstallResult =
   | { readonly ok: true; readonly path: string; readonly version: string; readonly bytes: number }
   | { readonly ok: false; readonly message: string };
 
-/** Returns the adapter's script if the pinned version is installed; otherwise why it cannot be used. */
+/** Returns the adapter's script if the pinned version is installed, else why it cannot be used. */
 export function locateAdapter(
   adapter: AdapterPackage,
   location: AdapterLocation,
@@ -47,8 +47,8 @@ export function locateAdapter(
 }
 
 /**
- * Installs the adapter without the vendor's program that comes with it: the person's own is used. Installs
- * into a temporary folder and renames it when it is complete. Never rejects.
+ * Installs the adapter without the vendor's program, because the person's own is used. Installs into a
+ * temporary folder and renames it when it is complete. Never rejects.
  */
 export async function installAdapter(
   adapter: AdapterPackage,
@@ -78,7 +78,7 @@ export async function installAdapter(
   return { ok: true, path: located.path, version: adapter.version, bytes: await bytesIn(target) };
 }
 
-/** Removes the folders of interrupted installations, whose names have the pid of a process that has ended. */
+/** Removes the folders of interrupted installations: the pid in the name is of no running process. */
 async function removeAbandoned({ name }: AdapterPackage, { agentsDir }: AdapterLocation): Promise<void> {
   for (const folder of await readdir(agentsDir)) {
     if (!folder.startsWith(`.${name}-`) || isAlive(Number(folder.slice(name.length + 2)))) continue;
@@ -118,10 +118,7 @@ const ARGUMENTS = [
 const SIZE_MS = 250;
 const INSTALL_MS = 600_000;
 
-/**
- * Resolves to npm's error message, or null. Runs npm with our own Node, because the Node version affects
- * which version npm picks.
- */
+/** Resolves to npm's error message, or null. Uses our Node, because npm picks versions by its Node. */
 function runNpm(cwd: string, wanted: string, own?: string): Promise<string | null> {
   const nodeFolder = dirname(process.execPath);
   const path = [nodeFolder, process.env["PATH"] ?? ""].join(delimiter);
@@ -154,7 +151,7 @@ function complaintIn(said: string): string {
     .join(" ");
 }
 
-/** Reports the progress by the size of the folder, because npm reports none to a program. */
+/** Measures the progress by the size of the folder, because npm reports none to a program. */
 function watchSize(folder: string, totalBytes: number, tell: (progress: InstallProgress) => void) {
   let isOver = false;
   const measuring = (async () => {
@@ -183,7 +180,7 @@ async function bytesIn(folder: string): Promise<number> {
       0,
     );
   } catch {
-    // npm moves folders while it works; the next look finds them.
+    // npm moves folders while it works; the next measurement finds them.
     return 0;
   }
 }

@@ -14,16 +14,14 @@ import type { Look, Surroundings, Vendor } from "./vendor.ts";
 import type { Versions } from "./version.ts";
 
 export interface VendorOptions {
-  /** Kinfold's home. */
   readonly home: string;
-  /** The agent's entry in the configuration: another command, more variables, a model. */
+  /** The agent's entry in the configuration. */
   readonly own?: AgentCommand | undefined;
   readonly versions: Versions;
   readonly host: ProcessHost;
   readonly log: Log;
 }
 
-/** Drives a vendor's agent over ACP with the program or adapter that this machine has. */
 export function createVendorDriver(vendor: Vendor, options: VendorOptions): Driver {
   const { own } = options;
   const env = [...vendor.env, ...(own?.env ?? [])];
@@ -64,7 +62,7 @@ export interface Found {
   readonly howToInstall: string | null;
 }
 
-/** Looks for a vendor's program and adapter at every call: either may have been installed since. */
+/** Looks at every call, because the program or the adapter may have been installed since. */
 export function findVendor(vendor: Vendor, options: Pick<VendorOptions, "home" | "own">): Found {
   const path = process.env["PATH"];
   const program = findCommand(vendor.program, path);
@@ -92,7 +90,6 @@ export function findVendor(vendor: Vendor, options: Pick<VendorOptions, "home" |
   return { program, command: [process.execPath, adapter.path], problem: null, howToInstall: null };
 }
 
-/** Whether a person is signed in, according to files and variables; null if these do not show it. */
 export function isSignedIn(vendor: Vendor): boolean | null {
   const look: Look = {
     env: process.env,
@@ -174,9 +171,7 @@ function launchOf(
   };
 }
 
-/**
- * Returns Kinfold's home; if a session works inside it, every entry of it except the one that it works in.
- */
+/** Kinfold's home, or all its other entries if the session works inside one of them. */
 function closedTo(cwd: string, home: string): string[] {
   if (cwd === home || !isInside(cwd, home)) return [home];
   const [own] = relative(home, cwd).split(sep);

@@ -5,7 +5,6 @@ import { goose } from "./goose/goose.ts";
 import { opencode } from "./opencode/opencode.ts";
 import type { Vendor } from "./vendor.ts";
 
-/** Every vendor that Kinfold supports by name. */
 export const VENDORS: readonly Vendor[] = [claude, codex, gemini, opencode, goose];
 
 export { agentsDirOf, findVendor, isSignedIn } from "./driver.ts";

@@ -10,7 +10,7 @@ import { codexOwnTool } from "./codex/own-tool.ts";
 import { geminiOwnTool } from "./gemini/own-tool.ts";
 import { opencodeOwnTool } from "./opencode/own-tool.ts";
 
-/** Returns which of our tools a permission request is for, after these updates about the same call. */
+/** Returns which of our tools a permission request is for, after these updates of the same call. */
 function asked(ownTool: OwnTool, ...updates: object[]): string | null {
   const passed: AgentUpdate[] = [];
   const calls = new ToolCalls((update) => passed.push(update), ownTool);

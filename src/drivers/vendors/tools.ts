@@ -1,9 +1,6 @@
 import type { OpenRequest } from "../port.ts";
 
-/**
- * A vendor's names for the tools that a profile may list under Claude Code's names. A name that is not in the
- * table is passed on unchanged.
- */
+/** A vendor's names for tools, by the name in profiles (Claude Code's). Other names pass unchanged. */
 export type ToolTable = Readonly<Record<string, readonly string[]>>;
 
 type Lists = Pick<OpenRequest, "tools" | "notTools">;

@@ -5,7 +5,7 @@ import type { Enforcement, OpenRequest } from "../port.ts";
 import type { AdapterPackage } from "./adapter.ts";
 import type { ToolTable } from "./tools.ts";
 
-/** The peculiarities of one vendor's agent: data, and translations from our terms into the vendor's. */
+/** One vendor's agent: data, and translations from our terms into the vendor's. */
 export interface Vendor {
   readonly name: string;
   readonly title: string;
@@ -15,15 +15,15 @@ export interface Vendor {
   /** How to install the program, in one sentence. */
   readonly howToInstall: string;
   readonly howToSignIn: string;
-  /** The person's variables that it needs: names, or `NAME_*` for every name with that prefix. */
+  /** The person's variables that the program needs; `NAME_*` means every name with that prefix. */
   readonly env: readonly string[];
   readonly known: Pick<Agent, "steer" | "load" | "fork" | "cost" | "questions" | "metersCalls">;
   readonly enforces: Enforcement;
-  /** Its name for each tool that a profile may list; absent if its tools cannot be restricted. */
+  /** Absent if the vendor's tools cannot be restricted. */
   readonly tools?: ToolTable;
   readonly mcpServers?: NonNullable<Agent["servers"]>;
   readonly modes?: Readonly<Record<Permission, readonly string[]>>;
-  /** In read-only mode it asks for permission to make changes, which must always be denied. */
+  /** In read-only mode the agent asks for permission to make changes; every request is denied. */
   readonly asksInReadOnly?: boolean;
   readonly load?: LoadHabit;
   readonly startsFirstAlone?: boolean;
@@ -32,7 +32,7 @@ export interface Vendor {
   readonly isNoise?: NonNullable<Dialect["isNoise"]>;
   readonly callUsage?: NonNullable<Dialect["callUsage"]>;
   readonly retrying?: NonNullable<Dialect["retrying"]>;
-  /** Whether a person is signed in, according to files and variables; null if these do not show it. */
+  /** Whether a person is signed in; null if files and variables do not show it. */
   readonly signedIn: (look: Look) => boolean | null;
   readonly launch?: (request: OpenRequest, at: Surroundings) => Extra;
   readonly servers?: (request: OpenRequest) => McpServer[];
@@ -44,16 +44,15 @@ export type Speaks =
   | { readonly arguments: readonly string[] }
   | { readonly adapter: AdapterPackage; readonly programVariable: string };
 
-/** Arguments and variables that a vendor needs in addition. */
 export interface Extra {
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }
 
 export interface Surroundings {
-  /** Files and folders that no agent may access: Kinfold's home. */
+  /** Kinfold's home, or entries of it: no agent may access these. */
   readonly closed: readonly string[];
-  /** A folder for the files that Kinfold writes for this vendor. */
+  /** For the files that Kinfold writes for this vendor. */
   readonly folder: string;
 }
 
@@ -64,11 +63,10 @@ export interface Look {
   readonly home: string;
   readonly platform: NodeJS.Platform;
   readonly has: (path: string) => boolean;
-  /** Returns the text of a small file, or an empty string. */
+  /** Returns an empty string if the file cannot be read. */
   readonly read: (path: string) => string;
 }
 
-/** Network variables that every vendor's program understands. */
 export const NETWORK = [
   "HTTP_PROXY",
   "HTTPS_PROXY",
@@ -83,5 +81,5 @@ export const NETWORK = [
   "SSL_CERT_DIR",
 ];
 
-/** The time limit for a blocking call of our tools: the daemon answers before it ends. */
+/** The time limit of a call to our tools. The daemon answers blocking calls before it ends. */
 export const TOOL_MS = 3_600_000;

@@ -1,9 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, realpathSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
-/**
- * Caches the versions of programs by path, modification time and size: some take a second to report theirs.
- */
+/** Caches programs' versions by path, modification time and size: some take a second to report theirs. */
 export class Versions {
   readonly #file: string;
   #known: Record<string, Known> | null = null;
@@ -35,7 +33,7 @@ export class Versions {
     this.#known = all;
     try {
       const folder = dirname(this.#file);
-      // Creates the folder only inside an existing home: a mere probe must not create one.
+      // Not recursive: a mere probe must not create Kinfold's home.
       if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 });
       writeFileSync(this.#file, `${JSON.stringify(all, null, 1)}\n`, { mode: 0o600 });
     } catch {
@@ -76,7 +74,7 @@ function readKnown(file: string): Record<string, Known> {
   }
 }
 
-/** Reads the version from the package that npm installed the program in, without starting the program. */
+/** Reads the version from the program's npm package, without starting the program. */
 function packageVersion(path: string): string | null {
   if (!path.includes(`${join("/", "node_modules", "/")}`)) return null;
   for (let folder = dirname(path); basename(folder) !== "node_modules"; folder = dirname(folder)) {

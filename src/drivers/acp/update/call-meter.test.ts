@@ -5,7 +5,7 @@ import type { AgentUpdate } from "../../port.ts";
 import { claude } from "../../vendors/claude/claude.ts";
 import { Updates } from "./updates.ts";
 
-/** As Claude's adapter 0.99.1 passes on the output of Claude Code 2.1: one message per block of an answer. */
+/** As Claude's adapter 0.99.1 passes on Claude Code 2.1: one message per block of an answer. */
 function answer(id: string, input: number, cached: number): unknown {
   const usage = {
     input_tokens: input,

@@ -18,7 +18,7 @@ export class CallMeter {
   }
 
   /**
-   * Takes the size of the context after the newest call. Input and cache are known when a call begins, so the
+   * Takes the size of the context after the newest call. The call's input and cache are already known, so the
    * rest is its output. Returns false if no call is known.
    */
   context(tokens: number): boolean {

@@ -13,7 +13,6 @@ it("lines are counted as a diff counts them", () => {
 it("a large file that was rewritten counts as rewritten, although some of its lines are the same", () => {
   const file = (prefix: string): string =>
     Array.from({ length: 5_000 }, (_, at) => (at % 2 === 0 ? `${prefix}${at}` : `same ${at}`)).join("\n");
-  // Every second line is the same, and so is the last: only a comparison of all pairs of lines finds the
-  // common ones.
+  // Every second line and the last one are equal, so only a comparison of all pairs finds them.
   assert.deepEqual(countLines(file("a"), file("b")), { added: 4_999, removed: 4_999 });
 });

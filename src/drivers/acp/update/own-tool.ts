@@ -1,32 +1,28 @@
 import { ALIAS_WORDS, TOOL_WORDS } from "../../../contract/tools/words.ts";
 
-/** The name of the MCP server under which our tools are injected. */
+/** The name of the MCP server that offers our tools. */
 export const SERVER_NAME = "kinfold";
 
-/** A tool call as the agent announced it, without text that its model wrote. */
+/** A tool call as the agent announced it. */
 export interface Announced {
   readonly id: string;
-  /** The tool's name, if the agent reports one. */
   readonly name: string | null;
-  /** The first title: later ones may be a file's name or the model's words. */
+  /** The first title; later ones may be a file's name or the model's words. */
   readonly title: string;
   readonly kind: string;
   readonly input: unknown;
-  /** The agent marks the call as one of an MCP server's tool. */
+  /** The agent marks this as a call to an MCP server. */
   readonly isServerCall: boolean;
 }
 
 /**
- * Returns the bare name of one of our tools, or null for any other tool. Calls of our tools are allowed in
- * every mode, so text that a model or a file name can choose must never decide this: not the input, and not
- * the title if there is a name. Each agent spells names in exactly one way.
+ * Returns the bare name if the call is to one of our tools, else null. Our tools are allowed in every mode,
+ * so text that a model or a file name can choose must never decide this: not the input, and not the title if
+ * there is a name. Each agent spells names in exactly one way.
  */
 export type OwnTool = (call: Announced) => string | null;
 
-/**
- * For other agents: uses the tool's name; without a name, the first title of a call that is neither a file
- * operation nor a command.
- */
+/** For other agents: uses the tool's name, or the first title of a call of kind `other` without a name. */
 export const plainOwnTool: OwnTool = ({ name, title, kind }) => {
   if (name !== null) return ownToolAfter(name, PLAIN);
   return kind === "other" ? ownToolAfter(title, PLAIN) : null;
@@ -42,7 +38,7 @@ const PLAIN = [
 
 const OURS: ReadonlySet<string> = new Set([...TOOL_WORDS, ALIAS_WORDS].map(({ name }) => name));
 
-/** Returns the name of our tool after one of these prefixes, or null. */
+/** Returns our tool's name after one of these prefixes, or null. */
 export function ownToolAfter(name: string | null, prefixes: readonly string[]): string | null {
   const prefix = prefixes.find((each) => name?.startsWith(each) === true);
   return prefix === undefined || name === null ? null : knownOwnTool(name.slice(prefix.length));

@@ -42,7 +42,7 @@ export class ToolCalls {
     this.#open.delete(state.id);
   }
 
-  /** Returns the call that a permission request is about; the request may contain only the call's id. */
+  /** Returns the call that a permission request is about; the request may have only the call's id. */
   describe(update: ToolCallUpdate): Call {
     const known = this.#open.has(update.toolCallId);
     const state = this.#merge(update);
@@ -56,7 +56,7 @@ export class ToolCalls {
     for (const state of this.#open.values()) this.#announce(state);
   }
 
-  /** Ends the calls of a finished prompt. A call without an end gets no invented result. */
+  /** Forgets the calls of a finished prompt. A call without a result gets no invented one. */
   clear(): void {
     this.flush();
     this.#open.clear();
@@ -67,7 +67,7 @@ export class ToolCalls {
     const state = this.#open.get(id) ?? { ...EMPTY, id };
     state.title = update.title ?? state.title;
     state.firstTitle ||= state.title;
-    // The first name of a tool stays: no later update can turn it into another tool.
+    // The first name stays: a later update must not turn the call into one of another tool.
     state.name ??= metaName(update) ?? update.name ?? null;
     state.isServerCall ||= update["_meta"]?.["is_mcp_tool_call"] === true;
     state.kind = update.kind ?? state.kind;
@@ -135,10 +135,7 @@ const EMPTY: Omit<State, "id"> = {
 };
 
 const TEXT_LENGTH = 262_144;
-/**
- * Above this many open calls, each call is passed on at once: flushing them all together would block the
- * event loop.
- */
+/** Above this many open calls, each is passed on at once: a large flush would block the event loop. */
 const HELD_MAX = 64;
 
 function callOf(state: State, ownTool: OwnTool): Call {
@@ -213,7 +210,7 @@ function filesOf(state: State): FileChange[] {
   });
 }
 
-/** Codex reports the output and exit of its commands here, because it treats us as a terminal. */
+/** Codex reports a command's output and exit code here, because it treats us as a terminal. */
 function readTerminal(state: State, meta: Fields | null | undefined): void {
   const delta = meta?.["terminal_output_delta"] ?? meta?.["terminal_output"];
   if (isFields(delta) && typeof delta["data"] === "string")

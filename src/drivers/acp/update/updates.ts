@@ -9,8 +9,8 @@ import { ToolCalls, isFields } from "./tool-call.ts";
 import type { Fields } from "./tool-call.ts";
 
 /**
- * Translates an agent's session updates into ours. It is in one of three modes: `replay` while a session is
- * loaded (updates are collected), `prompt`, and `between`, in which an agent may work on its own: no answer
+ * Translates an agent's session updates into ours, in one of three modes. `replay` collects the updates of a
+ * loaded session. `prompt` passes them on. So does `between`, in which the agent works on its own: no answer
  * marks the end of a message there, so a pause of a second does.
  */
 export class Updates {
@@ -45,7 +45,6 @@ export class Updates {
     return this.#mode === "replay";
   }
 
-  /** The vendor's limits as last reported. */
   get limit(): LimitSeen | null {
     return this.#limit;
   }
@@ -72,7 +71,7 @@ export class Updates {
     this.#callMeter.reset();
   }
 
-  /** Ends the prompt. Codex reports a model error as a normal end; `systemError` has the error's text. */
+  /** Codex reports a model error as a normal end; `systemError` then has the error's text. */
   endPrompt(): { systemError: string | null; toolCalls: number; usd: number | null } {
     this.endMessage();
     this.calls.clear();
@@ -125,7 +124,7 @@ export class Updates {
     }
   }
 
-  /** Takes a vendor's report of one model call, which comes outside the protocol's updates. */
+  /** Takes one model call, which a vendor reports outside the protocol's updates. */
   takeCall(call: CallUsage): void {
     this.#callMeter.call(call);
     this.#emitCalls(null);
@@ -145,7 +144,7 @@ export class Updates {
     if (this.#open && (this.#open.what !== what || this.#open.messageId !== id)) this.endMessage();
     if (this.#open === null) this.calls.flush();
     this.#open ??= { what, text: "", chars: 0, messageId: id };
-    // The fragments have the whole text; the assembled message is capped.
+    // The fragments carry the whole text; only the assembled message is capped.
     if (this.#open.text.length < MESSAGE_CHARS_MAX) {
       this.#open.text += text.slice(0, MESSAGE_CHARS_MAX - this.#open.text.length);
     }
@@ -249,7 +248,7 @@ function collect(into: Collected, update: AgentUpdate): void {
   if (update.kind === "toolResult" && update.ours) into.toolResults.push(update.text);
 }
 
-/** Codex puts the HTTP status inside the object of the error's kind. */
+/** Codex puts the HTTP status into an object named after the kind of error. */
 function codexStatus(info: unknown): number | null {
   const [kind] = isFields(info) ? Object.values(info) : [];
   const status = isFields(kind) ? kind["httpStatusCode"] : null;

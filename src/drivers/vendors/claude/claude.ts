@@ -8,7 +8,7 @@ import { NETWORK, TOOL_MS } from "../vendor.ts";
 import type { Look, Vendor } from "../vendor.ts";
 import { claudeOwnTool } from "./own-tool.ts";
 
-/** Claude Code's own sub-agents would be children that nobody can see, stop or account for. */
+/** Claude Code's own sub-agents would be children that no caller can see, stop or account for. */
 const OWN_AGENTS = ["Agent", "Task", "Workflow", "ListAgents", "SendMessage"];
 const EDITS = ["Edit", "Write", "NotebookEdit"];
 const TOOLS =
@@ -17,9 +17,8 @@ const TOOLS =
   );
 
 /**
- * Claude Code through its ACP adapter. The adapter passes MCP headers in an argument of `claude`, which every
- * user could read. So the header refers to an environment variable, which Claude Code replaces with the
- * token.
+ * Claude Code through its ACP adapter. The adapter passes MCP headers as an argument of `claude`, which every
+ * user of the machine can read. So the header names a variable, which Claude Code replaces with the token.
  */
 export const claude: Vendor = {
   name: "claude",
@@ -53,7 +52,7 @@ export const claude: Vendor = {
     "read-only": ["plan"],
     ask: ["default"],
     workspace: ["acceptEdits"],
-    // As root the adapter offers no mode without permission requests, so we allow each request.
+    // As root, the adapter has no mode without permission requests, so we allow each request.
     full: ["bypassPermissions", "acceptEdits"],
   },
   ownTool: claudeOwnTool,
@@ -67,8 +66,8 @@ export const claude: Vendor = {
   servers: (request) => serversWith(request, () => "Bearer ${KINFOLD_TOKEN}"),
   meta: (request, { closed }) => ({
     claudeCode: {
-      // The raw messages of its model, because only these count tokens per call. The adapter also reports no
-      // retries after a 401, which last for minutes.
+      // Only the model's raw messages have the tokens of each call. The adapter reports no retries after a
+      // 401, although they last for minutes.
       emitRawSDKMessages: [{ type: "assistant" }, { type: "system", subtype: "api_retry" }],
       options: {
         allowedTools: [`mcp__${SERVER_NAME}`],

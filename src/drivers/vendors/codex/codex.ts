@@ -6,9 +6,8 @@ import type { Look, Vendor } from "../vendor.ts";
 import { codexOwnTool } from "./own-tool.ts";
 
 /**
- * Codex through its ACP adapter. Our tools are set in its configuration rather than over the protocol,
- * because only the configuration can allow a call more than five minutes. The configuration names the
- * variable that has the token.
+ * Codex through its ACP adapter. Our tools are set in its configuration, because over the protocol a call may
+ * take at most five minutes. The configuration names the variable that has the token.
  */
 export const codex: Vendor = {
   name: "codex",
@@ -31,8 +30,7 @@ export const codex: Vendor = {
   enforces: { "read-only": "os", ask: "os", workspace: "os", full: "agent" },
   modes: {
     "read-only": ["read-only"],
-    // Codex's mode workspace-write edits inside the folder without asking; in read-only it asks before every
-    // change.
+    // In workspace-write Codex edits the folder without asking; in read-only it asks for every change.
     ask: ["read-only"],
     workspace: ["workspace-write"],
     full: ["agent-full-access"],
@@ -56,8 +54,7 @@ function configOf({ mcp }: OpenRequest): Record<string, unknown> {
     url: mcp.url,
     bearer_token_env_var: "KINFOLD_TOKEN",
     tool_timeout_sec: TOOL_MS / 1000,
-    // Otherwise Codex calls its model before our tools are ready, and continues without them if they fail to
-    // start.
+    // Otherwise Codex calls its model before our tools are ready, and goes on without them if they fail.
     required: true,
   };
   return {

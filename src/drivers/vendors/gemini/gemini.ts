@@ -37,7 +37,7 @@ export const gemini: Vendor = {
   mcpServers: "named",
   modes: { "read-only": ["plan"], ask: ["default"], workspace: ["autoEdit"], full: ["yolo"] },
   load: { waitMs: untilLaterMinute, waitMaxMs: 61_000, replayQuietMs: 1_000 },
-  // Gemini reports a change of mode as if its model had said it.
+  // Gemini reports a change of mode as text of its model.
   isNoise: (update) =>
     update.sessionUpdate === "agent_message_chunk" &&
     update.content.type === "text" &&
@@ -60,10 +60,7 @@ function serverWords(servers: readonly string[]): string[] {
 
 type Rule = Readonly<Record<string, string | number>>;
 
-/**
- * Writes a policy that disables Gemini's own sub-agents, allows our tools in every mode and denies access to
- * Kinfold's home.
- */
+/** The policy disables Gemini's sub-agents, allows our tools in every mode and denies Kinfold's home. */
 function writePolicy({ closed, folder }: Surroundings, notTools: readonly string[]): string {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, `policy-${nameOf([...closed, "", ...notTools])}.toml`);
@@ -95,7 +92,7 @@ function lines(rule: Rule): string {
 
 /**
  * Returns how long to wait before a load. Gemini names a session's file after the minute in which it was
- * started or last loaded, and a load in that same minute permanently empties the file.
+ * started or last loaded, and a load in that same minute empties the file for good.
  */
 function untilLaterMinute(agentSessionId: string): number {
   const now = Date.now();

@@ -8,7 +8,7 @@ import { opencodeOwnTool } from "./own-tool.ts";
 
 const MORE_KEYS = ["OPENROUTER_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "GROQ_API_KEY", "XAI_API_KEY"];
 
-/** OpenCode's rule `edit` covers every tool that edits. */
+/** In OpenCode the rule `edit` covers every tool that edits. */
 const TOOLS = {
   Read: ["read"],
   Edit: ["edit"],
@@ -23,7 +23,7 @@ const TOOLS = {
   Skill: ["skill"],
 };
 
-/** OpenCode. All settings are in one variable, which it merges over its own configuration. */
+/** All settings are in one variable, which OpenCode merges over its own configuration. */
 export const opencode: Vendor = {
   name: "opencode",
   title: "OpenCode",
@@ -34,9 +34,9 @@ export const opencode: Vendor = {
   env: [...NETWORK, "OPENCODE_*", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", ...MORE_KEYS],
   known: { steer: "queue", load: true, fork: true, cost: "usd", metersCalls: true, questions: false },
   enforces: { "read-only": "agent", ask: "asked", workspace: "asked", full: "agent" },
-  // One load in ten got no answer; the retry did.
+  // One load in ten got no answer, and its retry did.
   load: { limitMs: 30_000, tries: 2 },
-  // Its first start creates its database; when several did so at once, all but one died.
+  // The first start creates a database; when several did so at once, all but one died.
   startsFirstAlone: true,
   countsLastCall: true,
   ownTool: opencodeOwnTool,
@@ -59,8 +59,8 @@ export const opencode: Vendor = {
 };
 
 /**
- * The last matching rule wins. Its own sub-agents are denied in every mode: one that asks for permission
- * would hang its parent's prompt forever.
+ * The last matching rule wins. Sub-agents are denied in every mode: one that asks for permission would block
+ * its parent's prompt forever.
  */
 function rulesOf(mode: Permission, closed: readonly string[]): Record<string, unknown> {
   const change = { "read-only": "deny", ask: "ask", workspace: "ask", full: "allow" }[mode];
@@ -77,10 +77,7 @@ function rulesOf(mode: Permission, closed: readonly string[]): Record<string, un
   };
 }
 
-/**
- * Tools of an MCP server are named `<server>_<tool>`; built-in tools have no underscore, except
- * `external_directory`.
- */
+/** A server's tools are `<server>_<tool>`; of the built-in rules only `external_directory` has an `_`. */
 function serverRules(servers: readonly string[] | null): Record<string, string> {
   if (servers === null) return {};
   const given = [SERVER_NAME, ...servers].map((name) => [`${name}_*`, "allow"]);
@@ -91,7 +88,7 @@ function signedIn({ env, home, has, read }: Look): boolean | null {
   const data = env["XDG_DATA_HOME"] || join(home, ".local", "share");
   if (read(join(data, "opencode", "auth.json")).length > 4) return true;
   if (opencode.env.some((name) => name.endsWith("_API_KEY") && Boolean(env[name]))) return true;
-  // Its configuration may name a provider, or a model that needs no account.
+  // The configuration may name a provider or a model that needs no account.
   const config = join(env["XDG_CONFIG_HOME"] || join(home, ".config"), "opencode");
   return has(config) || has(join(data, "opencode")) ? null : false;
 }
