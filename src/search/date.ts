@@ -8,10 +8,10 @@ const UNITS: Readonly<Record<string, number>> = {
   d: 86_400_000,
   w: 7 * 86_400_000,
 };
-/** Far enough back for any transcript, and within the range of a date. */
+/** No transcript is older, and the result stays within the range of a JavaScript date. */
 const AGO_MAX_MS = 200 * 366 * 86_400_000;
 
-/** Parses a time as a person writes it, in the daemon's time zone; returns null if it is not one. */
+/** Parses a time as a person writes it, in the daemon's time zone. Returns null if it cannot. */
 export function dateOf(text: string, now: number): number | null {
   const value = text.trim().toLowerCase();
   if (value === "now") return now;

@@ -2,13 +2,12 @@ import type { EntryAuthor, EntryBody, EntryKind } from "../contract/entry.ts";
 import type { Filter, SearchQuery, Term } from "./query.ts";
 import { searchedText, wordsOf } from "./words.ts";
 
-/** One of each inner list must match (the terms are OR-ed, the lists AND-ed), and none of `none`. */
+/** Matches an entry that contains at least one term of each list in `all`, and no term of `none`. */
 export interface Expression {
   readonly all: readonly (readonly Term[])[];
   readonly none: readonly Term[];
 }
 
-/** The indexed fields of an entry. */
 export interface IndexedEntry {
   readonly rootId: string;
   readonly sessionId: string;
@@ -18,7 +17,7 @@ export interface IndexedEntry {
 }
 
 /**
- * The fields that a session adds to the index for each of its entries. The scope changes only in
+ * The fields of a session that are indexed with each of its entries. The scope changes only in
  * `scope-move.ts`.
  */
 export interface IndexedSession {
@@ -30,22 +29,20 @@ export interface Bounds {
   readonly query: SearchQuery;
   /** The scopes that may be searched. Entries of other scopes are never found, counted or hinted at. */
   readonly visible: "all" | readonly string[];
-  /** Limits the search to one session, or to one tree. */
+  /** Limits the search to one session or one tree; null means no such limit. */
   readonly sessionId: string | null;
   readonly rootId: string | null;
 }
 
 /**
- * PostgreSQL stores no position beyond 16,383, for the words of text and paths together; and splitting one
- * entry must not hold up the others.
+ * PostgreSQL stores no word position beyond 16,383, so the text and the paths of an entry must stay below
+ * that together. The limit on characters also keeps one huge entry from delaying the others.
  */
 const CHARACTERS_MAX = 64 * 1024;
 const WORDS_MAX = 12_000;
 const PATH_WORDS_MAX = 4_000;
 
-/**
- * Prefixes that occur in no text. They mark words that are not text and that only a filter can search for.
- */
+/** Prefixes of words that only a filter can match. A word of a text never contains these characters. */
 const LEAD = {
   session: "\ue000",
   tree: "\ue001",
@@ -62,7 +59,7 @@ const LEAD = {
  * author, tool and paths.
  */
 export function indexedWords(record: IndexedEntry, session: IndexedSession): string[] {
-  // Inherited entries are the parent's words: they are found in the parent.
+  // Inherited entries are copies of the parent's entries: a search finds them only in the parent.
   const text = record.kind === "inherited" ? "" : searchedText(record.body);
   const words = wordsOf(text.slice(0, CHARACTERS_MAX), WORDS_MAX);
   const { tool, paths = [] } = record.body;
@@ -82,7 +79,7 @@ export function indexedWords(record: IndexedEntry, session: IndexedSession): str
 const PATHS_MAX = 200;
 const TOOL_WORDS_MAX = 100;
 
-/** Whether these words match, by the rules of the index. */
+/** Decides in memory what the index would decide: whether an entry with these words matches. */
 export function fitsWords(words: readonly string[], { all, none }: Expression): boolean {
   const isThere = (term: Term): boolean => standsIn(words, term);
   return all.every((terms) => terms.some(isThere)) && !none.some(isThere);
@@ -98,7 +95,7 @@ function standsIn(words: readonly string[], { words: wanted, isPrefix }: Term): 
   return words.some((_word, from) => standsAt(from));
 }
 
-/** Returns what every hit must match, whichever optional words it contains. */
+/** Returns the conditions that every hit must meet, whichever optional words it contains. */
 export function boundsOf({ query, visible, sessionId, rootId }: Bounds): Expression {
   const all: (readonly Term[])[] = query.all.map((term) => [term]);
   const none: Term[] = [...query.none];
@@ -143,7 +140,7 @@ function plainId(id: string): string {
 /** PostgreSQL refuses a word of more than 2,046 bytes; none of our names is nearly as long. */
 const EXACT_MAX = 200;
 
-/** Keeps every character, including those that separate words. */
+/** Encodes the characters that would separate words, so that a name stays one word. */
 function exact(text: string): string {
   return text
     .slice(0, EXACT_MAX)

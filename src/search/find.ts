@@ -1,7 +1,7 @@
 import type { Term } from "./query.ts";
 import { isPlain, spansOf, WORD_MAX } from "./words.ts";
 
-/** The range of a term in a text; the end is excluded. */
+/** An occurrence of a term: the term's index in the list, and its range; `end` is exclusive. */
 export interface Found {
   readonly term: number;
   readonly start: number;
@@ -9,8 +9,8 @@ export interface Found {
 }
 
 /**
- * Returns every occurrence of the terms in a text, in order. It finds what the index would find; most texts
- * are plain enough to be searched without splitting them into words first.
+ * Returns every occurrence of the terms in a text, in order, by the rules of the index. Most texts are plain
+ * enough to be searched without splitting them into words.
  */
 export function findTerms(text: string, terms: readonly Term[]): Found[] {
   const found = isPlain(text) ? inPlainText(text.toLowerCase(), terms) : inAnyText(text, terms);
@@ -30,7 +30,7 @@ function inPlainText(text: string, terms: readonly Term[]): Found[] {
   return found;
 }
 
-/** Returns the end of the term that may begin here, or null if it does not. */
+/** Returns the end of a term that starts at `start`, or null if the term is not there. */
 function endOf(text: string, start: number, { words, isPrefix }: Term): number | null {
   let at = start;
   for (const [n, word] of words.entries()) {
@@ -47,7 +47,7 @@ function endOf(text: string, start: number, { words, isPrefix }: Term): number |
   return at;
 }
 
-/** A digit or letter of a lower-case text. */
+/** True for a digit or a lower-case ASCII letter. */
 function isWordAt(text: string, at: number): boolean {
   const code = text.charCodeAt(at);
   return (code >= 97 && code <= 122) || (code >= 48 && code <= 57);

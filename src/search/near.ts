@@ -1,6 +1,6 @@
 import { editDistance } from "../text/nearest.ts";
 
-/** Returns, for each unknown word, a known word that may have been meant. */
+/** Suggests a similar known word for each unknown word. */
 export function nearestWords(
   words: readonly string[],
   known: ReadonlySet<string>,
@@ -23,7 +23,7 @@ function nearest(word: string, known: ReadonlySet<string>): string | null {
     const most = best === null ? distanceMax : best.distance - 1;
     if (most < 1) break;
     if (Math.abs(instead.length - word.length) > most) continue;
-    // Each edit changes at most two letters: this alone excludes most words.
+    // One edit adds or removes at most two distinct letters, so this cheap test excludes most words.
     if (bitsIn(letters ^ lettersOf(instead)) > 2 * most) continue;
     const distance = editDistance(word, instead);
     if (distance <= most) best = { instead, distance };

@@ -13,7 +13,7 @@ interface Said {
   readonly isDraft?: boolean;
 }
 
-/** A source in memory that behaves like the databases, without an index. */
+/** An in-memory source that behaves like the databases, without an index. */
 function sourceOf(said: readonly Said[]): SearchSource<SearchRow> & { lists: number } {
   const all = said.map(({ text, secondsAgo, isDraft }, index) => {
     const at = NOW - secondsAgo * 1_000;

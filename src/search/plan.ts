@@ -6,17 +6,17 @@ import { type Candidate, type CandidateList, recency, scoreOf, weightsOf } from 
 import { searchedText } from "./words.ts";
 
 /**
- * The interface that a database must provide. Positions belong to the database: strings whose order is the
- * order of its lists.
+ * The part of a search that a database provides. The database also chooses the positions: strings that sort
+ * like its entries, oldest first.
  */
 export interface SearchSource<R extends SearchRow> {
-  /** The entries that match, newest first. */
+  /** Returns the matching entries, newest first. */
   list(expression: Expression, period: Period, limit: number): Promise<Candidate[]>;
   /** Returns the rows in any order, and only those in the scopes that the search may see. */
   rows(positions: readonly string[]): Promise<R[]>;
   /** Messages that are still being written, in the scopes that the search may see. They are not in the index. */
   readonly drafts: readonly Draft<R>[];
-  /** Lets other work on this thread go first; throws when the search has used up its time. */
+  /** Yields to other work on this thread. Throws when the search has used up its time. */
   breathe(): Promise<void>;
 }
 
@@ -35,25 +35,28 @@ export interface Period {
   readonly from: number;
   /** Exclusive; may be infinite. */
   readonly to: number;
-  /** Only entries listed after this position. */
+  /** Only entries after this position in the list; null for all. */
   readonly past: string | null;
 }
 
 export interface EntrySearch extends Bounds {
   readonly sort: "relevance" | "newest";
   readonly limit: number;
-  /** The age of an entry is measured from this time, which is the same for every page of one search. */
+  /** Ages are measured from this time, which stays the same for every page of one search. */
   readonly now: number;
-  /** Where an earlier page ended; null for the first. */
+  /** Null for the first page. */
   readonly from: SearchPosition | null;
 }
 
-/** Where a page starts. Entries at `below` or later were written after the first page and are on no page. */
+/**
+ * Where a page starts. Entries at or after `below` were written after the first page was shown, so no page
+ * has them.
+ */
 export interface SearchPosition {
   /** How many candidates to skip. */
   readonly offset: number;
   readonly below: number;
-  /** The position after which the candidates start. */
+  /** The candidates start after this position in the lists; null for the beginning. */
   readonly past: string | null;
 }
 
@@ -61,26 +64,30 @@ export interface FoundRows<R> {
   readonly rows: readonly R[];
   /** Null on the last page. */
   readonly next: SearchPosition | null;
-  /** Null if there are more than were listed. */
+  /** Null if there are more matches than were listed. */
   readonly total: number | null;
 }
 
-/** The prefix of a draft's position. Entries' positions begin with a digit, so drafts come first. */
+/**
+ * The prefix of a draft's position. It sorts above the digits that other positions begin with, so drafts come
+ * first.
+ */
 export const DRAFT = "draft/";
 
-/** How many of the newest entries a list has. */
+/** The maximum length of a candidate list. */
 const LIST_MAX = 80;
 /**
- * How many candidates are read and ranked together. Each page ranks the same groups, so pages do not overlap.
+ * How many candidates are read and ranked together. Every page uses the same groups, so pages do not overlap.
  */
 const RANKED = 24;
 /** How many characters of a candidate are read to rank it. */
 const READ_CHARACTERS = 8 * 1024;
 
 /**
- * The candidates are the newest entries that hold each word, and the newest that hold all words. The words they hold
- * and their age give a rough order; the best 24 are read and ranked by BM25. A common word therefore costs no more
- * than a rare one. By time, and for one list alone, later pages continue after the candidates until all are shown.
+ * Collects candidates, then ranks them. The candidates are the newest entries with each word, and the newest
+ * with all words. Their words and age give a rough order; they are then read in groups of 24, and each group
+ * is ranked by BM25. So a common word costs no more than a rare one. If results are sorted by time, or if
+ * there is only one list, later pages continue past the candidates until everything is shown.
  */
 export async function findEntries<R extends SearchRow>(
   source: SearchSource<R>,
@@ -117,7 +124,10 @@ class Search<R extends SearchRow> {
     this.#bounds = boundsOf(search);
   }
 
-  /** One list for each optional word. Phrases are required: one list serves all of them, or a query without words. */
+  /**
+   * Returns one list per optional word, plus one without any: for the phrases, or for a query with filters
+   * only.
+   */
   async lists(): Promise<CandidateList[]> {
     const { any, all } = this.#search.query;
     const asked = any.map((_term, index) => [index]);
@@ -128,17 +138,17 @@ class Search<R extends SearchRow> {
   }
 
   /**
-   * Finds entries older than the lists that contain several words. A list that was not cut has every entry
-   * with its word. So a list for all words together is needed only if the list of every word was cut, and the
-   * list of the two rarest as well.
+   * Returns lists of older entries that contain several words. A list that was not cut already has every
+   * entry with its word. So this looks for the two rarest words with cut lists; it looks for all words only
+   * if every list was cut, including the list for those two.
    */
   async together(lists: readonly CandidateList[]): Promise<CandidateList[]> {
     const oldest = (word: number): number => lists[word]?.found.at(-1)?.at ?? 0;
     const words = [...this.#search.query.any.keys()];
-    // The list of a rare word goes back further.
+    // The list of a rarer word goes back further.
     const cut = words.filter((word) => lists[word]?.isCut).sort((a, b) => oldest(a) - oldest(b));
     const older = (some: number[]): Promise<CandidateList> => {
-      // Later entries with all of these words are in one of the lists.
+      // Newer entries with all of these words are already in one of the lists.
       const below = Math.floor(Math.max(...some.map(oldest))) + 1;
       return this.#list(some, below);
     };
@@ -148,7 +158,6 @@ class Search<R extends SearchRow> {
     return isAllAsked ? [rarest, await older(cut)] : [rarest];
   }
 
-  /** Returns one page of candidates by rank. */
   async ranked(candidates: readonly Held[], weights: readonly number[]): Promise<R[]> {
     const from = this.#search.from?.offset ?? 0;
     const to = Math.min(from + this.#search.limit, candidates.length);
@@ -215,7 +224,7 @@ class Search<R extends SearchRow> {
   }
 }
 
-/** In the order of the query's terms, the optional words first. All phrases have the weight of their one list. */
+/** Returns one weight per term, optional words first. All phrases share the weight of their one list. */
 function termWeights({ any, all }: SearchQuery, lists: readonly CandidateList[]): number[] {
   const weights = weightsOf(lists);
   return [...weights.slice(0, any.length), ...all.map(() => weights.at(-1) ?? 0)];
@@ -225,7 +234,7 @@ interface Held extends Candidate {
   terms: readonly number[];
 }
 
-/** Each candidate once, with all terms that it is known to hold. */
+/** Merges the lists: each candidate once, with all terms that it is known to contain. */
 function union(lists: readonly CandidateList[]): Held[] {
   const all = new Map<string, Held>();
   for (const { found, terms } of lists) {
@@ -239,8 +248,7 @@ function union(lists: readonly CandidateList[]): Held[] {
 }
 
 /**
- * Returns the newest candidates, as far back as the cut lists are complete. The next page starts after them,
- * at `past`.
+ * Returns the newest candidates, as far back as no list lacks entries. `past` is where the next page starts.
  */
 function newestOf(lists: readonly CandidateList[]): { candidates: Held[]; past: string | null } {
   const all = union(lists);
@@ -277,7 +285,7 @@ function byPosition(a: { readonly position: string }, b: { readonly position: st
   return a.position < b.position ? 1 : -Number(a.position > b.position);
 }
 
-/** Both databases order their lists by the second. */
+/** SQLite's index knows only whole seconds, so periods are rounded to them. */
 function wholeSecond(at: number): number {
   return Math.floor(at / 1_000) * 1_000;
 }

@@ -3,7 +3,7 @@ import { dateOf, DATE_FORMS } from "./date.ts";
 import { wordsOf } from "./words.ts";
 import { shortLine } from "../text/fence.ts";
 
-/** One word, or several adjacent ones; with `isPrefix` the last may be the beginning of a longer word. */
+/** One word, or several adjacent words. With `isPrefix` the last may be the beginning of a longer word. */
 export interface Term {
   readonly words: readonly string[];
   readonly isPrefix: boolean;
@@ -13,13 +13,16 @@ export type FilterField = "agent" | "author" | "tool" | "path";
 
 export interface Filter {
   readonly field: FilterField;
-  /** The name of an agent or author, compared without case. */
+  /** In lower case; for `author`, one of the known authors. */
   readonly value: string;
   readonly term: Term;
   readonly isNot: boolean;
 }
 
-/** A parsed query: at least one of `any`, all of `all`, none of `none`, within the filters. */
+/**
+ * A parsed query. `any`: words; a hit with more of them ranks higher. `all`: phrases that a hit must contain.
+ * `none`: terms that it must not contain.
+ */
 export interface SearchQuery {
   readonly any: readonly Term[];
   readonly all: readonly Term[];
@@ -29,7 +32,7 @@ export interface SearchQuery {
   /** Milliseconds since the epoch: `after` is inclusive, `before` exclusive. */
   readonly after: number | null;
   readonly before: number | null;
-  /** A session of the tree to search in. */
+  /** Names a session; the search covers that session's tree. */
   readonly tree: string | null;
   readonly sort: "relevance" | "newest" | null;
 }
@@ -38,7 +41,7 @@ export type ParsedQuery =
   | { readonly isOk: true; readonly query: SearchQuery }
   | { readonly isOk: false; readonly problem: string };
 
-/** The allowed forms, for the refusal of a malformed query. */
+/** The allowed syntax, for the refusal of a malformed query. */
 export const QUERY_FORMS =
   'Write words (more of them rank higher), "an exact phrase", begin*, -without, and agent: author: tool: path: before: after: tree: sort:newest.';
 
@@ -46,9 +49,8 @@ const TERMS_MAX = 64;
 const PREFIX_MIN = 2;
 
 /**
- * Parses a query. Every text is either understood or answered with what is wrong. Characters without a
- * meaning here (parentheses, colons, an unfinished quote) only separate words, so that code can be pasted
- * unchanged.
+ * Parses a query, or says what is wrong with it. Characters without a meaning here (parentheses, colons, an
+ * unfinished quote) only separate words, so that pasted code works as a query.
  */
 export function parseQuery(text: string, now: number): ParsedQuery {
   const draft = new Draft(now);
@@ -95,20 +97,17 @@ function* itemsOf(text: string): Generator<Item> {
   }
 }
 
-// oxlint-disable-next-line no-control-regex -- What no query can mean is as good as a space.
+// oxlint-disable-next-line no-control-regex -- A control character separates words like a space.
 const SPACE = /^[\s\u0000-\u001f\u007f]+/;
 
-/**
- * Reads up to the closing quote, or to the end if there is none; without quotes, up to the next space or
- * quote.
- */
+/** Reads a quoted value up to the closing quote or the end, an unquoted one up to the next space or quote. */
 function valueOf(text: string): { value: string; isQuoted: boolean; after: string } {
   if (QUOTES.test(text.charAt(0))) {
     const length = text.slice(1).search(QUOTES);
     if (length < 0) return { value: text.slice(1), isQuoted: true, after: "" };
     return { value: text.slice(1, length + 1), isQuoted: true, after: text.slice(length + 2) };
   }
-  // oxlint-disable-next-line no-control-regex -- As above.
+  // oxlint-disable-next-line no-control-regex -- Same as SPACE.
   const length = text.search(/[\s\u0000-\u001f\u007f"“”„«»]/);
   return length < 0
     ? { value: text, isQuoted: false, after: "" }

@@ -1,8 +1,7 @@
 import type { Found } from "./find.ts";
 
-/** An entry as the index lists it. */
 export interface Candidate {
-  /** Its name in a cursor. A later entry has a greater position; drafts have the greatest. */
+  /** Identifies the entry in a cursor. A later entry has a greater position; drafts have the greatest. */
   readonly position: string;
   readonly at: number;
 }
@@ -10,15 +9,15 @@ export interface Candidate {
 /** The newest entries that match one expression, newest first. */
 export interface CandidateList {
   readonly found: readonly Candidate[];
-  /** There are older matches as well. */
+  /** True if older matches were left out. */
   readonly isCut: boolean;
-  /** The query's terms that every one of them is known to contain. */
+  /** Indexes of the query's terms that every entry of the list is known to contain. */
   readonly terms: readonly number[];
 }
 
 /**
- * Returns the weight of each list's term: a rare term weighs more. It needs no query to count entries: the
- * list that covers the shortest period shows how many candidates that period has, and a longer period has
+ * Returns each list's weight: a rare term weighs more. It needs no queries that count entries. The list that
+ * covers the shortest period shows how many candidates that period has; a longer period is taken to have
  * proportionally more.
  */
 export function weightsOf(lists: readonly CandidateList[]): number[] {
@@ -38,8 +37,8 @@ export function weightsOf(lists: readonly CandidateList[]): number[] {
 }
 
 /**
- * Okapi BM25 over one entry's text; raised if adjacent query words are adjacent in the text, lowered with
- * age.
+ * Okapi BM25 for one entry. Adjacent query words that are adjacent in the text raise the score; age lowers
+ * it.
  */
 export function scoreOf(
   of: { text: string; found: readonly Found[]; ageMs: number; has: readonly number[] },
@@ -47,7 +46,7 @@ export function scoreOf(
 ): number {
   const counts = weights.map(() => 0);
   for (const { term } of of.found) counts[term] = (counts[term] ?? 0) + 1;
-  // The index knows a term that occurs after the part of a long entry that was read.
+  // Only the beginning of a long entry was read. The index knows which terms occur after it.
   for (const term of of.has) counts[term] = Math.max(1, counts[term] ?? 0);
   const norm = K1 * (1 - B + (B * of.text.length) / LENGTH_USUAL);
   const sum = counts.reduce(
@@ -57,7 +56,7 @@ export function scoreOf(
   return (sum + adjacency(of, weights)) * recency(of.ageMs);
 }
 
-/** Adds a bonus for each pair of neighbouring query words that are neighbours in the text. */
+/** Returns a bonus for each pair of adjacent query words that are adjacent in the text. */
 function adjacency(of: { text: string; found: readonly Found[] }, weights: readonly number[]): number {
   const pairs = new Set<number>();
   for (const [at, { term, end }] of of.found.entries()) {
@@ -74,16 +73,16 @@ function isNothing(between: string): boolean {
   return between.length <= GAP_MAX && !/[\p{L}\p{N}]/u.test(between);
 }
 
-/** From 1 for a new entry down to a half for an old one. */
+/** Falls from 1 for a new entry to a half for an old one. */
 export function recency(ageMs: number): number {
   return 0.5 + 0.5 * 2 ** (-Math.max(0, ageMs) / HALF_MS);
 }
 
-/** The shortest period that is compared. */
+/** Added to each period, so that an empty period does not divide by zero. */
 const MOMENT_MS = 1_000;
 const K1 = 1.2;
 const B = 0.75;
-/** The length in characters that BM25 takes as average. */
+/** The average length in characters that BM25 assumes. */
 const LENGTH_USUAL = 600;
 const GAP_MAX = 8;
 const NEIGHBOURS = 0.5;

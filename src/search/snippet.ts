@@ -5,17 +5,17 @@ import { cutBefore } from "../text/fence.ts";
 export interface Snippet {
   /** One line. */
   readonly text: string;
-  /** The ranges of the matches in characters; the end is excluded. */
+  /** The ranges of the matches, in UTF-16 units; the end is exclusive. */
   readonly marks: readonly (readonly [from: number, to: number])[];
 }
 
 const LENGTH = 200;
-/** How many characters come before the first mark. */
+/** How many characters come before the first match. */
 const LEAD = 50;
-/** How far to look for a space to cut at. */
+/** How far to look for a space, so that no word is cut. */
 const SPACE_MAX = 24;
 
-/** Returns the part of a text with most of the terms, on one line, with their ranges. */
+/** Returns the part of a text with the most terms, on one line, with the ranges of the matches. */
 export function snippetOf(text: string, terms: readonly Term[]): Snippet {
   const found = findTerms(text, terms);
   const from = beginning(text, bestStart(found));
@@ -29,8 +29,8 @@ export function snippetOf(text: string, terms: readonly Term[]): Snippet {
 }
 
 /**
- * Returns the match that is followed by most different terms within one snippet, closest together; the first
- * of equals.
+ * Returns where the best match starts: the one followed by the most different terms, closest together, within
+ * one snippet. Of equal matches, the first.
  */
 function bestStart(found: readonly Found[]): number {
   let best = { start: 0, count: 0, extent: 0 };
@@ -48,7 +48,7 @@ function bestStart(found: readonly Found[]): number {
   return best.start;
 }
 
-/** How many matches are considered; further ones hardly improve the snippet. */
+/** How many matches are compared; more would hardly improve the snippet. */
 const LOOKED_AT = 200;
 
 /** Starts a little before the match, after a space if one is near. */
@@ -103,6 +103,6 @@ function onOneLine(text: string, at: { marks: readonly Mark[]; isBegin: boolean;
   return { text: `${line.trimEnd()}${at.isEnd ? "" : "…"}`, marks };
 }
 
-/** Matches a text that needs no change. */
+/** Matches a text that is already on one line. */
 const ONE_LINE = /^(?:[!-~]+ )*[!-~]+$/;
 const BLANK = /[\s\p{Cc}\p{Cf}\u2028\u2029]/u;

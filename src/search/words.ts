@@ -1,7 +1,7 @@
 import type { EntryBody } from "../contract/entry.ts";
 import { firstChars } from "../text/fence.ts";
 
-/** A word of a text in its searchable form, and its range in the text. */
+/** A word in its searchable form, and its range in the text. */
 export interface Span {
   readonly word: string;
   readonly start: number;
@@ -12,9 +12,9 @@ export interface Span {
 export const WORD_MAX = 64;
 
 /**
- * Returns the words of a text as both databases store them: letters and digits, without case, accents and
- * width. In scripts without spaces each character is a word, so that it is found inside a sentence. The
- * databases do not split text themselves, because they would do it differently.
+ * Returns the words of a text as both databases store them: letters and digits, without case, accents or
+ * width. In scripts without spaces each character is a word, so that a search finds it inside a sentence.
+ * Text is split here because the two databases would do it differently.
  */
 export function wordsOf(text: string, wordsMax = Infinity): string[] {
   if (isPlain(text))
@@ -27,7 +27,7 @@ export function wordsOf(text: string, wordsMax = Infinity): string[] {
   return words;
 }
 
-/** Yields the same words with their ranges in the text. */
+/** Yields the words of `wordsOf` with their ranges in the text. */
 export function* spansOf(text: string): Generator<Span> {
   for (const found of text.matchAll(RUN)) {
     const [run] = found;
@@ -38,8 +38,8 @@ export function* spansOf(text: string): Generator<Span> {
 }
 
 /**
- * Returns the searchable text of an entry: what was said, a tool call's name, command and paths, and the
- * steps of a plan.
+ * Returns the searchable text of an entry: its text, a tool call's name, command and paths, and the steps of
+ * a plan.
  */
 export function searchedText(body: EntryBody): string {
   const { text } = body;
@@ -53,16 +53,16 @@ export function searchedText(body: EntryBody): string {
   return missing.length === 0 ? text : [...missing, text].join("\n");
 }
 
-/** Whether all its words are ASCII, whatever characters separate them. */
+/** Returns whether all words are ASCII, whatever characters separate them. */
 export function isPlain(text: string): boolean {
   return isAscii(text) || !WIDE_WORD.test(text);
 }
 
 const WIDE_WORD = /(?![\p{ASCII}])[\p{L}\p{N}\p{M}]/u;
 const PLAIN_RUN = /[0-9a-z]+/g;
-/** A rough match for possible words, without Unicode tables. */
+/** Matches runs of characters that may be words. It is quick, because it needs no Unicode tables. */
 const RUN = /[0-9A-Za-z\u0080-\uffff]+/g;
-// oxlint-disable-next-line no-control-regex -- All of ASCII, its controls too.
+// oxlint-disable-next-line no-control-regex -- ASCII includes the control characters.
 const ASCII = /^[\u0000-\u007f]*$/;
 const ALONE = String.raw`\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\u30fc\uff70`;
 const PIECE = new RegExp(
@@ -79,13 +79,13 @@ function* spansIn(run: string, offset: number): Generator<Span> {
       yield { word: piece, start, end: start + 1 };
       continue;
     }
-    // One character may fold to several letters, each of which is a separate word.
+    // One character may fold to several pieces, and each piece is a word.
     for (const [word] of folded(piece).matchAll(PIECE))
       yield { word: firstChars(word, WORD_MAX), start, end: start + piece.length };
   }
 }
 
-/** A common Han character, which folds to itself: a text of these has as many words as characters. */
+/** True for a common Han character. It folds to itself, so Chinese text needs no slow folding. */
 function isIdeograph(piece: string): boolean {
   const code = piece.charCodeAt(0);
   return piece.length === 1 && ((code >= 0x4e00 && code <= 0x9fff) || (code >= 0x3400 && code <= 0x4dbf));

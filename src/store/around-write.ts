@@ -14,12 +14,12 @@ export function writeOver(
   ): Promise<T> => {
     const [fence, closure] = typeof by === "function" ? [null, by] : [by, work];
     if (closure === undefined) throw new TypeError("a write needs a closure");
-    // Only a write with a fence can return `STALE`; the overload's type says so.
+    // Only a write with a fence can return `STALE`, and the overload for those has it in its type.
     return run(rootId, fence, closure) as Promise<T>;
   };
 }
 
-/** Call it under the tree's lock. */
+/** Call it under the tree's lock; otherwise the fence may change before the write. */
 export async function isStale(q: Query, rootId: string, by: ProcessFence): Promise<boolean> {
   return (await q.get(holder(rootId, by))) === null;
 }
@@ -28,15 +28,13 @@ function holder(rootId: string, { session, fence }: ProcessFence): Sql {
   return sql`SELECT 1 FROM sessions WHERE id = ${session} AND root_id = ${rootId} AND fence = ${fence}`;
 }
 
-/**
- * Limits the retries of a write whose long texts differ on every try; the last try redacts them in one go.
- */
+/** The last try redacts all long texts at once: a write may have different long texts on every try. */
 const TRIES_MAX = 8;
 
 /**
- * Runs a write and redacts its long texts. A write with long texts that are not redacted yet throws and
- * changes nothing; the texts are redacted step by step, then the write runs again from the beginning. The
- * write calls `begin` when its turn comes.
+ * Runs a write and redacts its long texts. A write that meets long texts that are not redacted yet throws
+ * `LongTexts` and changes nothing. The texts are then redacted step by step, and the write runs again from
+ * the beginning. The write must call `begin` when it has its turn.
  */
 export async function redactWrites<T>(write: (begin: () => void) => Promise<T>): Promise<T> {
   const kept = new Set<string>();

@@ -2,8 +2,8 @@ import { DamagedValue } from "./problem.ts";
 import type { Query, Row, Sql } from "./sql.ts";
 
 /**
- * How a column is written. `plain`: unchanged; for ids, numbers, paths and our own words. `text`: user or
- * agent text, redacted. `json`: a value as JSON text, redacted. `held` and `heldJson`: kept exactly as sent,
+ * How a column is written. `plain`: unchanged, for ids, numbers, paths and words from our own lists. `text`:
+ * user or agent text, redacted. `json`: a value as JSON text, redacted. `held` and `heldJson`: unchanged,
  * because an agent has yet to receive it; the writer must redact it afterwards (`redacted`).
  */
 export type Kind = "plain" | "text" | "bool" | "json" | "held" | "heldJson";
@@ -11,24 +11,21 @@ export type Kind = "plain" | "text" | "bool" | "json" | "held" | "heldJson";
 /** The type of a column's values, which decides how they are read. */
 type Form = "text" | "number" | "flag" | "object" | "list";
 
-/** One column: how it is written, and the type of its values. */
 export interface Column<T> {
   readonly kind: Kind;
   readonly form: Form;
   readonly isNullable: boolean;
-  /** For the compiler only: the type of the values. */
+  /** Never set. It carries the type of the values for the compiler. */
   readonly reads?: T;
 }
 
-/** A column for each field of a record. */
 export type Columns<R> = { readonly [F in keyof R]-?: Column<R[F]> };
 
-/** Ids, paths and our own words. */
+/** Ids, paths and words from our own lists; never redacted. */
 export function word<T extends string>(): Column<T> {
   return { kind: "plain", form: "text", isNullable: false };
 }
 
-/** Numbers and times. */
 export function number(): Column<number> {
   return { kind: "plain", form: "number", isNullable: false };
 }
@@ -43,7 +40,7 @@ export function prose(): Column<string> {
   return { kind: "text", form: "text", isNullable: false };
 }
 
-/** User or agent text, kept as it was sent. */
+/** User or agent text, unchanged because an agent has yet to receive it. */
 export function heldProse(): Column<string> {
   return { kind: "held", form: "text", isNullable: false };
 }
@@ -53,7 +50,7 @@ export function json<T extends object>(): Column<T> {
   return { kind: "json", form: "object", isNullable: false };
 }
 
-/** An object as JSON, kept as it was sent. */
+/** An object as JSON, unchanged because an agent has yet to receive it. */
 export function heldJson<T extends object>(): Column<T> {
   return { kind: "heldJson", form: "object", isNullable: false };
 }
@@ -63,7 +60,6 @@ export function jsonList<T>(): Column<T[]> {
   return { kind: "json", form: "list", isNullable: false };
 }
 
-/** The same column, nullable. */
 export function maybe<T>(column: Column<T>): Column<T | null> {
   return { kind: column.kind, form: column.form, isNullable: true };
 }
@@ -93,12 +89,14 @@ export async function listOf<T>(q: Query, statement: Sql, column: Column<T>): Pr
   return (await q.all(statement)).map((row) => valueOf(row[0], column));
 }
 
-/** Returns the statement's number, or 0 if there is no row. */
+/** Returns the first value of the first row, or 0 if there is no row. */
 export async function numberOf(q: Query, statement: Sql): Promise<number> {
   return (await firstOf(q, statement, number())) ?? 0;
 }
 
-/** Returns a function that turns a row into a record; the row's values are in the order of these columns. */
+/**
+ * Returns a function that turns a row into a record. The row's values must be in the order of these columns.
+ */
 export function readerOf<R extends object>(columns: Columns<R>, table = "a row"): (row: Row) => R {
   const parts = fieldsOf(columns).map((field) => ({
     field,
@@ -113,15 +111,11 @@ export function readerOf<R extends object>(columns: Columns<R>, table = "a row")
   };
 }
 
-/** Returns the fields of a record, in the order of its columns. */
 export function fieldsOf<R extends object>(columns: Columns<R>): (keyof R & string)[] {
   return Object.keys(columns) as (keyof R & string)[];
 }
 
-/**
- * Decodes a value. We trust what we wrote; a value that we cannot have written is an error that names its
- * column.
- */
+/** Decodes a value. A value that we cannot have written is an error that names its column. */
 function decoded(column: Column<unknown>, value: unknown, name: string | number): unknown {
   if (value === null && column.isNullable) return null;
   switch (column.form) {

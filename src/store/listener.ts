@@ -3,8 +3,8 @@ import type { Log } from "../log.ts";
 import type { Commit } from "./port/store.ts";
 
 /**
- * Listeners for commits, live text, import requests and requests to look at the agents again. A listener that
- * throws does not affect the others.
+ * Listeners for commits, live text, import requests and probe requests. An error in one does not affect the
+ * others.
  */
 export class Listeners {
   readonly #log: Log;

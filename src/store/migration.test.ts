@@ -19,7 +19,6 @@ import { testPostgres } from "./testing/test-postgres.ts";
 
 /** A store as an older Kinfold left it. */
 interface Old {
-  /** The columns that a table had at that version. */
   columns(table: string): Promise<Set<string>>;
   run(statement: Sql): Promise<void>;
   /** Opens it with the current Kinfold, which migrates it. */

@@ -7,13 +7,11 @@ import { openSqlite } from "./sqlite/open.ts";
 
 export interface OpenOptions {
   readonly config: Pick<Config, "store" | "node">;
-  /** The files of the embedded store: its database and its lock. */
+  /** The files of the embedded store. */
   readonly paths: {
     readonly database: string;
     readonly lock?: string;
-    /**
-     * Traces of an earlier store: if they exist, a missing database has been lost and is not a first start.
-     */
+    /** Traces of an earlier store. If they exist, a missing database was lost; it is not a first start. */
     readonly token?: string;
     readonly rollouts?: string;
   };

@@ -38,7 +38,6 @@ export class StoreLocked extends StoreProblem {
   }
 }
 
-/** How a person can recover a store that is damaged or gone. */
 const RESTORE =
   "Nothing was changed. Repair it with one of: " +
   "kinfold restore <backup file>; " +

@@ -9,8 +9,8 @@ export interface Sql {
 }
 
 /**
- * The interface that queries run on. Rows are arrays in the order of the selected columns; `run` returns the
- * number of changed rows.
+ * Runs statements. Rows are arrays in the order of the selected columns; `run` returns the number of changed
+ * rows.
  */
 export interface Query {
   all(statement: Sql): Promise<Row[]>;
@@ -19,8 +19,8 @@ export interface Query {
 }
 
 /**
- * Parameters become `?`; nested pieces become part of the text. The text of a call site is built once as long
- * as the nested pieces stay the same, so that statement caches get the same string.
+ * Builds a statement: parameters become `?`, nested pieces become part of the text. Each call site's text is
+ * kept while its nested pieces stay the same, so that statement caches get the same string.
  */
 export function sql(strings: TemplateStringsArray, ...values: readonly (Param | Sql)[]): Sql {
   const known = built.get(strings);
@@ -37,7 +37,7 @@ export function sql(strings: TemplateStringsArray, ...values: readonly (Param | 
   return { text, params: paramsIn(values, flat) };
 }
 
-/** If nothing is nested, all values are parameters, and the array is used unchanged. */
+/** Without nested pieces all values are parameters, and the array is used unchanged. */
 function paramsIn(values: readonly (Param | Sql)[], flat: boolean): readonly Param[] {
   return flat ? (values as readonly Param[]) : paramsOf(values);
 }
@@ -59,7 +59,7 @@ export function and(conditions: readonly Sql[]): Sql {
   };
 }
 
-/** `(?, ?, …)` for one row; the same string for the same width. */
+/** `(?, ?, …)` for one row; equal widths share one string. */
 export function placeholders(width: number): string {
   let text = widths.get(width);
   if (text === undefined) {

@@ -2,7 +2,7 @@ import { redactBriefly } from "../secrets/redact-long.ts";
 import { type Columns, fieldsOf, type Kind, readerOf } from "./column.ts";
 import { placeholders, raw, type Param, type Row, type Sql } from "./sql.ts";
 
-/** Maps a table's columns to a record's fields; everything that can be prepared is prepared once. */
+/** Maps a record's fields to a table's columns, and builds its statements. */
 export interface Table<R extends object> {
   readonly name: string;
   /** The columns, in the order that `record` expects. */
@@ -12,11 +12,11 @@ export interface Table<R extends object> {
   record(row: Row): R;
   /** How each column is read and written. */
   readonly declared: readonly Declared[];
-  /** Returns the record redacted, as `insert` would write it; held fields stay as they are. */
+  /** Returns the record as `insert` would write it: redacted, except for held fields. */
   clean(record: R): R;
   /** Returns the held fields that contain a secret, redacted. */
   redacted(record: Partial<R>): Partial<R>;
-  /** Returns one statement for all of them. */
+  /** Returns one statement that inserts all records. */
   insert(records: readonly R[]): Sql;
   /** Returns `a = ?, b = ?` for the given fields, or null if there are none. */
   set(patch: Partial<R>): Sql | null;

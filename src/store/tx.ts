@@ -35,8 +35,8 @@ export function readsOver(q: Query): Reads {
 }
 
 /**
- * A query that can be revoked, and that remembers its first failure: PostgreSQL aborts the transaction then,
- * so a closure that swallowed the error must fail on SQLite too.
+ * A query that can be revoked, and that remembers its first failure. PostgreSQL aborts the transaction after
+ * a failure, so a closure that swallows the error must fail on SQLite too.
  */
 export class GuardedQuery implements Query {
   failure: Error | null = null;
@@ -75,8 +75,8 @@ export class GuardedQuery implements Query {
 }
 
 /**
- * The transaction that a closure works on. Each group of operations is created on first use: most closures
- * use three.
+ * The transaction that a closure works on. Each group is created on first use, because most closures use only
+ * three.
  */
 export class OpenTx implements Tx {
   readonly rootId: string;

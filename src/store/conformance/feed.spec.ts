@@ -3,7 +3,7 @@ import { it } from "node:test";
 import type { EventRecord, SessionRecord, Store } from "../port/store.ts";
 import { anEvent, aSession } from "../testing/sample.ts";
 
-/** What a client of the feed may rely on. */
+/** The guarantees that a client of the feed relies on. */
 export function feedRules(fresh: () => Promise<Store>): void {
   it("events are numbered per tree from 1 without a gap, however many write at once", async () => {
     const store = await fresh();

@@ -7,7 +7,6 @@ import { aChild, aLease, aMessage, aSession, aTrigger, aTurn } from "../testing/
 
 type Fresh = () => Promise<Store>;
 
-/** The contract of the records: sessions, messages, turns, triggers and the others. */
 export function recordRules(fresh: Fresh): void {
   sessionRules(fresh);
   listRules(fresh);

@@ -9,7 +9,7 @@ import { aChild, aSession } from "../testing/sample.ts";
 const NOW = 1_790_000_000_000;
 const DAY = 86_400_000;
 
-/** The entries that are written, in order: one session per letter, two trees, two scopes. */
+/** The entries that the suite writes, in order: one session per letter, two trees, two scopes. */
 interface Written {
   readonly in: "a" | "b" | "c" | "d";
   readonly body: Partial<EntryBody>;

@@ -16,7 +16,7 @@ import { secretRules } from "./secret.spec.ts";
 import { searchRules } from "./search.spec.ts";
 import { aChild, aMessage, anEvent, aSession } from "../testing/sample.ts";
 
-/** A database for one store. It must itself refuse to be opened twice at once. */
+/** A database for one store. It must refuse to be opened twice at once. */
 export interface TestDatabase {
   open(): Promise<Store>;
   remove(): Promise<void>;
@@ -27,7 +27,6 @@ export interface Suite {
   database(): Promise<TestDatabase>;
 }
 
-/** The contract of every store, whatever its database. */
 export function storeSuite(suite: Suite): void {
   describe(`the ${suite.name} store`, () => {
     const opened: { store: Store; database: TestDatabase }[] = [];

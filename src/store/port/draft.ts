@@ -1,8 +1,8 @@
 import type { EntryRecord, TurnRecord } from "./record.ts";
 
 /**
- * The message that a running turn is writing; a session has at most one. It is redacted. When it grows, its
- * end (`ending`) is replaced and the rest is only appended to.
+ * The message that a running turn is writing, redacted; a session has at most one. While it grows, `end` is
+ * replaced and `text` is only appended to.
  */
 export interface DraftRecord {
   rootId: string;
@@ -20,16 +20,16 @@ export interface DraftReads {
   /** Returns the draft as the entry it will become: marked `open`, with the index it would get now. */
   ofSession(sessionId: string): Promise<EntryRecord | null>;
   /**
-   * Whether the agent has begun to work in the turn's current attempt: there is an entry by it or its tools,
-   * or a draft.
+   * Returns whether the agent has begun to work in the turn's current attempt: the agent or one of its tools
+   * has written an entry, or the agent has a draft.
    */
   hasBegun(turn: Pick<TurnRecord, "id" | "sessionId" | "attemptFrom">): Promise<boolean>;
 }
 
 export interface DraftWrites {
   /**
-   * Begins a draft and replaces the previous one. Returns the index that its entry would get now. `isClean`,
-   * here and below: the text was already redacted as it arrived and is not redacted again.
+   * Begins a draft, replaces the previous one, and returns the index that its entry would get now. `isClean`,
+   * here and in `grow`: the text is already redacted and is not redacted again.
    */
   put(draft: Omit<DraftRecord, "rootId"> & { isClean?: boolean }): Promise<number>;
   /** Appends to the draft. Returns false if the turn has none. */

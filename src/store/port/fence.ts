@@ -4,6 +4,6 @@ export interface ProcessFence {
   readonly fence: number;
 }
 
-/** Returned to a late writer: another process has replaced it, and nothing was written. */
+/** Returned to a late writer: another process has replaced it, so nothing was written. */
 export const STALE: unique symbol = Symbol("stale fence");
 export type Stale = typeof STALE;

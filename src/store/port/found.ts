@@ -4,7 +4,6 @@ import type { EntryRecord } from "./record.ts";
 
 export type { EntrySearch, SearchPosition };
 
-/** The result of a search over entries. */
 export interface EntryFound {
   readonly hits: readonly EntryHit[];
   /** Where the next page begins; null if there is none. */
@@ -24,7 +23,7 @@ export interface EntryHit extends Pick<
   readonly shortId: string;
   readonly name: string | null;
   readonly agent: string;
-  /** Names or short ids, from the root down to the session itself. */
+  /** From the root down to the session itself: each one's name, or its short id if it has none. */
   readonly lineage: readonly string[];
   readonly turnIndex: number | null;
   /** True while the entry is still being written. */

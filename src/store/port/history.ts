@@ -5,23 +5,20 @@ import type { Visible } from "../../domain/permission.ts";
 export interface HistoryReads {
   byKey(key: string): Promise<HistoryRecord | null>;
   bySession(sessionId: string): Promise<HistoryRecord | null>;
-  /** Ordered by number. */
+  /** Sorted by `no`. */
   ofFamily(familyKey: string, page: { after: number; limit: number }): Promise<HistoryRecord[]>;
-  /** Returns only the status of a family's sub-agents, without the reader's data. */
+  /** Returns the status of every member of a family, without the reader's data. */
   statusesOf(familyKey: string): Promise<HistoryStatus[]>;
-  /** Returns the rows that a scan compares files with, by number. */
+  /** Returns the rows that a scan compares with the node's files, sorted by `no`. */
   known(node: string, page: { after: number; limit: number }): Promise<HistoryKnown[]>;
-  /**
-   * Returns the refs of a session's entries in ascending order, without the negative refs of entries that we
-   * added.
-   */
+  /** Returns the refs of a session's entries that are greater than `after`, ascending. */
   refs(no: number, page: { after: number; limit: number }): Promise<number[]>;
   /** Returns the key of the first root session that has an entry with this ref. */
   ownerOfRef(at: { node: string; format: string; ref: number }): Promise<string | null>;
-  /** Returns those that could not be read completely, by path. */
+  /** Returns the sessions that could not be read completely, sorted by path. */
   problems(node: string, limit: number): Promise<HistoryRecord[]>;
   problemCount(node: string): Promise<number>;
-  /** Returns the folders that sessions worked in, with a count of sessions per kind. */
+  /** Returns the folders that sessions worked in, with the number of sessions per agent, origin and level. */
   folders(visible: Visible): Promise<FolderCount[]>;
 }
 
@@ -41,7 +38,7 @@ export interface FolderCount {
 }
 
 /**
- * An entry from a file. Its body is JSON, already capped and redacted. Its ref is a number from 0 to 2^53, or
+ * An entry from a file. `body` is JSON, already capped and redacted. `ref` is a number from 0 to 2^53, or
  * negative for an entry that is not in the file itself.
  */
 export interface ImportedEntry {
@@ -60,13 +57,14 @@ export type NewHistory = Omit<
 
 export interface HistoryWrites {
   /**
-   * Returns its number. Replaces a row that was left out; an existing row of any other kind stays unchanged.
+   * Returns the row's number. Replaces a row of kind `empty` or `excluded`; any other existing row stays
+   * unchanged.
    */
   add(record: NewHistory): Promise<number>;
   patch(no: number, patch: Partial<HistoryRecord>): Promise<void>;
   /**
-   * Appends the entries whose refs the session does not have yet; `first` is the index of the first. Live
-   * entries are searchable from the commit on, others a little later.
+   * Appends the entries whose refs the session does not have yet; `first` is the index of the first one. With
+   * `isLive` they are searchable from the commit on, otherwise a little later.
    */
   append(
     at: { no: number; sessionId: string; isLive: boolean },
@@ -74,13 +72,12 @@ export interface HistoryWrites {
   ): Promise<{ first: number; appended: ImportedEntry[] }>;
 }
 
-/** The progress of a scan, and the problems with files that could not even be listed and so have no row. */
+/** The progress of a scan. `problems` are files that could not even be listed, so they have no row. */
 export interface HistoryProgress {
   readonly scan: HistoryScan;
   readonly problems: readonly HistoryProblem[];
 }
 
-/** The import requested on this node, and its progress. */
 export interface Imports {
   asked(): Promise<HistoryAsked | null>;
   /** Stores the request, then notifies the listeners. */

@@ -33,7 +33,7 @@ export const NEW_SESSION = {
   replyLostAt: null,
 } as const satisfies Partial<SessionRecord>;
 
-/** The effective settings of a session that Kinfold did not start. */
+/** Returns the effective settings of a session that Kinfold did not start. */
 export function unmanagedEffective(
   known: Pick<Effective, "agent" | "node" | "cwd" | "permission"> & Partial<Effective>,
 ): Effective {

@@ -24,7 +24,8 @@ import type {
 } from "../../contract/index.ts";
 
 /**
- * The records of the tables. Times are milliseconds since the epoch. A status is never stored; it is derived.
+ * The records of the tables. Times are milliseconds since the epoch. A session's status is never stored; it
+ * is derived.
  */
 export interface SessionRecord {
   id: string;
@@ -49,7 +50,7 @@ export interface SessionRecord {
   scope: string;
   callback: CallbackConfig;
   onParentEnd: "cancel" | "detach";
-  /** The number of the open round, else of the last one; 0 before the first. */
+  /** The number of the open round, otherwise of the last one; 0 before the first. */
   round: number;
   roundOpen: boolean;
   roundOpenedAt: number | null;
@@ -59,13 +60,12 @@ export interface SessionRecord {
   outcomeReason: string | null;
   /** Why queued messages wait: the last round failed, or a person stopped it. */
   held: "failed" | "stopped" | null;
-  /** Until when background work that the driver reported keeps the round open. */
+  /** Until this time, background work that the driver reported keeps the round open. */
   backgroundUntil: number | null;
   /** Why nothing is taken from its inbox: a vendor's usage limit, or no budget left to reserve. */
   parked: Parked | null;
   /**
-   * How much of the open round does not count against its time limit: the machine slept, or the daemon was
-   * down.
+   * Time that does not count against the open round's time limit: the machine slept, or the daemon was down.
    */
   pausedMs: number;
   evidence: Evidence;
@@ -75,7 +75,7 @@ export interface SessionRecord {
   messageCount: number;
   toolUseCount: number;
   usage: Usage;
-  /** The next index of entries, messages and turns: how many of each there have been. */
+  /** How many entries, messages and turns there have been; each is also the next index. */
   entryCount: number;
   positionCount: number;
   turnCount: number;
@@ -98,11 +98,11 @@ export interface SessionRecord {
 export interface Parked {
   on: "limit" | "budget";
   since: number;
-  /** When it continues by itself; null if something must change first. */
+  /** When it resumes by itself; null if something must change first. */
   until: number | null;
   /** One line: which limit, with its numbers. */
   reason: string;
-  /** Set while it waits out a provider's failure: the number of the next retry. */
+  /** Set while it waits after a provider's failure: the number of the next retry. */
   retry?: number;
 }
 
@@ -119,7 +119,7 @@ export interface TurnRecord {
   fence: number;
   /** Starts at 1; each resume adds 1. */
   attempt: number;
-  /** In how many earlier attempts the agent began to work; only these count against the limit. */
+  /** The number of earlier attempts in which the agent began to work; only these count against the limit. */
   attemptsBegun: number;
   /** How many entries the session had when this attempt began. */
   attemptFrom: number;
@@ -132,7 +132,7 @@ export interface TurnRecord {
   entryFrom: number;
   entryTo: number | null;
   toolUseCount: number;
-  /** What it has used. If that is unknown, what it had reserved (`estimated`). */
+  /** Its actual usage. If that is unknown, its reservation (`estimated`). */
   usage: Usage;
   /**
    * What it reserves from the budgets above it while it runs; null if no such budget counts tokens or cost.
@@ -142,7 +142,7 @@ export interface TurnRecord {
   receipt: Receipt | null;
   /** How many blocking Kinfold calls it is waiting in; above 0 it holds no slot. */
   blocked: number;
-  /** Set once a stop was requested: who requested it. */
+  /** Who requested a stop; null if nobody did. */
   stopBy: string | null;
   stopNote: string | null;
 }
@@ -162,7 +162,7 @@ export interface MessageRecord {
   key: string | null;
   keyCaller: string | null;
   keyHash: string | null;
-  /** Unique per session: the child and round that the callback is about. */
+  /** Identifies the child and the round that a callback is about; unique per session. */
   callbackKey: string | null;
   turnId: string | null;
   /** Null for a callback until it is rendered. */
@@ -176,7 +176,7 @@ export interface MessageRecord {
   admittedAt: number;
   takenAt: number | null;
   landedAt: number | null;
-  /** Its entry in the transcript; null until there is one. A tool's reply has an entry of its own. */
+  /** The index of its entry in the transcript; null until there is one. */
   entryIndex: number | null;
 }
 
@@ -203,18 +203,18 @@ export interface TriggerRecord {
   status: TriggerStatus;
   round: number;
   /**
-   * When a person is asked too; sleep of the machine moves it. If `toPerson` is set, when that happened; null
-   * with `toPerson`: a person was asked from the beginning.
+   * When a person is asked too; sleep of the machine postpones it. Once `toPerson` is set: when that
+   * happened, or null if a person was asked from the beginning.
    */
   personAt: number | null;
-  /** When the default answer applies; sleep moves it too. */
+  /** When the default answer applies; sleep of the machine postpones it. */
   defaultAt: number | null;
   default: string | null;
   originalId: string | null;
   context: string | null;
   answer: Answer | null;
   seenAt: number | null;
-  /** Only for a vendor's own request: it ends with the process of this fence. */
+  /** Only for a vendor's own request, which ends with the process of this fence. */
   fence: number | null;
   createdAt: number;
   closedAt: number | null;
@@ -233,7 +233,9 @@ export interface CheckpointRecord {
   at: number;
 }
 
-/** A runner's right to a session: one agent process. Its id is the marker in that process's environment. */
+/**
+ * A runner's right to a session, for one agent process. Its id is the marker in that process's environment.
+ */
 export interface LeaseRecord {
   id: string;
   sessionId: string;
@@ -244,8 +246,8 @@ export interface LeaseRecord {
   pid: number | null;
   startTime: number | null;
   /**
-   * While the agent runs (`pid` is set): processes seen below it that do not carry its marker. Afterwards:
-   * processes that could not be stopped.
+   * While the agent runs (`pid` is set): its descendants that do not carry its marker. Afterwards: processes
+   * that could not be stopped.
    */
   descendants: { pid: number; startTime: number | null; command: string; boot?: string | null }[];
   openedAt: number;
@@ -299,7 +301,7 @@ export interface TreeRecord {
   prunedXid: number;
 }
 
-/** How much of a session's budget its turns, and those of the sessions below it, have used or reserved. */
+/** What the turns of a session, and those of the sessions below it, have used or reserved of its budget. */
 export interface Spent {
   tokens: number;
   usd: number;
@@ -323,9 +325,9 @@ export interface Counts {
 }
 
 /**
- * A session or sub-agent that a reader found on disk. `imported`: it has a session. `ours`: Kinfold runs it
- * or it is attached, and only its facts are kept. The others are left out: `excluded` on request, `internal`
- * as the agent's own bookkeeping, `empty` because it has no content yet.
+ * A session or sub-agent that a reader found on disk. `imported`: it has a session in the store. `ours`:
+ * Kinfold runs it or it is attached, so only its facts are kept. The other kinds are left out: `excluded` on
+ * request, `internal` as the agent's own bookkeeping, `empty` because it has no content yet.
  */
 export interface HistoryRecord {
   no: number;
@@ -338,7 +340,7 @@ export interface HistoryRecord {
   path: string;
   /** The reader's description of the file, passed back to it unchanged. */
   found: Record<string, unknown>;
-  /** The key of the session at the top of its family, even if that session is missing. */
+  /** The key of the session at the top of its family, even if that session's file is missing. */
   familyKey: string;
   /** For a sub-agent whose rows are in another session's file: the key of that file. */
   hostKey: string | null;
@@ -352,7 +354,7 @@ export interface HistoryRecord {
   readBytes: number;
   /** Only for a sub-agent. */
   status: AgentStatus | null;
-  /** Sub-agents that calls in this file started but that left no file. */
+  /** Sub-agents that calls in this file started but that have no file. */
   missing: AgentStatus[] | null;
   badCount: number;
   bad: { line: number | null; byteOffset: number | null; reason: string }[] | null;
@@ -374,7 +376,7 @@ export interface HistoryKnown extends Pick<
   goneAt: number | null;
   sizeBytes: number;
   readBytes: number;
-  /** If it has a session: its state from evidence, its place in the tree, its folder and its scope. */
+  /** Facts about its session, if it has one; `state` comes from its evidence. */
   state: string | null;
   depth: number | null;
   parentId: string | null;
@@ -385,7 +387,7 @@ export interface HistoryKnown extends Pick<
 /** A request to read what agents left on disk. */
 export interface HistoryAsked {
   exclude: string[];
-  /** Raised to request a complete new scan. */
+  /** Incremented to request a complete new scan. */
   count: number;
   at: number;
 }

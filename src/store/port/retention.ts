@@ -5,7 +5,7 @@ export interface Prunable {
   readonly createdAt: number;
   readonly lastActivityAt: number;
   readonly entryCount: number;
-  /** Its round is open: none of its entries is removed. */
+  /** While a round is open, none of the session's entries is removed. */
   readonly isOpen: boolean;
   /** Entries with a lower index have been removed. */
   readonly entriesFrom: number;
@@ -16,16 +16,16 @@ export interface Prunable {
 
 export interface RetentionReads {
   scopes(): Promise<string[]>;
-  /** Returns sessions that have entries left, by the time they were created or last worked, oldest first. */
+  /** Returns sessions that have entries left, oldest first by the given time. */
   sessions(
     scope: string,
     page: { by: "createdAt" | "lastActivityAt"; after?: Prunable; limit: number },
   ): Promise<Prunable[]>;
-  /** Returns the index of the first entry that is still there; inherited entries do not count. */
+  /** Returns the index of the first entry that was not removed; inherited entries are ignored. */
   keptFrom(sessionId: string): Promise<number>;
   /**
-   * Returns every tree, by id. `isIdle`: it has events, no open round, and none of its sessions has worked
-   * since `idleSince`.
+   * Returns all trees, sorted by id. `isIdle`: the tree has events, no open round, and no session that has
+   * worked since `idleSince`.
    */
   trees(page: {
     idleSince: number;
@@ -38,16 +38,16 @@ export interface RetentionWrites {
   /** Counts the bytes of at most `limit` more entries. */
   measure(sessionId: string, limit: number): Promise<{ bytes: number; isDone: boolean }>;
   /**
-   * Removes the oldest entries: at most `limit`, only those older than `olderThan`, and no more than it takes
-   * to free `bytesMin`; null means no condition. Inherited entries stay.
+   * Removes the oldest entries: at most `limit`, only those older than `olderThan`, and only until `bytesMin`
+   * bytes are freed. Null turns a condition off. Inherited entries stay.
    */
   prune(
     sessionId: string,
     what: { olderThan: number | null; bytesMin: number | null; limit: number },
   ): Promise<{ removed: number; bytes: number; isDone: boolean }>;
   /**
-   * Removes at most `limit` of the oldest events of a tree that has been idle since `idleSince`: events from
-   * before that time whose transaction number is below `xidBelow`.
+   * Removes the oldest events of a tree that has been idle since `idleSince`: at most `limit`, only those
+   * from before that time with a transaction number below `xidBelow`.
    */
   pruneEvents(what: {
     idleSince: number;

@@ -29,24 +29,23 @@ export type * from "./history.ts";
 export type * from "./retention.ts";
 export type * from "./record.ts";
 export type * from "./found.ts";
-// A domain type, so that the rules that decide visibility and the queries that apply it cannot differ.
+// A domain type, so that the rules and the queries agree on who may see what.
 export type { Visible } from "../../domain/permission.ts";
 
 /**
  * The port to durable state.
  *
- * `write` names one tree and holds its lock until the commit. It resolves only after the commit is durable.
- * If the closure throws, it changes nothing and rejects with that error. Reads that a decision depends on
- * must use `tx`. The closure may await nothing but `tx`: otherwise the implementer revokes `tx` and rolls
- * back. Wakes and the commit listener run after the commit and are only advice: losing one costs one poll.
- * User and agent text is redacted (`table.ts` says which columns), except text that an agent has yet to
- * receive.
+ * `write` locks one tree until the commit, and resolves once the commit is durable. If the closure throws,
+ * nothing changes and `write` rejects with that error. Reads that a decision depends on must use `tx`. The
+ * closure may await nothing but `tx`; otherwise the store revokes `tx` and rolls back. Wakes and commit
+ * listeners run after the commit and are only advice: a lost one costs one poll. User and agent text is
+ * redacted (the tables declare which columns), except text that an agent has yet to receive.
  */
 export interface Store {
   readonly kind: "sqlite" | "postgres";
   /**
-   * Part of every feed cursor. A new epoch begins when something that a cursor has seen may be gone: for a
-   * new or restored store, or after the machine itself crashed. A killed daemon keeps its epoch.
+   * Part of every feed cursor. A new epoch begins when events that a cursor has seen may be gone: for a new
+   * or restored store, or after a crash of the machine. A killed daemon keeps its epoch.
    */
   readonly epoch: string;
   /** Identifies this run of the daemon; on the embedded store it owns the leases. */
@@ -58,14 +57,13 @@ export interface Store {
   readonly imports: Imports;
   write<T>(rootId: string, work: (tx: Tx) => Promise<T>): Promise<T>;
   /**
-   * A write that comes from an agent process, or is about one. Under the tree's lock the store compares the
-   * fence with the session's. If they differ, the closure does not run, nothing is written, and the result is
-   * `STALE`.
+   * A write that comes from an agent process, or is about one. Its fence is compared with the session's under
+   * the tree's lock. If they differ, the closure does not run, nothing is written, and the result is `STALE`.
    */
   write<T>(rootId: string, by: ProcessFence, work: (tx: Tx) => Promise<T>): Promise<T | Stale>;
   /**
-   * Full-text search over entries. It does not delay other work: at most two run at once. A search that has
-   * worked for half a second is rejected with `search_too_long`.
+   * Full-text search over entries. At most two run at once, so that other work is not delayed. A search that
+   * takes too long is rejected with `search_too_long`.
    */
   search(search: EntrySearch): Promise<EntryFound>;
   /** Tokens belong to no tree. */
@@ -76,9 +74,9 @@ export interface Store {
   publish(fragment: Fragment): void;
   onFragment(listener: (fragment: Fragment) => void): () => void;
   /**
-   * Asks this node's engine to look at its agents again: one may have been installed, or signed in to.
-   * Resolves when the result is published, or at once if there is no listener. Never rejects: on failure the
-   * previously published result remains valid.
+   * Asks this node's engine to probe its agents again, because one may have been installed or signed in to.
+   * Resolves when the result is published, or at once without a listener. Never rejects: after a failure the
+   * previous result stays published.
    */
   probe(): Promise<void>;
   onProbe(listener: () => Promise<void>): () => void;
@@ -88,7 +86,7 @@ export interface Store {
   writesWaiting(): number;
   /** Not null while the store's server does not answer. Reads memory only, so it never waits. */
   trouble(): StoreTrouble | null;
-  /** Closes cleanly: the next opening keeps the epoch. */
+  /** Closes cleanly, so that the next opening keeps the epoch. */
   close(): Promise<void>;
 }
 
@@ -125,12 +123,11 @@ export interface SessionFilter {
   /** Only sessions with an open round, and imported ones whose evidence says that they run or wait. */
   atWork?: boolean;
   unseen?: boolean;
-  /** Only sessions created before this one, in the order of createdAt, then id. */
+  /** Only sessions that come before this one by createdAt, then id. */
   before?: { createdAt: number; id: string };
   limit: number;
 }
 
-/** The fields needed to count a session and to name it. */
 export type SessionName = Pick<SessionRecord, "id" | "shortId" | "name">;
 
 export interface SessionReads {
@@ -141,16 +138,16 @@ export interface SessionReads {
    */
   byRef(ref: string, visible: Visible): Promise<SessionRecord[]>;
   byKey(caller: string, key: string): Promise<SessionRecord | null>;
-  /** Finds sessions by the agent's own id, whatever their origin. */
+  /** Finds sessions by the id that the agent itself uses, whatever their origin. */
   byAgentSession(agent: string | null, agentSessionId: string): Promise<SessionRecord[]>;
   /** Returns the open child with this name, if any. */
   openByName(parentId: string, name: string): Promise<SessionRecord | null>;
-  /** Returns the child spawned with the same input whose reply was lost at or after `since`. */
+  /** Returns the child that was spawned with the same input and whose reply was lost at or after `since`. */
   replyLost(parentId: string, keyHash: string, since: number): Promise<SessionRecord | null>;
   children(parentId: string): Promise<SessionRecord[]>;
   /** Children that the parent waits for: managed, not detached, with callbacks on and an open round. */
   awaitedChildren(parentId: string): Promise<SessionName[]>;
-  /** Children that count for limits: managed, not detached, not ended, with an open round. */
+  /** Children that count towards the limits: managed, not detached, not ended, with an open round. */
   openChildren(parentId: string): Promise<SessionName[]>;
   /** All sessions of a tree, by depth, then creation. */
   tree(rootId: string): Promise<SessionRecord[]>;
@@ -218,13 +215,13 @@ export interface TurnReads {
 
 export interface EntryReads {
   /**
-   * Ascending. With `before`: the last `limit` entries below it. With `after`: the first `limit` above it.
+   * Ascending. With `after`: the first `limit` entries above it. With `before`: the last `limit` below it.
    * With neither: the newest.
    */
   page(sessionId: string, page: EntryPage): Promise<EntryRecord[]>;
   /**
    * Returns the newest entries of these kinds between `after` and `before`, ascending: at most `limit`, and
-   * as many as fit into `bytesMax`, where an entry counts for at most `entryBytesMax`. The newest is always
+   * only as many as fit into `bytesMax`. An entry counts for at most `entryBytesMax`. The newest is always
    * included.
    */
   tail(
@@ -233,14 +230,14 @@ export interface EntryReads {
   ): Promise<EntryRecord[]>;
 }
 
-/** `bytesMax` limits the page to the entries that fit, but to one at least. */
+/** `bytesMax` limits the size of the page; at least one entry is returned. */
 type EntryPage = { before?: number; after?: number; limit: number; bytesMax?: number };
 type TailMost = { bytesMax: number; entryBytesMax: number; limit: number };
 
 export interface TriggerReads {
   byId(id: string): Promise<TriggerRecord | null>;
   ofSession(sessionId: string): Promise<TriggerRecord[]>;
-  /** Finds triggers by id or by its last characters; newest first, at most five. */
+  /** Finds triggers by id or by the last characters of an id; newest first, at most five. */
   byRef(ref: string): Promise<TriggerRecord[]>;
   /** Open triggers that may need an answer, oldest first. */
   open(of: {
@@ -252,7 +249,7 @@ export interface TriggerReads {
   /** Open triggers whose deadline has passed. */
   due(now: number): Promise<TriggerRecord[]>;
   withDeadline(): Promise<TriggerRecord[]>;
-  /** Open triggers of the same session that were escalated from this one, or that it was escalated from. */
+  /** Open triggers of the same session that escalate this one, or that this one escalates. */
   openPairOf(trigger: TriggerRecord): Promise<TriggerRecord[]>;
   /** Whether it was escalated, even if the escalation has been answered since. */
   isPassedOn(id: string): Promise<boolean>;
@@ -270,7 +267,7 @@ export interface CheckpointReads {
 
 export interface CheckpointWrites {
   add(record: CheckpointRecord): Promise<void>;
-  /** Replaces the session's automatic checkpoint; there is only one. */
+  /** Replaces the session's automatic checkpoint, so that it has only one. */
   replaceAutomatic(record: CheckpointRecord): Promise<void>;
 }
 
@@ -306,13 +303,13 @@ export interface Tx extends Reads {
   };
   /** Buffers the event until the closure has ended; the last statement of the write numbers and stores it. */
   append(event: NewEvent): void;
-  /** Lets the engine look at this session after the commit. */
+  /** Makes the engine look at this session after the commit. */
   wake(sessionId: string): void;
 }
 
 export type NewEvent = Omit<EventRecord, "rootId" | "seq" | "xid">;
 export type NewMessage = Omit<MessageRecord, "rootId" | "position">;
-/** `isClean`: the body was already redacted as it arrived and is not redacted again. */
+/** `isClean`: the body is already redacted and is not redacted again. */
 export type NewEntry = Omit<EntryRecord, "rootId" | "sessionId" | "index"> & { isClean?: boolean };
 
 export interface TreeWrites {
@@ -333,8 +330,8 @@ export interface MessageWrites {
   /** Assigns the session's next position and raises its `messageCount`. */
   add(message: NewMessage): Promise<MessageRecord>;
   /**
-   * Guarded: returns false unless its status was one of `from`. Body, data and metadata stay as they were
-   * sent until the message is landed or void, because the agent must receive exactly that; then they are
+   * Returns false unless the message's status is one of `from`. Body, data and metadata stay as they were
+   * sent until the message is landed or void, because the agent must receive them unchanged; then they are
    * redacted.
    */
   move(id: string, from: readonly MessageStatus[], patch: Partial<MessageRecord>): Promise<boolean>;
@@ -358,14 +355,14 @@ export interface TriggerWrites {
   patch(id: string, patch: Partial<TriggerRecord>): Promise<boolean>;
   /** Records that the asker has received the answer of a closed trigger, and redacts the answer. */
   seen(id: string, at: number): Promise<void>;
-  /** Redacts answers to requests of a process that will never receive them. */
+  /** Redacts the answers to requests of a process that has ended and will never receive them. */
   unheard(sessionId: string, fence: number): Promise<void>;
-  /** Compare-and-set: returns false unless it was open. */
+  /** Returns false unless the trigger was open. */
   close(id: string, patch: Partial<TriggerRecord>): Promise<boolean>;
 }
 
 export interface LeaseWrites {
-  /** Replaces an older lease of the session. */
+  /** Replaces an older lease of the session; throws if there is a newer one. */
   put(lease: Omit<LeaseRecord, "rootId">): Promise<void>;
   /** Returns false unless the lease has this fence. */
   patch(sessionId: string, fence: number, patch: Partial<LeaseRecord>): Promise<boolean>;
@@ -373,7 +370,7 @@ export interface LeaseWrites {
 }
 
 export interface FeedReads {
-  /** Returns a point such that every later commit has `xid >= xmin`. */
+  /** Returns a point in the feed: every later commit has `xid >= xmin`. */
   point(): Promise<{ xmin: number }>;
   /** Trees that may have changed since the point. */
   treesSince(xmin: number): Promise<{ rootId: string; seq: number }[]>;
@@ -384,8 +381,8 @@ export interface FeedReads {
 }
 
 /**
- * Nodes and the leases that say which boot is alive. On the embedded store such a lease does not expire; it
- * is void at the next boot.
+ * Nodes, and the leases that say which boot of a node is alive. On the embedded store such a lease does not
+ * expire; the next boot replaces it.
  */
 export interface Nodes {
   /** Claims the node's row for this boot and publishes what its agents can do. */

@@ -18,7 +18,7 @@ export interface AvailabilityOptions {
 
 /**
  * Knows whether the server answers, so that the daemon can say what it waits for. A lost connection or an
- * unanswered statement is only a suspicion; a probe on a separate connection decides.
+ * unanswered statement only raises a suspicion; a probe on a separate connection decides.
  */
 export class Availability {
   readonly #at: AvailabilityOptions;
@@ -60,7 +60,7 @@ export class Availability {
     this.#beat.unref();
   }
 
-  /** Reports that a statement failed with this error. */
+  /** Call it when a statement failed: a lost connection starts a probe. */
   met(error: unknown): void {
     if (isConnectionLoss(error)) this.#probeSoon(0);
   }

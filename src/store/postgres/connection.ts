@@ -17,7 +17,10 @@ const CONNECT_MS = 10_000;
 const IDLE_MS = 30_000;
 /** Longer than the server's own statement timeout: a server that vanished never answers. */
 const ANSWER_MS = 40_000;
-/** Longer than any legitimate statement takes; they free the tree's lock when something hangs. */
+/**
+ * These timeouts are longer than any legitimate statement takes. They free a tree's lock when something
+ * hangs.
+ */
 const SETTINGS = [
   "-c synchronous_commit=on",
   "-c lock_timeout=10000",
@@ -46,9 +49,9 @@ export function openPool(address: Address, log: Log): pg.Pool {
 }
 
 /**
- * Returns a pool whose connections always have an error listener. The pool removes its listener when it lends
- * a connection, before the borrower can add one. The server's answer and its shutdown notice may arrive in
- * one packet, and an error without a listener ends the process.
+ * Returns a pool whose connections always have an error listener, because an error without one ends the
+ * process. The pool removes its own listener when it lends a connection, before the borrower can add one. An
+ * error can arrive in between: the server's answer and its shutdown notice may come in one packet.
  */
 export function newPool(options: pg.PoolConfig, log: Log): pg.Pool {
   const pool = new pg.Pool(options);
@@ -71,13 +74,13 @@ export function clientOptions(address: Address): pg.ClientConfig {
   };
 }
 
-/** Times, counts and sums are numbers in both databases. */
+/** Both databases return times, counts and sums as numbers. */
 function parserFor(oid: number, format?: string): unknown {
   if (oid === pg.types.builtins.INT8 || oid === pg.types.builtins.NUMERIC) return Number;
   return pg.types.getTypeParser(oid, format as "text");
 }
 
-/** The part of the driver that a query needs: a pool's client, or the pool itself. */
+/** Implemented by a pool and by one client of a pool. */
 interface Asks {
   query(config: pg.QueryArrayConfig<unknown[]>): Promise<pg.QueryArrayResult<unknown[][]>>;
 }
@@ -112,19 +115,18 @@ export class PostgresQuery implements Query {
   }
 }
 
-/** Is notified of failed statements, and knows whether the server is down. */
 interface Watching {
   readonly trouble: object | null;
   met(error: unknown): void;
 }
 
-/** How long a read waits for a server that went away, and how often it retries. */
+/** How long a read is retried after its connection was lost, and the pause between tries. */
 const RECONNECT_MS = 10_000;
 const PAUSE_MS = 100;
 
 /**
- * Queries outside a write. A read whose connection was lost is retried for a while, because servers restart;
- * while the server is known to be down, it is refused at once.
+ * Queries outside a write. A read whose connection was lost is retried for a while, because servers restart.
+ * If the server is known to be down, the read is refused at once.
  */
 export class PoolQuery extends PostgresQuery {
   readonly #watching: Watching;

@@ -1,9 +1,9 @@
 import type pg from "pg";
 
 /**
- * The epoch belongs to this schema of this database on this timeline. PostgreSQL makes a commit durable
- * before it is visible, so a crash loses nothing that was shown. But a loaded dump, or a server restored to
- * an earlier time, is another history, in which the transaction numbers of older cursors mean nothing.
+ * Returns the epoch, which belongs to one schema of one database on one timeline. PostgreSQL makes a commit
+ * durable before it is visible, so a crash loses nothing that was shown. A loaded dump, or a server restored
+ * to an earlier time, gets a new epoch: there the transaction numbers of older cursors mean nothing.
  */
 export async function openEpoch(client: pg.ClientBase, mint: () => string): Promise<string> {
   const { rows } = await client.query<{ place: string }>(`

@@ -4,7 +4,7 @@ import { Refusal } from "../../contract/refusal.ts";
 /** How to handle an error: retry the whole write, reconnect and retry, or pass the error to the caller. */
 export type Remedy = "again" | "reconnect" | "tell";
 
-/** The server closed the connection because a transaction sat idle for too long. */
+/** The server closed the connection because a transaction was idle for too long. */
 export const IDLE_IN_TRANSACTION = "25P03";
 
 const AGAIN = new Set([
@@ -39,7 +39,7 @@ export function remedyFor(error: unknown): Remedy {
 export function isConnectionLoss(error: unknown): boolean {
   const code = codeOf(error);
   if (GONE.has(code) || code.startsWith("08")) return true;
-  // The driver gives these no code.
+  // These errors of the driver have no code.
   return (
     error instanceof Error &&
     /^(Connection terminated|timeout e|Query read timeout|Client )/.test(error.message)

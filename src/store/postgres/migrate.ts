@@ -3,7 +3,7 @@ import { migrationsIn } from "../migration.ts";
 import { StoreTooNew } from "../problem.ts";
 import type { Address } from "./connection.ts";
 
-/** An arbitrary number, the same for every Kinfold: it serializes migrations on one server. */
+/** Serializes migrations on one server: every Kinfold uses this arbitrary number. */
 const ADVISORY_LOCK = 5_146_320_681;
 
 /**

@@ -15,7 +15,7 @@ const LIFE_MS = 30_000;
 /** Grace period: other nodes take over only this long after a lease has expired. */
 const GRACE_MS = 10_000;
 const LOOK_MS = 250;
-/** How long to wait for a holder that is known to be alive: it may just be shutting down. */
+/** How long to wait for a holder that is known to be alive, because it may be shutting down. */
 const LIVING_MS = 5_000;
 const NOW = raw("(extract(epoch FROM clock_timestamp()) * 1000)::bigint");
 
@@ -28,9 +28,9 @@ interface Claim {
 }
 
 /**
- * One row per node says which boot may act for it, and until when. A boot that still may act is waited for or
- * refused. A boot whose process is certainly dead on this same machine is replaced at once, so that a daemon
- * restarted after a crash does not wait.
+ * One row per node says which boot may act for it, and until when. `register` waits for a boot that may still
+ * act, and finally refuses. It replaces at once a boot whose process is certainly dead on this machine, so
+ * that a daemon restarted after a crash does not wait.
  */
 export function openNodes(claim: Claim): Nodes & { release(): Promise<void> } {
   const { q, node, boot } = claim;

@@ -56,7 +56,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   }
 }
 
-/** Retries until the server answers, if the caller wants to wait. */
+/** Retries until the server answers, if `waiting` is given. */
 async function reached<T>(options: PostgresOptions, address: Address, ask: () => Promise<T>): Promise<T> {
   const { waiting, log } = options;
   const since = Date.now();

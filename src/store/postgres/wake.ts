@@ -5,7 +5,7 @@ import { clientOptions, type Address } from "./connection.ts";
 
 /** At most twenty notifications a second. */
 const SPACING_MS = 50;
-/** PostgreSQL allows 8,000 bytes. A longer list is sent as "look at everything". */
+/** PostgreSQL allows 8,000 bytes. Longer lists are sent as empty ones, which mean "look at everything". */
 const PAYLOAD_MAX = 7_000;
 const RECONNECT_MS = 1_000;
 const RECONNECT_MAX_MS = 30_000;
@@ -25,7 +25,8 @@ export interface WakeOptions {
 }
 
 /**
- * Notifies other nodes of commits and listens for theirs. Only advice: a lost notification costs one poll.
+ * Notifies other nodes of commits and listens for theirs. This is only advice: a lost notification costs one
+ * poll.
  */
 export class Wakes {
   readonly #at: WakeOptions;

@@ -3,12 +3,11 @@ import { asError } from "../../system/error.ts";
 import { codeOf, IDLE_IN_TRANSACTION, isConnectionLoss } from "./failure.ts";
 
 /**
- * Lends one connection of a pool to `work`. Only this function takes connections: one that breaks without an
- * error listener ends the whole process.
+ * Lends one connection of a pool to `work`. Nothing else may call `pool.connect`: a connection that breaks
+ * without an error listener ends the process.
  *
- * A connection goes back to the pool only if it is still usable: a broken one is closed, and after failed
- * work its transaction is rolled back. If the connection broke, the caller gets the connection's error, not
- * the one that the driver derived from it.
+ * A broken connection is closed instead of returned. After failed work the transaction is rolled back. If the
+ * connection broke, the caller gets the connection's error, not one that the driver derived from it.
  */
 export async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect();
@@ -25,7 +24,7 @@ export async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient)
     else lost ??= await rolledBack(client);
     throw error;
   } finally {
-    // From here on the pool listens for errors again; nothing can happen to the connection in between.
+    // From `release` on the pool listens for errors again, so the connection is never without a listener.
     client.release(lost);
     client.off("error", onError);
   }

@@ -20,7 +20,6 @@ const AGAIN_MAX = 8;
 const RECONNECT_MS = 10_000;
 const PAUSE_MS = 25;
 
-/** The parts of the store that every write needs. */
 export interface Writer {
   readonly pool: pg.Pool;
   readonly availability: Availability;
@@ -64,7 +63,7 @@ export async function writeTree<T>(
   }
 }
 
-/** Made only after a retry: the first time, the machine may have been asleep. */
+/** Thrown only after a retry: the first time, the machine may have been asleep. */
 function foreignAwait(cause: unknown): Error {
   const text = "A write awaited something other than its own transaction. It was rolled back; this is a bug.";
   return new Error(text, { cause });
@@ -108,7 +107,7 @@ async function lockTree(client: pg.PoolClient, q: GuardedQuery, { rootId, by }: 
   const lock = `SELECT pg_current_xact_id()::text::bigint AS xid FROM trees
     WHERE root_id = ${client.escapeLiteral(rootId)} FOR UPDATE`;
   const fence = by === null ? "" : `; ${holder(client, rootId, by)}`;
-  // Several statements in one text take one round trip; the driver's types know only one result.
+  // Several statements in one text take one round trip. The driver's types know only one result.
   const all: unknown = await client.query(`BEGIN ISOLATION LEVEL READ COMMITTED; ${lock}${fence}`);
   const [, found, holders] = all as [unknown, pg.QueryResult<{ xid: number }>, pg.QueryResult | undefined];
   if (holders?.rowCount === 0) return STALE;
@@ -135,8 +134,8 @@ async function commit(writer: Writer, client: pg.PoolClient, xid: number): Promi
 }
 
 /**
- * Asks until the server knows, however long it is away: to guess wrong would lose the write or repeat it.
- * Only the daemon's shutdown ends the wait early.
+ * Asks until the server knows, however long it is away: a wrong guess would lose the write or repeat it. Only
+ * the daemon's shutdown ends the wait early.
  */
 async function didCommit({ pool, availability }: Writer, xid: number): Promise<boolean> {
   const closing = performance.now() + RECONNECT_MS;
@@ -165,7 +164,7 @@ function pause(ms: number): Promise<void> {
 }
 
 /**
- * Queues the writes of one tree here instead of in the server, where each would hold a connection of the pool
+ * Queues the writes of one tree in this process. In the server, each would hold a connection of the pool
  * while it waits for the tree's row.
  */
 export class TreeQueue {

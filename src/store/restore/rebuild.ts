@@ -100,8 +100,8 @@ interface Line {
 }
 
 /**
- * Skips lines that cannot be parsed, such as one that a crash cut off. It reads the stream directly:
- * `readline` neither reports the stream's errors nor closes it when the reader leaves early.
+ * Skips lines that cannot be parsed, such as one that a crash cut off. `readline` would neither report the
+ * stream's errors nor close it when the reader leaves early.
  */
 async function* linesOf({ path }: RolloutFile): AsyncGenerator<Line> {
   const lines = new LineReader();

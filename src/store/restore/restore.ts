@@ -31,7 +31,6 @@ export interface RestoreTarget {
   readonly log: Log;
 }
 
-/** What the store is restored from. */
 export type RestoreSource =
   | { readonly from: "backup"; readonly file: string }
   | { readonly from: "rollouts" }
@@ -108,9 +107,9 @@ function takeBackup(file: string, part: string): void {
 }
 
 /**
- * Copies the database, and its write-ahead log only if that is usable. SQLite reads a damaged log up to the
- * first bad frame. If more than that had already been copied into the database, replaying the log would
- * revert pages to an earlier state.
+ * Copies the database, and its write-ahead log only if that is usable. SQLite replays a damaged log up to the
+ * first bad frame. If later frames had already been copied into the database, this would revert pages to an
+ * earlier state.
  */
 function takeAsItIs(database: string, part: string): void {
   if (!existsSync(database)) {

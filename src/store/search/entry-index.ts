@@ -5,7 +5,7 @@ import type { Query } from "../sql.ts";
 /** How a database stores entries together with their index, in one transaction. */
 export interface EntryIndex {
   insert(q: Query, records: readonly EntryRecord[], session: IndexedSession): Promise<void>;
-  /** Indexes again the already indexed entries of a session in a range; the end of the range is excluded. */
+  /** Indexes again those entries of a session in this range that are already indexed. */
   replace(q: Query, entries: IndexedRange, session: IndexedSession): Promise<void>;
 }
 

@@ -10,7 +10,7 @@ import { list, raw, sql, type Row, type Sql } from "../sql.ts";
 
 /** The CPU time of one search, where it can be measured. */
 export const SEARCH_MS = 500;
-/** The elapsed time of a search may be this many times its CPU time, because it may wait for a CPU. */
+/** A search may take this many times its CPU time in elapsed time, because it may wait for a CPU. */
 export const WAITING_TIMES = 4;
 
 export function tooLong(): Refusal {
@@ -39,7 +39,7 @@ export function hitRow(position: string, row: Row): HitRow {
 }
 
 const DRAFTS_MAX = 200;
-/** The index holds no more of a text than this. */
+/** The index stores only this much of a text. */
 const DRAFT_COLUMNS = raw(drafts.columnsOf("d").text.replace("d.text", "substr(d.text, 1, 65536)"));
 
 export function draftRows({ visible }: EntrySearch): Sql {
@@ -59,7 +59,7 @@ export function draftOf(row: Row): Draft<HitRow> {
   };
 }
 
-/** Returns each session with its ancestors, root first: the session's id and the ancestor's name. */
+/** Selects each session with its ancestors, root first: the session's id and the ancestor's name. */
 export function lineageRows(sessionIds: readonly string[]): Sql {
   return sql`WITH RECURSIVE up (of, above, label, parent_id) AS (
       SELECT id, 0, coalesce(name, short_id), parent_id FROM sessions WHERE id IN ${list(sessionIds)}

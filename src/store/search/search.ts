@@ -18,7 +18,10 @@ export interface SearchDatabase extends Omit<SearchSource<HitRow>, "drafts" | "r
   isWhole(): Promise<boolean>;
 }
 
-/** The index holds no more of an entry than this, and on PostgreSQL the main thread makes the snippets. */
+/**
+ * The index stores only this much of an entry. On PostgreSQL the main thread makes the snippets, so they must
+ * be quick.
+ */
 const SNIPPET_CHARACTERS = 64 * 1024;
 /** If nothing was found, similar words from this many of the newest entries are suggested. */
 const NEAR_ENTRIES = 200;

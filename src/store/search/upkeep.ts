@@ -2,15 +2,15 @@ import { setImmediate as turn } from "node:timers/promises";
 import type { Log } from "../../log.ts";
 import type { Query } from "../sql.ts";
 
-/** How a database tends its index. Each step is one short write. */
+/** How a database maintains its index. Each step is one short write. */
 export interface UpkeepSteps {
   /** Indexes up to `limit` entries that were written without an index, and returns how many it indexed. */
   index(q: Query, limit: number): Promise<number>;
-  /** How long that should take; the limit is adapted to it. */
+  /** The target duration of an indexing step, in milliseconds; `limit` is adapted to it. */
   readonly indexMs: number;
-  /** Other processes may write to this database without notifying the loop. */
+  /** True if other processes may write to this database without notifying the loop. */
   readonly isShared: boolean;
-  /** Merges parts of the index for some milliseconds. False when nothing is left to merge. */
+  /** Merges parts of the index for some milliseconds. Returns false when nothing is left to merge. */
   merge(q: Query, how: { ms: number; isQuiet: boolean }): Promise<boolean>;
 }
 
@@ -18,10 +18,10 @@ const SLICE_MAX = 64;
 /** The pause between two indexing steps: while others write, and while nobody does. */
 const PAUSE_MS = 50;
 const PAUSE_ALONE_MS = 1;
-/** Each write adds a part to the index. From this many on they are merged. */
+/** Each write adds a part to the index; merging starts at this many. */
 const PARTS_MIN = 8;
 const MERGE_MS = 2;
-/** With this many new parts, merging falls behind and takes longer steps: each part slows every search down. */
+/** From this many new parts on, merging takes longer steps to catch up: each part slows every search down. */
 const PARTS_MANY = 24;
 const MERGE_LONG_MS = 5;
 /** After this long without a write by others, the parts are made as few as possible. */
@@ -30,10 +30,9 @@ const QUIET_PAUSE_MS = 4;
 const RETRY_MS = 30_000;
 
 /**
- * The loop that maintains the search index, in short writes between those of others. It indexes entries that
- * were written without an index: by an import, or before a daemon was killed. It also merges the parts of the
- * index, which the database would otherwise do in the middle of a write: some when there are many, all in
- * quiet moments.
+ * Maintains the search index in short writes between those of others. It indexes entries that were written
+ * without an index: by an import, or before a daemon was killed. It also merges the parts of the index, some
+ * when there are many, all in quiet moments; otherwise the database would merge in the middle of a write.
  */
 export class IndexUpkeep {
   readonly #write: <T>(work: (q: Query) => Promise<T>) => Promise<T>;
@@ -42,14 +41,14 @@ export class IndexUpkeep {
   readonly #running: Promise<void>;
   #isClosed = false;
   #wake = (): void => undefined;
-  /** Set at the start as well: the last daemon may have been killed while it indexed. */
+  /** True at the start too: the last daemon may have been killed while it indexed. */
   #isBehind = true;
   #slice = 8;
   #indexAt = performance.now() + PAUSE_MS;
   #isGrown = false;
   #parts = 0;
   #isMerging = false;
-  /** Nothing was added since everything was merged. */
+  /** True if nothing was added since everything was merged. */
   #isTidy = false;
   #tidyAt = 0;
   #retryAt = 0;
@@ -62,18 +61,18 @@ export class IndexUpkeep {
     this.#running = this.#run();
   }
 
-  /** Entries were written without an index. */
+  /** Call it when entries were written without an index. */
   behind(): void {
     this.#isBehind = true;
     this.#wake();
   }
 
-  /** The current write adds to the index. */
+  /** Call it during a write that adds to the index. */
   grown(): void {
     this.#isGrown = true;
   }
 
-  /** This many writes were committed together. */
+  /** Call it when this many writes were committed together. */
   committed(count: number): void {
     const writes = this.#writes;
     writes.all += count;
@@ -119,7 +118,6 @@ export class IndexUpkeep {
     }
   }
 
-  /** When the next step is due. */
   #dueAt(): number {
     const indexAt = this.#isBehind ? this.#indexAt : Infinity;
     const tidyAt = this.#isTidy ? Infinity : Math.max(this.#tidyAt, this.#writes.othersAt + QUIET_MS);
@@ -138,7 +136,7 @@ export class IndexUpkeep {
     const { indexMs, isShared } = this.#steps;
     const isAlone = !isShared && performance.now() - this.#writes.othersAt > PAUSE_MS;
     let tookMs = 0;
-    // Before the write: entries that are added meanwhile set it again.
+    // Reset before the write, because entries added during the write set it again.
     this.#isBehind = false;
     const count = await this.#own(async (q) => {
       const from = performance.now();
@@ -153,7 +151,7 @@ export class IndexUpkeep {
   }
 
   async #tidy(): Promise<void> {
-    // Before the write: what is added meanwhile resets it.
+    // Set before the write, because additions during the write reset it.
     this.#isTidy = true;
     if (await this.#merge(true)) this.#isTidy = false;
     this.#tidyAt = performance.now() + QUIET_PAUSE_MS;
@@ -165,7 +163,7 @@ export class IndexUpkeep {
   }
 
   async #own<T>(work: (q: Query) => Promise<T>): Promise<T> {
-    // Counted before the commit, so that the writes of others are briefly counted too low and never too high.
+    // Counted before the commit: until then the writes of others are counted too low, but never too high.
     this.#writes.own += 1;
     try {
       return await this.#write(work);

@@ -26,7 +26,10 @@ export async function backUp(path: string, target: string): Promise<{ bytes: num
   }
 }
 
-/** Refuses an unusable path before anything is copied. Creates an empty file that only its owner may read. */
+/**
+ * Refuses an unusable target before anything is copied. Creates `part` as an empty file that only its owner
+ * may read.
+ */
 function refuseBadTarget(target: string, part: string): void {
   try {
     const found = statSync(target, { throwIfNoEntry: false });

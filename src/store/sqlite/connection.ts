@@ -4,13 +4,15 @@ import { translated } from "./failure.ts";
 
 const STATEMENTS_MAX = 400;
 
-/** A statement whose rows come as arrays. */
 interface RowStatement extends Pick<StatementSync, "run"> {
   all(...params: readonly Param[]): Row[];
   get(...params: readonly Param[]): Row | undefined;
 }
 
-/** One connection to the file. Every call has finished when it returns; only its result is a promise. */
+/**
+ * One connection to the file. Each call is done when it returns; its result is a promise only to fit the
+ * interface.
+ */
 export class Connection implements Query {
   readonly db: DatabaseSync;
   readonly #path: string;

@@ -12,11 +12,13 @@ export interface Opening {
 /**
  * Decides which epoch the store has, and marks the file as in use.
  *
- * A feed cursor is valid as long as nothing it has seen can be gone. Commits are synced before any reader
- * sees them, so a process killed at any instant loses nothing shown, and the epoch stays: clients resume
- * without a gap. A new epoch begins for a new file; for a backup, which carries a mark; for a file that is
- * not the one closed last (another inode, or older than the lock's note says), because it was put there from
- * outside; and after a crash of the whole machine, because disks may report a write before it is durable.
+ * A feed cursor is valid as long as nothing that it has seen can be gone. Commits are synced before any
+ * reader sees them, so a killed process loses nothing that was shown: the epoch stays, and clients resume
+ * without a gap. A new epoch begins for:
+ * - a new file
+ * - a backup, which carries a mark
+ * - a file that was put there from outside: it has another inode, or is older than the lock's note says
+ * - any file after a crash of the machine, because disks may report a write before it is durable
  */
 export function openEpoch(
   db: DatabaseSync,
@@ -47,7 +49,7 @@ export function openEpoch(
 const BEGUN = "epoch_begun";
 
 /**
- * Returns when this epoch began, or 0 if unknown. Records elsewhere from before that time prove nothing about
+ * Returns when this epoch began, or 0 if unknown. Rollout lines from before that time prove nothing about
  * this file.
  */
 export function epochBegun(db: DatabaseSync): number {

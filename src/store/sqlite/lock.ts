@@ -6,19 +6,18 @@ import { StoreLocked, type Holder } from "../problem.ts";
 import { BUSY, codeOf } from "./failure.ts";
 import { isAlive } from "../../system/proc.ts";
 
-/** The file beside the lock that others can read: who holds the lock, or how the last holder left. */
+/** The readable file beside the lock: it says who holds the lock, or how the last holder left. */
 export interface Note extends Holder {
-  /** The last transaction number at a clean end: an older file found later was put there from outside. */
+  /** The last transaction number at a clean end. A file with a lower number was put there from outside. */
   readonly closedXid: number | null;
   /**
-   * The machine's boot in which the store was opened but not closed: its write-ahead log must then exist.
-   * Null after a clean end, and if no store was ever opened.
+   * Set while the store is open: the id of the machine's boot. The write-ahead log must then exist. Null
+   * after a clean end, and if no store was ever opened.
    */
   readonly openedIn?: string | null;
 }
 
 export interface Lock {
-  /** The note of the previous holder. */
   readonly before: Note | null;
   /** Records that the store is open, once its write-ahead log exists. */
   opened(): void;
@@ -33,10 +32,10 @@ const DYING_MS = 1_000;
 const RETRY_MS = 20;
 
 /**
- * One daemon per file: an exclusive transaction on the lock file, held for the life of the process. The
- * kernel releases it when the process dies, however it dies. The closure below keeps the handle, because a
- * garbage-collected handle releases the lock too. Nothing else in this process may open the lock file,
- * because closing any descriptor of a file drops its POSIX locks.
+ * Allows one daemon per file: an exclusive transaction on the lock file, held for the life of the process.
+ * The kernel releases the lock when the process dies, however it dies. The returned closures keep the handle,
+ * because a garbage-collected handle would release the lock. Nothing else in this process may open the lock
+ * file, because closing any descriptor of a file drops its POSIX locks.
  */
 export async function takeLock(path: string, boot: string): Promise<Lock> {
   const db = new DatabaseSync(path, { timeout: 0 });

@@ -4,9 +4,7 @@ import type { Nodes } from "../port/store.ts";
 import { firstOf, word } from "../column.ts";
 import { sql, type Query } from "../sql.ts";
 
-/**
- * The lock on the file is the lease: the process that holds the file is the node, for as long as it lives.
- */
+/** The lock on the file is the lease: the process that holds it is the node, for as long as it lives. */
 export function openNodes(at: {
   node: string;
   boot: string;

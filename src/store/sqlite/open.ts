@@ -37,7 +37,6 @@ export interface SqliteOptions {
   readonly log: Log;
   /** The maximum size of the file in pages; beyond it writes are refused as on a full disk. */
   readonly pageCountMax?: number;
-  /** How much CPU time one search may use. */
   readonly searchMs?: number;
   /** Further proof that a missing store existed: the person's token and the rollouts. */
   readonly traces?: { readonly token: string; readonly rollouts: string };
@@ -48,7 +47,7 @@ const READER_CACHE_KB = 8_000;
 const OPENING_BUSY_MS = 5_000;
 /** Short, because it blocks the event loop; the write lane retries by itself. */
 const WRITER_BUSY_MS = 2;
-/** A file up to this size is checked at every opening; after an unclean end, a larger one too. */
+/** A file up to this size is checked at every opening; after an unclean end, up to the second size. */
 const CHECK_BYTES = 8 * 1024 * 1024;
 const CHECK_UNCLEAN_BYTES = 256 * 1024 * 1024;
 

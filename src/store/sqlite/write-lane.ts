@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { Refusal } from "../../contract/refusal.ts";
 import { BUSY, codeOf, translated } from "./failure.ts";
 
-/** A write in progress: `start` runs it under a savepoint, `revoke` invalidates its transaction. */
+/** A write in progress: `start` runs it in a savepoint, `revoke` makes its transaction unusable. */
 export interface Write<T> {
   start(): Promise<T>;
   revoke(reason: string): void;
@@ -18,7 +18,7 @@ interface Waiting {
 /** A group of writes ends after this long, so that it does not block the event loop. */
 const GROUP_MS = 4;
 const GROUP_MAX = 256;
-/** How many writers are answered per turn of the event loop: each has work to do with its answer. */
+/** How many writers are answered per turn of the event loop, because each goes on working with its answer. */
 const ANSWERS_PER_TURN = 8;
 /** How long to wait for another program's lock, and how often to retry; neither blocks. */
 const BUSY_MS = 5_000;
@@ -28,12 +28,12 @@ const FOREIGN_AWAIT =
   "A write awaited something other than its own transaction. It was rolled back; this is a bug.";
 
 /**
- * The only way to write. Writes run one after another under savepoints and share one COMMIT; each is answered
- * after it. A write that throws rolls back only its own savepoint.
+ * The only way to write. Writes run one after another, each in a savepoint, and share one COMMIT; after it
+ * they are answered. A write that throws rolls back only its own savepoint.
  *
- * Everything a write may await is already settled, so a write ends within the microtasks of the task it began
- * in. If it has not ended when those are done, it awaits something else: it is rolled back and revoked,
- * because it would block every other writer.
+ * Everything that a write may await is already settled, so a write ends within the microtasks of the task it
+ * began in. A write that has not ended by then awaits something else. It is rolled back and revoked, because
+ * it would block every other writer.
  */
 export class WriteLane {
   readonly #db: DatabaseSync;
@@ -81,7 +81,8 @@ export class WriteLane {
   }
 
   /**
-   * Starts no further group until the promise settles. Nothing is refused, and the event loop is not blocked.
+   * Starts no further group of writes until the promise settles. Nothing is refused, and the event loop is
+   * not blocked.
    */
   pauseUntil(until: Promise<void>): void {
     const paused = until.finally(() => {
@@ -107,7 +108,8 @@ export class WriteLane {
   }
 
   async #drain(): Promise<void> {
-    // Start writes from a microtask: a nextTick callback scheduled in one runs only after all pending microtasks.
+    // Writes must start in a microtask. Only then does the nextTick callback of `#watchMicrotasks` run after
+    // all pending microtasks.
     await this.#paused;
     if (await this.#begin()) await this.#group();
     if (this.#queue.length > 0) {
@@ -118,7 +120,7 @@ export class WriteLane {
     this.#idle?.();
   }
 
-  /** Returns false if the database stayed locked; all waiting writes have then been refused. */
+  /** Returns false if the database stayed locked; all waiting writes were then refused. */
   async #begin(): Promise<boolean> {
     const deadline = performance.now() + BUSY_MS;
     for (;;) {
@@ -149,8 +151,8 @@ export class WriteLane {
       if (!this.#db.isTransaction) this.#refuse(done.splice(0), failure?.error);
     } while (this.#db.isTransaction && done.length < GROUP_MAX && performance.now() < until);
     if (this.#db.isTransaction) this.#commit(done);
-    // Failures are answered after the commit: a write may fail because of an earlier one in the group, which
-    // its caller must then be able to see.
+    // Failures are answered after the commit. A write may fail because of an earlier one in its group, and
+    // its caller must then be able to see that one.
     this.#answers.push(...failed);
     await this.#answer();
   }

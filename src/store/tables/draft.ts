@@ -12,7 +12,7 @@ export const drafts = table<DraftRecord>(
     sessionId: word(),
     turnId: word(),
     kind: word(),
-    // Both writes below redact these, unless they are redacted already.
+    // `draftWrites` redacts these, unless they are redacted already.
     text: word(),
     end: word(),
     at: number(),

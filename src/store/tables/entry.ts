@@ -19,11 +19,9 @@ const COLUMNS: Columns<EntryRecord> = {
 const OPTIONS = { named: { index: "idx" } } as const;
 
 export const entries = table<EntryRecord>("entries", COLUMNS, OPTIONS);
-/** Entries are redacted before they are indexed; they need no second pass. */
+/** Entries are already redacted when they are indexed, so their body is not redacted again. */
 const INDEXED: Columns<EntryRecord> = { ...COLUMNS, body: heldJson() };
-/**
- * With the entry's position in the search index: for the embedded store a number, for PostgreSQL its words.
- */
+/** Each database adds its own search column: SQLite a number, PostgreSQL the words. */
 export const entriesWithDoc = table<EntryRecord & { doc: number }>(
   "entries",
   { ...INDEXED, doc: number() },

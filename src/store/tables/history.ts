@@ -30,7 +30,7 @@ import {
 import { raw, sql, type Query, type Sql } from "../sql.ts";
 import { table } from "../table.ts";
 
-/** The reader's own data is stored unchanged; the reader has already redacted its texts. */
+/** The reader's data is stored unchanged, because the reader has already redacted it. */
 export const histories = table<HistoryRecord>(
   "history_sessions",
   {
@@ -64,7 +64,6 @@ export const histories = table<HistoryRecord>(
   { fixed: ["no", "key", "rootId", "sessionId"] },
 );
 
-/** The columns that a scan compares with. */
 const KNOWN = raw(
   "h.no, h.key, h.agent_id, h.format, h.path, h.stamp, h.read_stamp, h.kind, h.family_key, h.host_key, " +
     "h.session_id, h.root_id, h.gone_at, h.size_bytes, h.read_bytes, s.evidence_state, s.depth, " +
@@ -186,7 +185,7 @@ interface AppendAt {
 
 /**
  * Appends, in order, the entries whose refs the session does not have yet. Their bodies are JSON that was
- * made and redacted elsewhere: this is the only way in that does neither.
+ * made and redacted elsewhere; no other write trusts its caller with both.
  */
 async function append(
   q: Query,
@@ -330,7 +329,7 @@ export function importsOver(at: {
     scan: () => read(`history.scan.${node}`),
     async publish(progress) {
       await keep(`history.scan.${node}`, progress);
-      // The indexer waits while a scan is reading, because both need the same write lane.
+      // The indexer waits until a scan has ended, because both need the same write lane.
       if (progress.scan.phase !== "reading") at.told();
     },
     onAsk: (listener) => listeners.onAsk(listener),

@@ -48,7 +48,7 @@ export const messages = table<MessageRecord>(
   { fixed: ["id", "rootId", "sessionId", "position"] },
 );
 
-/** Repeats the index's condition, because SQLite does not infer it. */
+/** Repeats the condition of a partial index, because SQLite does not infer it. */
 export const QUEUED = raw("status IN ('queued', 'taken') AND status = 'queued'");
 
 export function messageReads(q: Query): MessageReads {
@@ -93,7 +93,7 @@ export function messageReads(q: Query): MessageReads {
   };
 }
 
-/** Landed or void: no agent will receive it any more, so its held fields can be redacted. */
+/** Returns whether no agent will receive the message any more, so that its held fields can be redacted. */
 function isOver(status: MessageStatus): boolean {
   return status === "landed" || status === "void";
 }

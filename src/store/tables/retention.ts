@@ -19,7 +19,7 @@ export function retentionReads(q: Query): RetentionReads {
     keptFrom: (sessionId) =>
       numberOf(q, sql`SELECT entries_from FROM retention WHERE session_id = ${sessionId}`),
     async trees({ idleSince, after, limit }) {
-      // The limit applies before the idle test, so a page is quick even if few trees are idle.
+      // The limit applies before the idle test, so that a page is quick even if few trees are idle.
       const rows =
         await q.all(sql`SELECT t.root_id, CASE WHEN ${isIdle(raw("t.root_id"), idleSince)} THEN 1 ELSE 0 END
         FROM (SELECT root_id FROM trees WHERE root_id > ${after} ORDER BY root_id LIMIT ${limit}) t
@@ -29,7 +29,7 @@ export function retentionReads(q: Query): RetentionReads {
   };
 }
 
-/** The tree has events, no open round, and no session that has worked since then. */
+/** True for a tree with events, without an open round, and without a session that has worked since then. */
 function isIdle(rootId: Sql, since: number): Sql {
   return sql`(EXISTS (SELECT 1 FROM events e WHERE e.root_id = ${rootId}) AND NOT EXISTS
     (SELECT 1 FROM sessions s WHERE s.root_id = ${rootId}

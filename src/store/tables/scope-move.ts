@@ -2,7 +2,7 @@ import type { EntryIndex } from "../search/entry-index.ts";
 import { number, readerOf, valuesOf, word } from "../column.ts";
 import { sql, type Query } from "../sql.ts";
 
-/** A session from before scopes were folders, not yet moved out of the scope `default`. */
+/** A session from before scopes were folders that is still in the scope `default`. */
 export interface ScopeMove {
   readonly sessionId: string;
   readonly rootId: string;
@@ -11,14 +11,13 @@ export interface ScopeMove {
 }
 
 export interface ScopeMoveReads {
-  /** Returns sessions of this node. */
   next(node: string, limit: number): Promise<ScopeMove[]>;
 }
 
 export interface ScopeMoveWrites {
   /**
-   * Moves a session, then at most `limit` of its entries in the index. Returns true when nothing is left to
-   * move. It can be called again at any time and continues where it stopped.
+   * Moves a session to the scope, then at most `limit` of its entries in the index. Returns true when nothing
+   * is left to move. Each call continues where the last one stopped.
    */
   step(sessionId: string, scope: string, limit: number): Promise<boolean>;
 }
@@ -43,7 +42,7 @@ export function scopeMoveWrites(q: Query, rootId: string, index: EntryIndex): Sc
       const begun = await q.run(sql`UPDATE scope_moves SET end_idx =
           (SELECT entry_count FROM sessions WHERE id = ${sessionId}) WHERE ${mine} AND end_idx IS NULL`);
       if (begun > 0) {
-        // A session spawned by one that was not moved yet has inherited the old scope.
+        // A child of a session that was not moved yet has inherited the old scope, so it must move too.
         await q.run(sql`INSERT INTO scope_moves (root_id, session_id, next_idx)
           SELECT root_id, id, 0 FROM sessions WHERE root_id = ${rootId} AND scope = 'default'
           ON CONFLICT (session_id) DO NOTHING`);

@@ -247,7 +247,7 @@ const CONFIG = heldJson<SessionRecord["spawnConfig"]>();
  */
 const BY_CREATION = raw("created_at + 0, id");
 
-/** The message that has waited longest, per session. */
+/** Per session, when its longest-waiting message was admitted. */
 const FIRST_QUEUED = raw(
   `(SELECT session_id, min(admitted_at) AS since FROM messages WHERE ${QUEUED.text} GROUP BY session_id)`,
 );
@@ -302,10 +302,7 @@ function listed(filter: SessionFilter): Sql {
     ORDER BY created_at DESC, id DESC LIMIT ${filter.limit}`;
 }
 
-/**
- * Two indexes serve this: one for sessions with an open round, one for imported sessions at work; both are
- * small.
- */
+/** Two small indexes serve this: one for sessions with an open round, one for imported sessions at work. */
 const AT_WORK = raw(`(round_open = 1 AND ended_at IS NULL
   OR origin = 'imported' AND evidence_state IN ('running', 'waiting', 'pending'))`);
 

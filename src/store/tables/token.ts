@@ -36,7 +36,7 @@ export function tokenReads(q: Query): TokenReads {
 
 export interface TokenWrites {
   add(token: TokenRecord): Promise<void>;
-  /** Returns false unless there was such a token that was not revoked yet. */
+  /** Returns false if there is no such token, or if it was revoked already. */
   revoke(hash: string, at: number): Promise<boolean>;
   revokeOfSession(sessionId: string, at: number): Promise<void>;
 }

@@ -82,8 +82,8 @@ export function triggerReads(q: Query): TriggerReads {
 
 export function triggerWrites(q: Query, rootId: string): TriggerWrites {
   /**
-   * Redacts an answer that reaches the asker as a message. Only the answer to a vendor's own request is
-   * delivered from this row, so that one is held.
+   * Redacts the answer, except the answer to a vendor's own request. That one is delivered from this row, so
+   * it must stay unchanged until then.
    */
   async function heldIn(id: string, patch: Partial<TriggerRecord>): Promise<Partial<TriggerRecord>> {
     if (!patch.answer) return patch;
@@ -143,8 +143,7 @@ async function eitherDeadline(q: Query, condition: (column: Sql) => Sql): Promis
 }
 
 /**
- * Filtered by the statement, not afterwards: unacknowledged `session_complete` triggers stay open by the
- * thousand.
+ * The statement itself filters, because unacknowledged `session_complete` triggers stay open by the thousand.
  */
 function conditionsOf(of: { sessionId?: string; toId?: string; toPerson?: boolean; fence?: number }): Sql[] {
   const isAsked = "type IN ('ask_user_question', 'plan_review', 'permission', 'escalate')";

@@ -5,7 +5,7 @@ import { createInterface, type Interface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { Store } from "../port/store.ts";
 
-/** Runs a store in a separate process, for tests that need a real one. */
+/** Runs a store in a separate process. */
 export class StoreProcess {
   readonly child: ChildProcessByStdio<Writable, Readable, null>;
   readonly #lines: AsyncIterator<string>;
@@ -20,7 +20,6 @@ export class StoreProcess {
     this.#lines = this.#reader[Symbol.asyncIterator]();
   }
 
-  /** Returns the next line of its output. */
   async line(): Promise<string> {
     const { value, done } = await this.#lines.next();
     if (done === true) throw new Error("the process ended without another word");

@@ -14,7 +14,7 @@ import type {
 const EFFECTIVE = unmanagedEffective({ agent: "sim", node: "local", cwd: "/", permission: "workspace" });
 const CALLBACK = CallbackConfig.parse({});
 
-/** Complete records, with defaults for everything that a test does not care about. */
+/** Returns a complete record, with defaults for everything that a test does not set. */
 export function aSession(fields: Partial<SessionRecord> = {}): SessionRecord {
   const id = fields.id ?? uuidv7();
   return {

@@ -32,8 +32,8 @@ export interface TestPostgres {
 
 /**
  * Starts a real PostgreSQL for one test process, from the binaries in the development dependencies. The
- * server stops and its folder is removed when `stop` is called or when the test process ends, however it
- * ends: a shell holds the server and waits for the end of its own input.
+ * server stops and its folder is removed when `stop` is called or the test process ends, however it ends: a
+ * shell holds the server and waits for the end of its own input.
  */
 export async function testPostgres(): Promise<TestPostgres> {
   const user = serverUser();
@@ -118,7 +118,7 @@ function hydrate(packageFolder: string, links: readonly Link[]): void {
   }
 }
 
-/** The other user may have no access to the folders above node_modules; it then gets a copy. */
+/** The other user may be unable to read the folders above node_modules; then it gets a copy. */
 function reachable(native: string, folder: string, user: User | null): string {
   if (user === null) return native;
   for (let above = dirname(native); above !== dirname(above); above = dirname(above)) {

@@ -29,7 +29,7 @@ export const postgresEntryIndex: EntryIndex = {
   },
 };
 
-/** The server merges its index by itself. */
+/** PostgreSQL merges its index by itself. */
 export const upkeepSteps: UpkeepSteps = {
   index: indexSome,
   indexMs: 100,
@@ -37,7 +37,10 @@ export const upkeepSteps: UpkeepSteps = {
   merge: async () => false,
 };
 
-/** Indexes entries that have no words yet, the newest first, and returns how many. Another node may do the same. */
+/**
+ * Indexes entries that have no words yet, newest first, and returns how many. Another node may do the same at
+ * once.
+ */
 async function indexSome(q: Query, limit: number): Promise<number> {
   const rows = await q.all(sql`SELECT s.agent, s.scope, ${entries.columnsOf("e")}
     FROM entries e JOIN sessions s ON s.id = e.session_id
@@ -55,8 +58,8 @@ async function indexSome(q: Query, limit: number): Promise<number> {
 /** PostgreSQL keeps this many positions of one word and drops the rest. */
 const PLACES_MAX = 255;
 /**
- * Prefixes a word that has more positions than PostgreSQL keeps: only the entry itself can say whether such a
- * word matches a phrase.
+ * Marks a word with more positions than PostgreSQL keeps. Whether it is part of a phrase must be checked in
+ * the entry itself.
  */
 export const MANY = "\ue008";
 

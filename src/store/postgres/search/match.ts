@@ -4,9 +4,9 @@ import { sql, type Sql } from "../../sql.ts";
 import { MANY } from "./entry-index.ts";
 
 /**
- * Returns a condition for entries that may match, and one for entries that certainly do. PostgreSQL drops
- * positions of very frequent words, so a phrase with such a word can only be checked in the entry itself.
- * Entries that are not indexed yet match nothing.
+ * Returns one condition for entries that may match, and one for entries that certainly do. They differ
+ * because PostgreSQL drops positions of very frequent words; a phrase with such a word must be checked in the
+ * entry itself. Entries that are not indexed yet match nothing.
  */
 export function matchOf(expression: Expression): { mayFit: Sql; isSure: Sql | null } {
   const { all, none } = expression;

@@ -22,8 +22,8 @@ const BREATH_MS = 2;
 const CANCELLED = "57014";
 
 /**
- * Searches on separate connections, opened by the first search and closed when idle, so that they never take
- * one from a write. The server itself cancels a statement that takes too long.
+ * Runs searches on separate connections, so that they never take one from a write. These open with the first
+ * search and close when idle. The server cancels a statement that takes too long.
  */
 export class Searches {
   readonly #address: Address;
@@ -34,7 +34,7 @@ export class Searches {
   constructor(address: Address, { log, searchMs = SEARCH_MS }: { log: Log; searchMs?: number }) {
     this.#address = address;
     this.#log = log;
-    // Only the server knows the CPU time, so elapsed time is limited here.
+    // Only the server knows the CPU time, so this limits the elapsed time.
     this.#limitMs = searchMs * WAITING_TIMES;
   }
 
@@ -139,7 +139,7 @@ function hitRows(positions: readonly string[], visible: EntrySearch["visible"]):
     WHERE ${within(visible)}`;
 }
 
-/** Selects the row that an entry's words were made from. */
+/** Selects the row that an entry's words are made from. */
 function indexedRow(position: string): Sql {
   const { sessionId, index } = keyOf(position);
   return sql`SELECT s.agent, s.scope, ${entries.columnsOf("e")}
@@ -153,7 +153,10 @@ function fitsRow(row: Row | undefined, expression: Expression): boolean {
   return fitsWords(indexedWords(entries.record(row.slice(2)), { agent, scope }), expression);
 }
 
-/** Time, session and index. Numbers are padded to a fixed width, so that positions sort like rows. */
+/**
+ * A position is time, session and index. Numbers are padded to a fixed width, so that positions sort like
+ * rows.
+ */
 function positionOf([at, sessionId, index]: Row): string {
   return [wide(at), sessionId, wide(index)].join("/");
 }

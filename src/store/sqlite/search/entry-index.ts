@@ -9,10 +9,10 @@ import { mergeParts } from "./index-parts.ts";
 
 /** Rows per statement: few enough for the statement to be cached and to stay below the parameter limit. */
 const ROWS_MAX = 32;
-/** How many index numbers each second has; when they are used up, entries get numbers of a later second. */
+/** Each second has this many index numbers; further entries get numbers of a later second. */
 export const DOCS_PER_SECOND = 256;
 
-/** Writes an entry and its index row together, and calls `grown`, so that the index is merged later. */
+/** Writes entries together with their index rows, and calls `grown`, so that the index is merged later. */
 export function sqliteEntryIndex(grown: () => void, full: FullSeconds): EntryIndex {
   return {
     async insert(q, records, session) {
@@ -48,7 +48,7 @@ export function upkeepSteps(full: FullSeconds): UpkeepSteps {
 
 /** Indexes entries that have no number yet, those of the newest day first, and returns how many. */
 async function indexSome(q: Query, limit: number, full: FullSeconds): Promise<number> {
-  // Exactly the order of the index `entries_unindexed`; any other order would sort all that is left.
+  // This is exactly the order of the index `entries_unindexed`; any other would sort everything that is left.
   const rows = await q.all(sql`SELECT s.agent, s.scope, ${entries.columnsOf("e")}
     FROM entries e JOIN sessions s ON s.id = e.session_id
     WHERE e.doc IS NULL ORDER BY e.at / 86400000 DESC, e.rowid LIMIT ${limit}`);
@@ -84,8 +84,8 @@ export function firstDocOf(at: number): number {
 }
 
 /**
- * Seconds without a free index number, each with a later one to try. A second that a failed write filled
- * still counts as full: gaps in the numbers do no harm.
+ * Remembers seconds without a free index number, each with a later second to try. A second that a failed
+ * write filled still counts as full: gaps in the numbers do no harm.
  */
 export class FullSeconds {
   readonly #next = new Map<number, number>();
@@ -111,8 +111,8 @@ export class FullSeconds {
 const FULL_MAX = 20_000;
 
 /**
- * Returns a free index number for each entry, in order of time. It must run in the write lane, so that no
- * other write takes the same number.
+ * Returns a free index number for each entry, in order of time. Call it in the write lane; otherwise another
+ * write may take the same number.
  */
 export async function docsFor(
   q: Query,

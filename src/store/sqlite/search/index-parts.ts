@@ -6,7 +6,7 @@ const PAGES = 16;
 /** How many parts of similar size are merged into one: in quiet moments 2, otherwise 4. */
 const MERGE_MORE = sql`INSERT INTO entry_index (entry_index, rank) VALUES ('usermerge', 2)`;
 const MERGE_FEWER = sql`INSERT INTO entry_index (entry_index, rank) VALUES ('usermerge', 4)`;
-/** Fewer parts are not worth a write. */
+/** So few parts are not worth a write. */
 const FEW = 2;
 
 /**
@@ -19,7 +19,8 @@ export async function mergeParts(
 ): Promise<boolean> {
   if (!isQuiet) return mergeSome(q, ms);
   if ((await partsOf(q)) <= FEW) return false;
-  // All in one write: if the daemon is killed, the index still has the rule for busy times.
+  // The rule changes and changes back in one write: if the daemon is killed, the index still has the rule for
+  // busy times.
   await q.run(MERGE_MORE);
   const isMore = await mergeSome(q, ms);
   await q.run(MERGE_FEWER);

@@ -26,9 +26,9 @@ interface Thread {
 
 /**
  * Runs each search in a thread with its own read-only connection. Threads start with the first search and end
- * when idle. A search that exceeds its CPU time ends itself. One that exceeds its elapsed time is refused at
- * once; its thread is terminated, because a statement cannot be interrupted, and counts as busy until it is
- * gone.
+ * when idle. A search that exceeds its CPU time stops itself. One that exceeds its elapsed time is refused at
+ * once and its thread is terminated, because a statement cannot be interrupted; the thread counts as busy
+ * until it is gone.
  */
 export class Searches {
   readonly #path: string;

@@ -10,10 +10,7 @@ import { DOCS_PER_SECOND, firstDocOf } from "./entry-index.ts";
 
 const LAST_DOC = Number.MAX_SAFE_INTEGER;
 
-/**
- * Adapts the embedded store for a search. A position is an entry's number in the index, which grows with
- * time.
- */
+/** Lets a search read the embedded store. A position is an entry's index number, which grows with time. */
 export function sqliteSource(q: Query, isOver: () => boolean): SearchDatabase {
   return {
     all: (statement) => q.all(statement),

@@ -12,7 +12,7 @@ export type Ask = { readonly search: EntrySearch; readonly ms: number } | "close
 
 export type Told =
   | "ready"
-  /** As JSON: copying an object between threads takes several times as long. */
+  /** JSON, because copying an object between threads takes several times as long. */
   | { readonly found: string }
   | { readonly refusal: { readonly code: RefusalCode; readonly message: string } }
   | { readonly error: string };

@@ -8,7 +8,7 @@ export interface Answer {
   readonly error: string | null;
 }
 
-/** The main thread's readers never stay in a statement for long. */
+/** How long a checkpoint waits for readers. Those of the main thread never stay in a statement for long. */
 const BUSY_MS = 1_000;
 
 const db = new DatabaseSync((workerData as { path: string }).path, { timeout: BUSY_MS });

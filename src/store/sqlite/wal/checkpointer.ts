@@ -7,16 +7,19 @@ const EVERY_MS = 250;
 /** From this size on, the log is checkpointed while writes continue. */
 const WORTH_BYTES = 4 * 1024 * 1024;
 const TRUNCATE_BYTES = 64 * 1024 * 1024;
-/** A log of any size is emptied after this long without a commit… */
+/** A log of any size is emptied after this long without a commit. */
 const IDLE_MS = 1_000;
-/** …and at the latest this long after it began to grow, so that text redacted since does not stay in it. */
+/**
+ * At the latest, a log is emptied this long after it began to grow, because it may hold text that was
+ * redacted since.
+ */
 const GROWING_MS = 30_000;
 
 /**
  * Keeps the write-ahead log short without blocking the event loop. The worker thread starts when there is
  * work, and never keeps the process alive. While writes continue, the log can be copied into the database but
- * not restarted. To copy the rest and empty it, writers are paused briefly: when it is long, and when it is
- * idle. An empty log holds neither the only copy of a commit nor text that has been redacted since.
+ * not emptied. So writers are paused briefly to empty it: when it is long, and when it is idle. An empty log
+ * holds neither the only copy of a commit nor text that has been redacted since.
  */
 export class WalCheckpointer {
   readonly #path: string;
@@ -95,7 +98,7 @@ export class WalCheckpointer {
       const emptied = Promise.withResolvers<void>();
       this.#emptied = emptied.resolve;
       this.#pauseUntil(emptied.promise);
-      // Writers wait for the worker's answer, so until then it keeps the process alive.
+      // Writers wait for the worker's answer, so the worker keeps the process alive until then.
       this.#worker?.ref();
       this.#worker?.postMessage("truncate");
       return;
@@ -105,7 +108,7 @@ export class WalCheckpointer {
   }
 
   /**
-   * If another program reads an old snapshot of the file, the log cannot be emptied; the next try comes
+   * If another program reads an old snapshot of the file, the log cannot be emptied now; the next try comes
    * later.
    */
   #hasEmptied(): void {

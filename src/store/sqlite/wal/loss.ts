@@ -10,7 +10,7 @@ import { lastLineOf, newestRollouts } from "../../restore/rollout-file.ts";
 import { epochBegun } from "../epoch.ts";
 import { readWalIndex, wholeFrames } from "./wal-file.ts";
 
-/** Where to look for traces of a store, besides its own files. */
+/** Everything that may prove that a store existed. */
 export interface Traces {
   readonly path: string;
   readonly note: Note | null;
@@ -21,9 +21,9 @@ export interface Traces {
 }
 
 /**
- * Refuses to open a store that is partly or completely gone although something proves that it existed. SQLite
- * creates an empty database in place of a missing one and ignores a missing or damaged write-ahead log, so
- * both would look like a first start.
+ * Refuses to open a store that is partly or completely gone, if something proves that it existed. SQLite
+ * would not notice: it creates an empty database in place of a missing one, and ignores a missing or damaged
+ * write-ahead log.
  */
 export function refuseLoss(traces: Traces): void {
   const { path, note } = traces;
@@ -37,8 +37,9 @@ export function refuseLoss(traces: Traces): void {
 }
 
 /**
- * After an unclean end the log holds commits that had not been copied into the database. If only the process
- * died, the log's index says how many; after a crash of the machine it says nothing.
+ * Refuses a database whose log has lost commits. After an unclean end the log holds commits that were not yet
+ * copied into the database. If only the process died, the log's index says how many; after a crash of the
+ * machine it says nothing.
  */
 function refuseLostLog(path: string, note: Note): void {
   const index = note.openedIn === machineBoot() ? readWalIndex(path) : null;
@@ -99,7 +100,10 @@ function openedAt({ since: at }: Note): string {
   return at === null ? "at an unknown time" : `at ${new Date(at).toISOString()}`;
 }
 
-/** A backup that a person put in place by hand has no log. It is read without creating one. */
+/**
+ * Returns whether the file is a backup that a person put there by hand, which has no log. `immutable` keeps
+ * SQLite from creating one.
+ */
 function isBackup(path: string): boolean {
   const url = pathToFileURL(path);
   url.searchParams.set("immutable", "1");

@@ -2,13 +2,13 @@ import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { errorCode } from "../../../system/error.ts";
 
 /**
- * The content of the write-ahead log's shared index. It survives a killed process, so it proves what was
- * committed; after a crash of the machine it does not.
+ * The write-ahead log's shared index. It survives a killed process, so it proves what was committed. After a
+ * crash of the machine it proves nothing.
  */
 export interface WalIndex {
-  /** How many frames of the log were committed. */
+  /** How many frames of the log are committed. */
   readonly frames: number;
-  /** How many of them were copied into the database. */
+  /** How many of the committed frames were copied into the database. */
   readonly copied: number;
   /** Identifies this generation of the log; every frame carries it. */
   readonly salt: Buffer;
