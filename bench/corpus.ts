@@ -5,12 +5,11 @@ import type { NewEntry, SessionRecord, Store } from "../src/store/port/store.ts"
 import { aChild, aSession } from "../src/store/testing/sample.ts";
 
 /**
- * Generated text with the word frequencies of an agent: a few words are common, most are rare. It is the same
- * on every machine.
+ * Generated text in which a few words are common and most are rare, as in real transcripts. It is the same on
+ * every machine.
  */
 export class Corpus {
   readonly sessions: SessionRecord[] = [];
-  /** Bytes of text so far. */
   bytes = 0;
   #state = 12_345;
   #at = Date.now() - 30 * 86_400_000;

@@ -39,8 +39,8 @@ export class DaemonProcess {
   }
 
   /**
-   * Two options work only with the fake daemon: `tellTurns` is the number of turns after which `begun`
-   * resolves, `turnsMax` is the number of turns that may run at once.
+   * `tellTurns` and `turnsMax` work only with the fake daemon: `begun` resolves after `tellTurns` turns have
+   * begun, and at most `turnsMax` turns run at once.
    */
   static async start(
     paths: Paths,

@@ -26,7 +26,7 @@ process.on("SIGTERM", () => {
   void daemon.stop().then(() => process.exit(0));
 });
 
-/** Makes a driver open any conversation as a new one, even one that died with another process. */
+/** Lets a driver open the conversation of a process that has died: it starts a new one instead. */
 function forgetful(driver: Driver): Driver {
   return {
     name: driver.name,
@@ -38,7 +38,7 @@ function forgetful(driver: Driver): Driver {
   };
 }
 
-/** With a low limit, spawned children wait, so only the spawn is measured. */
+/** A low limit keeps spawned children waiting, so that only the spawn is measured. */
 function turnsMax(value: string | undefined): Partial<Pick<Config, "limits">> {
   return value === undefined ? {} : { limits: { ...benchConfig().limits, turnsMax: Number(value) } };
 }

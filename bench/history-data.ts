@@ -2,7 +2,7 @@ import { mkdirSync, openSync, closeSync, writeFileSync, writeSync } from "node:f
 import path from "node:path";
 
 /**
- * The size of the generated history, in Claude Code's format. A measurement never reads a person's real
+ * The size of the history to generate, in Claude Code's format. A measurement never reads a person's real
  * files.
  */
 export interface HistorySize {
@@ -11,7 +11,7 @@ export interface HistorySize {
   readonly subagentBytes: number;
   /** The size of one additional long transcript. */
   readonly longBytes: number;
-  /** The number of lines of one more session, which has `lineSubagents` sub-agents. */
+  /** The number of lines in one further session, which has `lineSubagents` sub-agents. */
   readonly lines: number;
   readonly lineSubagents: number;
 }

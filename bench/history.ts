@@ -9,7 +9,7 @@ import { inHome } from "./home.ts";
 import { atLeast, atMost, type Measurement, type Row } from "./measurement.ts";
 import { median, percentile, timeMs } from "./sample.ts";
 
-/** The goals are for 2 GB. A quarter of that gives the same answer in a quarter of the time. */
+/** The goals are for 2 GB of history. A quarter of that gives comparable figures in a quarter of the time. */
 const IS_FULL = process.env["BENCH_HISTORY_FULL"] === "1";
 const SIZE: HistorySize = {
   families: 20,
@@ -24,7 +24,7 @@ const LIVE_ROWS = 10;
 
 type Client = ReturnType<typeof connect>;
 
-/** Measures sessions that agents left on disk: listing them, importing them, and opening them. */
+/** Measures the import of sessions that agents left on disk: listing, importing and opening them. */
 export const history: Measurement = {
   name: "history",
   run: () =>

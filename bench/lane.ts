@@ -10,7 +10,8 @@ const EACH = 40;
 const COMMITS = 200;
 
 /**
- * Measures durable changes with their events from many concurrent callers, against one bare commit for each.
+ * Measures durable changes from many concurrent callers. The baseline is one bare SQLite commit for each
+ * change.
  */
 export const lane: Measurement = {
   name: "lane",

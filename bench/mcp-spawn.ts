@@ -11,14 +11,15 @@ const WARM = 10;
 const CHILDREN = 8;
 const PROMPT = "Look at the tests and report what is missing.";
 /**
- * With a brief, a spawn waits until the agent's call is in its transcript, and no agent makes a call here.
+ * With `inherit: brief`, a spawn waits until the agent's call is in the transcript, and here no agent makes a
+ * call.
  */
 const INHERIT = "none";
 
 /**
- * Measures the same spawn by the same session over MCP and HTTP in turn, until the whole reply has arrived.
- * Each interface keeps one connection open. Only the parent's turn may run: children wait, so only the spawn
- * is measured.
+ * Measures the same spawn over MCP and over HTTP, alternately, until the whole reply has arrived. Each
+ * interface keeps one connection open. Only the parent's turn may run: its children wait, so that only the
+ * spawn is measured.
  */
 export const mcpSpawn: Measurement = {
   name: "mcp-spawn",

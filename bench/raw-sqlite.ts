@@ -24,7 +24,6 @@ export class RawSqlite {
     };
   }
 
-  /** One row, one commit. */
   commitOne(): void {
     const { begin, event, commit } = this.#statement;
     begin.run();

@@ -30,9 +30,7 @@ export async function inTurn(
   return taken;
 }
 
-/**
- * Returns the median of the ratios of each round: both values of a ratio were measured under the same load.
- */
+/** Returns the median of each round's ratio: the two values of a round were measured under the same load. */
 export function ratio(taken: { a: readonly number[]; b: readonly number[] }): number {
   return median(taken.a.map((value, at) => value / taken.b[at]!));
 }

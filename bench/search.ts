@@ -60,7 +60,7 @@ export const search: Measurement = {
     }),
 };
 
-/** Waits until the daemon has merged the segments of its index, which it does while nothing is written. */
+/** Waits until the daemon has merged the segments of its search index, which it does while it is idle. */
 async function tended(database: string): Promise<void> {
   const db = new DatabaseSync(database, { readOnly: true });
   const parts = db.prepare("SELECT segid, count(*) FROM entry_index_idx GROUP BY segid");
@@ -121,7 +121,6 @@ function sizeRow(paths: Paths, corpus: Corpus): Row {
   };
 }
 
-/** Returns the nth query. */
 type Ask = (corpus: Corpus, n: number) => { query: string; id?: string };
 
 const KINDS: readonly (readonly [what: string, ask: Ask, p99Ms: number])[] = [

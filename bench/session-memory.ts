@@ -10,8 +10,8 @@ const AT_ONCE = 16;
 const SETTLE_MS = 8_000;
 
 /**
- * Measures the memory that a session keeps after it has worked and become idle. The first sessions fill
- * caches and are not counted. The pause lets the garbage collector do what it does in an idle daemon.
+ * Measures the memory that a session keeps after it has worked and become idle. The first sessions are not
+ * counted, because they fill caches. The pause gives the garbage collector time to run.
  */
 export const sessionMemory: Measurement = {
   name: "session-memory",

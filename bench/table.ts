@@ -1,6 +1,5 @@
 import { type Goal, isMet, type Row, type Unit } from "./measurement.ts";
 
-/** Returns the table as text for a person. */
 export function tableOf(rows: readonly Row[]): string {
   const cells = rows.map((row) => [row.what, figure(row.value, row.unit), goal(row), verdict(row), row.note]);
   const all = [["", "figure", "goal", "", ""], ...cells];

@@ -11,7 +11,7 @@ import type { Cell, Role, Row } from "../test/agents/support/cells.ts";
 const PAGE = new URL("../docs/agents.md", import.meta.url);
 const ROLES: readonly Role[] = ["parent", "child"];
 
-/** pi cannot be a parent, because it cannot use our tools. */
+/** pi is never the parent here, because it cannot use our tools. */
 const PI_WHY_NOT: Partial<Record<Row, string>> = {
   "sees and calls the tools": "knows no MCP",
   spawns: "knows no MCP",

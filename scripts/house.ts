@@ -10,7 +10,7 @@ import { type CodeFile, isTest, readTree } from "./tidy/tree.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
-/** Returns the numbers by which we judge the shape of the code, at one commit. */
+/** Returns the figures by which we judge the structure of the code at one commit. */
 async function measure(commit: string): Promise<Record<string, number>> {
   const folder = mkdtempSync(join(tmpdir(), "kinfold-house-"));
   try {
@@ -27,7 +27,7 @@ async function numbersOf(folder: string): Promise<Record<string, number>> {
   const tree = readTree(folder);
   const code = tree.code.filter(({ path }) => path.startsWith("src/"));
   const source = code.filter(({ path }) => !isTest(path));
-  // One file per command: that folder is a list by design.
+  // `commands` has one file per command, so its length is not judged.
   const folders = Map.groupBy(source, ({ path }) => posix.dirname(path));
   folders.delete("src/cli/commands");
   const store = source.filter(({ path }) => path.startsWith("src/store/"));

@@ -49,7 +49,7 @@ function installed(root) {
   return existsSync(node) ? node : null;
 }
 
-/** Accepts a plain `npm install` if it matches the lockfile and its Node runs. */
+/** Returns the Node of a plain `npm install`, if that matches the lockfile and its Node runs. */
 function adoptable(root) {
   const wanted = readJson(join(root, "package-lock.json"))?.packages;
   const found = readJson(join(root, "node_modules", ".package-lock.json"))?.packages;

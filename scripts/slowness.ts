@@ -1,6 +1,6 @@
 /**
- * Returns how much longer work takes here than on two idle cores, from 1 to 20: uses a fixed amount of
- * processor time and compares it with the wall clock. Time limits of tests are multiplied by this, because a
+ * Returns how much longer work takes here than on two idle cores, from 1 to 20. It compares the processor
+ * time of a fixed amount of work with the wall clock. Time limits of tests are multiplied by this, because a
  * machine shared by many runs is slow, not broken.
  */
 export function slowness(): number {

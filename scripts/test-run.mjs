@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 
-/** An environment variable of every process that a run starts. Agents do not get it, but their daemons do. */
+/** An environment variable of every process that a run starts. Daemons do not pass it to their agents. */
 const MARK = "KIN_TEST_RUN";
 /** A run in which no test ends for this long counts as stuck. */
 const STILL_MS = 8 * 60_000;

@@ -1,4 +1,4 @@
-/** Formats text for a table cell: on one line, with `|` escaped. */
+/** Makes text safe for a cell of a Markdown table. */
 export function cell(text: string): string {
   return text.replaceAll(/\s+/g, " ").replaceAll("|", "\\|").trim();
 }

@@ -1,6 +1,5 @@
 import { z } from "zod";
 
-/** A field of a record or an input, as the reference shows it. */
 export interface Field {
   readonly name: string;
   readonly type: string;

@@ -8,9 +8,8 @@ interface Edge extends Import {
 }
 
 /**
- * Refuses two kinds of import cycles: any cycle of values, because its modules then run in an order that
- * depends on which is imported first; and a cycle of types that crosses folders, because neither folder can
- * then be read without the other.
+ * Refuses two kinds of import cycles. In a cycle of values, the order in which modules run depends on which
+ * is imported first. In a cycle of types across folders, neither folder can be read without the other.
  */
 export function checkCycles({ code }: Pick<Tree, "code">): Finding[] {
   const ofValues = valueCycles(code);

@@ -60,7 +60,7 @@ function callsTest(node: Node): boolean {
   return isCallExpression(node) && isIdentifier(node.expression) && TESTS.has(node.expression.text);
 }
 
-/** A program that another one starts is not imported, but its path appears in the code that starts it. */
+/** A program that is started and not imported counts as used if its path is in the code that starts it. */
 function checkTestOnly({ code }: Tree, { path }: CodeFile, users: Users): Finding[] {
   const by = users.get(path) ?? [];
   if (!path.startsWith("src/") || isTest(path) || by.length === 0 || !by.every(isTest)) return [];

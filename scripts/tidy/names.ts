@@ -9,10 +9,13 @@ import {
 } from "typescript/unstable/ast/is";
 import { type CodeFile, type Finding, finding, isExported, type Tree, type TreeFile } from "./tree.ts";
 
-/** Names that do not describe the content. */
+/** Names that say nothing about the content. */
 const EMPTY_WORDS = new Set(["util", "utils", "common", "helper", "helpers", "manager", "v2", "misc"]);
 
-/** Checks names of files, tables and exports: the right case, a meaning, and words of the vocabulary. */
+/**
+ * Checks the names of files, tables and exports: their case, and words that mean nothing or that the
+ * vocabulary forbids.
+ */
 export function checkNames(tree: Tree): Finding[] {
   const banned = bannedWords(tree);
   const say = (name: string): string | null => complaint(name, banned);

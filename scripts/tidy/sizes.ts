@@ -60,7 +60,7 @@ function isFunction(node: Node): node is SignatureDeclaration {
   );
 }
 
-/** A suite is a list of tests and not one piece of work; each test in it has its own limit. */
+/** A suite is exempt: it is a list of tests, and each test has its own limit. */
 function holdsTests(node: Node): boolean {
   return (
     callsOne(node.parent, ["describe", "suite"]) || nodesOf(node).some((child) => callsOne(child, TESTS))

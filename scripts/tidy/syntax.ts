@@ -175,10 +175,7 @@ const AMBIENT = new Set([
   "queueMicrotask",
 ]);
 
-/**
- * The domain decides only from its arguments: the same input gives the same answer, in production and in a
- * test.
- */
+/** Code in `domain` decides only from its arguments, so the same input always gives the same answer. */
 const impureDomain: Rule = (node, { path }) => {
   if (!path.startsWith("src/domain/") || isTest(path)) return null;
   const text = "the domain has no await, clock, randomness or I/O; take it as an argument";
@@ -194,10 +191,7 @@ const impureDomain: Rule = (node, { path }) => {
   return AMBIENT.has(object) || asked === "Date.now" || asked === "Math.random" ? text : null;
 };
 
-/**
- * Only `src/system` may access processes. Shell text and arguments of programs that we start may mention
- * /proc.
- */
+/** Only `src/system` may access processes. Arguments of programs that we start may mention /proc. */
 const processAccess: Rule = (node, { path }) => {
   if (!path.startsWith("src/") || path.startsWith("src/system/") || isTest(path)) return null;
   const text = "only src/system reads /proc or signals a process; use src/system/proc.ts";
@@ -207,10 +201,7 @@ const processAccess: Rule = (node, { path }) => {
   return /^\/proc(?:\/|$)/.test(node.text) && !isArrayLiteralExpression(node.parent) ? text : null;
 };
 
-/**
- * A write that comes from an agent process, or is about one, carries its fence, so that the store can refuse
- * a late one.
- */
+/** A write on behalf of an agent process must carry its fence, so that the store can refuse a late one. */
 const unfencedWrite: Rule = (node, file) => {
   if (!file.path.startsWith("src/engine/") || isTest(file.path) || !isCallExpression(node)) return null;
   const { expression: callee } = node;

@@ -88,7 +88,7 @@ function checkSilence(file: CodeFile, node: Node): Finding[] {
     : [];
 }
 
-/** Whether a statement is directly in the body of a test or suite. */
+/** Returns whether a statement is directly in the body of a test or suite. */
 function isInTest(node: Node): boolean {
   const body: Node | undefined = node.parent.parent;
   return body !== undefined && isFunction(body) && isTestCall(body.parent, SUITES);
@@ -171,7 +171,6 @@ function isFunction(node: Node): boolean {
   return isArrowFunction(node) || isFunctionExpression(node);
 }
 
-/** Returns the name of a function, or null if it has none. */
 function nameOf(node: Node): string | null {
   if (isFunctionDeclaration(node)) return node.name?.text ?? null;
   if (!isVariableDeclaration(node) || !isIdentifier(node.name)) return null;

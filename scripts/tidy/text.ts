@@ -1,6 +1,6 @@
 import type { Finding, TreeFile } from "./tree.ts";
 
-// Assembled from pieces, so that these rules do not match this file.
+// The patterns are put together from pieces, so that this file does not match its own rules.
 const RULES: readonly (readonly [RegExp, string])[] = [
   [
     new RegExp(["\\bTO", "DO\\b|\\bFIX", "ME\\b|\\bXX", "X\\b"].join("")),

@@ -10,7 +10,6 @@ export interface TreeFile {
   readonly text: string;
 }
 
-/** A file that the compiler has parsed. */
 export interface CodeFile extends TreeFile {
   readonly source: SourceFile;
   /** All nodes, parents before children; collected once, because every rule visits all of them. */

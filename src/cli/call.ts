@@ -1,6 +1,6 @@
 import type { Paint } from "./terminal/paint.ts";
 
-/** One use of a command: its arguments, and the streams it writes to. */
+/** One invocation of a command. */
 export interface Call {
   readonly args: readonly string[];
   readonly flags: Flags;
@@ -8,18 +8,15 @@ export interface Call {
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** What a command file exports. `run` resolves to the exit code; undefined means 0. */
+/** `run` resolves to the exit code; undefined means 0. */
 export interface CommandModule {
   run(call: Call): Promise<number | void>;
 }
 
-/**
- * A command's output. `line` and `answer` write the result to standard output; `note` writes everything else
- * to standard error.
- */
+/** `line` and `answer` write results to standard output; `note` writes everything else to standard error. */
 export interface Io {
   readonly json: boolean;
-  /** True if the output goes to a terminal, so colours, live drawing and questions are allowed. */
+  /** True if output goes to a terminal, so colours, live drawing and questions are allowed. */
   readonly tty: boolean;
   readonly columns: () => number;
   readonly rows: () => number;
@@ -31,7 +28,6 @@ export interface Io {
   answer(value: unknown): void;
 }
 
-/** The parsed options: strings, numbers and switches. */
 export class Flags {
   readonly #values: Readonly<Record<string, unknown>>;
 

@@ -8,15 +8,12 @@ import {
 
 export type Shell = "bash" | "zsh" | "fish";
 
-/**
- * Returns a completion script made from the command table. The shell asks for session names when it needs
- * them.
- */
+/** Returns a completion script made from the command table. It asks the daemon for session names. */
 export function completionScript(shell: Shell): string {
   return { bash, zsh, fish }[shell]();
 }
 
-/** The command with which a shell lists session names; prints nothing if no daemon runs. */
+/** The shell command that lists session names; prints nothing if no daemon runs. */
 const SESSIONS =
   'kinfold ls --all --json 2>/dev/null | sed -n \'s/^      "\\(name\\|shortId\\)": "\\(.*\\)",*$/\\2/p\'';
 
@@ -166,7 +163,7 @@ function fishValues(option: Named): string {
   return option.row.completes === undefined ? "-x " : "-r -F ";
 }
 
-/** Makes a text safe inside single quotes and inside zsh's brackets and colons. */
+/** Makes text safe inside single quotes and inside zsh's brackets and colons. */
 function escaped(text: string): string {
   return text.replaceAll("'", "’").replaceAll("[", "(").replaceAll("]", ")").replaceAll(":", "\\:");
 }

@@ -7,7 +7,7 @@ import { clip, columnsOf, padTo } from "./terminal/text.ts";
 import { isOpen, stateWords, surroundings } from "./show/words.ts";
 import { duration } from "../text/quantity.ts";
 
-/** The demo's root. It and its descendants are four sessions in three generations, played by sim. */
+/** The root of the demo's four sessions in three generations, all played by the sim agent. */
 export const DEMO_ROOT = {
   name: "plan a release",
   prompt: script([
@@ -29,10 +29,8 @@ export const DEMO_ROOT = {
   ]),
 };
 
-/** The demo's sessions and callbacks, as the store has them now. */
 export interface DemoFacts {
   readonly sessions: readonly Session[];
-  /** Every callback sent to any of these sessions. */
   readonly callbacks: readonly Message[];
 }
 
@@ -45,7 +43,7 @@ export async function demoFacts(client: Client, rootId: string): Promise<DemoFac
   return { sessions, callbacks };
 }
 
-/** Draws one line per session: `├─ "tests"   sim  completed 1.2 s   → reported to root`. */
+/** Draws lines such as `├─ "tests"   sim  completed 1.2 s   → reported to root`. */
 export function demoLines(facts: DemoFacts, look: { columns: number; paint: Paint; now: number }): string[] {
   const around = surroundings(facts.sessions);
   const rows = placed(facts.sessions).map(({ session, branch }) => ({
@@ -64,7 +62,7 @@ export function demoLines(facts: DemoFacts, look: { columns: number; paint: Pain
   });
 }
 
-/** Lists each violation of "nothing lost, nothing twice"; empty if there is none. */
+/** Lists each violation of "nothing lost, nothing twice". */
 export function demoLosses(facts: DemoFacts): string[] {
   const losses: string[] = [];
   for (const session of facts.sessions) {

@@ -3,7 +3,7 @@ import { Refusal } from "../contract/index.ts";
 import { causeOf } from "./daemon/connection.ts";
 import { Failure } from "./failure.ts";
 
-/** Turns anything a command threw into a message that a person can act on. */
+/** Turns anything that a command threw into a message that a person can act on. */
 export function explain(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (error instanceof Refusal) return fromRefusal(error);
@@ -67,7 +67,7 @@ const SYSTEM: Record<string, string> = {
   EEXIST: "this already exists.",
 };
 
-/** Next steps for refusals, whose messages do not know the CLI's commands. */
+/** Next steps after a refusal: the daemon's messages do not name commands of the CLI. */
 const NEXT: Partial<Record<Refusal["code"], readonly string[]>> = {
   unknown_agent: ["Agents on this machine: kinfold doctor"],
   agent_not_installed: ["Agents on this machine: kinfold doctor"],

@@ -11,9 +11,7 @@ export const EXITS = {
 
 export type ExitName = keyof typeof EXITS;
 
-/**
- * A person's mistake or an expected problem: what is wrong, and what to do next. Shown without a stack trace.
- */
+/** An expected problem: what is wrong, and what to do next. Shown without a stack trace. */
 export class Failure extends Error {
   readonly exit: number;
   readonly code: string;

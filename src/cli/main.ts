@@ -4,7 +4,7 @@ import { Failure } from "./failure.ts";
 import { endQuietlyOnBrokenPipe, flushed, processIo } from "./terminal/io.ts";
 import { loadCommand, readCommandLine } from "./program.ts";
 
-/** Reads the command line, runs the command, reports errors, and returns the exit code. */
+/** Runs the command, reports errors, and returns the exit code. */
 async function main(argv: readonly string[]): Promise<number> {
   const env = process.env;
   const io = processIo({ json: argv.includes("--json"), env });
@@ -21,10 +21,7 @@ async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
-/**
- * Loads the code that explains refusals and configuration errors only here, because most commands never need
- * it.
- */
+/** Loads the code that explains errors only here, because most commands never need it. */
 async function complain(error: unknown, io: Io): Promise<number> {
   const { explain } = await import("./explain.ts");
   const failure = error instanceof Failure ? error : explain(error);

@@ -5,7 +5,7 @@ import { COMMANDS, type CommandRow, GLOBAL_OPTIONS, GROUPS, type OptionRow, STAT
 import { parseDuration, parseInteger, parseNumber } from "./value.ts";
 import { nearest } from "../text/nearest.ts";
 
-/** A parsed command line: a command with its arguments, or text to print (help, version). */
+/** A command to run, or text to print (help, version). */
 export type Asked =
   | {
       readonly kind: "run";
@@ -15,7 +15,7 @@ export type Asked =
     }
   | { readonly kind: "text"; readonly text: string };
 
-/** Parses a command line. Rejects only with a `Failure` that says what to do next. */
+/** Rejects only with a `Failure`, which says what to do next. */
 export async function readCommandLine(argv: readonly string[], version: string): Promise<Asked> {
   let asked: Asked | null = null;
   let said = "";
@@ -39,16 +39,13 @@ export async function readCommandLine(argv: readonly string[], version: string):
   return asked ?? { kind: "text", text: said };
 }
 
-/** Loads only the command that is run: most commands need packages that the others do not. */
+/** Loads only this command: most commands need packages that the others do not. */
 export async function loadCommand({ name }: CommandRow): Promise<CommandModule> {
   const module: CommandModule = await import(`./commands/${name}.ts`);
   return module;
 }
 
-/**
- * Moves words such as `-test` behind `--`, where commander reads nothing as an option. Their order does not
- * matter, because each excludes a word.
- */
+/** Moves words such as `-test` behind `--`, where commander reads no options. Their order does not matter. */
 function dashWordsLast(argv: readonly string[]): string[] {
   const row = COMMANDS.find(({ name }) => name === argv.find((word) => !word.startsWith("-")));
   if (row?.dashWords !== true || argv.includes("--")) return [...argv];
@@ -148,9 +145,7 @@ function unknownWord(word: string): Failure {
   });
 }
 
-/**
- * Turns an error of commander into a failure: its sentence, ended by a full stop, and a pointer to the help.
- */
+/** Ends commander's sentence with a full stop and adds a pointer to the help. */
 function wrongUse(error: CommanderError, argv: readonly string[]): Failure {
   const [first = "", ...rest] = error.message.replace(/^error: /, "").split("\n");
   const row = COMMANDS.find((candidate) => argv.includes(candidate.name));

@@ -4,7 +4,7 @@ import { Failure } from "./failure.ts";
 import { clip, oneLine } from "./terminal/text.ts";
 import { nearest } from "../text/nearest.ts";
 
-/** Finds a session by id, short id, name or title. If there is none, the failure suggests similar names. */
+/** Finds a session by id, short id, name or title, else suggests similar names. */
 export async function findSession(client: Client, ref: string): Promise<Session> {
   try {
     return (await client.get({ id: ref })).session;
@@ -31,9 +31,7 @@ export async function listSessions(
   return sessions;
 }
 
-/**
- * Returns every session whose round is open, each once, even if its status changes between the two requests.
- */
+/** Returns every session whose round is open. A session that changes its status meanwhile appears once. */
 export async function listOpen(client: Client): Promise<Session[]> {
   const [waiting, running] = await Promise.all([
     listSessions(client, { status: "waiting" }),
@@ -42,12 +40,10 @@ export async function listOpen(client: Client): Promise<Session[]> {
   return [...new Map([...waiting, ...running].map((session) => [session.id, session])).values()];
 }
 
-/** Returns a session's name, else its short id. */
 export function labelOf(session: Pick<Session, "name" | "shortId">): string {
   return session.name === null ? session.shortId : oneLine(session.name);
 }
 
-/** Returns a session's name for a list, else the beginning of its title in quotes. */
 export function nameOf(session: Pick<Session, "name" | "shortId" | "title">): string {
   if (session.name !== null) return oneLine(session.name);
   return session.title === null ? session.shortId : `"${clip(oneLine(session.title), TITLE_MAX)}"`;

@@ -7,7 +7,7 @@ import { findSession, labelOf } from "./sessions.ts";
 import { oneLine, usd } from "./terminal/text.ts";
 import { count, duration, tokens } from "../text/quantity.ts";
 
-/** Starts a root, or with `--parent` a child, from the flags of `spawn` and `run`. */
+/** Starts a root, or a child of `--parent`, from the flags of `spawn` and `run`. */
 export async function spawnAsAsked(client: Client, call: Call, prompt: string): Promise<SpawnOutput> {
   const { flags } = call;
   const cwd = flags.text("cwd");
@@ -35,7 +35,7 @@ export async function spawnAsAsked(client: Client, call: Call, prompt: string): 
   return await client.spawn({ ...start, id, ...(cwd === undefined ? {} : { cwd: resolve(cwd) }) });
 }
 
-/** Formats a spawned session: `release  3d91ab55  claude opus, /src/shop, permission workspace`. */
+/** Example: `release  3d91ab55  claude opus, /src/shop, permission workspace`. */
 export function spawnLine(spawned: SpawnOutput): string {
   const { session, effective } = spawned;
   const agent = [effective.agent, effective.model]
@@ -53,16 +53,13 @@ export function spawnLine(spawned: SpawnOutput): string {
   return `${labelOf(session)}  ${session.name === null ? "" : `${session.shortId}  `}${facts.join(", ")}`;
 }
 
-/**
- * Formats the permission, with the project's file and line if that lowered it: `permission read-only
- * (/src/shop/kinfold.yaml:1)`.
- */
+/** Names the file and line if the project lowered it: `permission read-only (/src/shop/kinfold.yaml:1)`. */
 export function permissionWords({ permission, loweredBy }: SpawnOutput["effective"]): string {
   const where = loweredBy?.["permission"];
   return `permission ${permission}${where === undefined ? "" : ` (${oneLine(where)})`}`;
 }
 
-/** Formats each limit that the project lowers: `depthMax 1 (/src/shop/kinfold.yaml:3)`. */
+/** Lists the limits that the project lowers: `depthMax 1 (/src/shop/kinfold.yaml:3)`. */
 export function loweredWords({ counts, loweredBy }: SpawnOutput["effective"]): string[] {
   return Object.entries(counts ?? {}).map(([key, value]) => {
     const where = loweredBy?.[`limits.${key}`];
@@ -70,7 +67,7 @@ export function loweredWords({ counts, loweredBy }: SpawnOutput["effective"]): s
   });
 }
 
-/** Formats the most that a session may use: `$10, 30 min`. */
+/** Example: `$10, 30 min`. */
 export function limitWords(limits: Budget): string {
   const words = [
     limits.usd === undefined ? null : usd(limits.usd),
@@ -96,7 +93,7 @@ function queued(spawned: SpawnOutput): string {
   return `${ahead}; it starts by itself`;
 }
 
-/** Removes undefined fields: every field is optional in the contract, but undefined is not a valid value. */
+/** Removes undefined fields: a field of the contract may be absent, but not undefined. */
 function given<T extends object>(fields: T): T {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
 }

@@ -30,11 +30,11 @@ type Method<N extends HttpOperationName> =
     ? (input?: AskOf<N>, options?: CallOptions) => Promise<OutputOf<N>>
     : (input: AskOf<N>, options?: CallOptions) => Promise<OutputOf<N>>;
 
-/** One method per operation. Each rejects with a `Refusal`, or with `Unreachable` if nothing answers. */
+/** Each method rejects with a `Refusal`, or with `Unreachable` if nothing answers. */
 export type Client = { readonly [N in HttpOperationName]: Method<N> } & {
   /** Yields numbered events and live text; reconnects by itself and never repeats an event. */
   events(options?: EventsOptions): AsyncGenerator<FeedItem, void>;
-  /** Waits for the end of a round, across restarts of the daemon. */
+  /** Waits for the end of a round, even across restarts of the daemon. */
   waitFor(id: string, options?: WaitForOptions): Promise<WaitOutput>;
 };
 

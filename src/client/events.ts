@@ -16,22 +16,19 @@ export interface EventsOptions {
 }
 
 export type FeedItem =
-  /** The feed is connected: a snapshot taken from now on misses nothing. */
+  /** The feed is connected: a snapshot read from now on misses nothing. */
   | { readonly type: "open"; readonly cursor: string | null }
   | { readonly type: "event"; readonly event: Event; readonly cursor: string | null }
   | { readonly type: "fragment"; readonly fragment: Fragment; readonly cursor: string | null }
-  /** Everything known so far is void; take a snapshot after the next `open`. */
+  /** All earlier items are void; read a new snapshot after the next `open`. */
   | { readonly type: "reset"; readonly message: string };
 
 const RETRY_FIRST_MS = 50;
 const RETRY_MAX_MS = 5_000;
-/** The daemon sends a heartbeat every 15 s; after three missing ones the connection is dead. */
+/** The daemon sends a heartbeat every 15 s; a connection without three of them is dead. */
 const SILENCE_MAX_MS = 45_000;
 
-/**
- * Yields feed items and resumes a lost connection; ends only when the signal is aborted or the daemon
- * refuses.
- */
+/** Resumes a lost connection. Ends only when the signal is aborted or the daemon refuses. */
 export async function* events(target: HttpTarget, options: EventsOptions): AsyncGenerator<FeedItem, void> {
   const state: State = { cursor: options.after ?? null, seen: new Map(), retryMs: RETRY_FIRST_MS };
   while (!isAborted(options.signal)) {
@@ -85,7 +82,7 @@ async function* connection(
     for await (const message of messagesOf(response, watch, target.url)) {
       state.retryMs = RETRY_FIRST_MS;
       const item = read(message, state);
-      // The daemon first sends where the feed begins; a snapshot taken before that could miss an event.
+      // The daemon first sends where the feed begins. A snapshot read before that could miss an event.
       if (!isOpen && item?.type !== "reset") yield { type: "open", cursor: state.cursor };
       isOpen = true;
       if (item !== null) yield item;
@@ -137,12 +134,12 @@ async function* messagesOf(response: Response, watch: Watch, url: string): Async
       yield* sse.push(decoder.decode(value, { stream: true }));
     }
   } finally {
-    // The body may already be broken; cancelling it only frees the connection.
+    // The body may already be broken. Cancelling it only frees the connection.
     await reader.cancel().catch((error: unknown) => error);
   }
 }
 
-/** Aborts a connection that has been silent for too long or whose reader has gone. */
+/** Aborts a connection that has been silent for too long, or whose reader has gone. */
 class Watch {
   readonly #controller = new AbortController();
   readonly #outer: AbortSignal | undefined;

@@ -1,4 +1,4 @@
-/** Resolves after `ms`, or at once when the signal is aborted. */
+/** Resolves after `ms`, or at once if the signal is aborted. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted === true) return resolve();

@@ -2,14 +2,13 @@ import { OPERATIONS, REFUSALS, Refusal } from "../contract/index.ts";
 import type { OperationName, OperationSpec, RefusalCode } from "../contract/index.ts";
 import { pause } from "./pause.ts";
 
-/** The daemon's address and the token to present. */
 export interface HttpTarget {
   readonly url: string;
   readonly token: string;
   readonly fetch: typeof globalThis.fetch;
 }
 
-/** Nothing answered at the address: the daemon is not running, or it is restarting. */
+/** The daemon is not running, or it is restarting. */
 export class Unreachable extends Error {
   readonly url: string;
 
@@ -25,14 +24,11 @@ interface Ask {
   readonly signal?: AbortSignal;
 }
 
-/** How many times to retry while the daemon is busy, and the longest pause that it may ask for. */
+/** How many times to retry while the daemon is busy, and the longest pause it may ask for. */
 const BUSY_TRIES = 6;
 const BUSY_PAUSE_MAX_MS = 10_000;
 
-/**
- * Runs one operation over HTTP. Retries while the daemon is busy, after the pause it asks for: a busy daemon
- * has changed nothing.
- */
+/** Runs one operation. Retries while the daemon is busy: a busy daemon has changed nothing. */
 export async function ask(target: HttpTarget, name: OperationName, options: Ask): Promise<unknown> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -48,9 +44,7 @@ export async function ask(target: HttpTarget, name: OperationName, options: Ask)
   }
 }
 
-/**
- * Sends one request. Path fields go into the path; the others into the query of a GET, else into a JSON body.
- */
+/** Fields of the path go into the path; the others into the query of a GET, else into a JSON body. */
 async function askOnce(target: HttpTarget, name: OperationName, options: Ask): Promise<unknown> {
   const spec: OperationSpec = OPERATIONS[name];
   if (spec.http === undefined)
@@ -66,7 +60,7 @@ async function askOnce(target: HttpTarget, name: OperationName, options: Ask): P
   return readJson(response, target.url);
 }
 
-/** Sends a request with the token, follows no redirect, and turns every error response into a `Refusal`. */
+/** Sends a request with the token. Follows no redirect. Turns every error response into a `Refusal`. */
 export async function send(target: HttpTarget, path: string, init: RequestInit): Promise<Response> {
   let response: Response;
   try {
@@ -148,7 +142,7 @@ function fillPath(template: string, input: object): { path: string; rest: Record
   return { path, rest };
 }
 
-/** Builds a query string; its names are snake_case. */
+/** Builds a query string, in which names are snake_case. */
 export function queryOf(fields: Record<string, unknown>): string {
   const query = new URLSearchParams();
   for (const [field, value] of Object.entries(fields)) {

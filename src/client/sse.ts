@@ -12,8 +12,8 @@ export interface SseMessage {
 const MESSAGE_CHARS_MAX = 64 * 1024 * 1024;
 
 /**
- * Reads messages from chunks of text that may be split anywhere. A block that only sets an id becomes a
- * message with empty data, because this is how a cursor advances without an event.
+ * Reads messages from text that may be split anywhere. A block that only sets an id becomes a message with
+ * empty data: it advances the cursor without an event.
  */
 export class SseReader {
   #messages: SseMessage[] = [];
@@ -48,7 +48,7 @@ export class SseReader {
   }
 }
 
-/** Ignores every other parse error: the standard says that unknown fields are ignored. */
+/** Ignores every other parse error: by the standard, unknown fields are ignored. */
 function throwIfTooLong(error: ParseError): void {
   if (error.type === "max-buffer-size-exceeded") throw error;
 }

@@ -11,14 +11,14 @@ export interface WaitForOptions {
   readonly signal?: AbortSignal;
 }
 
-/** The longest wait of one request: many HTTP clients give up on headers after five minutes. */
+/** The longest wait of one request: many HTTP clients give up after five minutes without headers. */
 const SLICE_MS = 45_000;
 const RETRY_FIRST_MS = 50;
 const RETRY_MAX_MS = 2_000;
 
 /**
- * Waits until the session's round has ended or the time is up (`timedOut`). Keeps waiting while the daemon is
- * away or restarting; throws every other refusal.
+ * Waits until the round has ended or the time is up (`timedOut`). Keeps waiting while the daemon restarts;
+ * throws every other refusal.
  */
 export async function waitFor(target: HttpTarget, id: string, options: WaitForOptions): Promise<WaitOutput> {
   const endsAt =

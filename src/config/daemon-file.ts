@@ -1,23 +1,19 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 
 /**
- * The file that a running daemon keeps in its home so that the CLI finds it. It is a hint, not proof: ask the
- * address.
+ * A running daemon's file in its home. The CLI finds the daemon by it, but must ask the address for proof.
  */
 export interface DaemonFile {
   readonly pid: number;
   readonly url: string;
   readonly startedAt: number;
   readonly boot: string;
-  /**
-   * Distinguishes processes that had the same pid (`processStart`); null if the system does not report it.
-   */
+  /** Distinguishes processes that had the same pid; null if the system does not report it. */
   readonly processStart: string | null;
-  /** Why the daemon cannot start yet, as a sentence. Absent once it has started. */
+  /** Why the daemon cannot start yet, as a sentence; absent once it has started. */
   readonly waiting?: string;
 }
 
-/** Null if there is no file, or if its content was not written by a daemon. */
 export function readDaemonFile(path: string): DaemonFile | null {
   let data: Partial<DaemonFile> | null;
   try {
@@ -39,14 +35,13 @@ export function readDaemonFile(path: string): DaemonFile | null {
   };
 }
 
-/** Replaces the file atomically: a reader sees the old one or the new one. */
 export function writeDaemonFile(path: string, daemon: DaemonFile): void {
   const next = `${path}.${daemon.pid}.tmp`;
   writeFileSync(next, `${JSON.stringify(daemon, null, 2)}\n`, { mode: 0o600 });
   renameSync(next, path);
 }
 
-/** Removes the file only if it belongs to this boot of the daemon. */
+/** Removes the file only if this boot of the daemon wrote it. */
 export function removeDaemonFile(path: string, boot: string): void {
   if (readDaemonFile(path)?.boot === boot) rmSync(path, { force: true });
 }

@@ -14,7 +14,7 @@ const RESERVED = new Set([
   "KINFOLD_CHECKED",
 ]);
 
-/** Reads the settings in `KINFOLD_*`. An empty variable counts as not set, as is usual in shells. */
+/** Reads the settings in `KINFOLD_*`. An empty variable counts as not set. */
 export function readEnvironment(env: Readonly<Record<string, string | undefined>>): ReadFile {
   const given: Given[] = [];
   for (const setting of SETTINGS) {
@@ -25,7 +25,7 @@ export function readEnvironment(env: Readonly<Record<string, string | undefined>
   return { given, problems: misspelt(env) };
 }
 
-/** Converts text from a command line or the environment to the type of its setting. */
+/** Converts text from the environment or a flag to the type of its setting. */
 export function fromText(setting: Setting, text: string): unknown {
   const word = text.trim();
   switch (setting.kind) {
@@ -47,7 +47,7 @@ function truth(word: string): boolean | undefined {
   return /^(0|false|no|off)$/i.test(word) ? false : undefined;
 }
 
-/** Returns text that is not YAML unchanged; the setting's check then reports the problem. */
+/** Returns text that is not YAML unchanged: the setting's check then reports it. */
 function fromYaml(text: string): unknown {
   try {
     return yaml().parse(text);

@@ -5,7 +5,6 @@ import { SETTINGS, isSection, settingOf } from "./setting.ts";
 import { yaml } from "./yaml.ts";
 import { nearest } from "../text/nearest.ts";
 
-/** A value for one setting, and where it came from. */
 export interface Given {
   readonly key: string;
   readonly value: unknown;
@@ -20,9 +19,7 @@ export interface ReadFile {
 
 const nothing: ReadFile = { given: [], problems: [] };
 
-/**
- * Reads the settings of one `kinfold.yaml`. A missing file sets nothing; an invalid one is always reported.
- */
+/** A missing file sets nothing; an invalid one is reported. */
 export function readConfigFile(path: string): ReadFile {
   let text: string;
   try {
@@ -38,7 +35,6 @@ export function readConfigFile(path: string): ReadFile {
   return parseConfig(path, text);
 }
 
-/** Reads the settings in the text of one `kinfold.yaml`. */
 export function parseConfig(path: string, text: string): ReadFile {
   const lines = new (yaml().LineCounter)();
   const document = yaml().parseDocument(text, { lineCounter: lines, prettyErrors: false });

@@ -8,9 +8,9 @@ export type Checked = Pick<Loaded, "config" | "problems">;
 const NAME = "KINFOLD_CHECKED";
 
 /**
- * Returns the variable that passes a checked configuration to a new daemon, so that it need not load every
- * schema again. The configuration itself goes into a file that only its owner can read: it may contain the
- * password of a store, and every program of the same user can read a process's environment.
+ * Passes a checked configuration to a new daemon, so that it need not load every schema again. Only its owner
+ * can read the file: it may contain the store's password, and other programs can read a process's
+ * environment. Returns the variable that names the file.
  */
 export function handOver({ config, problems }: Checked, home: string): Record<string, string> {
   const path = join(home, `start-${randomUUID()}.json`);
@@ -18,7 +18,7 @@ export function handOver({ config, problems }: Checked, home: string): Record<st
   return { [NAME]: path };
 }
 
-/** Reads the configuration that was passed on and deletes its file; null if there is none. */
+/** Reads the configuration that was passed on, and deletes its file. */
 export function takeChecked(env: Record<string, string | undefined>): Checked | null {
   const path = env[NAME];
   delete env[NAME];
@@ -34,7 +34,7 @@ export function isHandedOver(env: Readonly<Record<string, string | undefined>>):
   return env[NAME] !== undefined;
 }
 
-/** Deletes the file after a failed start, when no daemon has taken it. */
+/** Deletes the file after a failed start, which may not have read it. */
 export function forgetChecked(env: Readonly<Record<string, string | undefined>>): void {
   const path = env[NAME];
   if (path !== undefined) rmSync(path, { force: true });
@@ -55,7 +55,7 @@ export function withoutStorePassword(
   return { checked: { ...checked, config: { ...config, store: url.href } }, env: rest };
 }
 
-/** Whether the environment or the command line of this process contains a store's password. */
+/** True if the environment or the command line of this process contains a store's password. */
 export function showsStorePassword(env: NodeJS.ProcessEnv, words: readonly string[]): boolean {
   const shown = [env["KINFOLD_STORE"] ?? "", ...words].some((text) =>
     /:\/\/[^/@\s]*:[^/@\s]*@|password=/.test(text),
@@ -65,7 +65,7 @@ export function showsStorePassword(env: NodeJS.ProcessEnv, words: readonly strin
 
 /**
  * Replaces this program in the same process (execve), so that its old environment and command line can no
- * longer be read. Returns if the system does not support this, as on Windows.
+ * longer be read. Returns on systems without execve, such as Windows.
  */
 export function replaceProcess(words: readonly string[], env: NodeJS.ProcessEnv): void {
   if (process.execve === undefined || process.platform === "win32") return;

@@ -11,9 +11,7 @@ export interface LoadRequest {
   readonly home: string;
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /**
-   * By key, as in `limits.childrenMax`; text is converted as in the environment. Undefined means not given.
-   */
+  /** By key, such as `limits.childrenMax`. Text is converted as in the environment. */
   readonly flags: Readonly<Record<string, unknown>>;
 }
 
@@ -29,14 +27,14 @@ export interface Source {
 export interface Loaded {
   readonly config: Config;
   readonly sources: Readonly<Record<string, Source>>;
-  /** Settings that were not applied, and why: shown to the person, never fatal. */
+  /** Settings that were not applied, and why; never fatal. */
   readonly problems: readonly ConfigProblem[];
 }
 
 /**
- * Loads the configuration for this folder. Later sources override earlier ones: defaults, the home's file,
- * the environment, flags. The project's files, from its top folder down to this one, can only lower what
- * sessions in their folders may do. Throws one `ConfigError` with every problem.
+ * Loads the configuration for a folder. Later sources override earlier ones: defaults, the home's file, the
+ * environment, flags. The project's files can only make it stricter. Throws one `ConfigError` with every
+ * problem.
  */
 export function loadConfig(request: LoadRequest): Loaded {
   const state: State = { applied: new Map(), errors: [], problems: [] };
@@ -120,9 +118,7 @@ function assemble(state: State): Config {
   );
 }
 
-/**
- * Describes a problem that appears only in the whole configuration, such as a certificate without its key.
- */
+/** Describes a problem between settings, such as a certificate without its key. */
 function together(state: State, key: string, message: string): ConfigProblem {
   const section = key.split(".")[0] ?? key;
   const near =
@@ -154,7 +150,7 @@ function valueAt(config: Config, key: string): unknown {
   return value;
 }
 
-/** A daemon started in its home reads the home's file once, not again as a project's file. */
+/** A daemon started in its home must not read the home's file again as a project's file. */
 function sameFile(a: string, b: string): boolean {
   if (a === b) return true;
   return existsSync(a) && existsSync(b) && realpathSync(a) === realpathSync(b);

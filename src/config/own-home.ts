@@ -4,8 +4,8 @@ import type { Paths } from "./paths.ts";
 import { ConfigError, type ConfigProblem } from "./problem.ts";
 
 /**
- * Refuses a home that another user owns or could have written into: that user would know its token. Closes a
- * home of ours that others can access (mode 0700), and its token (0600). A missing home passes.
+ * Refuses a home that another user owns or could have written into, because that user may know its token.
+ * Closes our own home (mode 0700) and its token (0600) to others. A missing home passes.
  */
 export function requireOwnHome(paths: Paths): void {
   const uid = process.getuid?.();
@@ -24,7 +24,7 @@ export function requireOwnHome(paths: Paths): void {
 interface Looking {
   readonly paths: Paths;
   readonly uid: number;
-  /** Whether other users could access the home's content. */
+  /** True if other users could access the files of the home. */
   readonly isOpen: boolean;
 }
 
@@ -33,7 +33,7 @@ const REMOVE = "find out who put it there, then remove it";
 function fileProblem(file: string, { paths, uid, isOpen }: Looking): ConfigProblem | null {
   const link = lstatSync(file, { throwIfNoEntry: false });
   const found = statSync(file, { throwIfNoEntry: false });
-  // A file may disappear meanwhile: the database creates and deletes its own.
+  // The database creates and deletes files meanwhile.
   if (link === undefined || found === undefined) return null;
   const foreign =
     ownerProblem(file, link, { uid, next: REMOVE }) ?? ownerProblem(file, found, { uid, next: REMOVE });
@@ -49,7 +49,7 @@ function fileProblem(file: string, { paths, uid, isOpen }: Looking): ConfigProbl
   );
 }
 
-/** Files of root count as ours: root can do everything anyway. */
+/** Files of root count as ours, because root can do everything anyway. */
 function ownerProblem(
   file: string,
   { uid: owner }: Stats,

@@ -3,7 +3,6 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { requireOwnHome } from "./own-home.ts";
 
-/** The paths of one Kinfold home. Two homes are two independent Kinfolds. */
 export interface Paths {
   readonly home: string;
   readonly configFile: string;
@@ -43,10 +42,7 @@ export function kinfoldHome(env: Readonly<Record<string, string | undefined>>): 
   return named ? resolve(named) : join(homedir(), ".kinfold");
 }
 
-/**
- * Creates the home and its folders, readable by their owner only. Refuses a home that belongs to another
- * user.
- */
+/** Creates the home and its folders for their owner only. Refuses a home of another user. */
 export function prepareHome(paths: Paths): void {
   requireOwnHome(paths);
   for (const folder of [paths.home, paths.logs, paths.rollouts, paths.profiles, paths.sim]) {

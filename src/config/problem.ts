@@ -1,4 +1,3 @@
-/** One problem in the configuration, and where it is. */
 export interface ConfigProblem {
   /** A file, `KINFOLD_PORT` or `--port`. */
   readonly where: string;
@@ -7,7 +6,7 @@ export interface ConfigProblem {
   readonly text: string;
 }
 
-/** The configuration cannot be used. The message lists every problem, so that all can be fixed at once. */
+/** The message lists every problem, so that all can be fixed at once. */
 export class ConfigError extends Error {
   readonly problems: readonly ConfigProblem[];
   readonly what: "configuration" | "home";

@@ -11,7 +11,7 @@ import { listProjectFiles, readProjectFile } from "./project-ceiling.ts";
 const BUILT_IN = fileURLToPath(new URL("./profiles/", import.meta.url));
 const PROJECT_FOLDER = join(".kinfold", "agents");
 
-/** Claude Code's names for its modes, accepted so that its agent files can be used unchanged. */
+/** Claude Code's names for its modes, so that its agent files can be used unchanged. */
 const CLAUDE_MODES: Readonly<Record<string, Permission>> = {
   plan: "read-only",
   default: "ask",
@@ -21,13 +21,13 @@ const CLAUDE_MODES: Readonly<Record<string, Permission>> = {
 
 export interface ProfileSet {
   readonly profiles: readonly Profile[];
-  /** Profile files of a project that nobody has trusted; they are not used. */
+  /** Files of a project that nobody has trusted; they are not used. */
   readonly untrusted: readonly { name: string; file: string }[];
 }
 
 /**
- * Loads the built-in profiles, then the home's, then those of a trusted project; later ones override earlier
- * ones. Throws an error that names the file if one is invalid.
+ * Loads the built-in profiles, the home's and those of a trusted project; later ones override earlier ones.
+ * Throws an error that names the file if one is invalid.
  */
 export async function loadProfiles(places: { home: string; project: string | null }): Promise<ProfileSet> {
   const found = new Map<string, Profile>();
@@ -47,12 +47,12 @@ export async function loadProfiles(places: { home: string; project: string | nul
   return { profiles: [...found.values()], untrusted };
 }
 
-/** Reads a project's profile file, trusted or not, for a person who decides whether to trust it. */
+/** Reads a profile file that may not be trusted yet, so that a person can decide. */
 export async function readProjectProfile(project: string, file: string): Promise<Profile> {
   return parseOnce(file, await projectText(project, basename(file)), file);
 }
 
-/** Returns the text of a file whose content a person has trusted, else null. Does not open other files. */
+/** Returns the text of a file whose content a person has trusted. Does not open other files. */
 async function trustedText(
   project: string,
   name: string,
@@ -71,7 +71,6 @@ async function projectText(project: string, name: string): Promise<string> {
   throw problem(join(project, PROJECT_FOLDER, name), 1, `it ${why}`);
 }
 
-/** Reads a built-in profile or one of the home, which the person owns. */
 async function readOwn(file: string, from: string): Promise<Profile> {
   return parseOnce(file, await readFile(file, "utf8"), from);
 }
@@ -114,10 +113,7 @@ function parseProfile(file: string, text: string, from: string): Profile {
   return profileOf(result.data, (match[2] ?? "").trim(), from);
 }
 
-/**
- * Records that a person trusts the current content of a project's profile files. A change makes a file
- * untrusted again.
- */
+/** Records that a person trusts the current content of the files. A changed file is untrusted again. */
 export async function trustProject(home: string, project: string): Promise<string[]> {
   const names = await listProjectFiles(project, PROJECT_FOLDER, ".md");
   const trusted = { ...(await readTrusted(home)) };
@@ -168,10 +164,7 @@ async function filesIn(folder: string): Promise<string[]> {
   return files.toSorted().map((name) => join(folder, name));
 }
 
-/**
- * Returns the key of a file in `trusted.json`. The file itself is never a link, so only its folder is
- * resolved.
- */
+/** Returns the key of a file in `trusted.json`. Resolves only its folder: the file is never a link. */
 async function realKey(project: string, name: string): Promise<string> {
   return join(await realpath(join(project, PROJECT_FOLDER)), name);
 }

@@ -10,20 +10,17 @@ import { join } from "node:path";
 
 const FILE = "kinfold.yaml";
 
-/** The upper limits from a project's `kinfold.yaml` files, and the `file:line` of each. */
+/** The upper limits from a project's `kinfold.yaml` files. */
 export interface ProjectCeiling {
   readonly permission: { readonly mode: Permission; readonly where: string } | null;
   readonly limits: Partial<Limits>;
-  /** By setting, as in `limits.depthMax`. */
+  /** The `file:line` of each setting, such as `limits.depthMax`. */
   readonly where: Readonly<Record<string, string>>;
-  /** Files or settings that cannot be read: a limit that is not understood must not be ignored. */
+  /** Files or settings that cannot be read. They must not be ignored: they may contain a limit. */
   readonly problems: readonly ConfigProblem[];
 }
 
-/**
- * Returns the folders whose files apply to a session in this one: from the git top level down to it, else
- * only itself.
- */
+/** Returns the folders whose files apply here: from the git top level down, or only this one without git. */
 export function projectFolders(folder: string): string[] {
   const top = gitTop(folder);
   const folders = [folder];
@@ -31,7 +28,7 @@ export function projectFolders(folder: string): string[] {
   return folders;
 }
 
-/** Reads the limits for a session in this folder. The strictest value of each setting counts. */
+/** Reads the limits for a session in this folder. The strictest value counts. */
 export async function readProjectCeiling(folder: string): Promise<ProjectCeiling> {
   const read = await Promise.all(projectFolders(folder).map((each) => readProject(each)));
   const problems = read.flatMap((each) => [...each.problems]);
@@ -65,7 +62,7 @@ function isStricter(given: Given, before: Given | undefined): boolean {
   return before === undefined || looseness(given.value) < looseness(before.value);
 }
 
-/** Ranks a value: numbers by size, permissions from strict to loose. */
+/** Ranks a value: a number by its size, a permission from strict to loose. */
 export function looseness(value: unknown): number {
   return typeof value === "number" ? value : MODES.findIndex((mode) => mode === value);
 }
@@ -79,7 +76,7 @@ async function readProject(folder: string): Promise<ReadFile> {
   return read.kind === "text" ? parseConfig(file, read.text) : unusable(file, read.why);
 }
 
-/** Reads a project's file synchronously, for the CLI. */
+/** Like `readProject`, but synchronous, for the CLI. */
 export function readProjectSync(folder: string): ReadFile {
   const file = path.join(folder, FILE);
   let fd: number;
@@ -108,10 +105,10 @@ function unusable(where: string, why: string): ReadFile {
   return { given: [], problems: [{ where, line: null, key: null, text }] };
 }
 
-/** Anyone who can write into a project controls these files, so each read has a limit. */
+/** Anyone may have written a project's files, so each read has a limit. */
 export const PROJECT_FILE_BYTES_MAX = 64 * 1024;
 export const PROJECT_FILES_MAX = 100;
-/** The most folder entries to look at in a search for files. */
+/** The most entries of a folder to look at. */
 const ENTRIES_MAX = 1_000;
 
 export type ProjectFile =
@@ -121,8 +118,8 @@ export type ProjectFile =
   | { readonly kind: "refused"; readonly why: string };
 
 /**
- * Reads one file of a project, only if it is a plain file of at most 64 KB inside the project: no FIFO,
- * device or socket, no link, and no file in a folder that links out of the project.
+ * Reads a file only if it is a plain file of at most 64 KB inside the project: no FIFO, device, socket or
+ * link, and no file in a folder that links out of the project.
  */
 export async function readProjectFile(project: string, path: string): Promise<ProjectFile> {
   const file = join(project, path);
@@ -148,8 +145,8 @@ export async function readProjectFile(project: string, path: string): Promise<Pr
 }
 
 /**
- * Returns the names in a project's folder with this ending, sorted, at most 100. Opens no file. Returns
- * nothing if the folder is a link or is reached through one that leaves the project.
+ * Returns at most 100 names with this ending, sorted. Opens no file. Returns none if the folder is a link or
+ * leads out of the project.
  */
 export async function listProjectFiles(project: string, folder: string, ending: string): Promise<string[]> {
   const path = join(project, folder);
@@ -171,7 +168,7 @@ export async function listProjectFiles(project: string, folder: string, ending: 
   }
 }
 
-/** Whether the opened file is still the one at this path, and the path stays inside the project. */
+/** True if the opened file is still the one at this path, and the path stays inside the project. */
 async function liesIn(project: string, path: string, opened: { dev: number; ino: number }): Promise<boolean> {
   const [top, real] = await Promise.all([realpath(project), realpath(path)]);
   if (real === top || !isInside(real, top)) return false;

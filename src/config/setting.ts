@@ -3,12 +3,11 @@ import { Config } from "../contract/config.ts";
 /** What a project's file may do with a setting: only make it stricter, or nothing. */
 export type ProjectRight = "narrow" | "none";
 
-/** One leaf of the configuration, with its names in files and in the environment. */
+/** One leaf of the configuration schema. */
 export interface Setting {
   readonly key: string;
   readonly env: string;
   readonly kind: "string" | "number" | "boolean" | "list" | "other";
-  /** The allowed values, if there are only a few. */
   readonly choices: readonly string[] | null;
   readonly description: string;
   readonly fallback: unknown;
@@ -17,9 +16,7 @@ export interface Setting {
   check(value: unknown): string | null;
 }
 
-/**
- * The part of a schema that is used here, because this layer imports the contract and not its schema library.
- */
+/** The part of a zod schema that is used here: this folder may not import zod. */
 interface Schema {
   readonly def: { readonly type: string; readonly innerType?: Schema; readonly defaultValue?: unknown };
   readonly shape?: Readonly<Record<string, Schema>>;
@@ -48,7 +45,7 @@ export function settingOf(key: string): Setting | undefined {
   return byKey.get(key);
 }
 
-/** Whether a key names a group of settings, such as `limits`. */
+/** True if a key names a group of settings, such as `limits`. */
 export function isSection(key: string): boolean {
   return sections.has(key);
 }
@@ -74,8 +71,8 @@ function leaf(key: string, schema: Schema): Setting {
 }
 
 /**
- * A project's file comes with a clone, so anyone may have written it. It may restrict what sessions in its
- * folders may do, and set nothing else: an agent or a callback's template restricts nothing.
+ * Anyone may have written a project's file, because it comes with a clone. So it may only restrict what
+ * sessions in its folders may do.
  */
 function projectRight(key: string): ProjectRight {
   if (key === "permission") return "narrow";

@@ -3,9 +3,7 @@ import type * as Yaml from "yaml";
 
 let loaded: typeof Yaml | null = null;
 
-/**
- * Loads the YAML library on demand: most homes have no file, and its many modules would delay every start.
- */
+/** Loads the YAML library on demand: most homes have no file, and loading it would delay every start. */
 export function yaml(): typeof Yaml {
   loaded ??= createRequire(import.meta.url)("yaml") as typeof Yaml;
   return loaded;

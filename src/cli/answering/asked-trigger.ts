@@ -4,7 +4,6 @@ import type { Client } from "../daemon/connection.ts";
 import { Failure } from "../failure.ts";
 import { findSession, labelOf } from "../sessions.ts";
 
-/** The decisions a person can make, by their names in the contract. */
 export type Action = "approve" | "edit" | "cancel" | "allow" | "deny" | "followUp" | "ack";
 
 export interface Asked {
@@ -12,7 +11,7 @@ export interface Asked {
   readonly session: Session;
 }
 
-/** Finds the trigger to answer: by its own id, or the open question or finished round of a session. */
+/** Finds a trigger by its own id, or the open question or finished round of a session. */
 export async function findAsked(client: Client, ref: string, action: Action | null): Promise<Asked> {
   const { triggers } = await client.listTriggers({ for: "all" });
   const byId = triggers.filter((each) => each.id === ref || each.shortId === ref);
@@ -45,7 +44,7 @@ async function sessionOf(client: Client, ref: string): Promise<Session> {
   }
 }
 
-/** Returns the trigger of the child's last finished round, which a person can answer with more work. */
+/** Returns the trigger of the session's last finished round; a person can answer it with more work. */
 async function endOf(client: Client, session: Session): Promise<Asked["trigger"]> {
   const { triggers } = await client.triggers({ id: session.id });
   const end = triggers.findLast((each) => each.type === "session_complete" && each.status === "open");

@@ -6,17 +6,16 @@ import { duration } from "../../text/quantity.ts";
 
 export type OpenTrigger = OutputOf<"listTriggers">["triggers"][number];
 
-/** Something that waits for a person, with everything needed to decide it. */
 export interface Need {
   readonly kind: "Question" | "Plan" | "Permission" | "Limit" | "Silence";
-  /** True if a parent passed it on to the person. */
+  /** True if a parent passed the question on to the person. */
   readonly isEscalated: boolean;
-  /** The exact question, plan or command, line by line. */
+  /** The full text of the question, plan or command. */
   readonly ask: readonly string[];
   readonly session: Session;
   /** The name of the family's root; null if the session is the root itself. */
   readonly family: string | null;
-  /** When the default answer applies; null if it waits without a limit. */
+  /** When the default answer applies; null if there is no deadline. */
   readonly until: number | null;
   readonly trigger: OpenTrigger | null;
 }
@@ -47,10 +46,7 @@ export async function needsOf(client: Client): Promise<Need[]> {
   return needs.toSorted((a, b) => (a.until ?? Infinity) - (b.until ?? Infinity) || askedAt(a) - askedAt(b));
 }
 
-/**
- * Returns the triggers that wait for a parent; a person may answer these too. The one that reaches the person
- * soonest comes first.
- */
+/** Returns the triggers that wait for a parent, nearest deadline first. A person may answer them too. */
 export async function parentsNeeds(client: Client): Promise<Need[]> {
   const { triggers } = await client.listTriggers({ for: "all" });
   const needs: Need[] = [];
@@ -64,7 +60,6 @@ export async function parentsNeeds(client: Client): Promise<Need[]> {
   return needs.toSorted((a, b) => (a.until ?? Infinity) - (b.until ?? Infinity) || askedAt(a) - askedAt(b));
 }
 
-/** Returns the open ask of each session that needs a person, as one line for lists and trees. */
 export async function asksOf(client: Client): Promise<Map<string, string>> {
   const { triggers } = await client.listTriggers({ for: "person" });
   return new Map(triggers.toReversed().map((trigger) => [trigger.sessionId, askLine(trigger)]));
@@ -76,9 +71,7 @@ export function kindOf(trigger: Pick<Trigger, "type" | "payload">): string {
   return trigger.type === "escalate" && typeof original === "string" ? original : trigger.type;
 }
 
-/**
- * Describes the ask in one line: `"Which dataset?"`, `plan of 5 steps to approve`, `wants to run git push`.
- */
+/** Examples: `"Which dataset?"`, `plan of 5 steps to approve`, `wants to run git push`. */
 export function askLine(trigger: Pick<Trigger, "type" | "payload">): string {
   const { payload } = trigger;
   switch (kindOf(trigger)) {
@@ -111,7 +104,7 @@ export function questionsOf(trigger: Pick<Trigger, "payload">): AskedQuestion[] 
   }));
 }
 
-/** Returns the full text of the ask, never a summary. */
+/** Returns the full text, never a summary: a person decides on it. */
 export function askLines(trigger: Pick<Trigger, "type" | "payload">): string[] {
   const { payload } = trigger;
   switch (kindOf(trigger)) {
@@ -142,7 +135,6 @@ export function timeLeft(until: number | null, now: number): string {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")} left`;
 }
 
-/** Returns the commands that answer it. */
 export function answerCommands(need: Pick<Need, "kind" | "session" | "trigger">): string[] {
   const name = quoted(labelOf(need.session));
   const start = `kinfold answer ${name}`;

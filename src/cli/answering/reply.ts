@@ -9,13 +9,12 @@ import { oneLine } from "../terminal/text.ts";
 
 export type Reply = Omit<AskOf<"respond">, "id">;
 
-/** The decision given by a flag on the command line. */
 export interface Decision {
   readonly action: Action;
   readonly text: string;
 }
 
-/** Returns the decision that the flags name, or null if there is none. Refuses two at once. */
+/** Returns the decision named by a flag, or null. Refuses two at once. */
 export function decisionOf(call: Call): Decision | null {
   const { flags } = call;
   const given: Decision[] = [];
@@ -30,7 +29,7 @@ export function decisionOf(call: Call): Decision | null {
   throw new Failure("refused", `${names} cannot be combined. Choose one.`, { code: "wrong_use" });
 }
 
-/** Builds the answer for the daemon. On a terminal, asks the person for what the command line leaves out. */
+/** Builds the answer. On a terminal, asks the person for what the command line leaves out. */
 export async function replyTo(
   call: Call,
   asked: Asked,
@@ -93,7 +92,7 @@ async function answerWords(call: Call, asked: Asked, words: readonly string[]): 
   return { response: optionOf(text, questions[0]?.options ?? []) };
 }
 
-/** Reads `dataset=small runs=3`, the form for several questions at once. */
+/** Reads `dataset=small runs=3`, the form that answers several questions at once. */
 function pairsOf(words: readonly string[], ids: readonly string[]): Record<string, string> | null {
   const pairs = words.map((word) => /^([^=]+)=([\s\S]*)$/.exec(word));
   if (!pairs.every((pair) => pair !== null && ids.includes(pair[1] ?? ""))) return null;
@@ -101,7 +100,7 @@ function pairsOf(words: readonly string[], ids: readonly string[]): Record<strin
   return Object.fromEntries(pairs.map((pair) => [pair?.[1] ?? "", pair?.[2] ?? ""]));
 }
 
-/** Returns the option that matches without regard to case, else the person's own words. */
+/** Returns the option that matches without regard to case, else the text itself. */
 function optionOf(text: string, options: readonly string[]): string {
   return options.find((option) => option.toLowerCase() === text.toLowerCase()) ?? text;
 }

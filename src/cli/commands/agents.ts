@@ -47,7 +47,6 @@ function rowOf(agent: Agent): { text: string; colour?: "bold" | "soft" | "green"
   ];
 }
 
-/** Installs the adapter that drives an agent. The agent's own program stays as the person installed it. */
 async function add(call: Call, name: string | undefined): Promise<void> {
   const { agentsDirOf, installAdapter, locateAdapter } = await import("../doctor/own-agents.ts");
   const { adapter, vendor } = await wantedAdapter(name);
@@ -93,7 +92,7 @@ interface Added {
   readonly tookMs: number | null;
 }
 
-/** Prints what is installed now and what is still missing. The daemon has probed the agents again by then. */
+/** Prints what was installed and what is still missing. */
 async function tell(call: Call, vendor: Vendor, added: Added): Promise<void> {
   const agent = (await agentsNow(call)).find((one) => one.name === vendor.name);
   const {
@@ -121,7 +120,7 @@ async function tell(call: Call, vendor: Vendor, added: Added): Promise<void> {
     );
 }
 
-/** Returns the agents as the running daemon sees them, or, if none runs, as a daemon started here would. */
+/** Returns the agents that the running daemon sees, else those that a daemon started here would see. */
 async function agentsNow(call: Call): Promise<readonly Agent[]> {
   const { probeOwnAgents } = await import("../doctor/own-agents.ts");
   try {

@@ -42,7 +42,7 @@ async function seen(client: Client, done: RespondOutput, session: Session): Prom
   return `${label} has not picked it up yet${why}`;
 }
 
-/** Resolves to the time at which the agent received the answer, or to null if it has not after `SEEN_MS`. */
+/** Resolves to the time at which the agent received the answer; null if it has not within `SEEN_MS`. */
 async function untilSeen(client: Client, done: RespondOutput): Promise<number | null> {
   const deadline = performance.now() + SEEN_MS;
   for (;;) {
@@ -54,8 +54,7 @@ async function untilSeen(client: Client, done: RespondOutput): Promise<number | 
 }
 
 /**
- * Returns the original trigger: for one that was passed on to a person, only the original records when the
- * agent saw it.
+ * Returns the trigger, or the original of one that was passed on: only that records when the agent saw it.
  */
 async function current(client: Client, { trigger }: RespondOutput): Promise<RespondOutput["trigger"]> {
   const { triggers } = await client.triggers({ id: trigger.sessionId });

@@ -32,7 +32,6 @@ async function isMeant(client: Client, call: Call, session: Session): Promise<bo
   return confirm(call, `${consequence(working, closed)} Continue?`);
 }
 
-/** Describes what a cancel will do, for the question before it is done. */
 function consequence(working: number, closed: number): string {
   const stops = working === 0 ? "Nothing is at work." : `Stops ${count(working, "session")} at work.`;
   if (closed === 0) return stops;

@@ -38,10 +38,7 @@ export async function run(call: Call): Promise<number | void> {
   return isBroken ? EXITS.refused[0] : EXITS.done[0];
 }
 
-/**
- * If the configuration file is invalid, returns the defaults together with its problems, so that the settings
- * can still be listed.
- */
+/** Returns the defaults and the list of problems if the configuration is invalid. */
 function loadOrExplain(call: Call): { loaded: Loaded; isBroken: boolean } {
   try {
     return { loaded: load(call), isBroken: false };
@@ -105,7 +102,7 @@ async function edit(call: Call): Promise<number> {
   return 0;
 }
 
-/** Lists every setting as a comment, so that the file documents what can be set. */
+/** Returns a file that lists every setting in a comment. */
 function template(): string {
   const lines = [
     "# Kinfold's settings. Uncomment what you change; kinfold config shows the values in effect.",

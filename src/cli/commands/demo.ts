@@ -30,10 +30,9 @@ export async function run(call: Call): Promise<number> {
   }
 }
 
-/** The demo's own home and daemon; it touches nothing of the person's. */
+/** The demo has its own home and daemon, so that it touches nothing of the person's. */
 interface Stage {
   readonly folder: string;
-  /** The working directory of its sessions. */
   readonly cwd: string;
   readonly paths: Paths;
   readonly port: number;
@@ -91,7 +90,7 @@ async function perform(stage: Stage, call: Call): Promise<number> {
   return sum(facts, call, { stage, killedMs, tookMs: Date.now() - begunAt });
 }
 
-/** Kills only the demo's own daemon, by the pid of the process that this command started. */
+/** Kills only the daemon that this command started. */
 async function killAndRestart(stage: Stage): Promise<void> {
   sendSignal(stage.daemon.pid, "SIGKILL");
   await waitUntilGone(stage.daemon.pid, 5_000);
@@ -105,10 +104,7 @@ interface DrawRequest {
   readonly onDeep: () => void;
 }
 
-/**
- * Draws until the signal is aborted; the returned function draws the last frame. A pipe gets only the last
- * frame.
- */
+/** Draws until the signal is aborted. The returned function draws the last frame, the only one in a pipe. */
 function draw(client: Client, call: Call, request: DrawRequest): (last: DemoFacts) => Promise<void> {
   const isLive = call.io.tty;
   const block = isLive ? inlineBlock(call.io.stdout) : null;
@@ -186,9 +182,7 @@ function lessons(call: Call, seen: Seen & { generations: number }): string[] {
   ];
 }
 
-/**
- * Stops the demo's daemon and removes its home, unless `--keep` was given. Does nothing when called again.
- */
+/** Stops the demo's daemon and removes its home, unless `--keep` was given. A second call does nothing. */
 async function strike(stage: Stage, call: Call): Promise<void> {
   if (stage.isStruck || call.flags.on("keep")) return;
   stage.isStruck = true;

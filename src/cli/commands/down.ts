@@ -34,9 +34,9 @@ export async function run(call: Call): Promise<void> {
 }
 
 /**
- * Proves that the recorded pid is still the daemon, because another program may have it by now: either the
- * daemon answers with its recorded boot id, or the process started at the recorded moment. Returns how many
- * sessions are open.
+ * Checks that the recorded pid still belongs to the daemon, because the system may have given it to another
+ * program. Proof is either an answer with the recorded boot id, or a process with the recorded start time.
+ * Returns the number of open sessions.
  */
 async function identify(call: Call, daemon: DaemonFile): Promise<number> {
   const { KINFOLD_URL: _elsewhere, ...env } = call.env;

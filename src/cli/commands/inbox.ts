@@ -30,7 +30,7 @@ export async function run(call: Call): Promise<void> {
   }
 }
 
-/** Formats a trigger that waits for a parent: the ask, the session, and when the person is asked as well. */
+/** Shows the ask, the session, and when the person is asked as well. */
 function parentLines(need: Need, call: Call, now: number): string[] {
   const { paint } = call.io;
   const family = need.family === null ? "" : ` · ${need.family}`;
@@ -45,10 +45,7 @@ function parentLines(need: Need, call: Call, now: number): string[] {
   ];
 }
 
-/**
- * Formats one item: kind and time left, the exact ask, who asks, how to answer, and what happens without an
- * answer.
- */
+/** Shows the time left, the exact ask, who asks, how to answer, and what happens without an answer. */
 export function needLines(need: Need, call: Call, now: number): string[] {
   const { paint } = call.io;
   const kind = need.isEscalated ? `${need.kind}, passed on by its parent` : need.kind;

@@ -22,7 +22,7 @@ export async function run(call: Call): Promise<void> {
   if (call.flags.on("follow")) await follow(daemonLog, end, (line) => call.io.line(readable(line, call)));
 }
 
-/** Reads only as much as it needs from the end, because a log may be large. */
+/** Reads from the end, and only as much as it needs, because a log may be large. */
 async function lastLines(path: string, wanted: number): Promise<{ lines: string[]; end: number }> {
   const file = await open(path);
   try {
@@ -43,10 +43,7 @@ async function lastLines(path: string, wanted: number): Promise<{ lines: string[
   }
 }
 
-/**
- * Follows the log until Ctrl-C; never resolves. A log that became shorter was truncated and is read from its
- * start.
- */
+/** Follows the log until Ctrl-C; never resolves. Reads a truncated log again from its start. */
 async function follow(path: string, from: number, onLine: (line: string) => void): Promise<never> {
   let position = from;
   let isReading = false;

@@ -23,7 +23,6 @@ export async function run(call: Call): Promise<void> {
   for (const line of tableOf(sessions, { open, parents, asks }, call)) call.io.line(line);
 }
 
-/** Returns the names of all parents, including parents that are not in the list. */
 async function parentNames(client: Client, sessions: readonly Session[]): Promise<Map<string, string>> {
   const names = new Map(sessions.map((session) => [session.id, labelOf(session)]));
   const missing = new Set(
@@ -91,7 +90,7 @@ function isFinished(session: Session): boolean {
   return session.status === "ended" || (session.status === "idle" && session.outcome !== null);
 }
 
-/** Removes duplicates: a session that changed its status between two requests may be in both answers. */
+/** Removes duplicates: a session whose status changes between two requests may be in both answers. */
 function newestFirst(sessions: readonly Session[]): Session[] {
   const once = new Map(sessions.map((session) => [session.id, session]));
   return [...once.values()].toSorted((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1));

@@ -15,19 +15,17 @@ import {
 import { clientNameIn, errorAnswer, type McpMessage, messageOf, recordOf } from "../mcp/message.ts";
 import { LineReader } from "../../text/line-reader.ts";
 
-/** How long to leave a new client's first requests undisturbed before connecting to the daemon. */
+/** Pause before connecting to the daemon, so that a new client gets its first answers without delay. */
 const HELLO_MS = 200;
-/** How long a running call may still take after the client has closed our input. */
+/** Grace period for running calls after the client has closed our input. */
 const LEAVE_MS = 5_000;
-/** How many times to look for a daemon that has gone away; each pause is `RETRY_MS` longer than the last. */
+/** How many times to look for a daemon that has gone away. Each pause is `RETRY_MS` longer than the last. */
 const ATTEMPTS = 6;
 const RETRY_MS = 200;
 const SESSION_TOKEN = /^kfs_/;
 const BLOCKING = new Set(["wait_session", "subagent", "ask_user_question", "plan_review"]);
 
-/**
- * Serves the tools over stdio: answers a client's first requests itself and forwards the rest to the daemon.
- */
+/** Answers a client's first requests itself and forwards all others to the daemon. */
 export async function run(call: Call): Promise<void> {
   const server = new StdioServer(call, await ownVersion());
   const lines = new LineReader();
@@ -73,10 +71,7 @@ class StdioServer {
     }
   }
 
-  /**
-   * Ends when the client has gone: aborts blocking calls, whose result nobody would read, and lets the others
-   * finish.
-   */
+  /** Ends when the client has gone. Aborts blocking calls, because nobody would read their results. */
   async leave(): Promise<void> {
     for (const { blocks, controller } of this.#inFlight.values()) if (blocks) controller.abort();
     const late = setTimeout(() => {
@@ -101,13 +96,13 @@ class StdioServer {
     else setTimeout(() => this.#warm(), HELLO_MS).unref();
   }
 
-  /** True for a session that the daemon runs: it has its own token, and the daemon knows its tools. */
+  /** True for a session that the daemon itself runs: the daemon gave it a token and knows its tools. */
   get #isKnown(): boolean {
     return SESSION_TOKEN.test(this.#call.env["KINFOLD_TOKEN"]?.trim() ?? "");
   }
 
   /**
-   * Returns no tools to an agent that we started: it already has them, and must not become a second session.
+   * An agent that we started gets no tools here: it already has them, and must not become a second session.
    */
   async #tools(): Promise<readonly ListedTool[]> {
     if (this.#call.env["KINFOLD_LEASE"]) return [];
@@ -143,9 +138,7 @@ class StdioServer {
     }
   }
 
-  /**
-   * Sends a message. If the daemon has gone away, looks for it again, and starts it if it does not come back.
-   */
+  /** If the daemon has gone away, looks for it again, and starts it if it does not come back. */
   async #send(message: McpMessage, sending: ForwardOptions): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       const wasConnected = this.#target !== null || attempt > 1;
@@ -162,8 +155,8 @@ class StdioServer {
   }
 
   /**
-   * Allows a retry only if the message cannot have been executed, or changes nothing: a request whose
-   * connection broke may have been executed.
+   * Allows a retry only if the message changes nothing or was certainly not executed. After a broken
+   * connection, the daemon may have executed it.
    */
   #mayRepeat(message: McpMessage, error: unknown): boolean {
     if (error instanceof TokenRefused) return !this.#isKnown;
@@ -189,7 +182,9 @@ class StdioServer {
     return this.#target;
   }
 
-  /** Loads the daemon's code only here: it is large, and the client waits for its first answer. */
+  /**
+   * Loads the daemon's client only here: the code is large, and the MCP client waits for its first answer.
+   */
   async #connect(): Promise<McpTarget> {
     const { openConnection } = await import("../daemon/connection.ts");
     const { client, url } = await openConnection(this.#call, { start: true });
@@ -202,10 +197,7 @@ class StdioServer {
     return target;
   }
 
-  /**
-   * Sends `initialize` to the daemon, which stores the client's name by its token and derives from it how
-   * long a call may block.
-   */
+  /** Sends `initialize` to the daemon, which derives from the client's name how long a call may block. */
   async #introduce(target: McpTarget): Promise<void> {
     if (this.#initialize === null || this.#isKnown) return;
     const sending = { version: null, signal: AbortSignal.timeout(10_000), write: () => undefined };
@@ -217,10 +209,7 @@ class StdioServer {
   }
 }
 
-/**
- * Loads the configuration only if it may turn aliases on, because loading takes longer than a client should
- * wait.
- */
+/** Loads the configuration only if it mentions aliases: the client waits, and loading is slow. */
 async function listsAliases(call: Call): Promise<boolean> {
   const paths = homeOf(call);
   // The daemon reports an unreadable configuration when it starts.
@@ -230,10 +219,7 @@ async function listsAliases(call: Call): Promise<boolean> {
   return loadConfig({ home: paths.home, cwd: paths.home, env: call.env, flags: {} }).config.mcp.aliases;
 }
 
-/**
- * Returns the sentence for the model. A refusal says what to do next; any other error means that the daemon
- * did not answer.
- */
+/** Returns a sentence for the model. Any error but a refusal means that the daemon did not answer. */
 function sentenceOf(error: unknown): string {
   const { name, code, next } = recordOf(error);
   const text = error instanceof Error ? error.message : String(error);

@@ -104,7 +104,6 @@ function unknown(set: ProfileSet, name: string | undefined): Failure {
   );
 }
 
-/** Shows what a project's profile files would let agents do, then asks the person whether to trust them. */
 async function trust(call: Call, project: string): Promise<void> {
   if (!existsSync(project)) {
     throw new Failure("refused", `There is no folder ${project}.`, { code: "cwd_not_found" });

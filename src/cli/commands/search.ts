@@ -52,7 +52,7 @@ function guide({ paint }: Io): string[] {
   ];
 }
 
-/** Groups hits by session, under its lineage; the best hit of each group decides the order. */
+/** Groups hits by session. Groups are ordered by their best hit. */
 function hitLines(hits: readonly SearchHit[], io: Io): string[] {
   const bySession = Map.groupBy(hits, ({ sessionId }) => sessionId);
   return [...bySession.values()].flatMap((group, at) => [
@@ -126,7 +126,7 @@ function noHitLines(found: SearchOutput, query: string, where: string): string[]
 
 const FIELDS = ["agent", "author", "tool", "path", "before", "after", "tree", "sort"];
 
-/** Replaces a word. Words are compared without case and accents, so the typed word may differ from `word`. */
+/** Replaces a word. Compares without case and accents, so the typed word may differ from `word`. */
 function inPlaceOf(text: string, word: string, instead: string): string {
   return text
     .split(/([\p{L}\p{N}\p{M}]+)/u)

@@ -39,7 +39,6 @@ interface Facts {
   readonly turns: readonly Turn[];
   readonly entries: readonly Entry[];
   readonly asks: ReadonlyMap<string, string>;
-  /** Its questions that are still open. */
   readonly open: readonly Trigger[];
 }
 
@@ -115,10 +114,7 @@ function lines(facts: Facts, call: Call): string[] {
   return [...out, "", ...lastMessages(facts, call)];
 }
 
-/**
- * Formats the usage that an imported session's own file states; there is no receipt, because the daemon did
- * not see the work.
- */
+/** Returns the usage that an imported session's file states: the daemon did not see its work. */
 function usedLines({ messageCount, toolUseCount, usage }: Session): string[] {
   const all = usage.inputTokens + usage.cachedTokens + usage.outputTokens;
   const what = [count(messageCount, "message"), count(toolUseCount, "tool call"), `${tokens(all)} tokens`];
@@ -168,7 +164,6 @@ async function showInherited(client: Client, call: Call, session: Session): Prom
   else call.io.line(harmless(text).trimEnd());
 }
 
-/** Reads the whole transcript, oldest entry first. */
 export async function allEntries(client: Client, id: string): Promise<Entry[]> {
   const entries: Entry[] = [];
   let after = -1;

@@ -10,7 +10,7 @@ import { labelOf } from "../sessions.ts";
 import { clip, columnsOf, oneLine, padTo, usd } from "../terminal/text.ts";
 import { count, duration, tokens } from "../../text/quantity.ts";
 
-/** Bare `kinfold`: an overview that also shows the other commands. */
+/** Prints an overview that also names the other commands. */
 export async function run(call: Call): Promise<void> {
   const connection = await tryConnection(call);
   if (connection === null) return await whenDown(call);
@@ -92,7 +92,7 @@ function finishedWords({ counts }: Health): string {
   return counts.sessions === 0 ? "" : "new since you last looked";
 }
 
-/** Lists what waits for a person, with the command that answers each. */
+/** Lists what waits for a person, and the command that answers each. */
 function needRows(needs: readonly Need[], call: Call): string[] {
   const { paint } = call.io;
   if (needs.length === 0) return [row("Needs you", 0, { words: "", paint })];
@@ -159,7 +159,7 @@ function used(health: Health): string {
   return `${tokens(number)} tokens${!cost ? "" : `; ≈ ${usd(cost)} at API prices`}`;
 }
 
-/** Puts words side by side, three spaces apart, on as many lines as the width requires. */
+/** Puts words side by side, three spaces apart, on as many lines as needed. */
 function packed(words: readonly string[], columns: number, indent: string): string[] {
   const lines: string[] = [];
   for (const word of words) {

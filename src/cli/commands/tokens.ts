@@ -75,7 +75,7 @@ async function revoke(call: Call, name: string): Promise<void> {
     call.io.line(`${call.io.paint("green", "✓")} ${oneLine(token.name)} is revoked; its open streams end.`);
 }
 
-/** Resolves a name to an id. If revoked keys have the same name, the valid one is meant. */
+/** Prefers a valid key if revoked ones have the same name. */
 async function idOf(client: Client, name: string): Promise<string> {
   const { tokens } = await client.listTokens({});
   const found = tokens.filter((token) => token.id === name || token.name === name);

@@ -58,7 +58,7 @@ async function inForeground(call: Call, paths: Paths, settings: DaemonSettings):
   if (!isHandedOver(process.env)) {
     prepareHome(paths);
     const env = daemonEnv(paths, settings, call.env);
-    // An invalid configuration is not handed over; the daemon reports what is wrong with it and exits.
+    // An invalid configuration is not handed over: the daemon reports what is wrong with it and exits.
     if (isHandedOver(env) && showsStorePassword(call.env, process.argv)) beginAnew(env);
     for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];
     Object.assign(process.env, env);
@@ -70,8 +70,8 @@ async function inForeground(call: Call, paths: Paths, settings: DaemonSettings):
 }
 
 /**
- * Replaces this process by the same command without the store's password, which could otherwise be read for
- * as long as the process lives.
+ * Restarts this command without the store's password in its arguments and environment, which other programs
+ * could read for as long as the process lives.
  */
 function beginAnew(env: NodeJS.ProcessEnv): void {
   const [, ...words] = process.argv;

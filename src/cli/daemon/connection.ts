@@ -12,7 +12,6 @@ import { duration } from "../../text/quantity.ts";
 
 export type { Client };
 
-/** A daemon that has answered: it is reachable, it accepts our token, and we understand its version. */
 export interface Connection {
   readonly client: Client;
   readonly health: Health;
@@ -22,7 +21,7 @@ export interface Connection {
 
 export const NOT_RUNNING = "The daemon is not running. Start it: kinfold up";
 
-/** Connects to the daemon of this call. With `start`, starts one if none runs, and says so. */
+/** With `start`, starts a daemon if none runs, and says so. */
 export async function openConnection(call: Call, options: { start?: boolean } = {}): Promise<Connection> {
   const found = await tryConnection(call);
   if (found !== null) return found;
@@ -37,7 +36,7 @@ export async function openConnection(call: Call, options: { start?: boolean } = 
   return started;
 }
 
-/** Returns null if no daemon runs; throws a `Failure` that says what to do on any other problem. */
+/** Returns null if no daemon runs. Throws a `Failure` that says what to do on any other problem. */
 export async function tryConnection(call: Call): Promise<Connection | null> {
   const paths = homeOf(call);
   // Another user's token or address would lead to that user's daemon.
@@ -136,7 +135,7 @@ function warnOfStore({ storeTrouble }: Health, call: Call): void {
   call.io.note(`${storeTrouble.text}; this has lasted ${duration(forMs)}. The daemon waits for it.`);
 }
 
-/** Returns the innermost message of a failed connection, such as `connect ECONNREFUSED 127.0.0.1:4680`. */
+/** Returns the innermost message, such as `connect ECONNREFUSED 127.0.0.1:4680`. */
 export function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause === undefined ? error.message : causeOf(error.cause);

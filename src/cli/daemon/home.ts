@@ -10,7 +10,7 @@ export function homeOf(call: Pick<Call, "flags" | "env">): Paths {
   return pathsIn(asked === undefined ? kinfoldHome(call.env) : resolve(asked));
 }
 
-/** Returns the token to present: from the environment, else from the home. Null if there is none yet. */
+/** Returns the token from the environment, else from the home; null if there is none yet. */
 export function readToken(paths: Paths, env: NodeJS.ProcessEnv): string | null {
   const given = env["KINFOLD_TOKEN"]?.trim();
   if (given) return given;

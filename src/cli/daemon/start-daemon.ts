@@ -12,7 +12,6 @@ import { ConfigError } from "../../config/problem.ts";
 import { Failure } from "../failure.ts";
 import { oneLine } from "../terminal/text.ts";
 
-/** The settings that `kinfold up` can override. */
 export interface DaemonSettings {
   readonly port?: number | undefined;
   readonly host?: string | undefined;
@@ -21,10 +20,7 @@ export interface DaemonSettings {
 
 export const DAEMON = fileURLToPath(new URL("../../daemon.ts", import.meta.url));
 
-/**
- * Passes settings in the environment and secret ones in a file: every user of the machine can read a command
- * line, and every program of this user can read an environment.
- */
+/** Passes secrets in a file: other programs can read a process's command line and environment. */
 export function daemonEnv(paths: Paths, settings: DaemonSettings, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const { KINFOLD_TOKEN: _token, KINFOLD_URL: _url, ...rest } = env;
   const compiled = getCompileCacheDir();
@@ -39,10 +35,7 @@ export function daemonEnv(paths: Paths, settings: DaemonSettings, env: NodeJS.Pr
   return withChecked(paths, own);
 }
 
-/**
- * Hands over the checked configuration. Returns `env` unchanged if the configuration is invalid: the daemon
- * itself reports what is wrong.
- */
+/** Hands over the checked configuration. If it is invalid, the daemon itself reports the problem. */
 function withChecked({ home }: Paths, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   try {
     const loaded = loadConfig({ home, cwd: home, env, flags: {} });
@@ -56,7 +49,7 @@ function withChecked({ home }: Paths, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv
 
 /**
  * Starts a daemon in the background and resolves when it answers; rejects with the reason if it does not.
- * Calls `note` with what the daemon has to wait for before it can start.
+ * Calls `note` with the reason if the daemon has to wait, for example for its database.
  */
 export async function startDaemon(
   paths: Paths,
@@ -115,7 +108,7 @@ function stillWaiting(pid: number | undefined, waiting: string): Failure {
   });
 }
 
-/** Returns whether something accepts connections there; it need not be a daemon. */
+/** Returns whether a program accepts connections there; it may be another program. */
 export async function answers(url: string): Promise<boolean> {
   const { hostname, port } = new URL(url);
   return await new Promise((resolve) => {
@@ -148,7 +141,7 @@ async function whyNot(
   });
 }
 
-/** Returns what the daemon has logged since it was started, one readable line each. */
+/** Returns what the daemon has logged since it was started, as readable lines. */
 function lastWords(log: string, from: number): string[] {
   const text = readFileSync(log).subarray(from).toString("utf8");
   return text.split("\n").flatMap((line) => {

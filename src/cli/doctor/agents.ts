@@ -6,7 +6,6 @@ import type { Connection } from "../daemon/connection.ts";
 import { homeOf } from "../daemon/home.ts";
 import { oneLine } from "../terminal/text.ts";
 
-/** Checks every agent: installed, version, signed in, what it would use, what is wrong. */
 export async function checkAgents(call: Call, connection: Connection | null): Promise<Check[]> {
   const { probeOwnAgents } = await import("./own-agents.ts");
   const here = await probeOwnAgents(call);
@@ -46,10 +45,7 @@ function checkAgent(agent: Agent): Check {
   return { name, ok: true, text: words.filter((word) => word !== null).join(", "), advice: null };
 }
 
-/**
- * Compares with this terminal: the daemon has the PATH and the variables of the terminal it was started in,
- * which may be out of date.
- */
+/** Compares with this terminal: the daemon has the PATH and variables of the terminal that started it. */
 function checkPlace(agent: Agent, here: Agent): Check | null {
   const name = oneLine(agent.name);
   const advice = "run in this terminal: kinfold down && kinfold up";
@@ -73,8 +69,7 @@ function checkDefault(call: Call, agents: readonly Agent[]): Check[] {
   const set = "set agent in kinfold.yaml: kinfold config edit";
   if (agent === undefined)
     return [{ name, ok: false, text: `${oneLine(wanted)} is not a known agent`, advice: set }];
-  // A problem of the default agent affects every session that names none, so it is repeated here with the
-  // same advice.
+  // This affects every session that names no agent, so the problem is repeated with its advice.
   const { ok, text, advice: cure } = checkAgent(agent);
   if (!ok) {
     const problem = agent.installed || agent.version !== null ? ` ${text}` : " is not installed";
@@ -91,7 +86,7 @@ function defaultAgent(call: Call): string | null {
   try {
     return loadConfig({ home: homeOf(call).home, cwd: process.cwd(), env: call.env, flags: {} }).config.agent;
   } catch (error) {
-    // Doctor reports an invalid configuration on another line.
+    // `checkConfig` reports an invalid configuration.
     if (error instanceof ConfigError) return null;
     throw error;
   }

@@ -1,8 +1,7 @@
-/** The result of one check. `advice` says what to do if it is not `ok`. */
 export interface Check {
   readonly name: string;
   readonly ok: boolean;
-  /** Not needed for work: it is reported, but does not make doctor fail. */
+  /** True if work is possible without it: doctor reports it but does not fail. */
   readonly optional?: boolean;
   readonly text: string;
   readonly advice: string | null;

@@ -6,10 +6,7 @@ import { count } from "../../text/quantity.ts";
 
 const PROBLEMS_MAX = 200;
 
-/**
- * Checks the agents' own history on disk: whether it is read, and each file that could not be read, with the
- * reason.
- */
+/** Checks the import of history from disk, and reports each file that could not be read. */
 export async function checkHistory(_call: Call, connection: Connection | null): Promise<Check[]> {
   if (connection === null) return [];
   const { scan, problems, onDisk } = await connection.client.imported({

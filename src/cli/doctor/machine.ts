@@ -10,7 +10,6 @@ import type { Check } from "./check.ts";
 import { homeOf } from "../daemon/home.ts";
 import { bytes } from "../../text/quantity.ts";
 
-/** Runs the checks that need no daemon. */
 export async function checkMachine(call: Call): Promise<Check[]> {
   const paths = homeOf(call);
   return [

@@ -8,10 +8,7 @@ import { homeOf } from "../daemon/home.ts";
 export { agentsDirOf, installAdapter, locateAdapter, VENDORS } from "../../drivers/vendors/index.ts";
 export type { AdapterPackage, InstallProgress, Vendor } from "../../drivers/vendors/index.ts";
 
-/**
- * Returns the agents that a daemon started here and now would find, with this PATH and these variables.
- * Starts no agent.
- */
+/** Returns the agents that a daemon started here and now would find. Starts no agent. */
 export async function probeOwnAgents(call: Call): Promise<Agent[]> {
   const paths = homeOf(call);
   const config = configOf(call, paths.home);
@@ -24,10 +21,7 @@ export async function ownSandbox(call: Call): ReturnType<typeof reportSandbox> {
   return reportSandbox(configOf(call, homeOf(call).home).sandbox);
 }
 
-/**
- * Loads the configuration, or the defaults if it is invalid: doctor reports that on another line, and the
- * built-in agents need no configuration.
- */
+/** Returns the defaults if the configuration is invalid: `checkConfig` reports that. */
 function configOf(call: Call, home: string): Config {
   try {
     return loadConfig({ home, cwd: process.cwd(), env: call.env, flags: {} }).config;

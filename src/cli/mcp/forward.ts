@@ -1,14 +1,13 @@
 import { SseReader } from "../../client/sse.ts";
 import { errorAnswer, type McpMessage, recordOf, versionIn } from "./message.ts";
 
-/** The daemon's address, and the token of the session that calls. */
 export interface McpTarget {
   readonly url: string;
   readonly token: string;
 }
 
 export interface ForwardOptions {
-  /** The protocol version that `initialize` agreed on; null in the protocol versions without it. */
+  /** The protocol version agreed on by `initialize`; null if the client does not use `initialize`. */
   readonly version: string | null;
   readonly signal: AbortSignal;
   readonly write: (message: unknown) => void;
@@ -84,17 +83,14 @@ function headerText(text: string): string {
   return `=?base64?${Buffer.from(text).toString("base64")}?=`;
 }
 
-/** Puts a refusal of the daemon where the model reads it. */
+/** Returns the daemon's refusal as an answer that the model sees. */
 function refused(message: McpMessage, body: Record<string, unknown>, status: number): object {
   const { code, message: why } = recordOf(body["error"]);
   const text = typeof why === "string" ? `${String(code)}: ${why}` : `The daemon answered HTTP ${status}.`;
   return trouble(message, text);
 }
 
-/**
- * Builds the error answer. A failed tool call is a result, which the model sees; anything else is a protocol
- * error.
- */
+/** The model sees a failed tool call as a result. Any other failure is a protocol error. */
 export function trouble(message: McpMessage, text: string): object {
   if (message.method !== "tools/call") return errorAnswer(message.id, -32_603, text);
   const result = { content: [{ type: "text", text }], isError: true };

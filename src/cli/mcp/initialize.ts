@@ -1,7 +1,7 @@
 import { instructionsFor, type ListedTool } from "../../contract/tools/tool.ts";
 import { answer, errorAnswer, type McpMessage, versionIn } from "./message.ts";
 
-/** The protocol versions that begin with `initialize`, newest first, and the one that does not. */
+/** The protocol versions that begin with `initialize`, newest first. `MODERN` does not use it. */
 const VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"];
 const MODERN = "2026-07-28";
 const CAPABILITIES = { tools: {}, prompts: {} };
@@ -12,8 +12,8 @@ export interface ServerInfo {
 }
 
 /**
- * Answers a client's first requests without the daemon, because a client that has to wait goes on without
- * tools. Returns null for everything that the daemon must answer.
+ * Answers a client's first requests without the daemon, because a client does not wait long and then goes on
+ * without tools. Returns null if the daemon must answer.
  */
 export async function initializeAnswer(message: McpMessage, info: ServerInfo): Promise<object | null> {
   const claimed = versionIn(message);

@@ -1,4 +1,3 @@
-/** A protocol message, with the parts that this process reads. */
 export interface McpMessage {
   readonly id: string | number | null;
   /** Null for an answer to a request of the daemon. */
@@ -25,16 +24,13 @@ export function messageOf(whole: unknown): McpMessage {
   };
 }
 
-/**
- * Returns the protocol version in the message itself; clients that do not use `initialize` send it with each
- * message.
- */
+/** Returns the protocol version in the message. Clients that do not use `initialize` send it each time. */
 export function versionIn(message: McpMessage): string | null {
   const version = message.meta[PROTOCOL_VERSION];
   return typeof version === "string" ? version : null;
 }
 
-/** Returns the client's name, in any protocol version. */
+/** Returns the client's name; its place depends on the protocol version. */
 export function clientNameIn(message: McpMessage): string | null {
   const told = message.method === "initialize" ? message.params["clientInfo"] : message.meta[CLIENT_INFO];
   const { name } = recordOf(told);

@@ -6,10 +6,10 @@ import { labelOf } from "../sessions.ts";
 import { clock, harmless, oneLine } from "../terminal/text.ts";
 import { entryLines } from "./transcript.ts";
 
-/** How many entries to show before and after it. */
+/** How many entries to show on each side. */
 const AROUND = 3;
 
-/** Shows one entry in full, between the entries before and after it. */
+/** Shows one entry in full, and its neighbours in short. */
 export async function showEntry(
   call: Call,
   { client, session, index }: { client: Client; session: Session; index: number },
@@ -41,7 +41,7 @@ function short(lines: readonly string[]): string[] {
   return lines.length <= LINES_MAX ? [...lines] : [...lines.slice(0, LINES_MAX - 1), "  …"];
 }
 
-/** The most lines that a neighbouring entry may take. */
+/** The most lines of a neighbouring entry. */
 const LINES_MAX = 4;
 
 function wholeLines(entry: Entry, { io }: Call): string[] {

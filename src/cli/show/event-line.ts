@@ -2,7 +2,6 @@ import type { Event, Session } from "../../contract/index.ts";
 import { labelOf } from "../sessions.ts";
 import { clock, oneLine } from "../terminal/text.ts";
 
-/** Formats an event as one line; null for events that only programs need. */
 export function eventLine(event: Event, session: Session | undefined): string | null {
   const text = event.text === null ? sentence(event) : oneLine(event.text);
   if (text === undefined) return null;
@@ -18,7 +17,7 @@ function sentence(event: Event): string | undefined {
   return SENTENCES[event.type];
 }
 
-/** Sentences for events that carry no text. Events that are not listed are not shown. */
+/** Events that carry no text and are not listed here are not shown. */
 const SENTENCES: Partial<Record<Event["type"], string>> = {
   "session.created": "created",
   "session.ended": "ended",

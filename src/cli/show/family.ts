@@ -9,17 +9,17 @@ export interface Drawing {
   readonly columns: number;
   readonly paint: Paint;
   readonly now: number;
-  /** The open ask of each session that needs a person. */
+  /** By session: its open question to a person. */
   readonly asks?: ReadonlyMap<string, string>;
 }
 
-/** A session with the tree lines drawn before it. */
+/** A session and the tree lines drawn before its name. */
 export interface Placed {
   readonly session: Session;
   readonly branch: string;
 }
 
-/** Draws one line per session in tree order, fitted to the width by dropping the least important columns. */
+/** Draws one line per session in tree order. Drops the least important columns if there is no room. */
 export function familyLines(sessions: readonly Session[], drawing: Drawing): string[] {
   const around = surroundings(sessions, drawing.asks);
   const rows = placed(sessions).map(({ session, branch }) => ({
@@ -36,9 +36,7 @@ export function familyLines(sessions: readonly Session[], drawing: Drawing): str
   return rows.map((row) => drawRow(row, shape, drawing.paint));
 }
 
-/**
- * Sorts sessions into tree order, with branches. A session whose parent is not in the list becomes a root.
- */
+/** Returns the sessions in tree order. One whose parent is not in the list becomes a root. */
 export function placed(sessions: readonly Session[]): Placed[] {
   const known = new Set(sessions.map((session) => session.id));
   const below = new Map<string | null, Session[]>();
@@ -124,7 +122,7 @@ function drawRow(row: Row, shape: Shape, paint: Paint): string {
     .trimEnd();
 }
 
-/** True if the session has finished and nobody has looked at it. */
+/** True if the session has finished and the person has not looked at it. */
 function isNews(session: Session): boolean {
   return (
     !session.seen && (session.status === "idle" || session.status === "ended") && session.outcome !== null

@@ -2,7 +2,7 @@ import type { Receipt } from "../../contract/index.ts";
 import { oneLine, usd } from "../terminal/text.ts";
 import { count, duration, tokens } from "../../text/quantity.ts";
 
-/** Formats what the daemon saw, one fact per line. A fact that was not seen gets no line. */
+/** Lists what the daemon saw, one fact per line. */
 export function receiptLines(receipt: Receipt): string[] {
   const lines = [headline(receipt)];
   const last = receipt.commands.at(-1);

@@ -6,10 +6,7 @@ import { EXITS, type ExitName } from "../failure.ts";
 import { clip, harmless, oneLine } from "../terminal/text.ts";
 import { duration } from "../../text/quantity.ts";
 
-/**
- * Prints how a round ended and returns the exit code. The result goes to standard output, the rest to
- * standard error.
- */
+/** Prints the result to standard output, the rest to standard error. Returns the exit code. */
 export async function sayEnd(client: Client, call: Call, end: WaitOutput): Promise<number> {
   const exit = EXITS[exitNameOf(end)][0];
   if (call.io.json) {
@@ -38,7 +35,7 @@ export async function sayEnd(client: Client, call: Call, end: WaitOutput): Promi
   return exit;
 }
 
-/** Marks a session as seen. Ignores a refusal: an agent's token may not do this, and nothing is lost. */
+/** Ignores a refusal: an agent's token may not mark sessions as seen, and nothing depends on it. */
 export async function markSeen(client: Client, id: string): Promise<void> {
   try {
     await client.update({ id, seen: true });
@@ -53,7 +50,7 @@ function sentence(end: WaitOutput): string {
   return `${word}${took}${end.error ? `: ${oneLine(end.error)}` : "."}`;
 }
 
-/** True if nobody knows how it ended: an agent that ran outside Kinfold does not always record it. */
+/** True if it is unknown how the session ended: an agent that ran outside Kinfold may not record it. */
 function isUnknown({ timedOut, outcome, status }: WaitOutput): boolean {
   return !timedOut && outcome === null && status !== "working";
 }

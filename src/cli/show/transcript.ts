@@ -2,7 +2,7 @@ import type { Entry } from "../../contract/index.ts";
 import type { Paint } from "../terminal/paint.ts";
 import { clip, clock, harmless, oneLine } from "../terminal/text.ts";
 
-/** Formats entries for a person: author, then text. A tool call takes one line. */
+/** Shows the author, then the text. A tool call takes one line. */
 export function entryLines(entries: readonly Entry[], look: { columns: number; paint: Paint }): string[] {
   return entries.flatMap((entry) => {
     const who = `${WHO[entry.author]}${markOf(entry)}`;

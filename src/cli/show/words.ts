@@ -10,13 +10,12 @@ export interface StateWords {
   readonly colour: Colour | null;
 }
 
-/** Facts about other sessions that `stateWords` needs. */
 export interface Around {
   /** Number of its open children that will call back. */
   readonly childrenOpen: number;
   /** Number of sessions that have waited for a slot longer than this one. */
   readonly ahead: number;
-  /** Its question to a person, in one line; null if there is none. */
+  /** Its question to a person, in one line. */
   readonly ask?: string | null;
 }
 
@@ -26,9 +25,7 @@ export function stateWords(session: Session, around: Around, now: number): State
   return atRest(session);
 }
 
-/**
- * Computes `Around` for every session of a list. `asks` has the open ask of each session that needs a person.
- */
+/** `asks` has, by session, its open question to a person. */
 export function surroundings(
   sessions: readonly Session[],
   asks: ReadonlyMap<string, string> = new Map(),
@@ -46,18 +43,18 @@ export function surroundings(
   });
 }
 
-/** Returns whether a session's round is open: it is running or waiting. */
+/** True if the session's round is open. */
 export function isOpen(session: Session): boolean {
   return session.status === "running" || session.status === "waiting";
 }
 
-/** Returns how long ago an open session was created, or any other session was last active. */
+/** Returns the age of an open session, or how long ago any other session was last active. */
 export function ageOf(session: Session, now: number): string {
   if (isOpen(session)) return age(now - session.createdAt);
   return age(now - session.lastActivityAt);
 }
 
-/** Returns the words for a list or a tree. Only states that a person should look at get a glyph. */
+/** Only states that a person should look at get a glyph. */
 export function markedWords(state: StateWords): string {
   return MARKED.has(state.glyph) ? `${state.glyph} ${state.words}` : state.words;
 }
@@ -99,10 +96,7 @@ function waiting(session: Session, around: Around): StateWords {
   }
 }
 
-/**
- * A root asks a person. A child does so if its parent passed the question on, left it unanswered, or may not
- * decide it.
- */
+/** A child asks the person only if its parent passed the question on, did not answer, or may not decide. */
 function asking(session: Session, around: Around): StateWords {
   const ask = around.ask ?? null;
   if (session.origin === "imported")
@@ -146,7 +140,7 @@ function atRest(session: Session): StateWords {
   }
 }
 
-/** Shows the evidence where the agent's files do not say how the session ended. */
+/** The agent's files do not say how the session ended, so this shows the evidence. */
 function unsure({ evidence }: Session): StateWords {
   const reason = oneLine(evidence.reason);
   return { glyph: "?", words: reason === "" ? evidence.state : `${evidence.state}: ${reason}`, colour: null };
@@ -162,7 +156,7 @@ function withReason(word: string, session: Session): string {
   return reason === "" ? word : `${word}: ${reason}`;
 }
 
-/** Names who ended it; the reader is the user, so "the user" becomes "you". */
+/** The reader is the user, so "the user" becomes "you". */
 function byWhom(session: Session): string {
   const who = oneLine(session.endedBy ?? "");
   if (who === "") return "";

@@ -1,6 +1,5 @@
 import type { CommandRow } from "./table.ts";
 
-/** Commands about agents, profiles and API keys. */
 export const ACCESS: readonly CommandRow[] = [
   {
     name: "agents",

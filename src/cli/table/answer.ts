@@ -1,6 +1,5 @@
 import type { CommandRow } from "./table.ts";
 
-/** Commands that answer what waits for a person. */
 export const ANSWER: readonly CommandRow[] = [
   {
     name: "inbox",

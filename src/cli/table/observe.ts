@@ -11,7 +11,6 @@ const SESSION: ArgumentRow = {
 };
 const MAYBE: ArgumentRow = { ...SESSION, required: false };
 
-/** Commands that only read. */
 export const OBSERVE: readonly CommandRow[] = [
   {
     name: "ls",

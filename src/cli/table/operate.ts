@@ -1,6 +1,5 @@
 import type { CommandRow } from "./table.ts";
 
-/** Commands about the daemon and this machine. */
 export const OPERATE: readonly CommandRow[] = [
   {
     name: "up",

@@ -39,7 +39,6 @@ const SPAWN_OPTIONS: readonly OptionRow[] = [
   { flags: "--key <key>", summary: "an idempotency key: the same key never starts a second session" },
 ];
 
-/** Commands that start or change work. */
 export const START: readonly CommandRow[] = [
   {
     name: "demo",

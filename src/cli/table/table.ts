@@ -5,7 +5,6 @@ import { OBSERVE } from "./observe.ts";
 import { OPERATE } from "./operate.ts";
 import { START } from "./start.ts";
 
-/** A positional argument of a command. */
 export interface ArgumentRow {
   readonly name: string;
   readonly summary: string;
@@ -24,10 +23,7 @@ export interface OptionRow {
   readonly completes?: "session" | "file" | "folder";
 }
 
-/**
- * A command, implemented in `commands/<name>.ts`. Parsing, help, completion and the reference are all
- * generated from this.
- */
+/** A command, implemented in `commands/<name>.ts`. Help, completion and reference are made from this. */
 export interface CommandRow {
   readonly name: string;
   readonly summary: string;
@@ -40,7 +36,6 @@ export interface CommandRow {
   readonly exits: readonly ExitName[];
 }
 
-/** Accepted by every command. */
 export const GLOBAL_OPTIONS: readonly OptionRow[] = [
   { flags: "--json", summary: "print JSON, for scripts" },
   {
@@ -63,7 +58,7 @@ export const GROUPS: readonly CommandGroup[] = [
   { title: "The daemon", rows: OPERATE },
 ];
 
-/** Bare `kinfold`. */
+/** Runs if no command is named. */
 export const STATUS: CommandRow = {
   name: "status",
   summary: "Show what needs you, what runs, what has finished, and which agents there are.",

@@ -3,9 +3,9 @@ import type { Colour, Paint } from "./paint.ts";
 
 export interface Column {
   readonly title: string;
-  /** Narrowed if the line is too long; at most one column should have this. */
+  /** Narrowed if a line is too long. At most one column may have this. */
   readonly flexible?: boolean;
-  /** Left out if there is no room, highest number first. */
+  /** Left out if there is no room; the highest number is left out first. */
   readonly dropped?: number;
 }
 

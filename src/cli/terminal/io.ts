@@ -1,7 +1,6 @@
 import type { Io } from "../call.ts";
 import { paintFor } from "./paint.ts";
 
-/** Wraps the process's streams for a command. */
 export function processIo(options: { json: boolean; env: NodeJS.ProcessEnv }): Io {
   const { stdout, stderr, stdin } = process;
   return {
@@ -18,7 +17,7 @@ export function processIo(options: { json: boolean; env: NodeJS.ProcessEnv }): I
   };
 }
 
-/** Exits quietly when the reader closes our output early, as in `kinfold ls | head`: that is not an error. */
+/** Exits without an error when the reader closes our output early, as in `kinfold ls | head`. */
 export function endQuietlyOnBrokenPipe(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on("error", (error: NodeJS.ErrnoException) => {
@@ -27,7 +26,7 @@ export function endQuietlyOnBrokenPipe(): void {
   }
 }
 
-/** Waits until everything written has left the process; a pipe's writes are not done when `write` returns. */
+/** Waits until everything is written: writes to a pipe are not done when `write` returns. */
 export async function flushed(): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) {
     if (stream.writableLength > 0) await new Promise<void>((done) => stream.write("", () => done()));

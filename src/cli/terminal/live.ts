@@ -6,7 +6,7 @@ import { listOpen, listSessions } from "../sessions.ts";
 import { isOpen } from "../show/words.ts";
 
 export interface LiveOptions {
-  /** Any session of the tree to follow; without it, every open family is followed. */
+  /** Any session of the tree to follow. Without it, all open families are followed. */
   readonly tree?: string;
   readonly all?: boolean;
   readonly signal: AbortSignal;
@@ -18,14 +18,14 @@ export interface LiveView {
   readonly sessions: readonly Session[];
   /** When the daemon stopped answering; null while it answers. */
   readonly offlineSince: number | null;
-  /** The open ask of each session that needs a person. */
+  /** By session: its open question to a person. */
   readonly asks: ReadonlyMap<string, string>;
 }
 
 /**
- * Keeps a view of sessions equal to the daemon's tables until the signal is aborted. An event only says which
- * tree has changed; that tree is then read again. Everything is read again after each (re)connection, so
- * nothing that happened in between is missed. Rejects if the daemon refuses.
+ * Keeps a view of sessions up to date until the signal is aborted. An event only says which tree has changed;
+ * that tree is then read again. After each (re)connection everything is read again, so nothing is missed.
+ * Rejects if the daemon refuses.
  */
 export async function followSessions(client: Client, options: LiveOptions): Promise<void> {
   const view = new View(client, options);
@@ -70,7 +70,7 @@ class View implements LiveView {
   take(item: FeedItem): void {
     if (item.type === "open" || item.type === "reset") this.#isWhole = true;
     if (item.type === "event") {
-      // An import may create very many sessions at once; a tree is read when something else changes in it.
+      // An import may create thousands of sessions at once. Their trees are read when something else changes.
       if (item.event.type === "session.imported") return;
       this.#dirty.add(item.event.rootId);
       this.#unsaid.push(item.event);
@@ -78,7 +78,7 @@ class View implements LiveView {
     if (item.type !== "fragment") this.#schedule();
   }
 
-  /** Asks for the daemon's health, because a quiet feed looks the same as a dead one. */
+  /** Asks for the daemon's health, because a quiet feed looks like a dead one. */
   async check(): Promise<void> {
     try {
       await this.#client.health({}, { signal: AbortSignal.timeout(SILENT_MS) });
@@ -111,7 +111,7 @@ class View implements LiveView {
     try {
       const wanted = isWhole ? await this.#allRoots() : new Set<string>();
       const read = new Map<string, Session>();
-      // Includes trees that have ended since: their events are printed with session names.
+      // Includes trees that have ended: their events are printed with the names of their sessions.
       for (const root of wanted.union(new Set(roots)))
         for (const session of await this.#readTree(root)) read.set(session.id, session);
       const isAsked = this.sessions.some((session) => session.waiting?.on === "trigger");

@@ -7,7 +7,7 @@ export interface Paint {
   (colour: Colour | null, text: string): string;
 }
 
-/** Uses colours only on a terminal, and never if NO_COLOR is set. FORCE_COLOR enables them in a pipe. */
+/** Uses colours only on a terminal and never if NO_COLOR is set. FORCE_COLOR enables them in a pipe. */
 export function paintFor(stream: { isTTY?: boolean }, env: NodeJS.ProcessEnv): Paint {
   const on = wanted(stream, env);
   const paint = (colour: Colour | null, text: string) =>

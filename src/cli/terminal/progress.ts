@@ -13,10 +13,7 @@ export interface WaitRequest {
   readonly until: "completion" | "turn";
 }
 
-/**
- * Waits for the end of a round, across restarts of the daemon; draws the session's family on a terminal
- * meanwhile.
- */
+/** Waits for the end of a round, even across restarts of the daemon, and draws the family on a terminal. */
 export async function waitWithProgress(
   client: Client,
   call: Call,
@@ -44,10 +41,7 @@ export async function waitWithProgress(
   }
 }
 
-/**
- * Draws progress for a person: on standard error, cleared at the end. If it fails, waiting goes on without
- * it.
- */
+/** Draws on standard error and clears it at the end. If drawing fails, waiting goes on without it. */
 async function drawUntil(
   client: Client,
   call: Call,

@@ -2,7 +2,7 @@ import { text as readAll } from "node:stream/consumers";
 import type { Call } from "../call.ts";
 import { Failure } from "../failure.ts";
 
-/** Joins the words after the command into one text; `-`, or a pipe without words, reads standard input. */
+/** Joins the words into one text. Reads standard input for `-`, or in a pipe without words. */
 export async function promptOf(call: Call, words: readonly string[], example: string): Promise<string> {
   const written = words.join(" ");
   const fromStdin = written === "-" || (written === "" && isPipe(call));
@@ -26,7 +26,7 @@ export async function confirm(call: Call, question: string): Promise<boolean> {
   return /^y(es)?$/i.test((await lineOf(call, `${question} [y/N] `)) ?? "");
 }
 
-/** Reads one line from a person; null if it is empty or they left with Ctrl-C or Ctrl-D. */
+/** Reads one line from a person; null if it is empty or the person left with Ctrl-C or Ctrl-D. */
 export async function lineOf(call: Call, question: string): Promise<string | null> {
   const { createInterface } = await import("node:readline/promises");
   const lines = createInterface({ input: call.io.stdin, output: process.stderr });
@@ -35,7 +35,7 @@ export async function lineOf(call: Call, question: string): Promise<string | nul
   try {
     return (await lines.question(question, { signal: left.signal })).trim() || null;
   } catch {
-    // The person left the question, which counts as no answer.
+    // The person left, which counts as no answer.
     return null;
   } finally {
     lines.close();

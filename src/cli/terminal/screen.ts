@@ -1,14 +1,10 @@
-/**
- * A block of lines that is redrawn in place. Each frame is one write inside a synchronized update, and each
- * line is overwritten and then cleared to its end, so nothing flickers.
- */
+/** Lines that are redrawn in place. Each frame is one write in a synchronized update, so nothing flickers. */
 export interface LiveBlock {
   draw(lines: readonly string[]): void;
   /** Keeps the last frame on the screen and shows the cursor again. */
   end(): void;
 }
 
-/** Draws below what is already on the terminal. */
 export function inlineBlock(terminal: NodeJS.WriteStream): LiveBlock {
   let height = 0;
   let shown = "";
@@ -30,7 +26,6 @@ export function inlineBlock(terminal: NodeJS.WriteStream): LiveBlock {
   };
 }
 
-/** Takes over the whole terminal and restores it at the end. */
 export function fullScreen(terminal: NodeJS.WriteStream): LiveBlock {
   let shown = "";
   terminal.write(`${ALTERNATE}${HIDE_CURSOR}`);
@@ -52,9 +47,7 @@ export function fullScreen(terminal: NodeJS.WriteStream): LiveBlock {
   };
 }
 
-/**
- * Restores the terminal when the process exits for any reason. Returns a function that removes this handler.
- */
+/** Calls `undo` when the process exits. Returns a function that removes this handler. */
 function onExit(undo: () => void): () => void {
   process.once("exit", undo);
   return () => void process.off("exit", undo);

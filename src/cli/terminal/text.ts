@@ -5,7 +5,7 @@ export function harmless(text: string): string {
   return visible(text);
 }
 
-/** Makes a text safe and puts it on one line, with white space folded. */
+/** Makes a text safe and folds its white space into single spaces, so that it fits on one line. */
 export function oneLine(text: string): string {
   return folded(harmless(text));
 }
@@ -31,7 +31,6 @@ export function usd(amount: number | null): string {
   return amount < 0.005 ? "<$0.01" : `$${amount.toFixed(2)}`;
 }
 
-/** Formats the local time of day. */
 export function clock(at: number): string {
   return new Date(at).toTimeString().slice(0, 8);
 }
