@@ -59,7 +59,7 @@ export interface Daemon {
   stop(): Promise<void>;
 }
 
-/** Constructs everything and starts the services. No rule of the domain is decided here. */
+/** Constructs every part and starts the services. Contains no rule of the domain. */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const { paths, config, log } = options;
   const boot = randomUUID();
@@ -96,7 +96,7 @@ async function stopAll(stops: (() => Promise<void>)[]): Promise<void> {
   if (failures.length > 0) throw failures[0];
 }
 
-/** While the store's server does not answer, the daemon's address and its file report what it waits for. */
+/** Until the store's server answers, reports over HTTP and in the daemon file what the daemon waits for. */
 function whileWaiting({ paths, config, log, boot }: DaemonOptions & { readonly boot: string }): {
   say(trouble: StoreTrouble): Promise<void>;
   end(): Promise<void>;
@@ -126,7 +126,7 @@ function whileWaiting({ paths, config, log, boot }: DaemonOptions & { readonly b
 interface Parts extends DaemonOptions {
   readonly boot: string;
   readonly store: Store;
-  /** Functions that stop each part, in the order of the starts. */
+  /** Stop functions, in the order in which the parts were started; `stopAll` runs them in reverse. */
   readonly stops: (() => Promise<void>)[];
   readonly stop: () => Promise<void>;
 }
@@ -200,7 +200,6 @@ async function compose(parts: Parts): Promise<Daemon> {
   return { url, token, store, stop };
 }
 
-/** Reads profiles and project limits on demand. */
 function projectReads({ home }: Paths): Pick<OperationDeps, "profiles" | "projectCeiling"> {
   return {
     profiles: async (cwd) => {
@@ -214,7 +213,6 @@ function projectReads({ home }: Paths): Pick<OperationDeps, "profiles" | "projec
   };
 }
 
-/** Writes the daemon's file, and removes it when the daemon stops. */
 function announce(
   file: string,
   facts: { pid: number; url: string; startedAt: number; boot: string },
@@ -231,9 +229,7 @@ const reaper: Reaper = {
 const remembered = async (): Promise<ReadonlySet<number>> =>
   (await import("./drivers/process/descendant-watch.ts")).rememberedPids();
 
-/**
- * Returns the person's token, created at the first start. The file has the token, the store only its hash.
- */
+/** Returns the person's token, which the first start creates. The store has only its hash. */
 async function personToken(paths: Paths, store: Store): Promise<string> {
   if (!existsSync(paths.token)) {
     writeFileSync(paths.token, `${newSecret("kfp")}\n`, { mode: 0o600, flag: "wx" });
@@ -272,8 +268,7 @@ async function main(): Promise<void> {
     const { config, problems } = takeChecked(process.env) ?? (await checkHere(paths));
     const log = openLog({ level: config.logLevel, path: isForeground ? paths.daemonLog : null });
     for (const problem of problems) log.warn({ problem: problemLine(problem) }, "setting was not applied");
-    // An unhandled rejection is a bug, but no reason to end every agent: recovery handles what it left
-    // undone.
+    // An unhandled rejection is a bug, but the daemon goes on: ending it would end every agent.
     process.on("unhandledRejection", (error) => log.error({ err: error }, "unhandled promise rejection"));
     const daemon = await startDaemon({ paths, config, log });
     endOnSignal(daemon, log);

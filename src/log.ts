@@ -14,7 +14,7 @@ export interface Log {
 const LEVELS = { debug: 20, info: 30, warn: 40, error: 50 } as const;
 type Level = keyof typeof LEVELS;
 
-/** How often a write to a full pipe is retried, and the pause between. */
+/** Number of attempts to write to a full pipe, and the pause between them. */
 const TRIES = 20;
 const TRY_MS = 5;
 
@@ -72,7 +72,7 @@ function json(said: Said): string {
   }
 }
 
-/** Redacts secrets, also by name: `key` may be the name of one. */
+/** Redacts secrets. A value can also be a secret because of its name, `key`. */
 function shown(key: string, value: unknown): unknown {
   if (typeof value === "string") return redactNamed(key, value);
   if (typeof value === "bigint") return value.toString();

@@ -10,7 +10,6 @@ function yamlOf(more = ""): string {
   return `agents:\n  attack:\n    command: ["${process.execPath}", "${AGENT}"]\nenforcement: mode\n${more}`;
 }
 
-/** Returns the processor time that a process has used so far. */
 function cpuMsOf(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, "latin1")
     .replace(/^.*\) /s, "")

@@ -24,7 +24,10 @@ describe("callbacks", { concurrency: 4 }, () => {
   });
   after(() => home.close());
 
-  /** Runs a parent that spawns one child and ends its turn. Resolves to the callbacks when both are quiet. */
+  /**
+   * Runs a parent that spawns one child and ends its turn. Resolves to the callbacks once both rounds are
+   * closed.
+   */
   const tellsOf = async (child: { prompt: string } & Record<string, unknown>): Promise<string[]> => {
     const prompt = script(spawnStep({ name: "child", ...child }), "say spawned");
     const { session: root } = await client.create({ cwd: home.work, prompt });

@@ -20,7 +20,9 @@ interface Window {
   readonly afterStart?: (client: Client, sessionId: string) => Promise<void>;
 }
 
-/** Runs a whole daemon whose sim agents call the hooks of the window; `starts` counts their processes. */
+/**
+ * Runs a whole daemon whose sim agents call these hooks around their start; `starts` counts their processes.
+ */
 async function inWindow(
   window: Window,
   work: (at: {

@@ -133,7 +133,9 @@ function withEvents(snapshot: View, events: readonly Event[]): View {
   return view;
 }
 
-/** Waits until the view equals the tables. No new events happen by now; only events in transit arrive. */
+/**
+ * Waits until the view equals the tables. Nothing new happens by now; only events in transit still arrive.
+ */
 async function converge(what: string, look: () => View, tables: View): Promise<void> {
   const isEqual = async (): Promise<boolean> => {
     try {
@@ -241,7 +243,6 @@ interface From {
   readonly tree: string | null;
 }
 
-/** Returns the first message with an id or an event. */
 async function opening(home: TestHome, from: From): Promise<RawMessage> {
   const end = new AbortController();
   for await (const message of messagesOf(home, { ...from, signal: end.signal })) {

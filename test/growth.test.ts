@@ -28,7 +28,7 @@ for (const [name, scan] of Object.entries(SCANNERS)) {
   });
 }
 
-/** The texts are longer than the part of a live text that is held back, which must not grow with the text. */
+/** Longer than the text that a live redactor holds back, which must not grow with the whole text. */
 test("takes time proportional to the text: redact of live text of megabytes", () => {
   const scan = (text: string): string => {
     const live = new LiveRedactor();

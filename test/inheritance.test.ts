@@ -38,7 +38,7 @@ function checkpoint(
 }
 
 async function midTurn(client: Client, home: TestHome): Promise<void> {
-  // The checkpoint keeps the prompt out of the brief, so that only spoken text can be recalled.
+  // Because of the checkpoint, the brief leaves out this prompt, which contains all the words itself.
   const prompt = script(
     checkpoint("Half of it is done.", { constraints: { push: "Never push." } }),
     "say the first words",

@@ -9,10 +9,7 @@ import { script } from "./support/script.ts";
 const CHILDREN = 4;
 const LIFE_MS = 2_000;
 
-/**
- * The moments at which the daemon dies, one per life. At each, only some of the children have reached that
- * moment.
- */
+/** The moments at which successive daemons die. At each, only some of the children have reached it. */
 const DEATHS: readonly (readonly [Moment, number])[] = [
   ["agent.identified", 2],
   ["prompt.sent", 3],

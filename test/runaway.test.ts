@@ -167,7 +167,9 @@ function assertHas(codes: readonly string[], wanted: readonly string[]): void {
     assert.ok(codes.includes(code), `${code} is among ${[...new Set(codes)].join(", ")}`);
 }
 
-/** A person's runaway script at the same time: spawns under every session of the tree, over plain HTTP. */
+/**
+ * Plays a person's runaway script: spawns under every session of the tree at the same time, over plain HTTP.
+ */
 function spawnAsPerson(client: Client, rootId: string): { codes: string[]; stop(): Promise<void> } {
   const codes: string[] = [];
   let isStopped = false;

@@ -31,7 +31,6 @@ async function replyTo(client: Client, id: string, tool = "ask_user_question"): 
   return replies.at(-1)?.text ?? "no reply";
 }
 
-/** Returns the texts that the agent wrote, in order. */
 async function agentTexts(client: Client, id: string): Promise<string[]> {
   const { entries } = await client.entries({ id, limit: 1000 });
   return entries

@@ -2,8 +2,8 @@ import type { EngineDeps, Service } from "./deps.ts";
 import type { Runner } from "./runner.ts";
 
 /**
- * Probes the agents again on request and publishes the changes. A newly installed program, a new adapter or a
- * new sign-in is available to the next spawn without a restart.
+ * Probes the agents again on request, so that the next spawn can use a newly installed program, adapter or
+ * sign-in.
  */
 export class AgentProbe implements Service {
   readonly name = "agent-probe";
@@ -27,10 +27,7 @@ export class AgentProbe implements Service {
     await Promise.allSettled([this.#looking, this.#next]);
   }
 
-  /**
-   * A running probe may have missed a change made since it began, so all requests that arrive meanwhile share
-   * one further probe.
-   */
+  /** Requests during a probe share one further probe, because the running one may miss their change. */
   #askedFor(): Promise<void> {
     if (this.#looking === null) return this.#lookNow();
     // The caller of the running probe gets its error; the next probe starts in any case.

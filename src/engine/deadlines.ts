@@ -3,7 +3,7 @@ import { askPerson, closeTrigger } from "../kernel/trigger.ts";
 import type { TriggerRecord, Tx } from "../store/port/store.ts";
 import type { EngineDeps } from "./deps.ts";
 
-/** Grace period after a start, so that people and parents have time to come back before a deadline passes. */
+/** Grace period after a start of the daemon: no deadline passes before people and parents could come back. */
 const GRACE_MS = 60_000;
 
 /** Handles questions whose deadline has passed: asks a person as well, or answers with the stated default. */

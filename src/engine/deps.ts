@@ -3,7 +3,6 @@ import type { Deps } from "../kernel/deps.ts";
 import type { Driver } from "../drivers/port.ts";
 import type { Reaper } from "../system/process.ts";
 
-/** Reads usage from the session files that agents write. */
 export interface UsageFiles {
   /** Whether this kind of agent writes such a file. */
   covers(agent: string): boolean;
@@ -30,7 +29,6 @@ export interface EngineDeps extends Deps {
   readonly privateFolders: readonly string[];
 }
 
-/** The interface of every long-lived part of the daemon. */
 export interface Service {
   readonly name: string;
   /** Resolves once the service is running. */

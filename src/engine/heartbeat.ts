@@ -16,8 +16,8 @@ const LOST_MS = 20_000;
 const SLEPT_MS = 10_000;
 
 /**
- * Runs the periodic work of this node: detects sleep and moves open deadlines by it, renews the node's lease,
- * and ends background work that has stopped or lasted too long.
+ * Runs the periodic work of this node once a second: sleep detection, lease renewal, deadlines, background
+ * work, parked and overtime rounds, silence, and lost turns.
  */
 export class Heartbeat implements Service {
   readonly name = "heartbeat";
@@ -29,8 +29,8 @@ export class Heartbeat implements Service {
   #ticked: Beat = { wall: 0, monotonic: 0, runnable: 0 };
   #sleptMs = 0;
   /**
-   * A sleep by which deadlines are being moved, and the trees already done, so that a retry does not move
-   * them twice.
+   * The sleep by which deadlines are being moved, and the trees already done, so that a retry moves no tree
+   * twice.
    */
   #moving: { readonly ms: number; readonly trees: Set<string> } | null = null;
   #renewed = 0;
@@ -68,15 +68,14 @@ export class Heartbeat implements Service {
       });
   }
 
-  /** Runs on every beat, even while a tick is still running, so that a slow tick is not taken for sleep. */
+  /** Also runs while a tick is still running; otherwise a slow tick would look like sleep. */
   #measure(): void {
     const before = this.#ticked;
     this.#ticked = this.#beat();
     const sleptMs = sleptBetween(before, this.#ticked, TICK_MS);
     if (sleptMs <= SLEPT_MS) return;
     this.#sleptMs += sleptMs;
-    // The monotonic clock may have stopped during the sleep while the server's went on, so the lease is
-    // renewed at once.
+    // The server's clock did not stop during the sleep, so the lease is renewed at once.
     this.#renewed -= RENEW_MS;
   }
 
@@ -85,8 +84,8 @@ export class Heartbeat implements Service {
   }
 
   async #tick(): Promise<void> {
-    // Deadlines are compared with the time at which the tick began, because the process may be suspended in
-    // the middle of it.
+    // Deadlines are compared with the time at which the tick began, because the process may be suspended
+    // during it.
     const { wall } = this.#ticked;
     await this.#renew();
     await this.#afterSleep();
@@ -133,8 +132,8 @@ export class Heartbeat implements Service {
   }
 
   /**
-   * Renews the node's lease. The lease of the embedded store does not expire; a server's does, and a node
-   * that lost it starts over.
+   * Renews the node's lease on a database server; a node that lost it starts over. SQLite's lease does not
+   * expire.
    */
   async #renew(): Promise<void> {
     const { store, log } = this.#deps;
@@ -145,8 +144,7 @@ export class Heartbeat implements Service {
     const sent = performance.now();
     if (!runtime.isHalted && !this.#isLost() && (await store.nodes.renew())) {
       this.#renewed = sent;
-      // If the node was halted while the answer was on its way, its agents are gone and the next tick starts
-      // over.
+      // If the node was halted during the renewal, its agents are gone, and the next tick starts over.
       return;
     }
     log.warn(

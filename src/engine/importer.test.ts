@@ -88,7 +88,8 @@ test("a session on which the import thread dies is set aside and named, and the 
     writer.user("ses_small", "Do Y");
   });
   const { agentIds, problems } = await importAll(t, home);
-  // A few megabytes decide whether the thread dies while it scans the large session or while it reads it.
+  // Both are correct: a few megabytes decide whether the thread dies while it scans the session or while it
+  // reads it.
   assert.deepEqual(
     agentIds.filter((id) => id !== "ses_large"),
     [CLAUDE_ID, "ses_small"],

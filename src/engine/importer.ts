@@ -145,10 +145,7 @@ export class Importer implements Service {
     log.info({ node: store.node }, "import thread started");
   }
 
-  /**
-   * Handles the end of the import thread, which does not end the daemon. The thread starts again after a
-   * pause and skips the file that it died on.
-   */
+  /** Restarts the import thread after a pause; the new thread skips the file that the old one died on. */
   #failed(error: unknown, { tasks, livedMs }: { tasks: readonly ImportTask[]; livedMs: number }): void {
     if (this.#isStopped) return;
     const files = tasks.map((task) => task.path);
@@ -163,10 +160,7 @@ export class Importer implements Service {
     this.#timer.unref();
   }
 
-  /**
-   * Publishes the failure. If the store is what failed, only the log has it, and the next start of the thread
-   * publishes again.
-   */
+  /** If the store is what failed, only the log shows it until the next start of the thread. */
   async #publishFailure(reason: string): Promise<void> {
     const { imports } = this.#deps.store;
     try {

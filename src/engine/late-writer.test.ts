@@ -31,7 +31,6 @@ interface World {
   readonly session: SessionRecord;
   /** Writes as another writer, not as the one under test. */
   readonly write: <T>(work: (tx: Tx) => Promise<T>) => Promise<T>;
-  /** Starts a turn of the session and returns it with its slot. */
   readonly running: (turn?: Partial<TurnRecord>, handle?: Partial<AgentHandle>) => Promise<Running>;
 }
 
@@ -233,7 +232,6 @@ async function beSilent({ engine: { runner, deps }, running }: World): Promise<v
   await silence.beat();
 }
 
-/** Raises a request and answers it at once. */
 async function request({ engine: { runner, deps }, session, running, write }: World): Promise<void> {
   const { slot } = await running();
   const asked = answerRequest(runner.runtime, slot, PLAN);

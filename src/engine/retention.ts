@@ -56,8 +56,7 @@ export class Retention implements Service {
   }
 
   /**
-   * Removes events of idle trees. Events that are not yet in the rollouts stay, because a restore reads the
-   * rollouts.
+   * Removes events of idle trees, except those not yet in the rollouts, because a restore reads the rollouts.
    */
   async #events(idleSince: number): Promise<void> {
     const xidBelow = await rolloutPoint(this.#deps);

@@ -7,7 +7,7 @@ import type { EngineDeps, Service } from "./deps.ts";
 const WRITE_MS = 500;
 const PAGE = 500;
 const TAIL_BYTES = 65_536;
-/** Bytes per read, because entries may be long. After a long line other work gets its turn. */
+/** Bytes per read, and the line length after which other work gets its turn: entries may be long. */
 const READ_BYTES = 1024 * 1024;
 const LONG_CHARS = 65_536;
 /** Number of trees whose last written event is kept in memory. */
@@ -68,7 +68,7 @@ export class Rollout implements Service {
       if (failed > 0 || xmin === this.#xmin) return;
       await this.#keepPoint(xmin);
       this.#xmin = xmin;
-      // All events before the point are written. A forgotten tree that goes on is compared with its files
+      // All events before the point are written. A forgotten tree with new events is compared with its files
       // once.
       if (this.#written.size > TREES_MAX) this.#written.clear();
     } catch (error) {
@@ -76,7 +76,7 @@ export class Rollout implements Service {
     }
   }
 
-  /** Writes a tree's rollouts. An error in one tree does not affect the others. */
+  /** Returns false after an error, which does not affect the other trees. */
   async #tryTree(rootId: string): Promise<boolean> {
     try {
       await this.#writeTree(rootId);
@@ -95,7 +95,7 @@ export class Rollout implements Service {
     const known = this.#written.get(rootId);
     const first = known === undefined ? await feed.firstSince(rootId, this.#xmin) : known + 1;
     if (first === null) return;
-    // Forgotten until the tree is written, so that after a failed pass the next one compares with the files.
+    // If this pass fails, the next one compares with the files, because the map no longer has the tree.
     this.#written.delete(rootId);
     for (let after = first - 1; ;) {
       const page = await feed.ofTree(rootId, after, PAGE);
@@ -110,10 +110,7 @@ export class Rollout implements Service {
     }
   }
 
-  /**
-   * Appends the lines of one session in one write. With `compare`, lines that the file already has are
-   * skipped.
-   */
+  /** Appends a session's lines in one write. With `compare`, skips the lines that the file already has. */
   async #append(sessionId: string, events: readonly EventRecord[], compare: boolean): Promise<void> {
     const { store, rolloutPath } = this.#deps;
     const session = await store.read.sessions.byId(sessionId);
@@ -181,7 +178,6 @@ async function linesOf(
   return lines;
 }
 
-/** Returns the entries to which these events refer, by index. */
 async function entriesOf(
   read: Reads,
   session: SessionRecord,
@@ -264,8 +260,8 @@ function metaOf(session: SessionRecord): Record<string, unknown> {
 }
 
 /**
- * Returns the sequence number of the file's last complete line. Ends a torn line, so that the next one starts
- * on a new line.
+ * Returns the sequence number of the last complete line. Ends a torn line, so that the next one starts on a
+ * new line.
  */
 async function lastSeq(handle: FileHandle): Promise<number> {
   const { size } = await handle.stat();

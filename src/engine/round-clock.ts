@@ -8,7 +8,6 @@ import type { EngineDeps } from "./deps.ts";
 import type { Runtime } from "./agent/slot.ts";
 import { stopAtLimit } from "./usage/reservation.ts";
 
-/** Resumes parked sessions whose waiting time is over. */
 export async function resumeParked(deps: EngineDeps, now: number): Promise<void> {
   for (const { id, rootId, fence } of await deps.store.read.sessions.parkedUntil(deps.store.node, now)) {
     await deps.store.write(rootId, { session: id, fence }, async (tx) => {
@@ -42,7 +41,8 @@ export async function stopOvertime(runtime: Runtime, now: number): Promise<void>
 }
 
 /**
- * Excludes the daemon's downtime from time budgets and deadlines. It counts from the last activity in a tree.
+ * Excludes the daemon's downtime, counted from the last activity in each tree, from time budgets and
+ * deadlines.
  */
 export async function forgetDowntime(deps: EngineDeps): Promise<void> {
   const { store } = deps;

@@ -13,7 +13,7 @@ import { runTurn } from "./turn/turn.ts";
 
 /** Polling interval, which limits the delay when a wake is lost. */
 const POLL_MS = 2_000;
-/** Extra rows to read, so that ready sessions that cannot be claimed yet do not hide those behind them. */
+/** Extra rows to read: otherwise ready sessions that cannot be claimed yet could hide the ones after them. */
 const SPARE = 16;
 
 /**
@@ -60,7 +60,7 @@ export class Runner implements Service {
   }
 
   /**
-   * Called when the node's lease is lost: ends all agents at once, whatever the store answers, and stops
+   * Handles the loss of the node's lease: ends all agents at once, whatever the store answers, and stops
    * claiming.
    */
   halt(): void {
@@ -70,8 +70,8 @@ export class Runner implements Service {
   }
 
   /**
-   * Starts over after the node's lease was lost: nothing runs and nothing is claimed until the node is
-   * registered again.
+   * Starts over after the loss of the node's lease. Nothing runs or is claimed until the node is registered
+   * again.
    */
   async startOver(register: () => Promise<void>): Promise<void> {
     this.halt();
@@ -116,7 +116,7 @@ export class Runner implements Service {
     if (this.#filling !== null || this.runtime.isStopping || this.runtime.isHalted) return;
     this.#filling = this.#fill().finally(() => {
       this.#filling = null;
-      // A call came after the last look and before the end.
+      // `#fillSoon` was called after the last search and before this.
       if (this.#again) this.#fillSoon();
     });
   }
@@ -145,8 +145,8 @@ export class Runner implements Service {
   }
 
   /**
-   * Starts a session. An error in one session does not stop the others; a refusal of the store does, because
-   * it applies to all.
+   * Starts a session. An error concerns only this session; a refusal of the store ends the search, because it
+   * applies to all.
    */
   async #tryStart(session: SessionRecord, counts: Counts): Promise<void> {
     try {
@@ -176,8 +176,8 @@ export class Runner implements Service {
   }
 
   /**
-   * Starts the next turn in an idle slot. While the slot is claimed, neither the idle timeout nor the agent's
-   * exit ends it.
+   * Starts the next turn in an idle slot. The claim keeps the idle timeout and the agent's exit from ending
+   * the slot.
    */
   async #goOn(session: SessionRecord, slot: AgentSlot): Promise<boolean> {
     if (slot.state.phase !== "idle") return false;
@@ -191,7 +191,7 @@ export class Runner implements Service {
       if (claimed !== null) this.#begin(slot, slot.begin(claimed.turn), claimed.text);
       return claimed !== null;
     } finally {
-      // Nothing was claimed, or the store failed: the slot returns to idle.
+      // If nothing was claimed or the store failed, the slot returns to idle.
       if (slot.recorder === null) takeEarly(slot);
       slot.unclaim();
     }
@@ -204,7 +204,6 @@ export class Runner implements Service {
   }
 }
 
-/** Counts of one search for ready sessions. */
 interface Counts {
   started: number;
   withoutRoom: number;
@@ -231,8 +230,8 @@ async function look(runtime: Runtime, sessionId: string): Promise<void> {
 
 /**
  * Returns whether one more process may start; if not, ends the process that has been idle longest. A process
- * whose turn waits in a blocking call of ours does not count, because otherwise the sessions that it waits
- * for could never start. `waiting` is the number of sessions that already wait for a process to end.
+ * whose turn waits in a blocking call of ours does not count; otherwise the sessions that it waits for could
+ * never start. `waiting` is the number of sessions that already wait for a process to end.
  */
 async function makeRoom(runtime: Runtime, waiting: number): Promise<boolean> {
   const { slots, deps } = runtime;
@@ -256,9 +255,7 @@ function idleSince({ state }: AgentSlot): number | null {
   return state.phase === "idle" && !state.hasBackground ? state.since : null;
 }
 
-/**
- * Ends a slot's process. The end of its prompt does not settle the turn, which stays open for the next start.
- */
+/** Ends a slot's process without settling its turn, which stays open for the next start. */
 async function release(slot: AgentSlot): Promise<void> {
   const { recorder } = slot;
   const ended = slot.release();

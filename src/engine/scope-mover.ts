@@ -7,8 +7,8 @@ const PAGE = 100;
 const SLICE = 16;
 
 /**
- * Moves sessions that are older than folder scopes out of the scope `default`, once. The list of sessions to
- * move is in the store, so a killed daemon continues at its next start.
+ * Moves sessions that are older than folder scopes out of the scope `default`, once. The store lists the
+ * sessions still to move, so a killed daemon continues at its next start.
  */
 export class ScopeMover implements Service {
   readonly name = "scope mover";

@@ -32,8 +32,7 @@ export async function admit(
     at: now,
   });
   const sender = { kind: message.senderKind, id: message.senderId };
-  // An attached session has an inbox, but no turns and therefore no rounds, because the daemon does not run
-  // it.
+  // The daemon does not run an attached session, which therefore has an inbox but no rounds.
   if (session.origin === "managed" && releases(session.held, sender, session.parentId)) {
     if (session.held !== null) await tx.sessions.patch(session.id, { held: null });
     session.held = null;
@@ -43,7 +42,6 @@ export async function admit(
   return message;
 }
 
-/** Makes the row of a message that has been neither taken nor delivered. */
 export function newMessage(sessionId: string, admission: Admission, now: number): NewMessage {
   return {
     id: newId(),
@@ -128,9 +126,7 @@ export async function giveBack(
   return moved;
 }
 
-/**
- * Whether the message is a question that was answered in the meantime; it would look open to a reader now.
- */
+/** Whether the message is a question that is closed by now; delivered again, it would look open. */
 async function isClosedQuestion(tx: Tx, message: MessageRecord): Promise<boolean> {
   if (message.kind !== "trigger") return false;
   const trigger = await tx.triggers.byId(String(message.metadata["triggerId"]));

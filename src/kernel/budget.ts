@@ -53,7 +53,7 @@ export function budgetOf(session: SessionRecord): Budget {
 }
 
 /**
- * Returns how long the open round has worked. Reads the times spent waiting for a person only if they could
+ * Returns how long the open round has worked. Reads the times of waiting for a person only if they could
  * matter.
  */
 async function workedOf(

@@ -103,7 +103,7 @@ export async function callbackData(
   };
 }
 
-/** Returns the report of these turns, which belong to one round. */
+/** `turns` must belong to one round. */
 export async function reportOfTurns(
   reads: Pick<Reads, "messages">,
   turns: readonly TurnRecord[],
@@ -129,10 +129,7 @@ function exitReason(outcome: RoundEnd["outcome"]): string {
   return outcome === "failed" ? "error" : outcome;
 }
 
-/**
- * Stores a message as void, with the reason, in the inbox for which it was meant, so that a person can see
- * it.
- */
+/** Stores a message as void, with the reason, in its reader's inbox, so that a person can see it. */
 async function undeliverable(
   tx: Tx,
   parent: SessionRecord,

@@ -10,8 +10,7 @@ export interface Deps {
   /** Wall clock, in milliseconds. */
   readonly now: () => number;
   /**
-   * Called at named moments between two durable steps. No behaviour depends on it; crash tests kill the
-   * process there.
+   * Called at named moments between two durable steps. Only crash tests use it: they kill the process there.
    */
   readonly reached: (moment: Moment) => void;
 }

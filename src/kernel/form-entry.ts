@@ -8,8 +8,8 @@ const TEXT_CHARS_MAX = 64 * 1024;
 const FORMS: ReadonlySet<string> = new Set(["ask_user_question", "plan_review"]);
 
 /**
- * Writes a vendor's form into the transcript when its trigger is raised; `noteAnswered` does it when the
- * trigger is closed. The vendor's protocol carries both, so no message or tool call shows them.
+ * Writes a vendor's question or plan into the transcript when its trigger is raised; `noteAnswered` writes
+ * the answer. Both travel in the vendor's protocol, so no message or tool call shows them.
  */
 export async function noteAsked(tx: Tx, trigger: TriggerRecord): Promise<void> {
   if (!isForm(trigger)) return;

@@ -13,7 +13,6 @@ import { redactBriefly } from "../secrets/redact-long.ts";
 import { byteLength } from "../text/quantity.ts";
 import type { EntryRecord, NewEntry, Reads, SessionRecord } from "../store/port/store.ts";
 
-/** The context that a child inherits from its parent: its entry, and its size. */
 export interface Inherited {
   readonly entry: NewEntry;
   readonly bytes: number;

@@ -13,7 +13,6 @@ export interface ErrorPayload {
   readonly waitMs?: number;
 }
 
-/** Raises an error as a trigger row and an event. */
 export async function raiseError(
   tx: Tx,
   session: SessionRecord,
@@ -52,7 +51,6 @@ export async function raiseSilence(
   await tx.triggers.patch(trigger.id, { toPerson: true });
 }
 
-/** Withdraws the report of a session's silence. */
 export async function withdrawSilence(tx: Tx, session: SessionRecord, now: number): Promise<void> {
   await withdrawErrors(tx, session, { now, isWanted: ({ payload }) => payload["kind"] === "silence" });
 }
@@ -72,8 +70,7 @@ async function raiseAndTell(
 }
 
 /**
- * Parks a session without a message to its parent, since a provider's temporary error is retried
- * automatically. The session's status shows it.
+ * Parks a session without a message to its parent: the daemon retries a provider's temporary error by itself.
  */
 export async function parkForRetry(tx: Tx, session: SessionRecord, parked: Parked): Promise<void> {
   const now = parked.since;
@@ -152,7 +149,6 @@ function changed(tx: Tx, session: SessionRecord, now: number): void {
   tx.append({ sessionId: session.id, type: "session.updated", text: null, data, at: now });
 }
 
-/** Returns the open error of a parked session. */
 export async function parkedError(
   reads: Pick<Reads, "triggers">,
   session: SessionRecord,

@@ -5,7 +5,6 @@ import { callBack } from "./callback.ts";
 import { beginNextStep, chainProblem } from "./chain.ts";
 import { openRound } from "./admit.ts";
 
-/** How a round ends, for its row and its callback. */
 export interface RoundEnd {
   readonly outcome: Outcome;
   readonly reason: string | null;

@@ -8,13 +8,12 @@ const KNOWN_MS = 10_000;
 export interface StopReport {
   /** Sessions whose processes have not ended yet. */
   readonly stopping: string[];
-  /** Processes that could not be stopped. */
   readonly left: { sessionId: string; pid: number; what: string }[];
 }
 
 /**
- * Reports the state of processes that must end. A lease without a pid lists the processes that could not be
- * stopped.
+ * Reports which of these sessions' processes have not ended. A lease without a pid lists the processes that
+ * could not be stopped.
  */
 export async function stopReport(
   reads: Pick<Reads, "leases" | "turns">,

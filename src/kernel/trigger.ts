@@ -78,8 +78,8 @@ function tooManyOpen(max: number): Refusal {
 }
 
 /**
- * Starts the parent's deadline when a question is taken into the parent's turn. Marks an answer as seen when
- * it is taken.
+ * When a question is taken into the parent's turn, starts the parent's deadline; when an answer is taken,
+ * marks it as seen.
  */
 export async function startClock(
   tx: Tx,
@@ -102,8 +102,8 @@ export async function askPerson(tx: Tx, trigger: TriggerRecord, now: number): Pr
 }
 
 /**
- * Closes a trigger by compare-and-set; returns false if it was already closed. An answer to a question is
- * always a message to the asker; an open call only delivers that message.
+ * Closes a trigger by compare-and-set; returns false if it was already closed. The answer becomes a message
+ * to the asker (see `hasHearer`). If the asker still waits in a call, the call returns that message.
  */
 export async function closeTrigger(
   tx: Tx,

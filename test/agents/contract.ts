@@ -11,7 +11,7 @@ import { Stage } from "./support/stage.ts";
 const TEST_MS = 400_000;
 
 /**
- * Tests the contract that every real agent fulfils as a parent and as a child: both ends are the same agent.
+ * Tests the contract that every real agent fulfils as a parent and as a child; both are the same agent here.
  */
 export function contract(agent: ProgramName): void {
   describe(`${agent} at both ends`, { skip: missing(agent), concurrency: false }, () => {

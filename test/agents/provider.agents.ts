@@ -9,7 +9,7 @@ import { TOOLS } from "./support/tools.ts";
 
 const LIMIT = { timeout: 4 * AGENT_MS };
 
-/** Errors on which each program gives up soon. It retries others for minutes before it reports them. */
+/** Errors on which each program gives up soon. It retries other errors for minutes. */
 const SOON: readonly {
   readonly agent: ProgramName;
   readonly step: (times: number) => Step;

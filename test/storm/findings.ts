@@ -13,7 +13,6 @@ export class Findings {
   }
 }
 
-/** Named counters, printed at the end of a storm. */
 export class Counts {
   readonly all = new Map<string, number>();
 

@@ -28,7 +28,6 @@ export interface StormOptions {
   readonly onProgress?: (kills: number) => void;
   /** Receives all evidence after the comparison. */
   readonly onEvidence?: (evidence: Evidence) => void;
-  /** Ends the storm and cleans up. */
   readonly signal?: AbortSignal;
 }
 

@@ -28,7 +28,6 @@ export interface Ground {
 
 export type Attack = (ground: Ground) => Promise<void>;
 
-/** The cost of one attack. */
 export interface Damage {
   readonly what: string;
   /** The longest stretch on the daemon's main thread, in processor time. */

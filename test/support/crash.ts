@@ -10,10 +10,9 @@ export type Sessions = Awaited<ReturnType<typeof allQuiet>>;
 /** One row of the crash table: what runs, when the daemon dies, and what must be true afterwards. */
 export interface CrashRow {
   readonly moment: Moment;
-  /** The daemon dies when it reaches the moment for this time. */
+  /** The daemon dies the `count`-th time that it reaches the moment. */
   readonly count: number;
   readonly what: string;
-  /** The first prompt of the root. */
   readonly prompt: string;
   /** A call that a client makes before the daemon dies. */
   readonly meanwhile?: (client: Client, rootId: string) => Promise<unknown>;

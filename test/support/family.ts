@@ -61,7 +61,6 @@ export async function toolReplies(client: Client, id: string, tool: string): Pro
     .map((entry) => replyOf(entry.body.text, entry.body.ok === false));
 }
 
-/** Resolves to the session once its round is closed. */
 export async function quiet(client: Client, id: string): Promise<Session> {
   return eventually(`${id} is quiet`, async () => {
     const { session } = await client.get({ id });

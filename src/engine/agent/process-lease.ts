@@ -6,8 +6,7 @@ import { retryWrite } from "../retry-write.ts";
 import type { ProcessIdentity, RememberedProcess } from "../../system/process.ts";
 
 /**
- * The right of one agent process to its session. The process is started with it, and its writes are fenced
- * with it.
+ * The right of one agent process to write for its session, until a lease with a higher fence is committed.
  */
 export interface ProcessLease extends ProcessFence {
   readonly id: string;
@@ -15,14 +14,13 @@ export interface ProcessLease extends ProcessFence {
   readonly token: string | null;
 }
 
-/** The fence of the process that runs a turn. */
 export function fenceOf({ sessionId, fence }: Pick<TurnRecord, "sessionId" | "fence">): ProcessFence {
   return { session: sessionId, fence };
 }
 
 /**
- * Makes a new lease with the next fence and a new token. Once it is committed, writes of every older process
- * are refused.
+ * Makes a lease with the next fence and a new token. Once it is committed, older processes cannot write any
+ * more.
  */
 export async function newProcessLease(
   deps: EngineDeps,
@@ -67,7 +65,7 @@ interface Order {
 
 /** Starts an agent's processes under the lock of its tree and records them in the lease's row. */
 export interface LeaseRow {
-  /** As in `OpenRequest`. */
+  /** See `OpenRequest.admitProcess`. */
   admitProcess(start: () => ProcessIdentity | null): Promise<boolean>;
   onUnmarked(processes: readonly RememberedProcess[]): void;
 }
@@ -92,9 +90,8 @@ export function leaseRow(deps: EngineDeps, order: Order): LeaseRow {
 }
 
 /**
- * Starts the process inside the transaction. A cancel that commits before it prevents the start; a cancel
- * that commits after it finds the pid in the row. If the daemon dies inside it, the process still carries the
- * lease's marker.
+ * Starts the process inside the transaction: a cancel that commits earlier prevents the start, and a later
+ * one finds the pid in the row. If the daemon dies inside it, the process is found by the lease's marker.
  */
 async function startIn(
   deps: EngineDeps,
@@ -116,8 +113,8 @@ async function startIn(
 }
 
 /**
- * Records an agent's descendant processes so that the next daemon finds them. Does nothing after the process
- * has ended, because the row then lists the processes that could not be stopped.
+ * Records the agent's descendant processes, so that the next daemon finds them. Once the process has ended,
+ * the row lists the processes that could not be stopped and must not be replaced.
  */
 async function rememberProcesses(
   deps: EngineDeps,

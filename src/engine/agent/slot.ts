@@ -22,14 +22,14 @@ import { type AgentStart, type LiveAgent, UNWANTED } from "./start.ts";
 import { endProcess, idleLeftMs } from "./stop.ts";
 
 /**
- * State shared by the parts of the runner. All durable state is in the store; this holds only the processes
- * of this node.
+ * State shared by the parts of the runner: only the processes of this node, because all durable state is in
+ * the store.
  */
 export interface Runtime {
   readonly deps: EngineDeps;
-  /** By session id. A slot is added when it is created and removed when it is `gone`. */
+  /** By session id. A slot removes itself when it is `gone`. */
   readonly slots: Map<string, AgentSlot>;
-  /** The capabilities of each agent, as of the last probe. */
+  /** By name, as of the last probe. */
   agents: ReadonlyMap<string, Agent>;
   /** Looks for sessions that are ready to start. */
   readonly fill: () => void;
@@ -38,7 +38,6 @@ export interface Runtime {
   isHalted: boolean;
 }
 
-/** Meters the usage of a running turn from the updates of its agent. */
 export interface UpdateMeter {
   heard(update: AgentUpdate): void;
 }
@@ -46,15 +45,13 @@ export interface UpdateMeter {
 /**
  * A session's slot on this node: its agent process, and the turn that the process is in.
  *
- * It is the only writer of its state, and the state changes only by the events of `domain/slot.ts`. A method
- * that reports an event returns false if the slot refused the event; nothing has changed then. Every write
- * for the slot carries its lease, so the store refuses the write once another process has taken over the
- * session.
+ * It is the only writer of its state, and only the events of `domain/slot.ts` change the state. A method that
+ * reports an event returns false if the slot refused the event; then nothing has changed. Every write for the
+ * slot carries its lease, so the store refuses the write once another process has taken over the session.
  */
 export class AgentSlot {
   readonly session: SessionRecord;
   readonly lease: ProcessLease;
-  /** The agent's requests that have no answer yet. */
   readonly requests = new OpenRequests();
   readonly #runtime: Runtime;
   #state: Slot<LiveAgent, Recorder>;
@@ -114,12 +111,11 @@ export class AgentSlot {
     return this.#state.phase === "ending" || this.#state.phase === "gone" ? this.#state.left : [];
   }
 
-  /** The running turn, for callers that wait for its end. */
+  /** Resolves when the running turn has ended. */
   get task(): Promise<void> | null {
     return this.#task;
   }
 
-  /** The start in progress. */
   get starting(): Promise<AgentStart> | null {
     return this.#starting;
   }
@@ -128,24 +124,19 @@ export class AgentSlot {
     return this.#usageMeter;
   }
 
-  /** Whether the slot is still in this turn. */
   isIn(recorder: Recorder): boolean {
     return this.recorder === recorder;
   }
 
   /**
-   * Begins a turn whose row has been written. Returns null if the slot is gone; recovery then takes over the
-   * turn.
+   * Begins a turn whose row is written. Returns null if the slot is gone; recovery then takes over the turn.
    */
   begin(turn: TurnRecord): Recorder | null {
     const recorder = this.#recorderOf(turn);
     return this.#apply({ type: "begin", turn: recorder }) ? recorder : null;
   }
 
-  /**
-   * Starts the agent of the turn. If the slot no longer waits for the agent once it has started, the agent is
-   * stopped.
-   */
+  /** Starts the turn's agent. Stops the agent again if the slot no longer waits for it. */
   async start(open: () => Promise<AgentStart>): Promise<AgentStart> {
     const starting = open().then((started) => this.#started(started));
     this.#starting = starting;
@@ -166,7 +157,7 @@ export class AgentSlot {
     return this.#apply({ type: "stop", turn: recorder });
   }
 
-  /** Stops a turn that has reached a limit. The turn fails with the first limit that it reached. */
+  /** Stops a turn at a limit. A turn that reaches several limits fails with the first. */
   exceed(recorder: Recorder, limit: Limit): boolean {
     return this.#apply({ type: "limit", turn: recorder, limit });
   }
@@ -175,7 +166,6 @@ export class AgentSlot {
     return this.#apply({ type: "plan", turn: recorder, isSentBack });
   }
 
-  /** Reports that the turn's outcome is written. */
   settled(recorder: Recorder, hasBackground: boolean): boolean {
     return this.#apply({ type: "settled", turn: recorder, hasBackground, at: performance.now() });
   }
@@ -191,8 +181,8 @@ export class AgentSlot {
   }
 
   /**
-   * Reports that the idle agent works by itself. Its process is not ended until that work has become a turn
-   * or has turned out to be nothing.
+   * Reports that the idle agent works by itself. Its process is kept until that work becomes a turn or proves
+   * to be nothing.
    */
   stir(): boolean {
     return this.#apply({ type: "stir" });
@@ -207,8 +197,8 @@ export class AgentSlot {
   }
 
   /**
-   * Ends the process: asks it to stop, waits for the grace period, then kills it with all its descendants. A
-   * turn in it settles by itself when its prompt ends. Resolves when the process has ended.
+   * Ends the process: asks it to stop, then kills it and its descendants after the grace period. Resolves
+   * when the process has ended. A running turn settles by itself when its prompt ends.
    */
   end(): Promise<void> {
     this.#apply({ type: "end" });
@@ -222,8 +212,7 @@ export class AgentSlot {
   }
 
   /**
-   * Watches a turn. An error in it is a bug of ours: it is logged, the process is ended, and recovery takes
-   * over the turn.
+   * Watches a turn. An error in it is a bug of ours: the process is ended, and recovery takes over the turn.
    */
   follow(task: Promise<void>): void {
     this.#task = task.catch(async (error: unknown) => {
@@ -237,7 +226,6 @@ export class AgentSlot {
     this.#usageMeter = usageMeter;
   }
 
-  /** Runs a steer unless one is already running. */
   async steer(run: () => Promise<void>): Promise<void> {
     if (this.#steering !== null) return;
     const steering = run();

@@ -8,20 +8,19 @@ import type { ProcessIdentity } from "../../system/process.ts";
 import { hasNoTools, ownToolsOf } from "../../domain/permission.ts";
 import { folderChange } from "../../system/folder.ts";
 
-/** One agent process of this node and what the engine knows about it. */
 export interface LiveAgent {
   readonly session: SessionRecord;
   readonly lease: ProcessLease;
   readonly handle: AgentHandle;
   hasExited: boolean;
-  /** This process has had a prompt, so the opening context of the conversation was sent. */
+  /** True once this process has had a prompt, which also carried the context for the first prompt. */
   isOpened: boolean;
 }
 
 export interface AgentListener {
   onUpdate(update: AgentUpdate): void;
   onRequest(request: AgentRequest): Promise<AgentAnswer>;
-  /** Whether the agent is still wanted here. */
+  /** Returns false once the slot is ending; the start is then abandoned. */
   isWanted(): boolean;
 }
 
@@ -36,9 +35,9 @@ export type AgentStart =
     };
 
 /**
- * Starts an agent under a lease, in a new conversation or, with `load`, in an earlier one. The process is in
- * the lease's row as soon as it exists, and the agent's session id is in the session's row before the first
- * prompt. If either write fails, the process is stopped.
+ * Starts an agent in a new conversation or, with `load`, in an earlier one. The lease's row has the process
+ * as soon as it exists, and the session's row has the agent's session id before the first prompt. If either
+ * write fails, the process is stopped.
  */
 export async function startAgent(
   deps: EngineDeps,
@@ -109,7 +108,6 @@ function failed(reason: string): AgentStart {
   return { ok: false, isLoadFailure: false, isUnwanted: false, reason };
 }
 
-/** The session was stopped, or its lease was taken over, before the agent began. */
 export const UNWANTED: AgentStart & { ok: false } = {
   ok: false,
   isLoadFailure: false,
@@ -181,17 +179,17 @@ export async function giveBackLease(
     const text = left.length === 0 ? null : `could not be stopped: ${names.join(", ")}`;
     if (end.hasRun || left.length > 0)
       tx.append({ sessionId: session.id, type: "agent.exited", text, data, at });
-    // A callback that waits to know whether the processes have ended can be delivered now.
+    // The parent's callback may have waited for the processes to end.
     tx.wake(session.id);
   });
 }
 
 /**
- * Returns why no process may start in a session's folder now, or null. The folder was checked at the spawn,
- * but a link may have replaced it since, so every process start checks it again.
+ * Returns why no process may start in the session's folder, or null. Every start checks this, because a link
+ * may have replaced the folder since the spawn.
  */
 export function folderRefusal(deps: EngineDeps, { cwd, parentId, effective }: SessionRecord): string | null {
-  // A person names a path and may put a new clone there; a child was given exactly this folder.
+  // A root works at a path, where a person may put a new clone; a child was given exactly this folder.
   const identity = parentId === null ? null : (effective.folder ?? null);
   const closed = deps.privateFolders;
   const problem =

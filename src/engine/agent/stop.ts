@@ -7,15 +7,12 @@ import { giveBackLease, stopAgent } from "./start.ts";
 const CUT_MS = 250;
 
 /**
- * How often an idle slot is checked while its round is open: the session waits for children or works in the
- * background.
+ * Interval at which an idle slot with an open round is checked: its session waits for children or background
+ * work.
  */
 const OPEN_MS = 1_000;
 
-/**
- * Returns how much longer an idle process is kept in case more work comes, in milliseconds. The time starts
- * when the round closes.
- */
+/** Returns for how many more milliseconds an idle process is kept. The time starts when the round closes. */
 export async function idleLeftMs(deps: EngineDeps, sessionId: string): Promise<number> {
   const { store, config, now, log } = deps;
   const waitMs = Math.max(config.idleMs, OPEN_MS);
@@ -41,8 +38,7 @@ export async function endProcess(runtime: Runtime, slot: AgentSlot): Promise<rea
     if (agent !== null) left = await stopAgent(agent, agent.hasExited ? 0 : deps.config.cancelGraceMs);
     const isWanted = (): boolean => !runtime.isStopping && !runtime.isHalted;
     const end = { session, lease, left, hasRun: agent !== null };
-    // Until the lease is given back, its token is valid and the caller that cancelled the session gets no
-    // report.
+    // Until this write succeeds, the token stays valid and the caller of a cancel gets no report.
     await retryWrite(deps, () => giveBackLease(deps, end), isWanted);
   } catch (error) {
     // The lease stays in the store for the next recovery; the slot must still be released.
@@ -55,8 +51,8 @@ export async function endProcess(runtime: Runtime, slot: AgentSlot): Promise<rea
 }
 
 /**
- * An agent that is still starting cannot be asked to stop, so its processes are found by the lease's marker
- * and killed.
+ * Kills an agent that is still starting and so cannot be asked to stop. Its processes carry the lease's
+ * marker.
  */
 async function cutStart(runtime: Runtime, { starting, lease }: AgentSlot): Promise<readonly LeftProcess[]> {
   let left: readonly LeftProcess[] = [];

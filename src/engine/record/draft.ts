@@ -9,9 +9,9 @@ const DRAFT_MS = 1_000;
 const DRAFT_CHARS_PER_MS = 256;
 
 /**
- * The message that the agent is writing, as it may be stored and shown: redacted, and cut at the maximum
- * length of an entry. The remainder goes to a file. The cost of each fragment is linear in its length, never
- * in that of the message.
+ * The message that the agent is writing, as it may be stored and shown: redacted, and cut at an entry's
+ * maximum length. The remainder goes to a file. A fragment costs time proportional to its own length, not to
+ * the message's.
  */
 export class OpenMessage {
   readonly kind: "text" | "thought";
@@ -54,7 +54,10 @@ export class OpenMessage {
     return this.#add(this.#live.flush());
   }
 
-  /** The last word received, if it cannot be part of a secret. The draft ends with it while more may come. */
+  /**
+   * The last word received, if it cannot be part of a secret; the draft shows it although more of it may
+   * come.
+   */
   get ending(): string {
     return this.file === null ? this.#live.peek() : "";
   }
@@ -83,10 +86,7 @@ export class OpenMessage {
   }
 }
 
-/**
- * The change that a write makes to the session's draft; `message` is the message in the draft's row
- * afterwards.
- */
+/** The change that a write makes to the draft; `message` is the one in the draft's row afterwards. */
 export type DraftStep =
   | { readonly what: "remove"; readonly message: null }
   | {

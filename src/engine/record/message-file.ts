@@ -6,13 +6,12 @@ import type { EngineDeps } from "../deps.ts";
 const CHARS_MAX = 16 * 1024 * 1024;
 
 /**
- * The remainder of a message that is too long for its entry: one file per message, readable only by its
+ * The remainder of a message that is too long for its entry. One file per message, readable only by its
  * owner.
  */
 export class MessageFile {
   readonly path: string;
   chars = 0;
-  /** Number of characters that came after the file was full. */
   leftOutChars = 0;
   #handle: FileHandle | null = null;
   #failure: Error | null = null;
@@ -38,7 +37,7 @@ export class MessageFile {
     this.#writing = this.#writing.then(() => this.#write(kept));
   }
 
-  /** Resolves when the whole file is on disk, with the write error or null. */
+  /** Resolves with the write error or null once the whole file is on disk. */
   async end(): Promise<Error | null> {
     await this.#writing;
     try {
@@ -68,7 +67,6 @@ async function create(file: string): Promise<FileHandle> {
   return open(file, "wx", 0o600);
 }
 
-/** The file name of the n-th long message in one attempt of a turn. */
 export function messageFileName(turn: { id: string; attempt: number }, n: number): string {
   return `${turn.id}-${turn.attempt}-${n}.txt`;
 }

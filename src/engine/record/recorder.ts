@@ -28,7 +28,6 @@ export interface Batch {
   readonly entries: readonly NewEntry[];
   /** Delivery ids found in results of our own tools. */
   readonly landed: readonly string[];
-  /** The change to the draft; null leaves it as it is. */
   readonly draft: DraftStep | null;
 }
 
@@ -53,7 +52,7 @@ export class Recorder {
   /** The latest update, if it reports a retry of a model call; null after any other update. */
   retrying: (AgentUpdate & { readonly kind: "retrying" }) | null = null;
   recorded = 0;
-  /** Tool calls without a result, by call id, each with a description; there may be several. */
+  /** Descriptions of the tool calls that have no result yet, by call id. */
   readonly openCalls = new Map<string, string>();
   #entries: NewEntry[] = [];
   #landed: string[] = [];
@@ -209,7 +208,7 @@ export class Recorder {
   /** Writes everything pending, for a turn that another process will take over. */
   async handOver(): Promise<void> {
     await this.#alone();
-    // No more text of the open message arrives here. The process that takes over the turn marks it as cut.
+    // The open message gets no more text; the process that takes over the turn marks it as cut.
     this.#open?.end();
     this.#draftedAt = Number.NEGATIVE_INFINITY;
     await this.#flush(Number.POSITIVE_INFINITY);
@@ -255,7 +254,7 @@ export class Recorder {
     await this.#writing;
   }
 
-  /** Returns the pending batch. The data is kept until `#drop`, so a failed write loses nothing. */
+  /** Returns the pending batch. Its entries stay pending until `#drop`, so a failed write loses nothing. */
   #pending(entriesMax: number): Batch {
     const entries = this.#entries.slice(0, this.#fitting(entriesMax));
     return { entries, landed: [...this.#landed], draft: this.#draftStep(entries) };
@@ -298,7 +297,10 @@ export class Recorder {
     this.#draftedAt = performance.now();
   }
 
-  /** Schedules a flush. Keeps an earlier schedule, or constant updates would postpone it forever. */
+  /**
+   * Schedules a flush unless an earlier one is scheduled; otherwise constant updates would postpone it
+   * forever.
+   */
   #flushSoon(asked: number): void {
     if (this.#isLost || this.#isLast) return;
     const waitMs = this.#isRefused ? RETRY_MS : asked;
@@ -366,7 +368,6 @@ export class Recorder {
   }
 }
 
-/** Writes a batch; used by the flush and by the settle. */
 export async function writeBatch(
   tx: Tx,
   turn: TurnRecord,
@@ -386,7 +387,10 @@ export function isWorking({ kind }: AgentUpdate): boolean {
   return kind !== "usage" && kind !== "notice" && kind !== "compaction";
 }
 
-/** Whether the call may spawn a child; its inheritance must be in the store before the call is handled. */
+/**
+ * Whether the call may spawn a child: what the child inherits must be in the store before the call is
+ * handled.
+ */
 function isPassedOn(update: AgentUpdate): boolean {
   return update.kind === "toolCall" && PASSES_ON.has(update.tool);
 }

@@ -17,7 +17,9 @@ type Update = Exclude<
   { kind: "text" | "thought" | "fragment" | "usage" | "modelCall" | "retrying" }
 >;
 
-/** Converts an update to an entry within the length limits. Also returns its approximate length. */
+/**
+ * Converts an update to an entry within the length limits, and estimates the entry's length in characters.
+ */
 export function entryOfUpdate(
   update: Update,
   of: { turnId: string; at: number },

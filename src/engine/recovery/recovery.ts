@@ -28,8 +28,8 @@ const ADOPT_MS = 30_000;
 const TOGETHER = 64;
 
 /**
- * Runs after a start: ends the processes that a dead daemon left behind, and settles, restarts or resumes
- * each of its turns.
+ * Runs after a start: ends the processes of the dead daemon, and settles, restarts or resumes each of its
+ * turns.
  */
 export async function recover(runtime: Runtime): Promise<void> {
   const { store } = runtime.deps;
@@ -44,8 +44,8 @@ export async function recover(runtime: Runtime): Promise<void> {
 }
 
 /**
- * Recovers turns of this node that have had no slot for a long time since their claim, so that a bug cannot
- * leave them running forever.
+ * Recovers turns of this node that still have no slot long after their claim. A bug could otherwise leave
+ * them running forever.
  */
 export async function adoptLost(runtime: Runtime): Promise<void> {
   const { store, now, log } = runtime.deps;
@@ -81,9 +81,7 @@ async function reapLeases(runtime: Runtime): Promise<void> {
     await dropLease(runtime, lease, (await reaper.reap([lease.id], lease.descendants)).left);
 }
 
-/**
- * Handles items in parallel batches, so that their writes share commits instead of each waiting for the disk.
- */
+/** Handles items in parallel batches: their writes share commits instead of each waiting for the disk. */
 async function together<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   for (let at = 0; at < items.length; at += TOGETHER) {
     await Promise.all(items.slice(at, at + TOGETHER).map(work));
@@ -95,8 +93,8 @@ async function dropLease(
   lease: LeaseRecord,
   left: readonly { pid: number; startTime: number | null; command: string }[],
 ): Promise<void> {
-  // No fence: the process of this lease is dead, and the lease's fence in the condition protects a newer
-  // lease.
+  // No fence: the lease's process is dead, and both statements name the lease's fence, so a newer lease is
+  // safe.
   await runtime.deps.store.write(lease.rootId, async (tx) => {
     if (left.length === 0) await tx.leases.remove(lease.sessionId, lease.fence);
     else
@@ -107,10 +105,7 @@ async function dropLease(
   });
 }
 
-/**
- * Recovers a turn. An error must not keep other turns or the daemon from starting; `adoptLost` tries again
- * later.
- */
+/** Recovers a turn. An error does not keep other turns from recovering; `adoptLost` tries again later. */
 async function tryRecover(runtime: Runtime, turn: TurnRecord): Promise<void> {
   try {
     await recoverTurn(runtime, turn);
@@ -221,9 +216,9 @@ async function resume(runtime: Runtime, slot: AgentSlot, how: "restart" | "load"
 }
 
 /**
- * Loads the conversation. If the process ends while it loads, tries once more, because that says nothing
- * about the conversation. If the agent has no record of its first turn and was not seen to work in it, starts
- * that turn afresh.
+ * Loads the conversation. Tries again if the process died while loading, which says nothing about the
+ * conversation. If the agent has no record of its first turn and was not seen to work in it, starts that turn
+ * afresh.
  */
 async function loadOrBegin(runtime: Runtime, slot: AgentSlot, recorder: Recorder): Promise<AgentStart> {
   let started = await loadAgent(runtime, slot);

@@ -4,9 +4,8 @@ import type { AgentAnswer, AgentQuestion } from "../../drivers/port.ts";
 type Answers = (AgentAnswer & { kind: "answer" })["answers"];
 
 /**
- * Assigns an answer to each question of a form: by the question's id or text; otherwise by the lines of a
- * free-text response, if there are as many lines as questions. A response that cannot be divided answers the
- * first question.
+ * Assigns an answer to each question of a form: by the question's id or text, else line by line if the
+ * response has as many lines as there are questions. Any other response answers the first question.
  */
 export function answersTo(
   questions: readonly AgentQuestion[],

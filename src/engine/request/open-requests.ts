@@ -29,8 +29,7 @@ export class OpenRequests {
   }
 
   /**
-   * Counts a request as open from the moment it is received, so that the limit applies before anything is
-   * written.
+   * Counts a request as open while `raise` writes it, so that requests that arrive meanwhile meet the limit.
    */
   async raising<T>(raise: () => Promise<T>): Promise<T> {
     this.#raising += 1;

@@ -58,8 +58,8 @@ export async function answerRequest(
 }
 
 /**
- * Denies a request at the limit. The vendor's protocol cannot carry a reason, so the transcript states it,
- * once per turn.
+ * Denies a request at the limit. The vendor's protocol carries no reason, so the transcript states it once
+ * per turn.
  */
 function refusedAtLimit(slot: AgentSlot, request: AgentRequest, max: number): AgentAnswer {
   const { recorder } = slot;
@@ -76,7 +76,7 @@ function refusedAtLimit(slot: AgentSlot, request: AgentRequest, max: number): Ag
 /** Turns whose transcript already states that requests are denied at the limit. */
 const told = new WeakSet<object>();
 
-/** Returns the answer that the permission mode gives; null if a reader must decide. */
+/** Returns the answer that follows from the permission mode; null if a parent or a person must decide. */
 function byMode(session: SessionRecord, request: AgentRequest): AgentAnswer | null {
   if (request.kind !== "permission") return null;
   const mode = session.effective.permission;
@@ -107,7 +107,7 @@ function noted(slot: AgentSlot, request: AgentRequest, answer: AgentAnswer): Age
   return answer;
 }
 
-/** The receipt counts denied requests by tool, and an agent may ask without end. */
+/** Maximum number of denials that a receipt counts, because an agent may ask without end. */
 const DENIED_MAX = 10_000;
 const DENIED_CHARS_MAX = 400;
 
@@ -190,7 +190,7 @@ function payloadOf(
 }
 
 /**
- * Resolves when the trigger is closed by anyone. A turn that waits here does not count against the limit of
+ * Resolves when anyone has closed the trigger. A turn that waits here does not count against the limit of
  * running turns.
  */
 async function answered(runtime: Runtime, slot: AgentSlot, trigger: TriggerRecord): Promise<TriggerRecord> {

@@ -19,7 +19,6 @@ import type { SessionRecord, Store } from "../../store/port/store.ts";
 export interface FakeSetup extends FakeOptions {
   readonly config?: Record<string, unknown>;
   readonly reached?: (moment: Moment) => void;
-  /** Wraps the driver before the daemon gets it. */
   readonly wrap?: (driver: Driver) => Driver;
   readonly home?: string;
   readonly driver?: Driver;

@@ -9,7 +9,8 @@ import { openRound } from "../../kernel/admit.ts";
 import { newTurn } from "./claim.ts";
 
 /**
- * An agent does not report the end of work outside a prompt; this long without an update counts as its end.
+ * Outside a prompt, an agent does not report the end of its work; this long without an update counts as the
+ * end.
  */
 const QUIET_MS = 1_500;
 
@@ -38,7 +39,6 @@ export function autonomous(runtime: Runtime, slot: AgentSlot, update: AgentUpdat
   slot.follow(begin(runtime, slot, slot.task));
 }
 
-/** Removes and returns the updates that arrived before their turn's row was written. */
 export function takeEarly(slot: AgentSlot): AgentUpdate[] {
   const early = gathering.get(slot) ?? [];
   gathering.delete(slot);
@@ -103,7 +103,7 @@ async function addTurn(
       if (session === null || session.endedAt !== null) return null;
       if ((await tx.turns.running(session.id)) !== null) return null;
       const now = deps.now();
-      // Work of an agent after a failure or a stop is recorded, but does not release a held inbox.
+      // After a failure or a stop, the agent's work is recorded, but a held inbox stays held.
       if (session.held === null) await openRound(tx, session, now);
       const reserved = await reserveBegun(deps, tx, session);
       const turn = await tx.turns.add(

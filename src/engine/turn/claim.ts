@@ -37,15 +37,15 @@ export interface Claim {
 }
 
 /**
- * Takes the first messages of a session's inbox into a new turn, in one fenced transaction, before anything
- * is sent to the agent.
+ * Takes the first messages of a session's inbox into a new turn, in one transaction, before anything is sent
+ * to the agent.
  */
 export async function claim(
   deps: EngineDeps,
   candidate: SessionRecord,
   held: ProcessLease | null,
 ): Promise<Claim | null> {
-  // A replaced process may not claim, and neither may a caller whose view of the session is outdated.
+  // Neither a replaced process nor a caller with an outdated view of the session may claim.
   const by = held ?? { session: candidate.id, fence: candidate.fence };
   const claimed = await deps.store.write(candidate.rootId, by, async (tx) => {
     const session = await tx.sessions.byId(candidate.id);
@@ -78,13 +78,11 @@ function isOfCancelled({ data }: MessageRecord): boolean {
 
 export interface Rendered {
   readonly text: string;
-  /** The rendered part of each message. */
   readonly bodies: readonly { message: MessageRecord; body: string }[];
   /** Notices about templates that were replaced by the default. */
   readonly notices: readonly string[];
 }
 
-/** Renders messages to the text that is sent to the agent. */
 export async function render(
   tx: Tx,
   session: SessionRecord,
@@ -131,8 +129,8 @@ function bodyOf(
 }
 
 /**
- * Returns a message's text as written, without lines that only the daemon may write, such as delivery ids.
- * Text from another session also loses its invisible characters.
+ * Returns a message's text without lines that only the daemon may write, such as delivery ids. Text from
+ * another session also loses its invisible characters.
  */
 function wordsOf({ body, senderKind }: MessageRecord): string {
   const text = body ?? "";
@@ -207,8 +205,8 @@ async function takeAll(
 }
 
 /**
- * Adds messages to the transcript, each only once, where it was first sent. A repeated message gets a notice
- * that refers to its entry.
+ * Adds each message to the transcript once, where it was first sent. A repeated one gets a notice that names
+ * its entry.
  */
 export async function appendMessages(
   tx: Tx,
@@ -272,7 +270,6 @@ function kindOf(message: MessageRecord): EntryKind {
 
 type Decided = Pick<TurnRecord, "kind" | "fence" | "description" | "reservedTokens" | "reservedUsd">;
 
-/** Makes the row of a turn that begins now. */
 export function newTurn(
   { store, now }: EngineDeps,
   session: SessionRecord,

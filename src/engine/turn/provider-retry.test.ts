@@ -67,7 +67,6 @@ for (const said of ["Authentication required", "Prompt is too long", "something 
   });
 }
 
-/** Starts an agent whose first prompts end with these errors. */
 async function startTroubled(t: TestContext, errors: readonly string[], how: { afterWork?: true } = {}) {
   const prompts: string[] = [];
   const wrap = withHandles((handle) => ({

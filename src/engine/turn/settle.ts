@@ -30,7 +30,6 @@ import { priceOf } from "../usage/reservation.ts";
 import type { AgentSlot, Runtime } from "../agent/slot.ts";
 import { endSteering } from "./steer.ts";
 
-/** How a turn ended, as the engine observed it. */
 export interface TurnEnd {
   readonly stopReason: PromptEnd["stopReason"] | "not_started" | "unknowable";
   /** How far the prompt is known to have come. */
@@ -52,7 +51,6 @@ export interface TurnEnd {
   readonly provider?: ProviderError | null;
   /** When the vendor's usage limit resets, if that limit ended the turn. */
   readonly limitedUntil?: number | null;
-  /** Processes that could not be stopped. */
   readonly left?: readonly { pid: number; command: string }[];
 }
 
@@ -134,8 +132,8 @@ async function settleInTx(deps: EngineDeps, tx: Tx, settling: Settling): Promise
   const lastTool = recorder.seen.lastToolHasResult ? null : recorder.seen.lastTool;
   const ending = { sessionId: session.id, turn: after, outcome, end, retry, unlanded, lastTool, now };
   await settleRound(deps, tx, ending);
-  // After `settleRound`: withdrawing requests may close a round that only waited for their answers, and a
-  // failed round must already be closed as failed.
+  // After `settleRound`: withdrawing requests may close a round as completed, so a failed one must be closed
+  // before.
   await withdrawOf(tx, session.id, { fence: turn.fence, now });
   await retryBudgets(tx, session.rootId, now);
   tx.wake(session.id);

@@ -8,16 +8,13 @@ import type { Recorder } from "../record/recorder.ts";
 /** How long the end of a turn waits for the agent to acknowledge a steered message. */
 const ACK_MS = 2_000;
 
-/**
- * Sends queued steer messages into the running turn, one at a time and in order, if the agent supports it.
- */
+/** Sends queued steer messages into the running turn one by one, if the agent supports it. */
 export async function steerQueued(runtime: Runtime, slot: AgentSlot): Promise<void> {
   if (slot.recorder !== null) await slot.steer(() => steerAll(runtime, slot));
 }
 
 /**
- * Ends steering before a turn settles: no further message goes into the turn, and the one in progress is
- * acknowledged or counts as unacknowledged.
+ * Ends steering before a turn settles: sends no further message, and waits a moment for the one in progress.
  */
 export async function endSteering(slot: AgentSlot, recorder: Recorder): Promise<void> {
   recorder.isOver = true;
@@ -64,7 +61,7 @@ async function steerOne(runtime: Runtime, slot: AgentSlot, message: MessageRecor
   const isTooLate = recorder.isOver || !slot.isIn(recorder);
   const result = isTooLate ? "refused" : await agent.handle.steer(text);
   runtime.deps.reached("steer.sent");
-  // The agent died before it acknowledged the message; its own record decides whether it has it.
+  // The agent died before it acknowledged the message. The agent's own record shows whether it arrived.
   if (result === "lost") return false;
   if (result === "refused") {
     await returnToQueue(runtime, slot, { turn: recorder.turn, message });
@@ -81,9 +78,7 @@ interface Steer {
 
 type Delivered = "injected" | "queued" | "restarted";
 
-/**
- * Marks the message as taken before anything is sent. Returns null unless the turn is still ours and running.
- */
+/** Marks the message as taken before it is sent. Returns null unless the turn is still ours and running. */
 async function take(runtime: Runtime, slot: AgentSlot, { turn, message }: Steer): Promise<string | null> {
   const taken = await runtime.deps.store.write(message.rootId, slot.lease, async (tx) => {
     if (!(await tx.turns.patchRunning(turn.id, turn.fence, { fence: turn.fence }))) return null;
@@ -125,7 +120,7 @@ async function note(
 }
 
 /**
- * Gives a refused message back to the inbox. If the turn has settled since, the settle gave it back and
+ * Gives a refused message back to the inbox, unless the turn has settled: the settle gave it back, and
  * another turn may have taken it.
  */
 async function returnToQueue(runtime: Runtime, slot: AgentSlot, { turn, message }: Steer): Promise<void> {

@@ -16,7 +16,6 @@ import { endSteering, steerQueued } from "./steer.ts";
 import { UsageMeter } from "../usage/meter.ts";
 import { excerpt } from "../../secrets/redact.ts";
 
-/** Runs a claimed turn until its outcome is settled. */
 export async function runTurn(
   runtime: Runtime,
   slot: AgentSlot,
@@ -199,7 +198,6 @@ async function readBackDead(
   return new Set(messages.map((message) => message.deliveryId).filter((id) => found.has(id)));
 }
 
-/** Returns the delivery ids found in a loaded conversation. */
 export function deliveredIn(replay: Replay | null): ReadonlySet<string> {
   const texts = replay === null ? [] : [...replay.userTexts, ...replay.toolResults];
   return new Set(texts.flatMap((text) => deliveryIdsIn(text)));
@@ -214,7 +212,7 @@ function withoutRejection(slot: AgentSlot, end: PromptEnd): PromptEnd {
   return isOwn && !slot.isEnding ? { ...end, stopReason: "end_turn" } : end;
 }
 
-/** Whether no cancel or stop came while there was no agent to receive it. */
+/** Returns false if a cancel or a stop came while there was no agent to receive it. */
 async function isStillWanted(runtime: Runtime, turn: TurnRecord): Promise<boolean> {
   const { read } = runtime.deps.store;
   const session = await read.sessions.byId(turn.sessionId);
@@ -222,7 +220,6 @@ async function isStillWanted(runtime: Runtime, turn: TurnRecord): Promise<boolea
   return session?.endedAt === null && row?.stopBy === null;
 }
 
-/** The end of a turn whose agent did not get its prompt. */
 export function endOfStart(start: { isUnwanted: boolean; reason: string }): TurnEnd {
   return start.isUnwanted ? { ...notStarted(start.reason), outcome: "cancelled" } : notStarted(start.reason);
 }

@@ -51,7 +51,7 @@ export class UsageMeter {
     this.#timer.unref();
   }
 
-  /** Reads the file again, because an update follows a model call. */
+  /** An update follows a model call, so the file may have new usage. */
   heard(update: AgentUpdate): void {
     if (update.kind !== "fragment" && update.kind !== "usage") this.look();
   }

@@ -7,7 +7,6 @@ export interface UsageOptions {
   readonly roots: Readonly<Record<string, readonly string[]>>;
 }
 
-/** The calls that the reading thread answers. */
 export type UsageSide = {
   readonly total: (asked: { agent: string; id: string }) => Promise<Usage | null>;
   readonly forget: (id: string) => void;

@@ -74,8 +74,8 @@ export function meter(runtime: Runtime, slot: AgentSlot): void {
 }
 
 /**
- * Stops the running turn at a limit. It fails with the numbers, once its agent has stopped or its process was
- * ended.
+ * Stops the running turn at a limit. Once its agent has stopped or its process was ended, the turn fails with
+ * `reason`.
  */
 export function stopAtLimit(slot: AgentSlot, reason: string, kind: "budget" | "silence" = "budget"): void {
   const { recorder } = slot;

@@ -6,7 +6,6 @@ import type { FoundSession, HistoryReader, ReadState } from "../../history/port.
 import { ThreadRpc } from "../../system/thread-rpc.ts";
 import type { UsageOptions, UsageSide } from "./protocol.ts";
 
-/** A session and the read position in its file. */
 interface Reading {
   readonly found: FoundSession;
   state: ReadState | null;
@@ -18,7 +17,9 @@ const options = workerData as UsageOptions;
 const readings = new Map<string, Reading>();
 /** Sessions whose file was not found, and when it was last searched for. */
 const missed = new Map<string, number>();
-/** More than the sessions that run at once on one node; a dropped one is searched for again. */
+/**
+ * Maximum size of each map: more than the sessions that run at once. A dropped session is searched for again.
+ */
 const KEPT_MAX = 512;
 /** Minimum time between searches, because searching all folders of a user may take long. */
 const MISSED_MS = 200;

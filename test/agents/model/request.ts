@@ -1,4 +1,3 @@
-/** The vendor API that a request uses. */
 export type Api = "anthropic" | "responses" | "completions" | "gemini";
 
 /** One request of an agent, independent of the vendor. Every request contains the whole history. */
@@ -55,7 +54,6 @@ export interface ModelAnswer {
   readonly calls: readonly { readonly tool: OfferedTool; readonly input: unknown }[];
 }
 
-/** Encodes and decodes one vendor's requests and answers. */
 export interface Wire {
   parse(body: Body, url: URL): ModelRequest;
   /** Returns server-sent events in order: an event name or null, and the data. */

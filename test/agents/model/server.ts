@@ -30,7 +30,6 @@ export interface Asked {
 export interface Model {
   readonly url: string;
   readonly asked: Asked[];
-  /** Replaces the rules from now on. */
   play(rules: readonly Rule[]): void;
   close(): Promise<void>;
 }

@@ -54,7 +54,6 @@ export function programPath(name: ProgramName): string {
   return path.join(cacheDir(), name, PROGRAMS[name].program);
 }
 
-/** Whether the pinned version is in the cache. */
 export function isCached(name: ProgramName): boolean {
   const { package: packageName, version } = PROGRAMS[name];
   const manifest = path.join(cacheDir(), name, "node_modules", packageName, "package.json");
@@ -62,7 +61,7 @@ export function isCached(name: ProgramName): boolean {
   return (JSON.parse(readFileSync(manifest, "utf8")) as { version: string }).version === version;
 }
 
-/** Returns which of these are not in the cache in their pinned version, as a reason to skip, or false. */
+/** Returns a reason to skip that names the programs missing from the cache, or false. */
 export function missing(...names: ProgramName[]): string | false {
   const left = names.filter((name) => !isCached(name) || !hasAdapter(name));
   return left.length > 0 && `${left.join(", ")} not in the cache: npm run test:agents`;
