@@ -11,7 +11,7 @@ export type Steer = z.infer<typeof Steer>;
 export const Enforcement = z.enum(["os", "agent", "asked", "none"]);
 export type Enforcement = z.infer<typeof Enforcement>;
 
-/** What an agent on a node can do, as the engine has detected. */
+/** The capabilities of an agent on a node, as the engine detected them. */
 export const Agent = z.object({
   name: z.string(),
   title: z.string(),

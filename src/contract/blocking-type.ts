@@ -1,2 +1,2 @@
-/** Trigger types whose sender waits for an answer. An end, an error or a fired type blocks nobody. */
+/** Trigger types whose sender waits for an answer; all other types block nobody. */
 export const BLOCKING_TYPES = ["ask_user_question", "plan_review", "permission"] as const;

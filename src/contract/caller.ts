@@ -3,7 +3,7 @@ import { Id } from "./id.ts";
 import { Permission } from "./session.ts";
 import { TokenRight } from "./token.ts";
 
-/** The caller. A session's token carries its fence, so that an agent process that was replaced is refused. */
+/** A session's token carries its fence, so that an agent process that was replaced is refused. */
 export const Caller = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("person"), id: z.string(), name: z.string() }),
   z.object({ kind: z.literal("session"), id: Id, rootId: Id, fence: z.number() }),

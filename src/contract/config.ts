@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { CallbackPatch, Permission } from "./session.ts";
 
-/** Limits on counts per tree or per node. Budgets are separate. */
+/** Limits on counts, per tree or per node; `Budget` limits cost and time. */
 export const Limits = z.strictObject({
   depthMax: z.int().min(1).max(100).default(5).describe("generations below a root"),
   childrenMax: z.int().min(1).default(8).describe("open children per session"),
@@ -67,7 +67,7 @@ export const Keep = z.strictObject({
 });
 export type Keep = z.infer<typeof Keep>;
 
-/** `kinfold.yaml`, `KINFOLD_*` variables and flags, all validated by this schema. */
+/** Validates `kinfold.yaml`, `KINFOLD_*` variables and flags. */
 export const Config = z.strictObject({
   host: z.string().default("127.0.0.1").describe("the address to listen on"),
   port: z.int().min(0).max(65_535).default(4680).describe("the port; 0 picks a free one"),

@@ -17,9 +17,7 @@ export const EntryKind = z.enum([
 ]);
 export type EntryKind = z.infer<typeof EntryKind>;
 
-/**
- * The body of an entry. `text` is for people; the other fields are for tool calls, tool results and plans.
- */
+/** `text` is for people; the other fields are for tool calls, tool results and plans. */
 export const EntryBody = z.object({
   text: z.string(),
   tool: z.string().optional(),

@@ -3,7 +3,7 @@ import { EntryAuthor, EntryBody, EntryKind } from "./entry.ts";
 import { Id } from "./id.ts";
 import { Origin, Session } from "./session.ts";
 
-/** State of a session that is known only from its files; each value is based on evidence. */
+/** The state of a session that is known only from its files, which are the evidence for it. */
 export const HistoryState = z.enum([
   "running",
   "waiting",
@@ -20,7 +20,7 @@ export type HistoryState = z.infer<typeof HistoryState>;
 export const Confidence = z.enum(["certain", "likely", "guess"]);
 export type Confidence = z.infer<typeof Confidence>;
 
-/** The true state of a sub-agent that an agent started by itself, read from its files. */
+/** The state of a sub-agent that an agent started by itself, read from its files. */
 export const AgentStatus = z.object({
   agentId: z.string(),
   state: HistoryState,
@@ -55,7 +55,7 @@ export const Project = z.object({
 });
 export type Project = z.infer<typeof Project>;
 
-/** An entry as read from an agent's own file: complete, even where the store has only a part. */
+/** An entry read from an agent's own file: complete, even if the store has only a part of it. */
 export const HistoryItem = z.object({
   ref: z.string().describe("the agent's own id for it"),
   author: EntryAuthor,
@@ -99,7 +99,7 @@ export const ProjectAgent = z.object({
 });
 export type ProjectAgent = z.infer<typeof ProjectAgent>;
 
-/** A file that could not be read, or not all of it. */
+/** A file that could not be read in full. */
 export const HistoryProblem = z.object({
   format: z.string(),
   path: z.string(),

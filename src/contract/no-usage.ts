@@ -1,6 +1,6 @@
 import type { Usage } from "./session.ts";
 
-/** Usage before anything was used. It is in a file of its own, because the daemon starts without the schemas. */
+/** Usage before anything was used. Not beside the schemas, because the daemon starts without them. */
 export const NO_USAGE: Readonly<Usage> = Object.freeze({
   inputTokens: 0,
   cachedTokens: 0,

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { Agent } from "./agent.ts";
 import { CallbackPatch, Permission } from "./session.ts";
 
-/** A session with nothing to spend could never begin, so a limit of zero is a mistake. */
+/** A limit of zero is refused, because such a session could never start a turn. */
 const LIMITS = {
   usd: z.number().positive(),
   tokens: z.int().positive(),
@@ -10,7 +10,7 @@ const LIMITS = {
   minutes: z.number().positive(),
 };
 
-/** What a session may spend at most. A child's budget is never more than what its parent has left. */
+/** The most a session may spend. A child's budget is never more than its parent has left. */
 export const Budget = z.strictObject(LIMITS).partial();
 export type Budget = z.infer<typeof Budget>;
 
@@ -24,10 +24,7 @@ export const BudgetPatch = z
   .partial();
 export type BudgetPatch = z.infer<typeof BudgetPatch>;
 
-/**
- * A named way to start a session: a Markdown file whose body is the instructions. It can only narrow what the
- * session may do.
- */
+/** A named way to start a session, from a Markdown file. It can only narrow what the session may do. */
 export const Profile = z.object({
   name: z.string(),
   description: z.string(),

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { Usage } from "./session.ts";
 
-/** What the daemon itself saw a turn, or a round, do. */
+/** What the daemon itself observed in a turn or a round. */
 export const Receipt = z.object({
   turns: z.number(),
   toolCalls: z.array(z.object({ name: z.string(), ok: z.boolean(), count: z.number() })),

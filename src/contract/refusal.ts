@@ -1,6 +1,4 @@
-/**
- * Every refusal code with its HTTP status and meaning. `docs/reference/refusals.md` is generated from this.
- */
+/** Every refusal code with its HTTP status and meaning; the source of `docs/reference/refusals.md`. */
 export const REFUSALS = {
   invalid_input: [400, "A field is missing, of the wrong type, unknown or out of range."],
   malformed_json: [400, "The body is not JSON."],

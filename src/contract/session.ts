@@ -61,7 +61,7 @@ export const Source = z.enum(["cli", "page", "http", "mcp", "subsession", "hook"
 export const OnParentEnd = z.enum(["cancel", "detach"]);
 export const EndReason = z.enum(["cancelled", "acked", "removed", "gone", "rebuilt"]);
 
-/** The settings that were applied; they may differ from those requested (`spawnConfig`). */
+/** The settings that were applied; `spawnConfig` has those that were requested. */
 export const Effective = z.object({
   agent: z.string(),
   agentVersion: z.string().nullable(),

@@ -4,7 +4,7 @@ import { Permission } from "./session.ts";
 export const TokenRight = z.enum(["read", "spawn", "answer", "fire", "cancel"]);
 export type TokenRight = z.infer<typeof TokenRight>;
 
-/** An API key as the daemon keeps it: what an outside system may do. The secret is shown once. */
+/** An API key of an outside system. The secret itself is shown once and not kept. */
 export const Token = z.object({
   id: z.string(),
   name: z.string(),

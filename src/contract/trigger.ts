@@ -30,7 +30,7 @@ export const Answer = z.object({
 });
 export type Answer = z.infer<typeof Answer>;
 
-/** Something that goes up from a session, or comes in from outside, and may want an answer. */
+/** A question or report from a session or from outside; it may need an answer. */
 export const Trigger = z.object({
   id: Id,
   shortId: z.string(),
@@ -55,7 +55,7 @@ export type Trigger = z.infer<typeof Trigger>;
 
 const Cap = z.number().int().min(0).default(45_000).describe("the longest the caller's client allows");
 
-/** The result of asking a question: its answer, or the notice that it will arrive as a message. */
+/** The answer to a question, or `pending`: the answer will arrive as a message. */
 export const Asked = z.object({
   triggerId: z.string(),
   shortId: z.string(),

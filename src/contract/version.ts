@@ -1,5 +1,2 @@
-/**
- * Raised with every change of the contract; `version.test.ts` compares a hash of the contract and fails if it
- * was not.
- */
+/** Raise it with every change of the contract; otherwise `version.test.ts` fails. */
 export const CONTRACT_VERSION = "1.19.0";

@@ -9,7 +9,7 @@ export const WaitInput = z.strictObject({
   until: z.enum(["completion", "turn"]).default("completion"),
 });
 
-/** How a session ended its last round; `outcome` is null while the round is open. */
+/** How a session's last round ended; `outcome` is null while the round is open. */
 export const WaitOutput = z.object({
   sessionId: z.string(),
   name: z.string().nullable(),
@@ -51,10 +51,7 @@ export const ChildEnd = z.object({
 });
 export type ChildEnd = z.infer<typeof ChildEnd>;
 
-/**
- * Something that needs the waiting caller's attention: a question to it, or an error that makes the wait
- * pointless.
- */
+/** A question to the waiting caller, or an error that makes further waiting pointless. */
 export const Attention = z.object({
   sessionId: z.string(),
   name: z.string().nullable(),

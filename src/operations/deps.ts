@@ -7,9 +7,7 @@ export interface ProfileChoice {
   readonly untrusted: readonly { name: string; file: string }[];
 }
 
-/**
- * Limits that a project's files set, with the `file:line` of each; `problems` lists what could not be read.
- */
+/** Limits set by a project's files. `where` has the `file:line` of each limit. */
 export interface ProjectCeiling {
   readonly permission: { readonly mode: Permission; readonly where: string } | null;
   readonly limits: Partial<Limits>;

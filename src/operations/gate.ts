@@ -19,7 +19,7 @@ export function createGate(deps: OperationDeps): Gate {
   };
 }
 
-/** Loaded when the first client follows a feed. */
+/** Loads the feed's code when the first client follows a feed. */
 async function* feed(deps: OperationDeps, caller: CallerContext, request: FeedRequest): Feed {
   const events = await import("./read/feed.ts");
   yield* events.feed(deps, caller, request);
@@ -43,7 +43,7 @@ async function identify(deps: OperationDeps, token: string): Promise<CallerConte
   return contextOf(deps, { kind: "session", id: session.id, rootId: row.rootId, fence: row.fence }, session);
 }
 
-/** Returns a caller with everything that is known about it; `session` is the caller's own, as just read. */
+/** Returns the caller's context; `session` is the caller's own row, as just read. */
 export function contextOf(
   deps: Pick<OperationDeps, "config">,
   caller: Caller,
@@ -62,7 +62,7 @@ export function contextOf(
   return { ...caller, self: session, visible, role, withheld };
 }
 
-/** A session that we run is held by a lease; an attached one by its row, because its user runs it. */
+/** Returns the session that a token still belongs to: by its lease, or by its row if a user runs it. */
 async function heldBy(deps: OperationDeps, sessionId: string, fence: number): Promise<SessionRecord | null> {
   const lease = await deps.store.read.leases.bySession(sessionId);
   if (lease !== null && lease.fence !== fence) return null;
@@ -74,8 +74,8 @@ async function heldBy(deps: OperationDeps, sessionId: string, fence: number): Pr
 
 async function giveBack(deps: OperationDeps, caller: Caller, messageIds: readonly string[]): Promise<void> {
   if (caller.kind !== "session" || messageIds.length === 0) return;
-  // If another process has taken over the turn, this write is dropped and recovery decides what reached the
-  // agent.
+  // If another process has taken over the turn, the store drops this write; recovery then decides which
+  // messages reached the agent.
   await deps.store.write(caller.rootId, { session: caller.id, fence: caller.fence }, async (tx) => {
     for (const id of messageIds) {
       const message = await tx.messages.byId(id);

@@ -7,10 +7,7 @@ export { createGate } from "./gate.ts";
 export type { OperationDeps } from "./deps.ts";
 export type * from "./port.ts";
 
-/**
- * All operations. They and their schemas are loaded with the first call, so that a daemon starts, and answers
- * a person's health check, without them.
- */
+/** Loads the operations and their schemas with the first call; a person's health check needs neither. */
 export function createOperations(deps: OperationDeps): Operations {
   let loaded: Promise<Operations> | null = null;
   const load = (): Promise<Operations> =>
@@ -20,7 +17,7 @@ export function createOperations(deps: OperationDeps): Operations {
     const table = await load();
     return table[name](caller, input, call);
   };
-  // Awaiting the table itself must not look like a call of an operation `then`.
+  // Awaiting the table looks up `then`, which is not an operation.
   const get = (_none: Operations, name: string | symbol): unknown =>
     name === "then" || typeof name === "symbol" ? undefined : later(name as OperationName);
   return new Proxy({} as Operations, { get });

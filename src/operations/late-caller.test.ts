@@ -6,7 +6,9 @@ import { openWorld, PERSON, type World } from "./testing/random-trees.ts";
 
 type Self = Caller & { kind: "session" };
 
-/** Calls of a session, and writes that follow when its call has ended. `nth` says which write is watched. */
+/**
+ * Calls of a session, and writes that follow after its call has ended. `nth` is the write that is watched.
+ */
 const WRITERS: Record<string, { nth?: number; run: (world: World, self: Self) => Promise<unknown> }> = {
   "saves a checkpoint": {
     run: ({ ask }, self) => ask("checkpoint", self, { summary: "so far", constraints: {} }),

@@ -14,15 +14,13 @@ import type { Visible } from "../domain/permission.ts";
 export interface Call {
   /** Aborted when the caller has gone; a wait then ends and takes no messages. */
   readonly signal: AbortSignal;
-  /**
-   * The call's id if the protocol has one (an MCP request id); the idempotency key of a spawn without a name.
-   */
+  /** The call's id, if the protocol has one; the idempotency key of a spawn without a name. */
   readonly callId: string | null;
 }
 
 /**
- * A caller with everything an operation needs to know about it, read once when its token was looked up. Reads
- * are decided by it. Writes read again, under the tree's lock, what may have changed since: see `refuseGone`.
+ * A caller with everything that is known about it, read once when its token was looked up. Reads rely on it.
+ * Writes check under the tree's lock what may have changed: see `refuseGone`.
  */
 export type CallerContext = Caller & {
   /** The caller's session; null for a person and an API key. */
@@ -48,14 +46,14 @@ export type Operations = {
 export interface Gate {
   /** Returns the caller that a token belongs to, or null. A session's token expires with its lease. */
   identify(token: string): Promise<CallerContext | null>;
-  /** The reply that carried these messages did not arrive: they go back to their place in the inbox. */
+  /** Returns messages to the inbox because the reply that carried them did not arrive. */
   giveBack(caller: Caller, messageIds: readonly string[]): Promise<void>;
-  /** The reply to a spawn did not arrive: an equal spawn within ten minutes returns that child. */
+  /** Records that the reply to a spawn was lost: an equal spawn within ten minutes returns that child. */
   spawnReplyLost(caller: Caller, sessionId: string): Promise<void>;
   unread(caller: Caller): Promise<number>;
   /** Number of writes that wait for the store, answered from memory. */
   writesWaiting(): number;
-  /** Numbered events from a point onward, then live. */
+  /** Yields numbered events from a point onward, then live ones. */
   feed(caller: CallerContext, request: FeedRequest): Feed;
 }
 

@@ -24,7 +24,7 @@ import { update } from "./session/update.ts";
 import { wait } from "./wait/wait.ts";
 import { waitChildren } from "./wait/children.ts";
 
-/** Returns one function per row of the operation table; each can only commit and wake. */
+/** Returns one function per operation. Each may only commit and wake; the engine does the rest. */
 export function createTable(deps: OperationDeps): Operations {
   return guarded({
     health: async (caller) => {

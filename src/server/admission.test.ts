@@ -100,7 +100,7 @@ describe("over its capacity", () => {
       await response.text();
       statuses.push(response.status);
     };
-    /** Waits until each of them is running or has been answered. */
+    /** Waits until each request is running or has been answered. */
     const decided = async (count: number): Promise<void> => {
       while (entered.length + statuses.length < count) await new Promise((resolve) => setImmediate(resolve));
     };

@@ -2,19 +2,18 @@ import { Refusal } from "../contract/refusal.ts";
 import type { Caller } from "../contract/index.ts";
 
 /**
- * How many requests are admitted at a time. Further requests are refused at once, because an unbounded queue
- * would answer everyone late. Sessions, people and outside systems have separate limits, so that a flood of
- * one kind does not keep out the others.
+ * How many requests run at a time. Further ones are refused at once, because an unbounded queue would answer
+ * everyone late. Each kind of caller has its own limits, so that one kind cannot keep out the others.
  */
 export const ROOM = {
-  /** Requests in progress of one session. */
+  /** Requests in progress per session. */
   session: 32,
-  /** Waits and feeds of one session. */
+  /** Waits and feeds per session. */
   sessionLong: 16,
-  /** Requests in progress of all callers of one kind. */
+  /** Requests in progress per kind of caller. */
   kind: 128,
   kindLong: 512,
-  /** Writes that wait for the store; above this, every request that may change something is refused. */
+  /** Writes waiting for the store; above this, every request that may change something is refused. */
   writes: 500,
 } as const;
 
@@ -24,16 +23,13 @@ export interface Asking {
   readonly caller: Caller;
   /** The request may change something. */
   readonly isWrite: boolean;
-  /** The request stops work. It is always admitted, because it makes room. */
+  /** The request is a cancel. It is always admitted, because it ends work. */
   readonly isStop: boolean;
   readonly writesWaiting: number;
 }
 
-/** One admitted request. */
 export interface Admitted {
-  /**
-   * Counts the request as a wait or a feed, which costs little but may last. Throws if there are too many.
-   */
+  /** Counts the request as a wait or a feed from now on. Throws if there are too many. */
   becomeLong(): void;
   leave(): void;
 }
@@ -100,9 +96,8 @@ export function busy(why: string): Refusal {
 const PER_TURN = 4;
 
 /**
- * Starts a few requests at a time. Hundreds may arrive in one turn of the event loop; started together, they
- * would block it until the last one has been handled. With the pacer, other work is served between turns. A
- * single request starts at once.
+ * Starts at most `PER_TURN` requests per turn of the event loop. Hundreds may arrive at once; started
+ * together, they would block all other work until the last one has been handled.
  */
 export class RequestPacer {
   readonly #waiting: (() => void)[] = [];
@@ -119,7 +114,7 @@ export class RequestPacer {
     begin();
   }
 
-  /** Resolves when the caller may go on. */
+  /** Resolves when the caller may continue. */
   passed(): Promise<void> {
     return new Promise((resolve) => this.enter(resolve));
   }

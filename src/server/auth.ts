@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { Refusal } from "../contract/refusal.ts";
 import type { CallerContext, Gate } from "../operations/port.ts";
 
-/** The names and the port that a Host header may have. */
+/** The Host headers that are accepted. */
 export interface HostRule {
   readonly port: number;
   readonly scheme: "http" | "https";
@@ -16,7 +16,7 @@ export interface HostRule {
 
 /**
  * Refuses requests that a foreign page could send by DNS rebinding or by a form. Runs before the token is
- * checked, for every method. An absolute request target must name our host as well.
+ * checked. An absolute request target must name our host as well.
  */
 export function refuseForeign(incoming: IncomingMessage, rule: HostRule): void {
   const hosts = valuesOf(incoming, "host");
@@ -36,10 +36,7 @@ export function refuseForeign(incoming: IncomingMessage, rule: HostRule): void {
   }
 }
 
-/**
- * Returns the token from the Authorization header. A token in the address is not accepted, because addresses
- * end up in histories and logs.
- */
+/** Returns the bearer token. A token in the URL is not accepted: URLs end up in histories and logs. */
 export function bearerOf(incoming: IncomingMessage): string {
   const values = valuesOf(incoming, "authorization");
   const token =
@@ -48,11 +45,11 @@ export function bearerOf(incoming: IncomingMessage): string {
   return token;
 }
 
-/** How long a health check waits for the store, and how many tokens of people are remembered for it. */
+/** How long a health check waits for the store, and how many people's tokens are remembered for it. */
 const HEALTH_MS = 250;
 const PEOPLE_MAX = 16;
 
-/** Finds out who calls. Looks up the process behind a socket once, and not for a session's token. */
+/** Identifies callers. The process behind a socket is looked up once, and not for a session's token. */
 export class Authenticator {
   readonly #gate: Gate;
   readonly #isAgentPeer: IsAgentPeer | undefined;
@@ -68,10 +65,7 @@ export class Authenticator {
     return this.#admit(await this.#gate.identify(token), token, socket);
   }
 
-  /**
-   * Admits a health check, which must not depend on the store: if the store does not answer in time, a
-   * person's token counts if it was valid the last time.
-   */
+  /** A health check must not depend on the store: if it is slow, a person's last valid token is accepted. */
   async admitToHealth(token: string, socket: Socket): Promise<CallerContext> {
     const asked = this.#gate.identify(token);
     const known = this.#people.get(token);
@@ -110,7 +104,7 @@ export class Authenticator {
     if (known !== undefined) return known;
     if (this.#isAgentPeer === undefined) return Promise.resolve(false);
     const { remotePort, remoteAddress, localPort } = socket;
-    // The caller has gone, so its process cannot be looked up; it is not let in.
+    // The caller has gone, so its process cannot be looked up: it is not admitted.
     if (remotePort === undefined || remoteAddress === undefined || localPort === undefined) {
       return Promise.resolve(true);
     }
@@ -145,7 +139,7 @@ function allowedHosts(rule: HostRule): Set<string> {
   return new Set([...own, ...further]);
 }
 
-/** Returns all values of a header as they were sent; Node's parsed headers hide a second Host. */
+/** Returns a header's values as they were sent; Node's parsed headers hide a second Host. */
 function valuesOf(incoming: IncomingMessage, name: string): string[] {
   const raw = incoming.rawHeaders;
   return raw.filter((_, index) => index % 2 === 1 && raw[index - 1]?.toLowerCase() === name);

@@ -3,13 +3,12 @@ import type { IncomingMessage } from "node:http";
 import { Refusal } from "../contract/refusal.ts";
 import { shortLine } from "../text/fence.ts";
 
-/** Room for the longest prompt that can be configured, JSON-escaped, and the other fields. */
+/** Enough for the longest prompt that can be configured, JSON-escaped, and the other fields. */
 export const BODY_BYTES_MAX = 4 * 1024 * 1024;
 
 /**
- * Returns the JSON of a request's body, or undefined if there is none. Checks the media type before it reads
- * the first byte, because a foreign page can send only forms and plain text. Checks size, depth and number of
- * items while the bytes arrive, before anything is parsed.
+ * Returns the JSON of the body, or undefined if there is none. Refuses other media types unread, because a
+ * foreign page can send only forms and plain text. Limits size and shape while the bytes arrive.
  */
 export async function readJson(incoming: IncomingMessage): Promise<unknown> {
   const type = incoming.headers["content-type"];
@@ -74,22 +73,22 @@ function tooLarge(): Refusal {
   });
 }
 
-/** How deep a body may nest: valid input has only a few levels, and each level costs stack. */
+/** The deepest nesting of a body: each level costs stack, and valid input has only a few. */
 export const JSON_DEPTH_MAX = 64;
-/** How many fields and items a body may have; each costs far more to name and check than its bytes. */
+/** The most fields and items of a body: checking one costs far more than its bytes. */
 export const JSON_ITEMS_MAX = 10_000;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-/** The meaning of a byte outside a string: 1 opens a level, 2 closes one, 3 begins another field or item. */
+/** What a byte outside a string does: 1 opens a level, 2 closes one, 3 begins another field or item. */
 const MEANING = new Uint8Array(256);
 for (const sign of "{[") MEANING[sign.charCodeAt(0)] = 1;
 for (const sign of "}]") MEANING[sign.charCodeAt(0)] = 2;
 MEANING[",".charCodeAt(0)] = 3;
 
 /**
- * Counts the levels and items of JSON before it is parsed. Takes the bytes in chunks as they arrive and reads
- * each byte once; sets `problem` as soon as a limit is exceeded. Does not check that the text is JSON.
+ * Counts levels and items of JSON before it is parsed, in chunks as they arrive. Sets `problem` as soon as a
+ * limit is exceeded. Does not check the syntax.
  */
 export class JsonShape {
   problem: Refusal | null = null;
@@ -141,7 +140,7 @@ export class JsonShape {
   }
 }
 
-/** Returns whether a text may be parsed. Used for JSON that is itself a value in a body. */
+/** Returns whether JSON inside a string value is within the limits and may be parsed. */
 export function isWithinShape(text: string): boolean {
   const shape = new JsonShape();
   shape.add(Buffer.from(text));

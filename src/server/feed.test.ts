@@ -225,11 +225,11 @@ describe("feed", () => {
     await running.feed.unread();
     const closed = new Promise((resolve) => socket.once("close", resolve));
     let leftBytes = 0;
-    // A cut connection may show as a reset; the test only needs it to close.
+    // A cut connection may show as a reset.
     socket.on("error", (error) => assert.match(error.message, /ECONNRESET/));
     socket.on("data", (chunk: Buffer) => (leftBytes += chunk.length));
     await closed;
-    // Of 80 MB, only as much was written as the system's socket buffers hold.
+    // Of 80 MB, only as much was sent as the system's socket buffers hold.
     assert.ok(leftBytes < 20_000_000, `${leftBytes} bytes waited for the client`);
     assert.ok(running.feed.given < 100, `${running.feed.given} of 400 batches were taken from the feed`);
   });

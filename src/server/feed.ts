@@ -21,10 +21,9 @@ const UNREAD_BYTES_MAX = 64 * 1024;
 const PARAMETERS = ["after", "tree", "session"];
 
 /**
- * Serves events as server-sent events. Each numbered event and each fragment is a message; the last message
- * of a batch carries the batch's cursor as its id, so that after a cut in the middle of a batch the client
- * receives the whole batch again and loses nothing. At most one chunk is buffered: a client that does not
- * read is disconnected and resumes from its cursor.
+ * Serves events as server-sent events. Only the last message of a batch carries its cursor, so that a client
+ * that is cut off in the middle receives the whole batch again. A client that does not read is disconnected
+ * and resumes from its cursor.
  */
 export function serveFeed(c: Context<Env>, options: FeedOptions): Response {
   const request = c.var.request;
@@ -77,7 +76,7 @@ async function pump(feed: AsyncIterator<FeedBatch>, writer: SseWriter, options: 
   }
 }
 
-/** Requests the next batch. An error is not unhandled: it is thrown when the returned promise is awaited. */
+/** Requests the next batch. The handler prevents an unhandled rejection; awaiting it still throws. */
 function step(feed: AsyncIterator<FeedBatch>): Promise<IteratorResult<FeedBatch>> {
   const next = feed.next();
   next.catch((error: unknown) => error);
@@ -112,17 +111,14 @@ function render(batch: FeedBatch): string {
     ...batch.fragments.map((fragment) => `event: fragment\ndata: ${JSON.stringify(fragment)}\n`),
   ];
   const id = `id: ${batch.cursor}\n`;
-  // There is nothing to show: only the cursor advances.
+  // Nothing to show: only the cursor advances.
   if (messages.length === 0) return `${id}\n`;
   return messages
     .map((message, index) => (index === messages.length - 1 ? `${id}${message}\n` : `${message}\n`))
     .join("");
 }
 
-/**
- * Builds the last message. With a reset, the empty id makes a browser forget the cursor that it would send on
- * reconnect.
- */
+/** Builds the last message. After a reset the empty id makes a browser forget its cursor. */
 function farewell(error: unknown, log: Log): string {
   const refusal = refusalOf(error, log);
   const data = JSON.stringify(refusalBody(refusal));
@@ -163,10 +159,7 @@ class SseWriter {
     return this.#wroteAt + BATCH_MS - performance.now();
   }
 
-  /**
-   * Resolves to true when the client has read enough to send more, to false if it has gone or was
-   * disconnected.
-   */
+  /** Resolves to true when the client can take more, to false if it has gone or was disconnected. */
   async write(text: string): Promise<boolean> {
     this.last(text);
     while (this.#controller !== null && (this.#controller.desiredSize ?? 0) <= 0) {

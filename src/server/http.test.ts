@@ -213,7 +213,6 @@ describe("body", () => {
   });
 });
 
-/** Sends a body of this size and returns the status of the answer, however early it comes. */
 function sendBytes(bytes: number, isDeclared: boolean): Promise<number> {
   return new Promise((resolve, reject) => {
     const headers = {

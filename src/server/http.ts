@@ -20,7 +20,7 @@ export interface ServerOptions {
   readonly config: Pick<Config, "host" | "port" | "allowHosts" | "allowRemote" | "tls"> &
     Partial<Pick<Config, "mcp">>;
   readonly version: string;
-  /** Returns whether a connection comes from a process that one of our agents started. */
+  /** True for a connection from a process that one of our agents started. */
   readonly isAgentPeer?: IsAgentPeer;
   /** How long a client of the feed may leave sent data unread. */
   readonly stallMs?: number;
@@ -29,10 +29,7 @@ export interface ServerOptions {
 export interface HttpServer {
   /** Rejects with a refusal that says why it cannot listen. */
   listen(): Promise<{ url: string; port: number }>;
-  /**
-   * Refuses new requests, ends waits and feeds, and resolves when all other requests are answered or after
-   * `DRAIN_MS`.
-   */
+  /** Refuses new requests, ends waits and feeds, and waits up to `DRAIN_MS` for all other requests. */
   drain(): Promise<void>;
   /** Drains, then closes every connection. */
   close(): Promise<void>;
@@ -94,7 +91,7 @@ export function createServer(options: ServerOptions): HttpServer {
   };
 }
 
-/** Admits a request only with a valid token, and none while the daemon shuts down. */
+/** Admits a request with a valid token, unless the daemon is shutting down. */
 function doorOf(
   options: ServerOptions & { readonly authenticator: Authenticator },
   open: OpenHttpRequests,
@@ -121,8 +118,8 @@ function doorOf(
     try {
       return enter(caller, { token, incoming, outgoing });
     } finally {
-      // Connections share one process lookup, so hundreds of callers may be identified at the same instant.
-      // Admission is decided at once; the requests continue a few at a time.
+      // Callers that share one process lookup are identified at the same instant; they continue a few at a
+      // time.
       await identified.passed();
     }
   };
@@ -134,13 +131,9 @@ interface Coming {
   readonly outgoing: ServerResponse;
 }
 
-/** A cancel is always admitted, because it makes room. */
 const STOP = /^\/api\/sessions\/[^/?]+\/cancel(?:$|\?)/;
 
-/**
- * Loads the router with the first request that needs it: together with `fetch`, which it depends on, it takes
- * a third of the daemon's start time.
- */
+/** Loads the router with the first request: with `fetch` it takes a third of the daemon's start time. */
 function router(options: ServerOptions, enter: Enter): ReturnType<typeof createListener> {
   let listener: Promise<ReturnType<typeof createListener>> | null = null;
   return async (incoming, outgoing) => {
@@ -151,10 +144,7 @@ function router(options: ServerOptions, enter: Enter): ReturnType<typeof createL
   };
 }
 
-/**
- * Answers a health check without the router. It is always admitted and waits neither for the store nor for a
- * write.
- */
+/** Answers without the router and the limits on requests, so that a busy daemon still reports its health. */
 async function answerHealth(
   options: ServerOptions & { readonly authenticator: Authenticator; readonly state: { isDraining: boolean } },
   { incoming, outgoing }: { incoming: IncomingMessage; outgoing: ServerResponse },
@@ -205,9 +195,7 @@ export function urlOf(config: Pick<Config, "host" | "tls">, port: number): strin
   return `${config.tls === null ? "http" : "https"}://${host}:${port}`;
 }
 
-/**
- * Returns the host's name for the Host check; null for a wildcard, so that a request to 0.0.0.0 is refused.
- */
+/** Returns the host's name for the Host check; null for a wildcard address. */
 export function ownName(host: string): string | null {
   const bare = host.replaceAll(/[[\]]/g, "");
   if (Object.hasOwn(PLACES, bare)) return null;
@@ -219,7 +207,7 @@ export async function openServer(
   onRequest: (incoming: IncomingMessage, outgoing: ServerResponse) => void,
 ): Promise<Server> {
   const settings = { keepAliveTimeout: KEEP_ALIVE_MS, requireHostHeader: false };
-  // An import of node:http would also load `fetch`, because one of its exports needs it.
+  // An import of node:http would also load `fetch`, which is slow.
   if (config.tls === null) return process.getBuiltinModule("node:http").createServer(settings, onRequest);
   const { createServer: createSecure } = process.getBuiltinModule("node:https");
   const [cert, key] = await Promise.all([pem("tls.cert", config.tls.cert), pem("tls.key", config.tls.key)]);

@@ -7,7 +7,7 @@ export interface Naming {
   readonly nameOf?: (field: string) => string;
 }
 
-/** Parses strictly. Refuses invalid input in one sentence that names the field and what is allowed. */
+/** Parses strictly. A refusal names the field and what is allowed. */
 export function parseInput<S extends z.ZodObject>(schema: S, raw: unknown, naming: Naming = {}): z.output<S> {
   const parsed = schema.safeParse(raw);
   if (parsed.success) return parsed.data;
@@ -21,7 +21,6 @@ export function parseInput<S extends z.ZodObject>(schema: S, raw: unknown, namin
   });
 }
 
-/** Refuses an unknown field and suggests the nearest known one. */
 export function unknownField(field: string, allowed: readonly string[], inside = ""): Refusal {
   const shown = oneWord(`${inside}${field}`);
   const [near = null] = nearest(`${inside}${field}`, allowed, 1);

@@ -16,7 +16,6 @@ const STALL_MS = 10_000;
 /** Admits a request and identifies its caller, or throws a refusal. */
 export type Enter = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<HttpRequest>;
 
-/** Creates the request listener for everything the daemon serves. */
 export function createListener(
   options: ServerOptions,
   enter: Enter,
@@ -24,9 +23,7 @@ export function createListener(
   return getRequestListener(createApp(options, enter).fetch, { overrideGlobalObjects: false });
 }
 
-/**
- * Requires the token on every route, unknown ones too, so that a stranger cannot learn which routes exist.
- */
+/** Requires the token on every route, unknown ones too: a stranger must not learn which routes exist. */
 function createApp(options: ServerOptions, enter: Enter): Hono<Env> {
   const app = new Hono<Env>();
   app.use(async (c, next) => {
@@ -43,7 +40,7 @@ function createApp(options: ServerOptions, enter: Enter): Hono<Env> {
   app.get("/", (c) =>
     c.text(`Kinfold ${options.version}. The API is under /api (described by /api/openapi.json).\n`),
   );
-  // Loaded on first use: the protocol's code is large, and most daemons do not need it at start.
+  // Loaded on first use: the protocol's code is large, and a daemon starts faster without it.
   let mcp: Promise<ReturnType<typeof serveMcp>> | null = null;
   app.all("/mcp", async (c) => {
     mcp ??= import("./mcp/mcp.ts").then((module) => module.serveMcp(options));
@@ -74,10 +71,7 @@ function createApp(options: ServerOptions, enter: Enter): Hono<Env> {
   return app;
 }
 
-/**
- * Answers OPTIONS and methods that are not allowed. Never sends a CORS header: a page of another origin may
- * do nothing.
- */
+/** Answers OPTIONS and all other methods. Never sends a CORS header: other origins may do nothing. */
 function otherMethod(method: string, allowed: readonly string[]): Response {
   const allow = [...new Set([...allowed, ...(allowed.includes("GET") ? ["HEAD"] : []), "OPTIONS"])].join(
     ", ",

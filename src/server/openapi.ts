@@ -3,7 +3,7 @@ import * as contract from "../contract/index.ts";
 
 type Json = Record<string, unknown>;
 
-/** Returns the OpenAPI 3.1 description of the HTTP surface, generated only from the operation table. */
+/** Returns the OpenAPI 3.1 description of the HTTP surface, generated from the operation table. */
 export function openapi(): Json {
   const components: Json = { Error: errorSchema() };
   const paths: Record<string, Json> = {};
@@ -94,10 +94,7 @@ function body(fields: [string, unknown][], required: Set<string>): Json {
   };
 }
 
-/**
- * Builds one response per status, naming its codes. Includes the refusals of the server itself, which every
- * route may return.
- */
+/** Builds one response per status, naming its codes. `default` is for refusals of the server itself. */
 function refusalResponses(codes: readonly contract.RefusalCode[]): Json {
   const byStatus = new Map<number, string[]>();
   for (const code of new Set(codes)) {

@@ -21,10 +21,9 @@ export function refusalBody(refusal: Refusal): RefusalBody {
   return { error: { code: refusal.code, message: refusal.message, details: refusal.details } };
 }
 
-/** Returns the additional headers of a refusal. */
 export function refusalHeaders(refusal: Refusal): Record<string, string> {
   if (refusal.code === "unauthorized") return { "www-authenticate": 'Bearer realm="kinfold"' };
-  // The rest of a body that is too large is never read, so the connection cannot be reused.
+  // The rest of an oversized body is never read, so the connection cannot be reused.
   if (refusal.code === "body_too_large") return { connection: "close" };
   const { retryAfterMs } = refusal.details;
   if (refusal.code === "busy" && typeof retryAfterMs === "number")
@@ -32,7 +31,7 @@ export function refusalHeaders(refusal: Refusal): Record<string, string> {
   return {};
 }
 
-/** Turns an error into a refusal. Logs a bug in full, but does not show its details to the caller. */
+/** Turns an error into a refusal. A bug is logged in full; its details are not shown to the caller. */
 export function refusalOf(error: unknown, log: Log): Refusal {
   if (error instanceof Refusal) return error;
   log.error({ err: error }, "a request met a bug");

@@ -35,9 +35,7 @@ export class HttpRequest {
     else options.outgoing.once("close", () => this.#onClose());
   }
 
-  /**
-   * True for a wait or a feed, which ends at once when the daemon shuts down. All other requests may finish.
-   */
+  /** True for a wait or a feed: it ends at once when the daemon shuts down; other requests may finish. */
   get isLong(): boolean {
     return this.#isLong;
   }
@@ -88,7 +86,6 @@ export class HttpRequest {
   }
 }
 
-/** All requests in progress. */
 export class OpenHttpRequests {
   readonly #gate: Gate;
   readonly #log: Log;
@@ -116,7 +113,6 @@ export class OpenHttpRequests {
     for (const request of this.#open) if (request.isLong) request.end(refusal);
   }
 
-  /** Resolves when no request is in progress. */
   empty(): Promise<void> {
     if (this.#open.size === 0) return Promise.resolve();
     return new Promise((resolve) => this.#whenEmpty.push(resolve));

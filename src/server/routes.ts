@@ -23,7 +23,6 @@ type Ctx = Context<Env>;
 type Http = NonNullable<OperationSpec["http"]>;
 type Ask = (caller: CallerContext, input: object, call: Call) => Promise<unknown>;
 
-/** Adds one route per operation that has an HTTP address. */
 export function addOperationRoutes(app: Hono<Env>, options: RouteOptions): void {
   for (const [name, spec] of operationRows()) {
     if (spec.http === undefined) continue;
@@ -32,7 +31,6 @@ export function addOperationRoutes(app: Hono<Env>, options: RouteOptions): void 
   }
 }
 
-/** Returns the methods of each path, for the answer to all other methods. */
 export function methodsByPath(): Map<string, string[]> {
   const methods = new Map<string, string[]>();
   for (const [, spec] of operationRows()) {
@@ -89,10 +87,7 @@ async function ask(request: HttpRequest, row: Row, input: object): Promise<unkno
   return output;
 }
 
-/**
- * Reports a lost answer: without its answer, a session would spawn again, or never get the messages that the
- * answer contained.
- */
+/** Without its answer, a session would spawn again, or never get the messages that the answer carried. */
 function keepLost(request: HttpRequest, { name, gate }: Row, output: unknown): void {
   const { caller } = request;
   if (name === "spawn") request.onLost(() => gate.spawnReplyLost(caller, (output as SpawnOutput).session.id));
@@ -110,7 +105,7 @@ function refuseSessions(caller: CallerContext, row: Row): void {
   );
 }
 
-/** Reads path fields and query; names may be snake_case as in the contract or camelCase as in the records. */
+/** Reads path and query. Names may be snake_case, as in the contract, or camelCase, as in the records. */
 function fromQuery(c: Ctx, spec: OperationSpec): Record<string, unknown> {
   const input: Record<string, unknown> = {};
   const known = Object.keys(spec.input.shape);
@@ -166,10 +161,7 @@ function badField(field: string, what: string): Refusal {
 
 const mediaTypes = { markdown: "text/markdown", text: "text/plain" } as const;
 
-/**
- * Returns the text format asked for. A transcript is JSON unless the first known media type in Accept is a
- * text.
- */
+/** A transcript is JSON unless the first known media type in Accept is a text. */
 function textAsked(c: Ctx): keyof typeof mediaTypes | null {
   for (const part of (c.req.header("accept") ?? "").split(",")) {
     const type = part.split(";")[0]?.trim().toLowerCase();

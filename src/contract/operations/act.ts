@@ -33,9 +33,9 @@ const spawning = [
   "cannot_meter",
 ] as const;
 
-/** A message that reopens a finished session's round must pass these limits. */
+/** Limits that a message must pass if it reopens a finished session's round. */
 const PLACES = ["limit_children", "limit_sessions"] as const;
-/** Refusals of a message to a session. */
+/** Refusals of every operation that sends a message to a session. */
 const SENDING = [
   ...FOUND,
   ...PLACES,

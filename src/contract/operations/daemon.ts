@@ -35,7 +35,6 @@ export const Health = z.object({
 });
 export type Health = z.infer<typeof Health>;
 
-/** Operations on the daemon itself. */
 export const DAEMON = {
   health: {
     summary: "Report the daemon's health, its version and its load.",

@@ -9,10 +9,9 @@ import { Session, SessionStatus } from "../session.ts";
 import { Trigger } from "../trigger.ts";
 import { Turn } from "../turn.ts";
 
-/** A tree of sessions: listed in tree order, each with its depth below the first. */
+/** Sessions in tree order: each parent comes before its children. */
 const Tree = z.object({ sessions: z.array(Session) });
 
-/** Operations that read sessions. */
 export const READ = {
   list: {
     summary: "Sessions, newest first, filtered and paged.",

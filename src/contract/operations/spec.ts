@@ -3,7 +3,7 @@ import { SessionRef } from "../id.ts";
 import type { RefusalCode } from "../refusal.ts";
 import type { TokenRight } from "../token.ts";
 
-/** One thing a caller may ask, defined once, offered on every surface that it names. */
+/** One operation, offered on every surface that its row names (`http`, `mcp`, `cli`). */
 export interface OperationSpec {
   readonly summary: string;
   readonly input: z.ZodObject;
@@ -13,23 +13,21 @@ export interface OperationSpec {
   readonly http?: { readonly method: "GET" | "POST" | "PATCH"; readonly path: string };
   /** The tool's name; absent if agents may not call this. */
   readonly mcp?: string;
-  /** The CLI command that calls this. */
   readonly cli?: string;
-  /** Whether a session's token may call this over HTTP as well. */
+  /** Whether a session may call this; all other operations are for people and API keys. */
   readonly sessions: boolean;
   /** The right that an API key needs to call this; if absent, no key may. */
   readonly right?: TokenRight;
-  /** The tool may take as long as its client allows. */
+  /** The call may block for as long as its client allows. */
   readonly blocks?: true;
   /**
-   * Other names for the tool's parameters, each mapped to its field: names from the source designs, and
-   * fields that are accepted but not advertised. `one.` marks a field of the single task or question in a
-   * source design.
+   * Further parameter names of the tool, each mapped to its field: names of the source designs, and fields
+   * that are accepted but not advertised. `one.` means a field of the single task or question that a source
+   * design passes.
    */
   readonly aliases?: Readonly<Record<string, string>>;
 }
 
-/** Schemas that many operations share. */
 export const One = z.strictObject({ id: SessionRef });
 export const Page = {
   cursor: z.string().max(200).optional(),

@@ -1,7 +1,6 @@
 import { CallbackConfig, type Session } from "../index.ts";
 import { NO_USAGE } from "../no-usage.ts";
 
-/** Returns a complete session record with the given fields changed. */
 export function session(change: Partial<Session> = {}): Session {
   const id = change.id ?? "01900000-0000-7000-8000-00000000aaaa";
   return {

@@ -168,7 +168,7 @@ function samples(schema: JsonSchema): unknown[] {
   }
 }
 
-/** Returns the allowed words of a schema, at whatever level its `enum` is. */
+/** Returns the values of a schema's `enum`, however deep it is nested. */
 function choices(schema: unknown): readonly string[] {
   const {
     enum: own,

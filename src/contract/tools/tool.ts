@@ -1,8 +1,7 @@
 import { ALIAS_WORDS, TOOL_WORDS } from "./words.ts";
 
 /**
- * The text about Kinfold that an agent's model reads. It is plain data without schemas, so that `kinfold mcp`
- * can answer immediately after its start; a test compares it with the operation table.
+ * What an agent's model reads about a tool. Plain data without schemas, so that `kinfold mcp` starts fast.
  */
 export interface ToolWords {
   /** Key in the operation table. */
@@ -11,20 +10,17 @@ export interface ToolWords {
   /** Models do not see the title, but Codex searches tools by it. */
   readonly title?: string;
   readonly description: string;
-  /** The advertised parameters. The operation accepts more, and enforces the bounds. */
+  /** The parameters that a model is shown. The operation accepts more, and checks the values. */
   readonly parameters: Readonly<Record<string, JsonSchema>>;
   readonly required: readonly string[];
   /** Maps a parameter to its field in the operation's input, where the names differ. */
   readonly fields?: Readonly<Record<string, string>>;
   readonly reads: boolean;
-  /** Claude Code finds the other tools by its tool search. */
+  /** Whether Claude Code loads the tool at once; it finds the others by its tool search. */
   readonly alwaysLoaded: boolean;
-  /** A session that may not spawn has this tool as well. */
+  /** True if a session that may not spawn has this tool as well. */
   readonly leaf?: true;
-  /**
-   * False if an attached session does not have this tool: it asks its user in its own terminal, and a second
-   * way would confuse.
-   */
+  /** False if attached sessions do not have this tool, because they ask their user in the terminal. */
   readonly attached?: false;
 }
 
@@ -40,10 +36,7 @@ export interface JsonSchema {
 
 export type ToolOperation = (typeof TOOL_WORDS)[number]["operation"];
 
-/**
- * The kind of session that reads the list: one that may not spawn, one in a user's own terminal, or any
- * other.
- */
+/** `leaf`: may not spawn; `attached`: runs in a user's own terminal; `full`: any other session. */
 export type ToolRole = "leaf" | "attached" | "full";
 
 export function toolWordsFor(role: ToolRole, options: { aliases: boolean }): readonly ToolWords[] {
@@ -53,7 +46,6 @@ export function toolWordsFor(role: ToolRole, options: { aliases: boolean }): rea
   return role === "full" ? all : all.filter(({ attached }) => attached !== false);
 }
 
-/** A tool as the protocol lists it. */
 export interface ListedTool {
   readonly name: string;
   readonly title?: string;
@@ -71,7 +63,7 @@ export interface ListedTool {
   readonly _meta?: Record<string, boolean>;
 }
 
-/** Returns the tool list of a role, byte-identical for the life of a session. */
+/** Returns the tool list of a role. It stays byte-identical for the life of a session. */
 export function toolsFor(role: ToolRole, options: { aliases: boolean }): ListedTool[] {
   return toolWordsFor(role, options).map((words) => ({
     name: words.name,
@@ -87,7 +79,7 @@ export function toolsFor(role: ToolRole, options: { aliases: boolean }): ListedT
   }));
 }
 
-/** Returns the server's instructions, which every client's model reads and by which Codex searches tools. */
+/** Returns the server's instructions. Every client's model reads them, and Codex searches tools by them. */
 export function instructionsFor(role: ToolRole): string {
   return [
     "Kinfold hands work to other coding agents and brings their results back to you.",

@@ -5,7 +5,7 @@ const texts = { type: "array", items: text } as const;
 const said = (description: string) => ({ type: "string", description }) as const;
 const oneOf = (...values: readonly string[]) => ({ type: "string", enum: values }) as const;
 
-/** The tools in the order a model reads them. Every byte here is paid for in every agent's context. */
+/** The tools in the order a model reads them. Every byte takes context in every agent. */
 export const TOOL_WORDS = [
   {
     operation: "spawn",

@@ -33,7 +33,6 @@ interface Attempt {
 
 const attempt = <N extends OperationName>(name: N, input: AskOf<N>): Attempt => ({ name, input });
 
-/** Every operation that shows something of one session. */
 function reads({ id }: Node): Attempt[] {
   return [
     ...(
@@ -51,8 +50,9 @@ function reads({ id }: Node): Attempt[] {
 const OF_THE_SCOPE: ReadonlySet<OperationName> = new Set(["list", "search"]);
 
 /**
- * Every operation that acts on one session, with who may call it: its ancestors, also itself, also its
- * children, or also any session of its scope with a type that it accepts.
+ * Every operation that acts on one session, with its allowed callers. `below`: the session's ancestors;
+ * `self`: these or itself; `fire`: these or its children; `accepted`: these, its children, and sessions of
+ * its scope if it accepts the type.
  */
 function acts(node: Node): (Attempt & { who: "below" | "self" | "fire" | "accepted" })[] {
   const { id } = node;
@@ -84,7 +84,7 @@ function mayAct(who: "below" | "self" | "fire" | "accepted", by: Node, to: Node)
   return who === "accepted" && by.scope === to.scope && to.accepts.includes("ci.done");
 }
 
-/** Codes that say only that the caller may not see or touch this. */
+/** Codes that only say that the caller may not see or change the session. */
 const NOT_YOURS = ["not_found", "not_a_child", "forbidden", "unknown_trigger", "wait_on_ancestor"];
 
 const run = (name: OperationName, caller: Parameters<World["ask"]>[1], input: object) =>
@@ -236,7 +236,7 @@ function personOnly(name: OperationName, { id }: Node): Record<string, unknown> 
   }
 }
 
-/** Operations whose input names no session must answer only with sessions of the caller's scope. */
+/** Operations whose input names no session must list only sessions of the caller's scope. */
 async function assertListsWithin(caller: Parameters<World["ask"]>[1], scope: string): Promise<void> {
   const { sessions } = await world.ask("list", caller, { limit: 500 });
   for (const session of sessions) assert.equal(session.scope, scope);
@@ -246,7 +246,7 @@ async function assertListsWithin(caller: Parameters<World["ask"]>[1], scope: str
 
 const RIGHTS = ["read", "spawn", "answer", "fire", "cancel"] as const satisfies readonly TokenRight[];
 
-/** Repeats the right that each operation requires, so that a mistake in the table is caught. */
+/** Repeats the right of each operation, so that a mistake in the operation table is caught. */
 function keyAttempts(node: Node): (Attempt & { right: TokenRight })[] {
   const { id } = node;
   const asked = [
@@ -421,7 +421,7 @@ describe("the feed", () => {
         for await (const batch of feed) {
           seen.push(...batch.events.map((event) => event.rootId));
           if (seen.includes(mine!.rootId)) break;
-          // The other tree is written first: if its event were sent, it would arrive before this one.
+          // The event of the other tree is written first: if it were sent, it would arrive before this one.
           if (batch.events.length === 0) {
             await world.ask("tell", PERSON, { id: other!.id, message: "hi" });
             await world.ask("tell", PERSON, { id: mine!.id, message: "hi" });

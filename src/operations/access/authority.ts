@@ -13,18 +13,16 @@ import type { OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";
 import { describe } from "../read/view.ts";
 
-/**
- * Returns the caller's session; null for a person and an API key. A session that has ended may call nothing.
- */
+/** Returns the caller's session, or null for a person or an API key. Refuses a session that has ended. */
 export function callerSession({ self }: CallerContext): SessionRecord | null {
   if (self !== null && self.endedAt !== null) throw callerEnded();
   return self;
 }
 
 /**
- * Call it inside a write, under the tree's lock: refuses a session that was cancelled, or whose process was
- * replaced, since its token was looked up. Returns the caller's session as it is now; its scope may have
- * changed as well. `known` is a row that the write has already read.
+ * Refuses a session that was cancelled or replaced since its token was looked up. Call it inside a write,
+ * under the tree's lock. Returns the caller's row as it is now; `known` is a row that the write has already
+ * read.
  */
 export async function refuseGone(
   tx: Tx,
@@ -50,7 +48,6 @@ export async function writeAs<T>(
   return written;
 }
 
-/** Returns the process that a session's token was issued to. */
 export function processOf({ id, fence }: Caller & { kind: "session" }): ProcessFence {
   return { session: id, fence };
 }
@@ -63,7 +60,7 @@ function callerEnded(): Refusal {
   return new Refusal("session_ended", "This session has ended: nothing more can be done from it.");
 }
 
-/** Only rights stored by the server count, not what a request claims. */
+/** Checks stored rights only: nothing that a request claims counts. */
 export function requireRight(caller: Caller, operation: OperationName): void {
   if (caller.kind === "person") return;
   if (caller.kind === "session") {
@@ -84,7 +81,7 @@ export function requireRight(caller: Caller, operation: OperationName): void {
   );
 }
 
-/** A withheld tool is refused on every surface, not merely left out of the list. */
+/** Refuses a withheld tool on every surface; it is not merely left out of the list. */
 export function requireTool({ self, withheld }: CallerContext, operation: OperationName): void {
   const { mcp: tool }: OperationSpec = OPERATIONS[operation];
   if (self === null || tool === undefined || !withheld.includes(tool)) return;
@@ -95,7 +92,7 @@ export function requireTool({ self, withheld }: CallerContext, operation: Operat
   );
 }
 
-/** The most that sessions of an API key may do; null for other callers. */
+/** The most that sessions of an API key may do. */
 export interface KeyReach {
   readonly name: string;
   readonly ceiling: Permission;
@@ -112,8 +109,8 @@ export function isWithin(folder: string, roots: readonly string[] | null | undef
 }
 
 /**
- * Refuses a key that may not write to this session, because a message makes the session work: it must not be
- * allowed more than the key's ceiling, nor work outside the key's folders. Cancelling needs no such right.
+ * Refuses a key that may not write to this session. A message makes the session work, so its permission must
+ * be within the key's ceiling and its folder within the key's folders. Cancelling is not limited.
  */
 export function requireKeyReach(caller: Caller, session: SessionRecord): void {
   const key = keyReach(caller);

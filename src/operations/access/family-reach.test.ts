@@ -50,7 +50,7 @@ async function startOne(
   name: string,
   prompt: string,
 ): Promise<{ id: string; caller: Caller & { kind: "session" } }> {
-  // A listing may show names and titles.
+  // The title is no secret: a listing may show names and titles.
   const work = { title: "a title", cwd: world.folder, scope: "team" };
   const { session } = await world.ask("create", PERSON, { ...work, name, prompt });
   const { token } = (await world.take(session.id))!;
@@ -60,8 +60,8 @@ async function startOne(
 }
 
 /**
- * For every operation that a session may call: its input about another family. `refused`: the call is
- * refused. `shows`: it is answered, without anything that was said there. `own`: it names no session.
+ * For every operation that a session may call, its input about a session of another family. `refused`: the
+ * call is refused. `shows`: it is answered, without anything said there. `own`: the input names no session.
  */
 const ATTEMPTS: Partial<
   Record<OperationName, readonly ["refused" | "shows" | "own", (at: Other) => object]>

@@ -6,14 +6,10 @@ import { describe } from "../read/view.ts";
 import type { CallerContext } from "../port.ts";
 import type { Visible } from "../../domain/permission.ts";
 
-/** The most that the store returns for one reference. */
+/** The most sessions that the store returns for one reference. */
 const CANDIDATES_MAX = 10;
 
-/**
- * Returns the session that a caller names by an id, a short id or a name and may open. A session may open
- * only sessions of its family, which is its tree; of others in its scope it sees only listings and search
- * results.
- */
+/** Returns the session that a caller names and may open. A session may open only sessions of its own tree. */
 export async function resolve(
   deps: OperationDeps,
   caller: CallerContext,
@@ -27,10 +23,7 @@ export async function resolve(
   return one(deps, caller, { self, ref, visible: own });
 }
 
-/**
- * Like `resolve`, but among all sessions that a listing shows to the caller: to search one, list below one,
- * or fire at one.
- */
+/** Like `resolve`, but among all sessions that a listing shows to the caller, not only those it may open. */
 export async function resolveInScope(
   deps: OperationDeps,
   caller: CallerContext,
@@ -40,10 +33,7 @@ export async function resolveInScope(
   return one(deps, caller, { self, ref, visible: await lookUp(deps, caller, { self, ref }) });
 }
 
-/**
- * Returns whether a caller may open a session it sees: a person and an API key always, a session only in its
- * tree.
- */
+/** Returns whether a caller may open a session that it sees; a session only in its own tree. */
 export function isFamily(self: SessionRecord | null, session: { rootId: string }): boolean {
   return self === null || session.rootId === self.rootId;
 }
@@ -101,7 +91,7 @@ interface Wanted {
   readonly ref: string;
 }
 
-/** More sessions may share a name than the store returns, so those of the caller's family come first. */
+/** Adds the caller's own family first: more sessions may share a name than the store returns. */
 async function candidates(deps: OperationDeps, { self, sight, ref }: Wanted): Promise<SessionRecord[]> {
   const found = await deps.store.read.sessions.byRef(ref, sight);
   if (self === null || found.length < CANDIDATES_MAX) return found;
@@ -120,7 +110,7 @@ export async function isBelow(reads: Reads, session: SessionRecord, ancestorId: 
   return false;
 }
 
-/** A session may act only on its descendants, a person on any session. */
+/** A session may act only on its descendants; a person or an API key on any session. */
 export async function requireBelow(
   deps: OperationDeps,
   caller: CallerContext,
@@ -150,7 +140,7 @@ async function unknown(deps: OperationDeps, { self, sight, ref }: Wanted): Promi
   });
 }
 
-/** A session that was only read from disk has no agent to take messages from its inbox. */
+/** An imported session has no agent that could take messages from its inbox. */
 export function refuseImported(session: { origin: string; shortId: string; agent: string }): void {
   if (session.origin !== "imported") return;
   throw new Refusal(

@@ -6,7 +6,7 @@ import { type Node, openWorld, plant, someTrees, type World } from "../testing/r
 import { sees, visibleFrom } from "../../domain/permission.ts";
 
 const RUNS = Number(process.env["KINFOLD_TEST_RUNS"] ?? 12);
-/** The third scope of the random trees, `default`, is not configured and so isolated. */
+/** The random trees also use the scope `default`, which is not configured and so is isolated. */
 const SCOPES = { team: { visibility: "shared" }, lab: { visibility: "shared" } } as const;
 
 let world: World;

@@ -44,7 +44,7 @@ export async function revokeToken(
 ): Promise<OutputOf<"revokeToken">> {
   const rows = await deps.store.read.tokens.outside();
   const found = rows.filter((each) => idOf(each) === input.id || each.name === input.id);
-  // A revoked key may have had the same name; the valid one is meant.
+  // An earlier, revoked key may have the same name.
   const row = found.find((each) => each.revokedAt === null) ?? found[0];
   if (row === undefined) {
     const names = rows.map((each) => each.name).join(", ") || "none";
@@ -55,7 +55,7 @@ export async function revokeToken(
   return { token: viewToken({ ...row, revokedAt: row.revokedAt ?? now }) };
 }
 
-/** A key that starts sessions must name its folders; even `/` has to be named. */
+/** A key that may start sessions must name its folders, even if it names `/`. */
 function rootsOf({ can, roots }: InputOf<"createToken">): string[] | null {
   if (roots === null && can.includes("spawn")) {
     throw new Refusal(

@@ -20,7 +20,7 @@ before(async () => {
 });
 after(() => world.close());
 
-/** Every operation with which a session can change something, with its input. */
+/** Every operation by which a session can change something, with its input. */
 function writesOf(child: Node): { [N in OperationName]?: AskOf<N> } {
   return {
     spawn: { id: child.parent!.id, prompt: "x", inherit: "none" },
@@ -39,7 +39,7 @@ async function family(): Promise<{ parent: Node; child: Node }> {
   return { parent: parent!, child: child! };
 }
 
-/** Changes the caller's row after its token was looked up and before its write gets the lock. */
+/** Changes the caller's row between the lookup of its token and the lock of its write. */
 async function refusedAfter(
   name: OperationName,
   { parent, child }: { parent: Node; child: Node },

@@ -13,7 +13,7 @@ import { callerSession, refuseGone } from "../access/authority.ts";
 
 type Asker = CallerContext & { kind: "session" };
 
-/** Asks the parent, or through it the person, and waits for as long as the caller's client allows. */
+/** Asks the parent, or through it the person, and waits for as long as the client allows. */
 export async function ask(
   deps: OperationDeps,
   caller: CallerContext,
@@ -31,7 +31,7 @@ export async function ask(
   });
 }
 
-/** Submits a plan. A plan sent back for changes gets the next revision number. */
+/** A plan that was sent back for changes gets the next revision number. */
 export async function planReview(
   deps: OperationDeps,
   caller: CallerContext,
@@ -78,10 +78,7 @@ async function raiseAndWait(deps: OperationDeps, caller: CallerContext, asking: 
   return takeAnswer(deps, caller, { self, trigger: end });
 }
 
-/**
- * Asking the same question again before its answer was received, after a cut call or a restart, does not
- * raise a second one.
- */
+/** Returns the earlier trigger if the same question is asked again before its answer was received. */
 async function raiseOnce(
   deps: OperationDeps,
   tx: Tx,
@@ -137,7 +134,7 @@ async function takeAnswer(
     await tx.triggers.seen(trigger.id, now);
     return answer;
   });
-  // The row is visible to others and redacted; the message has the original answer for the asker.
+  // Others see the row, so it is redacted; the message has the original answer for the asker.
   const answer = message === null ? trigger.answer : (message.data as Answer | null);
   return {
     ...(await pending(deps, trigger)),

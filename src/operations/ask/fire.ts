@@ -17,7 +17,7 @@ import { newTrigger } from "../../kernel/callback.ts";
 const PAYLOAD_BYTES_MAX = 262_144;
 const OWN_TYPES = new Set(["session_complete", "session_error", "escalate"]);
 
-/** Notifies a session within the caller's reach of an event, as data, without waiting. */
+/** Sends an event to a session within the caller's reach, as data, without waiting. */
 export async function fire(
   deps: OperationDeps,
   caller: CallerContext,
@@ -43,7 +43,7 @@ export async function fire(
       throw new Refusal("session_ended", `${describe(target)} has ended and takes no more messages.`);
     }
     if (isByScope && fresh.scope !== sender?.scope) throw outOfReach(target, input.type, []);
-    // A child may always write to its parent, without a check of limits.
+    // A child may always write to its parent, whatever the limits.
     if (self?.parentId !== fresh.id) await refuseReopening(deps, tx, { session: fresh, caller });
     const now = deps.now();
     const row = newTrigger({
@@ -110,7 +110,7 @@ async function targetOf(
 
 /**
  * Requires that the target is the parent, a descendant, or a session of the scope that accepts the type.
- * Returns true in the last case, which can change until the write.
+ * Returns true in the last case: the scope may change, so the write must check it again.
  */
 async function requireReach(
   deps: OperationDeps,

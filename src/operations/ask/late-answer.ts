@@ -7,8 +7,8 @@ import { askedText } from "../../kernel/trigger.ts";
 import type { Reads, TriggerRecord } from "../../store/port/store.ts";
 
 /**
- * Returns whether this is the recorded answer, sent again under a key because its reply was lost. The row
- * keeps the answer redacted, so both are compared redacted.
+ * Returns whether this is the recorded answer, sent again under a key because its reply was lost. Compares
+ * redacted texts, because the recorded answer is redacted.
  */
 export function isRepeated(trigger: TriggerRecord, answer: Answer, key: string | undefined): boolean {
   const { answer: stands, status } = trigger;
@@ -46,10 +46,7 @@ function withdrawn(successor: TriggerRecord | null, status: string): Refusal {
   );
 }
 
-/**
- * Returns the same question asked again by the replacing process, else the session's newest open trigger of
- * this type.
- */
+/** Returns the same question asked again by a new process, else the newest open trigger of this type. */
 async function successorOf(
   reads: Pick<Reads, "triggers">,
   trigger: TriggerRecord,

@@ -73,10 +73,7 @@ async function whatBecame(
   return `${who} has been given more work since; it goes on and was not closed.`;
 }
 
-/**
- * Passes a question on to the person, with what the parent knows about it. An answer to either one answers
- * both.
- */
+/** Passes a question on to the person. An answer to either trigger answers both. */
 export async function escalate(
   deps: OperationDeps,
   caller: CallerContext,
@@ -203,7 +200,7 @@ async function requireAsker(
   );
 }
 
-/** Refuses an answer that nobody would receive: the sender is outside, or the trigger only reports. */
+/** Refuses an answer that nobody would receive. */
 function refuseUnheard(
   type: string,
   trigger: TriggerRecord,
@@ -235,7 +232,7 @@ function endedBefore(asker: SessionRecord): Refusal {
   return new Refusal("session_ended", `${describe(asker)} has ended and can no longer receive an answer.`);
 }
 
-/** A parent may allow only what it may do itself without being asked; everything else goes to the person. */
+/** A parent may allow only what it may do itself without asking; anything else needs the person. */
 function requireAuthority(caller: CallerContext, type: string, action: string | null): void {
   if (type !== "permission" || action !== "allow" || caller.kind !== "session") return;
   const self = callerSession(caller);
@@ -306,7 +303,7 @@ function nameOfRow(session: SessionRecord | null): string | null {
   return session === null ? null : (session.name ?? session.shortId);
 }
 
-/** An unknown name is not a failure of the store. */
+/** Returns null for a refusal; other errors, such as a failure of the store, are thrown. */
 function refusedAsNull(error: unknown): null {
   if (error instanceof Refusal) return null;
   throw error;

@@ -2,7 +2,7 @@ import type { EntryRecord, Reads } from "../../store/port/store.ts";
 
 type Page = Parameters<Reads["entries"]["page"]>[1];
 
-/** Retries for a message that ends while the page is read. */
+/** How often the page is read again because the open message ended meanwhile. */
 const TRIES = 5;
 
 /** Returns a page of entries, followed by the message that is still being written, marked `open`. */
@@ -13,7 +13,7 @@ export async function entryPage(
 ): Promise<EntryRecord[]> {
   let rows: EntryRecord[] = [];
   for (let tries = 0; tries < TRIES; tries += 1) {
-    // The draft is read first: in the other order a message that ends in between would be in neither.
+    // Read the draft first: otherwise a message that ends in between would be in neither.
     const open = await reads.drafts.ofSession(sessionId);
     rows = await reads.entries.page(sessionId, page);
     const last = rows.at(-1);

@@ -11,7 +11,7 @@ const BATCH_MS = 20;
 const FLOOR_MS = 2_000;
 const PAGE = 1_000;
 const FRAGMENTS_MAX = 4_096;
-/** Most trees that a follower remembers besides those at work. */
+/** How many trees a follower remembers, besides those at work. */
 const TREES_MAX = 10_000;
 
 /**
@@ -121,7 +121,7 @@ class Follow {
     return seen;
   }
 
-  /** Forgets the other trees. Everything they had before `since` has been sent, so they resume there. */
+  /** Forgets all other trees. Their events before `since` have been sent, so they resume there. */
   #forget(trees: readonly { rootId: string }[], since: number): void {
     const kept = new Set(trees.map((tree) => tree.rootId));
     for (const rootId of this.#sent.keys()) if (!kept.has(rootId)) this.#sent.delete(rootId);
@@ -181,7 +181,6 @@ const PRUNED = "older than what is kept";
 /** A tree with the number of its last event. */
 type Numbered = Pick<TreeRecord, "rootId" | "seq">;
 
-/** Collects commits and fragments as they arrive. */
 class Live {
   count = 0;
   #fragments: Fragment[] = [];
@@ -194,8 +193,7 @@ class Live {
     this.#offs = [
       deps.store.onCommit(() => this.#poke()),
       deps.store.onFragment((fragment) => {
-        // If the client does not read, the oldest fragments are dropped; the entries contain their text
-        // anyway.
+        // If the client does not read, drop the oldest fragments: the entries have their text.
         if (this.#fragments.length >= FRAGMENTS_MAX) this.#fragments.splice(0, FRAGMENTS_MAX / 2);
         this.#fragments.push(fragment);
         this.#poke();
@@ -207,7 +205,7 @@ class Live {
     return this.#fragments.splice(0);
   }
 
-  /** After a batch it always waits the full `BATCH_MS`, so that a busy store is read in batches. */
+  /** After a batch it waits the full `BATCH_MS`, so that a busy store is read in batches. */
   wait(seen: number, waitMs: number): Promise<void> {
     if (waitMs !== BATCH_MS && this.count !== seen) return Promise.resolve();
     return new Promise((resolve) => {
@@ -237,7 +235,7 @@ function viewEvent({ xid: _, ...event }: EventRecord): Event {
   return event;
 }
 
-/** A number beyond the last one was never given out: following it would skip events. */
+/** A number beyond the last one was never sent: following it would skip events. */
 function numberOf(text: string, last: number): number {
   const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY;
   if (value > last) throw reset("not one this feed gave");

@@ -11,10 +11,7 @@ type Counted = Pick<Health, "counts" | "usageToday" | "countedAt">;
 /** The last counts, by store and by visible scopes. */
 const lastCounted = new WeakMap<object, Map<string, Counted>>();
 
-/**
- * Counts and usage cover what the caller may see. If the store does not answer in time, the health check
- * returns the last counts with their time.
- */
+/** Counts what the caller may see. If the store does not answer in time, returns the last counts. */
 export async function health(deps: OperationDeps, visible: Visible): Promise<Health> {
   const { store } = deps;
   const trouble = store.trouble();

@@ -14,13 +14,10 @@ interface PageRequest {
 
 /** Longer texts are cut and marked, because a page is for reading. */
 const TEXT_MAX = 64 * 1024;
-/**
- * Number of pages searched for a sub-agent inside another's file before the caller has to continue with the
- * cursor.
- */
+/** How many pages are searched for a sub-agent inside another's file before the caller must continue. */
 const PAGES_MAX = 20;
 
-/** Reads a page from the end of the file itself, through its reader: whole texts, redacted. */
+/** Reads a page from the end of the agent's own file: whole texts, redacted. */
 export async function pageOfFile(
   deps: OperationDeps,
   record: HistoryRecord,

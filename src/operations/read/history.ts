@@ -85,7 +85,7 @@ async function scanOf(deps: OperationDeps): Promise<HistoryScan> {
   const exclude = [...history.exclude, ...(asked?.exclude ?? [])];
   if (progress !== null) {
     const isBehind = asked !== null && (progress.scan.startedAt ?? 0) < asked.at;
-    // Files that could not be listed are counted in the progress; files that could not be read have rows.
+    // The progress counts files that could not be listed; files that could not be read have rows.
     const problemCount =
       progress.scan.problemCount + (await deps.store.read.history.problemCount(deps.store.node));
     const phase = isBehind ? { phase: "starting" as const } : {};

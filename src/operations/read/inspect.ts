@@ -15,7 +15,7 @@ import { firstBytes } from "../../text/fence.ts";
 /** Most bytes in one reply; the cursor gives the rest. */
 const PART_BYTES = 20_000;
 
-/** Returns evidence about one session: what it said, what it did, what Kinfold saw. */
+/** Returns one view of a session: what it said, what it did, or what Kinfold observed. */
 export async function inspect(
   deps: OperationDeps,
   caller: CallerContext,

@@ -3,7 +3,7 @@ import { Refusal } from "../../contract/refusal.ts";
 import type { OperationDeps } from "../deps.ts";
 import type { CallerContext } from "../port.ts";
 
-/** Returns what can be requested: agents as the engine detected them, and the available profiles. */
+/** Returns the agents, as the engine detected them, and the available profiles. */
 export async function models(
   deps: OperationDeps,
   _caller: CallerContext,

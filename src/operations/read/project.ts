@@ -76,7 +76,7 @@ interface FamilyBelow {
 }
 
 interface NamedAgent {
-  /** The agent's id; with a distinguishing prefix if two are the same (runs of one workflow). */
+  /** The agent's id; with a prefix if two agents have the same id, as in runs of one workflow. */
   readonly name: string;
   readonly status: AgentStatus;
   /** Null for an agent that left no file. */
@@ -193,7 +193,7 @@ function projectOf(cwd: string, counts: readonly FolderCount[]): Project {
   return project;
 }
 
-/** The same for the same folder on every machine, and readable in a URL. */
+/** The id is the same for the same folder on every machine, and readable in a URL. */
 function projectId(cwd: string): string {
   const name = path
     .basename(cwd)

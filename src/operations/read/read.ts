@@ -54,7 +54,7 @@ export const turn: Read<"turn"> = async (deps, caller, input) => {
   return { turn: await viewTurn(deps.store.read, row) };
 };
 
-/** A page with long entries holds fewer of them than requested. */
+/** A page with long entries has fewer of them than requested. */
 const PAGE_BYTES_MAX = 4 * 1024 * 1024;
 
 export const entries: Read<"entries"> = async (deps, caller, input) => {
@@ -141,7 +141,7 @@ export async function list(
   return { sessions: wanted, cursor: isMore ? `${last.createdAt}.${last.id}` : null };
 }
 
-/** Reduces a session of another family to its existence and state, without anything said to it or by it. */
+/** Shows only that a session of another family exists, and its state: nothing said to it or by it. */
 function outline(view: Session): Session {
   const { state, confidence, at } = view.evidence;
   return {
@@ -198,7 +198,7 @@ function fits(row: SessionRecord, status: "open" | "ended" | "all"): boolean {
 }
 
 function inTreeOrder(rows: readonly SessionRecord[]): SessionRecord[] {
-  // A parent may be in another tree, or have no row: its children are then listed at the top.
+  // A session whose parent is not among the rows is listed at the top.
   const ids = new Set(rows.map((row) => row.id));
   const isInside = (id: string | null): id is string => id !== null && ids.has(id);
   const below = Map.groupBy(rows, (row) => (isInside(row.parentId) ? row.parentId : null));

@@ -82,7 +82,7 @@ function viewHit(found: EntryHit, opens: boolean): SearchHit {
   return { ...hit, opens, lineage: [...lineage], turn: turnIndex, snippet: snippet.text, marks };
 }
 
-/** A position's time may be a fraction of a millisecond; multiplied by 32 it is whole. */
+/** A position's time may be a fraction of a millisecond; times 32 it is an integer. */
 const PARTS = 32;
 
 function cursorOf({ offset, below, past }: SearchPosition, now: number): string {

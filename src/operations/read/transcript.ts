@@ -5,12 +5,11 @@ import type { OperationDeps } from "../deps.ts";
 import { entryPage } from "./entry-page.ts";
 import { viewEntry } from "./view.ts";
 
-/** Read and written in one step, so that a long transcript does not block other callers. */
+/** Pages are small, so that a long transcript does not block other callers. */
 const PAGE = { limit: 200, bytesMax: 512 * 1024 } as const;
 /** The most that one reply holds; the rest can be read entry by entry. */
 const CHARS_MAX = 16 * 1024 * 1024;
 
-/** Returns a session's transcript, or one turn of it, as text. */
 export async function transcriptOf(
   deps: OperationDeps,
   session: SessionRecord,

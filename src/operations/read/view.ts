@@ -10,10 +10,7 @@ import type { OperationDeps } from "../deps.ts";
 
 type TreeUsage = Awaited<ReturnType<Reads["sessions"]["treeUsage"]>>;
 
-/**
- * Returns sessions in the form of the contract: status, readiness and usage are derived from the current
- * rows.
- */
+/** Returns sessions as the contract describes them; status and usage are derived from current rows. */
 export async function viewSessions(
   deps: OperationDeps,
   records: readonly SessionRecord[],
@@ -99,7 +96,7 @@ async function viewSession(
 function usageBelow(session: SessionRecord, tree: TreeUsage): Usage {
   const inside = new Set([session.id]);
   let usage = session.usage;
-  // The tree is sorted by depth, so a parent always comes before its children.
+  // The rows are sorted by depth: each parent comes before its children.
   for (const each of tree) {
     if (each.parentId === null || !inside.has(each.parentId)) continue;
     inside.add(each.id);
@@ -175,7 +172,6 @@ export function viewEntry(entry: EntryRecord): Entry {
   };
 }
 
-/** Returns how a session is named in a sentence. */
 export function describe(session: SessionRecord): string {
   return session.name === null ? `session ${session.shortId}` : `"${session.name}" (${session.shortId})`;
 }

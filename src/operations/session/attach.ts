@@ -20,8 +20,8 @@ const AGENTS: readonly (readonly [RegExp, string])[] = [
 const FENCE = 1;
 
 /**
- * Creates a root session for a client that a user runs in their own terminal. We do not start its process, so
- * it has no lease and no turns: its token belongs to its row until it is revoked or the session ends.
+ * Creates a root session for a client that a user runs in a terminal. Kinfold does not start its process, so
+ * it has no lease and no turns: its token is valid until it is revoked or the session ends.
  */
 export async function attach(
   deps: OperationDeps,

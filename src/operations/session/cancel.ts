@@ -30,7 +30,7 @@ export async function cancel(
     : cancelAll(deps, caller, { session, reason: input.reason ?? null });
 }
 
-/** Keeps the lineage, but the child no longer calls back and is no longer cancelled with its parent. */
+/** The child keeps its lineage, but no longer calls back and is no longer cancelled with its parent. */
 export async function detach(
   deps: OperationDeps,
   caller: CallerContext,
@@ -51,7 +51,6 @@ export async function detach(
   return { session: await viewOne(deps, row) };
 }
 
-/** A session that was read from disk runs in its own agent, if it runs at all. */
 function refuseOthers(session: SessionRecord): void {
   if (session.origin !== "imported") return;
   const does = isAtWork(session.evidence.state)
@@ -109,8 +108,8 @@ function mayRun({ origin, evidence, endedAt }: SessionRecord): boolean {
 }
 
 /**
- * This reply already reports the cancellation to the parent that asked for it. A callback about an earlier
- * end is still delivered.
+ * Takes the callback about the cancellation, because this reply already reports it. A callback about an
+ * earlier end is still delivered.
  */
 async function takeOwnCallback(
   tx: Tx,

@@ -10,10 +10,7 @@ import { requireBelow, resolve } from "../access/resolve.ts";
 import { callerSession, writeAs } from "../access/authority.ts";
 import { describe } from "../read/view.ts";
 
-/**
- * Saves what a session wants its children and its later self to know. A constraint holds until it is
- * withdrawn by name.
- */
+/** Saves what a session's children and its later self should know. Constraints hold until withdrawn. */
 export async function checkpoint(
   deps: OperationDeps,
   caller: CallerContext,
@@ -61,7 +58,7 @@ export async function checkpoint(
   });
 }
 
-/** Under such a name any text would be redacted as a secret and so lost. */
+/** Refuses names under which any text would be redacted as a secret and so lost. */
 function refuseSecretNames(constraints: Readonly<Record<string, string>>): void {
   const name = Object.keys(constraints).find((each) => {
     const text = constraints[each] ?? "";
@@ -75,10 +72,7 @@ function refuseSecretNames(constraints: Readonly<Record<string, string>>): void 
   );
 }
 
-/**
- * Only the session that set a constraint, or an ancestor, may withdraw it: a session cannot free itself or
- * its descendants.
- */
+/** Only the session that set a constraint, or one above it, may withdraw it. */
 async function refuseForeign(
   tx: Tx,
   session: SessionRecord,

@@ -8,7 +8,7 @@ import type { CallerContext } from "../port.ts";
 import { refuseImported, resolve } from "../access/resolve.ts";
 import { describe, viewOne } from "../read/view.ts";
 
-/** Reopens, for a person, a session that was cancelled or acknowledged. An open session stays as it is. */
+/** Lets a cancelled or acknowledged session take messages again. An open session stays as it is. */
 export async function reopen(
   deps: OperationDeps,
   caller: CallerContext,
@@ -36,7 +36,7 @@ function refuseOtherEnds(session: SessionRecord): void {
   );
 }
 
-/** A turn from before the end would otherwise settle in the reopened session. */
+/** Otherwise a turn from before the end would settle in the reopened session. */
 async function refuseStopping(tx: Tx, session: SessionRecord): Promise<void> {
   const { stopping, left } = await stopReport(tx, [session]);
   if (stopping.length === 0 && left.length === 0) return;

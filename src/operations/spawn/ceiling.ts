@@ -39,10 +39,7 @@ interface Asked extends Under {
   readonly project: ProjectCeiling;
 }
 
-/**
- * Returns the ceilings of the project that a folder is in. A file that cannot be understood is refused, never
- * ignored.
- */
+/** Returns the project's limits for a folder. Refuses if a file of the project cannot be understood. */
 export async function projectCeiling(deps: OperationDeps, cwd: string): Promise<ProjectCeiling> {
   const project = await deps.projectCeiling(cwd);
   const [first] = project.problems;
@@ -92,13 +89,13 @@ function projectWord({ mode, where }: { mode: Permission; where: string }): Ceil
   return { mode, whose: `what this project allows, which is "${mode}" (${where})` };
 }
 
-/** A parent's right to work unasked holds only in its own folder. */
+/** A parent's mode `workspace` holds only in its own folder; elsewhere it counts as `ask`. */
 function ceilingIn(cwd: string, parent: SessionRecord | null): Permission | undefined {
   const own = parent?.effective.permission;
   return own === "workspace" && parent !== null && !isInside(cwd, parent.cwd) ? "ask" : own;
 }
 
-/** Returns the limits lowered by the project's files for this folder, and those lowered for the parent. */
+/** Returns the count limits that the project's files or the parent lower, with the file of each. */
 export function decideCounts(of: {
   project: ProjectCeiling;
   permission: Permission;
@@ -124,9 +121,8 @@ export function decideCounts(of: {
 type Unit = keyof Budget;
 
 /**
- * Returns a child's budget, decided under the tree's lock: at most what its parent has left. Reservations of
- * running turns count as left, since unused parts are returned; a turn of the child begins only when it can
- * reserve something.
+ * Returns a child's budget: at most what its parent has left. Call it under the tree's lock. Reservations of
+ * running turns count as left, because their unused part is returned.
  */
 export async function decideWithin(
   tx: Tx,
@@ -166,7 +162,7 @@ function refuseMore(unit: Unit, asked: number | undefined, left: number | null):
   throw new Refusal("over_budget", `${what} ${next}`, { unit, asked: asked ?? null, left });
 }
 
-/** Who sets the upper bounds of a start: the parent, and the calling API key. */
+/** The upper bounds of a start: those of the parent and of the calling API key. */
 export interface Under {
   readonly parent: SessionRecord | null;
   readonly key: KeyReach | null;
@@ -210,13 +206,13 @@ export async function decideFolder(
   });
 }
 
-/** Returns the parent's or the key's folders if this one is outside of them; null if it is inside. */
+/** Returns the parent's or the key's folders if this one is outside of them, else null. */
 function outsideOf(real: string, { parent, key }: Under): readonly string[] | null {
   const lists = [parent?.effective.roots, key?.roots].filter((each) => each != null);
   return lists.find((each) => !isWithin(real, each)) ?? null;
 }
 
-/** Returns the folders that descendants may work in: those allowed by both the parent and the calling key. */
+/** Returns the folders that descendants may work in: within the parent's and within the key's. */
 export function rootsOf({ parent, key }: Under): Pick<Effective, "roots"> {
   const above = parent?.effective.roots ?? null;
   const own = key?.roots ?? null;
@@ -229,8 +225,8 @@ export function rootsOf({ parent, key }: Under): Pick<Effective, "roots"> {
 }
 
 /**
- * Returns the tools that the profile allows and the parent has; null means all. Tools requested by name must
- * be among them. If the child has no list, Kinfold's tools that it may not have are withheld by name.
+ * Returns the tools that the profile allows and the parent has; null means all. Refuses requested tools that
+ * are not among them. Without a list, Kinfold's own tools are withheld by name.
  */
 export function decideTools(
   asked: readonly string[] | null,
@@ -273,8 +269,8 @@ function decideServers(profile: Profile, parent: SessionRecord | null): Pick<Eff
 }
 
 /**
- * A child's restrictions are enforced at least as strongly as its parent's; an agent for which that is
- * impossible is not started. A parent with full permission, or an attached one, requires nothing here.
+ * Refuses an agent whose restrictions cannot be enforced at least as strongly as the parent's. A parent with
+ * full permission, or an attached one, requires nothing here.
  */
 export async function decideEnforcement(
   deps: OperationDeps,

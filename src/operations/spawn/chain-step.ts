@@ -2,8 +2,7 @@ import type { SessionRecord } from "../../store/port/store.ts";
 import type { OperationDeps } from "../deps.ts";
 
 /**
- * Returns the sessions waited for, as they are now. A step of a chain stands for its chain and is replaced by
- * the current step, because a step that is followed by another does not report.
+ * Returns the sessions waited for. A chain's current step replaces its earlier steps, which do not report.
  */
 export async function stepsOf(deps: OperationDeps, ids: readonly string[]): Promise<SessionRecord[]> {
   const rows = new Map<string, SessionRecord>();

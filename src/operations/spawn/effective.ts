@@ -61,11 +61,11 @@ export interface Start {
   readonly callback: CallbackConfig;
   /** Hash of everything that defines this start; binds an idempotency key to its input. */
   readonly inputHash: string;
-  /** How the session shall work, besides its task; sent with the first prompt. */
+  /** Instructions besides the task; sent with the first prompt. */
   readonly instructions: string | null;
 }
 
-/** Decides what is applied of a request, or refuses it with the next step. Changes no state. */
+/** Decides the effective settings of a start, or refuses it. Changes no state. */
 export async function decideStart(deps: OperationDeps, input: StartInput, under: Under): Promise<Start> {
   const { parent } = under;
   refuseUnavailable(deps, input);
@@ -98,7 +98,7 @@ export async function decideStart(deps: OperationDeps, input: StartInput, under:
   const held = await decideEnforcement(deps, agent, { effective: applied, parent });
   const effective = { ...applied, ...held };
   const instructions = [profile.name === "default" ? null : profile.instructions, input.instructions ?? null];
-  // A parent may be named by its id, short id or name; the hash is the same.
+  // The parent may be named by its id, short id or name: the hash must be the same.
   const named = { key: undefined, id: parent?.id, cwd, agent: agent.name };
   const inputHash = hashOf(JSON.stringify({ ...input, ...named }));
   const said = instructions.filter((each) => each !== null && each !== "").join("\n\n");
@@ -119,7 +119,6 @@ export function refusePrompt(deps: OperationDeps, prompt: string, counts?: Parti
   );
 }
 
-/** Returns the row for a new session. */
 export function newSession(
   id: string,
   input: StartInput,
@@ -290,12 +289,12 @@ async function decideCallback(
   const inherited = parent?.callback ?? (await defaultCallback(deps.config.callback));
   const patch = typeof asked === "boolean" ? { enabled: asked } : (asked ?? {});
   refuseTemplate(patch.template ?? null);
-  // Batching concerns the receiving session's inbox, so it comes from the configuration and is not inherited.
+  // Batching concerns the receiving session's inbox, so it is configured and not inherited.
   const batch = deps.config.callback.batch ?? false;
   return { ...inherited, batch, ...profile.callback, ...patch };
 }
 
-/** The schema is loaded with the first request, not with the daemon. */
+/** Loads the schema with the first request, not with the daemon. */
 async function defaultCallback(patch: CallbackPatch): Promise<CallbackConfig> {
   const schema = await import("../../contract/session.ts");
   return schema.CallbackConfig.parse(patch);

@@ -32,10 +32,9 @@ export async function decideInherit(
 }
 
 /**
- * Waits until the spawning call is in the parent's transcript. The call arrives over its own connection and
- * may overtake what the agent said before it. Entries are written in order, so once the call is stored,
- * everything before it is too. For an agent that does not report its calls the wait ends after
- * `CALL_SEEN_MS`.
+ * Waits until the spawning call is in the parent's transcript, because the call may arrive before what the
+ * agent said earlier. Entries are written in order: once the call is stored, so is everything before it. For
+ * an agent that does not report its calls, the wait ends after `CALL_SEEN_MS`.
  */
 export async function callSeen(
   deps: OperationDeps,
@@ -46,10 +45,10 @@ export async function callSeen(
   const { read } = deps.store;
   if ((await read.turns.running(parent.id)) === null) return;
   const calls = answeredCalls(deps);
-  // One call may spawn several children, each with its own prompt.
+  // One call may spawn several children; the prompt tells them apart.
   const keyOf = (callId: string | undefined): string =>
     `${parent.id} ${callId} ${prompt.length} ${prompt.slice(0, 80)}`;
-  // Entries are stored redacted.
+  // Entries are stored redacted, so the redacted prompt is looked for.
   const kept = JSON.stringify(await takeSteps(redactSlowly(prompt.trim()))).slice(1, -1);
   const look = async (): Promise<string | null> => {
     const newest = await read.entries.tail(parent.id, {
@@ -63,7 +62,7 @@ export async function callSeen(
   if (seen !== null) note(calls, seen);
 }
 
-/** Calls that have been matched to a spawn; a later equal spawn belongs to another call. */
+/** Returns the calls already matched to a spawn: an equal later spawn belongs to another call. */
 function answeredCalls(deps: OperationDeps): Set<string> {
   const calls = answered.get(deps) ?? new Set<string>();
   answered.set(deps, calls);

@@ -20,10 +20,7 @@ import { withInstructions } from "../../domain/inherited-text.ts";
 
 const REPLY_LOST_MS = 10 * 60_000;
 
-/**
- * Checks limits and adds the child, its first message and the event in one transaction under the tree's lock,
- * then wakes it.
- */
+/** Adds the child, its first message and the event in one transaction, under the tree's lock. */
 export async function spawn(
   deps: OperationDeps,
   caller: CallerContext,
@@ -69,10 +66,10 @@ export async function create(
   });
   try {
     const prompt = firstPrompt(input.prompt, start);
-    // A copy, because opening the round changes the row and the whole write may be retried.
+    // A copy: opening the round changes the row, and the whole write may be retried.
     await deps.store.write(id, (tx) => addRow(tx, { ...row }, { caller, prompt, now, inherited: null }));
   } catch (error) {
-    // Of two equal concurrent requests the unique key let only one in.
+    // Of two equal concurrent requests, the unique key admitted the other one.
     const winner =
       input.key === undefined ? null : await byKey(deps.store.read, owner, { key: input.key, start });
     if (winner === null) throw error;
@@ -81,7 +78,7 @@ export async function create(
   return spawnReply(deps, row, { existing: false, bytes: 0, asked: "none" });
 }
 
-/** A key with a scope starts roots only there; null if no scope is set. */
+/** A key with a scope starts roots only there. Returns null if no scope is set. */
 function scopeFor(caller: CallerContext, asked: string | undefined): string | null {
   if (caller.kind !== "outside" || caller.scope === null) return asked ?? null;
   if (asked === undefined || asked === caller.scope) return caller.scope;
@@ -192,7 +189,7 @@ async function findExisting(
   const named = input.name === undefined ? null : await tx.sessions.openByName(order.parentId, input.name);
   if (named !== null) return named;
   const lost = await tx.sessions.replyLost(order.parentId, start.inputHash, order.now - REPLY_LOST_MS);
-  // This reply answers the lost one; a further equal spawn makes a new child.
+  // This reply replaces the lost one; a further equal spawn starts a new child.
   if (lost !== null) await tx.sessions.patch(lost.id, { replyLostAt: null });
   return lost;
 }
@@ -303,10 +300,7 @@ function whyNothing(
   return deps.config.inheritContext ? null : "the configuration has inheritContext off";
 }
 
-/**
- * How precisely the budget is enforced: an agent that reports usage only at the end may exceed it by a whole
- * turn.
- */
+/** Returns how exactly the budget is enforced: an agent may report usage only after a whole turn. */
 async function meteringOf(deps: OperationDeps, session: SessionRecord): Promise<"call" | "turn"> {
   const node = await deps.store.nodes.byName(session.node);
   const agent = node?.agents.find((each) => each.name === session.agent);

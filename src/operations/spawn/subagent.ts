@@ -39,7 +39,7 @@ export async function subagent(
   const look = async (): Promise<SessionRecord[] | null> => {
     const now = await stepsOf(deps, firsts);
     if (now.every((each) => !each.roundOpen)) return now;
-    // A question or a parked child ends the wait: the caller is needed, or would wait in vain.
+    // A question or a parked child ends the wait: the caller must act, or waiting is pointless.
     return (await asking(deps, self, { ids: idsOf(now), shown: [] })).length > 0 ? now : null;
   };
   const found = await blocking(deps, caller, { look, timeMs: input.capMs, signal: call.signal });
@@ -78,7 +78,7 @@ function resultsBy(ends: Awaited<ReturnType<typeof takeEnds>>): (row: SessionRec
   };
 }
 
-/** Returns successes and failures in the order of the tasks. */
+/** Returns the results in the order of the tasks, refusals among them. */
 function inOrder(
   tasks: readonly Task[],
   begun: readonly (SpawnOutput | string)[],
@@ -114,7 +114,7 @@ async function beginOne(
   }
 }
 
-/** All later steps are decided now, so that none can be refused half-way. */
+/** Decides all later steps now, so that none can be refused half-way. */
 async function beginChain(
   deps: OperationDeps,
   caller: CallerContext,

@@ -49,12 +49,12 @@ export interface World {
   /** Returns the refusal, or null if the call succeeded. A bug is thrown. */
   refused<N extends OperationName>(name: N, caller: Caller, input: AskOf<N>): Promise<Refusal | null>;
   /**
-   * Takes the first message of a session's inbox into a turn, as the engine does; returns its token and the
-   * text that would be sent.
+   * Takes the first message of the inbox into a turn, as the engine does. Returns the turn's token and the
+   * text it would send.
    */
   take(id: string): Promise<{ token: string | null; fence: number; text: string } | null>;
   session(id: string): Promise<SessionRecord>;
-  /** Returns a value that every durable change of these trees changes. */
+  /** Returns a value that changes with every durable change of these trees. */
   changes(roots: readonly string[]): Promise<string>;
   /** Advances the clock of the operations. */
   skip(ms: number): void;
@@ -307,7 +307,7 @@ export function isBelow(node: Node, above: Node): boolean {
   return node.parent === above || isBelow(node.parent, above);
 }
 
-/** A way to start a session, with everything that may be requested. */
+/** Everything that a start may request. */
 export interface Wanted {
   readonly permission: Permission | undefined;
   readonly tools: string[] | undefined;

@@ -10,9 +10,7 @@ import { isBelow } from "../access/resolve.ts";
 
 export type Attention = Asked & { takenId: string | null };
 
-/**
- * Returns triggers to the caller from these sessions and their descendants that this wait has not shown yet.
- */
+/** Returns open triggers to the caller from these sessions and those below, except the ones already shown. */
 export async function asking(
   deps: OperationDeps,
   self: SessionRecord,
@@ -28,7 +26,7 @@ export async function asking(
   return [...fresh, ...(await parkedBelow(deps, self, of))];
 }
 
-/** Returns the errors of parked sessions there, except those that the caller's inbox has already reported. */
+/** Returns the errors of parked sessions among them that the caller has not received yet. */
 async function parkedBelow(
   deps: OperationDeps,
   self: SessionRecord,
@@ -46,9 +44,7 @@ async function parkedBelow(
   return fresh;
 }
 
-/**
- * Takes the triggers' messages into this reply if they are still in the inbox; else repeats them as they are.
- */
+/** Takes the triggers' messages from the inbox into this reply; repeats those taken before. */
 export async function takeAttention(
   deps: OperationDeps,
   caller: CallerContext & { kind: "session" },
@@ -76,7 +72,7 @@ export async function takeAttention(
       } as const;
       const wasTaken = carrier !== null && (await tx.messages.move(message.id, ["queued"], patch));
       if (wasTaken) {
-        // The question has now entered its reader's turn, as if it had arrived as a message.
+        // The question has entered its reader's turn, so the time to answer starts.
         await startClock(tx, message, { parentMs: deps.config.triggers.parentMs, now: at });
         const data = { messageId: message.id, carrier: "tool", turnId: patch.turnId };
         tx.append({ sessionId: self.id, type: "message.taken", text: null, data, at });
@@ -97,7 +93,7 @@ export async function takeAttention(
   });
 }
 
-/** An ancestor further up has no message about it, so the text is rendered without taking one. */
+/** Only the parent has a message about it; for an ancestor further up the text is rendered without one. */
 async function toldOf(
   tx: Tx,
   self: SessionRecord,

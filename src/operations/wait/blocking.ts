@@ -6,7 +6,7 @@ import { processOf, writeAs } from "../access/authority.ts";
 
 type Waiter = Caller & { kind: "session" };
 
-/** Waits for `look` to return a result. Meanwhile the caller's turn holds no slot, so that others can run. */
+/** Waits until `look` returns a result. Meanwhile the caller's turn gives its slot to others. */
 export async function blocking<T>(
   deps: OperationDeps,
   caller: Waiter,
@@ -23,7 +23,7 @@ export async function blocking<T>(
   }
 }
 
-/** Skips a turn that another process has taken over: it began there without a blocking call. */
+/** Skips a turn that another process has taken over: it has no blocking call there. */
 async function unblock(deps: OperationDeps, caller: Waiter, turn: TurnRecord): Promise<void> {
   await deps.store.write(caller.rootId, processOf(caller), async (tx) => {
     if ((await tx.turns.running(caller.id))?.id === turn.id) await changeBlocked(tx, caller, -1);
@@ -34,7 +34,7 @@ async function changeBlocked(tx: Tx, { id }: Waiter, by: 1 | -1): Promise<TurnRe
   const turn = await tx.turns.running(id);
   if (turn === null) return null;
   await tx.turns.patchRunning(turn.id, turn.fence, { blocked: Math.max(0, turn.blocked + by) });
-  // Any session of the node may be waiting for this slot; waking this one makes the runner look.
+  // Another session of the node may be waiting for this slot; this wake makes the runner look.
   tx.wake(id);
   return turn;
 }

@@ -22,10 +22,7 @@ import { describe } from "../read/view.ts";
 const REPLY_BYTES = 20_480;
 const ERROR_CHARACTERS = 400;
 
-/**
- * Waits for children. A reply that reports a child's end takes its callback if the caller is the parent it is
- * addressed to; for other callers it only reads.
- */
+/** Waits for children. A reply takes a child's callback if the caller is its parent; else it only reads. */
 export async function waitChildren(
   deps: OperationDeps,
   caller: CallerContext,
@@ -189,7 +186,7 @@ function refuseSourceForm(
   const [end] = done;
   const [session] = sessions;
   if (end !== undefined && end.outcome !== "completed") {
-    // The error reports the end; the message it took is given back if the error does not arrive.
+    // The refusal reports the end. If it does not arrive, the message it took is given back.
     throw new Refusal("child_failed", oneLine(end.error ?? end.outcome, ERROR_CHARACTERS), {
       sessionId: end.sessionId,
       outcome: end.outcome,
@@ -220,7 +217,7 @@ interface Split {
   readonly working: readonly SessionRecord[];
 }
 
-/** A cancelled session is over once it is known what became of its processes. */
+/** A cancelled session counts as over once it is known whether its processes have ended. */
 async function splitByEnd(deps: OperationDeps, ids: readonly string[]): Promise<Split> {
   const over: SessionRecord[] = [];
   const working: SessionRecord[] = [];

@@ -2,8 +2,8 @@ import type { CallerContext } from "../port.ts";
 import type { Tx } from "../../store/port/store.ts";
 
 /**
- * Returns the turn that takes the messages carried by this reply; null if the reply may carry none. An
- * attached session has no turns that we see, so `turnId` is null and its fence decides.
+ * Returns the turn that takes the messages of this reply, or null if the reply may carry none. An attached
+ * session has no turns: its `turnId` is null and its fence decides.
  */
 export async function replyCarrier(
   tx: Tx,

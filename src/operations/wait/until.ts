@@ -1,9 +1,6 @@
 import type { OperationDeps } from "../deps.ts";
 
-/**
- * Calls `ask` after every commit to the tree, until it returns an answer or the time is over. Commits are
- * only advice: it also asks every two seconds, in case one is lost.
- */
+/** Calls `ask` after every commit to the tree, and every two seconds, until it answers or time is up. */
 export async function until<T>(
   deps: OperationDeps,
   scope: { rootId: string; timeoutMs: number; signal?: AbortSignal },

@@ -8,7 +8,7 @@ import type { CallerContext, Call } from "../port.ts";
 import { requireBelow, resolve } from "../access/resolve.ts";
 import { until } from "./until.ts";
 
-/** Waits until the session's round is closed and takes no message: the callback stays the parent's. */
+/** Waits until the session's round is closed. Takes no message: the callback stays the parent's. */
 export async function wait(
   deps: OperationDeps,
   caller: CallerContext,
@@ -48,7 +48,7 @@ async function endOf(deps: OperationDeps, session: SessionRecord, timedOut: bool
   };
 }
 
-/** A session that runs outside Kinfold has no rounds; its files say whether it works. */
+/** An imported session has no rounds; its files say whether it works. */
 function isOpen({ origin, evidence, roundOpen }: SessionRecord): boolean {
   return origin === "imported" ? isAtWork(evidence.state) : roundOpen;
 }

@@ -5,9 +5,8 @@ import type { OperationName, OperationSpec, ToolWords } from "../../contract/ind
 import { isWithinShape } from "../body.ts";
 
 /**
- * Turns a tool's arguments into its operation's input. Matches keys without regard to case and underscores,
- * understands the names of the source designs, and treats null as "not given". Refuses any other key and
- * suggests the nearest one.
+ * Turns a tool's arguments into its operation's input. Ignores case and underscores in keys, accepts the
+ * names of the source designs, and treats null as "not given". Refuses unknown keys.
  */
 export function readArguments(operation: ToolOperation, args: Fields): Fields {
   const accepted = acceptedBy(operation);
@@ -69,10 +68,7 @@ const TASK = fields(["task", "profile", "agent"], {
 });
 const QUESTION = fields(["id", "question", "header", "options", "type"], { text: "question" });
 
-/**
- * Corrects values that are almost in the right shape, from models and from clients that write lists and
- * objects as text.
- */
+/** Corrects values that are almost right; some clients write lists and objects as text. */
 function convert(field: string, given: unknown): unknown {
   const value = parsed(field, given);
   switch (field) {
@@ -153,7 +149,6 @@ export function operationOf(toolName: string): ToolOperation | null {
   return OPERATION_OF.get(toolName) ?? null;
 }
 
-/** Returns whether a call of this tool may block for as long as its client allows. */
 export function mayBlock(toolName: string): boolean {
   const operation = operationOf(toolName);
   const row: OperationSpec | null = operation === null ? null : OPERATIONS[operation];
@@ -184,7 +179,7 @@ function fields(own: readonly string[], aliases: Readonly<Record<string, string>
   return new Map(rows.map(([name, field]) => [fold(name), field]));
 }
 
-/** Folds a key: keys that differ only in case and underscores are the same. */
+/** Keys that differ only in case and underscores are the same. */
 function fold(key: string): string {
   return key.toLowerCase().replaceAll("_", "");
 }

@@ -4,15 +4,14 @@ import { refusalBody, refusalHeaders } from "../refusal-response.ts";
 import { readJson } from "../body.ts";
 import { refusalLine } from "./reply.ts";
 
-/** The longest body read of a call that is refused anyway. */
+/** A longer body of a refused call is not read. */
 const BYTES_MAX = 64 * 1024;
-/** The most refused calls whose bodies are read at the same time. */
+/** How many bodies of refused calls are read at the same time. */
 const READING_MAX = 64;
 
 /**
- * Answers a tool call that cannot be admitted with a tool error, which the model reads. A client shows a bare
- * 503 as a transport error, or gives up on the server. Returns null for every other request, which then gets
- * the 503.
+ * Answers a refused tool call with a tool error, which the model reads; a client shows a bare 503 as a
+ * transport error, or gives up on the server. Returns null for other requests, which get the 503.
  */
 export class BusyCalls {
   #reading = 0;

@@ -18,14 +18,13 @@ import type { ToolOperation } from "./arguments.ts";
 import { waitReply } from "./wait.ts";
 import { nearest } from "../../text/nearest.ts";
 
-/** One tool call, with everything it may use. */
 export interface ToolCall {
   readonly operations: Operations;
   readonly gate: Gate;
   readonly log: Log;
   readonly request: HttpRequest;
   readonly clientName: string | null;
-  /** Whether messages are delivered to the caller without a call of its own. */
+  /** Whether messages reach the caller without a call of its own. */
   readonly isWakeable: boolean;
   readonly tool: string;
   readonly args: Record<string, unknown>;
@@ -68,7 +67,7 @@ const RUN: Readonly<Record<ToolOperation, Run>> = {
   waitChildren: (call, fields) => wait(call, parse("waitChildren", fields)),
   cancel: (call, fields) => cancel(call, parse("cancel", fields)),
   tell: (call, fields) => act(call, "tell", { fields, say: tellReply }),
-  // The family is always drawn whole, as a tree; the reply is what is split into pages.
+  // The family is always drawn as a tree; only the reply is split into pages.
   family: (call, { tree: _tree, cursor = null, ...fields }) =>
     look(call, "family", { fields, say: (output) => familyReply(output, Date.now(), pageCursor(cursor)) }),
   inspect: (call, fields) => look(call, "inspect", { fields, say: inspectReply }),
@@ -109,7 +108,6 @@ async function act<N extends ToolOperation>(call: ToolCall, operation: N, plain:
   return ran;
 }
 
-/** Runs an operation as the caller of this tool. */
 function ask<N extends ToolOperation>(call: ToolCall, operation: N, input: InputOf<N>): Promise<OutputOf<N>> {
   const [who, how] = [caller(call), asked(call)];
   return (call.operations[operation] as Ask<N>)(who, input, how);
@@ -173,8 +171,8 @@ function wait(call: ToolCall, input: InputOf<"waitChildren">): Promise<Ran> {
 }
 
 /**
- * Blocks for as long as the client allows and sends progress. If the reply does not arrive, its messages are
- * given back to the inbox, at once if the call is already aborted.
+ * Blocks for as long as the client allows, and sends progress. If the reply does not arrive, its messages go
+ * back to the inbox.
  */
 async function blocked<T extends { readonly taken: readonly string[] }>(
   call: ToolCall,
@@ -196,7 +194,7 @@ async function blocked<T extends { readonly taken: readonly string[] }>(
   return { output, text: say(output, await unread(call)) };
 }
 
-/** Tells the caller that the operation raised a timeout that was too short: models often pass seconds. */
+/** Explains why a timeout was raised: models often pass seconds. */
 function raisedNote({ sourceForm, timeoutMs = 0 }: InputOf<"waitChildren">): string {
   if (sourceForm || timeoutMs <= 0 || timeoutMs >= WAIT_LEAST_MS) return "";
   return `timeoutMs ${timeoutMs} was raised to ${WAIT_LEAST_MS}: it is in milliseconds.`;
@@ -209,10 +207,7 @@ async function keep(call: ToolCall, taken: readonly string[]): Promise<void> {
   else call.request.onLost(lost);
 }
 
-/**
- * Returns the messages taken by a refusal: a failed child is reported as a refusal, which takes its callback
- * as a result does.
- */
+/** Returns the messages that a refusal carries: a failed child's callback is reported as a refusal. */
 function takenBy(error: unknown): string[] {
   const taken = error instanceof Refusal ? error.details.taken : [];
   return Array.isArray(taken) ? taken.filter((id) => typeof id === "string") : [];

@@ -7,13 +7,10 @@ import { reply } from "./reply.ts";
 
 type Family = OutputOf<"family">;
 
-/** A family of hundreds does not fit into one reply; the next page continues where this one ended. */
+/** A large family does not fit into one reply; the next page continues. */
 const PAGE_BYTES = 20 * 1024;
 
-/**
- * Draws the family as a tree, one line per session: what a parent needs to know after it has lost its
- * context.
- */
+/** Draws the family as a tree, one line per session, for a parent that has lost its context. */
 export function familyReply(output: Family, now: number, cursor: string | null): string {
   const from = cursor === null ? 0 : lineOf(cursor);
   const lines = familyLines(output, now).slice(from);

@@ -30,9 +30,8 @@ export interface McpOptions {
 }
 
 /**
- * Serves `/mcp` for the sessions we run. Requests share nothing: each gets a new handler and server for its
- * caller, so that no answer can reach another client. Only two things outlive a request, both kept by token:
- * the client's name, and the calls that may be cancelled.
+ * Serves `/mcp` to sessions. Each request gets a new handler and server, so that no answer can reach another
+ * client. Only the client's name and the calls that may be cancelled outlive a request, by token.
  */
 export function serveMcp(options: McpOptions): (c: Context<Env>) => Promise<Response> {
   const shared: Shared = {
@@ -43,7 +42,6 @@ export function serveMcp(options: McpOptions): (c: Context<Env>) => Promise<Resp
   return (c) => serve(c, shared);
 }
 
-/** One request, with its caller. */
 interface Served extends Shared {
   readonly request: HttpRequest;
 }
@@ -131,9 +129,7 @@ function toolList({ request, config }: Served): ListToolsResult {
   return { tools: tools as Tool[] };
 }
 
-/**
- * Reads the body. If it is not JSON, the caller gets a protocol error; every other refusal is an HTTP error.
- */
+/** Returns undefined if the body is not JSON, which is a protocol error; other refusals are HTTP errors. */
 async function bodyOf(c: Context<Env>): Promise<unknown> {
   try {
     return await readJson(c.env.incoming);
@@ -182,10 +178,7 @@ function record(value: unknown): Record<string, unknown> {
 
 const NAMES_MAX = 4_096;
 
-/**
- * The names that clients gave in `initialize`, kept by token: requests of the older protocol versions do not
- * repeat the name, and no connection is kept between requests.
- */
+/** Client names by token: older protocol versions send the name only once, in `initialize`. */
 class ClientNames {
   readonly #names = new Map<string, string>();
 
@@ -223,10 +216,7 @@ class CallsInFlight {
     return { signal: flight.controller.signal, leave };
   }
 
-  /**
-   * Cancels a call. Two clients may share a token and use the same request id; then nothing is cancelled, because
-   * the right call is not known.
-   */
+  /** Cancels a call. Does nothing if two clients with the same token use the same request id. */
   cancel(token: string, requestId: RequestId): void {
     const meant = [...(this.#byToken.get(token) ?? [])].filter((flight) => flight.requestId === requestId);
     if (meant.length === 1) meant[0]?.controller.abort(new Error("the client cancelled the call"));

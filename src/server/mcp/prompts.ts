@@ -9,10 +9,7 @@ interface Ready {
   readonly text: (given: Readonly<Record<string, string>>) => string;
 }
 
-/**
- * Ready-made prompts for a person: they become slash commands in Claude Code and Gemini and take no context
- * until they are used.
- */
+/** Prompts for a person, shown as slash commands. They take no context until they are used. */
 const PROMPTS: Readonly<Record<string, Ready>> = {
   review: {
     title: "Review by another agent",

@@ -13,7 +13,6 @@ import { duration } from "../../text/quantity.ts";
 
 const TEXT_BYTES_MAX = 22 * 1024;
 
-/** Formats evidence about one session, in pages; text that the session wrote is fenced. */
 export function inspectReply(output: InspectOutput, unread: number): string {
   const { session, view, cursor } = output;
   const head = {
@@ -64,7 +63,7 @@ function hitLine(hit: SearchHit, now: number): string {
   return `${where}, ${what}: ${oneLine(marked(hit), 400)}`;
 }
 
-/** Marks the matches with « and »; replaces these signs elsewhere, so that they mean nothing else. */
+/** Marks the matches with « and »; these signs are replaced elsewhere in the text. */
 function marked({ snippet, marks }: SearchHit): string {
   const plain = (text: string): string => text.replaceAll("«", "‹").replaceAll("»", "›");
   let line = "";

@@ -13,10 +13,7 @@ import { randomBytes } from "node:crypto";
 /** The size limit of a whole reply: every client shows at least this much uncut. */
 export const REPLY_BYTES_MAX = 24 * 1024;
 
-/**
- * Builds a reply. Line 1 is a JSON object with only our own words and ids; text that people or agents wrote
- * comes below it.
- */
+/** Line 1 is a JSON object with only our own words and ids; what people or agents wrote comes below it. */
 export function reply(head: object, ...lines: readonly string[]): string {
   const text = [JSON.stringify(head), ...lines.filter((line) => line !== "")].join("\n");
   return shorten(text, REPLY_BYTES_MAX, "\n[cut]");
@@ -96,7 +93,7 @@ export function cancelReply(output: CancelOutput, unread: number, isTurnOnly: bo
   const left = output.left.map((item) => ({ session_id: shortId(item.sessionId), pid: item.pid }));
   const head = { cancelled: output.cancelled, stopped: output.stopped, left, unread };
   const who = quoted(output.name, output.sessionId);
-  // The callback that this reply replaces has landed once its id is seen here.
+  // Seeing this id in the agent's transcript proves that the callback arrived, which this reply replaces.
   const mark = output.deliveryId === null ? "" : `<!-- trigger:${output.deliveryId} -->`;
   if (isTurnOnly) {
     return reply(
@@ -112,12 +109,11 @@ export function cancelReply(output: CancelOutput, unread: number, isTurnOnly: bo
   const stopped = output.cancelled
     ? `Stopped ${who}${more === "" ? "" : ` and ${more}`}${closedWords(output)}`
     : `${who} was not at work; it has ended now and takes no more messages${more === "" ? "" : `. Stopped ${more}`}`;
-  // The result of a session that finished before the cancel still arrives as a message: do not deny it.
+  // A session that finished before the cancel still sends its result: do not deny it.
   const after = output.cancelled ? " You will get no further message about it." : "";
   return reply(head, mark, `${stopped}; ${remainder(output)}${after}`);
 }
 
-/** Describes the finished sessions below the one that was stopped. */
 function closedWords({ closed }: CancelOutput): string {
   if (closed === 0) return "";
   return `, and closed ${closed} finished ${closed === 1 ? "session" : "sessions"} below it`;
@@ -147,10 +143,7 @@ function queuedLine(output: SpawnOutput): string {
     : `Queued until a turn is free${limit}; it starts by itself.`;
 }
 
-/**
- * Describes the inherited context: "a 2.1 KB brief"; or the reason if the child got nothing against the
- * request.
- */
+/** Describes the inherited context (`a 2.1 KB brief`), or why the child inherited nothing. */
 function inheritWords(inherit: string, { bytes, why }: SpawnOutput["inherited"]): string {
   if (inherit === "none") return why === null ? "nothing" : `nothing: ${why}`;
   const size = byteWords(bytes);
@@ -183,7 +176,6 @@ export function newNonce(): string {
   return randomBytes(4).toString("hex");
 }
 
-/** Formats a session's name and id for an agent. */
 export function quoted(name: string | null, sessionId: string): string {
   return name === null ? shortId(sessionId) : `"${name}" (${shortId(sessionId)})`;
 }
@@ -194,10 +186,7 @@ export function shorten(text: string, bytesMax: number, mark: string): string {
   return firstBytes(text, bytesMax - byteLength(mark)) + mark;
 }
 
-/**
- * Cuts a child's report inside its fence but keeps the closing fence: an open fence would swallow the text
- * that follows.
- */
+/** Cuts a child's report before its closing fence: an open fence would swallow the text that follows. */
 export function fitBlock(block: string, bytesMax: number, rest: string): string {
   const bytes = byteLength(block);
   if (bytes <= bytesMax) return block;
@@ -213,6 +202,6 @@ export function shareOf(count: number): number {
   return Math.min(RESULT_BYTES_MAX, Math.floor(RESULTS_BYTES_MAX / Math.max(1, count)));
 }
 
-/** The limit for all results of one reply together; the rest is for line 1, names and the next step. */
+/** For all results of one reply together; the rest is for line 1, names and the next step. */
 const RESULTS_BYTES_MAX = 20 * 1024;
 const RESULT_BYTES_MAX = 4 * 1024;

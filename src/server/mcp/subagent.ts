@@ -11,10 +11,7 @@ export interface SubagentReplyOptions {
   readonly isWakeable: boolean;
 }
 
-/**
- * Lists results in the order asked, failures among successes. If the client's time limit came first, says how
- * to go on.
- */
+/** Lists results in the order asked. If the client's time limit came first, says how to go on. */
 export function subagentReply(output: SubagentOutput, options: SubagentReplyOptions): string {
   const { results, needsYou, cursor } = output;
   const head = {

@@ -27,7 +27,7 @@ after(async () => {
   await running.server.close();
 });
 
-/** Starts a server whose operations record how they were called; only a few need to return something. */
+/** Starts a server whose operations record their calls; only a few return something. */
 async function begin(options: Parameters<typeof start>[1]): Promise<Running> {
   const note =
     (name: OperationName, output: (call: Call) => object | Promise<object>) =>

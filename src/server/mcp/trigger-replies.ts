@@ -6,7 +6,6 @@ import { fenced, newNonce, quoted, reply, shorten } from "./reply.ts";
 const ANSWER_BYTES_MAX = 20 * 1024;
 const PENDING = "pending: end your turn, the answer will come as a message.";
 
-/** Reports the state of a question, and its answer. */
 export function askReply(output: Asked, input: InputOf<"ask">, unread: number): string {
   const head = { trigger: output.shortId, status: output.status, unread };
   switch (output.status) {
@@ -25,7 +24,6 @@ export function askReply(output: Asked, input: InputOf<"ask">, unread: number): 
   }
 }
 
-/** Reports the state of a plan, and what its author has to do next. */
 export function planReply(output: Asked, unread: number): string {
   const head = { trigger: output.shortId, action: output.action, status: output.status, unread };
   if (output.status === "pending") {
@@ -80,7 +78,7 @@ export function fireReply(output: FireOutput, unread: number): string {
   return reply(head, `${how[output.delivered]} No answer will come from this.`);
 }
 
-/** The message in this reply has landed once its id is seen here. */
+/** Seeing this id in the agent's transcript proves that the message arrived. */
 function mark(output: Asked): string {
   return output.deliveryId === null ? "" : `<!-- trigger:${output.deliveryId} -->`;
 }
@@ -90,7 +88,7 @@ function by(output: Asked): string {
   return oneLine(output.by ?? "nobody", 120).replace(/^its parent/, "your parent");
 }
 
-/** Returns the user's words as they are, and everyone else's fenced as data. */
+/** Returns the user's words as they are, everyone else's fenced as data. */
 function words(output: Asked, lead: string, text: string): string[] {
   if (text.trim() === "") return [`[Kinfold] ${lead}.`];
   if (output.by === "the user")
@@ -105,7 +103,6 @@ function saidIn(output: Asked): string {
   return oneLine(output.response ?? "", 2_000);
 }
 
-/** Lists one answer per question, each after its question. */
 function answerText(output: Asked, input: InputOf<"ask">): string {
   const { answers, response } = output;
   if (answers === null) return response ?? "";

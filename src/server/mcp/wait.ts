@@ -4,7 +4,7 @@ import type { ChildEnd, WaitChildrenOutput } from "../../contract/index.ts";
 import { fence, oneLine } from "../../text/fence.ts";
 import { fitBlock, quoted, reply, REPLY_BYTES_MAX, shareOf } from "./reply.ts";
 
-/** The most bytes that line 1, the marks and the last line take in the source design's form. */
+/** Room for line 1, the marks and the last line in the source design's form. */
 const SOURCE_FRAME_BYTES = 1_024;
 const LAST_WORDS_BYTES = 1_024;
 

@@ -53,7 +53,7 @@ export function fakeOperations(own: Partial<Operations> = {}): FakeOperations {
   return { operations, gate, tokens, roles, feed, givenBack, spawnsLost };
 }
 
-/** Returns a caller of whom only the tools are known. */
+/** Returns a caller's context; only its tools matter here. */
 export function known(caller: Caller, role: ToolRole = "full"): CallerContext {
   return { ...caller, self: null, visible: "all", role, withheld: [] };
 }
@@ -76,7 +76,6 @@ export interface Running extends FakeOperations {
   readonly server: HttpServer;
 }
 
-/** Starts a real server on a free loopback port. */
 export async function start(fake: FakeOperations, options: Partial<ServerOptions> = {}): Promise<Running> {
   const server = createServer({
     operations: fake.operations,
@@ -98,7 +97,6 @@ export class MemoryFeed {
   epoch = "e1";
   readonly #batches: FeedBatch[] = [];
   readonly #wakes = new Set<() => void>();
-  /** The number of open readers. */
   readers = 0;
   /** The number of batches that readers have taken. */
   given = 0;
